@@ -1,0 +1,1 @@
+"""Hedgerow turns weak learners into strong ones."""
