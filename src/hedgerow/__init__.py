@@ -1,1 +1,20 @@
-"""Hedgerow turns weak learners into strong ones."""
+"""Hedgerow turns weak learners into strong ones.
+
+Boosting, bagging, forests and cascades in pure Python with Numba kernels: the same model, bit for bit,
+for any number of threads, any chunking and any machine.
+"""
+
+from hedgerow.boosting.callbacks import EarlyStopping, TimeLimit
+from hedgerow.boosting.loop import Round
+from hedgerow.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EarlyStopping",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
+    "Round",
+    "TimeLimit",
+    "__version__",
+]

@@ -1,0 +1,268 @@
+"""Gradient boosting beside the peers: time to fit and predict, accuracy, memory; one table a size.
+
+Every library runs alone in a process of its own, one after the other, so that its peak memory
+is its own; the repeats go round the libraries, so that a slow minute of the machine is shared
+by all. A table shows the best time and the largest memory over the repeats.
+
+This process stays small on purpose: a system may count a parent's memory at the start of a child
+as the child's own, so the data are made by a child too.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from measure import Job
+from peers import LIBRARIES, Task
+
+HERE = Path(__file__).parent
+SMALL_ROWS = 100_000  # below: several fits a process, and only the first number of leaves
+SMALL_FITS = 5
+
+
+@dataclass(frozen=True)
+class Size:
+    """One table: so many rows and leaves of one data set."""
+
+    data: str
+    rows: int
+    test_rows: int
+    leaves: int
+    rounds: int
+    threads: int
+
+    @property
+    def title(self) -> str:
+        """Say in one line what the table shows."""
+        rows = "all" if self.data == "covtype" and self.rows >= 464_809 else f"{self.rows:,}"
+        return (
+            f"{self.data}, {rows} training rows, {self.leaves} leaves, "
+            f"{self.rounds} rounds, {self.threads} threads"
+        )
+
+
+Measurements = dict[str, dict[str, float | None]]  # library -> figures; {} when it could not run
+
+
+def child_environment(threads: int) -> dict[str, str]:
+    """Return this environment with every thread pool set to the same size."""
+    pools = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return {**os.environ, **dict.fromkeys(pools, str(threads))}
+
+
+def run_child(script: str, arguments: Sequence[str], threads: int) -> str:
+    """Run a script of this folder in a new process and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, str(HERE / script), *arguments],
+        env=child_environment(threads),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise RuntimeError(lines[-1])
+    return done.stdout
+
+
+def make_data(size: Size, folder: str) -> int:
+    """Save the arrays of one size and return the number of classes."""
+    options = ["--data", size.data, "--rows", str(size.rows), "--test-rows", str(size.test_rows)]
+    run_child("data.py", [folder, *options], size.threads)
+    return 7 if size.data == "covtype" else 2
+
+
+def fill_kernel_cache(folder: str, task: Task, log: Console) -> None:
+    """Let Hedgerow compile its kernels in a process of its own: compiling needs memory.
+
+    What compiling costs is `cold_start.py`'s to show.
+    """
+    job = Job("hedgerow", folder, replace(task, n_rounds=2))
+    try:
+        run_child("measure.py", [job.to_json()], task.threads)
+    except RuntimeError as error:
+        log.print(f"[red]{LIBRARIES['hedgerow'].name}: {error}")
+
+
+def measure_all(size: Size, libraries: Sequence[str], repeats: int, log: Console) -> Measurements:
+    """Measure every library `repeats` times, going round them."""
+    runs: dict[str, list[dict[str, float | None]]] = {name: [] for name in libraries}
+    with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
+        n_classes = make_data(size, folder)
+        task = Task(n_classes, size.rounds, size.leaves, size.threads)
+        fits = SMALL_FITS if size.rows < SMALL_ROWS else 1
+        if "hedgerow" in libraries:
+            fill_kernel_cache(folder, task, log)
+        for repeat in range(repeats):
+            for name in libraries:
+                job = Job(name, folder, task, fits)
+                try:
+                    output = run_child("measure.py", [job.to_json()], size.threads)
+                except RuntimeError as error:
+                    log.print(f"[red]{LIBRARIES[name].name}: {error}")
+                    continue
+                figures = json.loads(output.splitlines()[-1])
+                runs[name].append(figures)
+                log.print(
+                    f"[dim]{repeat + 1}/{repeats} {LIBRARIES[name].name}: "
+                    f"fit {figures['fit_s']:.3f} s, peak {figures['peak_mb']:.0f} MB"
+                )
+    return {name: best(figures) for name, figures in runs.items()}
+
+
+def best(runs: list[dict[str, float | None]]) -> dict[str, float | None]:
+    """Combine repeats: the shortest times, the largest memory, the last (equal) quality."""
+    if not runs:
+        return {}
+    combined = dict(runs[-1])
+    for key in ("fit_s", "predict_s", "one_row_us"):
+        combined[key] = min(run[key] for run in runs)
+    for key in ("peak_mb", "extra_mb"):
+        combined[key] = max(run[key] for run in runs)
+    return combined
+
+
+def rows_of_table(measurements: Measurements) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the cells of one table."""
+    binary = any(figures.get("auc") is not None for figures in measurements.values())
+    quality = ["test AUC"] if binary else ["test accuracy", "test log-loss"]
+    header = ["", "fit s", "× Hedgerow", *quality, "peak MB", "extra MB", "predict s", "one row µs"]
+    reference = measurements.get("hedgerow", {}).get("fit_s")
+    cells = []
+    for name, figures in measurements.items():
+        if not figures:
+            cells.append([LIBRARIES[name].name, "did not run", *[""] * (len(header) - 2)])
+            continue
+        ratio = f"{figures['fit_s'] / reference:.2f}" if reference else "–"
+        scores = ["auc"] if binary else ["accuracy", "log_loss"]
+        cells.append(
+            [
+                LIBRARIES[name].name,
+                f"{figures['fit_s']:.3f}",
+                ratio,
+                *[f"{figures[score]:.5f}" for score in scores],
+                f"{figures['peak_mb']:.0f}",
+                f"{figures['extra_mb']:.0f}",
+                f"{figures['predict_s']:.3f}",
+                f"{figures['one_row_us']:.0f}",
+            ]
+        )
+    return header, cells
+
+
+def show(size: Size, measurements: Measurements, console: Console, markdown: bool) -> None:
+    """Print one table and, below it, how Hedgerow stands to the fastest peer."""
+    header, cells = rows_of_table(measurements)
+    if markdown:
+        console.print(f"\n**{size.title}**\n", markup=False)
+        lines = [header, ["---"] * len(header), *cells]
+        for line in lines:
+            console.print("| " + " | ".join(line) + " |", markup=False, soft_wrap=True)
+    else:
+        table = Table(title=size.title, box=box.SIMPLE_HEAD, title_justify="left")
+        for i, name in enumerate(header):
+            table.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
+        for line in cells:
+            table.add_row(*line)
+        console.print(table)
+    peers = {n: f["fit_s"] for n, f in measurements.items() if f and n != "hedgerow"}
+    own = measurements.get("hedgerow", {}).get("fit_s")
+    if peers and own:
+        fastest = min(peers, key=peers.__getitem__)
+        console.print(f"\nFastest peer: {LIBRARIES[fastest].name}, {peers[fastest] / own:.2f} × Hedgerow.")
+
+
+def machine() -> str:
+    """Name the processor and the versions measured."""
+    packages = dict.fromkeys([library.package for library in LIBRARIES.values()])
+    versions = []
+    for package in [*packages, "numba", "numpy"]:
+        try:
+            versions.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            versions.append(f"{package} not installed")
+    info = Path("/proc/cpuinfo")
+    model = platform.processor() or platform.machine()
+    if info.exists():
+        named = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = named[0].split(":")[1].strip() if named else model
+    return f"{model}, {os.cpu_count()} CPUs, Python {platform.python_version()}; {', '.join(versions)}"
+
+
+def numbers(text: str) -> list[int]:
+    """Read a list such as `1e6,10000`."""
+    return [int(float(part)) for part in text.split(",")]
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", default="simulated", choices=["simulated", "covtype"])
+    parser.add_argument("--rows", type=numbers, help="training rows (simulated: 1e6,1e4,500)")
+    parser.add_argument("--test-rows", type=float, default=2e5)
+    parser.add_argument("--leaves", type=numbers, help="large tables only (simulated: 31,255)")
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--libraries", default=",".join(LIBRARIES), help="which, and in what order")
+    parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
+    parser.add_argument("--json", type=Path, help="also save all figures to this file")
+    parser.add_argument("--quick", action="store_true", help="small: does everything run?")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.libraries.split(",") if name not in LIBRARIES]
+    if unknown:
+        parser.error(f"--libraries {','.join(unknown)}: choose from {', '.join(LIBRARIES)}")
+    return options
+
+
+def sizes(options: argparse.Namespace) -> list[Size]:
+    """List the tables to make, large ones first."""
+    covtype = options.data == "covtype"
+    rows = options.rows or ([581_012] if covtype else [1_000_000, 10_000, 500])
+    leaves = options.leaves or ([31] if covtype else [31, 255])
+    size = Size(
+        data=options.data,
+        rows=0,
+        test_rows=int(options.test_rows),
+        leaves=leaves[0],
+        rounds=options.rounds,
+        threads=options.threads,
+    )
+    if options.quick:
+        return [replace(size, rows=n, test_rows=20_000, rounds=20) for n in (20_000, 500)]
+    return [
+        replace(size, rows=n, leaves=k) for n in rows for k in (leaves if n >= SMALL_ROWS else leaves[:1])
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print every table asked for."""
+    options = parse(arguments)
+    libraries = options.libraries.split(",")
+    wide = None if sys.stdout.isatty() else 140  # a file has no width of its own
+    console, log = Console(width=wide), Console(stderr=True, width=wide)
+    console.print(machine(), markup=False, highlight=False)
+    saved = []
+    for size in sizes(options):
+        log.print(size.title)
+        measurements = measure_all(size, libraries, 1 if options.quick else options.repeat, log)
+        show(size, measurements, console, options.markdown)
+        saved.append({**asdict(size), "measurements": measurements})
+    if options.json:
+        options.json.write_text(json.dumps({"machine": machine(), "sizes": saved}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

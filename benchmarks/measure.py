@@ -1,0 +1,144 @@
+"""One library measured in one process: the child that `gradient_boosting.py` starts.
+
+Reads a job as JSON from its first argument, prints a `Measurement` as JSON on its last line.
+The order is what makes the figures mean something: import the library, load the training
+arrays, note the memory held so far, fit once on a few rows (so that no library is timed while
+it compiles or loads), fit and time, note the peak, and only then load the test rows.
+"""
+
+import json
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peers import LIBRARIES, Library, Task
+
+WARM_ROWS = 1000  # rows of the fit before timing: enough to reach every kernel
+PREDICT_REPEATS = 3
+ONE_ROW_CALLS = 200
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the child is to do."""
+
+    library: str  # a key of LIBRARIES
+    folder: str  # holds X_train.npy, y_train.npy, X_test.npy, y_test.npy
+    task: Task = field(default_factory=Task)
+    fits: int = 1  # the best of so many fits is reported
+
+    @staticmethod
+    def from_json(text: str) -> "Job":
+        """Read a job written by `to_json`."""
+        fields = json.loads(text)
+        return Job(**{**fields, "task": Task(**fields["task"])})
+
+    def to_json(self) -> str:
+        """Write the job for the child's command line."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one child found."""
+
+    fit_s: float
+    predict_s: float  # all test rows
+    one_row_us: float
+    peak_mb: float
+    extra_mb: float  # peak less the memory held once library and training rows were loaded
+    accuracy: float
+    log_loss: float
+    auc: float | None  # two classes only
+
+
+def peak_mb() -> float:
+    """Return the largest resident memory this process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)  # macOS counts bytes, Linux KiB
+
+
+def held_mb() -> float:
+    """Return the resident memory now; where the system does not tell, the peak so far."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return peak_mb()
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 2**10
+
+
+def best_of(repeats: int, function: Callable[..., object], *arguments: object) -> float:
+    """Return the shortest of `repeats` timings of a call."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function(*arguments)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def warm_up(library: Library, X: NDArray[np.float32], y: NDArray[np.int64]) -> None:
+    """Fit on a few rows that hold every class, and predict many rows and one."""
+    _, first = np.unique(y, return_index=True)
+    rows = np.union1d(first, np.arange(min(WARM_ROWS, len(y))))
+    library.fit(X[rows], y[rows])
+    library.predict_proba(X[rows])
+    library.predict_proba(X[:1])
+
+
+def one_row_us(library: Library, X: NDArray[np.float32]) -> float:
+    """Return the median time to predict one row, over many different rows."""
+    times = []
+    for i in range(ONE_ROW_CALLS):
+        row = X[i % len(X)][None, :]
+        start = time.perf_counter()
+        library.predict_proba(row)
+        times.append(time.perf_counter() - start)
+    return 1e6 * statistics.median(times)
+
+
+def quality(probabilities: NDArray[np.floating], y: NDArray[np.int64]) -> dict[str, float | None]:
+    """Score the probabilities, given as (n_rows,) or (n_rows, n_classes)."""
+    from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+
+    p = np.asarray(probabilities, dtype=np.float64)
+    if p.ndim == 1:
+        p = np.column_stack([1 - p, p])
+    p = p / p.sum(axis=1, keepdims=True)  # float32 rows sum to one only nearly
+    return {
+        "accuracy": float(accuracy_score(y, p.argmax(axis=1))),
+        "log_loss": float(log_loss(y, p, labels=np.arange(p.shape[1]))),
+        "auc": float(roc_auc_score(y, p[:, 1])) if p.shape[1] == 2 else None,
+    }
+
+
+def measure(job: Job) -> Measurement:
+    """Carry out one job."""
+    library = LIBRARIES[job.library](job.task)
+    folder = Path(job.folder)
+    X, y = np.load(folder / "X_train.npy"), np.load(folder / "y_train.npy")
+    held = held_mb()
+    warm_up(library, X, y)
+    fit_s = best_of(job.fits, library.fit, X, y)
+    peak = peak_mb()
+    X_test, y_test = np.load(folder / "X_test.npy"), np.load(folder / "y_test.npy")
+    predict_s = best_of(PREDICT_REPEATS, library.predict_proba, X_test)
+    return Measurement(
+        fit_s=fit_s,
+        predict_s=predict_s,
+        one_row_us=one_row_us(library, X_test),
+        peak_mb=peak,
+        extra_mb=peak - held,
+        **quality(library.predict_proba(X_test), y_test),
+    )
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(measure(Job.from_json(sys.argv[1])))))

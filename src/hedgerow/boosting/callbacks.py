@@ -1,0 +1,157 @@
+"""Callbacks: small objects that are told of every round and may end the fit.
+
+A callback is anything that can be called with a `Round`; a true answer stops. Those here are what `fit`
+makes from its parameters, and what users may pass to ``fit(..., callbacks=[...])``.
+"""
+
+import math
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from hedgerow.boosting.loop import Round
+
+
+class EarlyStopping:
+    """Stop when the loss on the first evaluation set has not improved for some rounds.
+
+    Parameters
+    ----------
+    patience : int
+        Rounds without improvement that end the fit.
+    tol : float
+        A loss counts as better only when it is lower by more than this.
+
+    Attributes
+    ----------
+    best_round : int
+        Number of the best round so far, -1 before the first.
+
+    Examples
+    --------
+    >>> stopper = EarlyStopping(patience=2)
+    >>> [bool(stopper(Round(i, 9, 0.0, validation_loss=(x,)))) for i, x in enumerate([3, 2, 2, 2, 1])]
+    [False, False, False, True, False]
+    >>> stopper.best_round
+    4
+    """
+
+    def __init__(self, patience: int = 10, tol: float = 1e-7) -> None:
+        self.patience = patience
+        self.tol = tol
+        self.best_loss = math.inf
+        self.best_round = -1
+
+    def __call__(self, round: Round) -> bool:
+        loss = round.validation_loss[0]
+        if loss < self.best_loss - self.tol:
+            self.best_loss, self.best_round = loss, round.number
+        return round.number - self.best_round >= self.patience
+
+
+class TimeLimit:
+    """Stop after the first round that ends later than `seconds` after the start.
+
+    Examples
+    --------
+    >>> limit = TimeLimit(60)
+    >>> limit(Round(0, 10, seconds=59.0)), limit(Round(1, 10, seconds=61.0))
+    (False, True)
+    """
+
+    def __init__(self, seconds: float) -> None:
+        if not seconds > 0:
+            raise ValueError(f"seconds={seconds}: a time limit must be positive")
+        self.seconds = seconds
+
+    def __call__(self, round: Round) -> bool:
+        return round.seconds >= self.seconds
+
+
+class History:
+    """Keep what every round reports, as lists by name.
+
+    Examples
+    --------
+    >>> history = History()
+    >>> history(Round(0, 1, 0.5, n_leaves=31, validation_loss=(0.6,)))
+    >>> history.record
+    {'round': [0], 'seconds': [0.5], 'leaves': [31], 'validation_loss': [0.6]}
+    """
+
+    def __init__(self) -> None:
+        self.record: dict[str, list[float]] = {}
+
+    def __call__(self, round: Round) -> None:
+        values: dict[str, float | None] = {
+            "round": round.number,
+            "seconds": round.seconds,
+            "leaves": round.n_leaves,
+            "train_loss": round.train_loss,
+        }
+        for i, loss in enumerate(round.validation_loss):
+            values["validation_loss" if i == 0 else f"validation_loss_{i}"] = loss
+        for name, value in values.items():
+            if value is not None:
+                self.record.setdefault(name, []).append(value)
+
+
+class ProgressBar:
+    """A bar with the losses beside it, on terminals only; a context manager.
+
+    Parameters
+    ----------
+    n_rounds : int
+    title : str
+    console : rich.console.Console, optional
+        Where to draw; standard error by default.
+    """
+
+    def __init__(self, n_rounds: int, title: str, console: Console | None = None) -> None:
+        console = console or Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[losses]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(title, total=n_rounds, losses="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, round: Round) -> None:
+        self._bar.update(self._task, completed=round.number + 1, losses=_losses(round))
+
+
+class Printer:
+    """Print a line every `every` rounds."""
+
+    def __init__(self, every: int = 1, console: Console | None = None) -> None:
+        self.every = every
+        self.console = console or Console(stderr=True)
+
+    def __call__(self, round: Round) -> None:
+        if (round.number + 1) % self.every == 0 or round.number + 1 == round.n_rounds:
+            line = f"[{round.number + 1}/{round.n_rounds}] {round.seconds:.2f} s  {_losses(round)}"
+            self.console.print(line, markup=False, highlight=False)
+
+
+def _losses(round: Round) -> str:
+    parts: Sequence[tuple[str, float | None]] = [
+        ("train", round.train_loss),
+        *(("validation", loss) for loss in round.validation_loss),
+    ]
+    return "  ".join(f"{name} {loss:.5f}" for name, loss in parts if loss is not None)

@@ -1,0 +1,195 @@
+"""Fitting gradient boosting: rows and settings in, a model out.
+
+    table -> bins -> codes -> [ rule asks, learner answers ] x rounds -> forest
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.backends import CpuBackend
+from hedgerow.binning import BinnedTable, find_bins
+from hedgerow.boosting.callbacks import EarlyStopping, History, Printer, ProgressBar
+from hedgerow.boosting.gradient import GradientRule, Scores
+from hedgerow.boosting.learners import AnyLearner, TreeLearner
+from hedgerow.boosting.loop import Callback, boost
+from hedgerow.boosting.model import MemberModel, TreeModel
+from hedgerow.forest import Forest
+from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.statistics import Quantiser, Weights
+from hedgerow.losses import Loss
+from hedgerow.table import Table
+from hedgerow.threads import CHUNK_ROWS, Team
+
+Floats = NDArray[np.float64]
+Model = TreeModel | MemberModel
+
+
+@dataclass(eq=False)
+class Rows:
+    """A set of rows: X as given, the checked table, target and weights."""
+
+    X: Any
+    table: Table
+    y: Floats
+    weight: Floats | None
+
+
+@dataclass(eq=False)
+class Settings:
+    """How to fit. `held_out` are training rows kept for validation instead."""
+
+    loss: Loss
+    n_rounds: int
+    learning_rate: float
+    rules: GrowthRules
+    max_bins: int = 255
+    newton: bool = True
+    subsample: float = 1.0
+    seed: int = 0
+    n_threads: int = 1
+    chunk_rows: int = CHUNK_ROWS
+    estimator: Any = None
+    patience: int | None = None
+    tol: float = 1e-7
+    verbose: int = 0
+    callbacks: Sequence[Callback] = ()
+    held_out: NDArray[np.uint32] | None = None
+    title: str = "boosting"
+
+
+@dataclass(eq=False)
+class Fitted:
+    """A model and the record of its rounds."""
+
+    model: Model
+    history: dict[str, list[float]] = field(default_factory=dict)
+    best_round: int | None = None
+
+
+def fit_gradient(
+    train: Rows, evaluations: Sequence[Rows], settings: Settings, previous: Model | None = None
+) -> Fitted:
+    """Fit, or go on from `previous`."""
+    with ExitStack() as stack:
+        team = stack.enter_context(Team(settings.n_threads, settings.chunk_rows))
+        if settings.estimator is None:
+            assert previous is None or isinstance(previous, TreeModel)
+            return _fit_trees(train, evaluations, settings, previous, team, stack)
+        assert previous is None or isinstance(previous, MemberModel)
+        return _fit_members(train, evaluations, settings, previous, team, stack)
+
+
+def _fit_trees(
+    train: Rows,
+    evaluations: Sequence[Rows],
+    settings: Settings,
+    previous: TreeModel | None,
+    team: Team,
+    stack: ExitStack,
+) -> Fitted:
+    n, loss = train.table.n_rows, settings.loss
+    weights = Weights.of(train.weight, n, settings.held_out)
+    bins = previous.bins if previous else find_bins(
+        train.table, settings.max_bins, copies=weights.row_counts(n), seed=settings.seed, team=team
+    )  # fmt: skip
+    binned = bins.encode(train.table, team)
+    weight = _held_out_weight(train.weight, settings.held_out, n)
+    start = previous.start if previous else loss.start(train.y, weight)
+
+    def scores(rows: Rows, weight: Floats | None, coded: BinnedTable) -> Scores:
+        model = previous or TreeModel(start, bins, Forest.of([], []))
+        return Scores(rows.y, weight, model.scores(rows.table, team.n_members), coded)
+
+    trained = scores(train, weight, binned)
+    followed = [scores(rows, rows.weight, bins.encode(rows.table, team)) for rows in evaluations]
+    if settings.held_out is not None:
+        held = settings.held_out
+        held_weight = None if train.weight is None else train.weight[held]
+        followed.insert(0, Scores(train.y[held], held_weight, trained.raw[:, held], binned.take(held)))
+    learner = TreeLearner(
+        CpuBackend(binned, settings.rules, team), Quantiser(weights, n, team), loss, trained,
+        learning_rate=settings.learning_rate, newton=settings.newton, subsample=settings.subsample,
+        seed=settings.seed, team=team,
+    )  # fmt: skip
+    first = previous.n_rounds if previous else 0
+    steps, history, best = _run(settings, trained, followed, learner, first, team, stack)
+    outputs = list(range(loss.n_outputs)) * len(steps)
+    forest = Forest.of([tree for step in steps for tree in step.trees], outputs)
+    if previous:
+        forest = Forest.join(previous.forest, forest)
+    return Fitted(TreeModel(start, bins, forest), history, best)
+
+
+def _fit_members(
+    train: Rows,
+    evaluations: Sequence[Rows],
+    settings: Settings,
+    previous: MemberModel | None,
+    team: Team,
+    stack: ExitStack,
+) -> Fitted:
+    loss = settings.loss
+    start = previous.start if previous else loss.start(train.y, train.weight)
+
+    def scores(rows: Rows) -> Scores:
+        model = previous or MemberModel(start, [], [])
+        return Scores(rows.y, rows.weight, model.scores(rows.X, rows.table.n_rows), rows.X)
+
+    trained = scores(train)
+    learner = AnyLearner(
+        settings.estimator, loss, trained, learning_rate=settings.learning_rate, seed=settings.seed
+    )
+    first = previous.n_rounds if previous else 0
+    followed = [scores(rows) for rows in evaluations]
+    steps, history, best = _run(settings, trained, followed, learner, first, team, stack)
+    members, lengths = [step.members for step in steps], [step.step for step in steps]
+    if previous:
+        members, lengths = previous.members + members, previous.steps + lengths
+    return Fitted(MemberModel(start, members, lengths), history, best)
+
+
+def _run(
+    settings: Settings,
+    trained: Scores,
+    followed: list[Scores],
+    learner: Any,
+    first_round: int,
+    team: Team,
+    stack: ExitStack,
+) -> tuple[list[Any], dict[str, list[float]], int | None]:
+    """Boost; returns the steps to keep, the history, and the best round when stopping early."""
+    rule = GradientRule(
+        settings.loss, trained, followed,
+        newton=settings.newton, follow_train=bool(followed) or settings.verbose > 0, team=team,
+    )  # fmt: skip
+    history = History()
+    callbacks: list[Callback] = [history, *settings.callbacks]
+    stopper = None
+    if settings.patience is not None and followed:
+        stopper = EarlyStopping(settings.patience, settings.tol)
+        callbacks.append(stopper)
+    if settings.verbose == 1:
+        callbacks.append(stack.enter_context(ProgressBar(settings.n_rounds, settings.title)))
+    elif settings.verbose > 1:
+        callbacks.append(Printer())
+    boost(rule, learner, settings.n_rounds, callbacks, first_round)
+    if stopper is None or stopper.best_round < 0:
+        return rule.steps, history.record, None
+    kept = rule.steps[: stopper.best_round + 1 - first_round]
+    return kept, history.record, stopper.best_round
+
+
+def _held_out_weight(
+    weight: Floats | None, held_out: NDArray[np.uint32] | None, n_rows: int
+) -> Floats | None:
+    """Weights of the rows for the loss: those held out weigh nothing."""
+    if held_out is None:
+        return weight
+    weight = np.ones(n_rows) if weight is None else weight.copy()
+    weight[held_out] = 0.0
+    return weight

@@ -1,0 +1,94 @@
+"""Gradient boosting as an update rule.
+
+Scores are raw (outputs, rows). Each round asks for gradient and hessian of the loss at the present scores,
+and adds the steps that the learner answers with (Friedman 2001; second order: Chen and Guestrin 2016).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.losses import Loss
+from hedgerow.threads import Team
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Scores:
+    """Rows with a target and the raw scores the ensemble gives them.
+
+    `rows` is what the learner reads to compute a step for these rows: codes for trees, X for others.
+    """
+
+    y: Floats
+    weight: Floats | None
+    raw: Floats  # (outputs, rows)
+    rows: Any
+
+
+class Steps(Protocol):
+    """A round's addition to the ensemble."""
+
+    n_leaves: int
+
+    def add_to(self, scores: Scores) -> None:
+        """Add the step to the scores."""
+
+
+class GradientRule:
+    """Asks for the gradient, adds the steps, follows the losses.
+
+    Parameters
+    ----------
+    loss : Loss
+    train : Scores
+    evaluations : sequence of Scores
+        Further rows whose loss is followed.
+    newton : bool
+        False asks for gradients only: every hessian is 1.
+    follow_train : bool
+        Whether to compute the training loss of every round; it costs a pass over the rows.
+    team : Team
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        train: Scores,
+        evaluations: Sequence[Scores],
+        *,
+        newton: bool,
+        follow_train: bool,
+        team: Team,
+    ) -> None:
+        self.loss, self.train, self.evaluations = loss, train, evaluations
+        self.follow_train, self.team = follow_train, team
+        self.gradient = np.empty_like(train.raw)
+        self.filled = np.empty_like(train.raw)  # the hessian as the loss gives it
+        self.hessian = self.filled if newton else np.ones_like(train.raw)
+        self.steps: list[Any] = []
+
+    def ask(self, number: int) -> tuple[Floats, Floats]:
+        """Gradient and hessian (outputs, rows) of the loss at the present scores."""
+        y, raw, n = self.train.y, self.train.raw, len(self.train.y)
+        self.loss.prepare(y, raw, self.train.weight)
+        if self.loss.splittable:
+            self.team.over_rows(n, lambda a, b: self.loss.fill(y, raw, self.gradient, self.filled, a, b))
+        else:
+            self.loss.fill(y, raw, self.gradient, self.filled, 0, n)
+        return self.gradient, self.hessian
+
+    def take(self, answer: Steps, number: int) -> tuple[int, float | None, tuple[float, ...]]:
+        """Add a round's steps to all scores."""
+        for scores in (self.train, *self.evaluations):
+            answer.add_to(scores)
+        self.steps.append(answer)
+        train_loss = self._mean_loss(self.train) if self.follow_train else None
+        return answer.n_leaves, train_loss, tuple(self._mean_loss(scores) for scores in self.evaluations)
+
+    def _mean_loss(self, scores: Scores) -> float:
+        return self.loss.mean_loss(scores.y, scores.raw, scores.weight)

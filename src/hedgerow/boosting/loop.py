@@ -1,0 +1,85 @@
+"""The boosting loop: ask, answer, take, tell.
+
+Every boosting algorithm of the library is this loop with another update rule (what is asked for, and what
+is done with the answer), another weak learner (who answers) and other callbacks (who watches).
+"""
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Round:
+    """What callbacks are told after a round.
+
+    Attributes
+    ----------
+    number, n_rounds : int
+        The round just done, from 0, and how many are planned.
+    seconds : float
+        Since the start of the fit.
+    n_leaves : int
+        Leaves of the trees of this round; 0 for learners that are not trees.
+    train_loss : float or None
+        Mean loss on the training rows, when it is followed.
+    validation_loss : tuple of float
+        Mean loss on each evaluation set.
+    """
+
+    number: int
+    n_rounds: int
+    seconds: float
+    n_leaves: int = 0
+    train_loss: float | None = None
+    validation_loss: tuple[float, ...] = ()
+
+
+class Callback(Protocol):
+    """Called after every round; a true answer ends the fit."""
+
+    def __call__(self, round: Round, /) -> bool | None: ...
+
+
+class UpdateRule(Protocol):
+    """What the next learner is asked for, and what is done with its answer."""
+
+    def ask(self, number: int) -> Any:
+        """Say what the learner of round `number` should fit."""
+
+    def take(self, answer: Any, number: int) -> tuple[int, float | None, tuple[float, ...]]:
+        """Add the answer to the ensemble; returns leaves, training loss and validation losses."""
+
+
+class WeakLearner(Protocol):
+    """Fits what the update rule asks for."""
+
+    def answer(self, request: Any, number: int) -> Any:
+        """Fit a member for the request of round `number`."""
+
+
+def boost(
+    rule: UpdateRule,
+    learner: WeakLearner,
+    n_rounds: int,
+    callbacks: Sequence[Callback] = (),
+    first_round: int = 0,
+) -> None:
+    """Run rounds `first_round` to `n_rounds` - 1, until a callback ends it.
+
+    An interrupt (Ctrl-C) ends it too, with a warning; the rounds done so far make a complete model.
+    """
+    began = time.perf_counter()
+    try:
+        for number in range(first_round, n_rounds):
+            request = rule.ask(number)
+            answer = learner.answer(request, number)
+            n_leaves, train_loss, validation_loss = rule.take(answer, number)
+            seconds = time.perf_counter() - began
+            done = Round(number, n_rounds, seconds, n_leaves, train_loss, validation_loss)
+            if any([callback(done) for callback in callbacks]):  # all are told, so no generator
+                return
+    except KeyboardInterrupt:
+        warnings.warn("fit was interrupted: the model holds the rounds finished so far", stacklevel=2)

@@ -1,0 +1,410 @@
+"""Gradient boosting for classes and for numbers, with scikit-learn's face."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.class_weight import compute_sample_weight
+
+from hedgerow.estimators.gradient_base import Floats, GradientBoosting, Target
+from hedgerow.estimators.inputs import Labels, Numbers
+from hedgerow.losses import Loss, make_loss
+
+
+class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ignore[misc]
+    """Gradient boosting of trees for two or more classes.
+
+    Parameters
+    ----------
+    loss : {"log_loss", "exponential"} or object
+        "exponential" is for two classes, as is a user's own loss: an object with ``loss(y, raw)`` and
+        ``gradient_hessian(y, raw)``.
+    n_estimators : int
+        The number of rounds; with several classes, each grows one tree a class.
+    learning_rate : float
+        Shrinkage: the share of each step that is taken.
+    max_leaf_nodes : int or None
+        Leaves of a tree, grown best first; None for no limit.
+    max_depth : int or None
+        Depth of a tree; None for no limit.
+    min_samples_leaf : int
+        Fewest rows of a leaf.
+    min_child_weight : float
+        Least sum of hessians of a leaf.
+    min_split_gain : float
+        A split must reduce twice the objective by more than this.
+    l1_regularization, l2_regularization : float
+        Penalties on the leaf values.
+    max_bins : int
+        Most bins of a numeric column, up to 255; missing values have one more.
+    subsample : float
+        Share of the rows each round is grown on.
+    colsample_bytree, max_features : float
+        Share of the columns that each tree, and each node of it, may use.
+    categorical_features : None, "from_dtype", mask, positions or names
+        Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
+    categorical_smoothing : float
+        Weight added to every category, against trusting rare ones.
+    monotonic_cst : sequence or dict, optional
+        1 (rising), -1 (falling) or 0 (free) for every column, or by column name.
+    interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
+        Columns that may meet on one path of a tree.
+    newton : bool
+        Second-order steps; False for Friedman's first-order algorithm with a line search in each leaf.
+    estimator : regressor, optional
+        Another weak learner, fitted to the pseudo-residuals, with one line search for the whole step.
+    early_stopping : bool or "auto"
+        Stop when the validation loss no longer falls; "auto" does so above 10,000 rows.
+    validation_fraction : float
+        Share of the rows held out for that, when `fit` is given no `eval_set`.
+    n_iter_no_change, tol : int, float
+        Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
+        to the best one.
+    class_weight : dict, "balanced" or None
+        Weights of the classes.
+    warm_start : bool
+        Go on from the fitted model with more rounds.
+    random_state : int, RandomState or None
+        Of subsampling, column sampling and the held-out rows.
+    n_jobs : int or None
+        Threads; None and -1 for all cores. The model is the same for any number.
+    verbose : int
+        1 for a progress bar (on terminals), 2 for a line a round.
+
+    Attributes
+    ----------
+    n_estimators_, n_iter_ : int
+        Rounds of the model.
+    history_ : dict of lists
+        For every round its number, seconds since the start and leaves; with evaluation sets or
+        verbose > 0 also the losses.
+    best_iteration_ : int or None
+        With early stopping, the round of lowest validation loss.
+    feature_importances_ : array
+        Share of each column in the total gain; `importances("split")` counts splits.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    classes_ : array
+        The class labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GradientBoostingClassifier(n_estimators=20, min_samples_leaf=5).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        loss: Any = "log_loss",
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        min_child_weight: float = 1e-3,
+        min_split_gain: float = 0.0,
+        l1_regularization: float = 0.0,
+        l2_regularization: float = 0.0,
+        max_bins: int = 255,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        max_features: float = 1.0,
+        categorical_features: Any = None,
+        categorical_smoothing: float = 10.0,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        newton: bool = True,
+        estimator: Any = None,
+        early_stopping: bool | str = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
+        self.min_split_gain = min_split_gain
+        self.l1_regularization = l1_regularization
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.max_features = max_features
+        self.categorical_features = categorical_features
+        self.categorical_smoothing = categorical_smoothing
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.newton = newton
+        self.estimator = estimator
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _target(self, y: NDArray[Any]) -> Target:
+        return Labels.of(y)
+
+    def _make_loss(self, target: Target) -> Loss:
+        return make_loss(self.loss, task="classification", n_classes=target.n_classes)
+
+    def _weigh(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
+        if self.class_weight is None:
+            return weight
+        assert target.classes is not None
+        by_class = compute_sample_weight(self.class_weight, target.classes[y.astype(np.int64)])
+        return np.asarray(by_class if weight is None else by_class * weight, np.float64)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Raw scores.
+
+        Returns
+        -------
+        float64 array of shape (n_samples,) for two classes, else (n_samples, n_classes)
+        """
+        return _as_decision(self._raw(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes.
+
+        Returns
+        -------
+        float64 array of shape (n_samples, n_classes)
+        """
+        return self._probabilities(self._raw(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable class of every row; ties go to the first class.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self._most_probable(self._raw(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
+        """Raw scores after every round."""
+        for raw in self._staged_raw(X):
+            yield _as_decision(raw).copy()
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+        """Probabilities of the classes after every round."""
+        for raw in self._staged_raw(X):
+            yield self._probabilities(raw)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Most probable classes after every round."""
+        for raw in self._staged_raw(X):
+            yield self._most_probable(raw)
+
+    def _probabilities(self, raw: Floats) -> Floats:
+        means = self.loss_.link.inverse(raw)  # (outputs, rows)
+        if len(raw) > 1:
+            return np.ascontiguousarray(means.T)
+        second = means[0]
+        return np.stack([1.0 - second, second], axis=1)
+
+    def _most_probable(self, raw: Floats) -> NDArray[Any]:
+        labels: NDArray[Any] = self.classes_[np.argmax(self._probabilities(raw), axis=1)]
+        return labels
+
+
+class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: ignore[misc]
+    """Gradient boosting of trees for numbers.
+
+    Parameters
+    ----------
+    loss : str or object
+        "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie", or a
+        user's own loss: an object with ``loss(y, raw)`` and ``gradient_hessian(y, raw)``.
+    n_estimators : int
+        The number of rounds; with several classes, each grows one tree a class.
+    learning_rate : float
+        Shrinkage: the share of each step that is taken.
+    max_leaf_nodes : int or None
+        Leaves of a tree, grown best first; None for no limit.
+    max_depth : int or None
+        Depth of a tree; None for no limit.
+    min_samples_leaf : int
+        Fewest rows of a leaf.
+    min_child_weight : float
+        Least sum of hessians of a leaf.
+    min_split_gain : float
+        A split must reduce twice the objective by more than this.
+    l1_regularization, l2_regularization : float
+        Penalties on the leaf values.
+    max_bins : int
+        Most bins of a numeric column, up to 255; missing values have one more.
+    subsample : float
+        Share of the rows each round is grown on.
+    colsample_bytree, max_features : float
+        Share of the columns that each tree, and each node of it, may use.
+    categorical_features : None, "from_dtype", mask, positions or names
+        Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
+    categorical_smoothing : float
+        Weight added to every category, against trusting rare ones.
+    monotonic_cst : sequence or dict, optional
+        1 (rising), -1 (falling) or 0 (free) for every column, or by column name.
+    interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
+        Columns that may meet on one path of a tree.
+    newton : bool
+        Second-order steps; False for Friedman's first-order algorithm with a line search in each leaf.
+    estimator : regressor, optional
+        Another weak learner, fitted to the pseudo-residuals, with one line search for the whole step.
+    early_stopping : bool or "auto"
+        Stop when the validation loss no longer falls; "auto" does so above 10,000 rows.
+    validation_fraction : float
+        Share of the rows held out for that, when `fit` is given no `eval_set`.
+    n_iter_no_change, tol : int, float
+        Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
+        to the best one.
+    quantile : float
+        Of loss="quantile".
+    alpha : float
+        Of loss="huber": the quantile of absolute residuals beyond which the loss is linear.
+    power : float
+        Of loss="tweedie": the variance grows with this power of the mean, from 1 to 2.
+    warm_start : bool
+        Go on from the fitted model with more rounds.
+    random_state : int, RandomState or None
+        Of subsampling, column sampling and the held-out rows.
+    n_jobs : int or None
+        Threads; None and -1 for all cores. The model is the same for any number.
+    verbose : int
+        1 for a progress bar (on terminals), 2 for a line a round.
+
+    Attributes
+    ----------
+    n_estimators_, n_iter_ : int
+        Rounds of the model.
+    history_ : dict of lists
+        For every round its number, seconds since the start and leaves; with evaluation sets or
+        verbose > 0 also the losses.
+    best_iteration_ : int or None
+        With early stopping, the round of lowest validation loss.
+    feature_importances_ : array
+        Share of each column in the total gain; `importances("split")` counts splits.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GradientBoostingRegressor(loss="absolute_error", n_estimators=50).fit(X, y)
+    >>> bool(model.score(X, y) > 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        loss: Any = "squared_error",
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        min_child_weight: float = 1e-3,
+        min_split_gain: float = 0.0,
+        l1_regularization: float = 0.0,
+        l2_regularization: float = 0.0,
+        max_bins: int = 255,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        max_features: float = 1.0,
+        categorical_features: Any = None,
+        categorical_smoothing: float = 10.0,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        newton: bool = True,
+        estimator: Any = None,
+        early_stopping: bool | str = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        quantile: float = 0.5,
+        alpha: float = 0.9,
+        power: float = 1.5,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
+        self.min_split_gain = min_split_gain
+        self.l1_regularization = l1_regularization
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.max_features = max_features
+        self.categorical_features = categorical_features
+        self.categorical_smoothing = categorical_smoothing
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.newton = newton
+        self.estimator = estimator
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.quantile = quantile
+        self.alpha = alpha
+        self.power = power
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _target(self, y: NDArray[Any]) -> Target:
+        return Numbers()
+
+    def _make_loss(self, target: Target) -> Loss:
+        return make_loss(
+            self.loss, task="regression", quantile=self.quantile, alpha=self.alpha, power=self.power
+        )
+
+    def predict(self, X: Any) -> Floats:
+        """Predicted mean (or median, or quantile, as the loss says).
+
+        Returns
+        -------
+        float64 array of shape (n_samples,)
+        """
+        means: Floats = self.loss_.link.inverse(self._raw(X)[0])
+        return means
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """Predictions after every round."""
+        for raw in self._staged_raw(X):
+            yield self.loss_.link.inverse(raw[0])
+
+
+def _as_decision(raw: Floats) -> Floats:
+    return raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)

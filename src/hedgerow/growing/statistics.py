@@ -1,0 +1,137 @@
+"""Statistics: what the loss asks of the next tree, as integers.
+
+Gradients and hessians are scaled by powers of two and rounded. Sixteen bits are enough when most rows
+matter; when the largest value is a thousand times the mean (a heavy-tailed target, very unequal weights)
+the small ones would vanish in the rounding, and about 40 bits are used instead. The choice looks only at
+order-free integer sums, so that it never depends on threads.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.kernels.cpu.quantise import largest, pack, spread
+from hedgerow.kernels.cpu.records import Statistics
+from hedgerow.threads import Team
+
+_PACKED_BITS = 15  # |gradient| <= 2**15 and hessian <= 2**16: 2**15 rows fit into 32 bits each
+_WIDE_BITS = 40
+_SUM_BITS = 62  # of a wide sum
+_FINE_MEAN = 32  # packed steps the mean gradient and hessian must span: 1/1000 of the largest
+_FEWEST_PIECE_ROWS = 1024  # widening more often than this costs more than unpacked sums
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Sample weights: `copies` when all are whole numbers, else `weight`; both empty without weights."""
+
+    weight: NDArray[np.float64]
+    copies: NDArray[np.int64]
+    rows: NDArray[np.uint32]  # the rows that take part
+
+    @classmethod
+    def of(
+        cls,
+        sample_weight: NDArray[np.float64] | None,
+        n_rows: int,
+        held_out: NDArray[np.uint32] | None = None,
+    ) -> "Weights":
+        """Tell whole numbers from others; rows of weight zero and those held out take no part."""
+        none, no_copies = np.empty(0), np.empty(0, np.int64)
+        takes_part = np.ones(n_rows, bool) if sample_weight is None else sample_weight > 0
+        if held_out is not None:
+            takes_part[held_out] = False
+        rows = np.flatnonzero(takes_part).astype(np.uint32)
+        if sample_weight is None or np.all(sample_weight == 1.0):
+            return cls(none, no_copies, rows)
+        whole = np.all(sample_weight == np.floor(sample_weight)) and sample_weight.max() < 2**31
+        if whole:
+            return cls(none, sample_weight.astype(np.int64), rows)
+        return cls(sample_weight, no_copies, rows)
+
+    def row_counts(self, n_rows: int) -> NDArray[np.int64] | None:
+        """How often every row counts when columns are cut into bins; None for once each."""
+        if len(self.rows) == n_rows and not self.copies.size:
+            return None
+        counts = np.zeros(n_rows, np.int64)
+        counts[self.rows] = self.copies[self.rows] if self.copies.size else 1
+        return counts
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Integer statistics and the value of their steps."""
+
+    statistics: Statistics
+    gradient_unit: float
+    hessian_unit: float
+    smallest_hessian: int
+
+
+class Quantiser:
+    """Turns gradients into integer statistics, in memory that is reused from round to round."""
+
+    def __init__(self, weights: Weights, n_rows: int, team: Team) -> None:
+        self.weights = weights
+        self.n_rows = n_rows
+        self.team = team
+        self._packed = np.empty(n_rows, np.int64)
+        self._wide = np.empty((0, 2), np.int64)
+        copies = weights.copies
+        self.n_copies = int(copies.sum()) if copies.size else len(weights.rows)
+        self._piece_rows = (1 << _PACKED_BITS) // max(1, int(copies.max(initial=1)))
+
+    def measure(self, gradient: NDArray[np.float64], hessian: NDArray[np.float64]) -> Measured:
+        """Statistics of one output. Raises FloatingPointError when a gradient is not finite."""
+        weight, copies = self.weights.weight, self.weights.copies
+        tops: list[tuple[float, float, int]] = []
+        self.team.over_rows(
+            self.n_rows, lambda a, b: tops.append(largest(gradient, hessian, weight, copies, a, b))
+        )
+        top_g, top_h = max(top[0] for top in tops), max(top[1] for top in tops)
+        if any(top[2] for top in tops):
+            raise FloatingPointError("the loss gave a gradient or hessian that is not finite, or a hessian < 0")
+        g_bits, h_bits = _room(top_g, _PACKED_BITS), _room(top_h, _PACKED_BITS + 1)
+        sums: list[tuple[int, int, int]] = []
+        self.team.over_rows(
+            self.n_rows,
+            lambda a, b: sums.append(
+                pack(gradient, hessian, weight, copies, 2.0**g_bits, 2.0**h_bits, self._packed, a, b)
+            ),
+        )
+        mean_g, mean_h = (sum(s[i] for s in sums) / max(1, self.n_copies) for i in (0, 1))
+        fine = (top_g == 0 or mean_g >= _FINE_MEAN) and (top_h == 0 or mean_h >= _FINE_MEAN)
+        if fine and self._piece_rows >= _FEWEST_PIECE_ROWS:
+            least = min(s[2] for s in sums)
+            return self._measured(self._packed, self._wide[:0], g_bits, h_bits, least)
+        if not fine:
+            bits = min(_WIDE_BITS, _SUM_BITS - max(1, self.n_copies).bit_length())
+            g_bits, h_bits = _room(top_g, bits), _room(top_h, bits)
+        return self._measure_wide(gradient, hessian, g_bits, h_bits)
+
+    def _measure_wide(
+        self, gradient: NDArray[np.float64], hessian: NDArray[np.float64], g_bits: int, h_bits: int
+    ) -> Measured:
+        weight, copies = self.weights.weight, self.weights.copies
+        if not len(self._wide):
+            self._wide = np.empty((self.n_rows, 2), np.int64)
+        least: list[int] = []
+        self.team.over_rows(
+            self.n_rows,
+            lambda a, b: least.append(
+                spread(gradient, hessian, weight, copies, 2.0**g_bits, 2.0**h_bits, self._wide, a, b)
+            ),
+        )
+        return self._measured(self._packed[:0], self._wide, g_bits, h_bits, min(least))
+
+    def _measured(
+        self, packed: NDArray[np.int64], wide: NDArray[np.int64], g_bits: int, h_bits: int, least: int
+    ) -> Measured:
+        statistics = Statistics(packed, wide, self.weights.copies, self._piece_rows)
+        return Measured(statistics, 2.0**-g_bits, 2.0**-h_bits, int(least))
+
+
+def _room(top: float, bits: int) -> int:
+    """The power of two that brings `top` just below 2**bits, itself within the range of float64."""
+    return 0 if top == 0 else min(bits - int(np.frexp(top)[1]), 1000)

@@ -1,0 +1,47 @@
+"""The memory a fit needs to grow trees, made once and reused for every tree."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.dtypes import ROW
+from hedgerow.kernels.cpu.records import NODE, SPLIT, Frontier, Histograms, Search, Workspace
+
+_POOL_BYTES = 128 << 20  # histograms of open nodes kept for subtraction; beyond it they are made anew
+
+
+def make_workspace(
+    n_rows: int, offsets: NDArray[np.int64], n_leaves: int, group_words: int, n_members: int
+) -> Workspace:
+    """Arrays for trees of at most `n_leaves` leaves on `n_rows` rows; offsets as in Codes."""
+    n_columns, entries = len(offsets) - 1, int(offsets[-1])
+    longest = int(np.diff(offsets).max())
+    n_nodes = 2 * n_leaves + 1
+    n_slots = int(max(2, min(n_leaves, _POOL_BYTES // (16 * entries))))
+    frontier = Frontier(
+        heap=np.empty(n_nodes, np.int64),
+        slots=np.empty(n_slots, np.int64),
+        control=np.zeros(16, np.int64),
+        groups=np.zeros((n_nodes if group_words else 1, group_words), np.uint64),
+        found=np.zeros((2, n_columns), SPLIT),
+        allowed=np.zeros((2, n_columns), np.uint8),
+        chosen=np.empty(n_columns, np.int64),
+    )
+    histograms = Histograms(
+        pool=np.empty((n_slots + 2, 2, entries), np.int64),
+        packed=np.empty((n_members, entries), np.int64),
+        partial=np.empty((n_members, 2, entries), np.int64),
+        counts=np.empty((n_members, entries), np.int64),
+        used=np.zeros(n_members, np.int64),
+    )
+    search = Search(
+        sums=np.empty((n_members, 3, longest), np.int64),
+        gains=np.empty((n_members, longest)),
+        order=np.empty((n_members, longest), np.int64),
+    )
+    rows, spare = np.empty(n_rows, ROW), np.empty(n_rows, ROW)
+    return Workspace(rows, spare, np.zeros((2, n_members), np.int64), frontier, histograms, search)
+
+
+def make_nodes(n_leaves: int) -> NDArray[np.void]:
+    """Node records for a tree of at most `n_leaves` leaves."""
+    return np.zeros(2 * n_leaves + 1, NODE)

@@ -1,0 +1,110 @@
+"""Binning kernels: values of a column to codes, and the cuts between them.
+
+The edges of all columns lie one after the other in one sorted-by-column float64 array; code k of a numeric
+column holds the values with edges[k - 2] < x <= edges[k - 1], code 0 is missing.
+"""
+
+import numpy as np
+from numba import njit
+
+_ROWS_AT_ONCE = 256  # a block of rows stays in cache while its columns are visited one by one
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def encode(block, edges, starts, tables, table_starts, by_row, by_column, first_row):  # type: ignore[no-untyped-def]
+    """Codes of a block of rows, written at `first_row` of both layouts.
+
+    block : float (rows, columns), missing is NaN, a category is its number.
+    edges, starts : edges of column f are edges[starts[f]:starts[f + 1]].
+    tables, table_starts : the code of category c of column f is tables[table_starts[f] + c]; a column
+        without table is numeric.
+    by_row : (n, stride) or (0, 0); by_column : (columns, n) or (0, 0).
+    """
+    n_rows, n_columns = block.shape
+    values = np.empty(_ROWS_AT_ONCE, np.float64)
+    places = np.empty(_ROWS_AT_ONCE, np.int64)
+    for top in range(0, n_rows, _ROWS_AT_ONCE):
+        n = min(_ROWS_AT_ONCE, n_rows - top)
+        for f in range(n_columns):
+            for i in range(n):
+                values[i] = np.float64(block[top + i, f])
+            if table_starts[f + 1] > table_starts[f]:
+                _look_up(tables, table_starts[f], values, n, places)
+            else:
+                _count_below(edges, starts[f], starts[f + 1] - starts[f], values, n, places)
+            for i in range(n):
+                code = 0 if np.isnan(values[i]) else places[i]
+                if by_row.shape[0]:
+                    by_row[first_row + top + i, f] = code
+                if by_column.shape[0]:
+                    by_column[f, first_row + top + i] = code
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _look_up(tables, first, values, n, places):  # type: ignore[no-untyped-def]
+    for i in range(n):
+        number = 0.0 if np.isnan(values[i]) else values[i]
+        places[i] = tables[first + np.int64(number)]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count_below(edges, first, n_edges, values, n, places):  # type: ignore[no-untyped-def]
+    """places = 1 + how many of the column's edges are below each value.
+
+    A binary search in step for all values at once, without a data-dependent branch: nine times faster
+    than value by value, where every comparison is a coin toss for the branch predictor.
+    """
+    for i in range(n):
+        places[i] = first
+    length = n_edges
+    while length > 1:
+        half = length >> 1
+        for i in range(n):
+            places[i] += half * (edges[places[i] + half - 1] < values[i])
+        length -= half
+    for i in range(n):
+        last = n_edges > 0 and edges[places[i]] < values[i]
+        places[i] += 1 - first + np.int64(last)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def cut_places(values, copies, max_bins, out):  # type: ignore[no-untyped-def]
+    """Where to cut sorted values into at most `max_bins` bins of about equal weight.
+
+    values : sorted, no NaN. copies : int64 weights of the values, or empty for one each.
+    out : gets the index of the last value of every bin but the last; returns how many.
+    A value that fills a bin alone gets one, and the others share what is left.
+    """
+    n = values.shape[0]
+    rest, n_distinct = np.int64(0), 1
+    for i in range(n):
+        rest += copies[i] if copies.shape[0] else 1
+        n_distinct += i > 0 and values[i] != values[i - 1]
+    few = n_distinct <= max_bins
+    bins_left, in_bin, n_cuts = max_bins, np.int64(0), 0
+    run = np.int64(0)  # weight of the current distinct value
+    for i in range(n - 1):
+        run += copies[i] if copies.shape[0] else 1
+        if values[i] == values[i + 1]:
+            continue
+        in_bin += run
+        run = 0
+        # the bin is full when it holds its share of what is left: in_bin / rest >= 1 / bins_left
+        if few or in_bin * bins_left >= rest:
+            out[n_cuts] = i
+            n_cuts += 1
+            rest -= in_bin
+            in_bin = 0
+            bins_left -= 1
+            if bins_left == 1:
+                break
+    return n_cuts
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def middle(low, high):  # type: ignore[no-untyped-def]
+    """An edge between two neighbouring values: low <= edge < high, halfway where that is representable."""
+    edge = low / 2.0 + high / 2.0
+    if not (low <= edge < high):
+        return low
+    return edge

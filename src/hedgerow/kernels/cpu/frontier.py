@@ -1,0 +1,296 @@
+"""The frontier: the open nodes of a tree being grown, kept by member 0 of the team.
+
+Open nodes wait in a heap, the largest gain first and the older node among equals. A waiting node keeps
+its histogram in a slot of the pool, so that its larger child needs only a subtraction; when the pool is
+full a node waits without one and both its children are summed from their rows. Sums are integers: the tree
+is the same either way.
+"""
+
+import numpy as np
+from numba import njit
+
+from hedgerow.kernels.cpu.random import NODE_COLUMNS, choose_columns
+from hedgerow.kernels.cpu.split import NO_GAIN, leaf_value, worth
+
+# Places in Frontier.control.
+NEXT = 0  # the node to split, -1 to stop
+SMALL = 1  # the child with fewer rows, -1 when it need not be searched
+LARGE = 2
+SMALL_PLACE = 3  # where in the pool their histograms go
+LARGE_PLACE = 4
+FILL = 5  # the node whose rows are summed first, the smaller child, and in 6 the larger one
+N_FILLS = 7  # 1, 0 when the histogram is there, 2 when the parent's was not kept
+COUNTED = 8  # whether the search needs exact counts
+N_NODES = 9
+N_LEAVES = 10
+N_OPEN = 11
+N_FREE = 12
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _before(nodes, one, other):  # type: ignore[no-untyped-def]
+    a, b = nodes[one].split.gain, nodes[other].split.gain
+    return a > b or (a == b and one < other)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _push(nodes, frontier, number):  # type: ignore[no-untyped-def]
+    heap = frontier.heap
+    at = frontier.control[N_OPEN]
+    frontier.control[N_OPEN] += 1
+    while at > 0 and _before(nodes, number, heap[(at - 1) // 2]):
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = number
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _pop(nodes, frontier):  # type: ignore[no-untyped-def]
+    heap = frontier.heap
+    top = heap[0]
+    frontier.control[N_OPEN] -= 1
+    n = frontier.control[N_OPEN]
+    number = heap[n]
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= n:
+            break
+        if child + 1 < n and _before(nodes, heap[child + 1], heap[child]):
+            child += 1
+        if not _before(nodes, heap[child], number):
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = number
+    return top
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _borrow(frontier, scratch):  # type: ignore[no-untyped-def]
+    """A free slot, or the given scratch place behind the slots."""
+    if frontier.control[N_FREE] == 0:
+        return frontier.slots.shape[0] + scratch
+    frontier.control[N_FREE] -= 1
+    return frontier.slots[frontier.control[N_FREE]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _give_back(frontier, place):  # type: ignore[no-untyped-def]
+    if 0 <= place < frontier.slots.shape[0]:
+        frontier.slots[frontier.control[N_FREE]] = place
+        frontier.control[N_FREE] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def allow_columns(rules, frontier, number, which):  # type: ignore[no-untyped-def]
+    """Mark the columns node `number` may be split on: its interaction groups, then a random choice."""
+    allowed = frontier.allowed[which]
+    allowed[:] = 0
+    n = 0
+    chosen = frontier.chosen
+    for column in rules.columns:
+        fits = rules.groups.shape[0] == 0
+        for word in range(frontier.groups.shape[1]):
+            fits |= (rules.groups[column, word] & frontier.groups[number, word]) != 0
+        if fits:
+            chosen[n] = column
+            n += 1
+    if rules.columns_per_node < n:
+        key = rules.tree * (1 << 32) + number
+        choose_columns(chosen[:n], rules.columns_per_node, rules.seed, NODE_COLUMNS, key)
+        n = rules.columns_per_node
+    for place in range(n):
+        allowed[chosen[place]] = 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _splittable(node, rules):  # type: ignore[no-untyped-def]
+    """Whether a node could be split at all, before looking at its histogram."""
+    large = node.count >= 2 * rules.min_count and node.hessian >= 2 * rules.min_hessian
+    return large and node.depth < rules.max_depth
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def plant(rules, nodes, n_rows, count, frontier):  # type: ignore[no-untyped-def]
+    """Start a tree: one open node with all rows, all slots free. Its sums come with its histogram."""
+    root = nodes[0]
+    root.left = 0
+    root.start = 0
+    root.stop = n_rows
+    root.count = count
+    root.depth = 0
+    root.lower = -np.inf
+    root.upper = np.inf
+    root.split.gain = NO_GAIN
+    control = frontier.control
+    control[N_NODES] = 1
+    control[N_LEAVES] = 1
+    control[N_OPEN] = 0
+    control[N_FREE] = 0
+    for slot in range(frontier.slots.shape[0] - 1, -1, -1):
+        _give_back(frontier, slot)
+    frontier.groups[0, :] = ~np.uint64(0)
+    allow_columns(rules, frontier, 0, 0)
+    control[FILL] = 0
+    control[N_FILLS] = 1
+    control[COUNTED] = 0
+    control[SMALL] = 0
+    control[LARGE] = -1
+    control[SMALL_PLACE] = _borrow(frontier, 0)
+    root.slot = control[SMALL_PLACE]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_root(root, histogram, first, last):  # type: ignore[no-untyped-def]
+    """The sums of the root, from the entries of one column."""
+    root.gradient, root.hessian = 0, 0
+    for entry in range(first, last):
+        root.gradient += histogram[0, entry]
+        root.hessian += histogram[1, entry]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _bound_children(rules, node, left, right):  # type: ignore[no-untyped-def]
+    """Hand the bounds on leaf values down; a monotonic split parts them in the middle of its two values."""
+    left.lower, left.upper = node.lower, node.upper
+    right.lower, right.upper = node.lower, node.upper
+    if rules.monotonic.shape[0] == 0 or rules.monotonic[node.split.column] == 0:
+        return
+    l1, l2 = rules.l1, rules.l2
+    left_value = leaf_value(np.float64(left.gradient), np.float64(left.hessian), l1, l2, node.lower, node.upper)
+    right_value = leaf_value(np.float64(right.gradient), np.float64(right.hessian), l1, l2, node.lower, node.upper)
+    middle = (left_value + right_value) / 2.0
+    if rules.monotonic[node.split.column] > 0:
+        left.upper, right.lower = middle, middle
+    else:
+        left.lower, right.upper = middle, middle
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add_children(rules, nodes, number, n_left, count, frontier):  # type: ignore[no-untyped-def]
+    node = nodes[number]
+    node.left = frontier.control[N_NODES]
+    left, right = nodes[node.left], nodes[node.left + 1]
+    frontier.control[N_NODES] += 2
+    frontier.control[N_LEAVES] += 1
+    left.start, left.stop = node.start, node.start + n_left
+    right.start, right.stop = node.start + n_left, node.stop
+    left.count, right.count = count, node.count - count
+    left.gradient, left.hessian = node.split.left_gradient, node.split.left_hessian
+    right.gradient = node.gradient - node.split.left_gradient
+    right.hessian = node.hessian - node.split.left_hessian
+    _bound_children(rules, node, left, right)
+    for side in range(2):
+        child = nodes[node.left + side]
+        child.left = 0
+        child.depth = node.depth + 1
+        child.slot = -1
+        child.split.gain = NO_GAIN
+        for word in range(frontier.groups.shape[1]):
+            kept = frontier.groups[number, word] & rules.groups[node.split.column, word]
+            frontier.groups[node.left + side, word] = kept
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def commit(rules, nodes, number, n_left, count, frontier):  # type: ignore[no-untyped-def]
+    """Make the children of a partitioned node and say which of them need a histogram and where."""
+    control = frontier.control
+    _add_children(rules, nodes, number, n_left, count, frontier)
+    node = nodes[number]
+    last = control[N_LEAVES] >= rules.max_leaves  # no more splits: nobody will ask the children
+    small, large = node.left, node.left + 1
+    if nodes[small].stop - nodes[small].start > nodes[large].stop - nodes[large].start:
+        small, large = large, small
+    small_open = not last and _splittable(nodes[small], rules)
+    large_open = not last and _splittable(nodes[large], rules)
+    control[FILL] = small
+    control[FILL + 1] = large
+    control[N_FILLS] = 2 if large_open and node.slot < 0 else 1
+    control[COUNTED] = 0
+    control[SMALL] = small if small_open else -1
+    control[LARGE] = large if large_open else -1
+    if large_open:
+        control[LARGE_PLACE] = node.slot if node.slot >= 0 else _borrow(frontier, 1)
+    else:
+        _give_back(frontier, node.slot)
+    control[SMALL_PLACE] = _borrow(frontier, 0) if small_open else frontier.slots.shape[0]
+    node.slot = -1
+    if small_open:
+        nodes[small].slot = control[SMALL_PLACE]
+        allow_columns(rules, frontier, small, 0)
+    if large_open:
+        nodes[large].slot = control[LARGE_PLACE]
+        allow_columns(rules, frontier, large, 1)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def search_alone(rules, nodes, number, frontier):  # type: ignore[no-untyped-def]
+    """Name one node to be searched again in place of two children."""
+    control = frontier.control
+    slot = nodes[number].slot
+    control[FILL] = number
+    control[N_FILLS] = 1 if slot < 0 else 0
+    control[COUNTED] = 1
+    control[SMALL] = number
+    control[LARGE] = -1
+    control[SMALL_PLACE] = slot if slot >= 0 else frontier.slots.shape[0]
+    allow_columns(rules, frontier, number, 0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def settle(rules, nodes, frontier):  # type: ignore[no-untyped-def]
+    """Open the searched nodes that are worth splitting; returns the best open node, -1 when done."""
+    for which in range(2):
+        number = frontier.control[SMALL + which]
+        if number < 0:
+            continue
+        node = nodes[number]
+        best = -1
+        gain = NO_GAIN
+        for column in rules.columns:
+            if frontier.allowed[which, column] and frontier.found[which, column].gain > gain:
+                gain = frontier.found[which, column].gain
+                best = column
+        opens = best >= 0
+        if opens:
+            _copy_split(frontier.found[which, best], node.split)
+            opens = worth(node.split, node, rules)
+        if opens:
+            _push(nodes, frontier, number)
+        else:
+            node.split.gain = NO_GAIN
+            _give_back(frontier, node.slot)
+        if not opens or node.slot >= frontier.slots.shape[0]:
+            node.slot = -1
+    if frontier.control[N_OPEN] == 0 or frontier.control[N_LEAVES] >= rules.max_leaves:
+        return -1
+    return _pop(nodes, frontier)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _copy_split(source, target):  # type: ignore[no-untyped-def]
+    target.gain = source.gain
+    target.left_gradient = source.left_gradient
+    target.left_hessian = source.left_hessian
+    target.column = source.column
+    target.threshold = source.threshold
+    target.missing_left = source.missing_left
+    target.categorical = source.categorical
+    for word in range(target.goes_left.shape[0]):
+        target.goes_left[word] = source.goes_left[word]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def finish(rules, nodes, frontier):  # type: ignore[no-untyped-def]
+    """Give every node its value: -T(G) / (H + l2), within its bounds."""
+    for number in range(frontier.control[N_NODES]):
+        node = nodes[number]
+        node.value = leaf_value(
+            np.float64(node.gradient),
+            np.float64(node.hessian),
+            rules.l1,
+            rules.l2,
+            node.lower,
+            node.upper,
+        )

@@ -1,0 +1,177 @@
+"""Growing one tree: a single kernel that all members of a team run together.
+
+    plant -> [ take the open node with the largest gain
+               partition its rows                      (rows shared by members)
+               histogram of the smaller child          (rows shared by members)
+               sibling by subtraction, search both     (columns shared by members) ] until done
+
+Member 0 leads: only it changes nodes, heap and slots, and tells the others through `work.control`; between
+two barriers every array has one writer per element. Sums are integers and every choice is made in a fixed
+order, so the tree does not depend on the number of members. The smallest leaf is checked when a split is
+carried out: the sums tell gains, not counts, and only if a split turns out too small are the exact counts
+of its node made and the search repeated. A node's gain can only fall then, so that the best-first order
+is the same as with counts from the start.
+"""
+
+import numpy as np
+from numba import njit
+
+from hedgerow.kernels.cpu.frontier import (
+    COUNTED,
+    FILL,
+    LARGE,
+    LARGE_PLACE,
+    N_FILLS,
+    N_NODES,
+    NEXT,
+    SMALL,
+    SMALL_PLACE,
+    commit,
+    finish,
+    plant,
+    search_alone,
+    settle,
+    sum_root,
+)
+from hedgerow.kernels.cpu.histogram import add_counts, fill_private, merge_column, subtract_column
+from hedgerow.kernels.cpu.intrinsics import barrier
+from hedgerow.kernels.cpu.partition import count_copies, gather_share, share, split_share
+from hedgerow.kernels.cpu.split import search_columns
+
+ROWS_PER_MEMBER = 2048  # below this a second thread costs more than it brings
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def members_for(n_rows, n_members):  # type: ignore[no-untyped-def]
+    """How many members share the rows of a node."""
+    return min(n_members, max(1, n_rows // ROWS_PER_MEMBER))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _histograms(codes, statistics, columns, nodes, rows, control, memory, sync, member, n_members):  # type: ignore[no-untyped-def]
+    """Bring the histograms of the nodes named in control into the pool.
+
+    The smaller child is summed from its rows, the larger by subtraction, or from its rows too when the
+    parent's histogram was not kept.
+    """
+    offsets, pool = codes.offsets, memory.pool
+    for turn in range(control[N_FILLS]):
+        node = nodes[control[FILL + turn]]
+        n_private = members_for(node.stop - node.start, n_members)
+        if member < n_private:
+            first, last = share(node.start, node.stop, member, n_private)
+            packed, partial = memory.packed[member], memory.partial[member]
+            memory.used[member] = fill_private(
+                codes, statistics, rows, first, last, columns, packed, partial
+            )
+        barrier(sync, n_members)
+        place, parent = control[SMALL_PLACE + turn], control[LARGE_PLACE]
+        all_packed = memory.packed[: n_private if statistics.packed.shape[0] else 0]
+        for j in range(member, columns.shape[0], n_members):
+            start, stop = offsets[columns[j]], offsets[columns[j] + 1]
+            merge_column(start, stop, n_private, all_packed, memory.partial, memory.used, pool[place])
+            if control[LARGE] >= 0 and control[N_FILLS] == 1:
+                subtract_column(start, stop, pool[parent], pool[place])
+        if turn + 1 < control[N_FILLS] or node.depth == 0:
+            barrier(sync, n_members)
+        if node.depth == 0:  # the root's sums are those of any one column
+            if member == 0:
+                sum_root(node, pool[place], offsets[columns[0]], offsets[columns[0] + 1])
+            barrier(sync, n_members)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count(codes, copies, columns, node, rows, counts, sync, member, n_members):  # type: ignore[no-untyped-def]
+    """Exact counts of a node's rows into counts[0]."""
+    offsets = codes.offsets
+    n_private = members_for(node.stop - node.start, n_members)
+    if member < n_private:
+        first, last = share(node.start, node.stop, member, n_private)
+        counts[member] = 0
+        add_counts(codes.by_row, rows, first, last, copies, columns, offsets, counts[member])
+    barrier(sync, n_members)
+    for j in range(member, columns.shape[0], n_members):
+        for other in range(1, n_private):
+            for entry in range(offsets[columns[j]], offsets[columns[j] + 1]):
+                counts[0, entry] += counts[other, entry]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _search(codes, rules, nodes, frontier, pool, counts, search, member, n_members):  # type: ignore[no-untyped-def]
+    """Best split of every column for the nodes named in control, each member its own columns."""
+    control = frontier.control
+    for which in range(2):
+        if control[SMALL + which] >= 0:
+            node, histogram = nodes[control[SMALL + which]], pool[control[SMALL_PLACE + which]]
+            allowed, found = frontier.allowed[which], frontier.found[which]
+            search_columns(
+                codes, rules, histogram, counts, node, allowed, search, found, member, n_members
+            )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _partition(column, copies, split, rows, spare, start, stop, lefts, member, n_workers):  # type: ignore[no-untyped-def]
+    """Split the member's share of rows[start:stop] into spare and note how many went left."""
+    if member < n_workers:
+        first, last = share(start, stop, member, n_workers)
+        n_left = split_share(column, split, rows, spare, first, last)
+        lefts[0, member] = n_left
+        lefts[1, member] = count_copies(spare, first, first + n_left, copies)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _carry_out(codes, copies, rules, nodes, number, work, sync, member, n_members):  # type: ignore[no-untyped-def]
+    """Carry out the split of a node, or name it for a search with counts if a child would be too small."""
+    node, lefts, frontier = nodes[number], work.lefts, work.frontier
+    start, stop, whole = node.start, node.stop, node.count
+    n_workers = members_for(stop - start, n_members)
+    column = codes.by_column[node.split.column]
+    _partition(column, copies, node.split, work.rows, work.spare, start, stop, lefts, member, n_workers)
+    barrier(sync, n_members)
+    n_left, count = lefts[0, 0], lefts[1, 0]
+    for other in range(1, n_workers):
+        n_left += lefts[0, other]
+        count += lefts[1, other]
+    fits = count >= rules.min_count and whole - count >= rules.min_count
+    if fits and member < n_workers:
+        gather_share(work.rows, work.spare, start, stop, lefts[0], member, n_workers)
+    if member == 0:
+        if fits:
+            commit(rules, nodes, number, n_left, count, frontier)
+        else:
+            search_alone(rules, nodes, number, frontier)
+    barrier(sync, n_members)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members):  # type: ignore[no-untyped-def]
+    """Grow a tree on work.rows[:n_rows] into `nodes`; returns the number of nodes."""
+    frontier, memory, control = work.frontier, work.histograms, work.frontier.control
+    if member == 0:
+        count = count_copies(work.rows, 0, n_rows, statistics.copies)
+        plant(rules, nodes, n_rows, count, frontier)
+    barrier(sync, n_members)
+    while True:
+        if control[SMALL] >= 0 or control[LARGE] >= 0:
+            _histograms(
+                codes, statistics, rules.columns, nodes, work.rows, control, memory, sync, member, n_members
+            )
+            counts = memory.counts[0, : memory.counts.shape[1] if control[COUNTED] else 0]
+            if control[COUNTED]:
+                node = nodes[control[SMALL]]
+                _count(
+                    codes, statistics.copies, rules.columns, node, work.rows, memory.counts, sync, member,
+                    n_members,
+                )  # fmt: skip
+            _search(codes, rules, nodes, frontier, memory.pool, counts, work.search, member, n_members)
+            barrier(sync, n_members)
+        if member == 0:
+            control[NEXT] = settle(rules, nodes, frontier)
+        barrier(sync, n_members)
+        number = control[NEXT]
+        if number < 0:
+            break
+        _carry_out(codes, statistics.copies, rules, nodes, number, work, sync, member, n_members)
+    if member == 0:
+        finish(rules, nodes, frontier)
+    return control[N_NODES]

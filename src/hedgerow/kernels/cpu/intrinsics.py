@@ -1,0 +1,101 @@
+"""The few machine instructions Numba has no name for: prefetch, atomic counters, the lowest bit, giving
+up a time slice.
+
+All of them act on arrays by byte offset or by element and return at once; none of them changes a result,
+they only decide when memory is read and when a thread waits.
+"""
+
+import sys
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_YIELD = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
+_SPINS_BEFORE_YIELD = 2000  # about two microseconds: longer than a barrier between running threads takes
+
+
+@intrinsic
+def prefetch(typingctx, array, byte_offset):  # type: ignore[no-untyped-def]
+    """Ask for the cache line at `byte_offset` of `array`; a wrong offset is harmless."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        byte = ir.IntType(8).as_pointer()
+        word = ir.IntType(32)
+        address = builder.gep(builder.bitcast(data, byte), [args[1]])
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        read, keep, data_cache = (ir.Constant(word, value) for value in (0, 3, 1))
+        builder.call(function, [address, read, keep, data_cache])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uintp), codegen
+
+
+def _element(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    array = context.make_array(signature.args[0])(context, builder, args[0])
+    return builder.gep(array.data, [args[1]])
+
+
+@intrinsic
+def atomic_add(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+    """Add `value` to an int64 element as one indivisible step; returns what was there before."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.atomic_rmw("add", _element(context, builder, signature, args), args[2], "seq_cst")
+
+    return types.int64(array, types.intp, types.int64), codegen
+
+
+@intrinsic
+def atomic_load(typingctx, array, index):  # type: ignore[no-untyped-def]
+    """Read an int64 element that another thread may be writing."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.load_atomic(_element(context, builder, signature, args), "seq_cst", 8)
+
+    return types.int64(array, types.intp), codegen
+
+
+@intrinsic
+def lowest_bit(typingctx, bits):  # type: ignore[no-untyped-def]
+    """Place of the lowest set bit of an unsigned integer that is not zero."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return bits(bits), codegen
+
+
+@intrinsic
+def yield_time_slice(typingctx):  # type: ignore[no-untyped-def]
+    """Let another thread run: a member that waits must not keep the core from the one it waits for."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        kind = ir.FunctionType(ir.IntType(32), [])
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, _YIELD), [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@njit(cache=True, nogil=True)
+def barrier(sync, n_members):  # type: ignore[no-untyped-def]
+    """Wait until all members of the team have come here.
+
+    sync : int64 (16,), element 0 counts arrivals, element 8 (another cache line) counts barriers passed.
+    """
+    if n_members == 1:
+        return
+    passed = atomic_load(sync, 8)
+    if atomic_add(sync, 0, 1) == n_members - 1:
+        atomic_add(sync, 0, -n_members)
+        atomic_add(sync, 8, 1)
+        return
+    spins = 0
+    while atomic_load(sync, 8) == passed:
+        spins += 1
+        if spins > _SPINS_BEFORE_YIELD:
+            yield_time_slice()

@@ -1,0 +1,319 @@
+"""The row loops of the losses, and exact sums and quantiles over leaves.
+
+y, raw, gradient and hessian are float64 with one entry a row; with several outputs raw, gradient
+and hessian are (K, n). A `fill_*` loop writes gradient = dL/draw and hessian = d2L/draw2 of
+unweighted rows, a `loss_*` loop writes L; each row depends on itself alone, so that threads may
+take any pieces. `weight` is (n,), or empty when all rows weigh one: one compiled signature for
+both. `starts` (n_leaves + 1,) cuts arrays whose rows are grouped by leaf:
+
+    rows   = [ r3 r7 r8 | r0 r2 | r1 r4 r5 r6 ]
+    starts = [ 0          3       5             9 ]
+"""
+
+import numpy as np
+from numba import njit
+
+from hedgerow.kernels.cpu.elementary import Floats, Integers, exp_clamped, log, log1p
+
+EXPONENT_LIMIT = 500.0  # exp(500) = 1e217 leaves room for a target, a weight and a sum below 1e308
+SOFTMAX_ROWS = 1024  # rows whose largest score and normaliser stay in the first-level cache
+SPLITTER = 134217729.0  # 2**27 + 1: cuts a float64 into two halves of 26 bits
+
+
+# --- squared, absolute, quantile, Huber
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_squared(y: Floats, raw: Floats, gradient: Floats, hessian: Floats) -> None:
+    """L = (raw - y)**2 / 2."""
+    for i in range(y.size):
+        gradient[i] = raw[i] - y[i]
+        hessian[i] = 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def loss_squared(y: Floats, raw: Floats, out: Floats) -> None:
+    """L = (raw - y)**2 / 2."""
+    for i in range(y.size):
+        difference = raw[i] - y[i]
+        out[i] = 0.5 * difference * difference
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_pinball(
+    y: Floats, raw: Floats, gradient: Floats, hessian: Floats, under: float, over: float
+) -> None:
+    """L = under * (y - raw) below y, over * (raw - y) above; a row met exactly has gradient 0."""
+    for i in range(y.size):
+        g = over if raw[i] > y[i] else 0.0
+        gradient[i] = -under if raw[i] < y[i] else g
+        hessian[i] = 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def loss_pinball(y: Floats, raw: Floats, out: Floats, under: float, over: float) -> None:
+    """L = under * (y - raw) below y, over * (raw - y) above."""
+    for i in range(y.size):
+        difference = raw[i] - y[i]
+        out[i] = over * difference if difference > 0.0 else -under * difference
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_huber(y: Floats, raw: Floats, gradient: Floats, hessian: Floats, delta: float) -> None:
+    """Gradient = raw - y, clamped to [-delta, delta]."""
+    for i in range(y.size):
+        difference = raw[i] - y[i]
+        g = delta if difference > delta else difference  # noqa: FURB136 - nan must pass
+        gradient[i] = -delta if g < -delta else g  # noqa: FURB136
+        hessian[i] = 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def loss_huber(y: Floats, raw: Floats, out: Floats, delta: float) -> None:
+    """L = r**2 / 2 up to |r| = delta, then delta * (|r| - delta / 2); r = raw - y."""
+    for i in range(y.size):
+        r = abs(raw[i] - y[i])
+        out[i] = 0.5 * r * r if r <= delta else delta * (r - 0.5 * delta)
+
+
+# --- Poisson, gamma, Tweedie: one family, power 1 to 2, mean = exp(raw)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _clamp_exponent(raw: float) -> float:
+    raw = EXPONENT_LIMIT if raw > EXPONENT_LIMIT else raw  # noqa: FURB136 - nan must pass
+    return -EXPONENT_LIMIT if raw < -EXPONENT_LIMIT else raw  # noqa: FURB136
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_tweedie(y: Floats, raw: Floats, gradient: Floats, hessian: Floats, power: float) -> None:
+    """Gradient = m - t with m = exp((2 - power) raw), t = y exp((1 - power) raw)."""
+    above, below = 2.0 - power, power - 1.0  # both >= 0
+    for i in range(y.size):
+        score = _clamp_exponent(raw[i])
+        m = exp_clamped(above * score)
+        t = y[i] * exp_clamped(-below * score)
+        gradient[i] = m - t
+        hessian[i] = above * m + below * t
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def loss_tweedie(y: Floats, raw: Floats, out: Floats, power: float) -> None:
+    """Half the deviance of a mean exp(raw), up to a constant of y.
+
+    power 1 (Poisson)  exp(raw) - y raw
+    power 2 (gamma)    raw + y exp(-raw)
+    between            exp((2 - power) raw) / (2 - power) + y exp((1 - power) raw) / (power - 1)
+    """
+    above, below = 2.0 - power, power - 1.0
+    for i in range(y.size):
+        score = _clamp_exponent(raw[i])
+        first = exp_clamped(above * score) / above if above > 0.0 else score
+        second = exp_clamped(-below * score) / below if below > 0.0 else -score
+        out[i] = first + y[i] * second
+
+
+# --- two classes: y is 0 or 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_logistic(y: Floats, raw: Floats, gradient: Floats, hessian: Floats) -> None:
+    """Gradient = p - y, hessian = p (1 - p), with p = 1 / (1 + exp(-raw))."""
+    for i in range(y.size):
+        e = exp_clamped(-raw[i])
+        p = 1.0 / (1.0 + e)
+        gradient[i] = p - y[i]
+        hessian[i] = p * (e * p)  # e p = 1 - p, without the cancellation where p is near 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def loss_logistic(y: Floats, raw: Floats, out: Floats) -> None:
+    """L = log(1 + exp(raw)) - y raw."""
+    for i in range(y.size):
+        score = raw[i]
+        linear = (score if score > 0.0 else 0.0) - y[i] * score  # noqa: FURB136 - nan must pass
+        out[i] = linear + log1p(exp_clamped(-abs(score)))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_exponential(y: Floats, raw: Floats, gradient: Floats, hessian: Floats) -> None:
+    """Gradient = -s exp(-s raw), hessian = exp(-s raw), with s = 2y - 1."""
+    for i in range(y.size):
+        s = 2.0 * y[i] - 1.0
+        e = exp_clamped(_clamp_exponent(-s * raw[i]))
+        gradient[i] = -s * e
+        hessian[i] = e
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def loss_exponential(y: Floats, raw: Floats, out: Floats) -> None:
+    """L = exp(-s raw), with s = 2y - 1."""
+    for i in range(y.size):
+        out[i] = exp_clamped(_clamp_exponent((1.0 - 2.0 * y[i]) * raw[i]))
+
+
+# --- several classes: y is the class number, p = softmax of the column of raw (K, n)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _normalise(raw: Floats, start: int, stop: int, top: Floats, total: Floats) -> None:
+    """Top = the largest score of each row, total = sum over outputs of exp(raw - top)."""
+    n = stop - start
+    for k in range(raw.shape[0]):
+        scores = raw[k, start:stop]
+        for i in range(n):
+            top[i] = scores[i] if k == 0 or scores[i] > top[i] else top[i]
+    total[:n] = 0.0
+    for k in range(raw.shape[0]):
+        scores = raw[k, start:stop]
+        for i in range(n):
+            total[i] += exp_clamped(scores[i] - top[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_softmax(y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
+    """Gradient[k] = p_k - [y = k], hessian[k] = p_k (1 - p_k), for rows [start, stop)."""
+    top, total = np.empty(SOFTMAX_ROWS), np.empty(SOFTMAX_ROWS)
+    for a in range(start, stop, SOFTMAX_ROWS):
+        b = min(a + SOFTMAX_ROWS, stop)
+        _normalise(raw, a, b, top, total)
+        classes = y[a:b]
+        for k in range(raw.shape[0]):
+            scores, g, h = raw[k, a:b], gradient[k, a:b], hessian[k, a:b]
+            for i in range(b - a):
+                p = exp_clamped(scores[i] - top[i]) / total[i]
+                g[i] = p - (1.0 if classes[i] == k else 0.0)
+                h[i] = p * (1.0 - p)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def loss_softmax(y: Floats, raw: Floats, out: Floats, start: int, stop: int) -> None:
+    """L = log(sum over k of exp(raw_k)) - raw_y, for rows [start, stop); out starts at `start`."""
+    top, total = np.empty(SOFTMAX_ROWS), np.empty(SOFTMAX_ROWS)
+    for a in range(start, stop, SOFTMAX_ROWS):
+        b = min(a + SOFTMAX_ROWS, stop)
+        _normalise(raw, a, b, top, total)
+        piece = out[a - start : b - start]
+        for i in range(b - a):
+            piece[i] = log(total[i]) + (top[i] - raw[int(y[a + i]), a + i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def softmax(raw: Floats, first: int, out: Floats) -> None:
+    """Write p of the outputs first, first + 1, ... for every row; out is (outputs wanted, n)."""
+    top, total = np.empty(SOFTMAX_ROWS), np.empty(SOFTMAX_ROWS)
+    n = raw.shape[1]
+    for a in range(0, n, SOFTMAX_ROWS):
+        b = min(a + SOFTMAX_ROWS, n)
+        _normalise(raw, a, b, top, total)
+        for k in range(out.shape[0]):
+            scores, p = raw[first + k, a:b], out[k, a:b]
+            for i in range(b - a):
+                p[i] = exp_clamped(scores[i] - top[i]) / total[i]
+
+
+# --- sums and quantiles over leaves
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def pair_sum(values: Floats, weight: Floats) -> tuple[float, float]:
+    """Sum weight * values as high + low, to about 100 bits.
+
+    Products and sums keep what rounding loses (Dekker, Knuth). Hence a weight of 2 gives the
+    float64 that the row given twice gives, and the order of the rows does not matter either.
+    """
+    high, low = 0.0, 0.0
+    weighted = weight.size > 0
+    for i in range(values.size):
+        product, lost = values[i], 0.0
+        if weighted:
+            v, w = values[i], weight[i]
+            product = v * w
+            v_high = SPLITTER * v - (SPLITTER * v - v)
+            w_high = SPLITTER * w - (SPLITTER * w - w)
+            v_low, w_low = v - v_high, w - w_high
+            lost = ((v_high * w_high - product) + v_high * w_low + v_low * w_high) + v_low * w_low
+        total = high + product
+        back = total - high
+        low += ((high - (total - back)) + (product - back)) + lost
+        high = total
+    return high, low
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def leaf_sums(values: Floats, weight: Floats, starts: Integers) -> Floats:
+    """Sum weight * values in every leaf; see `pair_sum`."""
+    sums = np.empty(starts.size - 1)
+    for leaf in range(sums.size):
+        a, b = starts[leaf], starts[leaf + 1]
+        high, low = pair_sum(values[a:b], weight[a:b])  # an empty weight stays empty
+        sums[leaf] = high + low
+    return sums
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def leaf_quantiles(values: Floats, weight: Floats, starts: Integers, level: float) -> Floats:
+    """In every leaf the smallest value v with weight(values <= v) >= level * weight(all).
+
+    No interpolation: a weight of 2 is the row twice, a weight of 0 no row. A leaf without weight
+    gives 0. Both arrays are reordered.
+    """
+    quantiles = np.empty(starts.size - 1)
+    for leaf in range(quantiles.size):
+        a, b = starts[leaf], starts[leaf + 1]
+        quantiles[leaf] = _quantile(values[a:b], weight[a:b], level) + 0.0  # -0 becomes 0
+    return quantiles
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _quantile(values: Floats, weight: Floats, level: float) -> float:
+    """Quickselect by weight: keep the part in which the running weight passes the target."""
+    a, b, total = 0, 0, 0.0
+    for i in range(values.size):
+        if weight[i] > 0.0:
+            values[b], weight[b] = values[i], weight[i]
+            total += weight[b]
+            b += 1
+    if b == 0:
+        return 0.0
+    target, before, state = level * total, 0.0, np.uint64(b)
+    while True:
+        # a pivot from hashed places: no order of the rows is a bad order
+        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        size = np.uint64(b - a)
+        first = values[a + np.int64((state >> np.uint64(33)) % size)]
+        second = values[a + np.int64((state >> np.uint64(17)) % size)]
+        third = values[a + np.int64((state >> np.uint64(3)) % size)]
+        pivot: float = max(min(first, second), min(max(first, second), third))
+        less, equal, smaller, same = _three_parts(values, weight, a, b, pivot)
+        if smaller > a and before + less >= target:
+            b = smaller
+        elif same == b or before + less + equal >= target:
+            return pivot
+        else:
+            a, before = same, before + less + equal
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _three_parts(
+    values: Floats, weight: Floats, a: int, b: int, pivot: float
+) -> tuple[float, float, int, int]:
+    """Reorder [a, b) into [ < pivot | = pivot | > pivot ]; weights of two parts, two boundaries."""
+    less, equal = 0.0, 0.0
+    i, smaller, same = a, a, b  # [a, smaller) < pivot, [smaller, i) = pivot, [same, b) > pivot
+    while i < same:
+        v, w = values[i], weight[i]
+        if v > pivot:
+            same -= 1
+            values[i], weight[i] = values[same], weight[same]
+            values[same], weight[same] = v, w
+        else:
+            if v < pivot:
+                values[i], weight[i] = values[smaller], weight[smaller]
+                values[smaller], weight[smaller] = v, w
+                smaller += 1
+                less += w
+            else:
+                equal += w
+            i += 1
+    return less, equal, smaller, same

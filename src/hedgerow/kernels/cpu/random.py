@@ -1,0 +1,63 @@
+"""Randomness is a hash: a draw is a pure function of (seed, purpose, two counters).
+
+There is no generator with a state, so threads, chunks and machines draw the same numbers in any order.
+The mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+"""
+
+import numpy as np
+from numba import njit
+
+# What a draw is for; two purposes never share numbers.
+EDGE_SAMPLE = 1
+ROW_SAMPLE = 2
+TREE_COLUMNS = 3
+NODE_COLUMNS = 4
+VALIDATION = 5
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX2 = np.uint64(0x94D049BB133111EB)
+
+
+@njit(cache=True, nogil=True)
+def _mix(x):  # type: ignore[no-untyped-def]
+    x = (x ^ (x >> np.uint64(30))) * _MIX1
+    x = (x ^ (x >> np.uint64(27))) * _MIX2
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def draw(seed, purpose, first, second):  # type: ignore[no-untyped-def]
+    """A uniform uint64 for the key (seed, purpose, first, second)."""
+    key = _mix(np.uint64(seed) + _GOLDEN * np.uint64(purpose))
+    key = _mix(key ^ (np.uint64(first) + _GOLDEN))
+    return _mix(key ^ (np.uint64(second) * _GOLDEN + _MIX1))
+
+
+@njit(cache=True, nogil=True)
+def choose_columns(columns, n_chosen, seed, purpose, first):  # type: ignore[no-untyped-def]
+    """Move `n_chosen` random entries to the front of `columns` (Fisher-Yates, one draw a place)."""
+    n = columns.shape[0]
+    for place in range(n_chosen):
+        left = np.uint64(n - place)
+        other = place + np.int64(draw(seed, purpose, first, place) % left)
+        columns[place], columns[other] = columns[other], columns[place]
+
+
+@njit(cache=True, nogil=True)
+def sample_rows(fraction, seed, purpose, first, start, stop, out):  # type: ignore[no-untyped-def]
+    """Write the rows of [start, stop) whose draw is below `fraction`; returns how many."""
+    limit = np.uint64(fraction * 2.0**53)
+    n = 0
+    for row in range(start, stop):
+        if draw(seed, purpose, first, row) >> np.uint64(11) < limit:
+            out[n] = row
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def draw_rows(seed, purpose, first, out):  # type: ignore[no-untyped-def]
+    """One draw for every row: out[row] = draw(seed, purpose, first, row)."""
+    for row in range(out.shape[0]):
+        out[row] = draw(seed, purpose, first, row)

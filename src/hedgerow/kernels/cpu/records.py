@@ -1,0 +1,130 @@
+"""What the growing kernels pass to each other.
+
+A tree being grown is an array of NODE records; node 0 is the root and the two children of a split stand
+side by side, so that a split keeps only `left`. Everything else comes in NamedTuples of plain arrays:
+Codes (the data), Statistics (what the loss asks for), Rules (what a split must respect) and Workspace
+(memory that is reused from tree to tree).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SET_WORDS = 4  # a set of categories is 256 bits
+
+# The best split found for a node or a column. `left_*` are sums over the rows that go left;
+# `goes_left` is a set of codes for categorical columns and unused for numeric ones.
+SPLIT = np.dtype(
+    [
+        ("gain", np.float64),
+        ("left_gradient", np.int64),
+        ("left_hessian", np.int64),
+        ("column", np.int64),
+        ("threshold", np.int64),  # numeric: codes <= threshold go left
+        ("missing_left", np.int64),
+        ("categorical", np.int64),
+        ("goes_left", np.uint64, (SET_WORDS,)),
+    ],
+    align=True,
+)
+
+NODE = np.dtype(
+    [
+        ("left", np.int64),  # number of the left child, the right one follows it; 0 in a leaf
+        ("start", np.int64),  # the node's rows are rows[start:stop]
+        ("stop", np.int64),
+        ("count", np.int64),  # rows, each counted as many times as its integer weight says
+        ("depth", np.int64),
+        ("slot", np.int64),  # where its histogram is kept, -1 for nowhere
+        ("gradient", np.int64),
+        ("hessian", np.int64),
+        ("lower", np.float64),  # bounds on the leaf value, from monotonic constraints
+        ("upper", np.float64),
+        ("value", np.float64),
+        ("split", SPLIT),
+    ],
+    align=True,
+)
+
+
+class Codes(NamedTuple):
+    """The binned table, as kernels see it."""
+
+    by_row: NDArray[Any]  # (n, stride), rows padded; for histograms
+    by_column: NDArray[Any]  # (columns, n); for partitions
+    offsets: NDArray[np.int64]  # (columns + 1,) first histogram entry of a column; its entry 0 is "missing"
+    n_bins: NDArray[np.int64]  # (columns,) codes 1..n_bins are values
+    categorical: NDArray[np.uint8]  # (columns,)
+
+
+class Statistics(NamedTuple):
+    """Gradient and hessian of every row, as integers.
+
+    Either `packed` (gradient * 2**32 + hessian, 16 bits each) or `wide` is used; the other is empty.
+    """
+
+    packed: NDArray[np.int64]  # (n,) or (0,)
+    wide: NDArray[np.int64]  # (n, 2) or (0, 2)
+    copies: NDArray[np.int64]  # (n,) integer weights, or (0,): every row counts once
+    piece_rows: int  # rows that may be added packed before the sum must be widened
+
+
+class Rules(NamedTuple):
+    """What growing must respect; limits and penalties in units of the integer statistics."""
+
+    columns: NDArray[np.int64]  # the columns this tree may use, ascending
+    columns_per_node: int  # how many of them a node may use
+    max_leaves: int
+    max_depth: int
+    min_count: int
+    min_hessian: int  # at least 1, and min_count times the smallest hessian of a row
+    min_gain: float
+    l1: float
+    l2: float
+    smoothing: float  # added to the hessian of a category
+    monotonic: NDArray[np.int8]  # (columns,) or (0,)
+    groups: NDArray[np.uint64]  # (columns, words) bit sets of interaction groups, or (0, 0)
+    seed: int
+    tree: int
+
+
+class Frontier(NamedTuple):
+    """The open nodes of the tree, kept by member 0."""
+
+    heap: NDArray[np.int64]  # open nodes, best first
+    slots: NDArray[np.int64]  # stack of free places in the pool
+    control: NDArray[np.int64]  # what member 0 tells the others, see kernels.cpu.frontier
+    groups: NDArray[np.uint64]  # (nodes, words) interaction groups still open in a node
+    found: NDArray[Any]  # (2, columns) SPLIT records: best split of each column for two nodes
+    allowed: NDArray[np.uint8]  # (2, columns) which columns the two nodes may use
+    chosen: NDArray[np.int64]  # (columns,) for the random choice of columns
+
+
+class Histograms(NamedTuple):
+    """Sums by column and code."""
+
+    pool: NDArray[np.int64]  # (slots + 2, 2, entries) of open nodes; the last two are scratch
+    packed: NDArray[np.int64]  # (members, entries)
+    partial: NDArray[np.int64]  # (members, 2, entries)
+    counts: NDArray[np.int64]  # (members, entries) exact counts, filled only when a split is too small
+    used: NDArray[np.int64]  # (members,) whether a member used its `partial`
+
+
+class Search(NamedTuple):
+    """What a member needs to search a column."""
+
+    sums: NDArray[np.int64]  # (members, 3, longest column) running sums of gradient, hessian, count
+    gains: NDArray[np.float64]  # (members, longest column)
+    order: NDArray[np.int64]  # (members, longest column) categories in order of their ratio
+
+
+class Workspace(NamedTuple):
+    """Memory of one fit, reused from tree to tree."""
+
+    rows: NDArray[np.uint32]  # the rows in the tree, grouped by node
+    spare: NDArray[np.uint32]
+    lefts: NDArray[np.int64]  # (2, members) rows each member sent left, and how many copies they count
+    frontier: Frontier
+    histograms: Histograms
+    search: Search

@@ -1,0 +1,241 @@
+"""Finding the best split of a node in the columns of its histogram.
+
+A split is judged by twice the reduction of the second-order objective (Chen and Guestrin 2016, with the
+l1 term):
+
+    score(G, H) = max over v of  -(2 G v + (H + l2) v**2 + 2 l1 |v|)  =  T(G)**2 / (H + l2)
+    gain        = score(left) + score(right) - score(node),    T = soft threshold by l1
+
+All quantities are in units of the integer statistics: G and H are integers below 2**62, and Rules holds
+l1, l2 and the other limits converted to these units. Nothing can overflow, whatever the scale of the data.
+
+A column is searched in three short loops that LLVM vectorises: running sums as integers, gains as float64
+without a branch (one division for two, since a division costs as much as all the rest), and the first
+largest gain. Ties go to the lower column, then to missing values on the right, then to the lower threshold.
+"""
+
+import numpy as np
+from numba import njit
+
+NO_GAIN = -np.inf
+_NOISE = 1e-10  # a gain below this share of the node's score is rounding, not structure
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def leaf_value(gradient, hessian, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
+    """argmin over v in [lower, upper] of G v + (H + l2) v**2 / 2 + l1 |v|."""
+    if gradient > l1:
+        shrunk = gradient - l1
+    elif gradient < -l1:
+        shrunk = gradient + l1
+    else:
+        shrunk = 0.0
+    curvature = hessian + l2
+    value = -shrunk / curvature if curvature > 0.0 else 0.0
+    return min(max(value, lower), upper)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _value_score(gradient, hessian, value, l1, l2):  # type: ignore[no-untyped-def]
+    """Twice the reduction of the objective when a leaf takes `value`."""
+    return -(2.0 * gradient * value + (hessian + l2) * value * value + 2.0 * l1 * abs(value))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _plain_gains(prefix, n, node, l2, fewest, gains):  # type: ignore[no-untyped-def]
+    """Gains of all thresholds of a column without l1 and without bounds on the leaf values.
+
+    gl**2 / hl + gr**2 / hr = (gl**2 hr + gr**2 hl) / (hl hr)
+    """
+    total_g, total_h = np.float64(node.gradient), np.float64(node.hessian)
+    parent = total_g * total_g / (total_h + l2)
+    whole = node.hessian
+    run_g, run_h = prefix[0], prefix[1]
+    for p in range(n):
+        left_h = run_h[p]
+        gl = np.float64(run_g[p])
+        gr = total_g - gl
+        hl = np.float64(left_h) + l2
+        hr = np.float64(whole - left_h) + l2
+        gain = (gl * gl * hr + gr * gr * hl) / (hl * hr) - parent
+        fits = (left_h >= fewest) & (whole - left_h >= fewest)
+        gains[p] = gain if fits else NO_GAIN
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _bounded_gains(prefix, n, node, rules, l2, direction, gains):  # type: ignore[no-untyped-def]
+    """The same with l1, bounds and a monotonic direction (+1 rising, -1 falling, 0 free)."""
+    l1, lower, upper = rules.l1, node.lower, node.upper
+    total_g, total_h = np.float64(node.gradient), np.float64(node.hessian)
+    value = leaf_value(total_g, total_h, l1, l2, lower, upper)
+    parent = _value_score(total_g, total_h, value, l1, l2)
+    for p in range(n):
+        gl, hl = np.float64(prefix[0, p]), np.float64(prefix[1, p])
+        gr, hr = total_g - gl, total_h - hl
+        left = leaf_value(gl, hl, l1, l2, lower, upper)
+        right = leaf_value(gr, hr, l1, l2, lower, upper)
+        gain = _value_score(gl, hl, left, l1, l2) + _value_score(gr, hr, right, l1, l2) - parent
+        fits = (prefix[1, p] >= rules.min_hessian) & (node.hessian - prefix[1, p] >= rules.min_hessian)
+        fits &= (right - left) * direction >= 0.0
+        gains[p] = gain if fits else NO_GAIN
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _first_largest(gains, n):  # type: ignore[no-untyped-def]
+    """Place of the first largest positive gain, -1 when there is none.
+
+    The bits of positive floats sort as integers do, and only an integer maximum is vectorised.
+    """
+    bits = gains.view(np.int64)
+    top = np.int64(0)
+    for p in range(n):
+        top = max(top, bits[p])
+    if top == 0:
+        return -1
+    at = 0
+    while bits[at] != top:
+        at += 1
+    return at
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _running_sums(histogram, counts, first, n, with_missing, prefix):  # type: ignore[no-untyped-def]
+    """prefix[:, p] = sums over the codes 1..p+1, and over the missing code 0 when asked."""
+    gradient, hessian = histogram[0], histogram[1]
+    run_g = gradient[first] if with_missing else 0
+    run_h = hessian[first] if with_missing else 0
+    for p in range(n):
+        run_g += gradient[first + 1 + p]
+        run_h += hessian[first + 1 + p]
+        prefix[0, p] = run_g
+        prefix[1, p] = run_h
+    if counts.shape[0]:
+        run_c = counts[first] if with_missing else 0
+        for p in range(n):
+            run_c += counts[first + 1 + p]
+            prefix[2, p] = run_c
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _order_categories(histogram, first, last, smoothing, order, ratio):  # type: ignore[no-untyped-def]
+    """Codes present in the node by rising G / (H + smoothing), ties by code; returns how many.
+
+    For a convex loss the best of all 2**k subsets is a prefix of this order (Fisher 1958).
+    """
+    n = 0
+    for entry in range(first, last):
+        gradient, hessian = histogram[0, entry], histogram[1, entry]
+        if gradient == 0 and hessian == 0:
+            continue
+        value = np.float64(gradient) / (np.float64(hessian) + smoothing)
+        place = n
+        while place > 0 and ratio[place - 1] > value:
+            ratio[place] = ratio[place - 1]
+            order[place] = order[place - 1]
+            place -= 1
+        ratio[place] = value
+        order[place] = entry - first
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _ordered_sums(histogram, counts, first, order, n, prefix):  # type: ignore[no-untyped-def]
+    """prefix[:, p] = sums over the first p + 1 categories of the order."""
+    run_g, run_h, run_c = 0, 0, 0
+    for p in range(n):
+        entry = first + order[p]
+        run_g += histogram[0, entry]
+        run_h += histogram[1, entry]
+        prefix[0, p] = run_g
+        prefix[1, p] = run_h
+        if counts.shape[0]:
+            run_c += counts[entry]
+            prefix[2, p] = run_c
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _send_left(split, order, n, place):  # type: ignore[no-untyped-def]
+    """Write the set of the first place + 1 categories; the ones without rows go where missing goes."""
+    for p in range(n):
+        if order[p] == 0:
+            split.missing_left = np.int64(p <= place)
+    everywhere = ~np.uint64(0) if split.missing_left else np.uint64(0)
+    for word in range(split.goes_left.shape[0]):
+        split.goes_left[word] = everywhere
+    for p in range(n):
+        code = order[p]
+        bit = np.uint64(1) << np.uint64(code & 63)
+        if p <= place:
+            split.goes_left[code >> 6] |= bit
+        else:
+            split.goes_left[code >> 6] &= ~bit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _best_place(prefix, n, node, rules, column, l2, counted, gains):  # type: ignore[no-untyped-def]
+    """The best of the `n` splits whose left sums are prefix[:, p], -1 when none fits."""
+    if rules.l1 == 0.0 and rules.monotonic.shape[0] == 0:
+        _plain_gains(prefix, n, node, l2, rules.min_hessian, gains)
+    else:
+        direction = np.float64(rules.monotonic[column]) if rules.monotonic.shape[0] else 0.0
+        _bounded_gains(prefix, n, node, rules, l2, direction, gains)
+    if counted:
+        for p in range(n):
+            left = prefix[2, p]
+            if left < rules.min_count or node.count - left < rules.min_count:
+                gains[p] = NO_GAIN
+    return _first_largest(gains, n)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def search_columns(codes, rules, histogram, counts, node, allowed, search, found, member, n_members):  # type: ignore[no-untyped-def]
+    """Write the best split of the member's share of columns into found; the gain is NO_GAIN without one.
+
+    A numeric column is tried with missing values on the right and, if there are any, on the left. In a
+    categorical column missing is one category more. Where nothing is missing, later missing values
+    follow the heavier side. counts may be empty: then the smallest leaf is not looked at.
+    """
+    prefix, gains, order = search.sums[member], search.gains[member], search.order[member]
+    counted = counts.shape[0] > 0
+    for j in range(member, rules.columns.shape[0], n_members):
+        column = rules.columns[j]
+        split = found[column]
+        split.gain = NO_GAIN
+        if not allowed[column]:
+            continue
+        first, n_bins = codes.offsets[column], codes.n_bins[column]
+        some_missing = histogram[0, first] != 0 or histogram[1, first] != 0
+        categorical = codes.categorical[column] != 0
+        l2, n_present = rules.l2, 0
+        for missing_left in range(2 if some_missing and not categorical else 1):
+            if categorical:
+                l2 += rules.smoothing
+                last = first + n_bins + 1
+                n_present = _order_categories(histogram, first, last, rules.smoothing, order, gains)
+                n = n_present - 1
+                _ordered_sums(histogram, counts, first, order, n, prefix)
+            else:
+                # the last threshold of missing-right sends every value left and only missing right
+                n = n_bins if some_missing and not missing_left else n_bins - 1
+                _running_sums(histogram, counts, first, n, missing_left, prefix)
+            place = _best_place(prefix, n, node, rules, column, l2, counted, gains)
+            if place >= 0 and gains[place] > split.gain:
+                heavier_left = 2 * prefix[1, place] > node.hessian
+                split.gain = gains[place]
+                split.column = column
+                split.threshold = place + 1
+                split.missing_left = missing_left if some_missing else np.int64(heavier_left)
+                split.left_gradient = prefix[0, place]
+                split.left_hessian = prefix[1, place]
+                split.categorical = np.int64(categorical)
+                if categorical:
+                    _send_left(split, order, n_present, place)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def worth(split, node, rules):  # type: ignore[no-untyped-def]
+    """Whether a split gains enough to be made."""
+    gradient = np.float64(node.gradient)
+    noise = _NOISE * gradient * gradient / (np.float64(node.hessian) + rules.l2)
+    return split.gain > rules.min_gain and split.gain > noise

@@ -1,0 +1,180 @@
+"""Losses for classes: y holds class numbers 0, 1, ... as float64.
+
+Two classes have one raw score, (1, n), for class 1; K classes have one for each, (K, n).
+"""
+
+import numpy as np
+
+from hedgerow.kernels.cpu import losses as kernels
+from hedgerow.kernels.cpu.elementary import Floats, Integers
+from hedgerow.kernels.cpu.losses import leaf_sums
+from hedgerow.losses.base import Loss, Rows, gather_weight, weighted_mean
+from hedgerow.losses.links import LogitLink, SoftmaxLink, exp, log
+from hedgerow.losses.search import leaf_means
+
+SMALLEST_SHARE = 2.0**-52  # a class without rows gets this probability: the start stays finite
+
+
+def _share(y: Floats, number: int, weight: Floats | None) -> float:
+    share = weighted_mean((y == number).astype(np.float64), weight)
+    return min(max(share, SMALLEST_SHARE), 1.0 - SMALLEST_SHARE)
+
+
+class _ClassLoss(Loss):
+    """A loss of class numbers."""
+
+    n_classes = 2
+
+    def check_target(self, y: Floats) -> None:
+        super().check_target(y)
+        known = (y >= 0) & (y < self.n_classes) & (y == np.floor(y))
+        self._refuse_where(~known, y, f"class numbers from 0 to {self.n_classes - 1}")
+
+
+class BinaryLogLoss(_ClassLoss):
+    """log(1 + exp(raw)) - y raw: minus the log-likelihood of y; raw is the log odds of class 1.
+
+    >>> loss = BinaryLogLoss()
+    >>> loss.link.inverse(loss.start(np.array([0.0, 1.0, 1.0, 1.0]), None))
+    array([0.75])
+    """
+
+    name = "log_loss"
+    step_bound = 4.0  # a leaf of one class would go to infinity (Friedman et al. 2000 cut at 4)
+    link = LogitLink()
+
+    def start(self, y: Floats, weight: Floats | None) -> Floats:
+        """Log odds of class 1."""
+        return self.link.link(np.array([_share(y, 1, weight)]))
+
+    def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
+        """Gradient p - y, hessian p (1 - p)."""
+        kernels.fill_logistic(
+            y[start:stop], raw[0, start:stop], gradient[0, start:stop], hessian[0, start:stop]
+        )
+
+    def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
+        """Minus log-likelihoods."""
+        out = np.empty(stop - start)
+        kernels.loss_logistic(y[start:stop], raw[0, start:stop], out)
+        return out
+
+
+class Exponential(_ClassLoss):
+    """exp(-s raw) with s = 2y - 1: the loss of AdaBoost; raw is half the log odds of class 1.
+
+    Scores are clamped to +-500 where they are exponents, so that gradients stay finite.
+
+    >>> loss = Exponential()
+    >>> loss.link.inverse(loss.start(np.array([0.0, 1.0, 1.0, 1.0]), None))
+    array([0.75])
+    """
+
+    name = "exponential"
+    step_bound = 2.0  # as far as 4 on the scale of log odds
+    link = LogitLink(slope=2.0)
+
+    def start(self, y: Floats, weight: Floats | None) -> Floats:
+        """Half the log odds of class 1."""
+        return self.link.link(np.array([_share(y, 1, weight)]))
+
+    def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
+        """Gradient -s exp(-s raw), hessian exp(-s raw)."""
+        kernels.fill_exponential(
+            y[start:stop], raw[0, start:stop], gradient[0, start:stop], hessian[0, start:stop]
+        )
+
+    def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
+        """Exponential losses."""
+        out = np.empty(stop - start)
+        kernels.loss_exponential(y[start:stop], raw[0, start:stop], out)
+        return out
+
+    def line_search(
+        self,
+        y: Floats,
+        raw: Floats,
+        weight: Floats | None,
+        rows: Rows,
+        starts: Integers,
+        output: int = 0,
+    ) -> Floats:
+        """Half the log odds of each leaf under the weights exp(-s raw): a closed form."""
+        # a e**-step + b e**step, the sums of the losses of classes 1 and 0, has its minimum at
+        # step = log(a / b) / 2
+        limit = kernels.EXPONENT_LIMIT
+        scores, weights = np.clip(raw[output][rows], -limit, limit), gather_weight(weight, rows)
+        positive = y[rows] == 1.0
+        losses = exp(np.where(positive, -scores, scores))
+        a = leaf_means(np.where(positive, losses, 0.0), weights, starts)
+        b = leaf_means(np.where(positive, 0.0, losses), weights, starts)
+        with np.errstate(divide="ignore"):
+            ratio = np.divide(a, b, out=np.ones_like(a), where=(a > 0.0) | (b > 0.0))
+        return np.clip(0.5 * log(ratio), -self.step_bound, self.step_bound)
+
+
+class MultinomialLogLoss(_ClassLoss):
+    """log(sum over k of exp(raw_k)) - raw_y: minus the log-likelihood of the class number y.
+
+    Parameters
+    ----------
+    n_classes : int
+        The number of classes K, at least 2; one output for each.
+
+    Examples
+    --------
+    >>> loss = MultinomialLogLoss(3)
+    >>> loss.link.inverse(loss.start(np.array([0.0, 1.0, 2.0, 2.0]), None)).round(12)
+    array([0.25, 0.25, 0.5 ])
+    """
+
+    name = "log_loss"
+    step_bound = 4.0
+    link = SoftmaxLink()
+
+    def __init__(self, n_classes: int) -> None:
+        if n_classes < 2:
+            raise ValueError(f"n_classes={n_classes!r} is not allowed; it must be at least 2")
+        self.n_classes = self.n_outputs = int(n_classes)
+
+    def __repr__(self) -> str:
+        return f"MultinomialLogLoss({self.n_classes})"
+
+    def start(self, y: Floats, weight: Floats | None) -> Floats:
+        """Centred logs of the shares of the classes."""
+        shares = [_share(y, number, weight) for number in range(self.n_classes)]
+        return self.link.link(np.array(shares))
+
+    def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
+        """Gradient p_k - [y = k], hessian p_k (1 - p_k)."""
+        kernels.fill_softmax(y, raw, gradient, hessian, start, stop)
+
+    def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
+        """Minus log-likelihoods."""
+        out = np.empty(stop - start)
+        kernels.loss_softmax(y, raw, out, start, stop)
+        return out
+
+    def line_search(
+        self,
+        y: Floats,
+        raw: Floats,
+        weight: Floats | None,
+        rows: Rows,
+        starts: Integers,
+        output: int = 0,
+    ) -> Floats:
+        """Take one Newton step for output k (Friedman 2001, algorithm 6).
+
+        (K - 1) / K * sum(w r) / sum(w p (1 - p)) with r = [y = k] - p; the factor because the K
+        trees of a round each move the scores. `raw` must be the scores before the round.
+        """
+        p = np.empty((1, y.size))
+        kernels.softmax(raw, output, p)
+        chances, weights = p[0][rows], gather_weight(weight, rows)
+        slope = leaf_sums((y[rows] == output) - chances, weights, starts)
+        curvature = leaf_sums(chances * (1.0 - chances), weights, starts)
+        factor = (self.n_classes - 1) / self.n_classes
+        with np.errstate(all="ignore"):  # a tiny curvature asks for more than the bound allows
+            step = np.divide(factor * slope, curvature, out=np.zeros_like(slope), where=slope != 0.0)
+        return np.clip(step, -self.step_bound, self.step_bound)

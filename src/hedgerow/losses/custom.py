@@ -1,0 +1,164 @@
+"""A user's own loss: an object with a few functions of NumPy arrays, checked at every call."""
+
+from typing import Any
+
+import numpy as np
+
+from hedgerow.kernels.cpu.elementary import Floats
+from hedgerow.losses.base import Loss
+from hedgerow.losses.links import IdentityLink, Link, LogitLink
+
+
+class CustomLoss(Loss):
+    """A loss made from the user's object.
+
+    Parameters
+    ----------
+    user : object
+        With the methods
+
+        - ``loss(y, raw)``: the losses of the rows, (n,);
+        - ``gradient_hessian(y, raw)``: dL/draw and d2L/draw2 of the rows, two arrays (n,), the
+          hessian nowhere negative;
+        - ``start(y, weight)``, optional: the constant raw score to begin with; without it the
+          score of least loss is searched from 0;
+        - ``inverse_link(raw)``, optional: predictions (n,) from raw scores; without it the score
+          itself or, for classes, 1 / (1 + exp(-raw)) as the probability of class 1.
+
+        y and raw are float64 (n,) and read-only; with two classes y is 0 or 1. weight is None or
+        (n,). What NumPy computes is the same on one machine whatever the number of threads, but
+        its exp and log may differ in the last bit between CPUs.
+    task : {"regression", "classification"}
+        Classification knows two classes.
+
+    Examples
+    --------
+    >>> class LogCosh:
+    ...     def loss(self, y, raw):
+    ...         return np.log(np.cosh(raw - y))
+    ...     def gradient_hessian(self, y, raw):
+    ...         slope = np.tanh(raw - y)
+    ...         return slope, 1 - slope**2
+    >>> loss = CustomLoss(LogCosh())
+    >>> loss.start(np.array([1.0, 2.0, 3.0]), None).round(9)
+    array([2.])
+    """
+
+    splittable = False  # one call for all rows: NumPy may round differently at the end of an array
+
+    def __init__(self, user: Any, *, task: str = "regression") -> None:
+        for method in ("loss", "gradient_hessian"):
+            if not callable(getattr(user, method, None)):
+                raise TypeError(
+                    f"loss={user!r} has no method {method!r}; a custom loss needs loss(y, raw) and "
+                    "gradient_hessian(y, raw)"
+                )
+        self.user = user
+        self.task = task
+        self.name = str(getattr(user, "name", type(user).__name__))
+        self.link = _link(user, self.name, task)
+
+    def __repr__(self) -> str:
+        return f"CustomLoss({self.user!r})"
+
+    def check_target(self, y: Floats) -> None:
+        """Refuse what is not finite and, for classes, not 0 or 1."""
+        super().check_target(y)
+        if self.task == "classification":
+            self._refuse_where((y != 0.0) & (y != 1.0), y, "class numbers from 0 to 1")
+
+    def start(self, y: Floats, weight: Floats | None) -> Floats:
+        """Start as the user says, or at the best constant."""
+        if callable(getattr(self.user, "start", None)):
+            value = np.asarray(self.user.start(_read_only(y), _read_only(weight)))
+            if value.size != 1:
+                raise ValueError(f"{self.name}.start gave shape {value.shape}; one number is needed")
+            return _checked(value.reshape(1), f"{self.name}.start", 1)
+        rows, starts = np.arange(y.size, dtype=np.uint32), np.array([0, y.size], dtype=np.int64)
+        return self.line_search(y, np.zeros((1, y.size)), weight, rows, starts)
+
+    def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
+        """Write the user's gradient and hessian, checked."""
+        g, h = self._gradient_hessian(y[start:stop], raw[0, start:stop])
+        n = stop - start
+        gradient[0, start:stop] = _checked(g, f"{self.name}.gradient_hessian: gradient", n)
+        hessian[0, start:stop] = _checked(h, f"{self.name}.gradient_hessian: hessian", n)
+        if n and hessian[0, start:stop].min() < 0.0:
+            row = start + int(np.argmin(hessian[0, start:stop]))
+            raise ValueError(
+                f"{self.name}.gradient_hessian: hessian is {hessian[0, row]} at row {row}; it must "
+                "not be negative"
+            )
+
+    def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
+        """Losses from the user's function, checked."""
+        losses = self.user.loss(_read_only(y[start:stop]), _read_only(raw[0, start:stop]))
+        return _checked(losses, f"{self.name}.loss", stop - start)
+
+    def _derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+        # During a search a step may go too far; what is not finite there is found and taken back.
+        with np.errstate(all="ignore"):
+            g, h = self._gradient_hessian(y, raw[0])
+        gradient = _checked(g, f"{self.name}.gradient_hessian: gradient", y.size, finite=False)
+        hessian = _checked(h, f"{self.name}.gradient_hessian: hessian", y.size, finite=False)
+        return gradient[np.newaxis], hessian[np.newaxis]
+
+    def _gradient_hessian(self, y: Floats, raw: Floats) -> tuple[Any, Any]:
+        result = self.user.gradient_hessian(_read_only(y), _read_only(raw))
+        if not isinstance(result, tuple | list) or len(result) != 2:
+            raise ValueError(
+                f"{self.name}.gradient_hessian gave {type(result).__name__}; two arrays are needed: "
+                "gradient, hessian"
+            )
+        return result[0], result[1]
+
+
+class _UserLink(Link):
+    """The user's inverse link; it is never needed the other way round."""
+
+    def __init__(self, user: Any, name: str, task: str) -> None:
+        self.user = user
+        self.name = name
+        self.task = task
+
+    def link(self, mean: Floats) -> Floats:
+        raise NotImplementedError(f"{self.name} has inverse_link(raw) only; got {mean!r}")
+
+    def inverse(self, raw: Floats) -> Floats:
+        scores = np.asarray(raw, dtype=np.float64)
+        source = f"{self.name}.inverse_link"
+        mean = _checked(self.user.inverse_link(_read_only(scores.reshape(-1))), source, scores.size)
+        outside = (mean < 0.0) | (mean > 1.0)
+        if self.task == "classification" and outside.any():
+            row = int(np.argmax(outside))
+            raise ValueError(f"{source} is {mean[row]} at row {row}; a probability is needed")
+        return mean.reshape(scores.shape)
+
+
+def _link(user: Any, name: str, task: str) -> Link:
+    if callable(getattr(user, "inverse_link", None)):
+        return _UserLink(user, name, task)
+    return LogitLink() if task == "classification" else IdentityLink()
+
+
+def _read_only(x: Floats | None) -> Floats | None:
+    if x is None:
+        return None
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
+def _checked(values: Any, source: str, n: int, *, finite: bool = True) -> Floats:
+    """Give what the user's function returned as float64 (n,); ValueError if it is not that."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{source} has dtype {array.dtype}; real numbers are needed")
+    if array.shape != (n,):
+        raise ValueError(f"{source} has shape {array.shape}; ({n},) is needed, one value a row")
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    bad = ~np.isfinite(array)
+    if finite and bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"{source} is {array[row]} at row {row}; finite values are needed")
+    return array

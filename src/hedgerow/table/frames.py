@@ -1,0 +1,214 @@
+"""Data frames: pandas, polars and Arrow, read through narwhals one column at a time.
+
+narwhals says what a column *is* (its dtype) and hands over its numbers.  The codes behind a
+category, enum, dictionary or string column are the one thing it does not give; those are asked
+of each library directly, which is why their names appear here and nowhere else.
+"""
+
+import sys
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+
+from hedgerow.table.arrays import numbers_of_objects
+from hedgerow.table.categories import Labels, is_missing, labels_of_numbers, labels_of_objects
+from hedgerow.table.checks import (
+    REMEDY,
+    check_kind,
+    check_numbers,
+    check_two_dimensional,
+    string_names,
+)
+from hedgerow.table.schema import Schema
+from hedgerow.table.table import ColumnTable, Floats, MatrixTable, Table
+
+Series: TypeAlias = Any  # a narwhals Series: v2 frames give v2 series, which its types do not say
+
+_SMALL = 4096  # rows; a larger frame is never copied whole
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """Give X as a narwhals data frame, None if it is none; an error for lazy frames, series."""
+    arrow = sys.modules.get("pyarrow")  # if nobody imported pyarrow, X is none of its types
+    if arrow is not None and isinstance(X, arrow.RecordBatch):
+        X = arrow.Table.from_batches([X])
+    try:
+        frame = nw.from_native(X, allow_series=True, pass_through=True)
+    except DuplicateError as error:
+        raise ValueError(f"Column names must be unique. {error}") from error
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(
+            f"X is a lazy frame ({type(X).__module__}.{type(X).__name__}); "
+            "collect it first, for example with X.collect()."
+        )
+    if isinstance(frame, nw.Series):
+        check_two_dimensional(1, X)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+class FrameSource:
+    """A data frame: named columns, each with its own dtype."""
+
+    def __init__(self, frame: nw.DataFrame[Any], hint: str) -> None:
+        self._hint = hint  # what to do about a column that is not numeric
+        self._frame = frame
+        self.shape: tuple[int, int] = frame.shape
+        self.names = string_names(frame.columns)
+
+    @cached_property
+    def _columns(self) -> list[Series]:
+        return list(self._frame.iter_columns())
+
+    @property
+    def typed_categorical(self) -> frozenset[int]:
+        """Columns whose dtype says "categorical"."""
+        return frozenset(
+            number
+            for number, dtype in enumerate(self._frame.schema.values())
+            if isinstance(dtype, (nw.Categorical, nw.Enum))
+        )
+
+    def label(self, column: int) -> str:
+        """How messages call a column."""
+        name = self._columns[column].name
+        return f"Column {name!r}" if isinstance(name, str) else f"Column {name}"
+
+    def labels(self, column: int) -> Labels:
+        """Give a categorical column as codes and distinct values."""
+        return _labels(self._columns[column], self.label(column))
+
+    def table(self, schema: Schema, numbers: Mapping[int, Floats]) -> Table:
+        """Make the table, given the numbers of the categorical columns."""
+        matrix = None if numbers else _small_matrix(self._frame)
+        if matrix is not None:
+            return MatrixTable(matrix, schema)
+        columns: list[NDArray[Any]] = [
+            numbers[number] if number in numbers else _numbers(column, self.label(number), self._hint)
+            for number, column in enumerate(self._columns)
+        ]
+        return ColumnTable(columns, schema)
+
+
+def _small_matrix(frame: nw.DataFrame[Any]) -> NDArray[Any] | None:
+    """Give a small pandas frame of one NumPy dtype as a matrix: for one row, ten times faster."""
+    if not frame.implementation.is_pandas() or len(frame) > _SMALL:
+        return None
+    native: Any = frame.to_native()
+    dtypes = set(native.dtypes)
+    dtype = dtypes.pop()
+    if dtypes or not isinstance(dtype, np.dtype) or dtype.kind not in "fiub":
+        return None
+    matrix: NDArray[Any] = native.to_numpy()
+    return matrix
+
+
+def _numbers(column: Series, label: str, hint: str) -> NDArray[Any]:
+    """Give a column as an array of a NumPy float, integer or bool dtype, NaN for missing."""
+    dtype = column.dtype
+    if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
+        return _proper_numbers(column)
+    if isinstance(dtype, (nw.Categorical, nw.Enum)):
+        return _decoded_numbers(column, label, hint)
+    if isinstance(dtype, nw.String):
+        return _string_numbers(column, label, hint)
+    if isinstance(dtype, nw.Object):
+        return numbers_of_objects(column.to_numpy(), label, hint)
+    if isinstance(dtype, nw.Unknown):
+        return _unknown_numbers(column, label)
+    raise ValueError(f"{label} has type {dtype}, which is not supported; {REMEDY}.")
+
+
+def _proper_numbers(column: Series) -> NDArray[Any]:
+    values: NDArray[Any]
+    if not isinstance(column.dtype, (nw.Int128, nw.UInt128, nw.Decimal)):
+        values = column.to_numpy()
+        if values.dtype.kind in "fiub":
+            return values
+    values = column.cast(nw.Float64).to_numpy()  # no such NumPy dtype, or booleans with nulls
+    return values
+
+
+def _string_numbers(column: Series, label: str, hint: str) -> NDArray[Any]:
+    """Refuse strings, unless there is none: an all-null column is missing, whatever its type."""
+    check_numbers(column.drop_nulls().head(1).to_list(), label, hint)
+    return np.full(len(column), np.nan, dtype=np.float32)
+
+
+def _decoded_numbers(column: Series, label: str, hint: str) -> NDArray[np.float64]:
+    """Read a categorical dtype as numbers, which its categories must then be."""
+    codes, values = _labels(column, label)
+    objects = np.empty(len(values) + 1, dtype=object)  # the last stays None, for code -1
+    objects[:-1] = [None if is_missing(value) else value for value in values]
+    decoded = numbers_of_objects(objects, label, hint)
+    return np.take(decoded, codes)  # NumPy: -1 is the last
+
+
+def _unknown_numbers(column: Series, label: str) -> NDArray[Any]:
+    """Read what narwhals does not know: all-null columns, pandas sparse, complex and periods."""
+    if column.null_count() == len(column):
+        return np.full(len(column), np.nan, dtype=np.float32)
+    native = column.to_native()
+    values = np.asarray(native)
+    check_kind(values.dtype, label)
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"{label} has type {native.dtype}, which is not supported; {REMEDY}.")
+    return values
+
+
+def _labels(column: Series, label: str) -> Labels:
+    """Give a column of any type as codes and distinct values."""
+    dtype = column.dtype
+    if isinstance(dtype, (nw.Categorical, nw.Enum, nw.String)):
+        native = column.to_native()
+        if column.implementation.is_pandas():
+            return _pandas_labels(native)
+        if column.implementation.is_polars():
+            return _polars_labels(native)
+        if column.implementation.is_pyarrow():
+            return _arrow_labels(native)
+    elif isinstance(dtype, nw.Boolean) or dtype.is_float() or dtype.is_integer():
+        if not isinstance(dtype, (nw.Int128, nw.UInt128)):
+            return _number_labels(column)
+    elif dtype.is_nested():
+        raise ValueError(f"{label} has type {dtype}, which cannot be categorical; {REMEDY}.")
+    return labels_of_objects(column.to_list(), label)
+
+
+def _number_labels(column: Series) -> Labels:
+    missing = column.is_null().to_numpy()
+    if not missing.any():
+        return labels_of_numbers(column.to_numpy())
+    # Filling keeps integers integers (floats would merge those beyond 2**53).
+    filler = False if isinstance(column.dtype, nw.Boolean) else 0
+    codes, values = labels_of_numbers(column.fill_null(filler).to_numpy())
+    return Labels(np.where(missing, -1, codes), values)
+
+
+def _pandas_labels(native: Any) -> Labels:
+    if not hasattr(native, "cat"):  # that accessor exists for the category dtype only
+        if getattr(native.dtype, "pyarrow_dtype", None) is not None:
+            return _arrow_labels(native.array.__arrow_array__())
+        native = native.astype("category")
+    return Labels(native.cat.codes.to_numpy(), native.cat.categories.tolist())
+
+
+def _polars_labels(native: Any) -> Labels:
+    polars = sys.modules["polars"]
+    texts = native.cast(polars.String)  # codes of a Categorical are shared with other columns
+    values = texts.drop_nulls().unique().to_list()
+    codes = texts.cast(polars.Enum(values)).to_physical().cast(polars.Int64).fill_null(-1)
+    return Labels(codes.to_numpy(), values)
+
+
+def _arrow_labels(native: Any) -> Labels:
+    arrow = sys.modules["pyarrow"]
+    encoded = native.dictionary_encode()  # as it is when the type is dictionary already
+    if isinstance(encoded, arrow.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
+    codes = encoded.indices.cast(arrow.int64()).fill_null(-1)
+    return Labels(codes.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist())

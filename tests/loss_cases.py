@@ -1,0 +1,75 @@
+"""One maker for every loss, and data that it accepts: the cases of the tests of losses."""
+
+import numpy as np
+
+from hedgerow.losses import (
+    AbsoluteError,
+    BinaryLogLoss,
+    CustomLoss,
+    Exponential,
+    Gamma,
+    Huber,
+    MultinomialLogLoss,
+    Poisson,
+    Quantile,
+    SquaredError,
+    Tweedie,
+)
+
+
+class PseudoHuber:
+    """A smooth convex loss, as a user writes it; + * / sqrt alone round the same everywhere."""
+
+    def loss(self, y, raw):
+        return np.sqrt(1 + (raw - y) ** 2) - 1
+
+    def gradient_hessian(self, y, raw):
+        square = 1 + (raw - y) ** 2
+        root = np.sqrt(square)
+        return (raw - y) / root, 1 / (square * root)
+
+
+MAKERS = {
+    "squared": SquaredError,
+    "absolute": AbsoluteError,
+    "quantile": lambda: Quantile(0.3),
+    "huber": lambda: Huber(0.7),
+    "poisson": Poisson,
+    "gamma": Gamma,
+    "tweedie": lambda: Tweedie(1.4),
+    "tweedie at 1": lambda: Tweedie(1.0),
+    "tweedie at 2": lambda: Tweedie(2.0),
+    "binary": BinaryLogLoss,
+    "exponential": Exponential,
+    "two outputs": lambda: MultinomialLogLoss(2),
+    "multinomial": lambda: MultinomialLogLoss(4),
+    "custom": lambda: CustomLoss(PseudoHuber()),
+}
+
+
+def sample(loss, n=60, seed=0):
+    """A target the loss accepts and raw scores near it; no row is met exactly."""
+    rng = np.random.default_rng(seed)
+    raw = rng.normal(size=(loss.n_outputs, n))
+    if hasattr(loss, "n_classes"):
+        y = rng.integers(0, loss.n_classes, n).astype(np.float64)
+        y[: loss.n_classes] = np.arange(loss.n_classes)
+    elif isinstance(loss, Tweedie):
+        y = rng.gamma(2.0, size=n)
+        y[::7] = 0.5 if loss.power == 2.0 else 0.0
+    else:
+        y = rng.normal(size=n) * 2
+    loss.prepare(y, raw, None)
+    return y, raw
+
+
+def fill(loss, y, raw):
+    gradient, hessian = np.full_like(raw, np.nan), np.full_like(raw, np.nan)
+    loss.fill(y, raw, gradient, hessian, 0, y.size)
+    return gradient, hessian
+
+
+def leaves(n, seed=0):
+    """Rows in random order, cut into leaves of 1, 9 and the remaining rows."""
+    rows = np.random.default_rng(seed).permutation(n).astype(np.uint32)
+    return rows, np.array([0, 1, 10, n], dtype=np.int64)

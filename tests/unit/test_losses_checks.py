@@ -1,0 +1,158 @@
+"""What losses refuse, the table of names, and a user's own loss."""
+
+import math
+
+import numpy as np
+import pytest
+
+from hedgerow.losses import (
+    LOSSES,
+    BinaryLogLoss,
+    CustomLoss,
+    Exponential,
+    Gamma,
+    Huber,
+    MultinomialLogLoss,
+    Poisson,
+    SquaredError,
+    Tweedie,
+    make_loss,
+)
+from loss_cases import PseudoHuber, fill
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "message"),
+    [
+        (SquaredError(), [1.0, np.nan], "y: loss='squared_error' needs finite values; found nan"),
+        (SquaredError(), [], "y has no rows"),
+        (Poisson(), [1.0, -1.0], "loss='poisson' needs y >= 0; found -1.0 at row 1"),
+        (Poisson(), [0.0, 0.0], "loss='poisson' needs a positive value; all values are 0"),
+        (Gamma(), [1.0, 2.0, 0.0], "loss='gamma' needs y > 0; found 0.0 at row 2"),
+        (Tweedie(1.5), [-3.0], "loss='tweedie' needs y >= 0; found -3.0 at row 0"),
+        (Tweedie(2.0), [0.0], "loss='tweedie' needs y > 0; found 0.0 at row 0"),
+        (BinaryLogLoss(), [0.0, 2.0], "needs class numbers from 0 to 1; found 2.0 at row 1"),
+        (Exponential(), [-1.0, 1.0], "needs class numbers from 0 to 1; found -1.0 at row 0"),
+        (MultinomialLogLoss(3), [0.5], "needs class numbers from 0 to 2; found 0.5 at row 0"),
+        (CustomLoss(PseudoHuber(), task="classification"), [2.0], "PseudoHuber.* found 2.0 at row 0"),
+    ],
+)
+def test_check_target_names_what_it_found(loss, y, message):
+    with pytest.raises(ValueError, match=message):
+        loss.check_target(np.array(y))
+
+
+# --- the table of names
+
+
+def test_every_name_makes_its_loss():
+    for name in LOSSES["regression"]:
+        assert make_loss(name, task="regression").name == name
+    for name in LOSSES["classification"]:
+        assert make_loss(name, task="classification", n_classes=2).name == name
+    assert make_loss("log_loss", task="classification", n_classes=5).n_outputs == 5
+    assert make_loss("log_loss", task="classification", n_classes=1).n_outputs == 1
+    assert make_loss("quantile", task="regression", quantile=0.1).quantile == 0.1
+    assert make_loss("huber", task="regression", alpha=0.8).alpha == 0.8
+    assert make_loss("tweedie", task="regression", power=1.2).power == 1.2
+    ready = Huber()
+    assert make_loss(ready, task="regression") is ready
+    assert isinstance(make_loss(PseudoHuber(), task="regression"), CustomLoss)
+
+
+@pytest.mark.parametrize(
+    ("loss", "options", "message"),
+    [
+        ("mse", {"task": "regression"}, "loss='mse' is not known for regression; .*squared_error"),
+        ("log_loss", {"task": "regression"}, "loss='log_loss' is not known for regression"),
+        ("poisson", {"task": "classification", "n_classes": 2}, "not known for classification"),
+        ("huber", {"task": "ranking"}, "task='ranking' is not known"),
+        ("log_loss", {"task": "classification"}, "n_classes=None"),
+        ("exponential", {"task": "classification", "n_classes": 3}, "two classes and y has 3"),
+        (PseudoHuber(), {"task": "classification", "n_classes": 3}, "two classes and y has 3"),
+        ("quantile", {"task": "regression", "quantile": 1.0}, "quantile=1.0 is not allowed"),
+        ("huber", {"task": "regression", "alpha": 0.0}, "alpha=0.0 is not allowed"),
+        ("tweedie", {"task": "regression", "power": 3.0}, r"power=3.0 .*must lie in \[1, 2\]"),
+    ],
+)
+def test_make_loss_refuses(loss, options, message):
+    with pytest.raises(ValueError, match=message):
+        make_loss(loss, **options)
+    with pytest.raises(ValueError, match="n_classes=1 is not allowed"):
+        MultinomialLogLoss(1)
+
+
+# --- a user's loss
+
+
+def custom(gradient_hessian=None, loss=None, **methods):
+    """A user's object that is right but for the functions given."""
+    good = PseudoHuber()
+    methods["loss"] = loss or good.loss
+    methods["gradient_hessian"] = gradient_hessian or good.gradient_hessian
+    return CustomLoss(type("Mine", (), {k: staticmethod(v) for k, v in methods.items()})())
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda y, raw: raw - y, "Mine.gradient_hessian gave ndarray; two arrays"),
+        (lambda y, raw: (raw[:-1], y), r"gradient has shape \(3,\); \(4,\) is needed"),
+        (lambda _, raw: (raw, 1.0), r"hessian has shape \(\); \(4,\) is needed"),
+        (lambda y, raw: (raw * 1j, y), "gradient has dtype complex128"),
+        (lambda _, raw: (raw, np.array(["a"] * 4)), "hessian has dtype <U1"),
+        (lambda y, _: (np.where(y == 2, np.nan, 0), y), "gradient is nan at row 2"),
+        (lambda y, raw: (raw, y * np.inf), "hessian is (nan|inf) at row 0"),
+        (lambda y, raw: (raw, 1 - y), "hessian is -2.0 at row 3; it must not be negative"),
+    ],
+)
+def test_custom_gradients_are_checked(function, message):
+    loss = custom(function)
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=message):
+        fill(loss, np.arange(4.0), np.zeros((1, 4)))
+
+
+def test_custom_losses_starts_and_links_are_checked():
+    y, raw = np.arange(4.0), np.zeros((1, 4))
+    with pytest.raises(ValueError, match=r"Mine.loss has shape \(\)"):
+        custom(loss=lambda y, raw: (y - raw).sum()).mean_loss(y, raw, None)
+    with pytest.raises(ValueError, match=r"Mine.start gave shape \(4,\); one number"):
+        custom(start=lambda y, _: y).start(y, None)
+    with pytest.raises(ValueError, match=r"Mine\.start is nan"):
+        custom(start=lambda *_: np.nan).start(y, None)
+    with pytest.raises(ValueError, match=r"Mine.inverse_link has shape \(2,\); \(4,\) is needed"):
+        custom(inverse_link=lambda raw: raw[:2]).link.inverse(raw)
+    with pytest.raises(TypeError, match="has no method 'gradient_hessian'"):
+        CustomLoss(type("Half", (), {"loss": len})())
+
+
+def test_custom_probabilities_are_checked():
+    user = type("Mine", (PseudoHuber,), {"inverse_link": lambda _, raw: raw + 1})()
+    link = make_loss(user, task="classification", n_classes=2).link
+    np.testing.assert_array_equal(link.inverse(np.array([[-0.5, 0.0]])), [[0.5, 1.0]])
+    with pytest.raises(ValueError, match=r"inverse_link is 1.5 at row 1; a probability"):
+        link.inverse(np.array([[0.0, 0.5]]))
+    plain = make_loss(PseudoHuber(), task="classification", n_classes=2).link
+    np.testing.assert_array_equal(plain.inverse(np.zeros((1, 2))), 0.5)
+
+
+def test_custom_functions_see_read_only_arrays_and_optional_methods_are_used():
+    def spoil(y, raw):
+        raw += 1
+        return raw, y
+
+    with pytest.raises(ValueError, match="read-only"):
+        fill(custom(spoil), np.arange(4.0), np.zeros((1, 4)))
+    loss = custom(start=lambda y, weight: (y * weight).sum(), inverse_link=np.square)
+    np.testing.assert_array_equal(loss.start(np.array([1.0, 2.0]), np.array([3.0, 4.0])), [11.0])
+    np.testing.assert_array_equal(loss.link.inverse(np.array([[3.0]])), [[9.0]])
+
+
+def test_custom_search_recovers_from_steps_that_overflow():
+    def gradient_hessian(y, raw):
+        mean = np.exp(raw)  # overflows at 710; the first Newton step goes to exp(10) - 1
+        return mean - y, mean
+
+    y = np.full(3, math.exp(10.0))
+    loss = custom(gradient_hessian, loss=lambda y, raw: np.exp(raw) - y * raw)
+    assert loss.start(y, None)[0] == pytest.approx(10.0, rel=1e-12)
