@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.kernels.cpu.forest import add_coded, add_predictions, find_leaves, left_masks
-from hedgerow.kernels.cpu.records import SET_WORDS
+from hedgerow.kernels.cpu.records import NODE
 from hedgerow.table import Table
 from hedgerow.threads import Team, over_rows
 
@@ -82,9 +82,7 @@ class Forest:
     def of(cls, trees: Sequence[NDArray[np.void]], output: Sequence[int]) -> "Forest":
         """Gather the node records of grown trees, in order."""
         starts = np.concatenate([[0], np.cumsum([len(nodes) for nodes in trees])]).astype(np.int64)
-        if not trees:
-            return cls(starts, *(np.empty(0, f) for f in _FIELD_DTYPES), np.empty((0, SET_WORDS), np.uint64))
-        nodes = np.concatenate(trees)
+        nodes = np.concatenate([np.empty(0, NODE), *trees])
         split = nodes["split"]
         inner = nodes["left"] > 0
         by_set = inner & (split["categorical"] == 1)
@@ -108,8 +106,7 @@ class Forest:
     def join(cls, first: "Forest", second: "Forest") -> "Forest":
         """The trees of both, in order."""
         joined = {
-            name: np.concatenate([array, second.arrays()[name]])
-            for name, array in first.arrays().items()
+            name: np.concatenate([array, second.arrays()[name]]) for name, array in first.arrays().items()
         }
         joined["starts"] = np.concatenate([first.starts, second.starts[1:] + first.starts[-1]])
         moved = np.where(second.set_number < 0, -1, second.set_number + len(first.sets))
@@ -141,7 +138,8 @@ class Forest:
         ranks = np.zeros(len(self.left), np.int64)
         masks = np.empty(len(self.left), np.uint64)
         leaves = np.array(
-            [left_masks(self.left, starts[t], starts[t + 1], ranks, masks) for t in range(self.n_trees)], np.int64
+            [left_masks(self.left, starts[t], starts[t + 1], ranks, masks) for t in range(self.n_trees)],
+            np.int64,
         )
         leaf_starts = np.concatenate([[0], np.cumsum(leaves)]).astype(np.int64)
         leaf_value = np.empty(int(leaf_starts[-1]))
@@ -178,10 +176,17 @@ class Forest:
         return deepest
 
     def add_scores(
-        self, table: Table, bins: Bins, scores: NDArray[np.float64], n_threads: int, trees: range | None = None
+        self,
+        table: Table,
+        bins: Bins,
+        scores: NDArray[np.float64],
+        n_threads: int,
+        trees: range | None = None,
     ) -> None:
         """Add the values of a range of trees to scores (outputs, rows), in the order of the trees."""
         chosen = range(self.n_trees) if trees is None else trees
+        if not chosen:
+            return
         flat, raw = self.trees, raw_bins(bins)
         first, last = chosen.start, chosen.stop
         over_rows(
@@ -203,15 +208,12 @@ class Forest:
         )
         return out
 
-    def add_coded_scores(self, table: BinnedTable, tree: int, scores: NDArray[np.float64], team: Team) -> None:
+    def add_coded_scores(
+        self, table: BinnedTable, tree: int, scores: NDArray[np.float64], team: Team
+    ) -> None:
         """Add the values of one tree to scores (rows,) of a table that is already coded."""
         trees, codes = self.trees, table.codes.by_column
         team.over_rows(table.n_rows, lambda a, b: add_coded(codes, trees, tree, a, b, scores))
-
-
-_FIELD_DTYPES = (
-    np.int32, np.int32, np.int32, np.int32, np.int32, np.uint8, np.float64, np.float64, np.int64,
-)  # fmt: skip
 
 
 def raw_bins(bins: Bins) -> RawBins:

@@ -45,11 +45,12 @@ class EarlyStopping:
         self.best_loss = math.inf
         self.best_round = -1
 
-    def __call__(self, round: Round) -> bool:
-        loss = round.validation_loss[0]
+    def __call__(self, done: Round) -> bool:
+        """Look at a done."""
+        loss = done.validation_loss[0]
         if loss < self.best_loss - self.tol:
-            self.best_loss, self.best_round = loss, round.number
-        return round.number - self.best_round >= self.patience
+            self.best_loss, self.best_round = loss, done.number
+        return done.number - self.best_round >= self.patience
 
 
 class TimeLimit:
@@ -67,8 +68,9 @@ class TimeLimit:
             raise ValueError(f"seconds={seconds}: a time limit must be positive")
         self.seconds = seconds
 
-    def __call__(self, round: Round) -> bool:
-        return round.seconds >= self.seconds
+    def __call__(self, done: Round) -> bool:
+        """Look at a done."""
+        return done.seconds >= self.seconds
 
 
 class History:
@@ -85,14 +87,15 @@ class History:
     def __init__(self) -> None:
         self.record: dict[str, list[float]] = {}
 
-    def __call__(self, round: Round) -> None:
+    def __call__(self, done: Round) -> None:
+        """Look at a done."""
         values: dict[str, float | None] = {
-            "round": round.number,
-            "seconds": round.seconds,
-            "leaves": round.n_leaves,
-            "train_loss": round.train_loss,
+            "round": done.number,
+            "seconds": done.seconds,
+            "leaves": done.n_leaves,
+            "train_loss": done.train_loss,
         }
-        for i, loss in enumerate(round.validation_loss):
+        for i, loss in enumerate(done.validation_loss):
             values["validation_loss" if i == 0 else f"validation_loss_{i}"] = loss
         for name, value in values.items():
             if value is not None:
@@ -132,8 +135,9 @@ class ProgressBar:
     ) -> None:
         self._bar.stop()
 
-    def __call__(self, round: Round) -> None:
-        self._bar.update(self._task, completed=round.number + 1, losses=_losses(round))
+    def __call__(self, done: Round) -> None:
+        """Look at a done."""
+        self._bar.update(self._task, completed=done.number + 1, losses=_losses(done))
 
 
 class Printer:
@@ -143,15 +147,16 @@ class Printer:
         self.every = every
         self.console = console or Console(stderr=True)
 
-    def __call__(self, round: Round) -> None:
-        if (round.number + 1) % self.every == 0 or round.number + 1 == round.n_rounds:
-            line = f"[{round.number + 1}/{round.n_rounds}] {round.seconds:.2f} s  {_losses(round)}"
+    def __call__(self, done: Round) -> None:
+        """Look at a done."""
+        if (done.number + 1) % self.every == 0 or done.number + 1 == done.n_rounds:
+            line = f"[{done.number + 1}/{done.n_rounds}] {done.seconds:.2f} s  {_losses(done)}"
             self.console.print(line, markup=False, highlight=False)
 
 
-def _losses(round: Round) -> str:
+def _losses(done: Round) -> str:
     parts: Sequence[tuple[str, float | None]] = [
-        ("train", round.train_loss),
-        *(("validation", loss) for loss in round.validation_loss),
+        ("train", done.train_loss),
+        *(("validation", loss) for loss in done.validation_loss),
     ]
     return "  ".join(f"{name} {loss:.5f}" for name, loss in parts if loss is not None)

@@ -1,6 +1,6 @@
 """Fitting gradient boosting: rows and settings in, a model out.
 
-    table -> bins -> codes -> [ rule asks, learner answers ] x rounds -> forest
+table -> bins -> codes -> [ rule asks, learner answers ] x rounds -> forest
 """
 
 from collections.abc import Sequence
@@ -77,11 +77,11 @@ def fit_gradient(
     """Fit, or go on from `previous`."""
     with ExitStack() as stack:
         team = stack.enter_context(Team(settings.n_threads, settings.chunk_rows))
-        if settings.estimator is None:
-            assert previous is None or isinstance(previous, TreeModel)
+        if settings.estimator is None and not isinstance(previous, MemberModel):
             return _fit_trees(train, evaluations, settings, previous, team, stack)
-        assert previous is None or isinstance(previous, MemberModel)
-        return _fit_members(train, evaluations, settings, previous, team, stack)
+        if settings.estimator is not None and not isinstance(previous, TreeModel):
+            return _fit_members(train, evaluations, settings, previous, team, stack)
+    raise TypeError(f"a {type(previous).__name__} cannot go on with estimator={settings.estimator!r}")
 
 
 def _fit_trees(
@@ -95,7 +95,7 @@ def _fit_trees(
     n, loss = train.table.n_rows, settings.loss
     weights = Weights.of(train.weight, n, settings.held_out)
     bins = previous.bins if previous else find_bins(
-        train.table, settings.max_bins, copies=weights.row_counts(n), seed=settings.seed, team=team
+        train.table, settings.max_bins, copies=weights.row_counts(n), team=team
     )  # fmt: skip
     binned = bins.encode(train.table, team)
     weight = _held_out_weight(train.weight, settings.held_out, n)

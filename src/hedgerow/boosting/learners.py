@@ -92,9 +92,7 @@ class TreeLearner:
         values = tree.nodes["value"]
         if self.search_leaves:
             train = self.train
-            steps = self.loss.line_search(
-                train.y, train.raw, train.weight, tree.rows, tree.starts, output
-            )
+            steps = self.loss.line_search(train.y, train.raw, train.weight, tree.rows, tree.starts, output)
             leaves = tree.nodes[tree.leaves]
             values[tree.leaves] = np.clip(steps, leaves["lower"], leaves["upper"])
         values *= self.learning_rate
@@ -120,8 +118,8 @@ class TreeSteps:
             self._grown, self._by_leaf = [], None  # the row order is gone with the next tree
             return
         forest = Forest.of(self.trees, range(len(self.trees)))
-        for tree, raw in enumerate(scores.raw):
-            forest.add_coded_scores(scores.rows, tree, raw, self._team)
+        for number, raw in enumerate(scores.raw):
+            forest.add_coded_scores(scores.rows, number, raw, self._team)
 
     def _add_by_leaf(self, raw: Floats, tree: GrownTree) -> None:
         rows, starts, values = tree.rows, tree.starts, tree.values

@@ -40,7 +40,8 @@ class Round:
 class Callback(Protocol):
     """Called after every round; a true answer ends the fit."""
 
-    def __call__(self, round: Round, /) -> bool | None: ...
+    def __call__(self, done: Round, /) -> bool | None:
+        """Look at a round."""
 
 
 class UpdateRule(Protocol):
@@ -79,7 +80,8 @@ def boost(
             n_leaves, train_loss, validation_loss = rule.take(answer, number)
             seconds = time.perf_counter() - began
             done = Round(number, n_rounds, seconds, n_leaves, train_loss, validation_loss)
-            if any([callback(done) for callback in callbacks]):  # all are told, so no generator
+            answers = [callback(done) for callback in callbacks]  # all are told before any may end it
+            if any(answers):
                 return
     except KeyboardInterrupt:
         warnings.warn("fit was interrupted: the model holds the rounds finished so far", stacklevel=2)

@@ -53,6 +53,7 @@ ALLOWED: dict[str, Allowed] = {
 class GradientBoosting(BaseEstimator):  # type: ignore[misc]
     """Everything but the constructor, the target and what a score means."""
 
+    history_: dict[str, list[float]]
     _chunk_rows = CHUNK_ROWS  # rows a thread takes at a time; no result depends on it
 
     def _target(self, y: NDArray[Any]) -> Target:
@@ -99,7 +100,9 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
         previous = self._previous()
         name = type(self).__name__
         known: dict[str, Any] = (
-            {"categorical_features": self.categorical_features} if previous is None else {"schema": self.schema_}
+            {"categorical_features": self.categorical_features}
+            if previous is None
+            else {"schema": self.schema_}
         )
         table = read_table(X, estimator_name=name, **known)
         raw_y = inputs.read_target(y, table.n_rows, name)
@@ -201,7 +204,7 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, fitted: Fitted, schema: Schema, target: Target, settings: Settings, more: bool) -> None:
         """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
-        history = self.history_ if more else {}
+        history: dict[str, list[float]] = self.history_ if more else {}
         self.model_ = fitted.model
         self.loss_ = settings.loss
         self.schema_ = schema
@@ -241,7 +244,9 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "model_"):
             check_is_fitted(self)
         if isinstance(self.model_, MemberModel):
-            raise AttributeError(f"{what} needs trees, and this model was fitted with estimator={self.estimator!r}")
+            raise TypeError(
+                f"{what} needs trees, and this model was fitted with estimator={self.estimator!r}"
+            )
         return self.model_
 
     def apply(self, X: Any) -> NDArray[np.int32]:

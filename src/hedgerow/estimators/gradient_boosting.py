@@ -170,8 +170,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
     def _weigh(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
         if self.class_weight is None:
             return weight
-        assert target.classes is not None
-        by_class = compute_sample_weight(self.class_weight, target.classes[y.astype(np.int64)])
+        labels = np.asarray(target.classes)[y.astype(np.int64)]
+        by_class = compute_sample_weight(self.class_weight, labels)
         return np.asarray(by_class if weight is None else by_class * weight, np.float64)
 
     def decision_function(self, X: Any) -> Floats:

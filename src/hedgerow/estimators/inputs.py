@@ -22,7 +22,7 @@ def read_seed(random_state: Any) -> int:
 
 
 def read_target(y: Any, n_rows: int, estimator_name: str) -> NDArray[Any]:
-    """y as a one-dimensional array of the right length."""
+    """Y as a one-dimensional array of the right length."""
     if y is None:
         raise ValueError(f"{estimator_name} requires y to be passed, but the target y is None.")
     values: NDArray[Any] = column_or_1d(y, warn=True)
@@ -64,7 +64,9 @@ class Labels:
         except TypeError as error:
             raise TypeError(f"the labels in y cannot be sorted: {error}") from error
         if len(classes) < 2:
-            raise ValueError(f"y holds one class only, {classes[0]!r}; a classifier needs at least two classes")
+            raise ValueError(
+                f"y holds one class only, {classes[0]!r}; a classifier needs at least two classes"
+            )
         return cls(classes)
 
     def read(self, y: NDArray[Any], name: str = "y") -> Floats:
@@ -113,9 +115,7 @@ def read_eval_sets(eval_set: Any) -> list[tuple[Any, Any, Any]]:
     return [(*one, None) if len(one) == 2 else one for one in sets]
 
 
-def held_out_rows(
-    groups: Floats | None, n_rows: int, fraction: float, seed: int
-) -> NDArray[np.uint32]:
+def held_out_rows(groups: Floats | None, n_rows: int, fraction: float, seed: int) -> NDArray[np.uint32]:
     """Rows for validation: the rows of lowest draw, the same share of every group (class).
 
     A group keeps at least one row for training.

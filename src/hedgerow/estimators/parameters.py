@@ -28,7 +28,8 @@ def whole(low: int, high: float = math.inf) -> Allowed:
     """Allow an integer from low to high."""
     words = f"an integer >= {low}" if high == math.inf else f"an integer from {low} to {high}"
     return Allowed(
-        lambda v: isinstance(v, numbers.Integral) and not isinstance(v, bool) and low <= v <= high, words
+        lambda v: isinstance(v, int | np.integer) and not isinstance(v, bool) and bool(low <= v <= high),
+        words,
     )
 
 

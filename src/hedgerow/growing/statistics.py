@@ -91,7 +91,9 @@ class Quantiser:
         )
         top_g, top_h = max(top[0] for top in tops), max(top[1] for top in tops)
         if any(top[2] for top in tops):
-            raise FloatingPointError("the loss gave a gradient or hessian that is not finite, or a hessian < 0")
+            raise FloatingPointError(
+                "the loss gave a gradient or hessian that is not finite, or a hessian < 0"
+            )
         g_bits, h_bits = _room(top_g, _PACKED_BITS), _room(top_h, _PACKED_BITS + 1)
         sums: list[tuple[int, int, int]] = []
         self.team.over_rows(

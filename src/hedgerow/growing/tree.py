@@ -1,6 +1,6 @@
 """A grown tree as it leaves the grower: node records, and the rows grouped by leaf.
 
-    rows = [leaf A's rows | leaf B's rows | ...]   from the leftmost leaf to the rightmost
+rows = [leaf A's rows | leaf B's rows | ...]   from the leftmost leaf to the rightmost
 """
 
 from dataclasses import dataclass

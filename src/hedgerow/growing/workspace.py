@@ -38,7 +38,7 @@ def make_workspace(
         gains=np.empty((n_members, longest)),
         order=np.empty((n_members, longest), np.int64),
     )
-    rows, spare = np.empty(n_rows, ROW), np.empty(n_rows, ROW)
+    rows, spare = np.empty(n_rows, ROW), np.empty((2, n_rows), ROW)
     return Workspace(rows, spare, np.zeros((2, n_members), np.int64), frontier, histograms, search)
 
 

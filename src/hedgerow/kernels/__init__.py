@@ -1,0 +1,1 @@
+"""Compiled kernels, one file for each stage of the data."""

@@ -1,0 +1,1 @@
+"""Kernels for this machine's cores, compiled by Numba."""

@@ -11,7 +11,7 @@ _ROWS_AT_ONCE = 256  # a block of rows stays in cache while its columns are visi
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def encode(block, edges, starts, tables, table_starts, by_row, by_column, first_row):  # type: ignore[no-untyped-def]
+def encode(block, edges, starts, tables, table_starts, by_row, by_column, first_row):
     """Codes of a block of rows, written at `first_row` of both layouts.
 
     block : float (rows, columns), missing is NaN, a category is its number.
@@ -41,14 +41,14 @@ def encode(block, edges, starts, tables, table_starts, by_row, by_column, first_
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _look_up(tables, first, values, n, places):  # type: ignore[no-untyped-def]
+def _look_up(tables, first, values, n, places):
     for i in range(n):
         number = 0.0 if np.isnan(values[i]) else values[i]
         places[i] = tables[first + np.int64(number)]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _count_below(edges, first, n_edges, values, n, places):  # type: ignore[no-untyped-def]
+def _count_below(edges, first, n_edges, values, n, places):
     """places = 1 + how many of the column's edges are below each value.
 
     A binary search in step for all values at once, without a data-dependent branch: nine times faster
@@ -68,7 +68,7 @@ def _count_below(edges, first, n_edges, values, n, places):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def cut_places(values, copies, max_bins, out):  # type: ignore[no-untyped-def]
+def cut_places(values, copies, max_bins, out):
     """Where to cut sorted values into at most `max_bins` bins of about equal weight.
 
     values : sorted, no NaN. copies : int64 weights of the values, or empty for one each.
@@ -102,7 +102,7 @@ def cut_places(values, copies, max_bins, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def middle(low, high):  # type: ignore[no-untyped-def]
+def middle(low, high):
     """An edge between two neighbouring values: low <= edge < high, halfway where that is representable."""
     edge = low / 2.0 + high / 2.0
     if not (low <= edge < high):

@@ -23,7 +23,7 @@ _FEW_ROWS = 8  # too few rows to vectorise over: walk
 
 
 @njit(cache=True, nogil=True)
-def leaves_in_order(nodes, leaves, starts):  # type: ignore[no-untyped-def]
+def leaves_in_order(nodes, leaves, starts):
     """Numbers of the leaves of a grown tree from left to right, and where their rows start."""
     stack = np.empty(nodes.shape[0] + 1, np.int64)
     stack[0] = 0
@@ -44,8 +44,8 @@ def leaves_in_order(nodes, leaves, starts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def left_masks(left, start, stop, ranks, masks):  # type: ignore[no-untyped-def]
-    """For one tree: the rank of every leaf from the left, and for every node the leaves not in its left subtree.
+def left_masks(left, start, stop, ranks, masks):
+    """For one tree: rank of every leaf from the left; for every node, the leaves not in its left subtree.
 
     left : child numbers relative to the tree, 0 in a leaf. Returns the number of leaves. masks are
     meaningful only for trees of at most 64 leaves.
@@ -79,7 +79,7 @@ def left_masks(left, start, stop, ranks, masks):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _goes_right(trees, node, code):  # type: ignore[no-untyped-def]
+def _goes_right(trees, node, code):
     """Whether a row with this code in the node's column goes right; see partition.split_share."""
     base = trees.base[node]
     if base == 2:
@@ -88,7 +88,7 @@ def _goes_right(trees, node, code):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _walk(trees, tree, codes, at, n):  # type: ignore[no-untyped-def]
+def _walk(trees, tree, codes, at, n):
     """at[:n] = the leaf of every row."""
     root = trees.starts[tree]
     for i in range(n):
@@ -101,7 +101,7 @@ def _walk(trees, tree, codes, at, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _mask(trees, tree, codes, bits, n):  # type: ignore[no-untyped-def]
+def _mask(trees, tree, codes, bits, n):
     """bits[:n] = for every row the set of leaves that no test has ruled out."""
     everything = ~bits.dtype.type(0)
     for i in range(n):
@@ -123,7 +123,7 @@ def _mask(trees, tree, codes, bits, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _add_masked(trees, tree, codes, bits, target, n):  # type: ignore[no-untyped-def]
+def _add_masked(trees, tree, codes, bits, target, n):
     _mask(trees, tree, codes, bits, n)
     values = trees.leaf_value[trees.leaf_starts[tree] :]
     for i in range(n):
@@ -131,14 +131,14 @@ def _add_masked(trees, tree, codes, bits, target, n):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _encode_block(block, bins, top, n, codes):  # type: ignore[no-untyped-def]
+def _encode_block(block, bins, top, n, codes):
     none = np.empty((0, 0), np.uint8)
     rows = block[top : top + n]
     encode(rows, bins.edges, bins.edge_starts, bins.tables, bins.table_starts, none, codes, 0)
 
 
 @njit(cache=True, nogil=True)
-def add_predictions(block, bins, trees, first, last, out, first_row):  # type: ignore[no-untyped-def]
+def add_predictions(block, bins, trees, first, last, out, first_row):
     """out[:, row] += values of trees first..last, in the order of the trees.
 
     block : float (rows, columns); bins : edges, edge_starts, tables, table_starts.
@@ -166,7 +166,7 @@ def add_predictions(block, bins, trees, first, last, out, first_row):  # type: i
 
 
 @njit(cache=True, nogil=True)
-def find_leaves(block, bins, trees, out, first_row):  # type: ignore[no-untyped-def]
+def find_leaves(block, bins, trees, out, first_row):
     """out[row, tree] = number, within its tree, of the leaf the row comes to."""
     n_rows, n_columns = block.shape
     codes = np.empty((n_columns, min(_ROWS_AT_ONCE, n_rows)), np.uint8)
@@ -181,7 +181,7 @@ def find_leaves(block, bins, trees, out, first_row):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def add_coded(codes, trees, tree, start, stop, out):  # type: ignore[no-untyped-def]
+def add_coded(codes, trees, tree, start, stop, out):
     """out[row] += value of one tree, for rows that are already coded by column."""
     at = np.empty(_ROWS_AT_ONCE, np.int64)
     for top in range(start, stop, _ROWS_AT_ONCE):

@@ -28,13 +28,13 @@ N_FREE = 12
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _before(nodes, one, other):  # type: ignore[no-untyped-def]
+def _before(nodes, one, other):
     a, b = nodes[one].split.gain, nodes[other].split.gain
     return a > b or (a == b and one < other)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _push(nodes, frontier, number):  # type: ignore[no-untyped-def]
+def _push(nodes, frontier, number):
     heap = frontier.heap
     at = frontier.control[N_OPEN]
     frontier.control[N_OPEN] += 1
@@ -45,7 +45,7 @@ def _push(nodes, frontier, number):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _pop(nodes, frontier):  # type: ignore[no-untyped-def]
+def _pop(nodes, frontier):
     heap = frontier.heap
     top = heap[0]
     frontier.control[N_OPEN] -= 1
@@ -67,7 +67,7 @@ def _pop(nodes, frontier):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _borrow(frontier, scratch):  # type: ignore[no-untyped-def]
+def _borrow(frontier, scratch):
     """A free slot, or the given scratch place behind the slots."""
     if frontier.control[N_FREE] == 0:
         return frontier.slots.shape[0] + scratch
@@ -76,14 +76,14 @@ def _borrow(frontier, scratch):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _give_back(frontier, place):  # type: ignore[no-untyped-def]
+def _give_back(frontier, place):
     if 0 <= place < frontier.slots.shape[0]:
         frontier.slots[frontier.control[N_FREE]] = place
         frontier.control[N_FREE] += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def allow_columns(rules, frontier, number, which):  # type: ignore[no-untyped-def]
+def allow_columns(rules, frontier, number, which):
     """Mark the columns node `number` may be split on: its interaction groups, then a random choice."""
     allowed = frontier.allowed[which]
     allowed[:] = 0
@@ -105,14 +105,14 @@ def allow_columns(rules, frontier, number, which):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _splittable(node, rules):  # type: ignore[no-untyped-def]
+def _splittable(node, rules):
     """Whether a node could be split at all, before looking at its histogram."""
     large = node.count >= 2 * rules.min_count and node.hessian >= 2 * rules.min_hessian
     return large and node.depth < rules.max_depth
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def plant(rules, nodes, n_rows, count, frontier):  # type: ignore[no-untyped-def]
+def plant(rules, nodes, n_rows, count, frontier):
     """Start a tree: one open node with all rows, all slots free. Its sums come with its histogram."""
     root = nodes[0]
     root.left = 0
@@ -142,7 +142,7 @@ def plant(rules, nodes, n_rows, count, frontier):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sum_root(root, histogram, first, last):  # type: ignore[no-untyped-def]
+def sum_root(root, histogram, first, last):
     """The sums of the root, from the entries of one column."""
     root.gradient, root.hessian = 0, 0
     for entry in range(first, last):
@@ -151,15 +151,19 @@ def sum_root(root, histogram, first, last):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _bound_children(rules, node, left, right):  # type: ignore[no-untyped-def]
+def _bound_children(rules, node, left, right):
     """Hand the bounds on leaf values down; a monotonic split parts them in the middle of its two values."""
     left.lower, left.upper = node.lower, node.upper
     right.lower, right.upper = node.lower, node.upper
     if rules.monotonic.shape[0] == 0 or rules.monotonic[node.split.column] == 0:
         return
     l1, l2 = rules.l1, rules.l2
-    left_value = leaf_value(np.float64(left.gradient), np.float64(left.hessian), l1, l2, node.lower, node.upper)
-    right_value = leaf_value(np.float64(right.gradient), np.float64(right.hessian), l1, l2, node.lower, node.upper)
+    left_value = leaf_value(
+        np.float64(left.gradient), np.float64(left.hessian), l1, l2, node.lower, node.upper
+    )
+    right_value = leaf_value(
+        np.float64(right.gradient), np.float64(right.hessian), l1, l2, node.lower, node.upper
+    )
     middle = (left_value + right_value) / 2.0
     if rules.monotonic[node.split.column] > 0:
         left.upper, right.lower = middle, middle
@@ -168,7 +172,7 @@ def _bound_children(rules, node, left, right):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _add_children(rules, nodes, number, n_left, count, frontier):  # type: ignore[no-untyped-def]
+def _add_children(rules, nodes, number, n_left, count, frontier):
     node = nodes[number]
     node.left = frontier.control[N_NODES]
     left, right = nodes[node.left], nodes[node.left + 1]
@@ -193,7 +197,7 @@ def _add_children(rules, nodes, number, n_left, count, frontier):  # type: ignor
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def commit(rules, nodes, number, n_left, count, frontier):  # type: ignore[no-untyped-def]
+def commit(rules, nodes, number, n_left, count, frontier):
     """Make the children of a partitioned node and say which of them need a histogram and where."""
     control = frontier.control
     _add_children(rules, nodes, number, n_left, count, frontier)
@@ -225,7 +229,7 @@ def commit(rules, nodes, number, n_left, count, frontier):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def search_alone(rules, nodes, number, frontier):  # type: ignore[no-untyped-def]
+def search_alone(rules, nodes, number, frontier):
     """Name one node to be searched again in place of two children."""
     control = frontier.control
     slot = nodes[number].slot
@@ -239,7 +243,7 @@ def search_alone(rules, nodes, number, frontier):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def settle(rules, nodes, frontier):  # type: ignore[no-untyped-def]
+def settle(rules, nodes, frontier):
     """Open the searched nodes that are worth splitting; returns the best open node, -1 when done."""
     for which in range(2):
         number = frontier.control[SMALL + which]
@@ -269,7 +273,7 @@ def settle(rules, nodes, frontier):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _copy_split(source, target):  # type: ignore[no-untyped-def]
+def _copy_split(source, target):
     target.gain = source.gain
     target.left_gradient = source.left_gradient
     target.left_hessian = source.left_hessian
@@ -282,7 +286,7 @@ def _copy_split(source, target):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def finish(rules, nodes, frontier):  # type: ignore[no-untyped-def]
+def finish(rules, nodes, frontier):
     """Give every node its value: -T(G) / (H + l2), within its bounds."""
     for number in range(frontier.control[N_NODES]):
         node = nodes[number]

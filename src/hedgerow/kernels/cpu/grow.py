@@ -13,7 +13,6 @@ of its node made and the search repeated. A node's gain can only fall then, so t
 is the same as with counts from the start.
 """
 
-import numpy as np
 from numba import njit
 
 from hedgerow.kernels.cpu.frontier import (
@@ -42,13 +41,13 @@ ROWS_PER_MEMBER = 2048  # below this a second thread costs more than it brings
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def members_for(n_rows, n_members):  # type: ignore[no-untyped-def]
+def members_for(n_rows, n_members):
     """How many members share the rows of a node."""
     return min(n_members, max(1, n_rows // ROWS_PER_MEMBER))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _histograms(codes, statistics, columns, nodes, rows, control, memory, sync, member, n_members):  # type: ignore[no-untyped-def]
+def _histograms(codes, statistics, columns, nodes, rows, control, memory, sync, member, n_members):
     """Bring the histograms of the nodes named in control into the pool.
 
     The smaller child is summed from its rows, the larger by subtraction, or from its rows too when the
@@ -61,9 +60,7 @@ def _histograms(codes, statistics, columns, nodes, rows, control, memory, sync, 
         if member < n_private:
             first, last = share(node.start, node.stop, member, n_private)
             packed, partial = memory.packed[member], memory.partial[member]
-            memory.used[member] = fill_private(
-                codes, statistics, rows, first, last, columns, packed, partial
-            )
+            memory.used[member] = fill_private(codes, statistics, rows, first, last, columns, packed, partial)
         barrier(sync, n_members)
         place, parent = control[SMALL_PLACE + turn], control[LARGE_PLACE]
         all_packed = memory.packed[: n_private if statistics.packed.shape[0] else 0]
@@ -81,7 +78,7 @@ def _histograms(codes, statistics, columns, nodes, rows, control, memory, sync, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _count(codes, copies, columns, node, rows, counts, sync, member, n_members):  # type: ignore[no-untyped-def]
+def _count(codes, copies, columns, node, rows, counts, sync, member, n_members):
     """Exact counts of a node's rows into counts[0]."""
     offsets = codes.offsets
     n_private = members_for(node.stop - node.start, n_members)
@@ -97,30 +94,28 @@ def _count(codes, copies, columns, node, rows, counts, sync, member, n_members):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _search(codes, rules, nodes, frontier, pool, counts, search, member, n_members):  # type: ignore[no-untyped-def]
+def _search(codes, rules, nodes, frontier, pool, counts, search, member, n_members):
     """Best split of every column for the nodes named in control, each member its own columns."""
     control = frontier.control
     for which in range(2):
         if control[SMALL + which] >= 0:
             node, histogram = nodes[control[SMALL + which]], pool[control[SMALL_PLACE + which]]
             allowed, found = frontier.allowed[which], frontier.found[which]
-            search_columns(
-                codes, rules, histogram, counts, node, allowed, search, found, member, n_members
-            )
+            search_columns(codes, rules, histogram, counts, node, allowed, search, found, member, n_members)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _partition(column, copies, split, rows, spare, start, stop, lefts, member, n_workers):  # type: ignore[no-untyped-def]
+def _partition(column, copies, split, rows, spare, start, stop, lefts, member, n_workers):
     """Split the member's share of rows[start:stop] into spare and note how many went left."""
     if member < n_workers:
         first, last = share(start, stop, member, n_workers)
         n_left = split_share(column, split, rows, spare, first, last)
         lefts[0, member] = n_left
-        lefts[1, member] = count_copies(spare, first, first + n_left, copies)
+        lefts[1, member] = count_copies(spare[0], first, first + n_left, copies)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _carry_out(codes, copies, rules, nodes, number, work, sync, member, n_members):  # type: ignore[no-untyped-def]
+def _carry_out(codes, copies, rules, nodes, number, work, sync, member, n_members):
     """Carry out the split of a node, or name it for a search with counts if a child would be too small."""
     node, lefts, frontier = nodes[number], work.lefts, work.frontier
     start, stop, whole = node.start, node.stop, node.count
@@ -144,7 +139,7 @@ def _carry_out(codes, copies, rules, nodes, number, work, sync, member, n_member
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members):  # type: ignore[no-untyped-def]
+def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members):
     """Grow a tree on work.rows[:n_rows] into `nodes`; returns the number of nodes."""
     frontier, memory, control = work.frontier, work.histograms, work.frontier.control
     if member == 0:

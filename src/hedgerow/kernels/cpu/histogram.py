@@ -16,9 +16,11 @@ _LOW = np.int64(0xFFFFFFFF)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_packed(by_row, rows, start, stop, packed, columns, offsets, out):  # type: ignore[no-untyped-def]
+def add_packed(by_row, rows, start, stop, packed, columns, offsets, out):
     """out[offsets[f] + code] += packed[row] for rows[start:stop] and every column f in `columns`."""
     stride = np.uintp(by_row.strides[0])
+    n_columns = columns.shape[0]
+    every = n_columns == offsets.shape[0] - 1  # then columns[j] is j, and not looking it up saves a fifth
     whole = start + (stop - start) // 4 * 4
     for k in range(start, whole, 4):
         if k + _AHEAD + 3 < stop:
@@ -29,23 +31,31 @@ def add_packed(by_row, rows, start, stop, packed, columns, offsets, out):  # typ
         a, b = np.uintp(rows[k]), np.uintp(rows[k + 1])
         c, d = np.uintp(rows[k + 2]), np.uintp(rows[k + 3])
         va, vb, vc, vd = packed[a], packed[b], packed[c], packed[d]
-        for j in range(columns.shape[0]):
-            f = np.uintp(columns[j])
-            first = np.uintp(offsets[f])
-            out[first + np.uintp(by_row[a, f])] += va
-            out[first + np.uintp(by_row[b, f])] += vb
-            out[first + np.uintp(by_row[c, f])] += vc
-            out[first + np.uintp(by_row[d, f])] += vd
+        if every:
+            for f in range(n_columns):
+                first = np.uintp(offsets[f])
+                out[first + np.uintp(by_row[a, f])] += va
+                out[first + np.uintp(by_row[b, f])] += vb
+                out[first + np.uintp(by_row[c, f])] += vc
+                out[first + np.uintp(by_row[d, f])] += vd
+        else:
+            for j in range(n_columns):
+                f = np.uintp(columns[j])
+                first = np.uintp(offsets[f])
+                out[first + np.uintp(by_row[a, f])] += va
+                out[first + np.uintp(by_row[b, f])] += vb
+                out[first + np.uintp(by_row[c, f])] += vc
+                out[first + np.uintp(by_row[d, f])] += vd
     for k in range(whole, stop):
         a = np.uintp(rows[k])
         va = packed[a]
-        for j in range(columns.shape[0]):
+        for j in range(n_columns):
             f = np.uintp(columns[j])
             out[np.uintp(offsets[f]) + np.uintp(by_row[a, f])] += va
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_wide(by_row, rows, start, stop, wide, columns, offsets, out):  # type: ignore[no-untyped-def]
+def add_wide(by_row, rows, start, stop, wide, columns, offsets, out):
     """The same for unpacked statistics: out[0] gets gradients, out[1] hessians."""
     for k in range(start, stop):
         row = np.uintp(rows[k])
@@ -58,7 +68,7 @@ def add_wide(by_row, rows, start, stop, wide, columns, offsets, out):  # type: i
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_counts(by_row, rows, start, stop, copies, columns, offsets, out):  # type: ignore[no-untyped-def]
+def add_counts(by_row, rows, start, stop, copies, columns, offsets, out):
     """out[offsets[f] + code] += copies[row], or 1 where `copies` is empty."""
     for k in range(start, stop):
         row = np.uintp(rows[k])
@@ -69,7 +79,7 @@ def add_counts(by_row, rows, start, stop, copies, columns, offsets, out):  # typ
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def widen(packed, out):  # type: ignore[no-untyped-def]
+def widen(packed, out):
     """Add a packed histogram to an unpacked one and clear it. packed = gradient * 2**32 + hessian."""
     for entry in range(packed.shape[0]):
         both = packed[entry]
@@ -79,7 +89,7 @@ def widen(packed, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_private(codes, statistics, rows, start, stop, columns, packed, partial):  # type: ignore[no-untyped-def]
+def fill_private(codes, statistics, rows, start, stop, columns, packed, partial):
     """One member's share of a histogram: rows[start:stop] into its own `packed` and `partial`.
 
     The true sum is partial + widened packed. Pieces of more than piece_rows rows could overflow 32 bits,
@@ -103,7 +113,7 @@ def fill_private(codes, statistics, rows, start, stop, columns, packed, partial)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def merge_column(first, last, n_private, packed, partial, used, out):  # type: ignore[no-untyped-def]
+def merge_column(first, last, n_private, packed, partial, used, out):
     """out[:, first:last] = the sum over the members' private histograms.
 
     packed : (members, entries), or no rows when the statistics are not packed.
@@ -135,7 +145,7 @@ def merge_column(first, last, n_private, packed, partial, used, out):  # type: i
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def subtract_column(first, last, parent, child):  # type: ignore[no-untyped-def]
+def subtract_column(first, last, parent, child):
     """parent[:, first:last] -= child[:, first:last]: exact, so the sibling needs no pass over its rows."""
     for channel in range(2):
         of_parent, of_child = parent[channel, first:last], child[channel, first:last]

@@ -1,5 +1,4 @@
-"""The few machine instructions Numba has no name for: prefetch, atomic counters, the lowest bit, giving
-up a time slice.
+"""The few machine instructions that Numba has no name for.
 
 All of them act on arrays by byte offset or by element and return at once; none of them changes a result,
 they only decide when memory is read and when a thread waits.
@@ -17,10 +16,10 @@ _SPINS_BEFORE_YIELD = 2000  # about two microseconds: longer than a barrier betw
 
 
 @intrinsic
-def prefetch(typingctx, array, byte_offset):  # type: ignore[no-untyped-def]
+def prefetch(typingctx, array, byte_offset):
     """Ask for the cache line at `byte_offset` of `array`; a wrong offset is harmless."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         byte = ir.IntType(8).as_pointer()
         word = ir.IntType(32)
@@ -34,46 +33,46 @@ def prefetch(typingctx, array, byte_offset):  # type: ignore[no-untyped-def]
     return types.void(array, types.uintp), codegen
 
 
-def _element(context, builder, signature, args):  # type: ignore[no-untyped-def]
+def _element(context, builder, signature, args):
     array = context.make_array(signature.args[0])(context, builder, args[0])
     return builder.gep(array.data, [args[1]])
 
 
 @intrinsic
-def atomic_add(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+def atomic_add(typingctx, array, index, value):
     """Add `value` to an int64 element as one indivisible step; returns what was there before."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         return builder.atomic_rmw("add", _element(context, builder, signature, args), args[2], "seq_cst")
 
     return types.int64(array, types.intp, types.int64), codegen
 
 
 @intrinsic
-def atomic_load(typingctx, array, index):  # type: ignore[no-untyped-def]
+def atomic_load(typingctx, array, index):
     """Read an int64 element that another thread may be writing."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         return builder.load_atomic(_element(context, builder, signature, args), "seq_cst", 8)
 
     return types.int64(array, types.intp), codegen
 
 
 @intrinsic
-def lowest_bit(typingctx, bits):  # type: ignore[no-untyped-def]
+def lowest_bit(typingctx, bits):
     """Place of the lowest set bit of an unsigned integer that is not zero."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return bits(bits), codegen
 
 
 @intrinsic
-def yield_time_slice(typingctx):  # type: ignore[no-untyped-def]
+def yield_time_slice(typingctx):
     """Let another thread run: a member that waits must not keep the core from the one it waits for."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         kind = ir.FunctionType(ir.IntType(32), [])
         builder.call(cgutils.get_or_insert_function(builder.module, kind, _YIELD), [])
         return context.get_dummy_value()
@@ -82,7 +81,7 @@ def yield_time_slice(typingctx):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def barrier(sync, n_members):  # type: ignore[no-untyped-def]
+def barrier(sync, n_members):
     """Wait until all members of the team have come here.
 
     sync : int64 (16,), element 0 counts arrivals, element 8 (another cache line) counts barriers passed.

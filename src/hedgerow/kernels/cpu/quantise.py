@@ -10,7 +10,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def largest(gradient, hessian, weight, copies, start, stop):  # type: ignore[no-untyped-def]
+def largest(gradient, hessian, weight, copies, start, stop):
     """The largest |gradient| and hessian of rows [start, stop) that have weight, and how many are not finite.
 
     The rows are sliced before the loop: an index that might be negative keeps LLVM from vectorising.
@@ -27,13 +27,13 @@ def largest(gradient, hessian, weight, copies, start, stop):  # type: ignore[no-
         if times.shape[0] and times[i] == 0:
             size, curvature = 0.0, 0.0
         bad += not ((size < np.inf) & (curvature >= 0.0) & (curvature < np.inf))
-        top_g = size if size > top_g else top_g
-        top_h = curvature if curvature > top_h else top_h
+        top_g = max(top_g, size)
+        top_h = max(top_h, curvature)
     return top_g, top_h, bad
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def pack(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):  # type: ignore[no-untyped-def]
+def pack(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
     """out = gradient * 2**32 + hessian as integers, times copies.
 
     Returns the sums of |gradient| and hessian, and the smallest hessian of a row before copies.
@@ -56,7 +56,7 @@ def pack(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def spread(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):  # type: ignore[no-untyped-def]
+def spread(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
     """The same into two channels: out[:, 0] gradients, out[:, 1] hessians; returns the smallest hessian."""
     least = np.int64(1 << 62)
     for i in range(start, stop):
@@ -71,7 +71,7 @@ def spread(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_leaf_values(scores, rows, starts, values, start, stop):  # type: ignore[no-untyped-def]
+def add_leaf_values(scores, rows, starts, values, start, stop):
     """scores[row] += values[leaf] for rows[start:stop]; leaf l owns rows[starts[l]:starts[l + 1]]."""
     leaf = np.searchsorted(starts, start, side="right") - 1
     while start < stop:

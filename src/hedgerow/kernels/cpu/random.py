@@ -20,14 +20,14 @@ _MIX2 = np.uint64(0x94D049BB133111EB)
 
 
 @njit(cache=True, nogil=True)
-def _mix(x):  # type: ignore[no-untyped-def]
+def _mix(x):
     x = (x ^ (x >> np.uint64(30))) * _MIX1
     x = (x ^ (x >> np.uint64(27))) * _MIX2
     return x ^ (x >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True)
-def draw(seed, purpose, first, second):  # type: ignore[no-untyped-def]
+def draw(seed, purpose, first, second):
     """A uniform uint64 for the key (seed, purpose, first, second)."""
     key = _mix(np.uint64(seed) + _GOLDEN * np.uint64(purpose))
     key = _mix(key ^ (np.uint64(first) + _GOLDEN))
@@ -35,7 +35,7 @@ def draw(seed, purpose, first, second):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def choose_columns(columns, n_chosen, seed, purpose, first):  # type: ignore[no-untyped-def]
+def choose_columns(columns, n_chosen, seed, purpose, first):
     """Move `n_chosen` random entries to the front of `columns` (Fisher-Yates, one draw a place)."""
     n = columns.shape[0]
     for place in range(n_chosen):
@@ -45,7 +45,7 @@ def choose_columns(columns, n_chosen, seed, purpose, first):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def sample_rows(fraction, seed, purpose, first, start, stop, out):  # type: ignore[no-untyped-def]
+def sample_rows(fraction, seed, purpose, first, start, stop, out):
     """Write the rows of [start, stop) whose draw is below `fraction`; returns how many."""
     limit = np.uint64(fraction * 2.0**53)
     n = 0
@@ -57,7 +57,7 @@ def sample_rows(fraction, seed, purpose, first, start, stop, out):  # type: igno
 
 
 @njit(cache=True, nogil=True)
-def draw_rows(seed, purpose, first, out):  # type: ignore[no-untyped-def]
+def draw_rows(seed, purpose, first, out):
     """One draw for every row: out[row] = draw(seed, purpose, first, row)."""
     for row in range(out.shape[0]):
         out[row] = draw(seed, purpose, first, row)

@@ -123,7 +123,7 @@ class Workspace(NamedTuple):
     """Memory of one fit, reused from tree to tree."""
 
     rows: NDArray[np.uint32]  # the rows in the tree, grouped by node
-    spare: NDArray[np.uint32]
+    spare: NDArray[np.uint32]  # (2, n) left and right rows of the node being split
     lefts: NDArray[np.int64]  # (2, members) rows each member sent left, and how many copies they count
     frontier: Frontier
     histograms: Histograms

@@ -22,7 +22,7 @@ _NOISE = 1e-10  # a gain below this share of the node's score is rounding, not s
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def leaf_value(gradient, hessian, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
+def leaf_value(gradient, hessian, l1, l2, lower, upper):
     """argmin over v in [lower, upper] of G v + (H + l2) v**2 / 2 + l1 |v|."""
     if gradient > l1:
         shrunk = gradient - l1
@@ -36,13 +36,13 @@ def leaf_value(gradient, hessian, l1, l2, lower, upper):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _value_score(gradient, hessian, value, l1, l2):  # type: ignore[no-untyped-def]
+def _value_score(gradient, hessian, value, l1, l2):
     """Twice the reduction of the objective when a leaf takes `value`."""
     return -(2.0 * gradient * value + (hessian + l2) * value * value + 2.0 * l1 * abs(value))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _plain_gains(prefix, n, node, l2, fewest, gains):  # type: ignore[no-untyped-def]
+def _plain_gains(prefix, n, node, l2, fewest, gains):
     """Gains of all thresholds of a column without l1 and without bounds on the leaf values.
 
     gl**2 / hl + gr**2 / hr = (gl**2 hr + gr**2 hl) / (hl hr)
@@ -63,7 +63,7 @@ def _plain_gains(prefix, n, node, l2, fewest, gains):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _bounded_gains(prefix, n, node, rules, l2, direction, gains):  # type: ignore[no-untyped-def]
+def _bounded_gains(prefix, n, node, rules, l2, direction, gains):
     """The same with l1, bounds and a monotonic direction (+1 rising, -1 falling, 0 free)."""
     l1, lower, upper = rules.l1, node.lower, node.upper
     total_g, total_h = np.float64(node.gradient), np.float64(node.hessian)
@@ -81,7 +81,7 @@ def _bounded_gains(prefix, n, node, rules, l2, direction, gains):  # type: ignor
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _first_largest(gains, n):  # type: ignore[no-untyped-def]
+def _first_largest(gains, n):
     """Place of the first largest positive gain, -1 when there is none.
 
     The bits of positive floats sort as integers do, and only an integer maximum is vectorised.
@@ -99,7 +99,7 @@ def _first_largest(gains, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _running_sums(histogram, counts, first, n, with_missing, prefix):  # type: ignore[no-untyped-def]
+def _running_sums(histogram, counts, first, n, with_missing, prefix):
     """prefix[:, p] = sums over the codes 1..p+1, and over the missing code 0 when asked."""
     gradient, hessian = histogram[0], histogram[1]
     run_g = gradient[first] if with_missing else 0
@@ -117,7 +117,7 @@ def _running_sums(histogram, counts, first, n, with_missing, prefix):  # type: i
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _order_categories(histogram, first, last, smoothing, order, ratio):  # type: ignore[no-untyped-def]
+def _order_categories(histogram, first, last, smoothing, order, ratio):
     """Codes present in the node by rising G / (H + smoothing), ties by code; returns how many.
 
     For a convex loss the best of all 2**k subsets is a prefix of this order (Fisher 1958).
@@ -140,7 +140,7 @@ def _order_categories(histogram, first, last, smoothing, order, ratio):  # type:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _ordered_sums(histogram, counts, first, order, n, prefix):  # type: ignore[no-untyped-def]
+def _ordered_sums(histogram, counts, first, order, n, prefix):
     """prefix[:, p] = sums over the first p + 1 categories of the order."""
     run_g, run_h, run_c = 0, 0, 0
     for p in range(n):
@@ -155,7 +155,7 @@ def _ordered_sums(histogram, counts, first, order, n, prefix):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _send_left(split, order, n, place):  # type: ignore[no-untyped-def]
+def _send_left(split, order, n, place):
     """Write the set of the first place + 1 categories; the ones without rows go where missing goes."""
     for p in range(n):
         if order[p] == 0:
@@ -173,7 +173,7 @@ def _send_left(split, order, n, place):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _best_place(prefix, n, node, rules, column, l2, counted, gains):  # type: ignore[no-untyped-def]
+def _best_place(prefix, n, node, rules, column, l2, counted, gains):
     """The best of the `n` splits whose left sums are prefix[:, p], -1 when none fits."""
     if rules.l1 == 0.0 and rules.monotonic.shape[0] == 0:
         _plain_gains(prefix, n, node, l2, rules.min_hessian, gains)
@@ -189,7 +189,7 @@ def _best_place(prefix, n, node, rules, column, l2, counted, gains):  # type: ig
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def search_columns(codes, rules, histogram, counts, node, allowed, search, found, member, n_members):  # type: ignore[no-untyped-def]
+def search_columns(codes, rules, histogram, counts, node, allowed, search, found, member, n_members):
     """Write the best split of the member's share of columns into found; the gain is NO_GAIN without one.
 
     A numeric column is tried with missing values on the right and, if there are any, on the left. In a
@@ -234,7 +234,7 @@ def search_columns(codes, rules, histogram, counts, node, allowed, search, found
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def worth(split, node, rules):  # type: ignore[no-untyped-def]
+def worth(split, node, rules):
     """Whether a split gains enough to be made."""
     gradient = np.float64(node.gradient)
     noise = _NOISE * gradient * gradient / (np.float64(node.hessian) + rules.l2)

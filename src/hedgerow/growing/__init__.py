@@ -1,0 +1,1 @@
+"""Growing: rules, statistics and memory for trees, and the reference grower."""
