@@ -14,32 +14,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.binning import BinnedTable, Bins
-from hedgerow.kernels.cpu.forest import add_coded, add_predictions, find_leaves, left_masks
+from hedgerow.kernels.cpu.forest import (
+    BY_SET,
+    MISSING_LEFT,
+    MISSING_RIGHT,
+    TOP_LEAVES,
+    add_coded,
+    add_predictions,
+    depth_below,
+    find_leaves,
+    mask_top,
+)
 from hedgerow.kernels.cpu.records import NODE
 from hedgerow.table import Table
 from hedgerow.threads import Team, over_rows
 
-_ALL_CODES = 65_535  # a leaf's threshold: no code is larger, so that a row stays in its leaf
-_SET_BASE = 2
+_LARGEST_CODE = 65_535  # a leaf's threshold: no code is larger, so that a row stays in its leaf
 _CHUNK_ROWS = 8192  # rows of a prediction handed to a thread at a time
 
 
 class Trees(NamedTuple):
-    """The forest as the prediction kernels read it; children are counted over the whole forest."""
+    """The forest as the prediction kernels read it; nodes are counted over the whole forest."""
 
     starts: NDArray[np.int64]
     output: NDArray[np.int64]
     depth: NDArray[np.int64]
-    leaves: NDArray[np.int64]  # how many a tree has
-    leaf_starts: NDArray[np.int64]  # where its values begin in leaf_value
+    n_top: NDArray[np.int64]  # splits of a tree that are masked
+    depth_below: NDArray[np.int64]  # steps left below them
+    entry: NDArray[np.int32]  # (trees, 32) the node each bit of the mask stands for
     child: NDArray[np.int32]  # left child; the node itself in a leaf
-    column: NDArray[np.int32]
-    threshold: NDArray[np.int32]  # less base; or the number of a set
-    base: NDArray[np.uint8]  # 1 missing goes right, 0 missing goes left, 2 by set
-    masks: NDArray[np.uint64]
+    test: NDArray[np.uint64]  # column << 24 | threshold << 8 | kind, see kernels.cpu.forest
+    set_number: NDArray[np.int32]
+    masks: NDArray[np.uint32]
     value: NDArray[np.float64]
-    leaf_value: NDArray[np.float64]  # values of the leaves, from left to right
     sets: NDArray[np.uint64]
+    needs_codes: NDArray[np.int64]  # (1,) whether masks and values are not enough
 
 
 class RawBins(NamedTuple):
@@ -125,88 +134,45 @@ class Forest:
     @cached_property
     def trees(self) -> Trees:
         """The arrays of the prediction kernels."""
-        starts = self.starts
+        starts, n_nodes = self.starts, len(self.left)
         tree_of = np.repeat(np.arange(self.n_trees), np.diff(starts))
-        leaf = self.left == 0
-        node = np.arange(len(self.left))
-        base = np.where(self.missing_left == 1, 0, 1)
-        threshold = self.threshold - base
-        base, threshold = np.where(leaf, 0, base), np.where(leaf, _ALL_CODES, threshold)
-        by_set = self.set_number >= 0
-        base = np.where(by_set, _SET_BASE, base)
-        threshold = np.where(by_set, self.set_number, threshold)
-        ranks = np.zeros(len(self.left), np.int64)
-        masks = np.empty(len(self.left), np.uint64)
-        leaves = np.array(
-            [left_masks(self.left, starts[t], starts[t + 1], ranks, masks) for t in range(self.n_trees)],
-            np.int64,
-        )
-        leaf_starts = np.concatenate([[0], np.cumsum(leaves)]).astype(np.int64)
-        leaf_value = np.empty(int(leaf_starts[-1]))
-        leaf_value[leaf_starts[tree_of[leaf]] + ranks[leaf]] = self.value[leaf]
+        leaf, by_set = self.left == 0, self.set_number >= 0
+        child = np.where(leaf, np.arange(n_nodes), starts[tree_of] + self.left).astype(np.int32)
+        kind = np.where(by_set, BY_SET, np.where(self.missing_left == 1, MISSING_LEFT, MISSING_RIGHT))
+        kind = np.where(leaf, MISSING_LEFT, kind)
+        threshold = np.where(leaf, _LARGEST_CODE, np.where(by_set, 0, self.threshold - kind))
+        test = (self.column.astype(np.int64) << 24) | (threshold.astype(np.int64) << 8) | kind
+        masks, scratch = np.empty(n_nodes, np.uint32), np.empty(n_nodes, np.int64)
+        entry = np.zeros((self.n_trees, TOP_LEAVES), np.int32)
+        n_top, depth, below = np.zeros((3, self.n_trees), np.int64)
+        for t in range(self.n_trees):
+            first, last = starts[t], starts[t + 1]
+            n_top[t] = mask_top(self.left, first, last, masks, entry[t])
+            depth[t], below[t] = depth_below(child, first, last, entry[t], n_top[t] + 1, scratch)
         return Trees(
             starts=starts,
             output=self.output.astype(np.int64),
-            depth=self.depths(),
-            leaves=leaves,
-            leaf_starts=leaf_starts,
-            child=np.where(leaf, node, starts[tree_of] + self.left).astype(np.int32),
-            column=self.column,
-            threshold=threshold.astype(np.int32),
-            base=base.astype(np.uint8),
+            depth=depth,
+            n_top=n_top,
+            depth_below=below,
+            entry=entry,
+            child=child,
+            test=test.astype(np.uint64),
+            set_number=self.set_number,
             masks=masks,
             value=self.value,
-            leaf_value=leaf_value,
             sets=self.sets,
+            needs_codes=np.array([below.any() or len(self.sets) > 0], np.int64),
         )
 
-    def depths(self) -> NDArray[np.int64]:
-        """The depth of every tree: 0 for a lone leaf."""
-        depth = np.zeros(len(self.left), np.int64)
-        deepest = np.zeros(self.n_trees, np.int64)
-        for t in range(self.n_trees):
-            first, last = self.starts[t], self.starts[t + 1]
-            left = self.left[first:last].tolist()
-            below = [0] * len(left)
-            for number, child in enumerate(left):  # children have larger numbers than their parent
-                if child:
-                    below[child] = below[child + 1] = below[number] + 1
-            deepest[t] = max(below)
-            depth[first:last] = below
-        return deepest
-
-    def add_scores(
-        self,
-        table: Table,
-        bins: Bins,
-        scores: NDArray[np.float64],
-        n_threads: int,
-        trees: range | None = None,
-    ) -> None:
-        """Add the values of a range of trees to scores (outputs, rows), in the order of the trees."""
-        chosen = range(self.n_trees) if trees is None else trees
-        if not chosen:
-            return
-        flat, raw = self.trees, raw_bins(bins)
-        first, last = chosen.start, chosen.stop
-        over_rows(
-            table.n_rows,
-            lambda a, b: add_predictions(table.block(a, b), raw, flat, first, last, scores, a),
-            n_threads,
-            _CHUNK_ROWS,
-        )
-
-    def leaves(self, table: Table, bins: Bins, n_threads: int) -> NDArray[np.int32]:
-        """Number of the leaf of every row in every tree, (rows, trees)."""
-        out = np.empty((table.n_rows, self.n_trees), np.int32)
-        flat, raw = self.trees, raw_bins(bins)
-        over_rows(
-            table.n_rows,
-            lambda a, b: find_leaves(table.block(a, b), raw, flat, out, a),
-            n_threads,
-            _CHUNK_ROWS,
-        )
-        return out
+    def thresholds(self, bins: Bins) -> NDArray[np.float64]:
+        """Largest value that goes left at every numeric split; infinite where only missing goes right."""
+        first, last = bins.edge_starts[self.column], bins.edge_starts[self.column + 1]
+        place = first + self.threshold - 1
+        numeric = (self.left > 0) & (self.set_number < 0) & (place < last)
+        thresholds = np.full(len(self.left), np.inf)
+        thresholds[numeric] = bins.edges[place[numeric]]
+        return thresholds
 
     def add_coded_scores(
         self, table: BinnedTable, tree: int, scores: NDArray[np.float64], team: Team
@@ -216,6 +182,47 @@ class Forest:
         team.over_rows(table.n_rows, lambda a, b: add_coded(codes, trees, tree, a, b, scores))
 
 
-def raw_bins(bins: Bins) -> RawBins:
-    """The arrays of the bins, for kernels."""
-    return RawBins(bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
+class Predictor:
+    """A forest and the bins that code its input, ready to predict.
+
+    Parameters
+    ----------
+    forest : Forest
+    bins : Bins
+    """
+
+    def __init__(self, forest: Forest, bins: Bins) -> None:
+        self.forest = forest
+        self.bins = RawBins(bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
+        wide = forest.thresholds(bins)
+        narrow = wide.astype(np.float32)  # x <= wide is x <= narrow for every float32 x, rounded down
+        narrow = np.where(narrow > wide, np.nextafter(narrow, np.float32(-np.inf)), narrow)
+        self._thresholds = {np.dtype(np.float64): wide, np.dtype(np.float32): narrow}
+
+    def add_scores(
+        self, table: Table, scores: NDArray[np.float64], n_threads: int, trees: range | None = None
+    ) -> None:
+        """Add the values of a range of trees to scores (outputs, rows), in the order of the trees."""
+        chosen = range(self.forest.n_trees) if trees is None else trees
+        if not chosen:
+            return
+        flat, bins, thresholds = self.forest.trees, self.bins, self._thresholds[table.dtype]
+        ends = (chosen.start, chosen.stop)
+        over_rows(
+            table.n_rows,
+            lambda a, b: add_predictions(table.block(a, b), bins, flat, thresholds, ends, scores, a),
+            n_threads,
+            _CHUNK_ROWS,
+        )
+
+    def leaves(self, table: Table, n_threads: int) -> NDArray[np.int32]:
+        """Number of the leaf of every row in every tree, (rows, trees)."""
+        out = np.empty((table.n_rows, self.forest.n_trees), np.int32)
+        flat, bins = self.forest.trees, self.bins
+        over_rows(
+            table.n_rows,
+            lambda a, b: find_leaves(table.block(a, b), bins, flat, out, a),
+            n_threads,
+            _CHUNK_ROWS,
+        )
+        return out

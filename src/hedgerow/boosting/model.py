@@ -6,13 +6,14 @@ Two kinds with the same two verbs: `TreeModel` holds a flat forest and the bins 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.binning import Bins
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, Predictor
 from hedgerow.table import Table
 
 Floats = NDArray[np.float64]
@@ -31,10 +32,15 @@ class TreeModel:
         """The number of rounds."""
         return self.forest.n_trees // len(self.start)
 
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The forest ready to predict."""
+        return Predictor(self.forest, self.bins)
+
     def scores(self, table: Table, n_threads: int) -> Floats:
         """Raw scores of all rows."""
         scores = self._started(table.n_rows)
-        self.forest.add_scores(table, self.bins, scores, n_threads)
+        self.predictor.add_scores(table, scores, n_threads)
         return scores
 
     def staged_scores(self, table: Table, n_threads: int) -> Iterator[Floats]:
@@ -42,7 +48,7 @@ class TreeModel:
         scores, outputs = self._started(table.n_rows), len(self.start)
         for number in range(self.n_rounds):
             trees = range(number * outputs, (number + 1) * outputs)
-            self.forest.add_scores(table, self.bins, scores, n_threads, trees)
+            self.predictor.add_scores(table, scores, n_threads, trees)
             yield scores
 
     def _started(self, n_rows: int) -> Floats:

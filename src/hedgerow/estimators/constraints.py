@@ -1,6 +1,9 @@
-"""Monotonic and interaction constraints as the grower reads them."""
+"""Monotonic and interaction constraints as the grower reads them.
 
-from collections.abc import Iterable, Mapping
+What the parameters may be at all is said in `parameters`; here they meet the columns of X.
+"""
+
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -18,26 +21,39 @@ def monotonic_directions(constraints: Any, schema: Schema) -> NDArray[np.int8]:
     if constraints is None:
         return np.empty(0, np.int8)
     if isinstance(constraints, Mapping):
-        if schema.names is None:
-            raise ValueError("monotonic_cst maps column names, but X has no column names")
-        unknown = [name for name in constraints if name not in schema.names]
-        if unknown:
-            raise ValueError(f"monotonic_cst names the column {unknown[0]!r}, which X does not have")
-        directions = [constraints.get(name, 0) for name in schema.names]
+        directions = _by_name(constraints, schema)
     else:
-        directions = list(constraints)
+        directions = [int(direction) for direction in constraints]
     if len(directions) != schema.n_columns:
         raise ValueError(
-            f"monotonic_cst has {len(directions)} directions for {schema.n_columns} columns; give one each"
+            f"monotonic_cst has {len(directions)} directions, but X has {schema.n_columns} columns; "
+            "give one direction a column"
         )
     for column, direction in enumerate(directions):
-        if direction not in (-1, 0, 1):
-            raise ValueError(f"monotonic_cst of column {column} is {direction!r}; allowed are -1, 0 and 1")
         if direction and schema.categories[column] is not None:
-            raise ValueError(f"monotonic_cst of column {column} must be 0: the column is categorical")
+            label = column if schema.names is None else repr(schema.names[column])
+            raise ValueError(
+                f"monotonic_cst of column {label} is {direction}, but the column is categorical and has "
+                "no order; it must be 0"
+            )
     if not any(directions):
         return np.empty(0, np.int8)
     return np.array(directions, np.int8)
+
+
+def _by_name(constraints: Mapping[Any, Any], schema: Schema) -> list[int]:
+    if schema.names is None:
+        raise ValueError(
+            f"monotonic_cst names the columns {list(constraints)}, but X has no column names; "
+            "give a sequence with one direction a column"
+        )
+    unknown = [name for name in constraints if name not in schema.names]
+    if unknown:
+        raise ValueError(
+            f"monotonic_cst names the columns {unknown}, which X does not have; its columns are "
+            f"{list(schema.names)}"
+        )
+    return [int(constraints.get(name, 0)) for name in schema.names]
 
 
 def interaction_groups(constraints: Any, n_columns: int) -> NDArray[np.uint64]:
@@ -48,7 +64,17 @@ def interaction_groups(constraints: Any, n_columns: int) -> NDArray[np.uint64]:
     """
     if constraints is None:
         return np.empty((0, 0), np.uint64)
-    groups = _as_groups(constraints, n_columns)
+    if isinstance(constraints, str):
+        size = {"no_interactions": 1, "pairwise": 2}[constraints]
+        groups = [set(group) for group in combinations(range(n_columns), min(size, n_columns))]
+    else:
+        groups = [{int(column) for column in group} for group in constraints]
+    outside = sorted(set().union(*groups) - set(range(n_columns)))
+    if outside:
+        raise ValueError(
+            f"interaction_cst names the columns {outside}, but X has {n_columns} columns; column numbers "
+            f"must lie in 0..{n_columns - 1}"
+        )
     rest = set(range(n_columns)).difference(*groups)
     if rest:
         groups.append(rest)
@@ -57,25 +83,3 @@ def interaction_groups(constraints: Any, n_columns: int) -> NDArray[np.uint64]:
         for column in group:
             bits[column, number // 64] |= np.uint64(1) << np.uint64(number % 64)
     return bits
-
-
-def _as_groups(constraints: Any, n_columns: int) -> list[set[int]]:
-    if isinstance(constraints, str):
-        sizes = {"pairwise": 2, "no_interactions": 1}
-        if constraints not in sizes:
-            raise ValueError(
-                f"interaction_cst={constraints!r} is not allowed: it must be None, 'pairwise', "
-                "'no_interactions' or a sequence of sets of column numbers"
-            )
-        size = min(sizes[constraints], n_columns)
-        return [set(group) for group in combinations(range(n_columns), size)]
-    if not isinstance(constraints, Iterable):
-        raise TypeError(f"interaction_cst={constraints!r} is not a sequence of sets of column numbers")
-    groups = [set(group) for group in constraints]
-    for group in groups:
-        for column in group:
-            if not isinstance(column, int | np.integer) or not 0 <= column < n_columns:
-                raise ValueError(
-                    f"interaction_cst names the column {column!r}; allowed are 0 to {n_columns - 1}"
-                )
-    return [{int(column) for column in group} for group in groups]

@@ -258,7 +258,7 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
             Trees in the order they were grown; with several classes, one a class in every round.
         """
         model = self._tree_model("apply")
-        return model.forest.leaves(self._read(X), model.bins, resolve_n_jobs(self.n_jobs))
+        return model.predictor.leaves(self._read(X), resolve_n_jobs(self.n_jobs))
 
     def importances(self, kind: str = "gain") -> Floats:
         """Importance of every column.

@@ -1,6 +1,6 @@
-"""Targets, weights and evaluation sets: everything `fit` is given beside X, checked."""
+"""Targets, weights, evaluation sets and callbacks: everything `fit` is given beside X, checked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,19 @@ Floats = NDArray[np.float64]
 
 def read_seed(random_state: Any) -> int:
     """One integer from a random_state; the integer itself when it is one."""
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+    if isinstance(random_state, int | np.integer):
         return int(random_state) % 2**63
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def read_target(y: Any, n_rows: int, estimator_name: str) -> NDArray[Any]:
+def read_target(y: Any, n_rows: int, estimator_name: str, name: str = "y") -> NDArray[Any]:
     """Y as a one-dimensional array of the right length."""
     if y is None:
-        raise ValueError(f"{estimator_name} requires y to be passed, but the target y is None.")
+        raise ValueError(f"{estimator_name} requires y to be passed, but the target {name} is None.")
     values: NDArray[Any] = column_or_1d(y, warn=True)
     if len(values) != n_rows:
-        raise ValueError(f"X has {n_rows} rows but y has {len(values)}; they must be equal")
+        where = name.replace("y", "X", 1)
+        raise ValueError(f"{name} has {len(values)} rows, but {where} has {n_rows}; they must be equal")
     return values
 
 
@@ -41,7 +42,10 @@ class Numbers:
         """The numbers of `y`."""
         if y.dtype.kind not in "fiubO":
             raise ValueError(f"{name} has dtype {y.dtype}; a regression target must be numeric")
-        values = y.astype(np.float64)
+        try:
+            values = y.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must be numeric for regression: {error}") from error
         _refuse_not_finite(values, name)
         return values
 
@@ -65,44 +69,94 @@ class Labels:
             raise TypeError(f"the labels in y cannot be sorted: {error}") from error
         if len(classes) < 2:
             raise ValueError(
-                f"y holds one class only, {classes[0]!r}; a classifier needs at least two classes"
+                f"y holds one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes"
             )
         return cls(classes)
 
     def read(self, y: NDArray[Any], name: str = "y") -> Floats:
         """Class numbers of the labels; every label must be known."""
-        places = np.searchsorted(self.classes, y).clip(max=self.n_classes - 1)
-        unknown = np.flatnonzero(self.classes[places] != y)
-        if unknown.size:
+        places = {label: place for place, label in enumerate(self.classes.tolist())}
+        found, which = np.unique(y, return_inverse=True)
+        unknown = [label for label in found.tolist() if label not in places]
+        if unknown:
             raise ValueError(
-                f"{name} holds the label {y[unknown[0]]!r}, which is not among the training classes"
+                f"{name} holds the label {unknown[0]!r}, which is not among the training classes "
+                f"{list(places)}"
             )
-        return places.astype(np.float64)
+        numbers = np.array([places[label] for label in found.tolist()], np.float64)
+        return numbers[which]
 
 
 def _refuse_not_finite(values: NDArray[Any], name: str) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        raise ValueError(f"Input {name} contains NaN or infinity: {name}[{bad[0]}] is {values[bad[0]]}")
+        raise ValueError(
+            f"Input {name} contains NaN or infinity: row {bad[0]} is {values[bad[0]]}; "
+            "only finite values are allowed"
+        )
 
 
 def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> Floats | None:
     """Finite weights >= 0, at least one of them positive."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers: {error}") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar")
+        raise ValueError(f"Sample weights must be 1D array or scalar: {name} has {weights.ndim} dimensions")
     if len(weights) != n_rows:
         raise ValueError(f"{name}.shape == {weights.shape}, expected {(n_rows,)}!")
     bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
     if bad.size:
         raise ValueError(f"{name}[{bad[0]}] is {weights[bad[0]]}; weights must be finite and >= 0")
     if not np.any(weights > 0):
-        raise ValueError(f"all values of {name} are 0; at least one row needs a positive weight")
+        raise ValueError(f"{name} holds zero weights only; at least one row needs a positive weight")
     return weights
+
+
+def weigh_classes(
+    class_weight: Any, numbers: Floats, classes: NDArray[Any], weight: Floats | None
+) -> Floats | None:
+    """Weights of the rows times those of their classes.
+
+    "balanced" gives every class the same total weight: all / (classes * of this class), counted with the
+    weights of the rows, so that a whole weight still acts as that many copies.
+    """
+    if class_weight is None:
+        return weight
+    places = numbers.astype(np.int64)
+    rows = np.ones(len(numbers)) if weight is None else weight
+    if isinstance(class_weight, Mapping):
+        by_class = _named_weights(class_weight, classes.tolist())
+    else:
+        totals = np.bincount(places, rows, len(classes))
+        whole = sum(totals.tolist())
+        by_class = np.divide(whole / len(classes), totals, out=np.ones(len(classes)), where=totals > 0)
+    weighed: Floats = by_class[places] * rows
+    if not np.any(weighed > 0):
+        raise ValueError(
+            f"class_weight={class_weight!r} leaves zero weights only; at least one row needs a positive weight"
+        )
+    return weighed
+
+
+def _named_weights(class_weight: Mapping[Any, float], classes: list[Any]) -> Floats:
+    """Weights in the order of the classes, 1 for those not named.
+
+    Names of absent classes are allowed, since a fold of a cross-validation may lack one, but not together
+    with classes that have no name: that is a misspelt label.
+    """
+    unknown = [label for label in class_weight if label not in classes]
+    unnamed = [label for label in classes if label not in class_weight]
+    if unknown and unnamed:
+        raise ValueError(
+            f"class_weight names the classes {unknown}, which y does not have, and not its classes {unnamed}"
+        )
+    return np.array([class_weight.get(label, 1.0) for label in classes], np.float64)
 
 
 def read_eval_sets(eval_set: Any) -> list[tuple[Any, Any, Any]]:
@@ -111,21 +165,45 @@ def read_eval_sets(eval_set: Any) -> list[tuple[Any, Any, Any]]:
         return []
     sets = [eval_set] if isinstance(eval_set, tuple) else eval_set
     if not isinstance(sets, Sequence) or not all(isinstance(s, tuple) and len(s) in (2, 3) for s in sets):
-        raise ValueError("eval_set must be (X, y), (X, y, sample_weight) or a list of such tuples")
+        raise ValueError(
+            f"eval_set is a {type(eval_set).__name__} of another form; it must be (X, y), "
+            "(X, y, sample_weight) or a list of such tuples"
+        )
     return [(*one, None) if len(one) == 2 else one for one in sets]
 
 
-def held_out_rows(groups: Floats | None, n_rows: int, fraction: float, seed: int) -> NDArray[np.uint32]:
-    """Rows for validation: the rows of lowest draw, the same share of every group (class).
+def read_callbacks(callbacks: Any) -> list[Any]:
+    """Callbacks as a list of callables."""
+    if callbacks is None:
+        return []
+    if not isinstance(callbacks, Sequence) or not all(callable(one) for one in callbacks):
+        raise TypeError(f"callbacks={callbacks!r} is not allowed: it must be a list of callables or None")
+    return list(callbacks)
 
-    A group keeps at least one row for training.
+
+def held_out_rows(
+    groups: Floats | None, weight: Floats | None, n_rows: int, fraction: float, seed: int
+) -> NDArray[np.uint32]:
+    """Rows for validation: the same share of every group (class), at least one row.
+
+    Rows of weight zero are not counted, so that they act as no rows. Every group is put into a random
+    order, and row number i of its m rows stands at (i + 1/2) / m; the rows that stand lowest over all
+    groups are taken, but never all of a group.
     """
-    draws = np.empty(n_rows, np.uint64)
+    rows = np.arange(n_rows) if weight is None else np.flatnonzero(weight > 0)
+    draws = np.empty(len(rows), np.uint64)
     draw_rows(seed, VALIDATION, 0, draws)
-    groups = np.zeros(n_rows) if groups is None else groups
-    chosen = []
-    for group in np.unique(groups):
-        rows = np.flatnonzero(groups == group)
-        rows = rows[np.argsort(draws[rows], kind="stable")]
-        chosen.append(rows[: min(len(rows) - 1, round(fraction * len(rows)))])
-    return np.sort(np.concatenate(chosen)).astype(np.uint32)
+    members = np.zeros(len(rows)) if groups is None else groups[rows]
+    stands = np.ones(len(rows))  # 1: stays
+    for group in np.unique(members):
+        places = np.flatnonzero(members == group)
+        places = places[np.argsort(draws[places], kind="stable")]
+        stands[places[:-1]] = (np.arange(len(places) - 1) + 0.5) / len(places)
+    n_held = min(max(1, round(fraction * len(rows))), int(np.sum(stands < 1)))
+    order = np.lexsort((draws, stands))
+    if not n_held:
+        raise ValueError(
+            f"validation_fraction={fraction} of n_samples={n_rows} rows leaves nothing to train on; "
+            "give an eval_set or set early_stopping=False"
+        )
+    return np.sort(rows[order[:n_held]]).astype(np.uint32)

@@ -2,11 +2,14 @@
 
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
+
+from hedgerow.losses import LOSSES, Loss
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,22 @@ def whole(low: int, high: float = math.inf) -> Allowed:
     )
 
 
-def real(low: float, high: float = math.inf, *, above: bool = False) -> Allowed:
-    """Allow a finite number from low (or above it) to high."""
-    words = f"a number {'>' if above else '>='} {low}" + ("" if high == math.inf else f" and <= {high}")
-    return Allowed(
-        lambda v: _is_number(v) and (low < v if above else low <= v) and v <= high and math.isfinite(v), words
-    )
+def real(low: float, high: float = math.inf, *, above: bool = False, below: bool = False) -> Allowed:
+    """Allow a finite number from low (or above it) to high (or below it)."""
+    words = f"a number {'>' if above else '>='} {low}"
+    words += "" if high == math.inf else f" and {'<' if below else '<='} {high}"
+
+    def test(v: Any) -> bool:
+        if not _is_number(v) or not math.isfinite(v):
+            return False
+        return bool((low < v if above else low <= v) and (v < high if below else v <= high))
+
+    return Allowed(test, words)
 
 
-def one_of(*options: Any) -> Allowed:
-    """Allow one of the options."""
-    return Allowed(lambda v: isinstance(v, str | bool) and v in options, " or ".join(map(repr, options)))
+def one_of(*options: str) -> Allowed:
+    """Allow one of the names."""
+    return Allowed(lambda v: isinstance(v, str) and v in options, " or ".join(map(repr, options)))
 
 
 def nothing() -> Allowed:
@@ -54,6 +62,81 @@ def nothing() -> Allowed:
 def flag() -> Allowed:
     """Allow True or False."""
     return Allowed(lambda v: isinstance(v, bool | np.bool_), "True or False")
+
+
+def threads() -> Allowed:
+    """Allow a number of threads as scikit-learn counts them."""
+    words = "a positive integer, a negative one to count back from all cores (-1)"
+    return Allowed(lambda v: whole(-(2**31), 2**31).test(v) and v != 0, words)
+
+
+def seed() -> Allowed:
+    """Allow a seed or a generator of scikit-learn's kind."""
+    return Allowed(
+        lambda v: whole(0).test(v) or isinstance(v, np.random.RandomState) or v is np.random,
+        "an integer >= 0, a numpy.random.RandomState",
+    )
+
+
+def loss_for(task: str) -> Allowed:
+    """Allow the name of a loss for the task, or an object that is one."""
+
+    def test(v: Any) -> bool:
+        if isinstance(v, str):
+            return v in LOSSES[task]
+        methods = ("loss", "gradient_hessian")
+        made = not isinstance(v, type) and all(callable(getattr(v, name, None)) for name in methods)
+        return made or isinstance(v, Loss)
+
+    names = ", ".join(map(repr, LOSSES[task]))
+    return Allowed(test, f"{names} or an object with loss(y, raw) and gradient_hessian(y, raw)")
+
+
+def regressor() -> Allowed:
+    """Allow a scikit-learn regressor."""
+
+    def test(v: Any) -> bool:
+        try:
+            return not isinstance(v, type) and bool(is_regressor(v)) and callable(v.fit)
+        except (AttributeError, TypeError):  # scikit-learn's answer to what is no estimator at all
+            return False
+
+    return Allowed(test, "a regressor (an object, not its class)")
+
+
+def class_weights() -> Allowed:
+    """Allow a mapping from labels to weights."""
+
+    def test(v: Any) -> bool:
+        return isinstance(v, Mapping) and all(real(0).test(weight) for weight in v.values())
+
+    return Allowed(test, "a dict from labels to numbers >= 0")
+
+
+def directions() -> Allowed:
+    """Allow monotonic directions, by position or by name; their number is checked with X."""
+
+    def test(v: Any) -> bool:
+        if not isinstance(v, Collection) or isinstance(v, str):
+            return False
+        given = v.values() if isinstance(v, Mapping) else v
+        return all(_is_number(one) and one in (-1, 0, 1) for one in given)
+
+    return Allowed(test, "a sequence of -1, 0 and 1, one a column, or a dict of them by column name")
+
+
+def groups() -> Allowed:
+    """Allow sets of column numbers; whether there are such columns is checked with X."""
+
+    def test(v: Any) -> bool:
+        if not isinstance(v, Collection) or isinstance(v, str | Mapping):
+            return False
+        sets = list(v)
+        if not all(isinstance(one, Collection) and not isinstance(one, str) for one in sets):
+            return False
+        return all(whole(0).test(column) for one in sets for column in one)
+
+    return Allowed(test, "a sequence of sets of column numbers")
 
 
 def check_parameters(values: Mapping[str, Any], allowed: Mapping[str, Allowed]) -> None:

@@ -1,14 +1,16 @@
-"""Prediction: rows down the trees of a flat forest, on codes.
+"""Prediction: rows down the trees of a flat forest.
 
-Values are coded with the model's own edges first, so that raw values and codes cannot disagree. Then there
-are two ways to the leaf, with the same result:
+There are two ways to a leaf, with the same result:
 
-- walking: follow the children. All rows of a block take each step together, which hides the latency of
-  one row behind the others; a leaf is its own child.
-- masking, for trees of at most 64 leaves (QuickScorer, Lucchese et al. 2015): number the leaves from left
-  to right, start with all bits set, let every node whose test fails clear the bits of its left subtree;
-  the lowest bit left is the leaf. There is no dependence between nodes and LLVM vectorises the rows:
-  measured four times faster than walking for 31 leaves.
+- masking (QuickScorer, Lucchese et al. 2015): number the leaves of a small tree from left to right, start
+  with all bits set, let every node whose test sends a row right clear the bits of its left subtree; the
+  lowest bit left is the leaf. No node waits for another and LLVM vectorises the rows: 0.07 ns a node and
+  row, on the values themselves, without coding them.
+- walking: follow the children, all rows of a block taking each step together, so that one row's latency
+  hides behind the others; a leaf is its own child. It works on codes.
+
+The first 31 splits of a tree, in the order of growing, are masked; what is left below them is walked. A few
+rows are only walked: there is nothing to vectorise over.
 """
 
 import numpy as np
@@ -18,8 +20,15 @@ from hedgerow.kernels.cpu.binning import encode
 from hedgerow.kernels.cpu.intrinsics import lowest_bit
 from hedgerow.kernels.cpu.partition import in_set
 
+TOP_LEAVES = 32  # one bit each
+_TOP_NODES = 2 * TOP_LEAVES - 1
 _ROWS_AT_ONCE = 256
-_FEW_ROWS = 8  # too few rows to vectorise over: walk
+_FEW_ROWS = 8
+
+# How a node decides, in the low byte of its test; the rest is column << 24 | threshold << 8.
+MISSING_LEFT = 0  # codes <= threshold go left, missing among them as code 0
+MISSING_RIGHT = 1  # the same with codes counted from 1, so that missing wraps around to the largest
+BY_SET = 2
 
 
 @njit(cache=True, nogil=True)
@@ -44,15 +53,16 @@ def leaves_in_order(nodes, leaves, starts):
 
 
 @njit(cache=True, nogil=True)
-def left_masks(left, start, stop, ranks, masks):
-    """For one tree: rank of every leaf from the left; for every node, the leaves not in its left subtree.
+def mask_top(left, start, stop, masks, entry):
+    """Masks of the first 31 splits of the tree in left[start:stop], and the nodes its 32 bits stand for.
 
-    left : child numbers relative to the tree, 0 in a leaf. Returns the number of leaves. masks are
-    meaningful only for trees of at most 64 leaves.
+    left : child numbers within the tree, 0 in a leaf. masks : uint32, for every top split the leaves that
+    are not in its left subtree. entry : int32 (32,), nodes counted over the whole forest.
+    Returns the number of top splits.
     """
-    size = stop - start
+    size = min(stop - start, _TOP_NODES)
+    first = np.empty(size, np.int64)  # rank of the leftmost top leaf below a node
     stack = np.empty(size + 1, np.int64)
-    first = np.empty(size, np.int64)  # rank of the leftmost leaf below a node
     stack[0] = 0
     depth, n = 1, 0
     while depth > 0:
@@ -60,8 +70,8 @@ def left_masks(left, start, stop, ranks, masks):
         number = stack[depth]
         first[number] = n
         child = left[start + number]
-        if child == 0:
-            ranks[start + number] = n
+        if child == 0 or child + 1 >= size:
+            entry[n] = start + number
             n += 1
         else:
             stack[depth] = child + 1
@@ -69,100 +79,127 @@ def left_masks(left, start, stop, ranks, masks):
             depth += 2
     for number in range(size):
         child = left[start + number]
-        masks[start + number] = ~np.uint64(0)
-        if child != 0:
-            low, high = first[child], first[child + 1]
-            if high - low < 64 and low < 64:
-                inside = ((np.uint64(1) << np.uint64(high - low)) - np.uint64(1)) << np.uint64(low)
-                masks[start + number] = ~inside
-    return n
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _goes_right(trees, node, code):
-    """Whether a row with this code in the node's column goes right; see partition.split_share."""
-    base = trees.base[node]
-    if base == 2:
-        return 1 - np.int64(in_set(trees.sets[trees.threshold[node]], np.int64(code)))
-    return np.int64(np.uint16(np.uint16(code) - np.uint16(base)) > trees.threshold[node])
+        masks[start + number] = ~np.uint32(0)
+        if child != 0 and child + 1 < size:
+            low, high = np.uint64(first[child]), np.uint64(first[child + 1])
+            inside = ((np.uint64(1) << (high - low)) - np.uint64(1)) << low
+            masks[start + number] = np.uint32(~inside & np.uint64(0xFFFFFFFF))
+    return n - 1
 
 
 @njit(cache=True, nogil=True)
-def _walk(trees, tree, codes, at, n):
-    """at[:n] = the leaf of every row."""
-    root = trees.starts[tree]
-    for i in range(n):
-        at[i] = root
-    for _ in range(trees.depth[tree]):
+def depth_below(child, start, stop, entry, n_entries, depth):
+    """Steps from the deepest entry to a leaf, and from the root; depth is scratch of the forest's size."""
+    for node in range(start, stop):
+        depth[node] = 0
+    for node in range(start, stop):
+        if child[node] != node:
+            depth[child[node]] = depth[node] + 1
+            depth[child[node] + 1] = depth[node] + 1
+    whole = 0
+    for node in range(start, stop):
+        whole = max(whole, depth[node])
+        depth[node] = -1
+    for place in range(n_entries):
+        depth[entry[place]] = 0
+    below = 0
+    for node in range(start, stop):
+        if depth[node] >= 0 and child[node] != node:
+            depth[child[node]] = depth[node] + 1
+            depth[child[node] + 1] = depth[node] + 1
+            below = max(below, depth[node] + 1)
+    return whole, below
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _walk(trees, codes, at, n, n_steps):
+    """Take `n_steps` steps down from the nodes at[:n]."""
+    for _ in range(n_steps):
         for i in range(n):
-            node = at[i]
-            code = codes[trees.column[node], i]
-            at[i] = trees.child[node] + _goes_right(trees, node, code)
+            node = np.uintp(at[i])
+            test = trees.test[node]
+            code = codes[np.uintp(test >> np.uint64(24)), i]
+            kind = test & np.uint64(255)
+            if kind == BY_SET:
+                right = np.int64(1) - np.int64(in_set(trees.sets[trees.set_number[node]], np.int64(code)))
+            else:
+                right = np.int64(np.uint16(code - kind) > np.uint16(test >> np.uint64(8)))
+            at[i] = trees.child[node] + right
 
 
-@njit(cache=True, nogil=True)
-def _mask(trees, tree, codes, bits, n):
-    """bits[:n] = for every row the set of leaves that no test has ruled out."""
-    everything = ~bits.dtype.type(0)
+@njit(cache=True, nogil=True, error_model="numpy")
+def _mask(trees, tree, thresholds, values, codes, bits, n):
+    """bits[:n] = for every row the set of top leaves that no test has ruled out."""
+    everything = ~np.uint32(0)
     for i in range(n):
         bits[i] = everything
-    for node in range(trees.starts[tree], trees.starts[tree + 1]):
-        if trees.child[node] == node:
-            continue
-        mask = bits.dtype.type(trees.masks[node])
-        column = codes[trees.column[node]]
-        base = np.uint8(trees.base[node])
-        if base == 2:
-            members = trees.sets[trees.threshold[node]]
-            for i in range(n):
-                bits[i] &= everything if in_set(members, np.int64(column[i])) else mask
-        else:
-            threshold = np.uint8(trees.threshold[node])
-            for i in range(n):
-                bits[i] &= mask if np.uint8(column[i] - base) > threshold else everything
+    seen = 0
+    node = trees.starts[tree]
+    while seen < trees.n_top[tree]:
+        mask = trees.masks[node]
+        if mask != everything:
+            seen += 1
+            test = trees.test[node]
+            column = np.uintp(test >> np.uint64(24))
+            kind = test & np.uint64(255)
+            threshold = thresholds[node]
+            if kind == BY_SET:
+                members = trees.sets[trees.set_number[node]]
+                for i in range(n):
+                    bits[i] &= everything if in_set(members, np.int64(codes[column, i])) else mask
+            elif kind == MISSING_RIGHT:
+                x = values[column]
+                for i in range(n):  # NaN is not <= anything
+                    bits[i] &= everything if x[i] <= threshold else mask
+            else:
+                x = values[column]
+                for i in range(n):  # nor > anything
+                    bits[i] &= mask if x[i] > threshold else everything
+        node += 1
 
 
 @njit(cache=True, nogil=True)
-def _add_masked(trees, tree, codes, bits, target, n):
-    _mask(trees, tree, codes, bits, n)
-    values = trees.leaf_value[trees.leaf_starts[tree] :]
-    for i in range(n):
-        target[i] += values[lowest_bit(bits[i])]
-
-
-@njit(cache=True, nogil=True)
-def _encode_block(block, bins, top, n, codes):
+def _encode(rows, bins, codes):
     none = np.empty((0, 0), np.uint8)
-    rows = block[top : top + n]
     encode(rows, bins.edges, bins.edge_starts, bins.tables, bins.table_starts, none, codes, 0)
 
 
-@njit(cache=True, nogil=True)
-def add_predictions(block, bins, trees, first, last, out, first_row):
-    """out[:, row] += values of trees first..last, in the order of the trees.
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
+    """out[:, row] += values of the trees chosen[0]..chosen[1] - 1, in the order of the trees.
 
-    block : float (rows, columns); bins : edges, edge_starts, tables, table_starts.
-    out : float64 (outputs, n), filled at first_row.
+    block : float (rows, columns). thresholds : of every node, in the dtype of the block, rounded down.
+    out : float64 (outputs, n), filled from first_row.
     """
     n_rows, n_columns = block.shape
-    codes = np.empty((n_columns, min(_ROWS_AT_ONCE, n_rows)), np.uint8)
-    at = np.empty(_ROWS_AT_ONCE, np.int64)
-    small = np.empty(_ROWS_AT_ONCE, np.uint32)
-    large = np.empty(_ROWS_AT_ONCE, np.uint64)
+    width = min(_ROWS_AT_ONCE, n_rows)
+    few = n_rows <= _FEW_ROWS
+    coded = few or trees.needs_codes[0]
+    values = np.empty((n_columns, width), block.dtype)
+    codes = np.empty((n_columns, width), np.uint8)
+    at = np.empty(width, np.int64)
+    bits = np.empty(width, np.uint32)
     for top in range(0, n_rows, _ROWS_AT_ONCE):
         n = min(_ROWS_AT_ONCE, n_rows - top)
-        _encode_block(block, bins, top, n, codes)
-        for tree in range(first, last):
-            target = out[trees.output[tree], first_row + top : first_row + top + n]
-            n_leaves = trees.leaves[tree]
-            if n <= _FEW_ROWS or n_leaves > 64:
-                _walk(trees, tree, codes, at, n)
-                for i in range(n):
-                    target[i] += trees.value[at[i]]
-            elif n_leaves <= 32:
-                _add_masked(trees, tree, codes, small, target, n)
+        if coded:
+            _encode(block[top : top + n], bins, codes)
+        if not few:
+            for i in range(n):
+                for column in range(n_columns):
+                    values[column, i] = block[top + i, column]
+        for tree in range(chosen[0], chosen[1]):
+            if few:
+                at[:n] = trees.starts[tree]
+                n_steps = trees.depth[tree]
             else:
-                _add_masked(trees, tree, codes, large, target, n)
+                _mask(trees, tree, thresholds, values, codes, bits, n)
+                for i in range(n):
+                    at[i] = trees.entry[tree, lowest_bit(bits[i])]
+                n_steps = trees.depth_below[tree]
+            _walk(trees, codes, at, n, n_steps)
+            target = out[trees.output[tree], first_row + top : first_row + top + n]
+            for i in range(n):
+                target[i] += trees.value[at[i]]
 
 
 @njit(cache=True, nogil=True)
@@ -173,9 +210,10 @@ def find_leaves(block, bins, trees, out, first_row):
     at = np.empty(_ROWS_AT_ONCE, np.int64)
     for top in range(0, n_rows, _ROWS_AT_ONCE):
         n = min(_ROWS_AT_ONCE, n_rows - top)
-        _encode_block(block, bins, top, n, codes)
+        _encode(block[top : top + n], bins, codes)
         for tree in range(out.shape[1]):
-            _walk(trees, tree, codes, at, n)
+            at[:n] = trees.starts[tree]
+            _walk(trees, codes, at, n, trees.depth[tree])
             for i in range(n):
                 out[first_row + top + i, tree] = at[i] - trees.starts[tree]
 
@@ -186,6 +224,7 @@ def add_coded(codes, trees, tree, start, stop, out):
     at = np.empty(_ROWS_AT_ONCE, np.int64)
     for top in range(start, stop, _ROWS_AT_ONCE):
         n = min(_ROWS_AT_ONCE, stop - top)
-        _walk(trees, tree, codes[:, top : top + n], at, n)
+        at[:n] = trees.starts[tree]
+        _walk(trees, codes[:, top : top + n], at, n, trees.depth[tree])
         for i in range(n):
             out[top + i] += trees.value[at[i]]
