@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.bundling import find_bundles
 from hedgerow.dtypes import CODE, MAX_BINS
-from hedgerow.kernels.cpu.binning import cut_places, encode, middle
+from hedgerow.kernels.cpu.binning import cut_places, encode, middles, store_rows
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes
 from hedgerow.table import Table
@@ -69,33 +70,44 @@ class Bins:
         edges = self.edges[self.edge_starts[column] : self.edge_starts[column + 1]]
         return float(edges[code - 1]) if code <= len(edges) else np.inf
 
-    def encode(self, table: Table, team: Team) -> "BinnedTable":
-        """The codes of all rows of a table."""
+    def encode(self, table: Table, team: Team, *, for_growing: bool = True) -> "BinnedTable":
+        """The codes of all rows of a table; without the layout by row unless trees are grown on it."""
         n = table.n_rows
-        by_row = _aligned_rows(n, self.n_columns)
         by_column = np.empty((self.n_columns, n), CODE)
-
-        def chunk(start: int, stop: int) -> None:
-            encode(
-                table.block(start, stop), self.edges, self.edge_starts, self.tables, self.table_starts,
-                by_row, by_column, start,
-            )  # fmt: skip
-
-        team.over_rows(n, chunk)
-        return BinnedTable(self, Codes(by_row, by_column, self.offsets, self.n_bins, self.categorical))
+        raw = (self.edges, self.edge_starts, self.tables, self.table_starts)
+        none = np.empty((0, 0), CODE)
+        team.over_rows(n, lambda a, b: encode(table.block(a, b), *raw, none, by_column, a))
+        return BinnedTable.of(self, by_column, team, for_growing=for_growing)
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedTable:
-    """Codes of a table, and how they were made."""
+    """Codes of a table, how they were made, and in which stored column each column is."""
 
     bins: Bins
     codes: Codes
+    stored: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, bins: Bins, by_column: NDArray[Any], team: Team, *, for_growing: bool = True
+    ) -> "BinnedTable":
+        """Lay out codes (columns, rows) by row too, unless no trees are grown on them."""
+        n = by_column.shape[1]
+        bundles = find_bundles(by_column[:, : n if for_growing else 1], bins.n_bins)
+        by_row = _aligned_rows(n if for_growing else 0, len(bundles.widths))
+        stored, usual, base = bundles.stored, bundles.usual, bundles.base
+        if for_growing:
+            team.over_rows(n, lambda a, b: store_rows(by_column, stored, usual, base, by_row, a, b))
+        starts = np.concatenate([[0], np.cumsum(bundles.widths)]).astype(np.int64)
+        places = starts[stored] + base
+        codes = Codes(by_row, by_column, bins.offsets, bins.n_bins, bins.categorical, starts, places, usual)
+        return cls(bins, codes, stored)
 
     @property
     def n_rows(self) -> int:
         """The number of rows."""
-        return int(self.codes.by_row.shape[0])
+        return int(self.codes.by_column.shape[1])
 
     @property
     def n_columns(self) -> int:
@@ -103,11 +115,10 @@ class BinnedTable:
         return self.bins.n_columns
 
     def take(self, rows: NDArray[np.uint32]) -> "BinnedTable":
-        """Some of the rows, for prediction."""
+        """Some of the rows."""
         by_column = np.ascontiguousarray(self.codes.by_column[:, rows])
-        return BinnedTable(
-            self.bins, self.codes._replace(by_row=self.codes.by_row[rows], by_column=by_column)
-        )
+        codes = self.codes._replace(by_row=self.codes.by_row[rows], by_column=by_column)
+        return BinnedTable(self.bins, codes, self.stored)
 
 
 def row_stride(n_columns: int) -> int:
@@ -195,7 +206,9 @@ def _column_edges(values: NDArray[Any], counts: NDArray[np.int64], max_bins: int
     values = values.astype(np.float64) + 0.0  # the sum turns -0.0 into 0.0
     places = np.empty(max_bins, np.int64)
     n = cut_places(values, counts, max_bins, places)
-    return np.array([middle(values[p], values[p + 1]) for p in places[:n]], np.float64)
+    edges = np.empty(n)
+    middles(values, places, edges)
+    return edges
 
 
 def _category_codes(

@@ -91,7 +91,9 @@ class Forest:
     def of(cls, trees: Sequence[NDArray[np.void]], output: Sequence[int]) -> "Forest":
         """Gather the node records of grown trees, in order."""
         starts = np.concatenate([[0], np.cumsum([len(nodes) for nodes in trees])]).astype(np.int64)
-        nodes = np.concatenate([np.empty(0, NODE), *trees])
+        nodes = np.empty(int(starts[-1]), NODE)  # np.concatenate is slow for records
+        for first, tree in zip(starts, trees, strict=False):
+            nodes[first : first + len(tree)] = tree
         split = nodes["split"]
         inner = nodes["left"] > 0
         by_set = inner & (split["categorical"] == 1)
@@ -195,7 +197,8 @@ class Predictor:
         self.forest = forest
         self.bins = RawBins(bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
         wide = forest.thresholds(bins)
-        narrow = wide.astype(np.float32)  # x <= wide is x <= narrow for every float32 x, rounded down
+        with np.errstate(over="ignore"):  # too large for float32 is infinite, and then rounded down
+            narrow = wide.astype(np.float32)  # x <= wide is x <= narrow for every float32 x
         narrow = np.where(narrow > wide, np.nextafter(narrow, np.float32(-np.inf)), narrow)
         self._thresholds = {np.dtype(np.float64): wide, np.dtype(np.float32): narrow}
 

@@ -26,6 +26,8 @@ class CpuBackend:
     """
 
     def __init__(self, table: BinnedTable, rules: GrowthRules, team: Team) -> None:
+        if len(table.codes.by_row) != table.n_rows:
+            raise ValueError("the table was coded without the layout by row, which growing needs")
         self.table = table
         self.rules = rules
         self.team = team
@@ -33,8 +35,7 @@ class CpuBackend:
         self.n_members = max(1, min(team.n_members, cells // _CELLS_PER_MEMBER))
         n_leaves = rules.most_leaves(table.n_rows)
         words = rules.groups.shape[1]
-        offsets = table.codes.offsets
-        self._work = make_workspace(table.n_rows, offsets, n_leaves, words, self.n_members)
+        self._work = make_workspace(table.codes, n_leaves, words, self.n_members)
         self._nodes = make_nodes(n_leaves)
 
     def grow(self, measured: Measured, rows: NDArray[np.uint32], tree: int) -> GrownTree:
@@ -42,7 +43,7 @@ class CpuBackend:
         n = len(rows)
         work, nodes, codes = self._work, self._nodes, self.table.codes
         work.rows[:n] = rows
-        rules = self.rules.for_tree(measured, self.table.n_columns, tree)
+        rules = self.rules.for_tree(measured, self.table.stored, tree)
         team, n_members = self.team, self.n_members
         n_nodes = team.together(
             lambda member: grow(

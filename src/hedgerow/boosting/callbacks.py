@@ -28,7 +28,8 @@ class EarlyStopping:
     Attributes
     ----------
     best_round : int
-        Number of the best round so far, -1 before the first.
+        Number of the best round so far, -1 before the first. Among the `callbacks` of a fit it only stops;
+        with ``early_stopping=True`` the model is cut back to this round too.
 
     Examples
     --------
@@ -40,15 +41,24 @@ class EarlyStopping:
     """
 
     def __init__(self, patience: int = 10, tol: float = 1e-7) -> None:
+        if not patience >= 1:
+            raise ValueError(f"patience={patience} is not allowed: it must be an integer >= 1")
+        if not tol >= 0:
+            raise ValueError(f"tol={tol} is not allowed: it must be a number >= 0")
         self.patience = patience
         self.tol = tol
         self.best_loss = math.inf
-        self.best_round = -1
+        self.best_round = self.last_round = -1
 
     def __call__(self, done: Round) -> bool:
-        """Look at a done."""
+        """Look at a round."""
+        if not done.validation_loss:
+            raise ValueError("EarlyStopping needs an evaluation set: give fit an eval_set")
+        if done.number <= self.last_round:  # another fit: start anew
+            self.best_loss, self.best_round = math.inf, -1
+        self.last_round = done.number
         loss = done.validation_loss[0]
-        if loss < self.best_loss - self.tol:
+        if loss < self.best_loss - self.tol or self.best_round < 0:
             self.best_loss, self.best_round = loss, done.number
         return done.number - self.best_round >= self.patience
 
@@ -69,7 +79,7 @@ class TimeLimit:
         self.seconds = seconds
 
     def __call__(self, done: Round) -> bool:
-        """Look at a done."""
+        """Look at a round."""
         return done.seconds >= self.seconds
 
 
@@ -88,7 +98,7 @@ class History:
         self.record: dict[str, list[float]] = {}
 
     def __call__(self, done: Round) -> None:
-        """Look at a done."""
+        """Look at a round."""
         values: dict[str, float | None] = {
             "round": done.number,
             "seconds": done.seconds,
@@ -133,10 +143,11 @@ class ProgressBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        if not self._bar.disable:  # else it would still write an empty line
+            self._bar.stop()
 
     def __call__(self, done: Round) -> None:
-        """Look at a done."""
+        """Look at a round."""
         self._bar.update(self._task, completed=done.number + 1, losses=_losses(done))
 
 
@@ -148,10 +159,10 @@ class Printer:
         self.console = console or Console(stderr=True)
 
     def __call__(self, done: Round) -> None:
-        """Look at a done."""
+        """Look at a round."""
         if (done.number + 1) % self.every == 0 or done.number + 1 == done.n_rounds:
             line = f"[{done.number + 1}/{done.n_rounds}] {done.seconds:.2f} s  {_losses(done)}"
-            self.console.print(line, markup=False, highlight=False)
+            self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _losses(done: Round) -> str:

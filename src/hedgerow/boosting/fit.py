@@ -15,7 +15,7 @@ from hedgerow.backends import CpuBackend
 from hedgerow.binning import BinnedTable, find_bins
 from hedgerow.boosting.callbacks import EarlyStopping, History, Printer, ProgressBar
 from hedgerow.boosting.gradient import GradientRule, Scores
-from hedgerow.boosting.learners import AnyLearner, TreeLearner
+from hedgerow.boosting.learners import AnyLearner, TreeLearner, take_scores
 from hedgerow.boosting.loop import Callback, boost
 from hedgerow.boosting.model import MemberModel, TreeModel
 from hedgerow.forest import Forest
@@ -106,15 +106,18 @@ def _fit_trees(
         return Scores(rows.y, weight, model.scores(rows.table, team.n_members), coded)
 
     trained = scores(train, weight, binned)
-    followed = [scores(rows, rows.weight, bins.encode(rows.table, team)) for rows in evaluations]
+    followed = [
+        scores(rows, rows.weight, bins.encode(rows.table, team, for_growing=False)) for rows in evaluations
+    ]
     if settings.held_out is not None:
         held = settings.held_out
         held_weight = None if train.weight is None else train.weight[held]
         followed.insert(0, Scores(train.y[held], held_weight, trained.raw[:, held], binned.take(held)))
+        trained.held_out = held
     learner = TreeLearner(
         CpuBackend(binned, settings.rules, team), Quantiser(weights, n, team), loss, trained,
-        learning_rate=settings.learning_rate, newton=settings.newton, subsample=settings.subsample,
-        seed=settings.seed, team=team,
+        monotonic=settings.rules.monotonic, learning_rate=settings.learning_rate, newton=settings.newton,
+        subsample=settings.subsample, seed=settings.seed, team=team,
     )  # fmt: skip
     first = previous.n_rounds if previous else 0
     steps, history, best = _run(settings, trained, followed, learner, first, team, stack)
@@ -134,18 +137,23 @@ def _fit_members(
     stack: ExitStack,
 ) -> Fitted:
     loss = settings.loss
-    start = previous.start if previous else loss.start(train.y, train.weight)
+    weight = _held_out_weight(train.weight, settings.held_out, len(train.y))
+    start = previous.start if previous else loss.start(train.y, weight)
 
     def scores(rows: Rows) -> Scores:
         model = previous or MemberModel(start, [], [])
-        return Scores(rows.y, rows.weight, model.scores(rows.X, rows.table.n_rows), rows.X)
+        return Scores(rows.y, rows.weight, model.scores(rows.X, len(rows.y)), rows.X)
 
-    trained = scores(train)
+    whole, followed = scores(train), [scores(rows) for rows in evaluations]
+    if settings.held_out is not None:
+        followed.insert(0, take_scores(whole, settings.held_out))
+    taking_part = np.ones(len(train.y), bool) if weight is None else weight > 0
+    trained = whole if taking_part.all() else take_scores(whole, np.flatnonzero(taking_part))
     learner = AnyLearner(
-        settings.estimator, loss, trained, learning_rate=settings.learning_rate, seed=settings.seed
-    )
+        settings.estimator, loss, trained,
+        learning_rate=settings.learning_rate, subsample=settings.subsample, seed=settings.seed,
+    )  # fmt: skip
     first = previous.n_rounds if previous else 0
-    followed = [scores(rows) for rows in evaluations]
     steps, history, best = _run(settings, trained, followed, learner, first, team, stack)
     members, lengths = [step.members for step in steps], [step.step for step in steps]
     if previous:
@@ -168,11 +176,12 @@ def _run(
         newton=settings.newton, follow_train=bool(followed) or settings.verbose > 0, team=team,
     )  # fmt: skip
     history = History()
-    callbacks: list[Callback] = [history, *settings.callbacks]
+    callbacks: list[Callback] = [history]
     stopper = None
     if settings.patience is not None and followed:
         stopper = EarlyStopping(settings.patience, settings.tol)
         callbacks.append(stopper)
+    callbacks += settings.callbacks  # after ours: an error or an interrupt in one leaves these complete
     if settings.verbose == 1:
         callbacks.append(stack.enter_context(ProgressBar(settings.n_rounds, settings.title)))
     elif settings.verbose > 1:

@@ -22,12 +22,15 @@ class Scores:
     """Rows with a target and the raw scores the ensemble gives them.
 
     `rows` is what the learner reads to compute a step for these rows: codes for trees, X for others.
+    `held_out` are those of the training rows that make up the first evaluation set; they take part in no
+    tree, but their gradients share the scale of the integer statistics, so they must not go stale.
     """
 
     y: Floats
     weight: Floats | None
     raw: Floats  # (outputs, rows)
     rows: Any
+    held_out: NDArray[np.uint32] | None = None
 
 
 class Steps(Protocol):
@@ -86,6 +89,8 @@ class GradientRule:
         """Add a round's steps to all scores."""
         for scores in (self.train, *self.evaluations):
             answer.add_to(scores)
+        if self.train.held_out is not None:
+            self.train.raw[:, self.train.held_out] = self.evaluations[0].raw
         self.steps.append(answer)
         train_loss = self._mean_loss(self.train) if self.follow_train else None
         return answer.n_leaves, train_loss, tuple(self._mean_loss(scores) for scores in self.evaluations)

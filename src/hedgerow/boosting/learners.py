@@ -6,11 +6,14 @@ and answers with a direction; one line search finds the length of the whole step
 """
 
 import inspect
+import math
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from hedgerow.boosting.gradient import Floats, Scores
 from hedgerow.forest import Forest
@@ -39,6 +42,9 @@ class TreeLearner:
     loss : Loss
         Gives leaf values by line search where the hessian does not.
     train : Scores
+    monotonic : int8 (columns,) or empty
+        Directions the leaf values must respect; the grower sees to it for its own values, and here for
+        those of a line search.
     learning_rate : float
     newton : bool
     subsample : float
@@ -54,6 +60,7 @@ class TreeLearner:
         loss: Loss,
         train: Scores,
         *,
+        monotonic: NDArray[np.int8],
         learning_rate: float,
         newton: bool,
         subsample: float,
@@ -62,6 +69,7 @@ class TreeLearner:
     ) -> None:
         self.grower, self.quantiser, self.loss, self.train = grower, quantiser, loss, train
         self.learning_rate, self.subsample, self.seed, self.team = learning_rate, subsample, seed, team
+        self.monotonic = monotonic
         self.search_leaves = loss.needs_line_search or not newton
 
     def answer(self, request: tuple[Floats, Floats], number: int) -> "TreeSteps":
@@ -83,19 +91,51 @@ class TreeLearner:
         rows = self.quantiser.weights.rows
         if self.subsample >= 1.0:
             return rows
-        drawn = np.empty(self.quantiser.n_rows, np.uint32)
-        n = sample_rows(self.subsample, self.seed, ROW_SAMPLE, number, 0, len(drawn), drawn)
-        chosen: NDArray[np.uint32] = np.intersect1d(drawn[:n], rows, assume_unique=True)
-        return chosen if len(chosen) else rows[:1]
+        # Places among the rows with weight are drawn, not row numbers: a row of weight zero acts as no row.
+        return rows[draw_rows(len(rows), self.subsample, self.seed, number)]
 
     def _set_values(self, tree: GrownTree, output: int) -> None:
         values = tree.nodes["value"]
         if self.search_leaves:
             train = self.train
             steps = self.loss.line_search(train.y, train.raw, train.weight, tree.rows, tree.starts, output)
-            leaves = tree.nodes[tree.leaves]
-            values[tree.leaves] = np.clip(steps, leaves["lower"], leaves["upper"])
+            if self.monotonic.size:
+                order_steps(steps, tree, self.monotonic)
+            values[tree.leaves] = steps
         values *= self.learning_rate
+
+
+def draw_rows(n_rows: int, share: float, seed: int, number: int) -> NDArray[np.uint32]:
+    """Places of a random share of so many rows for round `number`, rising; at least one."""
+    places = np.empty(n_rows, np.uint32)
+    n = sample_rows(share, seed, ROW_SAMPLE, number, 0, n_rows, places)
+    return places[:n] if n else np.zeros(1, np.uint32)
+
+
+def order_steps(steps: Floats, tree: GrownTree, monotonic: NDArray[np.int8]) -> None:
+    """Move the steps of the leaves, from left to right, so that they respect the monotonic directions.
+
+    The grower bounds its own values as it grows; a line search may give others. Where the leaves on the
+    low side of a monotonic split reach above those on its high side, the ones that overlap meet at their
+    mean. Splits are visited from the root down: what happens below a split moves no leaf out of the range
+    that the leaves on its side already have.
+    """
+    nodes, counts = tree.nodes, tree.nodes["count"][tree.leaves]
+    for node in nodes[nodes["left"] > 0]:
+        direction = monotonic[node["split"]["column"]]
+        if not direction:
+            continue
+        parts = [node["start"], nodes["start"][node["left"] + 1], node["stop"]]
+        first, middle, last = np.searchsorted(tree.starts, parts)
+        low, high = np.arange(first, middle), np.arange(middle, last)
+        if direction < 0:
+            low, high = high, low
+        top, bottom = steps[low].max(), steps[high].min()
+        if top > bottom:
+            overlap = np.concatenate([low[steps[low] > bottom], high[steps[high] < top]])
+            mean = math.fsum(steps[overlap] * counts[overlap]) / math.fsum(counts[overlap])
+            mean = min(max(mean, bottom), top)  # rounding
+            steps[low], steps[high] = np.minimum(steps[low], mean), np.maximum(steps[high], mean)
 
 
 class TreeSteps:
@@ -136,31 +176,62 @@ class AnyLearner:
     train : Scores
         Its `rows` is X as the user gave it.
     learning_rate : float
+    subsample : float
+        Share of the rows a regressor is fitted to, drawn anew for every round.
     seed : int
-        Gives every clone that has a `random_state` one of its own.
+        Of that choice; and gives every clone that has a `random_state` one of its own.
     """
 
-    def __init__(self, estimator: Any, loss: Loss, train: Scores, *, learning_rate: float, seed: int) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        loss: Loss,
+        train: Scores,
+        *,
+        learning_rate: float,
+        subsample: float,
+        seed: int,
+    ) -> None:
         self.estimator, self.loss, self.train = estimator, loss, train
-        self.learning_rate, self.seed = learning_rate, seed
-        self._weighs = "sample_weight" in inspect.signature(estimator.fit).parameters
-        if train.weight is not None and not self._weighs:
-            raise ValueError(f"sample_weight was given, but {estimator!r} cannot use sample weights")
+        self.learning_rate, self.subsample, self.seed = learning_rate, subsample, seed
+        if train.weight is not None and "sample_weight" not in inspect.signature(estimator.fit).parameters:
+            raise ValueError(
+                f"rows have weights, but estimator={estimator!r} has no sample_weight in its fit; leave "
+                "sample_weight and class_weight out"
+            )
 
     def answer(self, request: tuple[Floats, Floats], number: int) -> "MemberSteps":
         """Fit the regressors to the pseudo-residuals and search the length of the step."""
+        part, gradients = self.train, request[0]
+        if self.subsample < 1.0:
+            rows = draw_rows(len(part.y), self.subsample, self.seed, number)
+            part, gradients = take_scores(part, rows), gradients[:, rows]
+        weight = {} if part.weight is None else {"sample_weight": part.weight}
         members = []
-        for output, gradient in enumerate(request[0]):
-            member = clone(self.estimator)
-            if "random_state" in member.get_params():
-                member.set_params(random_state=(self.seed + number * len(request[0]) + output) % 2**31)
-            weight = {} if self.train.weight is None else {"sample_weight": self.train.weight}
-            members.append(member.fit(self.train.rows, -gradient, **weight))
+        for output, gradient in enumerate(gradients):
+            member = self._clone(number * len(gradients) + output)
+            member.fit(part.rows, -gradient, **weight)
+            members.append(member)
         steps = MemberSteps(members, 1.0)
-        direction = steps.directions(self.train.rows)
-        length = self.loss.global_line_search(self.train.y, self.train.raw, direction, self.train.weight)
+        direction = steps.directions(part.rows)
+        if not np.all(np.isfinite(direction)):
+            raise ValueError(f"estimator={self.estimator!r} predicted a value that is not finite")
+        length = self.loss.global_line_search(part.y, part.raw, direction, part.weight)
         steps.step = self.learning_rate * length
         return steps
+
+    def _clone(self, number: int) -> Any:
+        member = clone(self.estimator)
+        seed = (self.seed + number) % 2**31
+        names = [name for name in member.get_params() if name.split("__")[-1] == "random_state"]
+        return member.set_params(**dict.fromkeys(names, seed))
+
+
+def take_scores(scores: Scores, rows: NDArray[Any]) -> Scores:
+    """Some of the rows, where `rows` of the scores is X as the user gave it."""
+    X = scores.rows.tocsr() if sparse.issparse(scores.rows) else scores.rows
+    weight = None if scores.weight is None else scores.weight[rows]
+    return Scores(scores.y[rows], weight, scores.raw[:, rows], _safe_indexing(X, rows.astype(np.int64)))
 
 
 class MemberSteps:

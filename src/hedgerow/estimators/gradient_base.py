@@ -1,17 +1,19 @@
 """What the gradient boosting estimators share: check the input, run the loop, hold the model."""
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.boosting.fit import Fitted, Rows, Settings, fit_gradient
 from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import MemberModel, TreeModel
-from hedgerow.estimators import inputs
+from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
 from hedgerow.growing.rules import GrowthRules
@@ -35,18 +37,22 @@ ALLOWED: dict[str, Allowed] = {
     "l1_regularization": real(0),
     "l2_regularization": real(0),
     "categorical_smoothing": real(0),
+    "monotonic_cst": parameters.directions() | nothing(),
+    "interaction_cst": one_of("pairwise", "no_interactions") | parameters.groups() | nothing(),
     "max_bins": whole(2, 255),
     "subsample": real(0, 1, above=True),
     "colsample_bytree": real(0, 1, above=True),
     "max_features": real(0, 1, above=True),
     "newton": flag(),
+    "estimator": parameters.regressor() | nothing(),
     "early_stopping": flag() | one_of("auto"),
-    "validation_fraction": real(0, 0.999, above=True),
+    "validation_fraction": real(0, 1, above=True, below=True),
     "n_iter_no_change": whole(1),
     "tol": real(0),
     "warm_start": flag(),
-    "n_jobs": whole(-1_000_000, 1_000_000) | nothing(),
-    "verbose": whole(0),
+    "random_state": parameters.seed() | nothing(),
+    "n_jobs": parameters.threads() | nothing(),
+    "verbose": whole(0) | flag(),
 }
 
 
@@ -54,6 +60,7 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
     """Everything but the constructor, the target and what a score means."""
 
     history_: dict[str, list[float]]
+    _allowed: ClassVar[dict[str, Allowed]] = {}  # what parameters of the estimator's own may be
     _chunk_rows = CHUNK_ROWS  # rows a thread takes at a time; no result depends on it
 
     def _target(self, y: NDArray[Any]) -> Target:
@@ -94,9 +101,8 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        check_parameters(self.get_params(deep=False), ALLOWED)
-        if self.estimator is not None and not is_regressor(self.estimator):
-            raise ValueError(f"estimator={self.estimator!r} is not allowed: it must be a regressor or None")
+        check_parameters(self.get_params(deep=False), ALLOWED | self._allowed)
+        watchers = inputs.read_callbacks(callbacks)
         previous = self._previous()
         name = type(self).__name__
         known: dict[str, Any] = (
@@ -110,13 +116,14 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
         numbers = target.read(raw_y)
         weight = self._weigh(numbers, target, inputs.read_weights(sample_weight, table.n_rows))
         train = Rows(X, table, numbers, weight)
+        loss = self._checked_loss(target, numbers, previous is not None)
         evaluations = [
-            self._read_evaluation(f"eval_set[{i}]", one, table.schema, target)
+            self._read_evaluation(f"eval_set[{i}]", one, train, target, loss)
             for i, one in enumerate(inputs.read_eval_sets(eval_set))
         ]
-        settings = self._settings(train, target, bool(evaluations), callbacks or ())
+        settings = self._settings(train, target, loss, bool(evaluations), watchers)
         fitted = fit_gradient(train, evaluations, settings, previous)
-        self._keep(fitted, table.schema, target, settings, previous is not None)
+        self._keep(fitted, table.schema, target, settings, previous)
         return self
 
     def _previous(self) -> TreeModel | MemberModel | None:
@@ -130,46 +137,65 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
                 "model; with warm_start=True it must be at least as many"
             )
         if (self.estimator is None) != isinstance(model, TreeModel):
-            raise ValueError("with warm_start=True, estimator cannot change between trees and others")
+            kind = "trees" if isinstance(model, TreeModel) else "other regressors"
+            raise ValueError(
+                f"estimator={self.estimator!r} cannot go on from a model of {kind}; with warm_start=True it "
+                "must stay None or stay a regressor"
+            )
         return model
 
     def _fitted_target(self) -> Target:
         return inputs.Labels(self.classes_) if hasattr(self, "classes_") else inputs.Numbers()
 
+    def _checked_loss(self, target: Target, y: Floats, more: bool) -> Loss:
+        """The loss, for a target that it accepts."""
+        loss = self._make_loss(target)
+        loss.check_target(y)
+        if more and type(loss) is not type(self.loss_):
+            raise ValueError(
+                f"loss={self.loss!r} cannot go on from a model fitted with {self.loss_!r}; with "
+                "warm_start=True it must stay the same"
+            )
+        return loss
+
     def _read_evaluation(
-        self, name: str, given: tuple[Any, Any, Any], schema: Schema, target: Target
+        self, name: str, given: tuple[Any, Any, Any], train: Rows, target: Target, loss: Loss
     ) -> Rows:
         X, y, weight = given
-        table = read_table(X, schema=schema, estimator_name=type(self).__name__)
-        numbers = target.read(inputs.read_target(y, table.n_rows, name), f"y of {name}")
+        estimator_name = type(self).__name__
+        table = read_table(X, schema=train.table.schema, estimator_name=estimator_name)
+        numbers = target.read(
+            inputs.read_target(y, table.n_rows, estimator_name, f"y of {name}"), f"y of {name}"
+        )
         weights = inputs.read_weights(weight, table.n_rows, f"sample_weight of {name}")
+        try:  # beside the training rows: those of an evaluation set alone may all be 0
+            loss.check_target(np.concatenate([numbers, train.y]))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
         return Rows(X, table, numbers, weights)
 
     def _settings(
-        self, train: Rows, target: Target, has_evaluation: bool, callbacks: Sequence[Callback]
+        self, train: Rows, target: Target, loss: Loss, has_evaluation: bool, callbacks: Sequence[Callback]
     ) -> Settings:
         schema, n_rows = train.table.schema, train.table.n_rows
-        loss = self._make_loss(target)
-        loss.check_target(train.y)
         seed = getattr(self, "_seed", None) if self.warm_start else None
         seed = inputs.read_seed(self.random_state) if seed is None else seed
         stops = self.early_stopping is True or (self.early_stopping == "auto" and n_rows > _LARGE)
-        if stops and self.estimator is not None and not has_evaluation:
-            raise ValueError("early_stopping with estimator=... needs an eval_set to stop by")
         held_out = None
         if stops and not has_evaluation:
             groups = None if target.n_classes is None else train.y
-            held_out = inputs.held_out_rows(groups, n_rows, self.validation_fraction, seed)
-            if not len(held_out) or len(held_out) == n_rows:
-                raise ValueError(
-                    f"validation_fraction={self.validation_fraction} of {n_rows} rows leaves nothing to "
-                    "validate or to train on; give an eval_set or set early_stopping=False"
-                )
+            held_out = inputs.held_out_rows(groups, train.weight, n_rows, self.validation_fraction, seed)
+        rules = self._rules(schema, seed)
+        if rules.monotonic.size and loss.n_outputs > 1:
+            raise ValueError(
+                f"monotonic_cst={self.monotonic_cst!r} is not allowed with {loss.n_outputs} classes: their "
+                "probabilities depend on each other; it must be None or all 0"
+            )
         return Settings(
             loss=loss,
             n_rounds=self.n_estimators,
             learning_rate=float(self.learning_rate),
-            rules=self._rules(schema, seed),
+            rules=rules,
             max_bins=self.max_bins,
             newton=bool(self.newton),
             subsample=float(self.subsample),
@@ -179,7 +205,7 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
             estimator=self.estimator,
             patience=self.n_iter_no_change if stops else None,
             tol=float(self.tol),
-            verbose=self.verbose,
+            verbose=int(self.verbose),
             callbacks=callbacks,
             held_out=held_out,
             title=type(self).__name__,
@@ -202,14 +228,22 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
             seed=seed,
         )
 
-    def _keep(self, fitted: Fitted, schema: Schema, target: Target, settings: Settings, more: bool) -> None:
+    def _keep(
+        self,
+        fitted: Fitted,
+        schema: Schema,
+        target: Target,
+        settings: Settings,
+        previous: TreeModel | MemberModel | None,
+    ) -> None:
         """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
-        history: dict[str, list[float]] = self.history_ if more else {}
+        before = {} if previous is None else self.history_
+        n_before = 0 if previous is None else previous.n_rounds
+        self.history_ = _joined(before, n_before, fitted.history)
         self.model_ = fitted.model
         self.loss_ = settings.loss
         self.schema_ = schema
         self._seed = settings.seed
-        self.history_ = {name: history.get(name, []) + values for name, values in fitted.history.items()}
         self.n_estimators_ = self.n_iter_ = fitted.model.n_rounds
         self.best_iteration_ = fitted.best_round
         self.n_features_in_ = schema.n_columns
@@ -244,7 +278,7 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "model_"):
             check_is_fitted(self)
         if isinstance(self.model_, MemberModel):
-            raise TypeError(
+            raise AttributeError(  # noqa: TRY004 - scikit-learn asks with hasattr
                 f"{what} needs trees, and this model was fitted with estimator={self.estimator!r}"
             )
         return self.model_
@@ -288,6 +322,21 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.estimator is None
-        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        if parameters.regressor().test(self.estimator):
+            members = get_tags(self.estimator).input_tags
+            tags.input_tags.allow_nan, tags.input_tags.sparse = members.allow_nan, members.sparse
         return tags
+
+
+def _joined(
+    before: dict[str, list[float]], n_before: int, now: dict[str, list[float]]
+) -> dict[str, list[float]]:
+    """The record of the `n_before` rounds gone on from and of the new ones; NaN where a part has no value."""
+    n_now = len(now.get("round", []))
+    joined = {}
+    for name in dict.fromkeys([*before, *now]):
+        old = before.get(name, [])[:n_before]
+        old = old + [math.nan] * (n_before - len(old))
+        joined[name] = old + now.get(name, [math.nan] * n_now)
+    return joined

@@ -1,16 +1,17 @@
 """Gradient boosting for classes and for numbers, with scikit-learn's face."""
 
+import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_sample_weight
 
 from hedgerow.estimators.gradient_base import Floats, GradientBoosting, Target
-from hedgerow.estimators.inputs import Labels, Numbers
-from hedgerow.losses import Loss, make_loss
+from hedgerow.estimators.inputs import Labels, Numbers, weigh_classes
+from hedgerow.estimators.parameters import Allowed, class_weights, loss_for, nothing, one_of, real
+from hedgerow.losses import CustomLoss, Loss, make_loss
 
 
 class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ignore[misc]
@@ -36,7 +37,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
     min_split_gain : float
         A split must reduce twice the objective by more than this.
     l1_regularization, l2_regularization : float
-        Penalties on the leaf values.
+        Penalties on the leaf values; with `newton=False`, where these come from a line search, they only
+        guide the choice of splits.
     max_bins : int
         Most bins of a numeric column, up to 255; missing values have one more.
     subsample : float
@@ -54,7 +56,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm with a line search in each leaf.
     estimator : regressor, optional
-        Another weak learner, fitted to the pseudo-residuals, with one line search for the whole step.
+        Another weak learner, fitted to the pseudo-residuals, with one line search for the whole step. The
+        parameters of trees, bins and constraints then have no meaning.
     early_stopping : bool or "auto"
         Stop when the validation loss no longer falls; "auto" does so above 10,000 rows.
     validation_fraction : float
@@ -63,7 +66,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
         to the best one.
     class_weight : dict, "balanced" or None
-        Weights of the classes.
+        Weights of the classes, 1 for those not named; "balanced" gives all classes the same total weight.
+        They do not act on an `eval_set`.
     warm_start : bool
         Go on from the fitted model with more rounds.
     random_state : int, RandomState or None
@@ -97,6 +101,11 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
     >>> bool(model.score(X, y) > 0.95)
     True
     """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "loss": loss_for("classification"),
+        "class_weight": class_weights() | one_of("balanced") | nothing(),
+    }
 
     def __init__(
         self,
@@ -165,14 +174,14 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         return Labels.of(y)
 
     def _make_loss(self, target: Target) -> Loss:
-        return make_loss(self.loss, task="classification", n_classes=target.n_classes)
+        loss = make_loss(_own(self.loss), task="classification", n_classes=target.n_classes)
+        accepted = 2 if isinstance(loss, CustomLoss) else getattr(loss, "n_classes", None)
+        if accepted != target.n_classes:
+            raise ValueError(f"loss={self.loss!r} is no loss for the {target.n_classes} classes of y")
+        return loss
 
     def _weigh(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
-        if self.class_weight is None:
-            return weight
-        labels = np.asarray(target.classes)[y.astype(np.int64)]
-        by_class = compute_sample_weight(self.class_weight, labels)
-        return np.asarray(by_class if weight is None else by_class * weight, np.float64)
+        return weigh_classes(self.class_weight, y, np.asarray(target.classes), weight)
 
     def decision_function(self, X: Any) -> Floats:
         """Raw scores.
@@ -237,7 +246,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie", or a
         user's own loss: an object with ``loss(y, raw)`` and ``gradient_hessian(y, raw)``.
     n_estimators : int
-        The number of rounds; with several classes, each grows one tree a class.
+        The number of rounds, one tree each.
     learning_rate : float
         Shrinkage: the share of each step that is taken.
     max_leaf_nodes : int or None
@@ -251,7 +260,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
     min_split_gain : float
         A split must reduce twice the objective by more than this.
     l1_regularization, l2_regularization : float
-        Penalties on the leaf values.
+        Penalties on the leaf values; with `newton=False` and with the losses "absolute_error", "quantile"
+        and "huber", where these come from a line search, they only guide the choice of splits.
     max_bins : int
         Most bins of a numeric column, up to 255; missing values have one more.
     subsample : float
@@ -269,7 +279,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm with a line search in each leaf.
     estimator : regressor, optional
-        Another weak learner, fitted to the pseudo-residuals, with one line search for the whole step.
+        Another weak learner, fitted to the pseudo-residuals, with one line search for the whole step. The
+        parameters of trees, bins and constraints then have no meaning.
     early_stopping : bool or "auto"
         Stop when the validation loss no longer falls; "auto" does so above 10,000 rows.
     validation_fraction : float
@@ -314,6 +325,13 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
     >>> bool(model.score(X, y) > 0.5)
     True
     """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "loss": loss_for("regression"),
+        "quantile": real(0, 1, above=True, below=True),
+        "alpha": real(0, 1, above=True, below=True),
+        "power": real(1, 2),
+    }
 
     def __init__(
         self,
@@ -387,7 +405,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
 
     def _make_loss(self, target: Target) -> Loss:
         return make_loss(
-            self.loss, task="regression", quantile=self.quantile, alpha=self.alpha, power=self.power
+            _own(self.loss),
+            task="regression",
+            quantile=self.quantile,
+            alpha=self.alpha,
+            power=self.power,
         )
 
     def predict(self, X: Any) -> Floats:
@@ -397,7 +419,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         -------
         float64 array of shape (n_samples,)
         """
-        means: Floats = self.loss_.link.inverse(self._raw(X)[0])
+        raw = self._raw(X)[0]  # first: it knows whether there is a model
+        means: Floats = self.loss_.link.inverse(raw)
         return means
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
@@ -408,3 +431,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
 
 def _as_decision(raw: Floats) -> Floats:
     return raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)
+
+
+def _own(loss: Any) -> Any:
+    """A loss that the model may change as it learns; the parameter stays as the user made it."""
+    return copy.copy(loss) if isinstance(loss, Loss) else loss

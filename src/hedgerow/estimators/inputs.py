@@ -75,16 +75,17 @@ class Labels:
 
     def read(self, y: NDArray[Any], name: str = "y") -> Floats:
         """Class numbers of the labels; every label must be known."""
-        places = {label: place for place, label in enumerate(self.classes.tolist())}
-        found, which = np.unique(y, return_inverse=True)
-        unknown = [label for label in found.tolist() if label not in places]
-        if unknown:
+        try:
+            places = np.searchsorted(self.classes, y).clip(max=self.n_classes - 1)
+        except TypeError as error:
+            raise TypeError(f"the labels in {name} cannot be compared with the classes: {error}") from error
+        unknown = np.flatnonzero(self.classes[places] != y)
+        if unknown.size:
             raise ValueError(
-                f"{name} holds the label {unknown[0]!r}, which is not among the training classes "
-                f"{list(places)}"
+                f"{name} holds the label {y[unknown].tolist()[0]!r}, which is not among the training classes "
+                f"{self.classes.tolist()}"
             )
-        numbers = np.array([places[label] for label in found.tolist()], np.float64)
-        return numbers[which]
+        return places.astype(np.float64)
 
 
 def _refuse_not_finite(values: NDArray[Any], name: str) -> None:
@@ -139,7 +140,7 @@ def weigh_classes(
     weighed: Floats = by_class[places] * rows
     if not np.any(weighed > 0):
         raise ValueError(
-            f"class_weight={class_weight!r} leaves zero weights only; at least one row needs a positive weight"
+            f"class_weight={class_weight!r} leaves zero weights only; a row needs a positive weight"
         )
     return weighed
 

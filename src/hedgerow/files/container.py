@@ -39,15 +39,15 @@ class ModelFileError(ValueError):
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name, "notes.txt")
-    >>> _ = path.write_text("not a model")
-    >>> try:
-    ...     load(path)
-    ... except ModelFileError as error:
-    ...     print("refused")
-    refused
-    >>> folder.cleanup()
+    >>> from hedgerow.files import load
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "notes.txt")
+    ...     _ = path.write_text("buy milk")
+    ...     try:
+    ...         load(path)
+    ...     except ModelFileError as error:
+    ...         print("refused:", str(error)[-40:])
+    refused: ...
     """
 
 
@@ -97,7 +97,8 @@ def _digest(data: bytes | bytearray) -> bytes:
 def unpack(data: bytes) -> Contents:
     """The contents of a file; the arrays are copies, aligned and writable, as compiled kernels want them."""
     try:
-        tensors = deserialize(data)  # checks the header, the shapes and that the data are all there
+        # checks the header, the shapes and that the data are all there
+        tensors = deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
         raise ModelFileError(f"not a safetensors file: {error}") from error
     arrays = {}

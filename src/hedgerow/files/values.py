@@ -8,8 +8,11 @@ None, bool, int, finite float and str stand for themselves, and lists hold them;
     an array of labels     {"dtype": "<U5", "values": ["blue", "red"]}
 """
 
+import itertools
 import json
 import math
+import re
+import reprlib
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -20,7 +23,17 @@ from numpy.typing import NDArray
 from hedgerow.files.container import ModelFileError
 
 _PLAIN = (type(None), bool, int, float, str)
-_LABEL_KINDS = "biufUO"  # dtype kinds of labels
+
+_LABEL_DTYPES = ("|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iuf" for size in (2, 4, 8)), "object")
+_LABEL_TYPES = {  # dtype kind -> the Python types its labels have
+    "b": (bool,),
+    "i": (int,),
+    "u": (int,),
+    "f": (float,),
+    "U": (str,),
+    "O": (bool, int, float, str),
+}
+_MOST_TEXT = 1 << 28  # bytes of all string labels: NumPy gives each the room of the longest
 
 
 def encode(value: Any, name: str) -> Any:
@@ -29,7 +42,7 @@ def encode(value: Any, name: str) -> Any:
     >>> encode({1: 2.5, "red": (np.int8(3), math.inf)}, "weights")
     {'items': [['red', [3, {'float': 'inf'}]], [1, 2.5]]}
     """
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": str(value)}
@@ -65,59 +78,61 @@ def decode(data: Any, name: str) -> Any:
         return float(data["float"])
     items = data.get("items")
     if set(data) != {"items"} or not isinstance(items, list):
-        raise ModelFileError(f"{name} is malformed: {data!r}")
+        raise ModelFileError(f"{name} is malformed: {reprlib.repr(data)}")
     decoded = {}
     for item in items:
         if not isinstance(item, list) or len(item) != 2 or type(item[0]) not in _PLAIN:
-            raise ModelFileError(f"{name} is malformed: {item!r} is not a key and its value")
+            raise ModelFileError(f"{name} is malformed: {reprlib.repr(item)} is not a key and its value")
         decoded[item[0]] = decode(item[1], name)
     return decoded
 
 
 def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:
     """Class labels as {"dtype", "values"}."""
+    dtype = "object" if classes.dtype == object else classes.dtype.newbyteorder("<").str
     values = [value.item() if isinstance(value, np.generic) else value for value in classes.tolist()]
-    usable = all(isinstance(value, bool | int | float | str) for value in values)
-    if classes.dtype.kind not in _LABEL_KINDS or not usable or _is_long(classes.dtype):
+    data = {"dtype": dtype, "values": values}
+    try:
+        decode_labels(data)
+    except ModelFileError as error:
         raise ModelFileError(
             f"classes_ has dtype {classes.dtype} and begins with {classes[0]!r}; a model file holds labels "
             "that are strings, booleans or numbers of at most 64 bits"
-        )
-    dtype = "object" if classes.dtype == object else classes.dtype.newbyteorder("<").str
-    return {"dtype": dtype, "values": [encode(value, "classes_") for value in values]}
+        ) from error
+    return data
 
 
 def decode_labels(data: Any) -> NDArray[Any]:
-    """The labels that `encode_labels` described, at least two, rising."""
+    """The labels that `encode_labels` described: at least two, rising.
+
+    >>> decode_labels({"dtype": "<i2", "values": [-1, 1]})
+    array([-1,  1], dtype=int16)
+    """
     if not isinstance(data, dict) or set(data) != {"dtype", "values"}:
-        raise ModelFileError(f"classes are malformed: {data!r}")
+        raise ModelFileError("classes are malformed; a dtype and values are needed")
     values = data["values"]
     if not isinstance(values, list) or len(values) < 2:
         raise ModelFileError("classes must be a list of at least two labels")
-    dtype = _label_dtype(data["dtype"])
-    kinds = {"b": (bool,), "i": (int,), "u": (int,), "f": (float,), "U": (str,), "O": (bool, int, float, str)}
-    if not all(type(value) in kinds[dtype.kind] for value in values):
+    dtype = _label_dtype(data["dtype"], len(values))
+    if not all(type(value) in _LABEL_TYPES[dtype.kind] for value in values):
         raise ModelFileError(f"classes are not all of dtype {dtype}")
     labels = np.empty(len(values), dtype)
     try:
         labels[:] = values
-        rising = all(a < b for a, b in zip(labels[:-1], labels[1:], strict=True))
+        rising = all(a < b for a, b in itertools.pairwise(labels))
     except (OverflowError, TypeError) as error:
         raise ModelFileError(f"classes do not fit dtype {dtype}: {error}") from error
-    if not rising or labels.tolist() != values:  # a string or number that was cut short
+    if not rising or labels.tolist() != values:  # unequal: a string or a number was cut
         raise ModelFileError(f"classes are not distinct, rising labels of dtype {dtype}")
     return labels
 
 
-def _label_dtype(name: Any) -> np.dtype[Any]:
-    try:
-        dtype = np.dtype(name) if isinstance(name, str) and len(name) <= 16 else None
-    except (TypeError, ValueError, SyntaxError):
-        dtype = None
-    if dtype is None or dtype.shape or dtype.kind not in _LABEL_KINDS or _is_long(dtype):
-        raise ModelFileError(f"classes have the dtype {name!r}, which labels cannot have")
-    return dtype.newbyteorder("=")
-
-
-def _is_long(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind == "f" and dtype.itemsize > 8
+def _label_dtype(name: Any, n_labels: int) -> np.dtype[Any]:
+    if name in _LABEL_DTYPES:
+        known: np.dtype[Any] = np.dtype(name).newbyteorder("=")
+        return known
+    width = re.fullmatch("<U([1-9][0-9]{0,8})", name) if isinstance(name, str) else None
+    if width and 4 * int(width[1]) * n_labels <= _MOST_TEXT:
+        text: np.dtype[Any] = np.dtype(name).newbyteorder("=")
+        return text
+    raise ModelFileError(f"classes have the dtype {reprlib.repr(name)}, which labels cannot have")

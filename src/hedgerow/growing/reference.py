@@ -1,32 +1,33 @@
 """The reference grower: one tree, in Python, through the verbs of a place where rows live.
 
-This is the algorithm of `hedgerow.kernels.cpu.grow` without its haste: nothing is shared by threads, no
-memory is reused, and the exact counts are there from the start. It gives the identical tree, bit for bit,
-and it is how trees are grown where rows are not in this process's memory.
-
-    plant -> search the root
-    while nodes are open and leaves are left:
+    plant, search the root
+    while nodes are open and more leaves are allowed:
         take the open node with the largest gain, the older among equals
         partition its rows
-        histogram of the smaller child from its rows, of the larger by subtraction
-        search both; those with a split that is worth it are open
+        histogram of the smaller child from its rows, of the larger one by subtraction
+        search both; a child with a split that is worth making is open
+
+This is the algorithm of `hedgerow.kernels.cpu.grow` without its haste: no threads, no reused memory, exact
+counts in every search. It gives the identical tree, bit for bit, and it is the way to grow trees on rows
+that are not in this process's memory: only histograms come here, and only splits leave.
 """
 
 import heapq
+import itertools
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.backends.base import RowStore
+from hedgerow.binning import Bins
+from hedgerow.dtypes import CODE
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.statistics import Measured
 from hedgerow.growing.tree import GrownTree
 from hedgerow.growing.workspace import make_nodes
 from hedgerow.kernels.cpu.random import NODE_COLUMNS, choose_columns
 from hedgerow.kernels.cpu.records import SPLIT, Codes, Rules, Search
-from hedgerow.kernels.cpu.split import leaf_value, search_columns, worth
-
-_EVERY_GROUP = ~np.uint64(0)
+from hedgerow.kernels.cpu.split import NO_GAIN, best_column, leaf_value, search_column, worth
 
 
 class ReferenceGrower:
@@ -45,13 +46,13 @@ class ReferenceGrower:
     >>> from hedgerow.growing.statistics import Quantiser, Weights
     >>> from hedgerow.table import read_table
     >>> from hedgerow.threads import Team
-    >>> table, team = read_table(np.array([[1.0], [2.0], [3.0], [4.0]])), Team(1)
-    >>> weights = Weights.of(None, 4)
-    >>> measured = Quantiser(weights, 4, team).measure(np.array([1.0, 1.0, -1.0, -1.0]), np.ones(4))
-    >>> store = RowsInMemory(find_bins(table).encode(table, team))
-    >>> tree = ReferenceGrower(store, GrowthRules(min_samples_leaf=1)).grow(measured, weights.rows, 0)
+    >>> table, weights = read_table(np.array([[3.0], [1.0], [4.0], [2.0]])), Weights.of(None, 4)
+    >>> with Team(1) as team:
+    ...     store = RowsInMemory(find_bins(table).encode(table, team))
+    ...     measured = Quantiser(weights, 4, team).measure(np.array([-1.0, 1.0, -1.0, 1.0]), np.ones(4))
+    >>> tree = ReferenceGrower(store, GrowthRules(min_samples_leaf=2)).grow(measured, weights.rows, 0)
     >>> tree.values.tolist(), tree.rows.tolist()
-    ([-1.0, 1.0], [0, 1, 2, 3])
+    ([-1.0, 1.0], [1, 3, 0, 2])
     """
 
     def __init__(self, store: RowStore, rules: GrowthRules) -> None:
@@ -60,13 +61,12 @@ class ReferenceGrower:
 
     def grow(self, measured: Measured, rows: NDArray[np.uint32], tree: int) -> GrownTree:
         """Grow tree number `tree` on the given rows."""
-        rules = self.rules.for_tree(measured, self.store.bins.n_columns, tree)
+        rules = self.rules.for_tree(measured, np.arange(self.store.bins.n_columns), tree)
         self.store.plant(measured.statistics, rows, rules.columns)
         growing = _Tree(self.store, rules, self.rules.most_leaves(len(rows)), len(rows))
         while growing.open and growing.n_leaves < rules.max_leaves:
-            growing.split()
-        nodes = growing.finish()
-        grown = GrownTree.of(nodes, rows, measured.gradient_unit, measured.hessian_unit)
+            growing.split_best()
+        grown = GrownTree.of(growing.finished(), rows, measured.gradient_unit, measured.hessian_unit)
         grown.rows = self.store.gather(grown.leaves.tolist())
         return grown
 
@@ -74,76 +74,130 @@ class ReferenceGrower:
 class _Tree:
     """A tree while it grows.
 
-    nodes : NODE records, of which the first `n_nodes` are in use.
-    open : heap of (-gain, node), so that the best node comes first and the older among equals.
-    histograms : (3, entries) of every open node.
-    groups : interaction groups still open in a node, as bits.
+    nodes : NODE records, of which the first `n_nodes` are in use
+    open : heap of (-gain, node): the largest gain comes first, and the older node among equals
+    histograms : (3, entries) of every open node
+    groups : bit set of the interaction groups still open in a node
     """
 
     def __init__(self, store: RowStore, rules: Rules, most_leaves: int, n_rows: int) -> None:
         self.store, self.rules = store, rules
         self.nodes = make_nodes(most_leaves)
-        self.n_nodes, self.n_leaves = 1, 1
+        self.n_nodes = 1
         self.open: list[tuple[float, int]] = []
         self.histograms: dict[int, NDArray[np.int64]] = {}
-        self.groups = {0: np.full(rules.groups.shape[1], _EVERY_GROUP)}
-        self.searcher = _Searcher(store, rules)
+        self.groups = {0: np.full(rules.groups.shape[1], ~np.uint64(0))}
         root, histogram = self.nodes[0], store.histograms([0])[0]
-        offsets, any_column = store.bins.offsets, rules.columns[0]  # every row has one code in each column
-        sums = histogram[:, offsets[any_column] : offsets[any_column + 1]].sum(axis=1)
-        root["gradient"], root["hessian"], root["count"] = sums
+        first, last = store.bins.offsets[rules.columns[0] :][:2]  # every row has a code in any one column
+        root["gradient"], root["hessian"], root["count"] = histogram[:, first:last].sum(axis=1)
         root["stop"], root["lower"], root["upper"] = n_rows, -np.inf, np.inf
         self.search(0, histogram)
 
+    @property
+    def n_leaves(self) -> int:
+        return (self.n_nodes + 1) // 2
+
     def search(self, number: int, histogram: NDArray[np.int64]) -> None:
-        """Find the best split of a node; if it is worth making, the node is open."""
+        """Find the best split of a node; when it is worth making, the node is open."""
         node = self.nodes[number]
         if node["depth"] >= self.rules.max_depth:
             return
-        best = self.searcher.best_split(node, histogram, self.allowed_columns(number))
-        if best is not None and worth(best, node, self.rules):
+        best = best_split(self.store.bins, self.rules, histogram, node, self.allowed_columns(number))
+        if worth(best, node, self.rules):
             node["split"] = best
             self.histograms[number] = histogram
             heapq.heappush(self.open, (-float(best["gain"]), number))
 
     def allowed_columns(self, number: int) -> NDArray[np.int64]:
-        """The columns a node may use: those of its interaction groups, then a random choice of them."""
-        rules, columns = self.rules, self.rules.columns
+        """The columns a node may use: those of its interaction groups, and a random choice of these."""
+        rules, columns = self.rules, self.rules.columns.copy()
         if rules.groups.size:
             columns = columns[(rules.groups[columns] & self.groups[number]).any(axis=1)]
         if rules.columns_per_node < len(columns):
-            columns = columns.copy()
             key = rules.tree * (1 << 32) + number
             choose_columns(columns, rules.columns_per_node, rules.seed, NODE_COLUMNS, key)
-            columns = columns[: rules.columns_per_node]
-        return columns
+        return columns[: rules.columns_per_node]
 
-    def split(self) -> None:
+    def split_best(self) -> None:
         """Split the best open node and search its children."""
         number = heapq.heappop(self.open)[1]
-        node, left, right = self.nodes[number], self.n_nodes, self.n_nodes + 1
+        node, histogram, left = self.nodes[number], self.histograms.pop(number), self.n_nodes
         n_left, count = self.store.partition(number, node["split"], left)
-        self.add_children(node, left, n_left, count)
-        whole = self.histograms.pop(number)
-        groups = self.groups.pop(number) & self.rules.groups[node["split"]["column"] : node["split"]["column"] + 1]
-        self.groups[left] = self.groups[right] = groups
+        self.add_children(number, left, n_left, count)
         if self.n_leaves == self.rules.max_leaves:
             return
-        small, large = (left, right) if 2 * n_left <= node["stop"] - node["start"] else (right, left)
+        small, large = (left, left + 1) if 2 * n_left <= node["stop"] - node["start"] else (left + 1, left)
         part = self.store.histograms([small])[0]
         self.search(small, part)
-        self.search(large, whole - part)
+        self.search(large, histogram - part)
 
-    def add_children(self, node: np.void, left: int, n_left: int, count: int) -> None:
-        """Write the records of two new leaves: their rows, counts, sums and bounds."""
+    def add_children(self, number: int, left: int, n_left: int, count: int) -> None:
+        """Write the records of two new leaves: their rows, sums, bounds and interaction groups."""
+        node, one, other = (self.nodes[which] for which in (number, left, left + 1))
         split, middle = node["split"], node["start"] + n_left
         node["left"] = left
-        one, other = self.nodes[left], self.nodes[left + 1]
         one["depth"] = other["depth"] = node["depth"] + 1
         one["start"], one["stop"], other["start"], other["stop"] = node["start"], middle, middle, node["stop"]
         one["count"], other["count"] = count, node["count"] - count
         for name in ("gradient", "hessian"):
             one[name], other[name] = split[f"left_{name}"], node[name] - split[f"left_{name}"]
         self.bound(node, one, other)
+        if self.rules.groups.size:
+            kept = self.groups[number] & self.rules.groups[split["column"]]
+            self.groups[left] = self.groups[left + 1] = kept
         self.n_nodes += 2
-        self.n_leaves += 1
+
+    def bound(self, node: np.void, one: np.void, other: np.void) -> None:
+        """Hand the bounds on leaf values down; a monotonic split parts them midway between its values."""
+        for name in ("lower", "upper"):
+            one[name] = other[name] = node[name]
+        directions = self.rules.monotonic
+        direction = directions[node["split"]["column"]] if len(directions) else 0
+        middle = (self.value(one) + self.value(other)) / 2.0
+        if direction > 0:
+            one["upper"] = other["lower"] = middle
+        elif direction < 0:
+            one["lower"] = other["upper"] = middle
+
+    def value(self, node: np.void) -> float:
+        """The value that minimises the objective within the node's bounds."""
+        gradient, hessian, lower, upper = (node[name] for name in ("gradient", "hessian", "lower", "upper"))
+        return float(leaf_value(float(gradient), float(hessian), self.rules.l1, self.rules.l2, lower, upper))
+
+    def finished(self) -> NDArray[np.void]:
+        """The records of the tree, with values."""
+        nodes = self.nodes[: self.n_nodes]
+        for node in nodes:
+            node["value"] = self.value(node)
+        return nodes
+
+
+def best_split(
+    bins: Bins, rules: Rules, histogram: NDArray[np.int64], node: np.void, columns: NDArray[np.int64]
+) -> np.void:
+    """The best split of a node in some columns, as a SPLIT record; its gain is -inf without one.
+
+    Among equals the first column wins. histogram is (3, entries): gradient, hessian, copies.
+    """
+    longest = int(np.diff(bins.offsets).max())
+    search = Search(
+        np.empty((1, 3, longest), np.int64), np.empty((1, longest)), np.empty((1, longest), np.int64)
+    )
+    no_rows, none = np.empty((0, 0), CODE), np.empty(0, np.int64)
+    codes = Codes(no_rows, no_rows, bins.offsets, bins.n_bins, bins.categorical, none, none, none)
+    sums, allowed = running_sums(histogram[:2], bins.offsets), np.zeros(bins.n_columns, np.uint8)
+    found = np.zeros(bins.n_columns, SPLIT)
+    found["gain"] = NO_GAIN
+    for column in columns:
+        allowed[column] = 1
+        search_column(codes, rules, sums, histogram[2], node, column, search, 0, found[column])
+    best: np.void = found[best_column(rules, allowed, found)]
+    return best
+
+
+def running_sums(histogram: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sums over the codes of a column up to each code, as the search reads them."""
+    sums = np.empty_like(histogram)
+    for first, last in itertools.pairwise(offsets):
+        np.cumsum(histogram[:, first:last], axis=1, out=sums[:, first:last])
+    return sums

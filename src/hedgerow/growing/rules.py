@@ -66,13 +66,14 @@ class GrowthRules:
         by_depth = 1 << min(self.max_depth, 40) if self.max_depth is not None else _NO_LIMIT
         return min(self.max_leaf_nodes or _NO_LIMIT, by_depth, by_rows)
 
-    def for_tree(self, measured: Measured, n_columns: int, tree: int) -> Rules:
+    def for_tree(self, measured: Measured, stored: NDArray[np.int64], tree: int) -> Rules:
         """The rules in units of the integer statistics, with the columns drawn for this tree.
 
         A gradient step is worth g and a hessian step h, so that the objective G v + H v**2 / 2 is in
-        units of g**2 / h and values in units of g / h.
+        units of g**2 / h and values in units of g / h. stored : of every column, where it is stored by row.
         """
         g, h = measured.gradient_unit, measured.hessian_unit
+        n_columns = len(stored)
         columns = np.arange(n_columns)
         n_tree = share_of(self.columns_per_tree, n_columns)
         if n_tree < n_columns:
@@ -85,6 +86,7 @@ class GrowthRules:
         )
         return Rules(
             columns=columns,
+            stored=np.unique(stored[columns]),
             columns_per_node=share_of(self.columns_per_node, n_tree),
             max_leaves=self.max_leaf_nodes or _NO_LIMIT,
             max_depth=_NO_LIMIT if self.max_depth is None else self.max_depth,

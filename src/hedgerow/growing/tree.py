@@ -32,7 +32,9 @@ class GrownTree:
         nodes = nodes.copy()
         for name in ("value", "lower", "upper"):
             nodes[name] *= gradient_unit / hessian_unit
-        nodes["split"]["gain"] *= gradient_unit / hessian_unit * gradient_unit
+        gains = nodes["split"]["gain"]
+        gains[nodes["left"] == 0] = 0.0  # of leaves: -inf times a unit that underflows would be NaN
+        gains *= gradient_unit / hessian_unit * gradient_unit
         leaves = np.empty((len(nodes) + 1) // 2, np.int64)
         starts = np.empty(len(leaves) + 1, np.int64)
         leaves_in_order(nodes, leaves, starts)

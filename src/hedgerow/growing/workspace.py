@@ -4,17 +4,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.dtypes import ROW
-from hedgerow.kernels.cpu.records import NODE, SPLIT, Frontier, Histograms, Search, Workspace
+from hedgerow.kernels.cpu.records import NODE, SPLIT, Codes, Frontier, Histograms, Search, Workspace
 
 _POOL_BYTES = 128 << 20  # histograms of open nodes kept for subtraction; beyond it they are made anew
 
 
-def make_workspace(
-    n_rows: int, offsets: NDArray[np.int64], n_leaves: int, group_words: int, n_members: int
-) -> Workspace:
-    """Arrays for trees of at most `n_leaves` leaves on `n_rows` rows; offsets as in Codes."""
-    n_columns, entries = len(offsets) - 1, int(offsets[-1])
-    longest = int(np.diff(offsets).max())
+def make_workspace(codes: Codes, n_leaves: int, group_words: int, n_members: int) -> Workspace:
+    """Arrays for trees of at most `n_leaves` leaves on the rows of `codes`."""
+    n_rows, n_columns = codes.by_column.shape[1], len(codes.n_bins)
+    entries, stored_entries = int(codes.offsets[-1]), int(codes.stored_offsets[-1])
+    longest = int(codes.n_bins.max()) + 1
     n_nodes = 2 * n_leaves + 1
     n_slots = int(max(2, min(n_leaves, _POOL_BYTES // (16 * entries))))
     frontier = Frontier(
@@ -28,9 +27,10 @@ def make_workspace(
     )
     histograms = Histograms(
         pool=np.empty((n_slots + 2, 2, entries), np.int64),
-        packed=np.empty((n_members, entries), np.int64),
-        partial=np.empty((n_members, 2, entries), np.int64),
-        counts=np.empty((n_members, entries), np.int64),
+        packed=np.empty((n_members, stored_entries), np.int64),
+        partial=np.empty((n_members, 2, stored_entries), np.int64),
+        counts=np.empty(entries, np.int64),
+        some_counts=np.empty((n_members, stored_entries), np.int64),
         used=np.zeros(n_members, np.int64),
     )
     search = Search(

@@ -102,9 +102,28 @@ def cut_places(values, copies, max_bins, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def middle(low, high):
-    """An edge between two neighbouring values: low <= edge < high, halfway where that is representable."""
-    edge = low / 2.0 + high / 2.0
-    if not (low <= edge < high):
-        return low
-    return edge
+def middles(values, places, edges):
+    """Edges between values[p] and values[p + 1]: low <= edge < high, halfway where that is representable."""
+    for i in range(edges.shape[0]):
+        low, high = values[places[i]], values[places[i] + 1]
+        edge = low / 2.0 + high / 2.0
+        edges[i] = edge if low <= edge < high else low
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def store_rows(by_column, stored, usual, base, by_row, start, stop):
+    """Fill by_row[start:stop] from the codes by column; shared columns as `hedgerow.bundling` says."""
+    for top in range(start, stop, _ROWS_AT_ONCE):
+        bottom = min(top + _ROWS_AT_ONCE, stop)
+        for row in range(top, bottom):
+            by_row[row, :] = 0
+        for column in range(by_column.shape[0]):
+            codes, target = by_column[column], stored[column]
+            if usual[column] < 0:
+                for row in range(top, bottom):
+                    by_row[row, target] = codes[row]
+            else:
+                for row in range(top, bottom):
+                    code = np.int64(codes[row])
+                    if code != usual[column]:
+                        by_row[row, target] = base[column] + code - (1 if code > usual[column] else 0)

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from hedgerow.kernels.cpu.random import NODE_COLUMNS, choose_columns
-from hedgerow.kernels.cpu.split import NO_GAIN, leaf_value, worth
+from hedgerow.kernels.cpu.split import NO_GAIN, best_column, leaf_value, worth
 
 # Places in Frontier.control.
 NEXT = 0  # the node to split, -1 to stop
@@ -142,15 +142,6 @@ def plant(rules, nodes, n_rows, count, frontier):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sum_root(root, histogram, first, last):
-    """The sums of the root, from the entries of one column."""
-    root.gradient, root.hessian = 0, 0
-    for entry in range(first, last):
-        root.gradient += histogram[0, entry]
-        root.hessian += histogram[1, entry]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _bound_children(rules, node, left, right):
     """Hand the bounds on leaf values down; a monotonic split parts them in the middle of its two values."""
     left.lower, left.upper = node.lower, node.upper
@@ -250,12 +241,7 @@ def settle(rules, nodes, frontier):
         if number < 0:
             continue
         node = nodes[number]
-        best = -1
-        gain = NO_GAIN
-        for column in rules.columns:
-            if frontier.allowed[which, column] and frontier.found[which, column].gain > gain:
-                gain = frontier.found[which, column].gain
-                best = column
+        best = best_column(rules, frontier.allowed[which], frontier.found[which])
         opens = best >= 0
         if opens:
             _copy_split(frontier.found[which, best], node.split)

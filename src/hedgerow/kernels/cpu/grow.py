@@ -13,6 +13,7 @@ of its node made and the search repeated. A node's gain can only fall then, so t
 is the same as with counts from the start.
 """
 
+import numpy as np
 from numba import njit
 
 from hedgerow.kernels.cpu.frontier import (
@@ -30,13 +31,20 @@ from hedgerow.kernels.cpu.frontier import (
     plant,
     search_alone,
     settle,
-    sum_root,
 )
-from hedgerow.kernels.cpu.histogram import add_counts, fill_private, merge_column, subtract_column
+from hedgerow.kernels.cpu.histogram import (
+    add_counts,
+    fill_private,
+    merge_column,
+    merge_counts,
+    subtract_column,
+    sum_stored,
+)
 from hedgerow.kernels.cpu.intrinsics import barrier
-from hedgerow.kernels.cpu.partition import count_copies, gather_share, share, split_share
-from hedgerow.kernels.cpu.split import search_columns
+from hedgerow.kernels.cpu.partition import count_copies, count_left, gather_share, share, split_share
+from hedgerow.kernels.cpu.split import best_column, search_column
 
+VERIFIED_ROWS = 2048  # nodes up to this size have their best split counted at once
 ROWS_PER_MEMBER = 2048  # below this a second thread costs more than it brings
 
 
@@ -47,61 +55,91 @@ def members_for(n_rows, n_members):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _histograms(codes, statistics, columns, nodes, rows, control, memory, sync, member, n_members):
+def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, member, n_members):
     """Bring the histograms of the nodes named in control into the pool.
 
     The smaller child is summed from its rows, the larger by subtraction, or from its rows too when the
     parent's histogram was not kept.
     """
-    offsets, pool = codes.offsets, memory.pool
+    offsets, pool, used, partial = codes.offsets, memory.pool, memory.used, memory.partial
     for turn in range(control[N_FILLS]):
         node = nodes[control[FILL + turn]]
         n_private = members_for(node.stop - node.start, n_members)
         if member < n_private:
             first, last = share(node.start, node.stop, member, n_private)
-            packed, partial = memory.packed[member], memory.partial[member]
-            memory.used[member] = fill_private(codes, statistics, rows, first, last, columns, packed, partial)
+            used[member] = fill_private(
+                codes, statistics, rows, first, last, rules.stored, memory.packed[member], partial[member]
+            )
         barrier(sync, n_members)
-        place, parent = control[SMALL_PLACE + turn], control[LARGE_PLACE]
-        all_packed = memory.packed[: n_private if statistics.packed.shape[0] else 0]
-        for j in range(member, columns.shape[0], n_members):
-            start, stop = offsets[columns[j]], offsets[columns[j] + 1]
-            merge_column(start, stop, n_private, all_packed, memory.partial, memory.used, pool[place])
-            if control[LARGE] >= 0 and control[N_FILLS] == 1:
-                subtract_column(start, stop, pool[parent], pool[place])
-        if turn + 1 < control[N_FILLS] or node.depth == 0:
-            barrier(sync, n_members)
-        if node.depth == 0:  # the root's sums are those of any one column
+        packed = memory.packed[: n_private if statistics.packed.shape[0] else 0]
+        if node.depth == 0:
             if member == 0:
-                sum_root(node, pool[place], offsets[columns[0]], offsets[columns[0] + 1])
+                only = codes.stored_offsets[rules.stored[0] :]
+                node.gradient, node.hessian = sum_stored(only, n_private, packed, partial, used)
+            barrier(sync, n_members)
+        place, parent = control[SMALL_PLACE + turn], control[LARGE_PLACE]
+        for j in range(member, rules.columns.shape[0], n_members):
+            column = rules.columns[j]
+            merge_column(codes, column, node, n_private, packed, partial, used, pool[place])
+            if control[LARGE] >= 0 and control[N_FILLS] == 1:
+                subtract_column(offsets[column], offsets[column + 1], pool[parent], pool[place])
+        if turn + 1 < control[N_FILLS]:
             barrier(sync, n_members)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _count(codes, copies, columns, node, rows, counts, sync, member, n_members):
-    """Exact counts of a node's rows into counts[0]."""
-    offsets = codes.offsets
+def _count(codes, copies, rules, node, rows, memory, sync, member, n_members):
+    """Exact counts of a node's rows into memory.counts."""
+    private = memory.some_counts
     n_private = members_for(node.stop - node.start, n_members)
     if member < n_private:
         first, last = share(node.start, node.stop, member, n_private)
-        counts[member] = 0
-        add_counts(codes.by_row, rows, first, last, copies, columns, offsets, counts[member])
+        private[member] = 0
+        offsets = codes.stored_offsets
+        add_counts(codes.by_row, rows, first, last, copies, rules.stored, offsets, private[member])
     barrier(sync, n_members)
-    for j in range(member, columns.shape[0], n_members):
-        for other in range(1, n_private):
-            for entry in range(offsets[columns[j]], offsets[columns[j] + 1]):
-                counts[0, entry] += counts[other, entry]
+    for j in range(member, rules.columns.shape[0], n_members):
+        merge_counts(codes, rules.columns[j], node, n_private, private, memory.counts)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search(codes, rules, nodes, frontier, pool, counts, search, member, n_members):
     """Best split of every column for the nodes named in control, each member its own columns."""
     control = frontier.control
+    for turn in range(2 * rules.columns.shape[0]):
+        which, j = turn & 1, turn >> 1
+        number, column = control[SMALL + which], rules.columns[j]
+        if j % n_members == member and number >= 0 and frontier.allowed[which, column]:
+            histogram, split = pool[control[SMALL_PLACE + which]], frontier.found[which, column]
+            search_column(codes, rules, histogram, counts, nodes[number], column, search, member, split)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _verify(codes, copies, rules, nodes, rows, frontier, memory, search):
+    """Make the best split of a small node one whose children are large enough.
+
+    Member 0 counts the rows it would send left; if that is too few or too many, its column is searched
+    again with exact counts, until the best split fits.
+    """
+    control = frontier.control
     for which in range(2):
-        if control[SMALL + which] >= 0:
-            node, histogram = nodes[control[SMALL + which]], pool[control[SMALL_PLACE + which]]
-            allowed, found = frontier.allowed[which], frontier.found[which]
-            search_columns(codes, rules, histogram, counts, node, allowed, search, found, member, n_members)
+        number = control[SMALL + which]
+        if number < 0 or control[COUNTED] or nodes[number].stop - nodes[number].start > VERIFIED_ROWS:
+            continue
+        node, histogram = nodes[number], memory.pool[control[SMALL_PLACE + which]]
+        best = best_column(rules, frontier.allowed[which], frontier.found[which])
+        while best >= 0:
+            split, column = frontier.found[which, best], codes.by_column[best]
+            count = count_left(column, split, rows, node.start, node.stop, copies)
+            if count >= rules.min_count and node.count - count >= rules.min_count:
+                break
+            counts = memory.counts
+            counts[codes.offsets[best] : codes.offsets[best + 1]] = 0
+            for k in range(node.start, node.stop):
+                row = np.uintp(rows[k])
+                counts[codes.offsets[best] + np.int64(column[row])] += copies[row] if copies.shape[0] else 1
+            search_column(codes, rules, histogram, counts, node, best, search, 0, split)
+            best = best_column(rules, frontier.allowed[which], frontier.found[which])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -148,19 +186,16 @@ def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members)
     barrier(sync, n_members)
     while True:
         if control[SMALL] >= 0 or control[LARGE] >= 0:
-            _histograms(
-                codes, statistics, rules.columns, nodes, work.rows, control, memory, sync, member, n_members
-            )
-            counts = memory.counts[0, : memory.counts.shape[1] if control[COUNTED] else 0]
+            _histograms(codes, statistics, rules, nodes, work.rows, control, memory, sync, member, n_members)
+            counts = memory.counts[: memory.counts.shape[0] if control[COUNTED] else 0]
             if control[COUNTED]:
                 node = nodes[control[SMALL]]
-                _count(
-                    codes, statistics.copies, rules.columns, node, work.rows, memory.counts, sync, member,
-                    n_members,
-                )  # fmt: skip
+                _count(codes, statistics.copies, rules, node, work.rows, memory, sync, member, n_members)
             _search(codes, rules, nodes, frontier, memory.pool, counts, work.search, member, n_members)
             barrier(sync, n_members)
         if member == 0:
+            if rules.min_count > 1:
+                _verify(codes, statistics.copies, rules, nodes, work.rows, frontier, memory, work.search)
             control[NEXT] = settle(rules, nodes, frontier)
         barrier(sync, n_members)
         number = control[NEXT]

@@ -82,3 +82,19 @@ def count_copies(rows, start, stop, copies):
     for k in range(start, stop):
         total += copies[np.uintp(rows[k])]
     return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_left(codes, split, rows, start, stop, copies):
+    """How many of rows[start:stop] a split would send left, each as often as its integer weight says."""
+    base = codes.dtype.type(1 - split.missing_left)
+    threshold = codes.dtype.type(split.threshold - np.int64(base))
+    total = 0
+    for k in range(start, stop):
+        row = np.uintp(rows[k])
+        if split.categorical:
+            left = np.int64(in_set(split.goes_left, np.int64(codes[row])))
+        else:
+            left = np.int64(codes.dtype.type(codes[row] - base) <= threshold)
+        total += left * (copies[row] if copies.shape[0] else 1)
+    return total

@@ -51,11 +51,14 @@ NODE = np.dtype(
 class Codes(NamedTuple):
     """The binned table, as kernels see it."""
 
-    by_row: NDArray[Any]  # (n, stride), rows padded; for histograms
+    by_row: NDArray[Any]  # (n, stride) stored columns, rows padded; for histograms
     by_column: NDArray[Any]  # (columns, n); for partitions
     offsets: NDArray[np.int64]  # (columns + 1,) first histogram entry of a column; its entry 0 is "missing"
     n_bins: NDArray[np.int64]  # (columns,) codes 1..n_bins are values
     categorical: NDArray[np.uint8]  # (columns,)
+    stored_offsets: NDArray[np.int64]  # (stored columns + 1,) the same for the columns as stored by row
+    places: NDArray[np.int64]  # (columns,) entry of a column's code 0 among those; see hedgerow.bundling
+    usual: NDArray[np.int64]  # (columns,) the code that is not stored, -1 for none
 
 
 class Statistics(NamedTuple):
@@ -74,6 +77,7 @@ class Rules(NamedTuple):
     """What growing must respect; limits and penalties in units of the integer statistics."""
 
     columns: NDArray[np.int64]  # the columns this tree may use, ascending
+    stored: NDArray[np.int64]  # the stored columns that hold them, ascending
     columns_per_node: int  # how many of them a node may use
     max_leaves: int
     max_depth: int
@@ -105,9 +109,10 @@ class Histograms(NamedTuple):
     """Sums by column and code."""
 
     pool: NDArray[np.int64]  # (slots + 2, 2, entries) of open nodes; the last two are scratch
-    packed: NDArray[np.int64]  # (members, entries)
-    partial: NDArray[np.int64]  # (members, 2, entries)
-    counts: NDArray[np.int64]  # (members, entries) exact counts, filled only when a split is too small
+    packed: NDArray[np.int64]  # (members, stored entries)
+    partial: NDArray[np.int64]  # (members, 2, stored entries)
+    counts: NDArray[np.int64]  # (entries,) exact counts, filled only when a split is too small
+    some_counts: NDArray[np.int64]  # (members, stored entries)
     used: NDArray[np.int64]  # (members,) whether a member used its `partial`
 
 

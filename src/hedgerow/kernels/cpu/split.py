@@ -41,52 +41,51 @@ def _value_score(gradient, hessian, value, l1, l2):
     return -(2.0 * gradient * value + (hessian + l2) * value * value + 2.0 * l1 * abs(value))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _plain_gains(prefix, n, node, l2, fewest, gains):
-    """Gains of all thresholds of a column without l1 and without bounds on the leaf values.
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+def _plain_gains(run_g, run_h, node, l2, fewest, gains):
+    """Gains of all splits of a column without l1 and without bounds; returns the bits of the largest.
 
     gl**2 / hl + gr**2 / hr = (gl**2 hr + gr**2 hl) / (hl hr)
     """
     total_g, total_h = np.float64(node.gradient), np.float64(node.hessian)
     parent = total_g * total_g / (total_h + l2)
     whole = node.hessian
-    run_g, run_h = prefix[0], prefix[1]
-    for p in range(n):
+    for p in range(run_g.shape[0]):
         left_h = run_h[p]
+        right_h = whole - left_h
         gl = np.float64(run_g[p])
         gr = total_g - gl
         hl = np.float64(left_h) + l2
-        hr = np.float64(whole - left_h) + l2
+        hr = np.float64(right_h) + l2
         gain = (gl * gl * hr + gr * gr * hl) / (hl * hr) - parent
-        fits = (left_h >= fewest) & (whole - left_h >= fewest)
-        gains[p] = gain if fits else NO_GAIN
+        gains[p] = gain if min(left_h, right_h) >= fewest else NO_GAIN
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _bounded_gains(prefix, n, node, rules, l2, direction, gains):
+def _bounded_gains(run_g, run_h, node, rules, l2, direction, gains):
     """The same with l1, bounds and a monotonic direction (+1 rising, -1 falling, 0 free)."""
     l1, lower, upper = rules.l1, node.lower, node.upper
     total_g, total_h = np.float64(node.gradient), np.float64(node.hessian)
     value = leaf_value(total_g, total_h, l1, l2, lower, upper)
     parent = _value_score(total_g, total_h, value, l1, l2)
-    for p in range(n):
-        gl, hl = np.float64(prefix[0, p]), np.float64(prefix[1, p])
+    for p in range(run_g.shape[0]):
+        gl, hl = np.float64(run_g[p]), np.float64(run_h[p])
         gr, hr = total_g - gl, total_h - hl
         left = leaf_value(gl, hl, l1, l2, lower, upper)
         right = leaf_value(gr, hr, l1, l2, lower, upper)
         gain = _value_score(gl, hl, left, l1, l2) + _value_score(gr, hr, right, l1, l2) - parent
-        fits = (prefix[1, p] >= rules.min_hessian) & (node.hessian - prefix[1, p] >= rules.min_hessian)
+        fits = (run_h[p] >= rules.min_hessian) & (node.hessian - run_h[p] >= rules.min_hessian)
         fits &= (right - left) * direction >= 0.0
         gains[p] = gain if fits else NO_GAIN
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _first_largest(gains, n):
     """Place of the first largest positive gain, -1 when there is none.
 
     The bits of positive floats sort as integers do, and only an integer maximum is vectorised.
     """
-    bits = gains.view(np.int64)
+    bits = gains.view(np.int64)[:n]
     top = np.int64(0)
     for p in range(n):
         top = max(top, bits[p])
@@ -99,32 +98,16 @@ def _first_largest(gains, n):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _running_sums(histogram, counts, first, n, with_missing, prefix):
-    """prefix[:, p] = sums over the codes 1..p+1, and over the missing code 0 when asked."""
-    gradient, hessian = histogram[0], histogram[1]
-    run_g = gradient[first] if with_missing else 0
-    run_h = hessian[first] if with_missing else 0
-    for p in range(n):
-        run_g += gradient[first + 1 + p]
-        run_h += hessian[first + 1 + p]
-        prefix[0, p] = run_g
-        prefix[1, p] = run_h
-    if counts.shape[0]:
-        run_c = counts[first] if with_missing else 0
-        for p in range(n):
-            run_c += counts[first + 1 + p]
-            prefix[2, p] = run_c
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _order_categories(histogram, first, last, smoothing, order, ratio):
     """Codes present in the node by rising G / (H + smoothing), ties by code; returns how many.
 
     For a convex loss the best of all 2**k subsets is a prefix of this order (Fisher 1958).
     """
     n = 0
+    before_g, before_h = np.int64(0), np.int64(0)
     for entry in range(first, last):
-        gradient, hessian = histogram[0, entry], histogram[1, entry]
+        gradient, hessian = histogram[0, entry] - before_g, histogram[1, entry] - before_h
+        before_g, before_h = histogram[0, entry], histogram[1, entry]
         if gradient == 0 and hessian == 0:
             continue
         value = np.float64(gradient) / (np.float64(hessian) + smoothing)
@@ -140,18 +123,47 @@ def _order_categories(histogram, first, last, smoothing, order, ratio):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _ordered_sums(histogram, counts, first, order, n, prefix):
-    """prefix[:, p] = sums over the first p + 1 categories of the order."""
-    run_g, run_h, run_c = 0, 0, 0
+def _ordered_sums(histogram, counts, first, order, n, sums):
+    """sums[:, p] = sums over the first p + 1 categories of the order."""
+    run_g, run_h, run_c = np.int64(0), np.int64(0), np.int64(0)
     for p in range(n):
         entry = first + order[p]
-        run_g += histogram[0, entry]
-        run_h += histogram[1, entry]
-        prefix[0, p] = run_g
-        prefix[1, p] = run_h
+        run_g += histogram[0, entry] - (histogram[0, entry - 1] if order[p] else 0)
+        run_h += histogram[1, entry] - (histogram[1, entry - 1] if order[p] else 0)
+        sums[0, p] = run_g
+        sums[1, p] = run_h
         if counts.shape[0]:
             run_c += counts[entry]
-            prefix[2, p] = run_c
+            sums[2, p] = run_c
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _running_sums(histogram, counts, first, n, with_missing, sums):
+    """sums[:, p] = sums over the codes 1..p+1, and over the missing code 0 when asked."""
+    less_g = np.int64(0) if with_missing else histogram[0, first]
+    less_h = np.int64(0) if with_missing else histogram[1, first]
+    for channel, less in ((0, less_g), (1, less_h)):
+        source, target = histogram[channel, first + 1 : first + 1 + n], sums[channel, :n]
+        for p in range(n):
+            target[p] = source[p] - less
+    if counts.shape[0]:
+        run_c = counts[first] if with_missing else 0
+        for p in range(n):
+            run_c += counts[first + 1 + p]
+            sums[2, p] = run_c
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count_strays(sums, n, node, strays, missing_place):
+    """Count `strays`, the rows of codes without statistics (G = H = 0), on the side they will go to.
+
+    They go with the missing values, which are at `missing_place` of the order, or else to the heavier side.
+    """
+    for p in range(n):
+        with_missing = 0 <= missing_place <= p
+        heavier_left = missing_place < 0 and 2 * sums[1, p] > node.hessian
+        if with_missing or heavier_left:
+            sums[2, p] += strays
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -172,65 +184,84 @@ def _send_left(split, order, n, place):
             split.goes_left[code >> 6] &= ~bit
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _best_place(prefix, n, node, rules, column, l2, counted, gains):
-    """The best of the `n` splits whose left sums are prefix[:, p], -1 when none fits."""
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+def _best_place(run_g, run_h, run_c, node, rules, column, l2, gains):
+    """The best of the splits with these left sums, -1 when none fits; run_c is empty without counts."""
+    n = run_g.shape[0]
     if rules.l1 == 0.0 and rules.monotonic.shape[0] == 0:
-        _plain_gains(prefix, n, node, l2, rules.min_hessian, gains)
+        _plain_gains(run_g, run_h, node, l2, rules.min_hessian, gains)
     else:
         direction = np.float64(rules.monotonic[column]) if rules.monotonic.shape[0] else 0.0
-        _bounded_gains(prefix, n, node, rules, l2, direction, gains)
-    if counted:
-        for p in range(n):
-            left = prefix[2, p]
-            if left < rules.min_count or node.count - left < rules.min_count:
-                gains[p] = NO_GAIN
+        _bounded_gains(run_g, run_h, node, rules, l2, direction, gains)
+    for p in range(run_c.shape[0]):
+        if run_c[p] < rules.min_count or node.count - run_c[p] < rules.min_count:
+            gains[p] = NO_GAIN
     return _first_largest(gains, n)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def search_columns(codes, rules, histogram, counts, node, allowed, search, found, member, n_members):
-    """Write the best split of the member's share of columns into found; the gain is NO_GAIN without one.
+def search_column(codes, rules, histogram, counts, node, column, search, member, split):
+    """Write the best split of a column into `split`; the gain is NO_GAIN without one.
 
     A numeric column is tried with missing values on the right and, if there are any, on the left. In a
     categorical column missing is one category more. Where nothing is missing, later missing values
-    follow the heavier side. counts may be empty: then the smallest leaf is not looked at.
+    follow the heavier side. The histogram holds running sums, counts do not; counts may be empty: then
+    the smallest leaf is not looked at.
     """
-    prefix, gains, order = search.sums[member], search.gains[member], search.order[member]
-    counted = counts.shape[0] > 0
-    for j in range(member, rules.columns.shape[0], n_members):
-        column = rules.columns[j]
-        split = found[column]
-        split.gain = NO_GAIN
-        if not allowed[column]:
-            continue
-        first, n_bins = codes.offsets[column], codes.n_bins[column]
-        some_missing = histogram[0, first] != 0 or histogram[1, first] != 0
-        categorical = codes.categorical[column] != 0
-        l2, n_present = rules.l2, 0
-        for missing_left in range(2 if some_missing and not categorical else 1):
+    sums, gains, order = search.sums[member], search.gains[member], search.order[member]
+    first, n_bins = codes.offsets[column], codes.n_bins[column]
+    some_missing = histogram[0, first] != 0 or histogram[1, first] != 0
+    categorical = codes.categorical[column] != 0
+    copied = categorical or some_missing or counts.shape[0] > 0
+    l2, n_present = rules.l2, 0
+    split.gain = NO_GAIN
+    for missing_left in range(2 if some_missing and not categorical else 1):
+        if categorical:
+            l2 += rules.smoothing
+            last = first + n_bins + 1
+            n_present = _order_categories(histogram, first, last, rules.smoothing, order, gains)
+            n = max(n_present - 1, 0)
+            _ordered_sums(histogram, counts, first, order, n, sums)
+            if counts.shape[0]:
+                strays, missing_place = node.count, -1
+                for p in range(n_present):
+                    strays -= counts[first + order[p]]
+                    if order[p] == 0:
+                        missing_place = p
+                _count_strays(sums, n, node, strays, missing_place)
+        else:
+            # the last threshold of missing-right sends every value left and only missing right
+            n = n_bins if some_missing and not missing_left else n_bins - 1
+            if copied:
+                _running_sums(histogram, counts, first, n, missing_left, sums)
+            if counts.shape[0] and not some_missing:
+                _count_strays(sums, n, node, counts[first], -1)
+        start = 0 if copied else first + 1
+        source = sums[:2] if copied else histogram
+        run_g, run_h = source[0, start : start + n], source[1, start : start + n]
+        run_c = sums[2, : n if counts.shape[0] else 0]
+        place = _best_place(run_g, run_h, run_c, node, rules, column, l2, gains)
+        if place >= 0 and gains[place] > split.gain:
+            heavier_left = 2 * run_h[place] > node.hessian
+            split.gain = gains[place]
+            split.column = column
+            split.threshold = place + 1
+            split.missing_left = missing_left if some_missing else np.int64(heavier_left)
+            split.left_gradient = run_g[place]
+            split.left_hessian = run_h[place]
+            split.categorical = np.int64(categorical)
             if categorical:
-                l2 += rules.smoothing
-                last = first + n_bins + 1
-                n_present = _order_categories(histogram, first, last, rules.smoothing, order, gains)
-                n = n_present - 1
-                _ordered_sums(histogram, counts, first, order, n, prefix)
-            else:
-                # the last threshold of missing-right sends every value left and only missing right
-                n = n_bins if some_missing and not missing_left else n_bins - 1
-                _running_sums(histogram, counts, first, n, missing_left, prefix)
-            place = _best_place(prefix, n, node, rules, column, l2, counted, gains)
-            if place >= 0 and gains[place] > split.gain:
-                heavier_left = 2 * prefix[1, place] > node.hessian
-                split.gain = gains[place]
-                split.column = column
-                split.threshold = place + 1
-                split.missing_left = missing_left if some_missing else np.int64(heavier_left)
-                split.left_gradient = prefix[0, place]
-                split.left_hessian = prefix[1, place]
-                split.categorical = np.int64(categorical)
-                if categorical:
-                    _send_left(split, order, n_present, place)
+                _send_left(split, order, n_present, place)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def best_column(rules, allowed, found):
+    """The column of the largest gain, the first among equals; -1 when no column has a split."""
+    best, gain = -1, NO_GAIN
+    for column in rules.columns:
+        if allowed[column] and found[column].gain > gain:
+            best, gain = column, found[column].gain
+    return best
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

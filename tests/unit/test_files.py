@@ -1,0 +1,360 @@
+"""Model files: what is saved comes back to the last bit, and what is not a model is refused."""
+
+import json
+import os
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors import safe_open
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+
+import hedgerow
+from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
+from hedgerow.binning import Bins
+from hedgerow.files import ModelFileError, load, save
+from hedgerow.files.checks import ARRAYS
+from hedgerow.files.container import unpack
+from hedgerow.files.models import LEFT_OUT, from_bytes, to_bytes
+from hedgerow.forest import Forest
+from hedgerow.kernels.cpu.forest import add_predictions
+from hedgerow.losses import Huber
+from model_cases import MODELS, changed, classes, classifier, coloured, numbers, regressor, small, stopped
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def outputs(model, X):
+    yield model.predict(X)
+    yield model.apply(X)
+    yield model.feature_importances_
+    if isinstance(model, GradientBoostingClassifier):
+        yield model.predict_proba(X)
+        yield model.decision_function(X)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_is_the_saved_one(name, tmp_path):
+    model, X = MODELS[name]()
+    path = tmp_path / "model.safetensors"
+    save(model, path)
+    same = load(path)
+    assert type(same) is type(model)
+    for mine, theirs in zip(outputs(model, X), outputs(same, X), strict=True):
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_array_equal(mine, theirs)
+    assert set(vars(same)) == set(vars(model))
+    assert same.schema_ == model.schema_
+    assert repr(same.loss_) == repr(model.loss_)
+    assert vars(same.loss_) == vars(model.loss_)
+    for attribute in ("n_estimators_", "n_iter_", "best_iteration_", "n_features_in_"):
+        assert getattr(same, attribute) == getattr(model, attribute)
+    assert to_bytes(same) == path.read_bytes() == to_bytes(model)
+
+
+def test_fitted_attributes_of_a_frame_come_back(tmp_path):
+    model, _ = coloured()
+    save(model, tmp_path / "model")
+    same = load(tmp_path / "model")
+    assert same.classes_.tolist() == ["no", "perhaps", "yes"]
+    assert same.classes_.dtype == model.classes_.dtype
+    assert same.feature_names_in_.tolist() == ["a", "b", "c", "colour"]
+    assert same.schema_.categories[3].tolist() == ["blue", "green", "red", "white"]
+    assert same._seed == 3
+
+
+def test_history_comes_back_without_its_seconds(tmp_path):
+    model, _ = stopped()
+    save(model, tmp_path / "model")
+    history = load(tmp_path / "model").history_
+    assert list(history) != []
+    assert set(history) == set(model.history_)
+    assert np.isnan(history["seconds"]).all()
+    assert len(history["seconds"]) == len(history["round"])
+    for name in ("round", "leaves", "train_loss", "validation_loss", "validation_loss_1"):
+        assert history[name] == model.history_[name]
+
+
+def test_parameters_come_back_but_for_those_that_cannot_matter(tmp_path):
+    model, _ = regressor(
+        monotonic_cst=(1, 0, 0, -1), interaction_cst=[{2, 0}, {1}], n_jobs=2, verbose=0, random_state=5
+    )
+    save(model, tmp_path / "model")
+    found = load(tmp_path / "model").get_params()
+    assert found["monotonic_cst"] == [1, 0, 0, -1]
+    assert found["interaction_cst"] == [[0, 2], [1]]
+    assert found["n_jobs"] is None
+    same = set(found) - {"monotonic_cst", "interaction_cst"} - LEFT_OUT
+    assert {name: found[name] for name in same} == {name: model.get_params()[name] for name in same}
+
+
+def test_equal_models_give_equal_bytes_without_a_seed():
+    first, _ = classifier(n_jobs=1, early_stopping="auto")  # for more rows than these
+    second, _ = classifier(n_jobs=2, early_stopping="auto")
+    assert first._seed != second._seed
+    assert to_bytes(first) == to_bytes(second)
+    assert b'"seed\\":null' in to_bytes(first)
+
+
+def test_a_seed_that_took_part_is_in_the_file():
+    first, _ = classifier(subsample=0.5)
+    assert from_bytes(to_bytes(first))._seed == first._seed
+    assert from_bytes(to_bytes(first)).random_state is None
+
+
+def test_sets_and_dicts_have_one_spelling():
+    first, _ = regressor(interaction_cst=[{0, 9 % 4, 2}, {3}])
+    second, _ = regressor(interaction_cst=({2, 0, 1}, [3]))
+    assert to_bytes(first) == to_bytes(second)
+    first, _ = classifier(class_weight={0: 1.0, 1: 2.5})
+    second, _ = classifier(class_weight={np.int64(1): 2.5, np.int64(0): 1.0})
+    assert to_bytes(first) == to_bytes(second)
+
+
+@pytest.mark.parametrize("random_state", [4, None, "generator"])
+def test_a_loaded_model_goes_on_to_the_same_bytes(random_state, tmp_path):
+    X, signal = numbers()
+    if random_state == "generator":
+        random_state = np.random.RandomState(0)
+    model = small(
+        GradientBoostingRegressor, loss="huber", warm_start=True, subsample=0.7, random_state=random_state
+    )
+    model.fit(X, signal)
+    save(model, tmp_path / "half")
+    uninterrupted = to_bytes(model.set_params(n_estimators=9).fit(X, signal))
+    resumed = load(tmp_path / "half").set_params(n_estimators=9).fit(X, signal)
+    assert resumed.n_iter_ == 9
+    assert to_bytes(resumed) == uninterrupted
+
+
+def test_going_on_equals_going_through():
+    X, signal = numbers()
+    half = small(GradientBoostingClassifier, warm_start=True, subsample=0.7, random_state=0)
+    whole = small(GradientBoostingClassifier, warm_start=True, subsample=0.7, random_state=0, n_estimators=9)
+    half.fit(X, classes(signal, 3))
+    half = from_bytes(to_bytes(half)).set_params(n_estimators=9)
+    assert to_bytes(half.fit(X, classes(signal, 3))) == to_bytes(whole.fit(X, classes(signal, 3)))
+
+
+def test_any_safetensors_reader_reads_it(tmp_path):
+    model, _ = coloured()
+    save(model, tmp_path / "model.safetensors")
+    with safe_open(tmp_path / "model.safetensors", framework="np") as file:
+        assert set(file.keys()) == set(ARRAYS)
+        np.testing.assert_array_equal(file.get_tensor("forest.value"), model.model_.forest.value)
+        description = json.loads(file.metadata()["hedgerow"])
+    assert description["format"] == 1
+    assert description["hedgerow"] == hedgerow.__version__
+
+
+def test_loading_compiles_no_kernel_anew():
+    model, X = classifier()
+    model.predict(X)
+    before = list(add_predictions.signatures)
+    same = from_bytes(to_bytes(model))
+    same.predict(X)
+    assert add_predictions.signatures == before
+
+
+def test_the_format_names_every_array_of_the_model():
+    held = {f"bins.{field.name}" for field in fields(Bins)}
+    held |= {f"forest.{field.name}" for field in fields(Forest)}
+    assert held == set(ARRAYS)
+
+
+# --- labels
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([False, True]),
+        np.array([-3, 7], np.int8),
+        np.array([1, 2**64 - 1], np.uint64),
+        np.array([-1.0, 1.0], np.float32),
+        np.array(["ä\ud800", "日本"]),
+        np.array(["no", "yes"], "<U40"),
+        np.array(["no", "yes"], object),
+        np.array([3, 4], object),
+        np.array([2, 300], ">i4"),
+    ],
+    ids=str,
+)
+def test_labels_of_any_kind_come_back(labels):
+    model, X = classifier()
+    model.classes_ = np.sort(labels)
+    same = from_bytes(to_bytes(model))
+    assert same.classes_.tolist() == model.classes_.tolist()
+    assert same.classes_.dtype == labels.dtype.newbyteorder("=")
+    assert same.predict(X).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([b"a", b"b"]),
+        np.array(["2001-01-01", "2001-01-02"], "M8[D]"),
+        np.array([1, 2], np.longdouble),
+        np.array([None, "a"], object),
+    ],
+    ids=str,
+)
+def test_labels_that_no_file_holds_are_refused(labels):
+    model, _ = classifier()
+    model.classes_ = labels
+    with pytest.raises(ModelFileError, match="classes_ has dtype"):
+        to_bytes(model)
+
+
+# --- what is not saved
+
+
+class Doubled(GradientBoostingRegressor):
+    pass
+
+
+class OwnLoss:
+    name = "squared_error"  # a name that is taken
+
+    def loss(self, y, raw):
+        return (y - raw) ** 2
+
+    def gradient_hessian(self, y, raw):
+        return 2 * (raw - y), np.full_like(y, 2.0)
+
+
+def test_models_that_no_file_holds_are_refused(tmp_path):
+    X, signal = numbers()
+    X = np.nan_to_num(X)
+    path = tmp_path / "model"
+    with pytest.raises(NotFittedError):
+        save(GradientBoostingRegressor(), path)
+    with pytest.raises(ModelFileError, match="Doubled cannot be saved; allowed are GradientBoostingC"):
+        save(small(Doubled).fit(X, signal), path)
+    with pytest.raises(ModelFileError, match="a LinearRegression cannot be saved"):
+        save(LinearRegression(), path)
+    with pytest.raises(ModelFileError, match=r"estimator=LinearRegression\(\)"):
+        save(small(GradientBoostingRegressor, estimator=LinearRegression()).fit(X, signal), path)
+    with pytest.raises(ModelFileError, match=r"loss=.*OwnLoss.* is an object"):
+        save(small(GradientBoostingRegressor, loss=OwnLoss()).fit(X, signal), path)
+    with pytest.raises(ModelFileError, match=r"loss=Huber\(0.5\) is an object"):
+        save(small(GradientBoostingRegressor, loss=Huber(0.5)).fit(X, signal), path)
+    renamed = small(GradientBoostingRegressor, loss=OwnLoss()).fit(X, signal)
+    with pytest.raises(ModelFileError, match=r"fitted with CustomLoss"):
+        save(renamed.set_params(loss="squared_error"), path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_parameters_that_no_file_holds_are_refused():
+    model, _ = regressor()
+    with pytest.raises(ModelFileError, match=r"categorical_features holds .*object"):
+        to_bytes(model.set_params(categorical_features=object()))
+    with pytest.raises(ValueError, match="n_estimators='many' is not allowed"):
+        to_bytes(model.set_params(categorical_features=None, n_estimators="many"))
+
+
+def test_values_that_overflowed_are_refused():
+    model, _ = regressor()
+    model.model_.forest.value[0] = np.inf
+    with pytest.raises(ModelFileError, match=r"forest.value: values must be finite"):
+        to_bytes(model)
+
+
+# --- writing
+
+
+def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
+    model, _ = regressor()
+    path = tmp_path / "model"
+    save(model, path)
+    old = path.read_bytes()
+
+    def fail(_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save(model.set_params(tol=0.5), path)
+    assert path.read_bytes() == old
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_file_is_on_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    model, _ = regressor()
+    path = tmp_path / "model"
+    order = []
+    sync, rename = os.fsync, Path.replace
+
+    def note_sync(handle):
+        order.append("sync")
+        sync(handle)
+
+    def note_replace(source, target):
+        order.append("rename")
+        assert source.parent == target.parent
+        assert source.read_bytes() == to_bytes(model)
+        return rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_replace)
+    save(model, path)
+    assert order[:2] == ["sync", "rename"]
+
+
+def test_places_that_cannot_be_written_are_named(tmp_path):
+    model, _ = regressor()
+    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
+        save(model, tmp_path / "nowhere" / "model")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        save(model, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "missing")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and permissions of POSIX")
+def test_links_and_permissions_are_respected(tmp_path):
+    model, _ = regressor()
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "folder" / "model")
+    save(model, str(link))
+    assert link.is_symlink()
+    ordinary = tmp_path / "ordinary"
+    ordinary.touch()
+    assert (tmp_path / "folder" / "model").stat().st_mode == ordinary.stat().st_mode
+
+
+# --- files of other versions
+
+
+@pytest.mark.parametrize("name", ["classifier", "regressor"])
+def test_files_of_format_1_are_read_for_ever(name):
+    model = load(DATA / f"format_1_{name}.safetensors")
+    expected = json.loads((DATA / f"format_1_{name}.json").read_text(encoding="utf-8"))
+    X = np.array(expected["X"])
+    if name == "classifier":
+        X = pd.DataFrame(expected["X"]).astype({"width": float})
+    raw = model.decision_function(X) if name == "classifier" else model.predict(X)
+    np.testing.assert_array_equal(raw, expected["scores"])
+    assert model.predict(X).tolist() == expected["predictions"]
+    assert model.get_params()["learning_rate"] == 0.25
+
+
+def test_a_newer_format_is_refused_with_advice():
+    model, _ = regressor()
+    with pytest.raises(ModelFileError, match=r"format 2 is newer than format 1.*written by Hedgerow '9.0'"):
+        from_bytes(changed(to_bytes(model), format=2, hedgerow="9.0"))
+
+
+def test_parameters_of_later_versions_take_their_defaults():
+    model, _ = regressor()
+    parameters = json.loads(unpack(to_bytes(model)).text)["parameters"]
+    del parameters["tol"]
+    assert from_bytes(changed(to_bytes(model), parameters=parameters)).tol == 1e-7
+    with pytest.raises(ModelFileError, match="has no parameter 'charm'"):
+        from_bytes(changed(to_bytes(model), parameters=parameters | {"charm": 1}))
+    with pytest.raises(ModelFileError, match="has no parameter 'n_jobs' in a file"):
+        from_bytes(changed(to_bytes(model), parameters=parameters | {"n_jobs": 1}))

@@ -1,0 +1,292 @@
+"""Losses through the estimators: they learn, first order is Friedman's algorithm, and a user's own loss."""
+
+import numpy as np
+import pytest
+from boosting_cases import REGRESSION_LOSSES, classes, classifier, numbers, regressor, signal, target
+from loss_cases import PseudoHuber
+from scipy.stats import spearmanr
+from sklearn.datasets import make_classification
+from sklearn.ensemble import GradientBoostingRegressor as SklearnRegressor
+from sklearn.metrics import log_loss
+
+from hedgerow.losses import BinaryLogLoss, Huber, MultinomialLogLoss, SquaredError
+
+
+def held_out(loss, newton):
+    """Mean loss of model and best constant on rows that were not trained on."""
+    X, f = signal(1500)
+    y = target(loss, f)
+    model = regressor(loss=loss, newton=newton, n_estimators=30, min_samples_leaf=20)
+    model.fit(X[:1000], y[:1000])
+    rule, rows = model.loss_, slice(1000, None)
+    constant = np.broadcast_to(model.model_.start[:, None], (1, 500)).copy()
+    return (
+        rule.mean_loss(y[rows], model._raw(X[rows]), None),
+        rule.mean_loss(y[rows], constant, None),
+        model.predict(X[rows]),
+        f[rows],
+    )
+
+
+@pytest.mark.parametrize("newton", [True, False])
+@pytest.mark.parametrize("loss", REGRESSION_LOSSES)
+def test_every_regression_loss_beats_the_constant(loss, newton):
+    mine, constant, predicted, f = held_out(loss, newton)
+    gain = {"poisson": 0.1, "tweedie": 0.05, "gamma": 0.1}.get(loss, 0.5 * constant)
+    assert mine < constant - gain
+    assert spearmanr(predicted, f).statistic > 0.8
+
+
+@pytest.mark.parametrize("newton", [True, False])
+@pytest.mark.parametrize(("loss", "n_classes"), [("log_loss", 2), ("log_loss", 4), ("exponential", 2)])
+def test_every_classification_loss_beats_the_constant(loss, n_classes, newton):
+    X, y = classes(1500, n_classes)
+    model = classifier(loss=loss, newton=newton, n_estimators=30).fit(X[:1000], y[:1000])
+    shares = np.bincount(y[:1000]) / 1000
+    proba = model.predict_proba(X[1000:])
+    assert log_loss(y[1000:], proba) < 0.7 * log_loss(y[1000:], np.tile(shares, (500, 1)))
+    assert model.score(X[1000:], y[1000:]) > 1.5 / n_classes
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
+def test_quantiles_leave_their_share_below(level):
+    X, y = numbers(1500, noise=1.0)
+    model = regressor(loss="quantile", quantile=level, n_estimators=50, min_samples_leaf=30)
+    below = np.mean(y[1000:] <= model.fit(X[:1000], y[:1000]).predict(X[1000:]))
+    assert below == pytest.approx(level, abs=0.08)
+
+
+def test_targets_of_a_log_link_are_predicted_as_means():
+    X, f = signal(1000)
+    y = target("poisson", f)
+    model = regressor(loss="poisson", n_estimators=50).fit(X, y)
+    predicted = model.predict(X)
+    assert np.all(predicted > 0)
+    assert predicted.mean() == pytest.approx(y.mean(), rel=0.02)
+
+
+# --- first order: Friedman's algorithm
+
+
+@pytest.mark.parametrize("depth", [1, 3, 5])
+def test_first_order_squared_error_is_scikit_learns_algorithm(depth):
+    X, y = numbers(1000, 6)
+    mine = regressor(newton=False, max_leaf_nodes=None, max_depth=depth, n_estimators=30).fit(X, y)
+    theirs = SklearnRegressor(max_depth=depth, min_samples_leaf=5, n_estimators=30).fit(X, y)
+    for one, other in zip(mine.staged_predict(X), theirs.staged_predict(X), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("loss", ["absolute_error", "quantile"])
+def test_first_order_quantiles_are_scikit_learns_algorithm(loss, depth):
+    # Uneven weights: without them gains tie (every gradient is -1 or 1), and medians of even numbers
+    # of rows are ours by the lower value and theirs by the mean of two.
+    # And they give the row that is the quantile itself a gradient, we none: no split may hang on it.
+    X, y = numbers(1000, 6, seed=10)
+    weight = np.random.default_rng(1).uniform(0.5, 1.5, len(y))
+    mine = regressor(
+        loss=loss, quantile=0.7, newton=False, max_leaf_nodes=None, max_depth=depth, n_estimators=30
+    ).fit(X, y, weight)
+    theirs = SklearnRegressor(loss=loss, alpha=0.7, max_depth=depth, min_samples_leaf=5, n_estimators=30)
+    theirs.fit(X, y, weight)
+    for one, other in zip(mine.staged_predict(X), theirs.staged_predict(X), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "exponential"])
+def test_a_first_order_leaf_takes_the_step_of_least_loss(loss):
+    X, y = classes()
+    model = classifier(loss=loss, newton=False, learning_rate=1.0, n_estimators=1, min_samples_leaf=30)
+    model.fit(X, y)
+    rule, leaves = model.loss_, model.apply(X)[:, 0]
+    y, raw = y.astype(float), model._raw(X)
+
+    def mean_loss(shift):
+        return np.array(
+            [
+                rule.mean_loss(y[leaves == leaf], raw[:, leaves == leaf] + shift, None)
+                for leaf in np.unique(leaves)
+            ]
+        )
+
+    inner = np.abs(raw[0] - model.model_.start[0]) < rule.step_bound
+    free = np.array([inner[leaves == leaf].all() for leaf in np.unique(leaves)])
+    assert free.sum() >= 3
+    for shift in (-1e-3, 1e-3):
+        assert np.all(mean_loss(shift)[free] > mean_loss(0.0)[free])
+
+
+def test_first_and_second_order_agree_for_squared_error():
+    # Second order sums 16-bit gradients, the line search float64 ones. Large leaves: in small ones a
+    # rounding of 1e-4 decides between splits of nearly the same gain.
+    X, y = numbers(600)
+    models = [regressor(newton=newton, max_leaf_nodes=8, min_samples_leaf=40) for newton in (False, True)]
+    first, second = (model.fit(X, y).predict(X) for model in models)
+    np.testing.assert_allclose(first, second, atol=1e-4)
+
+
+# --- a user's own loss
+
+
+class Square:
+    name = "square"
+
+    def loss(self, y, raw):
+        return 0.5 * (raw - y) ** 2
+
+    def gradient_hessian(self, y, raw):
+        return raw - y, np.ones_like(y)
+
+    def start(self, y, weight):
+        return np.average(y, weights=weight)
+
+
+class Logistic:
+    def loss(self, y, raw):
+        return np.logaddexp(0, raw) - y * raw
+
+    def gradient_hessian(self, y, raw):
+        p = 1 / (1 + np.exp(-raw))
+        return p - y, p * (1 - p)
+
+
+@pytest.mark.parametrize("newton", [True, False])
+def test_a_custom_regression_loss_equals_the_built_in_one(newton):
+    X, y = numbers()
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    mine = regressor(loss=Square(), newton=newton).fit(X, y, weight)
+    theirs = regressor(newton=newton).fit(X, y, weight)
+    np.testing.assert_allclose(mine.predict(X), theirs.predict(X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("newton", [True, False])
+def test_a_custom_classification_loss_equals_the_built_in_one(newton):
+    X, y = classes()
+    labels = np.array(["no", "yes"])[y]
+    # Large leaves hold both classes: the built-in loss bounds its steps where a leaf has one only.
+    mine = classifier(loss=Logistic(), newton=newton, min_samples_leaf=80).fit(X, labels)
+    theirs = classifier(newton=newton, min_samples_leaf=80).fit(X, labels)
+    assert np.array_equal(mine.predict(X), theirs.predict(X))
+    np.testing.assert_allclose(mine.predict_proba(X), theirs.predict_proba(X), rtol=1e-9)
+
+
+def test_a_custom_loss_learns_with_line_search_and_early_stopping():
+    X, y = numbers(400)
+    model = regressor(loss=PseudoHuber(), newton=False, early_stopping=True, n_estimators=50).fit(X, y)
+    assert min(model.history_["validation_loss"]) < 0.4 * model.history_["validation_loss"][0]
+
+
+class Broken(Square):
+    def __init__(self, gradient=None, loss=None):
+        self.wrong_gradient, self.wrong_loss = gradient, loss
+
+    def gradient_hessian(self, y, raw):
+        return super().gradient_hessian(y, raw) if self.wrong_gradient is None else self.wrong_gradient(y)
+
+    def loss(self, y, raw):
+        return super().loss(y, raw) if self.wrong_loss is None else self.wrong_loss(y)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "message"),
+    [
+        (lambda y: (np.where(y == y[3], np.nan, y), np.ones_like(y)), "gradient is nan at row 3; finite"),
+        (lambda y: (y, np.where(y == y[3], np.inf, y)), "hessian is inf at row 3; finite"),
+        (lambda y: (y[:5], np.ones_like(y)), r"gradient has shape \(5,\); \(300,\) is needed"),
+        (lambda y: (y, -np.ones_like(y)), "hessian is -1.0 at row 0; it must not be negative"),
+        (lambda y: y, "gave ndarray; two arrays are needed"),
+        (lambda y: (y.astype(str), y), "gradient has dtype <U32; real numbers are needed"),
+    ],
+)
+def test_a_broken_custom_loss_is_named(gradient, message):
+    X, y = numbers()
+    with pytest.raises(ValueError, match=f"square.gradient_hessian.*{message}"):
+        regressor(loss=Broken(gradient)).fit(X, y)
+
+
+def test_a_broken_loss_value_is_found_when_it_is_followed():
+    X, y = numbers()
+    model = regressor(loss=Broken(loss=lambda y: np.full(len(y), np.nan)))
+    model.fit(X, y)  # without an evaluation set nobody asks
+    with pytest.raises(ValueError, match="square.loss is nan at row 0; finite values are needed"):
+        model.fit(X, y, eval_set=(X, y))
+
+
+def test_a_custom_loss_must_not_change_what_it_is_given():
+    X, y = numbers()
+
+    def careless(y):
+        y[0] = 0.0
+        return y, y
+
+    with pytest.raises(ValueError, match="read-only"):
+        regressor(loss=Broken(careless)).fit(X, y)
+
+
+# --- losses given as objects of the library
+
+
+def test_a_loss_object_stays_as_the_user_made_it():
+    X, y = numbers()
+    loss = Huber(0.8)
+    model = regressor(loss=loss).fit(X, y)
+    assert loss.delta == 1.0
+    assert model.loss_.delta != 1.0
+    assert np.array_equal(model.predict(X), regressor(loss="huber", alpha=0.8).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize(
+    ("loss", "n_classes"), [(SquaredError(), 2), (MultinomialLogLoss(4), 3), (BinaryLogLoss(), 3)]
+)
+def test_a_classifier_refuses_a_loss_for_something_else(loss, n_classes):
+    X, y = classes(n_classes=n_classes)
+    with pytest.raises(
+        ValueError, match=rf"loss=.*{type(loss).__name__}.*no loss for the {n_classes} classes"
+    ):
+        classifier(loss=loss).fit(X, y)
+
+
+def test_exponential_loss_refuses_three_classes():
+    X, y = classes(n_classes=3)
+    with pytest.raises(ValueError, match="loss='exponential' is for two classes and y has 3"):
+        classifier(loss="exponential").fit(X, y)
+
+
+def test_a_custom_loss_refuses_three_classes():
+    X, y = classes(n_classes=3)
+    with pytest.raises(ValueError, match="a custom loss is for two classes and y has 3"):
+        classifier(loss=Logistic()).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("loss", "value", "message"),
+    [
+        ("poisson", -1.0, "needs y >= 0; found -1.0 at row 5"),
+        ("gamma", 0.0, "needs y > 0; found 0.0 at row 5"),
+        ("tweedie", -2.0, "needs y >= 0; found -2.0 at row 5"),
+    ],
+)
+def test_targets_a_loss_cannot_have_are_refused(loss, value, message):
+    X, f = signal()
+    y = np.exp(f)
+    y[5] = value
+    with pytest.raises(ValueError, match=f"loss='{loss}' {message}"):
+        regressor(loss=loss).fit(X, y)
+    with pytest.raises(ValueError, match=rf"eval_set\[0\]: y: loss='{loss}' {message}"):
+        regressor(loss=loss).fit(X, np.exp(f), eval_set=(X, y))
+
+
+def test_an_evaluation_set_of_zeros_is_a_target_for_poisson():
+    X, f = signal()
+    model = regressor(loss="poisson").fit(X, np.exp(f), eval_set=(X[:5], np.zeros(5)))
+    assert len(model.history_["validation_loss"]) == 10
+
+
+def test_many_classes():
+    X, y = make_classification(
+        1000, 10, n_informative=8, n_classes=12, n_clusters_per_class=1, random_state=0
+    )
+    model = classifier(n_estimators=20).fit(X, y)
+    assert model.model_.forest.n_trees == 240
+    assert model.score(X, y) > 0.9

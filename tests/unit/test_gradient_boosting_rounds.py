@@ -1,0 +1,514 @@
+"""Rounds: evaluation sets, early stopping, warm starts, interrupts and fits that fail."""
+
+import io
+import signal as signals
+
+import numpy as np
+import pytest
+from boosting_cases import classes, classifier, numbers, regressor, same_forests
+from rich.console import Console
+from sklearn.linear_model import Ridge
+
+from hedgerow import EarlyStopping, TimeLimit
+from hedgerow.backends import CpuBackend
+from hedgerow.boosting import callbacks as watching
+from hedgerow.boosting import fit as fitting
+from hedgerow.estimators import gradient_base
+
+# --- what is followed
+
+
+def test_history_without_evaluation():
+    X, y = numbers()
+    history = regressor().fit(X, y).history_
+    assert list(history) == ["round", "seconds", "leaves"]  # a loss costs a pass over the rows: not for free
+    assert history["round"] == list(range(10))
+    assert history["seconds"] == sorted(history["seconds"])
+    assert history["leaves"] == [31] * 10
+
+
+def test_history_follows_every_evaluation_set():
+    X, y = numbers()
+    half = slice(0, 150)
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, 150)
+    model = regressor().fit(X, y, eval_set=[(X, y), (X[half], y[half], weight)])
+    stages, history = list(model.staged_predict(X)), model.history_
+    everywhere = [np.mean((stage - y) ** 2) / 2 for stage in stages]
+    weighted = [np.average((stage[half] - y[half]) ** 2, weights=weight) / 2 for stage in stages]
+    np.testing.assert_allclose(history["train_loss"], everywhere)
+    np.testing.assert_allclose(history["validation_loss"], everywhere)
+    np.testing.assert_allclose(history["validation_loss_1"], weighted)
+    assert same_forests(model, regressor().fit(X, y))  # to watch changes nothing
+    assert model.best_iteration_ is None
+
+
+def test_history_counts_the_leaves_of_all_classes():
+    X, y = classes(n_classes=3)
+    model = classifier(n_estimators=3, max_leaf_nodes=4).fit(X, y)
+    assert model.history_["leaves"] == [12] * 3
+
+
+def test_other_learners_have_no_leaves():
+    X, y = numbers()
+    assert regressor(estimator=Ridge()).fit(X, y).history_["leaves"] == [0] * 10
+
+
+def test_class_weights_act_on_held_out_rows_but_not_on_an_evaluation_set():
+    X, y = classes()
+    model = classifier(class_weight={0: 9.0}).fit(X, y, eval_set=(X, y))
+    raw = model.decision_function(X)
+    plain = np.mean(np.logaddexp(0, raw) - y * raw)
+    assert model.history_["validation_loss"][-1] == pytest.approx(plain)
+    assert model.history_["train_loss"][-1] != pytest.approx(plain)
+
+
+@pytest.mark.parametrize(
+    ("eval_set", "error", "message"),
+    [
+        ("validation", ValueError, r"eval_set is a str of another form; it must be \(X, y\)"),
+        ([[1, 2], [3, 4]], ValueError, r"it must be \(X, y\), \(X, y, sample_weight\) or a list"),
+        ((1, 2, 3, 4), ValueError, "eval_set is a tuple of another form"),
+        (
+            (np.ones((5, 4)), np.ones(4)),
+            ValueError,
+            r"y of eval_set\[0\] has 4 rows, but X of eval_set\[0\] has 5",
+        ),
+        ((np.ones((5, 3)), np.ones(5)), ValueError, "X has 3 features, but GradientBoostingRegressor"),
+        ((np.ones((5, 4)), np.full(5, np.nan)), ValueError, r"Input y of eval_set\[0\] contains NaN"),
+        ((np.ones((5, 4)), None), ValueError, r"the target y of eval_set\[0\] is None"),
+    ],
+)
+def test_bad_evaluation_sets(eval_set, error, message):
+    with pytest.raises(error, match=message):
+        regressor().fit(*numbers(), eval_set=eval_set)
+
+
+def test_an_evaluation_set_must_have_the_training_labels():
+    X, y = classes()
+    names = np.array(["no", "yes"])[y]
+    for wrong in (np.full(300, "maybe"), y, np.full(300, None)):
+        with pytest.raises((ValueError, TypeError), match=r"y of eval_set\[0\]"):
+            classifier().fit(X, names, eval_set=(X, wrong))
+
+
+# --- early stopping
+
+
+def noisy(n_rows=500):
+    return numbers(n_rows, noise=2.0)
+
+
+def test_early_stopping_keeps_the_best_round():
+    X, y = noisy()
+    model = regressor(n_estimators=300, learning_rate=0.3, early_stopping=True, n_iter_no_change=4)
+    model.fit(X[:300], y[:300], eval_set=(X[300:], y[300:]))
+    losses = model.history_["validation_loss"]
+    best = model.best_iteration_
+    assert best == int(np.argmin(losses)) < 299
+    assert model.n_estimators_ == model.n_iter_ == best + 1
+    assert len(losses) == best + 1 + 4
+    assert same_forests(
+        model, regressor(n_estimators=best + 1, learning_rate=0.3).fit(X[:300], y[:300])
+    )  # early stopping is only a choice of n_estimators
+
+
+def test_early_stopping_watches_the_first_evaluation_set():
+    X, y = noisy()
+    stopper = regressor(n_estimators=100, learning_rate=0.3, early_stopping=True, n_iter_no_change=3)
+    train, validation = (X[:300], y[:300]), (X[300:], y[300:])
+    first = stopper.fit(*train, eval_set=[validation, train]).n_estimators_
+    assert first < 50
+    assert stopper.fit(*train, eval_set=[train, validation]).n_estimators_ == 100
+
+
+def test_tol_asks_for_more_than_a_little():
+    X, y = numbers(500)
+    rounds = [
+        regressor(n_estimators=200, early_stopping=True, tol=tol, random_state=0).fit(X, y).n_estimators_
+        for tol in (0.0, 1e-3, 1e-1)
+    ]
+    assert rounds[0] > rounds[1] > rounds[2]
+
+
+def test_held_out_rows_are_a_function_of_the_seed_and_are_not_trained_on():
+    X, y = noisy()
+    stopper = {"n_estimators": 50, "early_stopping": True, "validation_fraction": 0.2}
+    one, same, other = (regressor(random_state=seed, **stopper).fit(X, y) for seed in (0, 0, 1))
+    assert same_forests(one, same)
+    assert one.history_["validation_loss"] == same.history_["validation_loss"]
+    assert not same_forests(one, other)
+    assert one.model_.forest.count[0] == 400
+
+
+def test_held_out_rows_act_as_an_evaluation_set():
+    X, y = noisy()
+    model = regressor(n_estimators=50, early_stopping=True, random_state=3).fit(X, y)
+    held = gradient_base.inputs.held_out_rows(None, None, 500, 0.1, 3)
+    rest = np.setdiff1d(np.arange(500), held)
+    by_hand = regressor(n_estimators=50, early_stopping=True)
+    by_hand.fit(X[rest], y[rest], eval_set=(X[held], y[held]))
+    np.testing.assert_allclose(by_hand.history_["validation_loss"], model.history_["validation_loss"])
+    np.testing.assert_allclose(by_hand.predict(X), model.predict(X))
+
+
+def test_the_gradients_of_held_out_rows_do_not_go_stale(monkeypatch):
+    # Left as they were at the start, they would set the scale of the integer statistics for all rows.
+    X, y = numbers()
+    gradients = []
+    measure = fitting.Quantiser.measure
+
+    def watched(self, gradient, hessian):
+        gradients.append(gradient.copy())
+        return measure(self, gradient, hessian)
+
+    monkeypatch.setattr(fitting.Quantiser, "measure", watched)
+    model = regressor(early_stopping=True, random_state=0).fit(X, y)
+    for gradient, stage in zip(gradients[1:], model.staged_predict(X), strict=False):
+        np.testing.assert_allclose(gradient, stage - y, atol=1e-12)
+
+
+def test_classes_are_held_out_in_proportion():
+    X, y = classes(600, 3)
+    kept = (y != 0) | (np.arange(600) % 4 == 0)
+    X, y = X[kept], y[kept]
+    held = gradient_base.inputs.held_out_rows(y.astype(float), None, len(y), 0.2, 0)
+    np.testing.assert_allclose(np.bincount(y[held]) / np.bincount(y), 0.2, atol=0.02)
+    model = classifier(early_stopping=True, validation_fraction=0.2, random_state=0).fit(X, y)
+    assert model.model_.forest.count[0] == len(y) - len(held)
+
+
+def test_auto_stops_only_on_many_rows(monkeypatch):
+    X, y = numbers()
+    assert regressor(early_stopping="auto").fit(X, y).best_iteration_ is None
+    monkeypatch.setattr(gradient_base, "_LARGE", 299)
+    assert regressor(early_stopping="auto").fit(X, y).best_iteration_ is not None
+
+
+def test_one_row_cannot_be_held_out():
+    with pytest.raises(
+        ValueError, match="validation_fraction=0.1 of n_samples=1 rows leaves nothing to train"
+    ):
+        regressor(early_stopping=True).fit([[1.0]], [1.0])
+    assert regressor(early_stopping=True).fit([[1.0], [2.0]], [1.0, 2.0]).n_estimators_ >= 1
+
+
+def test_early_stopping_of_a_line_search_loss():
+    X, y = noisy()
+    model = regressor(loss="absolute_error", n_estimators=200, learning_rate=0.5, early_stopping=True)
+    model.set_params(random_state=0).fit(X, y)
+    assert model.n_estimators_ < 200
+    assert model.n_estimators_ == int(np.argmin(model.history_["validation_loss"])) + 1
+
+
+# --- callbacks
+
+
+def test_callbacks_are_told_of_every_round_in_order():
+    X, y = numbers()
+    seen = []
+    first, second = (lambda done, name=name: seen.append((name, done.number)) for name in ("a", "b"))
+    regressor(n_estimators=3).fit(X, y, callbacks=[first, second])
+    assert seen == [("a", 0), ("b", 0), ("a", 1), ("b", 1), ("a", 2), ("b", 2)]
+
+
+def test_a_callback_is_told_the_losses():
+    X, y = numbers()
+    seen = []
+    model = regressor(n_estimators=3).fit(X, y, eval_set=(X, y), callbacks=[seen.append])
+    assert [done.validation_loss[0] for done in seen] == model.history_["validation_loss"]
+    assert [done.n_rounds for done in seen] == [3, 3, 3]
+    assert [done.n_leaves for done in seen] == [31, 31, 31]
+
+
+def test_a_callback_may_end_the_fit():
+    X, y = numbers()
+    late = []
+    model = regressor().fit(X, y, callbacks=[lambda done: done.number == 3, late.append])
+    assert model.n_estimators_ == 4
+    assert len(late) == 4  # the round that ends the fit is told to all
+    assert same_forests(model, regressor(n_estimators=4).fit(X, y))
+
+
+def test_time_limit(monkeypatch):
+    X, y = numbers()
+    clock = iter(np.arange(0.0, 100.0, 1.0))
+    monkeypatch.setattr("hedgerow.boosting.loop.time.perf_counter", lambda: next(clock))
+    model = regressor().fit(X, y, callbacks=[TimeLimit(3.0)])
+    assert model.history_["seconds"] == [1.0, 2.0, 3.0]
+
+
+def test_early_stopping_as_a_callback_ends_but_does_not_cut_back():
+    X, y = noisy()
+    stopper = EarlyStopping(patience=3)
+    for _ in range(2):  # the same object may watch several fits
+        model = regressor(n_estimators=100, learning_rate=0.5)
+        model.fit(X[:300], y[:300], eval_set=(X[300:], y[300:]), callbacks=[stopper])
+        assert model.n_estimators_ == stopper.best_round + 4 < 100
+    with pytest.raises(ValueError, match="EarlyStopping needs an evaluation set: give fit an eval_set"):
+        regressor().fit(X, y, callbacks=[EarlyStopping()])
+
+
+@pytest.mark.parametrize("callbacks", [print, [print, 3], "print", {"a": print}])
+def test_callbacks_must_be_a_list_of_callables(callbacks):
+    with pytest.raises(
+        TypeError, match="callbacks=.* is not allowed: it must be a list of callables or None"
+    ):
+        regressor().fit(*numbers(), callbacks=callbacks)
+
+
+# --- words on the screen
+
+
+def test_a_fit_is_silent(capfd):
+    regressor(verbose=0).fit(*numbers())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_is_for_terminals_only(capfd):
+    regressor(verbose=1).fit(*numbers())
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("verbose", [1, True])
+def test_progress_on_a_terminal(monkeypatch, verbose):
+    page = io.StringIO()
+    consoles = []
+
+    def terminal(*, stderr):
+        consoles.append(stderr)
+        return Console(file=page, force_terminal=True, width=120, color_system=None)
+
+    monkeypatch.setattr(watching, "Console", terminal)
+    model = regressor(verbose=verbose).fit(*numbers())
+    assert consoles == [True]
+    assert "GradientBoostingRegressor" in page.getvalue()
+    assert "10/10" in page.getvalue()
+    assert f"train {model.history_['train_loss'][-1]:.5f}" in page.getvalue()
+
+
+def test_a_line_a_round_on_standard_error(capfd):
+    X, y = numbers()
+    model = regressor(verbose=2, n_estimators=3).fit(X, y, eval_set=[(X, y)] * 4)
+    out, err = capfd.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert [line[:5] for line in lines] == ["[1/3]", "[2/3]", "[3/3]"]  # long lines are not broken
+    assert lines[2].count(f"validation {model.history_['validation_loss'][-1]:.5f}") == 4
+
+
+# --- warm start
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"newton": False},
+        {"loss": "huber"},
+        {"subsample": 0.5, "max_features": 0.5, "colsample_bytree": 0.5},
+        {"max_bins": 20},
+        {"estimator": Ridge(), "subsample": 0.7},
+    ],
+)
+def test_a_warm_start_is_one_long_fit(parameters):
+    X, y = numbers()
+    long = regressor(n_estimators=12, random_state=7, **parameters).fit(X, y)
+    warm = regressor(n_estimators=5, random_state=7, warm_start=True, **parameters).fit(X, y)
+    short = warm.predict(X)
+    warm.set_params(n_estimators=12).fit(X, y)
+    assert warm.predict(X).tobytes() == long.predict(X).tobytes() != short.tobytes()
+    assert warm.n_estimators_ == 12
+    assert warm.history_["round"] == list(range(12))
+    assert warm.history_["leaves"] == long.history_["leaves"]
+    if "estimator" not in parameters:
+        assert same_forests(warm, long)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_warm_start_of_classes_with_categories(n_classes):
+    X, y = classes(n_classes=n_classes)
+    X[:, 3] = np.round(X[:, 3] * 2)
+    names = np.array(["a", "b", "c"])[y]
+    settings = {"categorical_features": [3], "random_state": 0}
+    long = classifier(n_estimators=8, **settings).fit(X, names)
+    warm = classifier(n_estimators=3, warm_start=True, **settings).fit(X, names)
+    for n in (5, 8):
+        warm.set_params(n_estimators=n).fit(X, names)
+    assert same_forests(warm, long)
+    assert warm.predict_proba(X).tobytes() == long.predict_proba(X).tobytes()
+
+
+def test_a_warm_start_with_a_random_seed_goes_on_with_it():
+    X, y = numbers()
+    warm = regressor(n_estimators=4, subsample=0.5, warm_start=True).fit(X, y)
+    seed = warm._seed
+    warm.set_params(n_estimators=8).fit(X, y)
+    assert same_forests(warm, regressor(n_estimators=8, subsample=0.5, random_state=seed).fit(X, y))
+
+
+def test_a_warm_start_may_change_its_pace_and_its_rows():
+    X, y = numbers(600)
+    warm = regressor(warm_start=True).fit(X[:300], y[:300])
+    warm.set_params(n_estimators=20, learning_rate=0.5).fit(X[300:], y[300:])
+    assert warm.n_estimators_ == 20
+    assert warm.score(X[300:], y[300:]) > regressor().fit(X[:300], y[:300]).score(X[300:], y[300:])
+
+
+def test_a_warm_start_of_no_more_rounds_changes_nothing():
+    X, y = numbers()
+    model = regressor(warm_start=True).fit(X, y, eval_set=(X, y))
+    history, before = dict(model.history_), model.predict(X)
+    model.fit(X, y)
+    assert np.array_equal(model.predict(X), before)
+    assert model.history_ == history
+
+
+def test_the_history_of_a_warm_start_goes_on_from_the_model():
+    X, y = noisy()
+    model = regressor(n_estimators=60, learning_rate=0.5, early_stopping=True, warm_start=True)
+    model.set_params(random_state=0).fit(X, y)
+    kept = model.n_estimators_
+    assert len(model.history_["round"]) > kept
+    model.set_params(n_estimators=kept + 2, early_stopping=False).fit(X, y)
+    assert model.history_["round"] == list(range(kept + 2))
+    assert np.isnan(model.history_["validation_loss"]).tolist() == [False] * kept + [True] * 2
+    assert model.best_iteration_ is None
+
+
+def test_without_warm_start_a_fit_forgets():
+    X, y = numbers()
+    model = regressor(n_estimators=20).fit(X, y)
+    model.set_params(n_estimators=10).fit(X, -y)
+    assert same_forests(model, regressor().fit(X, -y))
+
+
+def test_what_a_warm_start_cannot_change():
+    X, y = numbers()
+    model = regressor(warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="n_estimators=9 is below the 10 rounds of the fitted model"):
+        model.set_params(n_estimators=9).fit(X, y)
+    model.set_params(n_estimators=12)
+    with pytest.raises(ValueError, match="X has 3 features, but GradientBoostingRegressor is expecting 4"):
+        model.fit(X[:, :3], y)
+    with pytest.raises(
+        ValueError, match=r"loss='poisson' cannot go on from a model fitted with SquaredError"
+    ):
+        model.set_params(loss="poisson").fit(X, np.exp(y))
+    with pytest.raises(ValueError, match=r"estimator=Ridge\(\) cannot go on from a model of trees"):
+        model.set_params(loss="squared_error", estimator=Ridge()).fit(X, y)
+    other = regressor(warm_start=True, estimator=Ridge()).fit(X, y)
+    with pytest.raises(ValueError, match="estimator=None cannot go on from a model of other regressors"):
+        other.set_params(estimator=None, n_estimators=12).fit(X, y)
+    Xc, yc = classes()
+    sorter = classifier(warm_start=True).fit(Xc, yc)
+    with pytest.raises(ValueError, match="y holds the label 2, which is not among the training classes"):
+        sorter.set_params(n_estimators=12).fit(Xc, yc + 1)
+
+
+# --- interrupts and failures
+
+
+def interrupt_at(number):
+    def callback(done):
+        if done.number == number:
+            signals.raise_signal(signals.SIGINT)
+
+    return callback
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_an_interrupt_leaves_a_model_of_the_rounds_done(number):
+    X, y = numbers()
+    with pytest.warns(UserWarning, match="fit was interrupted: the model holds the rounds finished so far"):
+        model = regressor().fit(X, y, callbacks=[interrupt_at(number)])
+    assert model.n_estimators_ == number + 1
+    assert same_forests(model, regressor(n_estimators=number + 1).fit(X, y))
+    assert model.history_["round"] == list(range(number + 1))
+
+
+@pytest.mark.parametrize("trees", [0, 7])
+def test_an_interrupt_in_the_middle_of_a_round(monkeypatch, trees):
+    X, y = classes(n_classes=3)
+    grow = CpuBackend.grow
+
+    def interrupted(self, measured, rows, tree):
+        if tree == trees:
+            raise KeyboardInterrupt
+        return grow(self, measured, rows, tree)
+
+    monkeypatch.setattr(CpuBackend, "grow", interrupted)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = classifier(warm_start=True).fit(X, y)
+    monkeypatch.undo()
+    assert model.n_estimators_ == trees // 3  # an unfinished round is no round
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert model.apply(X).shape == (300, trees // 3 * 3)
+    assert np.all(model.feature_importances_ >= 0)
+    assert same_forests(model.fit(X, y), classifier().fit(X, y))  # and the fit can go on
+
+
+def test_an_interrupt_of_early_stopping_keeps_the_best_round():
+    X, y = noisy()
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = regressor(early_stopping=True, random_state=0, n_estimators=100, n_iter_no_change=100).fit(
+            X, y, callbacks=[interrupt_at(50)]
+        )
+    assert (
+        model.n_estimators_
+        == model.best_iteration_ + 1
+        == int(np.argmin(model.history_["validation_loss"])) + 1
+    )
+
+
+def test_an_interrupt_of_other_learners():
+    X, y = numbers()
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = regressor(estimator=Ridge()).fit(X, y, callbacks=[interrupt_at(2)])
+    assert np.array_equal(model.predict(X), regressor(estimator=Ridge(), n_estimators=3).fit(X, y).predict(X))
+
+
+def test_a_second_interrupt_after_the_loop_leaves_the_old_model(monkeypatch):
+    X, y = numbers()
+    model = regressor().fit(X, y)
+    before = vars(model).copy()
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fitting, "Fitted", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, -y)
+    assert vars(model) == before
+
+
+def fail(_):
+    raise RuntimeError("my own mistake")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda model, X, y: model.fit(X, y[:5]),
+        lambda model, X, y: model.fit(X, np.full(len(y), np.nan)),
+        lambda model, X, y: model.fit(X[:, :2], y, sample_weight=-np.ones(len(y))),
+        lambda model, X, y: model.fit(X[:, :2], y, eval_set=(X, y)),
+        lambda model, X, y: model.fit(X[:, :2], y, callbacks=[fail]),
+        lambda model, X, y: model.set_params(max_bins=0).fit(X, y),
+        lambda model, X, y: model.set_params(warm_start=True, n_estimators=20).fit(X, y, callbacks=[fail]),
+    ],
+)
+def test_a_fit_that_fails_leaves_the_old_model(bad):
+    X, y = numbers()
+    model = regressor().fit(X, y)
+    fitted = {name: value for name, value in vars(model).items() if name.endswith("_") or name == "_seed"}
+    before = model.predict(X)
+    with pytest.raises((ValueError, RuntimeError)):
+        bad(model, X, y)
+    assert all(getattr(model, name) is value for name, value in fitted.items())
+    assert np.array_equal(model.predict(X), before)
+    assert same_forests(model, regressor().fit(X, y))
+
+
+def test_an_error_in_a_callback_is_the_users_own():
+    with pytest.raises(RuntimeError, match="my own mistake"):
+        regressor().fit(*numbers(), callbacks=[fail])

@@ -1,0 +1,377 @@
+"""Growing: the compiled grower against the reference on tables large enough to share, and what rules promise."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hedgerow.backends import cpu
+from hedgerow.backends.base import RowStore
+from hedgerow.backends.rows import RowsInMemory, channels
+from hedgerow.growing import workspace
+from hedgerow.growing.reference import ReferenceGrower
+from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.statistics import Measured
+from hedgerow.kernels.cpu.records import Statistics
+from hedgerow.threads import Team
+from tree_cases import (
+    assert_is_oracle_tree,
+    assert_same_tree,
+    grow_compiled,
+    grow_oracle,
+    grow_reference,
+    make_binned,
+    measure,
+    unpacked,
+)
+
+N = 11_000  # five members share a node of this size
+N_BINS, CATEGORICAL = [255, 6, 30, 90], [False, False, True, True]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(1, n + 1, N) for n in N_BINS])
+    codes[rng.random(codes.shape) < 0.05] = 0
+    return make_binned(codes, N_BINS, CATEGORICAL)
+
+
+def target(table, seed=0):
+    """Gradients with something to find in every column."""
+    rng = np.random.default_rng(seed)
+    a, b, c, d = table.codes.by_column.astype(float)
+    return (
+        np.sin(a / 40) * (b > 3)
+        + 0.5 * (c % 3 == 1)
+        + 0.5 * (d % 7 == 2) * (a > 100)
+        + 0.3 * rng.normal(size=len(a))
+    )
+
+
+@pytest.fixture
+def every_member(monkeypatch):
+    """Let all members take part even where one is faster."""
+    monkeypatch.setattr(cpu, "_CELLS_PER_MEMBER", 1)
+
+
+RULES = {
+    "plain": GrowthRules(),
+    "small leaves": GrowthRules(max_leaf_nodes=60, min_samples_leaf=1),
+    "large leaves": GrowthRules(min_samples_leaf=700),  # most splits found first are too small
+    "deep": GrowthRules(max_leaf_nodes=None, max_depth=6, min_samples_leaf=50),
+    "penalised": GrowthRules(l1_regularization=3.0, l2_regularization=10.0, min_split_gain=4.0),
+    "random": GrowthRules(columns_per_tree=0.7, columns_per_node=0.5, seed=3),
+    "monotonic": GrowthRules(monotonic=np.array([-1, 1, 0, 0], np.int8)),
+    "groups": GrowthRules(groups=np.array([[1], [3], [2], [2]], np.uint64)),
+}
+
+
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+def test_any_number_of_members_grows_the_tree_of_the_reference(table, rules, every_member):
+    measured, rows = measure(target(table), np.ones(N))
+    expected = grow_reference(table, rules, measured, rows, 5)
+    assert len(expected.leaves) > 10
+    for n_members in (1, 2, 3, 4):
+        with Team(n_members) as team:
+            assert_same_tree(grow_compiled(table, rules, measured, rows, 5, team), expected)
+
+
+@pytest.mark.parametrize("pool_bytes", [0, 60_000])
+@pytest.mark.parametrize("n_members", [1, 2])
+@pytest.mark.parametrize("name", ["small leaves", "large leaves", "deep"])
+def test_a_pool_too_small_for_all_histograms_changes_nothing(
+    table, name, pool_bytes, n_members, every_member, monkeypatch
+):
+    measured, rows = measure(target(table), np.ones(N))
+    expected = grow_compiled(table, RULES[name], measured, rows)
+    monkeypatch.setattr(workspace, "_POOL_BYTES", pool_bytes)
+    with Team(n_members) as team:
+        assert_same_tree(grow_compiled(table, RULES[name], measured, rows, 0, team), expected)
+
+
+@pytest.mark.parametrize("n_members", [1, 3])
+@pytest.mark.parametrize("piece_rows", [1, 1000, None])
+def test_packed_and_wide_statistics_grow_the_same_tree(table, n_members, piece_rows, every_member):
+    measured, rows = measure(target(table), np.random.default_rng(1).random(N))
+    assert len(measured.statistics.packed) == N
+    wide = replace(measured, statistics=unpacked(measured.statistics))
+    if piece_rows is not None:
+        measured = replace(measured, statistics=measured.statistics._replace(piece_rows=piece_rows))
+    rules = RULES["small leaves"]
+    with Team(n_members) as team:
+        assert_same_tree(
+            grow_compiled(table, rules, measured, rows, 0, team),
+            grow_compiled(table, rules, wide, rows, 0, team),
+        )
+
+
+def test_one_backend_grows_tree_after_tree(table):
+    """Memory is reused from tree to tree: nothing of one tree may reach the next."""
+    backend = cpu.CpuBackend(table, RULES["small leaves"], Team(1))
+    for tree in range(3):
+        measured, rows = measure(target(table, tree), np.ones(N))
+        rows = rows[: N - 3000 * tree]
+        fresh = grow_compiled(table, RULES["small leaves"], measured, rows, tree)
+        assert_same_tree(backend.grow(measured, rows, tree), fresh)
+
+
+def assert_same_function(one, other):
+    """The same tree for every future row; the rows it was grown on may differ."""
+    for name in ("left", "count", "depth", "gradient", "hessian", "value"):
+        assert one.nodes[name].tobytes() == other.nodes[name].tobytes(), name
+    inner = one.nodes["left"] > 0
+    for name in ("gain", "column", "threshold", "missing_left", "goes_left"):
+        assert one.nodes["split"][name][inner].tobytes() == other.nodes["split"][name][inner].tobytes(), name
+
+
+@pytest.mark.parametrize("name", ["small leaves", "large leaves", "random"])
+@pytest.mark.parametrize("largest", [3, 90])  # packed and wide
+def test_an_integer_weight_is_so_many_rows_and_zero_is_none(table, name, largest):
+    n = 700
+    copies = np.random.default_rng(2).integers(0, largest + 1, n)
+    small = table.take(np.arange(n, dtype=np.uint32))
+    repeated = table.take(np.repeat(np.arange(n, dtype=np.uint32), copies))
+    gradient, hessian = target(small), np.random.default_rng(3).random(n)
+    rules = replace(RULES[name], min_samples_leaf=3 * largest)
+    weighted, rows = measure(gradient, hessian, copies)
+    assert len(weighted.statistics.packed) == (n if largest == 3 else 0)
+    unweighted, all_rows = measure(np.repeat(gradient, copies), np.repeat(hessian, copies))
+    one, other = (
+        grow_compiled(small, rules, weighted, rows),
+        grow_compiled(repeated, rules, unweighted, all_rows),
+    )
+    assert len(one.leaves) > 5
+    assert_same_function(one, other)
+
+
+def test_rows_that_do_not_take_part_change_nothing(table):
+    chosen = np.flatnonzero(np.random.default_rng(4).random(N) < 0.3).astype(np.uint32)
+    measured, _ = measure(target(table), np.ones(N))
+    statistics = measured.statistics
+    part = replace(measured, statistics=statistics._replace(packed=statistics.packed[chosen]))
+    one = grow_compiled(table, GrowthRules(), measured, chosen)
+    other = grow_compiled(table.take(chosen), GrowthRules(), part, np.arange(len(chosen), dtype=np.uint32))
+    assert_same_function(one, other)
+    assert one.rows.tolist() == chosen[other.rows].tolist()
+
+
+def test_rows_are_grouped_by_leaf_in_their_order(table):
+    measured, rows = measure(target(table), np.ones(N))
+    grown = grow_compiled(table, GrowthRules(), measured, rows)
+    assert sorted(grown.rows) == list(range(N))
+    for leaf, start, stop in zip(grown.leaves, grown.starts, grown.starts[1:], strict=False):
+        assert (np.diff(grown.rows[start:stop].astype(int)) > 0).all()
+        node = grown.nodes[leaf]
+        assert (node["start"], node["stop"], node["left"]) == (start, stop, 0)
+        assert node["gradient"] == channels(measured.statistics)[0, grown.rows[start:stop]].sum()
+        assert grown.values[grown.leaves.tolist().index(leaf)] == node["value"]
+
+
+# ------------------------------------------------------------------------------ what the rules promise
+def paths(nodes, number=0, columns=()):
+    """(leaf, columns on the way) of every leaf."""
+    left = nodes[number]["left"]
+    if left == 0:
+        return [(number, columns)]
+    columns = (*columns, int(nodes[number]["split"]["column"]))
+    return paths(nodes, left, columns) + paths(nodes, left + 1, columns)
+
+
+def grown_with(table, **given):
+    measured, rows = measure(target(table), np.ones(N))
+    rules = GrowthRules(**given)
+    return grow_compiled(table, rules, measured, rows), measured
+
+
+@pytest.mark.parametrize("most", [1, 2, 17])
+def test_most_leaves(table, most):
+    assert len(grown_with(table, max_leaf_nodes=most)[0].leaves) == most
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_largest_depth(table, depth):
+    grown, _ = grown_with(table, max_depth=depth, max_leaf_nodes=None)
+    assert grown.nodes["depth"].max() == depth
+    assert len(grown.leaves) == 2**depth
+
+
+def test_smallest_leaf_and_its_weight(table):
+    grown, _ = grown_with(table, min_samples_leaf=333, max_leaf_nodes=None)
+    assert 333 <= grown.nodes["count"].min() < 700
+    grown, _ = grown_with(table, min_child_weight=333.5, min_samples_leaf=1, max_leaf_nodes=None)
+    assert 334 <= grown.nodes["count"].min() < 700
+
+
+def test_smallest_gain(table):
+    every, _ = grown_with(table)
+    grown, _ = grown_with(table, min_split_gain=20.0)
+    gains = grown.nodes["split"]["gain"][grown.nodes["left"] > 0]
+    assert gains.min() > 20.0
+    assert 1 < len(grown.leaves) < len(every.leaves)
+
+
+def test_best_first_takes_the_largest_gain_among_open_nodes(table):
+    nodes = grown_with(table)[0].nodes
+    open_nodes = {0}
+    for left in range(1, len(nodes), 2):
+        best = max(
+            (number for number in open_nodes if nodes[number]["left"]),
+            key=lambda number: (nodes[number]["split"]["gain"], -number),
+        )
+        assert nodes[best]["left"] == left
+        open_nodes = (open_nodes - {best}) | {left, left + 1}
+
+
+def test_the_older_node_comes_first_among_equals():
+    # column 0 parts [3 1 | -1 -3]; then column 1 gains 9 + 1 - 16 / 2 = 2 on either side
+    binned = make_binned([[1, 1], [1, 2], [2, 1], [2, 2]], [2, 2])
+    measured, rows = measure([3.0, 1.0, -1.0, -3.0], np.ones(4))
+    for most_leaves, left in ((3, [1, 3, 0, 0, 0]), (4, [1, 3, 5, 0, 0, 0, 0])):
+        rules = GrowthRules(max_leaf_nodes=most_leaves, min_samples_leaf=1)
+        for grow in (grow_compiled, grow_reference):
+            grown = grow(binned, rules, measured, rows)
+            assert grown.nodes["left"].tolist() == left
+            assert grown.nodes["split"]["gain"][:2].tolist() == [16.0, 2.0]
+
+
+@pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.0), (0.0, 7.0), (5.0, 7.0)])
+def test_leaf_values_are_those_of_the_objective(table, l1, l2):
+    grown, measured = grown_with(table, l1_regularization=l1, l2_regularization=l2)
+    gradient = grown.nodes["gradient"] * measured.gradient_unit
+    hessian = grown.nodes["hessian"] * measured.hessian_unit
+    shrunk = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0.0)
+    assert grown.nodes["value"] == pytest.approx(-shrunk / (hessian + l2), rel=1e-13, abs=1e-300)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_monotonic_columns_only_rise_or_only_fall(table, direction):
+    grown, _ = grown_with(table, monotonic=np.array([direction, 0, 0, 0], np.int8), max_leaf_nodes=60)
+    nodes, steps = grown.nodes, 0
+    for others in table.codes.by_column.T[:25]:
+        values = []
+        for code in range(1, 256):
+            number = 0
+            while nodes[number]["left"]:
+                split = nodes[number]["split"]
+                at = code if split["column"] == 0 else int(others[split["column"]])
+                goes_left = at <= split["threshold"] if at else split["missing_left"]
+                if split["categorical"]:
+                    goes_left = int(split["goes_left"][at // 64]) >> (at % 64) & 1
+                number = nodes[number]["left"] + (not goes_left)
+            values.append(nodes[number]["value"])
+        assert (np.diff(values) * direction >= 0).all()
+        steps += (np.diff(values) != 0).sum()
+    assert steps > 0  # the column is used at all
+
+
+def test_columns_of_a_path_share_an_interaction_group(table):
+    groups = np.array([[1], [1], [2], [2]], np.uint64)
+    grown, _ = grown_with(table, groups=groups, max_leaf_nodes=60)
+    used = {frozenset(columns) for _, columns in paths(grown.nodes)}
+    assert all(columns <= {0, 1} or columns <= {2, 3} for columns in used)
+    free, _ = grown_with(table, max_leaf_nodes=60)
+    assert any(len(set(columns) & {0, 1}) and len(set(columns) & {2, 3}) for _, columns in paths(free.nodes))
+
+
+def test_random_columns_differ_from_tree_to_tree_and_from_node_to_node(table):
+    measured, rows = measure(target(table), np.ones(N))
+    rules = GrowthRules(columns_per_tree=0.25, seed=1)
+    used = []
+    for tree in range(12):
+        grown = grow_compiled(table, rules, measured, rows, tree)
+        inner = grown.nodes["left"] > 0
+        used.append(set(grown.nodes["split"]["column"][inner].tolist()))
+    assert all(len(columns) == 1 for columns in used)
+    assert set.union(*used) == {0, 1, 2, 3}
+    grown = grow_compiled(table, GrowthRules(columns_per_node=0.25, seed=1), measured, rows)
+    assert len(set(grown.nodes["split"]["column"][grown.nodes["left"] > 0].tolist())) > 2
+
+
+# ------------------------------------------------------------------------------------- hard cases
+@pytest.mark.parametrize("categorical", [False, True])
+def test_rows_without_statistics_do_not_stop_the_search_for_large_enough_leaves(categorical):
+    """Two missing rows with G = H = 0 go to the heavier side: counting them on the other must not happen."""
+    codes = [[1]] * 6 + [[2]] + [[0]] * 2
+    binned = make_binned(codes, [2], [categorical])
+    measured, rows = measure([1.0] * 6 + [-5.0] + [0.0] * 2, [1.0] * 7 + [0.0] * 2)
+    rules = GrowthRules(min_samples_leaf=2, min_child_weight=0.0, categorical_smoothing=0.0)
+    grown = grow_compiled(binned, rules, measured, rows)
+    assert len(grown.leaves) == 1
+    assert_same_tree(grown, grow_reference(binned, rules, measured, rows))
+    grown = grow_compiled(binned, replace(rules, min_samples_leaf=1), measured, rows)
+    assert sorted(grown.nodes["count"].tolist()) == [1, 8, 9]
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 2])
+def test_almost_no_rows(n_rows):
+    binned = make_binned([[1], [2]], [2])
+    measured, rows = measure([1.0, -1.0], [1.0, 1.0])
+    rules = GrowthRules(min_samples_leaf=1)
+    grown = grow_compiled(binned, rules, measured, rows[:n_rows])
+    assert_same_tree(grown, grow_reference(binned, rules, measured, rows[:n_rows]))
+    assert grown.values.tolist() == [[0.0], [-1.0], [-1.0, 1.0]][n_rows]
+
+
+def test_a_pure_node_is_not_split_on_rounding():
+    """Gains of equal rows are rounding errors of either sign."""
+    rng = np.random.default_rng(5)
+    binned = make_binned(rng.integers(1, 50, (3000, 3)), [50, 50, 50])
+    measured, rows = measure(np.full(3000, 0.1), np.full(3000, 0.7))
+    assert len(grow_compiled(binned, GrowthRules(min_samples_leaf=1), measured, rows).leaves) == 1
+
+
+def test_more_leaves_than_rows_are_never_made():
+    binned = make_binned(np.arange(1, 41).reshape(-1, 1), [40])
+    measured, rows = measure(np.random.default_rng(6).normal(size=40), np.ones(40))
+    rules = GrowthRules(max_leaf_nodes=None, min_samples_leaf=1)
+    grown = grow_compiled(binned, rules, measured, rows)
+    assert 30 < len(grown.leaves) <= 40
+    assert_is_oracle_tree(grown, grow_oracle(binned, rules, measured, rows), measured)
+
+
+@pytest.mark.parametrize("share", [0.1, 1.0])
+def test_a_cauchy_target_is_fitted_as_well_as_with_floats(table, share):
+    """The reduction of the squared error by the tree, beside that of a tree grown with all bits of float64."""
+    gradient = target(table) + share * np.random.default_rng(7).standard_cauchy(N)
+    measured, rows = measure(gradient, np.ones(N))
+    unit = 2.0 ** (np.ceil(np.log2(np.abs(gradient).max())) - 46)  # sums of 2**14 rows stay below 2**61
+    wide = np.column_stack([np.rint(gradient / unit), np.full(N, 2.0**40)]).astype(np.int64)
+    none = np.empty(0, np.int64)
+    fine = Measured(Statistics(none, wide, none, 1), unit, 2.0**-40, 2**40)
+    reductions = []
+    for statistics in (measured, fine):
+        grown = grow_compiled(table, GrowthRules(), statistics, rows)
+        sums = np.add.reduceat(gradient[grown.rows], grown.starts[:-1])
+        reductions.append((sums**2 / np.diff(grown.starts)).sum())
+    assert reductions[0] > 0.999 * reductions[1]
+
+
+class SeveralPlaces:
+    """A store made of several: histograms are added, as a cluster or several cards would do."""
+
+    def __init__(self, stores):
+        self.stores = stores
+        self.bins = stores[0].bins
+
+    def plant(self, statistics, rows, columns):
+        for store, part in zip(self.stores, np.array_split(rows, len(self.stores)), strict=True):
+            store.plant(statistics, part, columns)
+
+    def histograms(self, nodes):
+        return sum(store.histograms(nodes) for store in self.stores)
+
+    def partition(self, node, split, left):
+        parts = [store.partition(node, split, left) for store in self.stores]
+        return sum(n for n, _ in parts), sum(count for _, count in parts)
+
+    def gather(self, nodes):
+        return np.concatenate([store.gather([node]) for node in nodes for store in self.stores])
+
+
+@pytest.mark.parametrize("name", ["large leaves", "random"])
+def test_rows_in_several_places_grow_the_same_tree(table, name):
+    measured, rows = measure(target(table), np.ones(N))
+    places: RowStore = SeveralPlaces([RowsInMemory(table) for _ in range(3)])
+    grown = ReferenceGrower(places, RULES[name]).grow(measured, rows, 0)
+    assert_same_tree(grown, grow_compiled(table, RULES[name], measured, rows))

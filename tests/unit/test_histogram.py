@@ -1,0 +1,167 @@
+"""Histograms: integer sums by column and code, in pieces, by members, and by subtraction."""
+
+import numpy as np
+import pytest
+
+import oracle
+from hedgerow.backends.base import RowStore
+from hedgerow.backends.rows import RowsInMemory
+from hedgerow.kernels.cpu.histogram import (
+    add_counts,
+    add_packed,
+    add_wide,
+    fill_private,
+    merge_column,
+    subtract_column,
+    widen,
+)
+from hedgerow.growing.reference import running_sums
+from hedgerow.kernels.cpu.records import NODE, Statistics
+from tree_cases import make_binned
+
+N = 90
+N_BINS = [4, 1, 30, 7, 254]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(0, n + 1, N) for n in N_BINS])
+    return make_binned(codes, N_BINS)
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """The largest values that are packed, and their signs at random."""
+    rng = np.random.default_rng(1)
+    gradient = rng.integers(-(2**15), 2**15 + 1, N)
+    gradient[:5] = [-(2**15), 2**15, 0, -1, 1]
+    return np.column_stack([gradient, rng.integers(0, 2**16 + 1, N)])
+
+
+def truth(table, rows, values, columns):
+    """The sums of one channel over all entries, 0 for columns that are not asked for."""
+    sums = []
+    for column, (codes, n_bins) in enumerate(zip(table.codes.by_column, table.codes.n_bins, strict=True)):
+        chosen = rows.tolist() if column in columns else []
+        sums += oracle.histogram(codes.tolist(), chosen, values.tolist(), n_bins + 1)
+    return sums
+
+
+def packed_of(wide):
+    return wide[:, 0] * 2**32 + wide[:, 1]
+
+
+def some_rows(seed=2):
+    return np.random.default_rng(seed).permutation(N)[: N - 7].astype(np.uint32)
+
+
+COLUMNS = {"all": [0, 1, 2, 3, 4], "some": [1, 4], "one": [3]}
+
+
+@pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
+@pytest.mark.parametrize(("start", "stop"), [(0, 0), (5, 6), (0, 4), (3, 10), (0, N - 7), (11, 64)])
+def test_sums_of_a_run_of_rows(table, wide, columns, start, stop):
+    rows, codes = some_rows(), table.codes
+    chosen, entries = np.array(columns), codes.offsets[-1]
+    packed, pair, counts = np.zeros(entries, int), np.zeros((2, entries), int), np.zeros(entries, int)
+    copies = np.arange(N) % 4
+    add_packed(codes.by_row, rows, start, stop, packed_of(wide), chosen, codes.offsets, packed)
+    add_wide(codes.by_row, rows, start, stop, wide, chosen, codes.offsets, pair)
+    add_counts(codes.by_row, rows, start, stop, copies, chosen, codes.offsets, counts)
+    run = rows[start:stop]
+    gradient, hessian = (truth(table, run, wide[:, i], columns) for i in (0, 1))
+    assert pair.tolist() == [gradient, hessian]
+    assert packed.tolist() == [g * 2**32 + h for g, h in zip(gradient, hessian, strict=True)]
+    assert counts.tolist() == truth(table, run, copies, columns)
+    counts[:] = 0
+    add_counts(codes.by_row, rows, start, stop, np.empty(0, int), chosen, codes.offsets, counts)
+    assert counts.tolist() == truth(table, run, np.ones(N, int), columns)
+
+
+def test_widening_parts_the_two_sums_whatever_the_sign():
+    gradient = np.array([-3, 5, 0, -(2**30), 2**30, -1])
+    hessian = np.array([7, 0, 9, 2**31, 2**32 - 1, 0])
+    packed, out = gradient * 2**32 + hessian, np.full((2, 6), 10)
+    widen(packed, out)
+    assert out.tolist() == [(gradient + 10).tolist(), (hessian + 10).tolist()]
+    assert not packed.any()
+
+
+def test_the_largest_piece_does_not_overflow():
+    """2**15 rows of the largest statistics in one bin: the sums fit 32 bits each."""
+    n = 2**15
+    table = make_binned(np.ones((n, 1)), [1])
+    rows, columns = np.arange(n, dtype=np.uint32), np.array([0])
+    for gradient in (-(2**15), 2**15):
+        values = np.full(n, gradient * 2**32 + 2**16)
+        packed, out = np.zeros(2, int), np.zeros((2, 2), int)
+        add_packed(table.codes.by_row, rows, 0, n, values, columns, table.codes.offsets, packed)
+        widen(packed, out)
+        assert out.tolist() == [[0, gradient * n], [0, 2**31]]
+
+
+@pytest.mark.parametrize("kind", ["packed", "wide"])
+@pytest.mark.parametrize("piece_rows", [1, 2, 40, 1000])
+@pytest.mark.parametrize("n_private", [1, 2, 3])
+def test_pieces_and_members_sum_to_the_same(table, wide, kind, piece_rows, n_private):
+    rows, codes, columns = some_rows(), table.codes, np.array(COLUMNS["all"])
+    none, no_pairs = np.empty(0, int), np.empty((0, 2), int)
+    halves = (packed_of(wide), no_pairs) if kind == "packed" else (none, wide)
+    statistics = Statistics(*halves, none, piece_rows)
+    entries = codes.offsets[-1]
+    packed, partial = np.full((n_private, entries), 99), np.full((n_private, 2, entries), 99)  # stale
+    used, out = np.zeros(n_private, int), np.full((2, entries), 99)
+    cuts = np.linspace(0, len(rows), n_private + 1).astype(int)
+    whole = np.zeros(1, NODE)[0]
+    whole["gradient"], whole["hessian"] = wide[rows].sum(axis=0)
+    for m in range(n_private):
+        used[m] = fill_private(codes, statistics, rows, cuts[m], cuts[m + 1], columns, packed[m], partial[m])
+    all_packed = packed if kind == "packed" else packed[:0]
+    for f in columns:
+        merge_column(codes, f, whole, n_private, all_packed, partial, used, out)
+    expected = np.array([truth(table, rows, wide[:, i], columns) for i in (0, 1)])
+    assert out.tolist() == running_sums(expected, codes.offsets).tolist()
+
+
+def test_subtraction_leaves_the_sums_of_the_sibling(table, wide):
+    store = planted(table, wide)
+    whole = store.histograms([0])[0]
+    split = np.zeros(
+        (), np.dtype([("column", int), ("threshold", int), ("missing_left", int), ("categorical", int)])
+    )
+    split["column"], split["threshold"] = 2, 12
+    store.partition(0, split, 1)
+    left, right = store.histograms([1, 2])
+    parent, child = whole[:2].copy(), left[:2].copy()
+    for first, last in zip(table.codes.offsets, table.codes.offsets[1:], strict=False):
+        subtract_column(first, last, parent, child)
+    assert (parent == right[:2]).all()
+    assert left[0].any()
+    assert right[0].any()
+
+
+def planted(table, wide, copies=None, columns=(0, 1, 2, 3, 4)):
+    store = RowsInMemory(table)
+    copies = np.empty(0, int) if copies is None else copies
+    store.plant(Statistics(np.empty(0, int), wide, copies, 1), some_rows(), np.array(columns))
+    return store
+
+
+@pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
+def test_rows_in_memory_sum_gradient_hessian_and_copies(table, wide, columns):
+    store: RowStore = planted(table, wide, np.arange(N) % 3, columns)
+    channels = [wide[:, 0], wide[:, 1], np.arange(N) % 3]
+    assert store.histograms([0]).tolist() == [[truth(table, some_rows(), c, columns) for c in channels]]
+    assert store.histograms([]).shape == (0, 3, table.codes.offsets[-1])
+
+
+def test_histograms_of_parts_of_the_rows_add_up_to_those_of_all(table, wide):
+    """What a cluster or several cards do: each part sums its own rows, in any order."""
+    statistics = Statistics(np.empty(0, int), wide, np.empty(0, int), 1)
+    parts = []
+    for rows in np.array_split(np.random.default_rng(4).permutation(some_rows()), 3):
+        store = RowsInMemory(table)
+        store.plant(statistics, rows, np.arange(5))
+        parts.append(store.histograms([0]))
+    assert (sum(parts) == planted(table, wide).histograms([0])).all()

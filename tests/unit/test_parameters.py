@@ -1,0 +1,169 @@
+"""Every parameter refuses what it cannot be: by name, with the value and what is allowed, before any work."""
+
+import re
+
+import numpy as np
+import pytest
+from boosting_cases import classes, numbers
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
+from hedgerow.estimators import gradient_base
+from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, real, whole
+
+NAN, INF = float("nan"), float("inf")
+NUMBERS = [NAN, INF, "1", None, [1.0], True, 1j]  # what no real number may be
+INTEGERS = [1.5, 2.0, NAN, "3", [3], True]  # what no integer may be
+FLAGS = [0, 1, "yes", "True", None]
+
+BAD = {
+    "n_estimators": [0, -1, None, *INTEGERS],
+    "learning_rate": [0, 0.0, -0.1, *NUMBERS],
+    "max_leaf_nodes": [0, 1, -3, *INTEGERS],
+    "max_depth": [0, -1, *INTEGERS],
+    "min_samples_leaf": [0, -1, None, *INTEGERS],
+    "min_child_weight": [-1e-9, *NUMBERS],
+    "min_split_gain": [-1, *NUMBERS],
+    "l1_regularization": [-1, *NUMBERS],
+    "l2_regularization": [-1, *NUMBERS],
+    "max_bins": [0, 1, 256, None, *INTEGERS],
+    "subsample": [0, 0.0, -0.5, 1.01, *NUMBERS],
+    "colsample_bytree": [0.0, 1.5, *NUMBERS],
+    "max_features": [0.0, 2, "sqrt", *NUMBERS],
+    "categorical_smoothing": [-1, *NUMBERS],
+    "monotonic_cst": [1, "rising", [2, 0, 0, 0], [0.5, 0, 0, 0], [NAN], ["1"], {"a": 3}, {"a": None}, [None]],
+    "interaction_cst": ["all", 3, [0, 1], [{0}, 1], [{"a"}], [{0.5}], [{-1}], ["ab"], {"a": 1}, [{True}]],
+    "newton": FLAGS,
+    "estimator": ["ridge", 3, Ridge, LogisticRegression(), object()],
+    "early_stopping": ["yes", 1, 0, None, 0.1],
+    "validation_fraction": [0, 1, 0.0, 1.0, 1.5, -0.1, *NUMBERS],
+    "n_iter_no_change": [0, -1, None, *INTEGERS],
+    "tol": [-1e-9, *NUMBERS],
+    "warm_start": FLAGS,
+    "random_state": [-1, 1.5, "0", True, [1], np.random.default_rng(0)],
+    "n_jobs": [0, 1.5, "2", True],
+    "verbose": [-1, 1.5, "yes", None],
+}
+BAD_FOR_CLASSES = {
+    "loss": ["squared_error", "deviance", None, 3, object(), Ridge],
+    "class_weight": ["equal", 3, [1, 2], {0: -1.0}, {0: NAN}, {0: "2"}],
+}
+BAD_FOR_NUMBERS = {
+    "loss": ["log_loss", "mse", None, 3, object(), Ridge],
+    "quantile": [0, 1, 0.0, 1.0, -0.5, *NUMBERS],
+    "alpha": [0, 1, 0.0, 1.0, -0.5, *NUMBERS],
+    "power": [0.99, 2.01, 0, 3, *NUMBERS],
+}
+ESTIMATORS = {
+    GradientBoostingClassifier: BAD | BAD_FOR_CLASSES,
+    GradientBoostingRegressor: BAD | BAD_FOR_NUMBERS,
+}
+CASES = [
+    pytest.param(make, name, value, id=f"{make.__name__[16:]}-{name}={value!r:.30}")
+    for make, table in ESTIMATORS.items()
+    for name, values in table.items()
+    for value in values
+]
+
+GOOD = {
+    "n_estimators": [1, np.int64(2)],
+    "learning_rate": [1, 0.5, np.float32(0.5), 2.0],
+    "max_leaf_nodes": [2, None, np.int32(4)],
+    "max_depth": [1, None],
+    "min_samples_leaf": [1, np.int64(5)],
+    "min_child_weight": [0, 0.5],
+    "min_split_gain": [0, 1.0],
+    "l1_regularization": [0, 1.0],
+    "l2_regularization": [0, 1.0],
+    "max_bins": [2, 255],
+    "subsample": [1, 0.5, np.float64(0.5)],
+    "colsample_bytree": [1, 0.5],
+    "max_features": [1, 0.5],
+    "categorical_features": [None, "from_dtype", [0], [True, False, False, False]],
+    "categorical_smoothing": [0, 3.0],
+    "monotonic_cst": [None, [1, -1, 0, 0], (1.0, 0, 0, 0), np.array([0, 0, 1, 0])],
+    "interaction_cst": [
+        None,
+        "pairwise",
+        "no_interactions",
+        [{0, 1}],
+        [[0], (2, 3)],
+        np.array([[0, 1], [2, 3]]),
+        [],
+    ],
+    "newton": [True, False, np.True_],
+    "estimator": [None, Ridge()],
+    "early_stopping": [True, False, "auto", np.True_],
+    "validation_fraction": [0.01, 0.99],
+    "n_iter_no_change": [1],
+    "tol": [0, 0.1],
+    "warm_start": [True, False],
+    "random_state": [None, 0, 2**40, np.int64(3), np.random.RandomState(0), np.random],  # noqa: NPY002
+    "n_jobs": [None, 1, 2, -1, -100],
+    "verbose": [0, True, False],
+}
+GOOD_FOR_CLASSES = {"loss": ["log_loss", "exponential"], "class_weight": [None, "balanced", {0: 2}, {1: 0.5}]}
+GOOD_FOR_NUMBERS = {
+    "loss": ["squared_error", "absolute_error", "huber", "quantile"],
+    "quantile": [0.01, 0.99],
+    "alpha": [0.01, 0.99],
+    "power": [1, 1.5, 2],
+}
+
+
+@pytest.mark.parametrize(("make", "name", "value"), CASES)
+def test_a_bad_parameter_is_named_before_x_is_even_looked_at(monkeypatch, make, name, value):
+    def too_late(*_, **__):
+        raise AssertionError("work began")
+
+    monkeypatch.setattr(gradient_base, "read_table", too_late)
+    start = f"{name}={value!r} is not allowed: it must be "
+    with pytest.raises(ValueError, match="^" + re.escape(start)) as caught:
+        make(**{name: value}).fit(*numbers())
+    assert len(str(caught.value)) > len(start) + 3
+
+
+@pytest.mark.parametrize("make", ESTIMATORS)
+def test_no_parameter_is_left_out(make):
+    # categorical_features belongs to the table, whose own tests have its bad values
+    assert set(ESTIMATORS[make]) | {"categorical_features"} == set(make().get_params())
+
+
+@pytest.mark.parametrize(
+    ("make", "good"),
+    [
+        (GradientBoostingClassifier, GOOD | GOOD_FOR_CLASSES),
+        (GradientBoostingRegressor, GOOD | GOOD_FOR_NUMBERS),
+    ],
+)
+def test_good_values_are_taken(make, good):
+    X, y = classes(60) if make is GradientBoostingClassifier else numbers(60)
+    assert set(good) == set(make().get_params())
+    for name, values in good.items():
+        for value in values:
+            model = make(**{"n_estimators": 2, name: value}).fit(X, y)
+            assert getattr(model, name) is value  # scikit-learn: fit changes no parameter
+            assert len(model.predict(X)) == 60
+
+
+def test_words():
+    allowed = {
+        "share": real(0, 1, above=True),
+        "open": real(0, 1, above=True, below=True),
+        "size": real(0),
+        "count": whole(1) | nothing(),
+        "bins": whole(2, 255),
+        "mode": flag() | one_of("auto"),
+    }
+    fine = {"share": 1.0, "open": 0.5, "size": 0.0, "count": None, "bins": 2, "mode": "auto"}
+    check_parameters(fine, allowed)
+    for name, value, words in [
+        ("share", 0.0, "a number > 0 and <= 1"),
+        ("open", 1.0, "a number > 0 and < 1"),
+        ("size", -1.0, "a number >= 0"),
+        ("count", 0, "an integer >= 1 or None"),
+        ("bins", 300, "an integer from 2 to 255"),
+        ("mode", "maybe", "True or False or 'auto'"),
+    ]:
+        with pytest.raises(ValueError, match=f"^{name}={value!r} is not allowed: it must be {words}$"):
+            check_parameters(fine | {name: value}, allowed)

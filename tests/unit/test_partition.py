@@ -1,0 +1,109 @@
+"""Partition: the rows of a node are parted stably, by threshold or by set, whoever shares the work."""
+
+import numpy as np
+import pytest
+
+import oracle
+from hedgerow.backends.rows import RowsInMemory, codes_left
+from hedgerow.kernels.cpu.partition import count_copies, gather_share, in_set, share, split_share
+from hedgerow.kernels.cpu.records import SPLIT, Statistics
+from tree_cases import make_binned
+
+N = 120
+
+
+def make_split(threshold=0, missing_left=0, members=None):
+    split = np.zeros(1, SPLIT)[0]
+    split["threshold"], split["missing_left"] = threshold, missing_left
+    if members is not None:
+        split["categorical"] = 1
+        for code in members:
+            split["goes_left"][code // 64] |= np.uint64(1) << np.uint64(code % 64)
+    return split
+
+
+SPLITS = {
+    "missing right": (make_split(7), set(range(1, 8))),
+    "missing left": (make_split(7, 1), set(range(8))),
+    "lowest": (make_split(1), {1}),
+    "all values left": (make_split(255), set(range(1, 256))),
+    "all but the last": (make_split(254, 1), set(range(255))),
+    "set": (make_split(members={0, 3, 63, 64, 127, 128, 255}), {0, 3, 63, 64, 127, 128, 255}),
+    "no member": (make_split(members=set()), set()),
+}
+
+
+def some_codes(seed=0):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 256, N)
+    codes[::3] = rng.integers(0, 12, N)[::3]
+    codes[:6] = [0, 255, 0, 63, 64, 1]
+    return codes.astype(np.uint8)
+
+
+def part_by_members(codes, split, rows, start, stop, n_members):
+    """All members one after the other, as the barriers of the grower order them."""
+    rows, spare = rows.copy(), np.zeros((2, len(rows)), np.uint32)
+    lefts = np.zeros(n_members, int)
+    for member in range(n_members):
+        first, last = share(start, stop, member, n_members)
+        lefts[member] = split_share(codes, split, rows, spare, first, last)
+    for member in reversed(range(n_members)):
+        gather_share(rows, spare, start, stop, lefts, member, n_members)
+    return rows, int(lefts.sum())
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+@pytest.mark.parametrize("n_members", [1, 2, 3, 7])
+@pytest.mark.parametrize(("start", "stop"), [(0, N), (10, 90), (40, 43), (5, 5)])
+def test_rows_are_parted_as_by_the_oracle(kind, n_members, start, stop):
+    split, left_codes = SPLITS[kind]
+    codes, rows = some_codes(), np.random.default_rng(1).permutation(N).astype(np.uint32)
+    left, right = oracle.part(codes.tolist(), rows[start:stop].tolist(), left_codes)
+    parted, n_left = part_by_members(codes, split, rows, start, stop, n_members)
+    assert n_left == len(left)
+    assert parted.tolist() == rows[:start].tolist() + left + right + rows[stop:].tolist()
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+def test_rows_in_memory_are_parted_alike(kind):
+    split, left_codes = SPLITS[kind]
+    codes, copies = some_codes(), np.arange(N) % 4
+    rows = np.random.default_rng(1).permutation(N)[:100].astype(np.uint32)
+    left, right = oracle.part(codes.tolist(), rows.tolist(), left_codes)
+    assert [c for c in range(256) if codes_left(split, np.array([c], np.uint8))[0]] == sorted(left_codes)
+    store = RowsInMemory(make_binned(codes.reshape(-1, 1), [255]))
+    store.plant(Statistics(np.zeros(N, int), np.empty((0, 2), int), copies, 1), rows, np.array([0]))
+    assert store.partition(0, split, 1) == (len(left), sum(copies[left]))
+    assert store.gather([1]).tolist() == left
+    assert store.gather([2, 1]).tolist() == right + left
+
+
+def test_parting_leaves_the_callers_rows_alone():
+    rows = np.arange(N, dtype=np.uint32)
+    store = RowsInMemory(make_binned(some_codes().reshape(-1, 1), [255]))
+    store.plant(Statistics(np.zeros(N, int), np.empty((0, 2), int), np.empty(0, int), 1), rows, np.array([0]))
+    store.partition(0, SPLITS["set"][0], 1)
+    store.partition(2, SPLITS["missing left"][0], 3)
+    assert rows.tolist() == list(range(N))
+    assert sorted(store.gather([1, 3, 4])) == list(range(N))
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 3, 10])
+@pytest.mark.parametrize(("start", "stop"), [(0, 7), (3, 3), (5, 105)])
+def test_shares_cover_a_run_in_order(n_members, start, stop):
+    shares = [share(start, stop, member, n_members) for member in range(n_members)]
+    covered = [row for first, last in shares for row in range(first, last)]
+    assert covered == list(range(start, stop))
+
+
+def test_bits_of_a_set():
+    members = {0, 1, 63, 64, 191, 192, 255}
+    split = make_split(members=members)
+    assert {code for code in range(256) if in_set(split["goes_left"], code)} == members
+
+
+def test_copies_are_counted():
+    rows = np.array([3, 1, 2, 0], np.uint32)
+    assert count_copies(rows, 1, 4, np.empty(0, int)) == 3
+    assert count_copies(rows, 1, 4, np.array([10, 200, 3000, 40_000])) == 3210

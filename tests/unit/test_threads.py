@@ -1,0 +1,164 @@
+"""Teams of threads: members run together, errors come back, and nothing stays behind."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from numba import njit
+
+from hedgerow.kernels.cpu.intrinsics import barrier
+from hedgerow.threads import Team, available_threads, over_rows, resolve_n_jobs
+
+
+def helpers():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("hedgerow-")]
+
+
+def wait_for_helpers_to_go(before):
+    """A closed thread ends on its own; give it some seconds, far more than it needs."""
+    for _ in range(500):
+        if set(helpers()) <= set(before):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@njit(nogil=True)
+def _relay(sync, seen, member, n_members, n_turns):
+    """Every turn, each member writes and, past the barrier, must see what all the others wrote."""
+    wrong = 0
+    for turn in range(n_turns):
+        seen[member] = turn
+        barrier(sync, n_members)
+        for other in range(n_members):
+            wrong += seen[other] != turn
+        barrier(sync, n_members)
+    return wrong
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 5])  # five: more than some machines have cores
+def test_a_barrier_lets_no_member_pass_before_all_have_come(n_members):
+    wrong = [-1] * n_members
+    seen = np.full(n_members, -1)
+    with Team(n_members) as team:
+
+        def run(member):
+            wrong[member] = _relay(team.sync, seen, member, n_members, 50)
+
+        team.together(run)
+    assert wrong == [0] * n_members
+    assert team.sync[0] == 0  # nobody is left waiting
+
+
+def test_a_smaller_group_of_the_team_may_use_the_barrier():
+    with Team(4) as team:
+        for n_members in (4, 2, 3):
+            seen = np.full(n_members, -1)
+            results = []
+            team.together(
+                lambda member, n=n_members, s=seen, r=results: r.append(_relay(team.sync, s, member, n, 10)),
+                n_members,
+            )
+            assert results == [0] * n_members
+
+
+def test_together_runs_every_member_once_and_returns_what_member_0_returns():
+    ran = []
+    with Team(3) as team:
+        result = team.together(lambda member: (ran.append(member), member * 10)[1])
+    assert sorted(ran) == [0, 1, 2]
+    assert result == 0
+
+
+def test_members_run_at_the_same_time():
+    meeting = threading.Barrier(3, timeout=30)
+    with Team(3) as team:
+        team.together(lambda _: meeting.wait())
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_an_error_of_any_member_reaches_the_caller_and_the_team_goes_on(failing):
+    with Team(3) as team:
+
+        def fail(member):
+            if member == failing:
+                raise KeyError(f"member {member}")
+
+        with pytest.raises(KeyError, match=f"member {failing}"):
+            team.together(fail)
+        assert team.together(lambda member: member + 7) == 7
+
+
+def test_when_several_members_fail_no_error_is_left_for_the_next_task():
+    def fail(member):
+        raise KeyError(f"member {member}")
+
+    with Team(3) as team:
+        with pytest.raises(KeyError):
+            team.together(fail)
+        assert team.together(lambda member: member + 7) == 7
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 6, 7, 8, 20])
+@pytest.mark.parametrize("n_members", [1, 2, 4])
+def test_over_rows_covers_every_row_once_in_chunks(n_rows, n_members):
+    seen = np.zeros(n_rows, int)
+    sizes = []
+
+    def visit(start, stop):
+        seen[start:stop] += 1
+        sizes.append(stop - start)
+
+    with Team(n_members, chunk_rows=7) as team:
+        team.over_rows(n_rows, visit)
+    assert (seen == 1).all()
+    assert max(sizes) <= 7
+    seen[:] = 0
+    over_rows(n_rows, visit, n_members, 7)
+    assert (seen == 1).all()
+
+
+def test_an_error_in_a_chunk_reaches_the_caller():
+    def fail(start, stop):
+        if start == 14:
+            raise ValueError(f"rows {start} to {stop}")
+
+    with Team(3, chunk_rows=7) as team, pytest.raises(ValueError, match="rows 14 to 20"):
+        team.over_rows(20, fail)
+    with pytest.raises(ValueError, match="rows 14 to 20"):
+        over_rows(20, fail, 2, 7)
+
+
+def test_a_closed_team_leaves_no_threads():
+    before = helpers()
+    with Team(4):
+        assert len(set(helpers()) - set(before)) == 3
+    assert wait_for_helpers_to_go(before)
+
+
+def test_a_team_closes_when_the_work_in_it_fails():
+    before = helpers()
+    with pytest.raises(KeyError), Team(3):
+        raise KeyError
+    assert wait_for_helpers_to_go(before)
+
+
+def test_two_teams_do_not_wait_for_each_other():
+    with Team(2) as one, Team(2) as other:
+        meeting = threading.Barrier(4, timeout=30)
+        outer = threading.Thread(target=lambda: one.together(lambda _: meeting.wait()))
+        outer.start()
+        other.together(lambda _: meeting.wait())
+        outer.join(timeout=30)
+        assert not outer.is_alive()
+
+
+def test_n_jobs_as_in_scikit_learn():
+    cores = available_threads()
+    assert resolve_n_jobs(None) == cores
+    assert resolve_n_jobs(-1) == cores
+    assert resolve_n_jobs(5) == 5
+    assert resolve_n_jobs(-cores - 10) == 1
+    with pytest.raises(ValueError, match="n_jobs=0"):
+        resolve_n_jobs(0)
