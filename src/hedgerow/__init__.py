@@ -7,6 +7,7 @@ for any number of threads, any chunking and any machine.
 from hedgerow.boosting.callbacks import EarlyStopping, TimeLimit
 from hedgerow.boosting.loop import Round
 from hedgerow.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from hedgerow.files import ModelFileError, load, save
 
 __version__ = "0.1.0"
 
@@ -14,7 +15,10 @@ __all__ = [
     "EarlyStopping",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "ModelFileError",
     "Round",
     "TimeLimit",
     "__version__",
+    "load",
+    "save",
 ]

@@ -184,6 +184,11 @@ def test_auto_stops_only_on_many_rows(monkeypatch):
     assert regressor(early_stopping="auto").fit(X, y).best_iteration_ is not None
 
 
+@pytest.mark.parametrize("stops", [True, np.True_])
+def test_any_kind_of_true_stops(stops):
+    assert regressor(early_stopping=stops).fit(*numbers()).best_iteration_ is not None
+
+
 def test_one_row_cannot_be_held_out():
     with pytest.raises(
         ValueError, match="validation_fraction=0.1 of n_samples=1 rows leaves nothing to train"

@@ -1,5 +1,9 @@
 """Growing on this machine's cores: one compiled kernel grows the whole tree."""
 
+import sys
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +15,7 @@ from hedgerow.growing.workspace import make_nodes, make_workspace
 from hedgerow.kernels.cpu.grow import grow
 from hedgerow.threads import Team
 
+_COMPILING = "hedgerow: compiling kernels for this machine; later fits load them from disk\n"
 _CELLS_PER_MEMBER = 100_000  # rows x columns below which a second thread costs more than it brings
 
 
@@ -28,6 +33,8 @@ class CpuBackend:
     def __init__(self, table: BinnedTable, rules: GrowthRules, team: Team) -> None:
         if len(table.codes.by_row) != table.n_rows:
             raise ValueError("the table was coded without the layout by row, which growing needs")
+        if sys.stderr.isatty() and not _compiled_before():
+            sys.stderr.write(_COMPILING)
         self.table = table
         self.rules = rules
         self.team = team
@@ -52,3 +59,10 @@ class CpuBackend:
             n_members,
         )
         return GrownTree.of(nodes[:n_nodes], work.rows[:n], measured.gradient_unit, measured.hessian_unit)
+
+
+def _compiled_before() -> bool:
+    """Whether the growing kernel is in this process, or in Numba's cache on disk."""
+    kernel: Any = grow  # Numba has no public question for it
+    folder = Path(kernel._cache.cache_path)  # noqa: SLF001
+    return bool(grow.signatures) or any(folder.glob("grow.grow-*.nbi"))

@@ -27,6 +27,12 @@ class Round:
         Mean loss on the training rows, when it is followed.
     validation_loss : tuple of float
         Mean loss on each evaluation set.
+
+    Examples
+    --------
+    >>> done = Round(number=9, n_rounds=100, seconds=0.2, validation_loss=(0.31,))
+    >>> f"{done.number + 1} of {done.n_rounds}: {done.validation_loss[0]}"
+    '10 of 100: 0.31'
     """
 
     number: int

@@ -180,7 +180,7 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
         schema, n_rows = train.table.schema, train.table.n_rows
         seed = getattr(self, "_seed", None) if self.warm_start else None
         seed = inputs.read_seed(self.random_state) if seed is None else seed
-        stops = self.early_stopping is True or (self.early_stopping == "auto" and n_rows > _LARGE)
+        stops = n_rows > _LARGE if self.early_stopping == "auto" else bool(self.early_stopping)
         held_out = None
         if stops and not has_evaluation:
             groups = None if target.n_classes is None else train.y

@@ -62,8 +62,8 @@ class Labels:
         """The classes found in `y`, at least two."""
         if y.dtype.kind == "f":
             _refuse_not_finite(y, "y")
-        check_classification_targets(y)
         try:
+            check_classification_targets(y)
             classes = np.unique(y)
         except TypeError as error:
             raise TypeError(f"the labels in y cannot be sorted: {error}") from error

@@ -1,0 +1,92 @@
+"""The loop apart from any algorithm: ask, answer, take, tell."""
+
+import pytest
+
+from hedgerow.boosting.loop import Round, boost
+
+
+class Rule:
+    """Asks for a number, keeps the answers."""
+
+    def __init__(self):
+        self.kept = []
+
+    def ask(self, number):
+        return f"question {number}"
+
+    def take(self, answer, number):
+        self.kept.append(answer)
+        return 7, 0.5 / (number + 1), (1.0,)
+
+
+class Learner:
+    def __init__(self, error_at=None, error=KeyboardInterrupt):
+        self.error_at, self.error = error_at, error
+
+    def answer(self, request, number):
+        if number == self.error_at:
+            raise self.error
+        return f"answer to {request}"
+
+
+def test_rounds_go_round():
+    rule, told = Rule(), []
+    boost(rule, Learner(), 3, [told.append])
+    assert rule.kept == [f"answer to question {number}" for number in range(3)]
+    assert [(done.number, done.n_rounds, done.n_leaves) for done in told] == [(0, 3, 7), (1, 3, 7), (2, 3, 7)]
+    assert [done.train_loss for done in told] == [0.5, 0.25, 0.5 / 3]
+    assert told[0].validation_loss == (1.0,)
+    assert 0.0 <= told[0].seconds <= told[2].seconds
+
+
+def test_a_loop_may_begin_later():
+    rule, told = Rule(), []
+    boost(rule, Learner(), 5, [told.append], first_round=3)
+    assert [done.number for done in told] == [3, 4]
+    boost(rule, Learner(), 5, [told.append], first_round=5)  # nothing left to do
+    assert len(told) == 2
+
+
+def test_all_callbacks_are_told_before_any_may_end_it():
+    rule, told = Rule(), []
+    boost(rule, Learner(), 9, [lambda done: done.number == 1, told.append, lambda _: None])
+    assert [done.number for done in told] == [0, 1]
+    assert len(rule.kept) == 2
+
+
+@pytest.mark.parametrize("truth", [True, 1, "yes", [0]])
+def test_any_true_answer_ends_it(truth):
+    rule = Rule()
+    boost(rule, Learner(), 9, [lambda _: truth])
+    assert len(rule.kept) == 1
+
+
+def test_an_interrupt_ends_it_with_a_warning():
+    rule = Rule()
+    with pytest.warns(UserWarning, match="fit was interrupted: the model holds the rounds finished so far"):
+        boost(rule, Learner(error_at=2), 9)
+    assert len(rule.kept) == 2
+
+
+def test_an_interrupt_in_a_callback_is_one_too():
+    rule = Rule()
+
+    def interrupt(done):
+        if done.number == 4:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted"):
+        boost(rule, Learner(), 9, [interrupt])
+    assert len(rule.kept) == 5  # the round of the callback was complete
+
+
+def test_errors_go_through():
+    with pytest.raises(ZeroDivisionError):
+        boost(Rule(), Learner(error_at=1, error=ZeroDivisionError), 9)
+
+
+def test_a_round_cannot_be_changed():
+    done = Round(0, 1, 0.0)
+    with pytest.raises(AttributeError):
+        done.number = 5
+    assert (done.n_leaves, done.train_loss, done.validation_loss) == (0, None, ())

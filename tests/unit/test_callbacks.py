@@ -1,0 +1,130 @@
+"""Callbacks apart from any fit: they are told of rounds and answer."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from hedgerow import EarlyStopping, Round, TimeLimit
+from hedgerow.boosting.callbacks import History, Printer, ProgressBar
+
+
+def rounds(losses, first=0):
+    return [Round(first + i, 99, float(i), validation_loss=(loss,)) for i, loss in enumerate(losses)]
+
+
+def page(*, terminal):
+    text = io.StringIO()
+    return text, Console(file=text, force_terminal=terminal, width=60, color_system=None)
+
+
+@pytest.mark.parametrize(
+    ("losses", "patience", "tol", "stops", "best"),
+    [
+        ([5, 4, 3, 2], 1, 0.0, [False] * 4, 3),
+        ([5, 4, 4, 4], 2, 0.0, [False, False, False, True], 1),
+        ([5, 6, 7], 1, 0.0, [False, True, True], 0),
+        ([5, 4.9, 4.8, 4.7], 2, 0.25, [False, False, True, False], 3),  # 4.7 is at last lower than 5 by more
+        ([5, 4.9, 4.8], 2, 0.5, [False, False, True], 0),
+        ([float("nan")] * 3, 2, 0.0, [False, False, True], 0),
+        ([float("nan"), 1.0], 2, 0.0, [False, False], 1),
+        ([float("inf"), 1.0, 2.0], 1, 0.0, [False, False, True], 1),
+    ],
+)
+def test_early_stopping(losses, patience, tol, stops, best):
+    stopper = EarlyStopping(patience, tol)
+    assert [stopper(done) for done in rounds(losses)] == stops
+    assert stopper.best_round == best
+
+
+def test_early_stopping_of_a_fit_that_goes_on():
+    stopper = EarlyStopping(patience=2)
+    assert [stopper(done) for done in rounds([5, 5, 5], first=40)] == [False, False, True]
+    assert stopper.best_round == 40
+
+
+def test_early_stopping_starts_anew_with_another_fit():
+    stopper = EarlyStopping(patience=2)
+    for losses in ([1, 1], [9, 8, 7, 7, 7]):
+        answers = [stopper(done) for done in rounds(losses)]
+    assert answers == [False] * 4 + [True]
+    assert stopper.best_round == 2
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"patience": 0}, "patience=0 is not allowed: it must be an integer >= 1"),
+        ({"tol": -1.0}, "tol=-1.0 is not allowed: it must be a number >= 0"),
+        ({"tol": float("nan")}, "tol=nan is not allowed"),
+    ],
+)
+def test_early_stopping_refuses(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        EarlyStopping(**parameters)
+
+
+def test_early_stopping_needs_something_to_watch():
+    with pytest.raises(ValueError, match="EarlyStopping needs an evaluation set"):
+        EarlyStopping()(Round(0, 1, 0.0))
+
+
+def test_time_limit():
+    limit = TimeLimit(2.0)
+    assert [limit(Round(i, 9, seconds)) for i, seconds in enumerate([0.5, 1.9, 2.0, 7.0])] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    for seconds in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match=f"seconds={seconds}"):
+            TimeLimit(seconds)
+
+
+def test_history():
+    history = History()
+    for number in range(2):
+        history(Round(number, 2, 0.5, 31, 0.25, (0.75, 0.5)))
+    assert history.record == {
+        "round": [0, 1],
+        "seconds": [0.5, 0.5],
+        "leaves": [31, 31],
+        "train_loss": [0.25, 0.25],
+        "validation_loss": [0.75, 0.75],
+        "validation_loss_1": [0.5, 0.5],
+    }
+
+
+def test_printer_says_every_so_often():
+    text, console = page(terminal=False)
+    printer = Printer(every=2, console=console)
+    for number in range(5):
+        printer(Round(number, 5, 1.0, train_loss=0.25, validation_loss=(0.5, 0.125)))
+    assert text.getvalue().splitlines() == [
+        f"[{number}/5] 1.00 s  train 0.25000  validation 0.50000  validation 0.12500" for number in (2, 4, 5)
+    ]
+
+
+def test_a_bar_on_a_terminal():
+    text, console = page(terminal=True)
+    with ProgressBar(3, "boosting", console) as bar:
+        for number in range(3):
+            bar(Round(number, 3, 1.0, train_loss=0.25))
+    assert "boosting" in text.getvalue()
+    assert "3/3" in text.getvalue()
+    assert "train 0.25000" in text.getvalue()
+
+
+def test_a_bar_that_is_interrupted_gives_the_cursor_back():
+    text, console = page(terminal=True)
+    with pytest.raises(RuntimeError), ProgressBar(3, "boosting", console):
+        raise RuntimeError
+    assert text.getvalue().endswith("\x1b[?25h")
+
+
+def test_no_bar_elsewhere():
+    text, console = page(terminal=False)
+    with ProgressBar(3, "boosting", console) as bar:
+        bar(Round(0, 3, 1.0))
+    assert text.getvalue() == ""
