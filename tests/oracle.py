@@ -5,6 +5,7 @@ sums over rows with Python's own integers, and floats are the same IEEE operatio
 are read by name from whatever object has them. Only for tiny data.
 """
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -64,9 +65,9 @@ def cut(values, max_bins, copies=None):
             weight[value] = weight.get(value, 0) + n
     distinct = sorted(weight)
     if len(distinct) <= max_bins:
-        return [between(low, high) for low, high in zip(distinct, distinct[1:], strict=False)]
+        return [between(low, high) for low, high in itertools.pairwise(distinct)]
     edges, in_bin, rest = [], 0, sum(weight.values())
-    for low, high in zip(distinct, distinct[1:], strict=False):
+    for low, high in itertools.pairwise(distinct):
         in_bin += weight[low]
         bins_left = max_bins - len(edges)
         if bins_left > 1 and Fraction(in_bin, rest) >= Fraction(1, bins_left):

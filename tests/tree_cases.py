@@ -1,4 +1,4 @@
-"""Small coded tables for the tests of growing and prediction, made without binning, and what "same tree" means."""
+"""Small coded tables, made without binning, for tests of growing and predicting; what "same tree" means."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The compiled grower, the reference grower and the oracle grow the same tree, whatever the table and rules."""
+"""The compiled grower, the reference and the oracle grow the same tree, whatever the table and rules."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -39,15 +39,15 @@ GRADIENTS = {
     "mostly zero": lambda rng, n: rng.normal(size=n) * (rng.random(n) < 0.3),
 }
 HESSIANS = {
-    "ones": lambda rng, n: np.ones(n),
+    "ones": lambda _, n: np.ones(n),
     "like gradients": lambda rng, n: 0.25 - 0.2 * rng.random(n),
     "with zeros": lambda rng, n: rng.integers(0, 3, n),
     "smooth": lambda rng, n: rng.random(n),
     "heavy": lambda rng, n: np.abs(rng.standard_cauchy(n)) ** 3,
-    "zero": lambda rng, n: np.zeros(n),
+    "zero": lambda _, n: np.zeros(n),
 }
 WEIGHTS = {
-    "none": lambda rng, n: None,
+    "none": lambda *_: None,
     "whole": lambda rng, n: rng.integers(0, 4, n),
     "large": lambda rng, n: rng.integers(0, 5000, n),
     "float": lambda rng, n: rng.random(n) * (rng.random(n) < 0.8),
@@ -100,6 +100,9 @@ def growths(draw):
     codes = np.column_stack([rng.integers(1, n + 1, n_rows) for n in n_bins])
     missing = draw(st.sampled_from([0.0, 0.1, 0.3, 1.0]))
     codes[rng.random(codes.shape) < missing * rng.integers(0, 2, len(kinds))] = 0
+    if draw(st.booleans()):  # every row differs from the usual codes in one column at most: columns share
+        owner, usual = rng.integers(0, 2 * len(kinds), n_rows), codes[rng.integers(0, n_rows)]
+        codes = np.where(owner[:, None] == np.arange(len(kinds)), codes, usual)
     gradient, hessian, weight = (
         table[draw(st.sampled_from(list(table)))](rng, n_rows) for table in (GRADIENTS, HESSIANS, WEIGHTS)
     )

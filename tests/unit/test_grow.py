@@ -1,4 +1,4 @@
-"""Growing: the compiled grower against the reference on tables large enough to share, and what rules promise."""
+"""Growing: compiled against reference on tables large enough to share, and what the rules promise."""
 
 from dataclasses import replace
 
@@ -67,8 +67,9 @@ RULES = {
 }
 
 
+@pytest.mark.usefixtures("every_member")
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
-def test_any_number_of_members_grows_the_tree_of_the_reference(table, rules, every_member):
+def test_any_number_of_members_grows_the_tree_of_the_reference(table, rules):
     measured, rows = measure(target(table), np.ones(N))
     expected = grow_reference(table, rules, measured, rows, 5)
     assert len(expected.leaves) > 10
@@ -77,12 +78,11 @@ def test_any_number_of_members_grows_the_tree_of_the_reference(table, rules, eve
             assert_same_tree(grow_compiled(table, rules, measured, rows, 5, team), expected)
 
 
+@pytest.mark.usefixtures("every_member")
 @pytest.mark.parametrize("pool_bytes", [0, 60_000])
 @pytest.mark.parametrize("n_members", [1, 2])
 @pytest.mark.parametrize("name", ["small leaves", "large leaves", "deep"])
-def test_a_pool_too_small_for_all_histograms_changes_nothing(
-    table, name, pool_bytes, n_members, every_member, monkeypatch
-):
+def test_a_pool_too_small_for_all_histograms_changes_nothing(table, name, pool_bytes, n_members, monkeypatch):
     measured, rows = measure(target(table), np.ones(N))
     expected = grow_compiled(table, RULES[name], measured, rows)
     monkeypatch.setattr(workspace, "_POOL_BYTES", pool_bytes)
@@ -90,9 +90,10 @@ def test_a_pool_too_small_for_all_histograms_changes_nothing(
         assert_same_tree(grow_compiled(table, RULES[name], measured, rows, 0, team), expected)
 
 
+@pytest.mark.usefixtures("every_member")
 @pytest.mark.parametrize("n_members", [1, 3])
 @pytest.mark.parametrize("piece_rows", [1, 1000, None])
-def test_packed_and_wide_statistics_grow_the_same_tree(table, n_members, piece_rows, every_member):
+def test_packed_and_wide_statistics_grow_the_same_tree(table, n_members, piece_rows):
     measured, rows = measure(target(table), np.random.default_rng(1).random(N))
     assert len(measured.statistics.packed) == N
     wide = replace(measured, statistics=unpacked(measured.statistics))
@@ -332,7 +333,7 @@ def test_more_leaves_than_rows_are_never_made():
 
 @pytest.mark.parametrize("share", [0.1, 1.0])
 def test_a_cauchy_target_is_fitted_as_well_as_with_floats(table, share):
-    """The reduction of the squared error by the tree, beside that of a tree grown with all bits of float64."""
+    """How far the tree reduces the squared error, beside a tree grown with all bits of float64."""
     gradient = target(table) + share * np.random.default_rng(7).standard_cauchy(N)
     measured, rows = measure(gradient, np.ones(N))
     unit = 2.0 ** (np.ceil(np.log2(np.abs(gradient).max())) - 46)  # sums of 2**14 rows stay below 2**61

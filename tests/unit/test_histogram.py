@@ -1,21 +1,25 @@
 """Histograms: integer sums by column and code, in pieces, by members, and by subtraction."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import oracle
 from hedgerow.backends.base import RowStore
 from hedgerow.backends.rows import RowsInMemory
+from hedgerow.growing.reference import running_sums
 from hedgerow.kernels.cpu.histogram import (
     add_counts,
     add_packed,
     add_wide,
     fill_private,
     merge_column,
+    merge_counts,
     subtract_column,
+    sum_stored,
     widen,
 )
-from hedgerow.growing.reference import running_sums
 from hedgerow.kernels.cpu.records import NODE, Statistics
 from tree_cases import make_binned
 
@@ -27,6 +31,15 @@ N_BINS = [4, 1, 30, 7, 254]
 def table():
     rng = np.random.default_rng(0)
     codes = np.column_stack([rng.integers(0, n + 1, N) for n in N_BINS])
+    return make_binned(codes, N_BINS)
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """Columns that are never unusual together: usual are the codes 0, 1, 3, 7 and 100."""
+    rng = np.random.default_rng(3)
+    codes = np.tile([0, 1, 3, 7, 100], (N, 1))
+    codes[np.arange(N), np.arange(N) % 5] = [rng.integers(0, N_BINS[i % 5] + 1) for i in range(N)]
     return make_binned(codes, N_BINS)
 
 
@@ -104,24 +117,44 @@ def test_the_largest_piece_does_not_overflow():
 @pytest.mark.parametrize("kind", ["packed", "wide"])
 @pytest.mark.parametrize("piece_rows", [1, 2, 40, 1000])
 @pytest.mark.parametrize("n_private", [1, 2, 3])
-def test_pieces_and_members_sum_to_the_same(table, wide, kind, piece_rows, n_private):
+@pytest.mark.parametrize("layout", ["table", "shared"])
+def test_pieces_and_members_sum_to_the_same(layout, wide, kind, piece_rows, n_private, request):
+    table = request.getfixturevalue(layout)
+    assert (table.codes.usual >= 0).any() == (layout == "shared")
     rows, codes, columns = some_rows(), table.codes, np.array(COLUMNS["all"])
+    stored = np.unique(table.stored)
     none, no_pairs = np.empty(0, int), np.empty((0, 2), int)
     halves = (packed_of(wide), no_pairs) if kind == "packed" else (none, wide)
     statistics = Statistics(*halves, none, piece_rows)
-    entries = codes.offsets[-1]
+    entries = codes.stored_offsets[-1]
     packed, partial = np.full((n_private, entries), 99), np.full((n_private, 2, entries), 99)  # stale
-    used, out = np.zeros(n_private, int), np.full((2, entries), 99)
-    cuts = np.linspace(0, len(rows), n_private + 1).astype(int)
+    used, out = np.zeros(n_private, int), np.full((2, codes.offsets[-1]), 99)
+    cuts = (np.linspace(0, 1, n_private + 1) ** 2 * len(rows)).astype(int)  # 40 rows: one piece or several
     whole = np.zeros(1, NODE)[0]
     whole["gradient"], whole["hessian"] = wide[rows].sum(axis=0)
     for m in range(n_private):
-        used[m] = fill_private(codes, statistics, rows, cuts[m], cuts[m + 1], columns, packed[m], partial[m])
+        used[m] = fill_private(codes, statistics, rows, cuts[m], cuts[m + 1], stored, packed[m], partial[m])
     all_packed = packed if kind == "packed" else packed[:0]
+    sums = sum_stored(codes.stored_offsets, n_private, all_packed, partial, used)
+    assert sums == tuple(wide[rows].sum(axis=0))
     for f in columns:
         merge_column(codes, f, whole, n_private, all_packed, partial, used, out)
     expected = np.array([truth(table, rows, wide[:, i], columns) for i in (0, 1)])
     assert out.tolist() == running_sums(expected, codes.offsets).tolist()
+
+
+@pytest.mark.parametrize("layout", ["table", "shared"])
+def test_counts_of_members_sum_to_the_same(layout, request):
+    table, rows, copies = request.getfixturevalue(layout), some_rows(), np.arange(N) % 4
+    codes, whole, out = table.codes, np.zeros(1, NODE)[0], np.full(table.codes.offsets[-1], 99)
+    whole["count"] = copies[rows].sum()
+    private = np.zeros((2, codes.stored_offsets[-1]), int)
+    for member, (start, stop) in enumerate([(0, 20), (20, len(rows))]):
+        stored, offsets = np.unique(table.stored), codes.stored_offsets
+        add_counts(codes.by_row, rows, start, stop, copies, stored, offsets, private[member])
+    for column in range(5):
+        merge_counts(codes, column, whole, 2, private, out)
+    assert out.tolist() == truth(table, rows, copies, range(5))
 
 
 def test_subtraction_leaves_the_sums_of_the_sibling(table, wide):
@@ -134,7 +167,7 @@ def test_subtraction_leaves_the_sums_of_the_sibling(table, wide):
     store.partition(0, split, 1)
     left, right = store.histograms([1, 2])
     parent, child = whole[:2].copy(), left[:2].copy()
-    for first, last in zip(table.codes.offsets, table.codes.offsets[1:], strict=False):
+    for first, last in itertools.pairwise(table.codes.offsets):
         subtract_column(first, last, parent, child)
     assert (parent == right[:2]).all()
     assert left[0].any()

@@ -1,5 +1,7 @@
 """Statistics as integers: scaled by powers of two, rounded, multiplied by copies; 16 bits or about 40."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -179,6 +181,6 @@ def test_leaf_values_are_added_to_the_rows_of_their_leaves():
     values = np.array([1.0, 100.0, 10.0])
     for cuts in ([0, 5], [0, 1, 2, 3, 5], [0, 2, 5]):
         scores = np.zeros(5)
-        for start, stop in zip(cuts, cuts[1:], strict=False):
+        for start, stop in itertools.pairwise(cuts):
             add_leaf_values(scores, rows, starts, values, start, stop)
         assert scores.tolist() == [1.0, 10.0, 10.0, 10.0, 1.0]

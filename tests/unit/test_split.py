@@ -38,13 +38,11 @@ class Case:
         self.node = np.zeros(1, NODE)[0]
         for name in ("gradient", "hessian", "count", "lower", "upper"):
             self.node[name] = getattr(self.truth, name)
-        self.histogram = np.array(
-            [
-                [s for column in oracle_table(self.binned)
-                 for s in oracle.histogram(column.codes, self.rows, [t[i] for t in self.statistics], column.n_bins + 1)]
-                for i in range(3)
-            ]
-        )  # fmt: skip
+        sums = [[], [], []]
+        for column in oracle_table(self.binned):
+            for entries, channel in zip(sums, zip(*self.statistics, strict=True), strict=True):
+                entries.extend(oracle.histogram(column.codes, self.rows, channel, column.n_bins + 1))
+        self.histogram = np.array(sums)
 
     def found(self, rules, counted=True, n_members=1):
         """The best split of every column, each member searching its share."""

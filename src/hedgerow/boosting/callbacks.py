@@ -58,8 +58,10 @@ class EarlyStopping:
             self.best_loss, self.best_round = math.inf, -1
         self.last_round = done.number
         loss = done.validation_loss[0]
-        if loss < self.best_loss - self.tol or self.best_round < 0:
+        if loss < self.best_loss - self.tol:
             self.best_loss, self.best_round = loss, done.number
+        if self.best_round < 0:  # the first, whatever it is: a loss may begin infinite
+            self.best_round = done.number
         return done.number - self.best_round >= self.patience
 
 

@@ -1,0 +1,203 @@
+"""The same data through other libraries: the same model where the algorithm is the same, else the same quality."""
+
+import numpy as np
+import pytest
+from boosting_cases import classes, numbers, regressor, signal, target
+from sklearn.datasets import load_breast_cancer, make_friedman1
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.metrics import log_loss, mean_absolute_error, mean_poisson_deviance, mean_squared_error
+from sklearn.model_selection import train_test_split
+
+from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
+from hedgerow.growing import statistics
+
+LEAVES = 15
+ROUNDS = 40
+
+
+def lightgbm_model(X, y, n_rounds=ROUNDS, **parameters):
+    """LightGBM with bins as fine as the values and no penalty."""
+    lightgbm = pytest.importorskip("lightgbm")
+    bins = {"max_bin": 255, "min_data_in_bin": 1, "feature_pre_filter": False, "verbose": -1}
+    fixed = {
+        "num_leaves": LEAVES,
+        "learning_rate": 0.1,
+        "lambda_l2": 0.0,
+        "num_threads": 1,
+        "deterministic": True,
+        "force_col_wise": True,
+    }
+    data = lightgbm.Dataset(X, y, params=bins)
+    return lightgbm.train(bins | fixed | parameters, data, n_rounds)
+
+
+@pytest.mark.compare
+@pytest.mark.parametrize("fewest", [5, 20])
+def test_second_order_squared_error_is_lightgbm(fewest):
+    X, y = numbers(2000, 6)
+    theirs = lightgbm_model(X, y, objective="regression", min_data_in_leaf=fewest, min_sum_hessian_in_leaf=0)
+    mine = GradientBoostingRegressor(
+        n_estimators=ROUNDS, max_leaf_nodes=LEAVES, min_samples_leaf=fewest, min_child_weight=0.0
+    ).fit(X, y)
+    # 16-bit gradients round each step by about 1e-5; the trees are the same.
+    np.testing.assert_allclose(mine.predict(X), theirs.predict(X), atol=2e-4)
+
+
+@pytest.mark.compare
+def test_second_order_log_loss_is_lightgbm():
+    X, y = classes(2000)
+    # LightGBM guesses the rows of a leaf from its hessian: only the sum of hessians limits both alike.
+    theirs = lightgbm_model(X, y, objective="binary", min_data_in_leaf=1, min_sum_hessian_in_leaf=5.0)
+    mine = GradientBoostingClassifier(
+        n_estimators=ROUNDS, max_leaf_nodes=LEAVES, min_samples_leaf=1, min_child_weight=5.0
+    ).fit(X, y)
+    np.testing.assert_allclose(mine.decision_function(X), theirs.predict(X, raw_score=True), atol=5e-4)
+
+
+@pytest.mark.compare
+def test_second_order_poisson_is_lightgbm():
+    X, f = signal(2000)
+    y = target("poisson", f)
+    limits = {"min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 20.0, "poisson_max_delta_step": 1e-12}
+    theirs = lightgbm_model(X, y, 5, objective="poisson", **limits)
+    mine = GradientBoostingRegressor(
+        loss="poisson", n_estimators=5, max_leaf_nodes=LEAVES, min_samples_leaf=1, min_child_weight=20.0
+    ).fit(X, y)
+    np.testing.assert_allclose(np.log(mine.predict(X)), theirs.predict(X, raw_score=True), atol=5e-4)
+
+
+@pytest.mark.compare
+def test_penalties_are_lightgbms():
+    X, y = numbers(2000, 6)
+    # Not min_gain_to_split: LightGBM takes a column that cannot be split in a node as lost below it too.
+    penalties = {"lambda_l1": 3.0, "lambda_l2": 7.0}
+    theirs = lightgbm_model(
+        X, y, objective="regression", min_data_in_leaf=20, min_sum_hessian_in_leaf=0, **penalties
+    )
+    mine = GradientBoostingRegressor(
+        n_estimators=ROUNDS, max_leaf_nodes=LEAVES, min_samples_leaf=20, min_child_weight=0.0,
+        l1_regularization=3.0, l2_regularization=7.0,
+    ).fit(X, y)  # fmt: skip
+    np.testing.assert_allclose(mine.predict(X), theirs.predict(X), atol=2e-4)
+
+
+@pytest.mark.compare
+def test_missing_values_are_lightgbms():
+    X, y = numbers(2000, 6)
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    theirs = lightgbm_model(X, y, objective="regression", min_data_in_leaf=20, min_sum_hessian_in_leaf=0)
+    mine = GradientBoostingRegressor(
+        n_estimators=ROUNDS, max_leaf_nodes=LEAVES, min_samples_leaf=20, min_child_weight=0.0
+    ).fit(X, y)
+    difference = np.abs(mine.predict(X) - theirs.predict(X))
+    assert np.mean(difference < 2e-4) > 0.95
+
+
+# --- quality beside HistGradientBoosting
+
+SAME = {"learning_rate": 0.1, "max_leaf_nodes": 31, "min_samples_leaf": 20}
+
+
+def beside(make, loss, X, y, measure):
+    """The measure of our model and of theirs on a test half."""
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, test_size=0.5)
+    mine, theirs = (
+        (GradientBoostingClassifier, HistGradientBoostingClassifier)
+        if make == "classes"
+        else (GradientBoostingRegressor, HistGradientBoostingRegressor)
+    )
+    ask = "predict_proba" if make == "classes" else "predict"
+    models = (
+        mine(loss=loss, n_estimators=60, **SAME),
+        theirs(loss=loss, max_iter=60, early_stopping=False, **SAME),
+    )
+    return [measure(y_test, getattr(model.fit(X_train, y_train), ask)(X_test)) for model in models]
+
+
+def test_log_loss_beside_hist_gradient_boosting():
+    mine, theirs = beside("classes", "log_loss", *load_breast_cancer(return_X_y=True), log_loss)
+    assert mine < 1.1 * theirs
+    mine, theirs = beside("classes", "log_loss", *classes(3000, 2), log_loss)
+    assert mine < 1.02 * theirs
+    mine, theirs = beside("classes", "log_loss", *classes(3000, 4), log_loss)
+    assert mine < 1.02 * theirs
+
+
+def test_squared_error_beside_hist_gradient_boosting():
+    X, y = make_friedman1(4000, random_state=0)
+    mine, theirs = beside("numbers", "squared_error", X, y, mean_squared_error)
+    assert mine < 1.03 * theirs
+
+
+def test_absolute_error_beside_hist_gradient_boosting():
+    X, y = make_friedman1(4000, random_state=0)
+    mine, theirs = beside("numbers", "absolute_error", X, y, mean_absolute_error)
+    assert mine < 1.03 * theirs
+
+
+def test_poisson_beside_hist_gradient_boosting():
+    X, f = signal(4000)
+    mine, theirs = beside("numbers", "poisson", X, target("poisson", f), mean_poisson_deviance)
+    assert mine < 1.03 * theirs
+
+
+# --- heavy tails: sixteen bits are too few
+
+
+def cauchy(seed, n_rows=8000, furthest=1e6):
+    """Cauchy noise about a signal, one draw as far out as it falls once in three million rows."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n_rows, 4)) * 20) / 20
+    f = 3 * np.sin(2 * X[:, 0]) + 2 * X[:, 1] + X[:, 2] * X[:, 3]
+    u = rng.random(n_rows)
+    u[np.argmax(u[: n_rows // 2])] = 0.5 + np.arctan(furthest) / np.pi
+    y = f + 0.05 * np.tan(np.pi * (u - 0.5))
+    half = n_rows // 2
+    return X[:half], y[:half], X[half:], f[half:]
+
+
+def tail_errors(loss):
+    """Median and mean absolute error about the signal, ours and with float64 statistics, over three samples."""
+    mine, theirs = np.zeros(2), np.zeros(2)
+    for seed in range(3):
+        X, y, X_test, f = cauchy(seed)
+        model = GradientBoostingRegressor(loss=loss, n_estimators=30, **SAME).fit(X, y)
+        other = HistGradientBoostingRegressor(loss=loss, max_iter=30, early_stopping=False, **SAME).fit(X, y)
+        for errors, fitted in ((mine, model), (theirs, other)):
+            off = np.abs(fitted.predict(X_test) - f)
+            errors += [np.median(off), np.mean(off)]
+    return mine, theirs
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_heavy_tails_are_fitted_as_well_as_with_floats(loss):
+    mine, theirs = tail_errors(loss)
+    assert np.all(mine <= 1.02 * theirs)
+
+
+def test_packed_statistics_would_not_do_for_heavy_tails(monkeypatch):
+    wide, theirs = tail_errors("squared_error")
+    monkeypatch.setattr(statistics, "_FINE_MEAN", 0)  # packed, come what may
+    packed, _ = tail_errors("squared_error")
+    np.testing.assert_allclose(wide, theirs, rtol=1e-3)  # 40 bits are as good as floats
+    assert np.all(packed > wide)
+    assert packed[0] > 1.05 * wide[0]
+
+
+def test_ordinary_targets_are_packed():
+    X, y = numbers()
+    kinds = []
+    measure = statistics.Quantiser.measure
+    with pytest.MonkeyPatch.context() as patch:
+
+        def watched(self, gradient, hessian):
+            measured = measure(self, gradient, hessian)
+            kinds.append(len(measured.statistics.packed) > 0)
+            return measured
+
+        patch.setattr(statistics.Quantiser, "measure", watched)
+        regressor().fit(X, y)
+        assert all(kinds)
+        kinds.clear()
+        regressor(n_estimators=1).fit(*cauchy(0)[:2])
+        assert not any(kinds)
