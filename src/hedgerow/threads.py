@@ -101,8 +101,9 @@ class Team:
         finally:
             for _ in helpers:
                 self._done.acquire()
-            if self._errors:
-                raise self._errors.pop()
+            errors, self._errors = self._errors, []
+            if errors:
+                raise errors[0]
 
     def over_rows(self, n_rows: int, task: Callable[[int, int], Any]) -> None:
         """Run `task(start, stop)` for consecutive chunks that cover `n_rows`, shared by the members."""

@@ -1,13 +1,13 @@
-"""The same data through other libraries: the same model where the algorithm is the same, else the same quality."""
+"""The same data through other libraries: the same model where the algorithm is, else the same quality."""
 
 import numpy as np
 import pytest
-from boosting_cases import classes, numbers, regressor, signal, target
 from sklearn.datasets import load_breast_cancer, make_friedman1
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss, mean_absolute_error, mean_poisson_deviance, mean_squared_error
 from sklearn.model_selection import train_test_split
 
+from boosting_cases import classes, numbers, regressor, signal, target
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.growing import statistics
 
@@ -157,7 +157,7 @@ def cauchy(seed, n_rows=8000, furthest=1e6):
 
 
 def tail_errors(loss):
-    """Median and mean absolute error about the signal, ours and with float64 statistics, over three samples."""
+    """Median and mean error about the signal over three samples: ours, and with float64 statistics."""
     mine, theirs = np.zeros(2), np.zeros(2)
     for seed in range(3):
         X, y, X_test, f = cauchy(seed)

@@ -4,9 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from boosting_cases import REGRESSION_LOSSES, classifier, regressor, same_forests
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from boosting_cases import REGRESSION_LOSSES, classifier, regressor, same_forests
 
 QUICK = settings(max_examples=60, deadline=None)  # the first example may compile a kernel
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from boosting_cases import classes, classifier, numbers, regressor
 
+from boosting_cases import classes, classifier, numbers, regressor
 from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
 from hedgerow.table import Schema
 

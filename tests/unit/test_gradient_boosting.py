@@ -8,7 +8,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from boosting_cases import classes, classifier, numbers, regressor, same_forests
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import Ridge
@@ -18,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
+from boosting_cases import classes, classifier, numbers, regressor, same_forests
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 
 WEIGHT_CHECKS = (

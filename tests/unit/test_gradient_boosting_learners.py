@@ -5,7 +5,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from boosting_cases import classes, classifier, numbers, regressor
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import make_column_transformer
@@ -16,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
+from boosting_cases import classes, classifier, numbers, regressor
 from hedgerow import GradientBoostingRegressor
 from hedgerow.boosting.learners import order_steps
 from hedgerow.growing.tree import GrownTree
@@ -100,7 +100,7 @@ def test_weights_go_to_the_learner_and_zero_is_no_row():
 @pytest.mark.parametrize("estimator", [KNeighborsRegressor(), ANY[3]], ids=lambda e: type(e).__name__)
 def test_a_learner_that_knows_no_weights_is_refused_with_weights(estimator):
     X, y = numbers()
-    with pytest.raises(ValueError, match="rows have weights, but estimator=(?s:.)* has no sample_weight"):
+    with pytest.raises(ValueError, match=r"rows have weights, but estimator=(?s:.)* has no sample_weight"):
         regressor(estimator=estimator).fit(X, y, np.ones(len(y)))
     Xc, yc = classes()
     with pytest.raises(ValueError, match="leave sample_weight and class_weight out"):

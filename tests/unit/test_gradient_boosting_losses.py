@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from boosting_cases import REGRESSION_LOSSES, classes, classifier, numbers, regressor, signal, target
-from loss_cases import PseudoHuber
 from scipy.stats import spearmanr
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingRegressor as SklearnRegressor
 from sklearn.metrics import log_loss
 
+from boosting_cases import REGRESSION_LOSSES, classes, classifier, numbers, regressor, signal, target
 from hedgerow.losses import BinaryLogLoss, Huber, MultinomialLogLoss, SquaredError
+from loss_cases import PseudoHuber
 
 
 def held_out(loss, newton):
@@ -209,7 +209,7 @@ def test_a_broken_loss_value_is_found_when_it_is_followed():
     X, y = numbers()
     model = regressor(loss=Broken(loss=lambda y: np.full(len(y), np.nan)))
     model.fit(X, y)  # without an evaluation set nobody asks
-    with pytest.raises(ValueError, match="square.loss is nan at row 0; finite values are needed"):
+    with pytest.raises(ValueError, match=r"square\.loss is nan at row 0; finite values are needed"):
         model.fit(X, y, eval_set=(X, y))
 
 

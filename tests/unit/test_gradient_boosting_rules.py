@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+
 from boosting_cases import (
     classes,
     classifier,

@@ -5,10 +5,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from boosting_cases import classes, classifier, numbers, regressor, same_forests
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
+from boosting_cases import classes, classifier, numbers, regressor, same_forests
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 
 # --- missing values

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from boosting_cases import (
     REGRESSION_LOSSES,
     classes,

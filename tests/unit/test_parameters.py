@@ -4,12 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from boosting_cases import classes, numbers
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from boosting_cases import classes, numbers
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.estimators import gradient_base
 from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, real, whole
+from hedgerow.kernels.cpu.grow import grow
 
 NAN, INF = float("nan"), float("inf")
 NUMBERS = [NAN, INF, "1", None, [1.0], True, 1j]  # what no real number may be
@@ -98,7 +99,7 @@ GOOD = {
     "n_iter_no_change": [1],
     "tol": [0, 0.1],
     "warm_start": [True, False],
-    "random_state": [None, 0, 2**40, np.int64(3), np.random.RandomState(0), np.random],  # noqa: NPY002
+    "random_state": [None, 0, 2**40, np.int64(3), np.random.RandomState(0), np.random],
     "n_jobs": [None, 1, 2, -1, -100],
     "verbose": [0, True, False],
 }
@@ -139,11 +140,14 @@ def test_no_parameter_is_left_out(make):
 def test_good_values_are_taken(make, good):
     X, y = classes(60) if make is GradientBoostingClassifier else numbers(60)
     assert set(good) == set(make().get_params())
+    make(n_estimators=2).fit(X, y)
+    compiled = len(grow.signatures)
     for name, values in good.items():
         for value in values:
             model = make(**{"n_estimators": 2, name: value}).fit(X, y)
             assert getattr(model, name) is value  # scikit-learn: fit changes no parameter
             assert len(model.predict(X)) == 60
+            assert len(grow.signatures) == compiled, f"{name}={value!r} had the grower compiled once more"
 
 
 def test_words():

@@ -4,9 +4,12 @@ Every boosting algorithm of the library is this loop with another update rule (w
 is done with the answer), another weak learner (who answers) and other callbacks (who watches).
 """
 
+import signal
+import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -80,14 +83,45 @@ def boost(
     """
     began = time.perf_counter()
     try:
-        for number in range(first_round, n_rounds):
-            request = rule.ask(number)
-            answer = learner.answer(request, number)
-            n_leaves, train_loss, validation_loss = rule.take(answer, number)
-            seconds = time.perf_counter() - began
-            done = Round(number, n_rounds, seconds, n_leaves, train_loss, validation_loss)
-            answers = [callback(done) for callback in callbacks]  # all are told before any may end it
-            if any(answers):
-                return
+        with _interrupts_at_rounds() as check:
+            for number in range(first_round, n_rounds):
+                request = rule.ask(number)
+                answer = learner.answer(request, number)
+                n_leaves, train_loss, validation_loss = rule.take(answer, number)
+                seconds = time.perf_counter() - began
+                done = Round(number, n_rounds, seconds, n_leaves, train_loss, validation_loss)
+                answers = [callback(done) for callback in callbacks]  # all are told before any may end it
+                if any(answers):
+                    return
+                check()
     except KeyboardInterrupt:
         warnings.warn("fit was interrupted: the model holds the rounds finished so far", stacklevel=2)
+
+
+@contextmanager
+def _interrupts_at_rounds() -> Iterator[Callable[[], None]]:
+    """Hold an interrupt back until the round is done: threads of a team must not lose each other in it.
+
+    Gives a function that raises it then. Only Python's own handler is replaced, and only in the main
+    thread, where signals arrive; a second interrupt comes through at once.
+    """
+    came: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(number)
+
+    def check() -> None:
+        if came:
+            raise KeyboardInterrupt
+
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield check
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -193,10 +193,10 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
             )
         return Settings(
             loss=loss,
-            n_rounds=self.n_estimators,
+            n_rounds=int(self.n_estimators),
             learning_rate=float(self.learning_rate),
             rules=rules,
-            max_bins=self.max_bins,
+            max_bins=int(self.max_bins),
             newton=bool(self.newton),
             subsample=float(self.subsample),
             seed=seed,
@@ -212,10 +212,11 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
         )
 
     def _rules(self, schema: Schema, seed: int) -> GrowthRules:
+        # int and float: for a NumPy scalar of another type the kernels would be compiled anew
         return GrowthRules(
-            max_leaf_nodes=self.max_leaf_nodes,
-            max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
+            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            max_depth=None if self.max_depth is None else int(self.max_depth),
+            min_samples_leaf=int(self.min_samples_leaf),
             min_child_weight=float(self.min_child_weight),
             min_split_gain=float(self.min_split_gain),
             l1_regularization=float(self.l1_regularization),

@@ -1,7 +1,7 @@
 """Statistics: what the loss asks of the next tree, as integers.
 
 Gradients and hessians are scaled by powers of two and rounded. Sixteen bits are enough when most rows
-matter; when the largest value is a thousand times the mean (a heavy-tailed target, very unequal weights)
+matter; when most are a thousandth of the largest or less (a heavy-tailed target, very unequal weights)
 the small ones would vanish in the rounding, and about 40 bits are used instead. The choice looks only at
 order-free integer sums, so that it never depends on threads.
 """
@@ -18,7 +18,7 @@ from hedgerow.threads import Team
 _PACKED_BITS = 15  # |gradient| <= 2**15 and hessian <= 2**16: 2**15 rows fit into 32 bits each
 _WIDE_BITS = 40
 _SUM_BITS = 62  # of a wide sum
-_FINE_MEAN = 32  # packed steps the mean gradient and hessian must span: 1/1000 of the largest
+_FINE_MEAN = 32  # packed steps the mean gradient and hessian must span, a row counting at most 1024
 _FEWEST_PIECE_ROWS = 1024  # widening more often than this costs more than unpacked sums
 
 

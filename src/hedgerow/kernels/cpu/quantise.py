@@ -8,6 +8,8 @@ row; any other weight multiplies before the rounding.
 import numpy as np
 from numba import njit
 
+_MOST_COUNTED = 1024
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def largest(gradient, hessian, weight, copies, start, stop):
@@ -36,7 +38,8 @@ def largest(gradient, hessian, weight, copies, start, stop):
 def pack(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
     """out = gradient * 2**32 + hessian as integers, times copies.
 
-    Returns the sums of |gradient| and hessian, and the smallest hessian of a row before copies.
+    Returns sums of |gradient| and hessian to which no row adds more than 1024 steps, so that a wild one
+    cannot hide that the others vanish, and the smallest hessian of a row before copies.
     """
     g, h, packed = gradient[start:stop], hessian[start:stop], out[start:stop]
     w = weight[start:stop] if weight.shape[0] else weight
@@ -47,8 +50,8 @@ def pack(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
         slope = np.int64(np.rint(g[i] * scale * g_scale))
         curvature = np.int64(np.rint(h[i] * scale * h_scale))
         n = times[i] if times.shape[0] else np.int64(1)
-        sum_g += abs(slope) * n
-        sum_h += curvature * n
+        sum_g += min(abs(slope), _MOST_COUNTED) * n
+        sum_h += min(curvature, _MOST_COUNTED) * n
         if n:
             least = min(least, curvature)
         packed[i] = ((slope << np.int64(32)) + curvature) * n
