@@ -107,7 +107,7 @@ def _interrupts_at_rounds() -> Iterator[Callable[[], None]]:
     """
     came: list[int] = []
 
-    def note(number: int, frame: object) -> None:
+    def note(number: int, _frame: object) -> None:
         if came:
             raise KeyboardInterrupt
         came.append(number)
