@@ -16,8 +16,13 @@ from numpy.typing import NDArray
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.kernels.cpu.forest import (
     BY_SET,
+    CHILD_SHIFT,
+    COLUMN_SHIFT,
     MISSING_LEFT,
     MISSING_RIGHT,
+    MOST_COLUMNS,
+    MOST_NODES,
+    THRESHOLD_SHIFT,
     TOP_LEAVES,
     add_coded,
     add_predictions,
@@ -42,8 +47,7 @@ class Trees(NamedTuple):
     n_top: NDArray[np.int64]  # splits of a tree that are masked
     depth_below: NDArray[np.int64]  # steps left below them
     entry: NDArray[np.int32]  # (trees, 32) the node each bit of the mask stands for
-    child: NDArray[np.int32]  # left child; the node itself in a leaf
-    test: NDArray[np.uint64]  # column << 24 | threshold << 8 | kind, see kernels.cpu.forest
+    words: NDArray[np.uint64]  # left child (a leaf is its own), column, threshold, kind
     set_number: NDArray[np.int32]
     masks: NDArray[np.uint32]
     value: NDArray[np.float64]
@@ -143,7 +147,17 @@ class Forest:
         kind = np.where(by_set, BY_SET, np.where(self.missing_left == 1, MISSING_LEFT, MISSING_RIGHT))
         kind = np.where(leaf, MISSING_LEFT, kind)
         threshold = np.where(leaf, _LARGEST_CODE, np.where(by_set, 0, self.threshold - kind))
-        test = (self.column.astype(np.int64) << 24) | (threshold.astype(np.int64) << 8) | kind
+        if n_nodes >= MOST_NODES or int(self.column.max(initial=0)) >= MOST_COLUMNS:
+            raise ValueError(
+                f"a forest may have {MOST_NODES:,} nodes on {MOST_COLUMNS:,} columns at the most; this one "
+                f"has {n_nodes:,} nodes and splits on column {int(self.column.max(initial=0)):,}"
+            )
+        words = (
+            (child.astype(np.uint64) << np.uint64(CHILD_SHIFT))
+            | (self.column.astype(np.uint64) << np.uint64(COLUMN_SHIFT))
+            | (threshold.astype(np.uint64) << np.uint64(THRESHOLD_SHIFT))
+            | kind.astype(np.uint64)
+        )
         masks, scratch = np.empty(n_nodes, np.uint32), np.empty(n_nodes, np.int64)
         entry = np.zeros((self.n_trees, TOP_LEAVES), np.int32)
         n_top, depth, below = np.zeros((3, self.n_trees), np.int64)
@@ -158,8 +172,7 @@ class Forest:
             n_top=n_top,
             depth_below=below,
             entry=entry,
-            child=child,
-            test=test.astype(np.uint64),
+            words=words,
             set_number=self.set_number,
             masks=masks,
             value=self.value,

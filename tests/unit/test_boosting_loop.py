@@ -1,5 +1,8 @@
 """The loop apart from any algorithm: ask, answer, take, tell."""
 
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from hedgerow.boosting.loop import Round, boost
@@ -78,6 +81,55 @@ def test_an_interrupt_in_a_callback_is_one_too():
     with pytest.warns(UserWarning, match="interrupted"):
         boost(rule, Learner(), 9, [interrupt])
     assert len(rule.kept) == 5  # the round of the callback was complete
+
+
+class Signals(Learner):
+    """Ctrl-C while round 2 is being fitted, once or several times."""
+
+    def __init__(self, times):
+        super().__init__()
+        self.times = times
+
+    def answer(self, request, number):
+        for _ in range(self.times if number == 2 else 0):
+            signal.raise_signal(signal.SIGINT)
+        return super().answer(request, number)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_ctrl_c_waits_for_the_end_of_the_round(ends):
+    rule, told = Rule(), []
+    with pytest.warns(UserWarning, match="interrupted"):
+        boost(rule, Signals(1), 9, [told.append, lambda done: ends and done.number == 2])
+    assert len(rule.kept) == len(told) == 3
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_does_not_wait():
+    rule = Rule()
+    with pytest.warns(UserWarning, match="interrupted"):
+        boost(rule, Signals(2), 9)
+    assert len(rule.kept) == 2
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_users_own_handler_stays():
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda *_: seen.append("mine"))
+    try:
+        rule = Rule()
+        boost(rule, Signals(2), 5)
+        assert seen == ["mine", "mine"]
+        assert len(rule.kept) == 5
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_loop_in_another_thread_leaves_signals_alone():
+    rule = Rule()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(boost, rule, Learner(), 3).result()
+    assert len(rule.kept) == 3
 
 
 def test_errors_go_through():

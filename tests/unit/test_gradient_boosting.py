@@ -118,7 +118,7 @@ def test_apply_gives_a_leaf_of_every_tree():
 
 
 def test_importances():
-    X, f = numbers(n_columns=5)
+    X, _ = numbers(n_columns=5)
     y = np.where(X[:, 0] > 0, 10.0, 0.0) + X[:, 1]  # columns 2 to 4 say nothing
     model = regressor(max_depth=2).fit(X, y)
     gain, split = model.importances(), model.importances("split")
@@ -131,7 +131,6 @@ def test_importances():
     assert np.array_equal(split, np.round(split))
     with pytest.raises(ValueError, match="kind='weight' is not allowed: it must be 'gain' or 'split'"):
         model.importances("weight")
-    del f
 
 
 def test_importances_of_a_model_that_splits_nothing_are_zero():

@@ -1,4 +1,4 @@
-"""Rounds: evaluation sets, early stopping, warm starts, interrupts and fits that fail."""
+"""Rounds and who watches them: evaluation sets, early stopping, callbacks, words on the screen."""
 
 import io
 
@@ -69,11 +69,11 @@ def test_class_weights_act_on_held_out_rows_but_not_on_an_evaluation_set():
         (
             (np.ones((5, 4)), np.ones(4)),
             ValueError,
-            r"y of eval_set\[0\] has 4 rows, but X of eval_set\[0\] has 5",
+            r"eval_set\[0\]: y has 4 rows, but X has 5",
         ),
-        ((np.ones((5, 3)), np.ones(5)), ValueError, "X has 3 features, but GradientBoostingRegressor"),
-        ((np.ones((5, 4)), np.full(5, np.nan)), ValueError, r"Input y of eval_set\[0\] contains NaN"),
-        ((np.ones((5, 4)), None), ValueError, r"the target y of eval_set\[0\] is None"),
+        ((np.ones((5, 3)), np.ones(5)), ValueError, r"eval_set\[0\]: X has 3 features, but"),
+        ((np.ones((5, 4)), np.full(5, np.nan)), ValueError, r"eval_set\[0\]: Input y contains NaN"),
+        ((np.ones((5, 4)), None), ValueError, r"eval_set\[0\]: .* the target y is None"),
     ],
 )
 def test_bad_evaluation_sets(eval_set, error, message):
@@ -85,7 +85,7 @@ def test_an_evaluation_set_must_have_the_training_labels():
     X, y = classes()
     names = np.array(["no", "yes"])[y]
     for wrong in (np.full(300, "maybe"), y, np.full(300, None)):
-        with pytest.raises((ValueError, TypeError), match=r"y of eval_set\[0\]"):
+        with pytest.raises((ValueError, TypeError), match=r"eval_set\[0\]: .*label"):
             classifier().fit(X, names, eval_set=(X, wrong))
 
 

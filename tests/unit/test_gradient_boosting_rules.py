@@ -1,5 +1,7 @@
 """What trees may become: limits, penalties, constraints and sampling, seen in the fitted forests."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -310,6 +312,14 @@ def test_rows_left_out_of_a_tree_are_scored_too():
 
 
 # --- threads
+
+
+def test_fits_in_several_threads_do_not_meet():
+    X, y = numbers()
+    wanted = [regressor(max_leaf_nodes=leaves).fit(X, y) for leaves in range(2, 10)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda leaves: regressor(max_leaf_nodes=leaves).fit(X, y), range(2, 10)))
+    assert all(same_forests(one, other) for one, other in zip(wanted, found, strict=True))
 
 
 def test_the_number_of_threads_does_not_change_the_model():

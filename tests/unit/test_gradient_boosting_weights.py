@@ -131,10 +131,8 @@ def test_bad_weights(weight, message):
     X, y = numbers()
     with pytest.raises(ValueError, match=message):
         regressor().fit(X, y, sample_weight=weight)
-    named = message.replace("sample_weight", r"sample_weight of eval_set\[0\]")
-    if "1D" not in message:
-        with pytest.raises(ValueError, match=named):
-            regressor().fit(X, y, eval_set=(X, y, weight))
+    with pytest.raises(ValueError, match=r"^eval_set\[0\]: " + message):
+        regressor().fit(X, y, eval_set=(X, y, weight))
 
 
 # --- class weights

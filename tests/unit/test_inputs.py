@@ -30,8 +30,8 @@ def test_numbers():
     assert read(np.array([1, 2.5], dtype=object)).tolist() == [1.0, 2.5]
     with pytest.raises(ValueError, match="Input y contains NaN or infinity: row 1 is nan"):
         read(np.array([1.0, np.nan]))
-    with pytest.raises(ValueError, match="z must be numeric for regression"):
-        read(np.array(["a"], dtype=object), "z")
+    with pytest.raises(ValueError, match="y must be numeric for regression"):
+        read(np.array(["a"], dtype=object))
     with pytest.raises(ValueError, match="y has dtype datetime64"):
         read(np.array(["2020-01-01"], "datetime64[D]"))
 
@@ -73,6 +73,11 @@ def test_weights():
     assert read_weights(None, 3) is None
     assert read_weights(2, 3).tolist() == [2.0, 2.0, 2.0]
     assert read_weights([1, 0, 2], 3).tolist() == [1.0, 0.0, 2.0]
+    strided = np.arange(6.0)[::2]
+    strided.flags.writeable = False
+    read = read_weights(strided, 3)
+    assert read.flags.carray  # writable and without gaps: no kernel is compiled for another kind of array
+    assert read.tolist() == [0.0, 2.0, 4.0]
     with pytest.raises(ValueError, match=r"sample_weight\[1\] is -1.0"):
         read_weights([1, -1, 2], 3)
 

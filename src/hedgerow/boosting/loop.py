@@ -91,9 +91,9 @@ def boost(
                 seconds = time.perf_counter() - began
                 done = Round(number, n_rounds, seconds, n_leaves, train_loss, validation_loss)
                 answers = [callback(done) for callback in callbacks]  # all are told before any may end it
+                check()
                 if any(answers):
                     return
-                check()
     except KeyboardInterrupt:
         warnings.warn("fit was interrupted: the model holds the rounds finished so far", stacklevel=2)
 

@@ -163,16 +163,16 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
     ) -> Rows:
         X, y, weight = given
         estimator_name = type(self).__name__
-        table = read_table(X, schema=train.table.schema, estimator_name=estimator_name)
-        numbers = target.read(
-            inputs.read_target(y, table.n_rows, estimator_name, f"y of {name}"), f"y of {name}"
-        )
-        weights = inputs.read_weights(weight, table.n_rows, f"sample_weight of {name}")
-        try:  # beside the training rows: those of an evaluation set alone may all be 0
+        try:
+            table = read_table(X, schema=train.table.schema, estimator_name=estimator_name)
+            raw_y = inputs.read_target(y, table.n_rows, estimator_name)
+            numbers = target.read(raw_y)
+            # beside the training rows: those of an evaluation set alone may all be 0
             loss.check_target(np.concatenate([numbers, train.y]))
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
-        return Rows(X, table, numbers, weights)
+            return Rows(X, table, numbers, inputs.read_weights(weight, table.n_rows))
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{name}: {error}") from error
 
     def _settings(
         self, train: Rows, target: Target, loss: Loss, has_evaluation: bool, callbacks: Sequence[Callback]

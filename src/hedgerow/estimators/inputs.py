@@ -21,14 +21,13 @@ def read_seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def read_target(y: Any, n_rows: int, estimator_name: str, name: str = "y") -> NDArray[Any]:
+def read_target(y: Any, n_rows: int, estimator_name: str) -> NDArray[Any]:
     """Y as a one-dimensional array of the right length."""
     if y is None:
-        raise ValueError(f"{estimator_name} requires y to be passed, but the target {name} is None.")
+        raise ValueError(f"{estimator_name} requires y to be passed, but the target y is None.")
     values: NDArray[Any] = column_or_1d(y, warn=True)
     if len(values) != n_rows:
-        where = name.replace("y", "X", 1)
-        raise ValueError(f"{name} has {len(values)} rows, but {where} has {n_rows}; they must be equal")
+        raise ValueError(f"y has {len(values)} rows, but X has {n_rows}; they must be equal")
     return values
 
 
@@ -38,15 +37,15 @@ class Numbers:
     classes: NDArray[Any] | None = None
     n_classes: int | None = None
 
-    def read(self, y: NDArray[Any], name: str = "y") -> Floats:
+    def read(self, y: NDArray[Any]) -> Floats:
         """The numbers of `y`."""
         if y.dtype.kind not in "fiubO":
-            raise ValueError(f"{name} has dtype {y.dtype}; a regression target must be numeric")
+            raise ValueError(f"y has dtype {y.dtype}; a regression target must be numeric")
         try:
             values = y.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must be numeric for regression: {error}") from error
-        _refuse_not_finite(values, name)
+            raise ValueError(f"y must be numeric for regression: {error}") from error
+        _refuse_not_finite(values)
         return values
 
 
@@ -61,7 +60,7 @@ class Labels:
     def of(cls, y: NDArray[Any]) -> "Labels":
         """The classes found in `y`, at least two."""
         if y.dtype.kind == "f":
-            _refuse_not_finite(y, "y")
+            _refuse_not_finite(y)
         try:
             check_classification_targets(y)
             classes = np.unique(y)
@@ -73,49 +72,52 @@ class Labels:
             )
         return cls(classes)
 
-    def read(self, y: NDArray[Any], name: str = "y") -> Floats:
+    def read(self, y: NDArray[Any]) -> Floats:
         """Class numbers of the labels; every label must be known."""
         try:
             places = np.searchsorted(self.classes, y).clip(max=self.n_classes - 1)
         except TypeError as error:
-            raise TypeError(f"the labels in {name} cannot be compared with the classes: {error}") from error
+            raise TypeError(f"the labels in y cannot be compared with the classes: {error}") from error
         unknown = np.flatnonzero(self.classes[places] != y)
         if unknown.size:
             raise ValueError(
-                f"{name} holds the label {y[unknown].tolist()[0]!r}, which is not among the training classes "
+                f"y holds the label {y[unknown].tolist()[0]!r}, which is not among the training classes "
                 f"{self.classes.tolist()}"
             )
         return places.astype(np.float64)
 
 
-def _refuse_not_finite(values: NDArray[Any], name: str) -> None:
+def _refuse_not_finite(values: NDArray[Any]) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         raise ValueError(
-            f"Input {name} contains NaN or infinity: row {bad[0]} is {values[bad[0]]}; "
+            f"Input y contains NaN or infinity: row {bad[0]} is {values[bad[0]]}; "
             "only finite values are allowed"
         )
 
 
-def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> Floats | None:
+def read_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Finite weights >= 0, at least one of them positive."""
     if sample_weight is None:
         return None
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        # A copy: for a read-only array, as pandas hands them out, kernels would be compiled anew.
+        weights = np.array(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers: {error}") from error
+        raise ValueError(f"sample_weight must be numbers: {error}") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
-        raise ValueError(f"Sample weights must be 1D array or scalar: {name} has {weights.ndim} dimensions")
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar: sample_weight has {weights.ndim} dimensions"
+        )
     if len(weights) != n_rows:
-        raise ValueError(f"{name}.shape == {weights.shape}, expected {(n_rows,)}!")
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
     bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
     if bad.size:
-        raise ValueError(f"{name}[{bad[0]}] is {weights[bad[0]]}; weights must be finite and >= 0")
+        raise ValueError(f"sample_weight[{bad[0]}] is {weights[bad[0]]}; weights must be finite and >= 0")
     if not np.any(weights > 0):
-        raise ValueError(f"{name} holds zero weights only; at least one row needs a positive weight")
+        raise ValueError("sample_weight holds zero weights only; at least one row needs a positive weight")
     return weights
 
 

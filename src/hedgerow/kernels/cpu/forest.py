@@ -25,10 +25,15 @@ _TOP_NODES = 2 * TOP_LEAVES - 1
 _ROWS_AT_ONCE = 256
 _FEW_ROWS = 8
 
-# How a node decides, in the low byte of its test; the rest is column << 24 | threshold << 8.
+# A node in one word, so that a step down loads one: left child, column, threshold, kind.
+CHILD_SHIFT, COLUMN_SHIFT, THRESHOLD_SHIFT = 36, 18, 2
+MOST_NODES, MOST_COLUMNS = 1 << 28, 1 << 18
 MISSING_LEFT = 0  # codes <= threshold go left, missing among them as code 0
 MISSING_RIGHT = 1  # the same with codes counted from 1, so that missing wraps around to the largest
 BY_SET = 2
+
+_CHILD, _COLUMN, _THRESHOLD = (np.uint64(shift) for shift in (CHILD_SHIFT, COLUMN_SHIFT, THRESHOLD_SHIFT))
+_COLUMN_MASK = np.uint64(MOST_COLUMNS - 1)
 
 
 @njit(cache=True, nogil=True)
@@ -112,19 +117,39 @@ def depth_below(child, start, stop, entry, n_entries, depth):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _column(word):
+    return np.uintp((word >> _COLUMN) & _COLUMN_MASK)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _threshold(word):
+    return np.uint16(word >> _THRESHOLD)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _kind(word):
+    return np.uint16(word & np.uint64(3))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _walk(trees, codes, at, n, n_steps):
     """Take `n_steps` steps down from the nodes at[:n]."""
+    words = trees.words
     for _ in range(n_steps):
-        for i in range(n):
-            node = np.uintp(at[i])
-            test = trees.test[node]
-            code = codes[np.uintp(test >> np.uint64(24)), i]
-            kind = test & np.uint64(255)
-            if kind == BY_SET:
-                right = np.int64(1) - np.int64(in_set(trees.sets[trees.set_number[node]], np.int64(code)))
-            else:
-                right = np.int64(np.uint16(code - kind) > np.uint16(test >> np.uint64(8)))
-            at[i] = trees.child[node] + right
+        if trees.sets.shape[0] == 0:
+            for i in range(n):
+                word = words[np.uintp(at[i])]
+                code = np.uint16(codes[_column(word), np.uintp(i)])
+                at[i] = np.int64(word >> _CHILD) + np.int64(np.uint16(code - _kind(word)) > _threshold(word))
+        else:
+            for i in range(n):
+                node = np.uintp(at[i])
+                word = words[node]
+                code = np.uint16(codes[_column(word), np.uintp(i)])
+                right = np.int64(np.uint16(code - _kind(word)) > _threshold(word))
+                if _kind(word) == BY_SET:
+                    right = 1 - np.int64(in_set(trees.sets[trees.set_number[node]], np.int64(code)))
+                at[i] = np.int64(word >> _CHILD) + right
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -139,9 +164,7 @@ def _mask(trees, tree, thresholds, values, codes, bits, n):
         mask = trees.masks[node]
         if mask != everything:
             seen += 1
-            test = trees.test[node]
-            column = np.uintp(test >> np.uint64(24))
-            kind = test & np.uint64(255)
+            column, kind = _column(trees.words[node]), _kind(trees.words[node])
             threshold = thresholds[node]
             if kind == BY_SET:
                 members = trees.sets[trees.set_number[node]]
