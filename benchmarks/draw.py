@@ -1,7 +1,7 @@
 """Draw the fit times of a saved benchmark run as bars: the picture of the README.
 
-    .venv/bin/python benchmarks/gradient_boosting.py --json run.json
-    .venv/bin/python benchmarks/draw.py run.json docs/speed.png
+.venv/bin/python benchmarks/gradient_boosting.py --json run.json
+.venv/bin/python benchmarks/draw.py run.json docs/speed.png
 """
 
 import argparse
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+
 from peers import LIBRARIES
 
 OWN, PEER, INK = "#2f7d4f", "#b9c4bd", "#26332b"
@@ -27,12 +28,16 @@ def draw(run: dict, target: Path) -> None:
         colours = [OWN if name == "hedgerow" else PEER for name in names]
         bars = axis.barh([LIBRARIES[name].name for name in names], seconds, color=colours, height=0.7)
         axis.bar_label(bars, [f"{value:.1f} s" for value in seconds], padding=4, color=INK, fontsize=9)
-        axis.set_title(f"{size['rows']:,} rows × 28, {size['leaves']} leaves", color=INK, fontsize=10, loc="left")
+        axis.set_title(
+            f"{size['rows']:,} rows × 28, {size['leaves']} leaves", color=INK, fontsize=10, loc="left"
+        )
         axis.set_xlim(0, max(seconds) * 1.18)
         axis.spines[["top", "right", "bottom"]].set_visible(False)
         axis.tick_params(left=False, labelcolor=INK, labelsize=9)
         axis.set_xticks([])
-    figure.suptitle("Fit of 100 rounds, 2 threads, shorter is better", color=INK, fontsize=11, x=0.01, ha="left")
+    figure.suptitle(
+        "Fit of 100 rounds, 2 threads, shorter is better", color=INK, fontsize=11, x=0.01, ha="left"
+    )
     figure.tight_layout()
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=160)

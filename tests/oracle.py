@@ -57,7 +57,7 @@ def code_of(value, edges):
 def cut(values, max_bins, copies=None):
     """Edges that cut the values into at most max_bins bins of about equal weight, greedily.
 
-    A bin is closed when it holds its share of what was left when it was opened.
+    A bin is closed when it holds its share of what was left when it was opened, and three rows.
     """
     weight = {}
     for value, n in zip(values, copies or [1] * len(values), strict=True):
@@ -70,7 +70,7 @@ def cut(values, max_bins, copies=None):
     for low, high in itertools.pairwise(distinct):
         in_bin += weight[low]
         bins_left = max_bins - len(edges)
-        if bins_left > 1 and Fraction(in_bin, rest) >= Fraction(1, bins_left):
+        if bins_left > 1 and in_bin >= 3 and Fraction(in_bin, rest) >= Fraction(1, bins_left):
             edges.append(between(low, high))
             rest -= in_bin
             in_bin = 0

@@ -19,7 +19,7 @@ def one_hot(n_rows, n_kinds, seed=0):
     return codes
 
 
-def apart(by_column, n_bins):
+def apart(_by_column, n_bins):
     """Every column stored alone."""
     n = len(n_bins)
     return Bundles(np.arange(n), np.full(n, -1), np.zeros(n, int), n_bins + 1)

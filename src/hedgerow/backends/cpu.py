@@ -16,7 +16,7 @@ from hedgerow.kernels.cpu.grow import grow
 from hedgerow.threads import Team
 
 _COMPILING = "hedgerow: compiling kernels for this machine; later fits load them from disk\n"
-_CELLS_PER_MEMBER = 100_000  # rows x columns below which a second thread costs more than it brings
+_CELLS_PER_MEMBER = 20_000  # rows x columns below which a second thread costs more than it brings
 
 
 class CpuBackend:

@@ -74,11 +74,12 @@ class GrowthRules:
         """
         g, h = measured.gradient_unit, measured.hessian_unit
         n_columns = len(stored)
-        columns = np.arange(n_columns)
+        columns, used = np.arange(n_columns), np.arange(int(stored.max()) + 1)
         n_tree = share_of(self.columns_per_tree, n_columns)
         if n_tree < n_columns:
             choose_columns(columns, n_tree, self.seed, TREE_COLUMNS, tree)
             columns = np.sort(columns[:n_tree])
+            used = np.unique(stored[columns])
         floor = max(
             1.0,
             np.ceil(self.min_child_weight / h),
@@ -86,7 +87,7 @@ class GrowthRules:
         )
         return Rules(
             columns=columns,
-            stored=np.unique(stored[columns]),
+            stored=used,
             columns_per_node=share_of(self.columns_per_node, n_tree),
             max_leaves=self.max_leaf_nodes or _NO_LIMIT,
             max_depth=_NO_LIMIT if self.max_depth is None else self.max_depth,

@@ -34,7 +34,9 @@ class GrownTree:
             nodes[name] *= gradient_unit / hessian_unit
         gains = nodes["split"]["gain"]
         gains[nodes["left"] == 0] = 0.0  # of leaves: -inf times a unit that underflows would be NaN
-        gains *= gradient_unit / hessian_unit * gradient_unit
+        with np.errstate(over="ignore"):  # of a target near 1e155 and beyond: as large as can be said
+            scaled = gains * (gradient_unit / hessian_unit) * gradient_unit
+        gains[:] = np.minimum(scaled, np.finfo(np.float64).max)
         leaves = np.empty((len(nodes) + 1) // 2, np.int64)
         starts = np.empty(len(leaves) + 1, np.int64)
         leaves_in_order(nodes, leaves, starts)

@@ -7,6 +7,7 @@ column holds the values with edges[k - 2] < x <= edges[k - 1], code 0 is missing
 import numpy as np
 from numba import njit
 
+_ROWS_OF_A_BIN = 3  # at least, in a column that must be cut: finer bins cost time and find nothing
 _ROWS_AT_ONCE = 256  # a block of rows stays in cache while its columns are visited one by one
 
 
@@ -73,7 +74,8 @@ def cut_places(values, copies, max_bins, out):
 
     values : sorted, no NaN. copies : int64 weights of the values, or empty for one each.
     out : gets the index of the last value of every bin but the last; returns how many.
-    A value that fills a bin alone gets one, and the others share what is left.
+    A value that fills a bin alone gets one, and the others share what is left; with no more distinct
+    values than bins, each has its own.
     """
     n = values.shape[0]
     rest, n_distinct = np.int64(0), 1
@@ -90,7 +92,7 @@ def cut_places(values, copies, max_bins, out):
         in_bin += run
         run = 0
         # the bin is full when it holds its share of what is left: in_bin / rest >= 1 / bins_left
-        if few or in_bin * bins_left >= rest:
+        if few or (in_bin * bins_left >= rest and in_bin >= _ROWS_OF_A_BIN):
             out[n_cuts] = i
             n_cuts += 1
             rest -= in_bin

@@ -55,6 +55,13 @@ def members_for(n_rows, n_members):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _own_columns(rules, member, n_members):
+    """The member's columns: neighbours, so that two members seldom write to one cache line."""
+    first, last = share(0, rules.columns.shape[0], member, n_members)
+    return rules.columns[first:last]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, member, n_members):
     """Bring the histograms of the nodes named in control into the pool.
 
@@ -78,8 +85,7 @@ def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, me
                 node.gradient, node.hessian = sum_stored(only, n_private, packed, partial, used)
             barrier(sync, n_members)
         place, parent = control[SMALL_PLACE + turn], control[LARGE_PLACE]
-        for j in range(member, rules.columns.shape[0], n_members):
-            column = rules.columns[j]
+        for column in _own_columns(rules, member, n_members):
             merge_column(codes, column, node, n_private, packed, partial, used, pool[place])
             if control[LARGE] >= 0 and control[N_FILLS] == 1:
                 subtract_column(offsets[column], offsets[column + 1], pool[parent], pool[place])
@@ -98,18 +104,19 @@ def _count(codes, copies, rules, node, rows, memory, sync, member, n_members):
         offsets = codes.stored_offsets
         add_counts(codes.by_row, rows, first, last, copies, rules.stored, offsets, private[member])
     barrier(sync, n_members)
-    for j in range(member, rules.columns.shape[0], n_members):
-        merge_counts(codes, rules.columns[j], node, n_private, private, memory.counts)
+    for column in _own_columns(rules, member, n_members):
+        merge_counts(codes, column, node, n_private, private, memory.counts)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search(codes, rules, nodes, frontier, pool, counts, search, member, n_members):
     """Best split of every column for the nodes named in control, each member its own columns."""
     control = frontier.control
-    for turn in range(2 * rules.columns.shape[0]):
-        which, j = turn & 1, turn >> 1
-        number, column = control[SMALL + which], rules.columns[j]
-        if j % n_members == member and number >= 0 and frontier.allowed[which, column]:
+    columns = _own_columns(rules, member, n_members)
+    for turn in range(2 * columns.shape[0]):
+        which, column = turn & 1, columns[turn >> 1]
+        number = control[SMALL + which]
+        if number >= 0 and frontier.allowed[which, column]:
             histogram, split = pool[control[SMALL_PLACE + which]], frontier.found[which, column]
             search_column(codes, rules, histogram, counts, nodes[number], column, search, member, split)
 
