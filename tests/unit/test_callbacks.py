@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from hedgerow import EarlyStopping, Round, TimeLimit
-from hedgerow.boosting.callbacks import History, Printer, ProgressBar
+from hedgerow.boosting.callbacks import History
+from hedgerow.boosting.progress import Printer, ProgressBar
 
 
 def rounds(losses, first=0):

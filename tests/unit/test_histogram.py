@@ -10,12 +10,10 @@ from hedgerow.backends.base import RowStore
 from hedgerow.backends.rows import RowsInMemory
 from hedgerow.growing.reference import running_sums
 from hedgerow.kernels.cpu.histogram import (
-    add_counts,
     add_packed,
     add_wide,
     fill_private,
     merge_column,
-    merge_counts,
     subtract_column,
     sum_stored,
     widen,
@@ -77,19 +75,13 @@ COLUMNS = {"all": [0, 1, 2, 3, 4], "some": [1, 4], "one": [3]}
 def test_sums_of_a_run_of_rows(table, wide, columns, start, stop):
     rows, codes = some_rows(), table.codes
     chosen, entries = np.array(columns), codes.offsets[-1]
-    packed, pair, counts = np.zeros(entries, int), np.zeros((2, entries), int), np.zeros(entries, int)
-    copies = np.arange(N) % 4
+    packed, pair = np.zeros(entries, int), np.zeros((2, entries), int)
     add_packed(codes.by_row, rows, start, stop, packed_of(wide), chosen, codes.offsets, packed)
     add_wide(codes.by_row, rows, start, stop, wide, chosen, codes.offsets, pair)
-    add_counts(codes.by_row, rows, start, stop, copies, chosen, codes.offsets, counts)
     run = rows[start:stop]
     gradient, hessian = (truth(table, run, wide[:, i], columns) for i in (0, 1))
     assert pair.tolist() == [gradient, hessian]
     assert packed.tolist() == [g * 2**32 + h for g, h in zip(gradient, hessian, strict=True)]
-    assert counts.tolist() == truth(table, run, copies, columns)
-    counts[:] = 0
-    add_counts(codes.by_row, rows, start, stop, np.empty(0, int), chosen, codes.offsets, counts)
-    assert counts.tolist() == truth(table, run, np.ones(N, int), columns)
 
 
 def test_widening_parts_the_two_sums_whatever_the_sign():
@@ -141,20 +133,6 @@ def test_pieces_and_members_sum_to_the_same(layout, wide, kind, piece_rows, n_pr
         merge_column(codes, f, whole, n_private, all_packed, partial, used, out)
     expected = np.array([truth(table, rows, wide[:, i], columns) for i in (0, 1)])
     assert out.tolist() == running_sums(expected, codes.offsets).tolist()
-
-
-@pytest.mark.parametrize("layout", ["table", "shared"])
-def test_counts_of_members_sum_to_the_same(layout, request):
-    table, rows, copies = request.getfixturevalue(layout), some_rows(), np.arange(N) % 4
-    codes, whole, out = table.codes, np.zeros(1, NODE)[0], np.full(table.codes.offsets[-1], 99)
-    whole["count"] = copies[rows].sum()
-    private = np.zeros((2, codes.stored_offsets[-1]), int)
-    for member, (start, stop) in enumerate([(0, 20), (20, len(rows))]):
-        stored, offsets = np.unique(table.stored), codes.stored_offsets
-        add_counts(codes.by_row, rows, start, stop, copies, stored, offsets, private[member])
-    for column in range(5):
-        merge_counts(codes, column, whole, 2, private, out)
-    assert out.tolist() == truth(table, rows, copies, range(5))
 
 
 def test_subtraction_leaves_the_sums_of_the_sibling(table, wide):

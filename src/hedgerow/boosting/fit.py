@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow.backends import CpuBackend
 from hedgerow.binning import BinnedTable, find_bins
-from hedgerow.boosting.callbacks import EarlyStopping, History, Printer, ProgressBar
+from hedgerow.boosting.callbacks import EarlyStopping, History
 from hedgerow.boosting.gradient import GradientRule, Scores
 from hedgerow.boosting.learners import AnyLearner, TreeLearner, take_scores
 from hedgerow.boosting.loop import Callback, boost
@@ -182,10 +182,8 @@ def _run(
         stopper = EarlyStopping(settings.patience, settings.tol)
         callbacks.append(stopper)
     callbacks += settings.callbacks  # after ours: an error or an interrupt in one leaves these complete
-    if settings.verbose == 1:
-        callbacks.append(stack.enter_context(ProgressBar(settings.n_rounds, settings.title)))
-    elif settings.verbose > 1:
-        callbacks.append(Printer())
+    if settings.verbose:
+        callbacks.append(_progress(settings, stack))
     boost(rule, learner, settings.n_rounds, callbacks, first_round)
     if stopper is None or stopper.best_round < 0:
         return rule.steps, history.record, None
@@ -202,3 +200,11 @@ def _held_out_weight(
     weight = np.ones(n_rows) if weight is None else weight.copy()
     weight[held_out] = 0.0
     return weight
+
+
+def _progress(settings: Settings, stack: ExitStack) -> Callback:
+    from hedgerow.boosting.progress import Printer, ProgressBar  # noqa: PLC0415 - loads rich
+
+    if settings.verbose > 1:
+        return Printer()
+    return stack.enter_context(ProgressBar(settings.n_rounds, settings.title))

@@ -1,5 +1,6 @@
 """Growth rules: what a tree may become, in the user's terms, and their translation for the kernels."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -82,7 +83,7 @@ class GrowthRules:
             used = np.unique(stored[columns])
         floor = max(
             1.0,
-            np.ceil(self.min_child_weight / h),
+            math.ceil(min(self.min_child_weight / h, 2.0**61)),
             float(self.min_samples_leaf * measured.smallest_hessian),
         )
         return Rules(
@@ -110,4 +111,4 @@ def share_of(share: float, whole: int) -> int:
     >>> share_of(0.5, 7), share_of(0.01, 7)
     (4, 1)
     """
-    return max(1, min(whole, int(np.ceil(share * whole))))
+    return max(1, min(whole, math.ceil(share * whole)))

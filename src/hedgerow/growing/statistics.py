@@ -6,6 +6,7 @@ the small ones would vanish in the rounding, and about 40 bits are used instead.
 order-free integer sums, so that it never depends on threads.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,4 +137,4 @@ class Quantiser:
 
 def _room(top: float, bits: int) -> int:
     """The power of two that brings `top` just below 2**bits, itself within the range of float64."""
-    return 0 if top == 0 else min(bits - int(np.frexp(top)[1]), 1000)
+    return 0 if top == 0 else min(bits - math.frexp(top)[1], 1000)

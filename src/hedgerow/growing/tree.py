@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.kernels.cpu.forest import leaves_in_order
+from hedgerow.kernels.cpu.forest import convert_units, leaves_in_order
 
 
 @dataclass(eq=False)
@@ -30,13 +30,7 @@ class GrownTree:
     ) -> "GrownTree":
         """Take the grower's records and convert them from the units of the integer statistics."""
         nodes = nodes.copy()
-        for name in ("value", "lower", "upper"):
-            nodes[name] *= gradient_unit / hessian_unit
-        gains = nodes["split"]["gain"]
-        gains[nodes["left"] == 0] = 0.0  # of leaves: -inf times a unit that underflows would be NaN
-        with np.errstate(over="ignore"):  # of a target near 1e155 and beyond: as large as can be said
-            scaled = gains * (gradient_unit / hessian_unit) * gradient_unit
-        gains[:] = np.minimum(scaled, np.finfo(np.float64).max)
+        convert_units(nodes, gradient_unit, hessian_unit)
         leaves = np.empty((len(nodes) + 1) // 2, np.int64)
         starts = np.empty(len(leaves) + 1, np.int64)
         leaves_in_order(nodes, leaves, starts)

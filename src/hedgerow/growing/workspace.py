@@ -30,7 +30,6 @@ def make_workspace(codes: Codes, n_leaves: int, group_words: int, n_members: int
         packed=np.empty((n_members, stored_entries), np.int64),
         partial=np.empty((n_members, 2, stored_entries), np.int64),
         counts=np.empty(entries, np.int64),
-        some_counts=np.empty((n_members, stored_entries), np.int64),
         used=np.zeros(n_members, np.int64),
     )
     search = Search(

@@ -20,11 +20,14 @@ SMALL_PLACE = 3  # where in the pool their histograms go
 LARGE_PLACE = 4
 FILL = 5  # the node whose rows are summed first, the smaller child, and in 6 the larger one
 N_FILLS = 7  # 1, 0 when the histogram is there, 2 when the parent's was not kept
-COUNTED = 8  # whether the search needs exact counts
+TRIED = 8  # whether a split of the node was tried and did not fit
 N_NODES = 9
 N_LEAVES = 10
 N_OPEN = 11
 N_FREE = 12
+
+# Typed constants: a literal argument would compile its callee once more.
+_FIRST, _SECOND = np.int64(0), np.int64(1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -83,25 +86,28 @@ def _give_back(frontier, place):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def allow_columns(rules, frontier, number, which):
-    """Mark the columns node `number` may be split on: its interaction groups, then a random choice."""
-    allowed = frontier.allowed[which]
-    allowed[:] = 0
-    n = 0
+def allow_columns(rules, frontier):
+    """Mark the columns the named nodes may be split on: their interaction groups, then a random choice."""
     chosen = frontier.chosen
-    for column in rules.columns:
-        fits = rules.groups.shape[0] == 0
-        for word in range(frontier.groups.shape[1]):
-            fits |= (rules.groups[column, word] & frontier.groups[number, word]) != 0
-        if fits:
-            chosen[n] = column
-            n += 1
-    if rules.columns_per_node < n:
-        key = rules.tree * (1 << 32) + number
-        choose_columns(chosen[:n], rules.columns_per_node, rules.seed, NODE_COLUMNS, key)
-        n = rules.columns_per_node
-    for place in range(n):
-        allowed[chosen[place]] = 1
+    for which in range(2):
+        number, allowed, n = frontier.control[SMALL + which], frontier.allowed[which], 0
+        if number < 0:
+            continue
+        for column in range(allowed.shape[0]):
+            allowed[column] = 0
+        for column in rules.columns:
+            fits = rules.groups.shape[0] == 0
+            for word in range(frontier.groups.shape[1]):
+                fits |= (rules.groups[column, word] & frontier.groups[number, word]) != 0
+            if fits:
+                chosen[n] = column
+                n += 1
+        if rules.columns_per_node < n:
+            key = rules.tree * (1 << 32) + number
+            choose_columns(chosen[:n], rules.columns_per_node, rules.seed, NODE_COLUMNS, key)
+            n = rules.columns_per_node
+        for place in range(n):
+            allowed[chosen[place]] = 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -112,7 +118,7 @@ def _splittable(node, rules):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def plant(rules, nodes, n_rows, count, frontier):
+def plant(nodes, n_rows, count, frontier):
     """Start a tree: one open node with all rows, all slots free. Its sums come with its histogram."""
     root = nodes[0]
     root.left = 0
@@ -130,14 +136,14 @@ def plant(rules, nodes, n_rows, count, frontier):
     control[N_FREE] = 0
     for slot in range(frontier.slots.shape[0] - 1, -1, -1):
         _give_back(frontier, slot)
-    frontier.groups[0, :] = ~np.uint64(0)
-    allow_columns(rules, frontier, 0, 0)
+    for word in range(frontier.groups.shape[1]):
+        frontier.groups[0, word] = ~np.uint64(0)
     control[FILL] = 0
     control[N_FILLS] = 1
-    control[COUNTED] = 0
+    control[TRIED] = 0
     control[SMALL] = 0
     control[LARGE] = -1
-    control[SMALL_PLACE] = _borrow(frontier, 0)
+    control[SMALL_PLACE] = _borrow(frontier, _FIRST)
     root.slot = control[SMALL_PLACE]
 
 
@@ -202,35 +208,32 @@ def commit(rules, nodes, number, n_left, count, frontier):
     control[FILL] = small
     control[FILL + 1] = large
     control[N_FILLS] = 2 if large_open and node.slot < 0 else 1
-    control[COUNTED] = 0
+    control[TRIED] = 0
     control[SMALL] = small if small_open else -1
     control[LARGE] = large if large_open else -1
     if large_open:
-        control[LARGE_PLACE] = node.slot if node.slot >= 0 else _borrow(frontier, 1)
+        control[LARGE_PLACE] = node.slot if node.slot >= 0 else _borrow(frontier, _SECOND)
     else:
         _give_back(frontier, node.slot)
-    control[SMALL_PLACE] = _borrow(frontier, 0) if small_open else frontier.slots.shape[0]
+    control[SMALL_PLACE] = _borrow(frontier, _FIRST) if small_open else frontier.slots.shape[0]
     node.slot = -1
     if small_open:
         nodes[small].slot = control[SMALL_PLACE]
-        allow_columns(rules, frontier, small, 0)
     if large_open:
         nodes[large].slot = control[LARGE_PLACE]
-        allow_columns(rules, frontier, large, 1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def search_alone(rules, nodes, number, frontier):
+def search_alone(nodes, number, frontier):
     """Name one node to be searched again in place of two children."""
     control = frontier.control
     slot = nodes[number].slot
     control[FILL] = number
     control[N_FILLS] = 1 if slot < 0 else 0
-    control[COUNTED] = 1
+    control[TRIED] = 1
     control[SMALL] = number
     control[LARGE] = -1
     control[SMALL_PLACE] = slot if slot >= 0 else frontier.slots.shape[0]
-    allow_columns(rules, frontier, number, 0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -7,17 +7,16 @@
 
 Member 0 leads: only it changes nodes, heap and slots, and tells the others through `work.control`; between
 two barriers every array has one writer per element. Sums are integers and every choice is made in a fixed
-order, so the tree does not depend on the number of members. The smallest leaf is checked when a split is
-carried out: the sums tell gains, not counts, and only if a split turns out too small are the exact counts
-of its node made and the search repeated. A node's gain can only fall then, so that the best-first order
-is the same as with counts from the start.
+order, so the tree does not depend on the number of members. The sums tell gains, not counts: the smallest
+leaf is checked by counting the best split, in small nodes at once, in large ones when it is carried out, and
+a column whose best split is too small is searched again with exact counts. A node's gain can only fall then,
+so that the best-first order is the same as with counts from the start.
 """
 
 import numpy as np
 from numba import njit
 
 from hedgerow.kernels.cpu.frontier import (
-    COUNTED,
     FILL,
     LARGE,
     LARGE_PLACE,
@@ -26,6 +25,8 @@ from hedgerow.kernels.cpu.frontier import (
     NEXT,
     SMALL,
     SMALL_PLACE,
+    TRIED,
+    allow_columns,
     commit,
     finish,
     plant,
@@ -33,10 +34,8 @@ from hedgerow.kernels.cpu.frontier import (
     settle,
 )
 from hedgerow.kernels.cpu.histogram import (
-    add_counts,
     fill_private,
     merge_column,
-    merge_counts,
     subtract_column,
     sum_stored,
 )
@@ -44,6 +43,7 @@ from hedgerow.kernels.cpu.intrinsics import barrier
 from hedgerow.kernels.cpu.partition import count_copies, count_left, gather_share, share, split_share
 from hedgerow.kernels.cpu.split import best_column, search_column
 
+_LEADER = np.int64(0)  # a literal would compile its callee once more
 VERIFIED_ROWS = 2048  # nodes up to this size have their best split counted at once
 ROWS_PER_MEMBER = 2048  # below this a second thread costs more than it brings
 
@@ -94,22 +94,7 @@ def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, me
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _count(codes, copies, rules, node, rows, memory, sync, member, n_members):
-    """Exact counts of a node's rows into memory.counts."""
-    private = memory.some_counts
-    n_private = members_for(node.stop - node.start, n_members)
-    if member < n_private:
-        first, last = share(node.start, node.stop, member, n_private)
-        private[member] = 0
-        offsets = codes.stored_offsets
-        add_counts(codes.by_row, rows, first, last, copies, rules.stored, offsets, private[member])
-    barrier(sync, n_members)
-    for column in _own_columns(rules, member, n_members):
-        merge_counts(codes, column, node, n_private, private, memory.counts)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _search(codes, rules, nodes, frontier, pool, counts, search, member, n_members):
+def _search(codes, rules, nodes, frontier, memory, search, member, n_members):
     """Best split of every column for the nodes named in control, each member its own columns."""
     control = frontier.control
     columns = _own_columns(rules, member, n_members)
@@ -117,21 +102,24 @@ def _search(codes, rules, nodes, frontier, pool, counts, search, member, n_membe
         which, column = turn & 1, columns[turn >> 1]
         number = control[SMALL + which]
         if number >= 0 and frontier.allowed[which, column]:
-            histogram, split = pool[control[SMALL_PLACE + which]], frontier.found[which, column]
-            search_column(codes, rules, histogram, counts, nodes[number], column, search, member, split)
+            histogram, split = memory.pool[control[SMALL_PLACE + which]], frontier.found[which, column]
+            uncounted = memory.counts[:0]
+            search_column(codes, rules, histogram, uncounted, nodes[number], column, search, member, split)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _verify(codes, copies, rules, nodes, rows, frontier, memory, search):
-    """Make the best split of a small node one whose children are large enough.
+    """Make the best split of a node one whose children are large enough.
 
-    Member 0 counts the rows it would send left; if that is too few or too many, its column is searched
+    Done at once for small nodes, for others when their split was tried and did not fit. Member 0 counts
+    the rows it would send left; if that is too few or too many, its column is searched
     again with exact counts, until the best split fits.
     """
     control = frontier.control
     for which in range(2):
         number = control[SMALL + which]
-        if number < 0 or control[COUNTED] or nodes[number].stop - nodes[number].start > VERIFIED_ROWS:
+        size = nodes[max(number, 0)].stop - nodes[max(number, 0)].start
+        if number < 0 or (size > VERIFIED_ROWS and not control[TRIED]):
             continue
         node, histogram = nodes[number], memory.pool[control[SMALL_PLACE + which]]
         best = best_column(rules, frontier.allowed[which], frontier.found[which])
@@ -141,32 +129,26 @@ def _verify(codes, copies, rules, nodes, rows, frontier, memory, search):
             if count >= rules.min_count and node.count - count >= rules.min_count:
                 break
             counts = memory.counts
-            counts[codes.offsets[best] : codes.offsets[best + 1]] = 0
+            for entry in range(codes.offsets[best], codes.offsets[best + 1]):
+                counts[entry] = 0
             for k in range(node.start, node.stop):
                 row = np.uintp(rows[k])
                 counts[codes.offsets[best] + np.int64(column[row])] += copies[row] if copies.shape[0] else 1
-            search_column(codes, rules, histogram, counts, node, best, search, 0, split)
+            search_column(codes, rules, histogram, counts, node, best, search, _LEADER, split)
             best = best_column(rules, frontier.allowed[which], frontier.found[which])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _partition(column, copies, split, rows, spare, start, stop, lefts, member, n_workers):
-    """Split the member's share of rows[start:stop] into spare and note how many went left."""
-    if member < n_workers:
-        first, last = share(start, stop, member, n_workers)
-        n_left = split_share(column, split, rows, spare, first, last)
-        lefts[0, member] = n_left
-        lefts[1, member] = count_copies(spare[0], first, first + n_left, copies)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _carry_out(codes, copies, rules, nodes, number, work, sync, member, n_members):
-    """Carry out the split of a node, or name it for a search with counts if a child would be too small."""
+    """Carry out the split of a node, or name it to be searched again if a child would be too small."""
     node, lefts, frontier = nodes[number], work.lefts, work.frontier
     start, stop, whole = node.start, node.stop, node.count
     n_workers = members_for(stop - start, n_members)
-    column = codes.by_column[node.split.column]
-    _partition(column, copies, node.split, work.rows, work.spare, start, stop, lefts, member, n_workers)
+    if member < n_workers:
+        first, last = share(start, stop, member, n_workers)
+        column = codes.by_column[node.split.column]
+        lefts[0, member] = split_share(column, node.split, work.rows, work.spare, first, last)
+        lefts[1, member] = count_copies(work.spare[0], first, first + lefts[0, member], copies)
     barrier(sync, n_members)
     n_left, count = lefts[0, 0], lefts[1, 0]
     for other in range(1, n_workers):
@@ -179,7 +161,7 @@ def _carry_out(codes, copies, rules, nodes, number, work, sync, member, n_member
         if fits:
             commit(rules, nodes, number, n_left, count, frontier)
         else:
-            search_alone(rules, nodes, number, frontier)
+            search_alone(nodes, number, frontier)
     barrier(sync, n_members)
 
 
@@ -189,16 +171,15 @@ def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members)
     frontier, memory, control = work.frontier, work.histograms, work.frontier.control
     if member == 0:
         count = count_copies(work.rows, 0, n_rows, statistics.copies)
-        plant(rules, nodes, n_rows, count, frontier)
+        plant(nodes, n_rows, count, frontier)
     barrier(sync, n_members)
     while True:
         if control[SMALL] >= 0 or control[LARGE] >= 0:
+            if member == 0:
+                allow_columns(rules, frontier)
+            barrier(sync, n_members)
             _histograms(codes, statistics, rules, nodes, work.rows, control, memory, sync, member, n_members)
-            counts = memory.counts[: memory.counts.shape[0] if control[COUNTED] else 0]
-            if control[COUNTED]:
-                node = nodes[control[SMALL]]
-                _count(codes, statistics.copies, rules, node, work.rows, memory, sync, member, n_members)
-            _search(codes, rules, nodes, frontier, memory.pool, counts, work.search, member, n_members)
+            _search(codes, rules, nodes, frontier, memory, work.search, member, n_members)
             barrier(sync, n_members)
         if member == 0:
             if rules.min_count > 1:

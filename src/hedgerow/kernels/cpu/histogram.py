@@ -69,17 +69,6 @@ def add_wide(by_row, rows, start, stop, wide, columns, offsets, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_counts(by_row, rows, start, stop, copies, columns, offsets, out):
-    """out[offsets[f] + code] += copies[row], or 1 where `copies` is empty."""
-    for k in range(start, stop):
-        row = np.uintp(rows[k])
-        count = copies[row] if copies.shape[0] else 1
-        for j in range(columns.shape[0]):
-            f = np.uintp(columns[j])
-            out[np.uintp(offsets[f]) + np.uintp(by_row[row, f])] += count
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def widen(packed, out):
     """Add a packed histogram to an unpacked one and clear it. packed = gradient * 2**32 + hessian."""
     for entry in range(packed.shape[0]):
@@ -87,6 +76,13 @@ def widen(packed, out):
         out[0, entry] += both >> np.int64(32)
         out[1, entry] += both & _LOW
         packed[entry] = 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def clear(entries):
+    """Zero an array; a loop compiles in a tenth of the time of a slice assignment."""
+    for entry in range(entries.shape[0]):
+        entries[entry] = 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -98,13 +94,15 @@ def fill_private(codes, statistics, rows, start, stop, stored, packed, partial):
     """
     by_row, offsets = codes.by_row, codes.stored_offsets
     if statistics.packed.shape[0] == 0:
-        partial[:] = 0
+        clear(partial[0])
+        clear(partial[1])
         add_wide(by_row, rows, start, stop, statistics.wide, stored, offsets, partial)
         return True
-    packed[:] = 0
+    clear(packed)
     many = stop - start > statistics.piece_rows
     if many:
-        partial[:] = 0
+        clear(partial[0])
+        clear(partial[1])
     while True:
         middle = min(stop, start + statistics.piece_rows)
         add_packed(by_row, rows, start, middle, statistics.packed, stored, offsets, packed)
@@ -138,8 +136,8 @@ def _merge_run(source, first, n, n_private, packed, partial, used, out):
             fresh = False
         if used[member]:
             if fresh:
-                gradient[:] = 0
-                hessian[:] = 0
+                clear(gradient)
+                clear(hessian)
             more_g, more_h = partial[member, 0, source:end], partial[member, 1, source:end]
             for entry in range(n):
                 gradient[entry] += more_g[entry]
@@ -175,22 +173,6 @@ def merge_column(codes, column, node, n_private, packed, partial, used, out):
         run_h += hessian[entry]
         gradient[entry] = run_g
         hessian[entry] = run_h
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def merge_counts(codes, column, node, n_private, private, out):
-    """Counts of a column of `node`, not running, from the members' private counts."""
-    first, usual, place = codes.offsets[column], codes.usual[column], codes.places[column]
-    rest = node.count
-    for code in range(codes.n_bins[column] + 1):
-        if code != usual:
-            entry = place + code - (1 if 0 <= usual < code else 0)
-            out[first + code] = 0
-            for member in range(n_private):
-                out[first + code] += private[member, entry]
-            rest -= out[first + code]
-    if usual >= 0:
-        out[first + usual] = rest
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

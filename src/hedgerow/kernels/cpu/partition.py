@@ -69,8 +69,12 @@ def gather_share(rows, spare, start, stop, lefts, member, n_members):
             other_first, other_last = share(start, stop, other, n_members)
             to_right += other_last - other_first - lefts[other]
     n_left, n_right = lefts[member], last - first - lefts[member]
-    rows[to_left : to_left + n_left] = spare[0, first : first + n_left]
-    rows[to_right : to_right + n_right] = spare[1, first : first + n_right]
+    for side in range(2):
+        target = to_left if side == 0 else to_right
+        size = n_left if side == 0 else n_right
+        source, out = spare[side, first : first + size], rows[target : target + size]
+        for k in range(size):
+            out[k] = source[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -111,8 +111,7 @@ class Histograms(NamedTuple):
     pool: NDArray[np.int64]  # (slots + 2, 2, entries) of open nodes; the last two are scratch
     packed: NDArray[np.int64]  # (members, stored entries)
     partial: NDArray[np.int64]  # (members, 2, stored entries)
-    counts: NDArray[np.int64]  # (entries,) exact counts, filled only when a split is too small
-    some_counts: NDArray[np.int64]  # (members, stored entries)
+    counts: NDArray[np.int64]  # (entries,) exact counts of a column whose best split is too small
     used: NDArray[np.int64]  # (members,) whether a member used its `partial`
 
 
