@@ -37,7 +37,11 @@ def test_second_order_squared_error_is_lightgbm(fewest):
     X, y = numbers(2000, 6)
     theirs = lightgbm_model(X, y, objective="regression", min_data_in_leaf=fewest, min_sum_hessian_in_leaf=0)
     mine = GradientBoostingRegressor(
-        n_estimators=ROUNDS, max_leaf_nodes=LEAVES, min_samples_leaf=fewest, min_child_weight=0.0
+        l2_regularization=0.0,
+        n_estimators=ROUNDS,
+        max_leaf_nodes=LEAVES,
+        min_samples_leaf=fewest,
+        min_child_weight=0.0,
     ).fit(X, y)
     # 16-bit gradients round each step by about 1e-5; the trees are the same.
     np.testing.assert_allclose(mine.predict(X), theirs.predict(X), atol=2e-4)
@@ -49,7 +53,11 @@ def test_second_order_log_loss_is_lightgbm():
     # LightGBM guesses the rows of a leaf from its hessian: only the sum of hessians limits both alike.
     theirs = lightgbm_model(X, y, objective="binary", min_data_in_leaf=1, min_sum_hessian_in_leaf=5.0)
     mine = GradientBoostingClassifier(
-        n_estimators=ROUNDS, max_leaf_nodes=LEAVES, min_samples_leaf=1, min_child_weight=5.0
+        l2_regularization=0.0,
+        n_estimators=ROUNDS,
+        max_leaf_nodes=LEAVES,
+        min_samples_leaf=1,
+        min_child_weight=5.0,
     ).fit(X, y)
     np.testing.assert_allclose(mine.decision_function(X), theirs.predict(X, raw_score=True), atol=5e-4)
 
@@ -61,7 +69,12 @@ def test_second_order_poisson_is_lightgbm():
     limits = {"min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 20.0, "poisson_max_delta_step": 1e-12}
     theirs = lightgbm_model(X, y, 5, objective="poisson", **limits)
     mine = GradientBoostingRegressor(
-        loss="poisson", n_estimators=5, max_leaf_nodes=LEAVES, min_samples_leaf=1, min_child_weight=20.0
+        l2_regularization=0.0,
+        loss="poisson",
+        n_estimators=5,
+        max_leaf_nodes=LEAVES,
+        min_samples_leaf=1,
+        min_child_weight=20.0,
     ).fit(X, y)
     np.testing.assert_allclose(np.log(mine.predict(X)), theirs.predict(X, raw_score=True), atol=5e-4)
 
@@ -87,7 +100,11 @@ def test_missing_values_are_lightgbms():
     X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
     theirs = lightgbm_model(X, y, objective="regression", min_data_in_leaf=20, min_sum_hessian_in_leaf=0)
     mine = GradientBoostingRegressor(
-        n_estimators=ROUNDS, max_leaf_nodes=LEAVES, min_samples_leaf=20, min_child_weight=0.0
+        l2_regularization=0.0,
+        n_estimators=ROUNDS,
+        max_leaf_nodes=LEAVES,
+        min_samples_leaf=20,
+        min_child_weight=0.0,
     ).fit(X, y)
     difference = np.abs(mine.predict(X) - theirs.predict(X))
     assert np.mean(difference < 2e-4) > 0.95
@@ -95,7 +112,7 @@ def test_missing_values_are_lightgbms():
 
 # --- quality beside HistGradientBoosting
 
-SAME = {"learning_rate": 0.1, "max_leaf_nodes": 31, "min_samples_leaf": 20}
+SAME = {"learning_rate": 0.1, "max_leaf_nodes": 31, "min_samples_leaf": 20, "l2_regularization": 0.0}
 
 
 def beside(make, loss, X, y, measure):

@@ -173,7 +173,9 @@ def test_a_custom_classification_loss_equals_the_built_in_one(newton):
 
 def test_a_custom_loss_learns_with_line_search_and_early_stopping():
     X, y = numbers(400)
-    model = regressor(loss=PseudoHuber(), newton=False, early_stopping=True, n_estimators=50).fit(X, y)
+    model = regressor(
+        loss=PseudoHuber(), newton=False, early_stopping=True, n_estimators=50, random_state=0
+    ).fit(X, y)
     assert min(model.history_["validation_loss"]) < 0.4 * model.history_["validation_loss"][0]
 
 

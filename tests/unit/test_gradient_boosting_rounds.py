@@ -9,8 +9,8 @@ from sklearn.linear_model import Ridge
 
 from boosting_cases import classes, classifier, numbers, regressor, same_forests
 from hedgerow import EarlyStopping, TimeLimit
-from hedgerow.boosting import progress as watching
 from hedgerow.boosting import fit as fitting
+from hedgerow.boosting import progress as watching
 from hedgerow.estimators import gradient_base
 
 # --- what is followed

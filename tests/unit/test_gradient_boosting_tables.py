@@ -100,7 +100,7 @@ def test_sparse_zeros_are_zeros():
 def test_one_and_two_rows(n_rows):
     X, y = np.arange(4.0).reshape(2, 2)[:n_rows], np.array([3.0, 5.0])[:n_rows]
     assert np.array_equal(GradientBoostingRegressor().fit(X, y).predict(X), np.full(n_rows, y.mean()))
-    eager = GradientBoostingRegressor(min_samples_leaf=1, learning_rate=1.0, n_estimators=1).fit(X, y)
+    eager = regressor(min_samples_leaf=1, learning_rate=1.0, n_estimators=1).fit(X, y)
     np.testing.assert_allclose(eager.predict(X), y)
 
 
