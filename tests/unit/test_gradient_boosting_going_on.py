@@ -84,7 +84,9 @@ def test_a_warm_start_of_no_more_rounds_changes_nothing():
 
 def test_the_history_of_a_warm_start_goes_on_from_the_model():
     X, y = noisy()
-    model = regressor(n_estimators=60, learning_rate=0.5, early_stopping=True, warm_start=True)
+    model = regressor(
+        n_estimators=60, learning_rate=0.5, early_stopping=True, random_state=0, warm_start=True
+    )
     model.set_params(random_state=0).fit(X, y)
     kept = model.n_estimators_
     assert len(model.history_["round"]) > kept

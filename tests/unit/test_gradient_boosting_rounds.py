@@ -98,7 +98,9 @@ def noisy(n_rows=500):
 
 def test_early_stopping_keeps_the_best_round():
     X, y = noisy()
-    model = regressor(n_estimators=300, learning_rate=0.3, early_stopping=True, n_iter_no_change=4)
+    model = regressor(
+        n_estimators=300, learning_rate=0.3, early_stopping=True, random_state=0, n_iter_no_change=4
+    )
     model.fit(X[:300], y[:300], eval_set=(X[300:], y[300:]))
     losses = model.history_["validation_loss"]
     best = model.best_iteration_
@@ -112,7 +114,9 @@ def test_early_stopping_keeps_the_best_round():
 
 def test_early_stopping_watches_the_first_evaluation_set():
     X, y = noisy()
-    stopper = regressor(n_estimators=100, learning_rate=0.3, early_stopping=True, n_iter_no_change=3)
+    stopper = regressor(
+        n_estimators=100, learning_rate=0.3, early_stopping=True, random_state=0, n_iter_no_change=3
+    )
     train, validation = (X[:300], y[:300]), (X[300:], y[300:])
     first = stopper.fit(*train, eval_set=[validation, train]).n_estimators_
     assert first < 50
@@ -143,7 +147,7 @@ def test_held_out_rows_act_as_an_evaluation_set():
     model = regressor(n_estimators=50, early_stopping=True, random_state=3).fit(X, y)
     held = gradient_base.inputs.held_out_rows(None, None, 500, 0.1, 3)
     rest = np.setdiff1d(np.arange(500), held)
-    by_hand = regressor(n_estimators=50, early_stopping=True)
+    by_hand = regressor(n_estimators=50, early_stopping=True, random_state=0)
     by_hand.fit(X[rest], y[rest], eval_set=(X[held], y[held]))
     np.testing.assert_allclose(by_hand.history_["validation_loss"], model.history_["validation_loss"])
     np.testing.assert_allclose(by_hand.predict(X), model.predict(X))
@@ -197,7 +201,9 @@ def test_one_row_cannot_be_held_out():
 
 def test_early_stopping_of_a_line_search_loss():
     X, y = noisy()
-    model = regressor(loss="absolute_error", n_estimators=200, learning_rate=0.5, early_stopping=True)
+    model = regressor(
+        loss="absolute_error", n_estimators=200, learning_rate=0.5, early_stopping=True, random_state=0
+    )
     model.set_params(random_state=0).fit(X, y)
     assert model.n_estimators_ < 200
     assert model.n_estimators_ == int(np.argmin(model.history_["validation_loss"])) + 1
