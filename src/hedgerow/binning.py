@@ -65,11 +65,6 @@ class Bins:
         """First histogram entry of every column, and the number of entries."""
         return np.concatenate([[0], np.cumsum(self.n_bins + 1)]).astype(np.int64)
 
-    def threshold(self, column: int, code: int) -> float:
-        """The largest value that goes left when codes up to `code` do; infinite when all values do."""
-        edges = self.edges[self.edge_starts[column] : self.edge_starts[column + 1]]
-        return float(edges[code - 1]) if code <= len(edges) else np.inf
-
     def encode(self, table: Table, team: Team, *, for_growing: bool = True) -> "BinnedTable":
         """The codes of all rows of a table; without the layout by row unless trees are grown on it."""
         n = table.n_rows

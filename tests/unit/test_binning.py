@@ -128,11 +128,6 @@ def test_columns_without_values_or_with_one_have_one_bin():
     assert codes_of(bins, X).by_column.tolist() == [[1, 0], [1, 1], [0, 2]]
 
 
-def test_threshold_is_the_largest_value_that_goes_left():
-    bins = find_bins(read_table(np.array([[1.0], [2.0], [4.0]])))
-    assert [bins.threshold(0, code) for code in (1, 2, 3)] == [1.5, 3.0, INF]
-
-
 def test_categories_get_a_code_each():
     X = np.array([["b"], ["a"], [None], ["c"], ["a"]], dtype=object)
     table = read_table(X, categorical_features=[0])
