@@ -6,17 +6,34 @@ for any number of threads, any chunking and any machine.
 
 from hedgerow.boosting.callbacks import EarlyStopping, TimeLimit
 from hedgerow.boosting.loop import Round
-from hedgerow.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from hedgerow.estimators import (
+    AdaBoostClassifier,
+    AnyBoostClassifier,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    LogitBoostClassifier,
+    SchapireBoostClassifier,
+)
 from hedgerow.files import ModelFileError, load, save
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AnyBoostClassifier",
+    "DecisionStump",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "EarlyStopping",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "LogitBoostClassifier",
     "ModelFileError",
     "Round",
+    "SchapireBoostClassifier",
     "TimeLimit",
     "__version__",
     "load",

@@ -1,4 +1,4 @@
-"""Binning: a table of values becomes a table of one-byte codes.
+"""Binning: a table of values becomes a table of codes of one byte, or of two.
 
 `Bins` says how: the edges of every numeric column and the code of every category. A `BinnedTable` is the
 result, kept twice: by row, padded and aligned, for histograms, and by column for partitions. Code 0 is
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.bundling import find_bundles
-from hedgerow.dtypes import CODE, MAX_BINS
+from hedgerow.dtypes import CODE, MAX_BINS, WIDE_CODE
 from hedgerow.kernels.cpu.binning import cut_places, encode, middles, store_rows
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes
@@ -21,6 +21,7 @@ from hedgerow.table import Table
 from hedgerow.threads import Team
 
 EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
+_COLUMNS_AT_ONCE = 4  # whose sampled values are held while edges are chosen, for every thread
 _LINE = 64  # bytes of a cache line
 
 
@@ -60,6 +61,11 @@ class Bins:
             n_bins[column] = table.max()
         return n_bins
 
+    @property
+    def code_dtype(self) -> type[np.unsignedinteger[Any]]:
+        """One byte where that is enough for every column, else two."""
+        return CODE if int(self.n_bins.max(initial=1)) <= MAX_BINS else WIDE_CODE
+
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """First histogram entry of every column, and the number of entries."""
@@ -68,7 +74,7 @@ class Bins:
     def encode(self, table: Table, team: Team, *, for_growing: bool = True) -> "BinnedTable":
         """The codes of all rows of a table; without the layout by row unless trees are grown on it."""
         n = table.n_rows
-        by_column = np.empty((self.n_columns, n), CODE)
+        by_column = np.empty((self.n_columns, n), self.code_dtype)
         raw = (self.edges, self.edge_starts, self.tables, self.table_starts)
         none = np.empty((0, 0), CODE)
         team.over_rows(n, lambda a, b: encode(table.block(a, b), *raw, none, by_column, a))
@@ -148,42 +154,46 @@ def find_bins(
     ----------
     table : Table
     max_bins : int
-        The most bins of a column, at most 255.
+        The most bins of a numeric column, at most 65,535. Above 255 all rows are looked at, not a sample:
+        a column of no more distinct values than bins is then cut between all of them.
     copies : int64 array or None
         How often each row counts; 0 leaves it out.
     team : Team or None
         Threads to sort columns with.
     """
-    rows = _edge_rows(table.n_rows, copies)
-    sample = table.rows(rows)
+    rows = _edge_rows(table.n_rows, copies, every=max_bins > MAX_BINS)
     counts = np.empty(0, np.int64) if copies is None else copies[rows]
     if np.all(counts == 1):
         counts = counts[:0]
     edges: list[NDArray[np.float64]] = [np.empty(0)] * table.n_columns
     tables: list[NDArray[np.uint8]] = [np.empty(0, np.uint8)] * table.n_columns
 
-    def cut(column: int) -> None:
+    def cut(column: int, values: NDArray[Any]) -> None:
         categories = table.schema.categories[column]
         if categories is None:
-            edges[column] = _column_edges(sample[:, column], counts, max_bins)
+            edges[column] = _column_edges(values, counts, max_bins)
         else:
-            tables[column] = _category_codes(sample[:, column], counts, len(categories), max_bins)
+            tables[column] = _category_codes(values, counts, len(categories), min(max_bins, MAX_BINS))
 
     def share(member: int) -> None:
-        for column in range(member, table.n_columns, team.n_members if team else 1):
-            cut(column)
+        step = _COLUMNS_AT_ONCE
+        for first in range(member * step, table.n_columns, step * (team.n_members if team else 1)):
+            columns = slice(first, min(first + step, table.n_columns))
+            sample = table.rows(rows, columns)
+            for place, column in enumerate(range(columns.start, columns.stop)):
+                cut(column, sample[:, place])
 
     share(0) if team is None else team.together(share)
     return Bins(*_flatten(edges, np.float64), *_flatten(tables, np.uint8))
 
 
-def _edge_rows(n_rows: int, copies: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Rows that edges are taken from: all that count, or 200,000 chosen by a hash of the row number.
+def _edge_rows(n_rows: int, copies: NDArray[np.int64] | None, *, every: bool) -> NDArray[np.int64]:
+    """Rows that edges are taken from: every one that counts, or 200,000 chosen by a hash of the row number.
 
     The choice has no seed: without other randomness, two fits on the same rows are the same model.
     """
     rows = np.arange(n_rows, dtype=np.int64)
-    if n_rows > EDGE_SAMPLE_ROWS:
+    if n_rows > EDGE_SAMPLE_ROWS and not every:
         n = sample_rows(EDGE_SAMPLE_ROWS / n_rows, 0, EDGE_SAMPLE, 0, 0, n_rows, rows)
         rows = rows[:n]
     return rows if copies is None else rows[copies[rows] > 0]

@@ -6,7 +6,7 @@ counted within the tree, and `left` is 0 in a leaf. A tree adds its leaf values 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -127,6 +127,23 @@ class Forest:
         moved = np.where(second.set_number < 0, -1, second.set_number + len(first.sets))
         joined["set_number"] = np.concatenate([first.set_number, moved]).astype(np.int32)
         return cls(**joined)
+
+    def select(self, trees: range) -> "Forest":
+        """Some trees that follow one another."""
+        first, last = int(self.starts[trees.start]), int(self.starts[trees.stop])
+        nodes = slice(first, last)
+        numbers = self.set_number[nodes]
+        used = numbers[numbers >= 0]
+        part = {name: array[nodes] for name, array in self.arrays().items()}
+        part["starts"] = self.starts[trees.start : trees.stop + 1] - first
+        part["output"] = self.output[trees.start : trees.stop]
+        part["sets"] = self.sets[used]
+        part["set_number"] = np.where(numbers < 0, -1, np.cumsum(numbers >= 0) - 1).astype(np.int32)
+        return Forest(**part)
+
+    def with_values(self, values: NDArray[np.float64], output: int) -> "Forest":
+        """The same splits with other values, all trees adding to one output."""
+        return replace(self, value=values, output=np.full(self.n_trees, output, np.int32))
 
     @property
     def n_trees(self) -> int:

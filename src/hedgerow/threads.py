@@ -105,9 +105,12 @@ class Team:
             if errors:
                 raise errors[0]
 
-    def over_rows(self, n_rows: int, task: Callable[[int, int], Any]) -> None:
-        """Run `task(start, stop)` for consecutive chunks that cover `n_rows`, shared by the members."""
-        size = self.chunk_rows
+    def over_rows(self, n_rows: int, task: Callable[[int, int], Any], size: int | None = None) -> None:
+        """Run `task(start, stop)` for consecutive chunks that cover `n_rows`, shared by the members.
+
+        `size` fixes the chunks, for sums of floats; else they are `chunk_rows` long.
+        """
+        size = size or self.chunk_rows
         if n_rows <= size:
             task(0, n_rows)
             return

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hedgerow.boosting.loop import Round, boost
+from hedgerow.boosting.loop import NoBetter, Outcome, Round, boost
 
 
 class Rule:
@@ -19,7 +19,7 @@ class Rule:
 
     def take(self, answer, number):
         self.kept.append(answer)
-        return 7, 0.5 / (number + 1), (1.0,)
+        return Outcome(7, 0.5 / (number + 1), (1.0,))
 
 
 class Learner:
@@ -48,6 +48,43 @@ def test_a_loop_may_begin_later():
     assert [done.number for done in told] == [3, 4]
     boost(rule, Learner(), 5, [told.append], first_round=5)  # nothing left to do
     assert len(told) == 2
+
+
+class Picky(Rule):
+    """Refuses every second answer, gives up at the third round, or takes it as the last."""
+
+    def __init__(self, last=False):
+        super().__init__()
+        self.asked, self.last = 0, last
+
+    def take(self, answer, number):
+        self.asked += 1
+        if self.asked % 2:
+            return None
+        if number == 2 and not self.last:
+            raise NoBetter
+        self.kept.append(answer)
+        return Outcome(last=self.last and number == 2)
+
+
+def test_a_refused_answer_is_asked_for_again_and_told_to_nobody():
+    rule, told = Picky(), []
+    boost(rule, Learner(), 2, [told.append])
+    assert rule.asked == 4
+    assert [done.number for done in told] == [0, 1]
+
+
+def test_a_rule_that_has_nothing_else_to_ask_ends_the_loop():
+    rule, told = Picky(), []
+    boost(rule, Learner(), 9, [told.append])
+    assert len(rule.kept) == 2
+    assert [done.number for done in told] == [0, 1]
+
+
+def test_the_last_answer_is_told_and_ends_the_loop():
+    rule, told = Picky(last=True), []
+    boost(rule, Learner(), 9, [told.append])
+    assert [done.number for done in told] == [0, 1, 2]
 
 
 def test_all_callbacks_are_told_before_any_may_end_it():

@@ -99,10 +99,11 @@ class History:
             "round": done.number,
             "seconds": done.seconds,
             "leaves": done.n_leaves,
-            "train_loss": done.train_loss,
+            f"train_{done.measure}": done.train_loss,
         }
         for i, loss in enumerate(done.validation_loss):
-            values["validation_loss" if i == 0 else f"validation_loss_{i}"] = loss
+            name = f"validation_{done.measure}"
+            values[name if i == 0 else f"{name}_{i}"] = loss
         for name, value in values.items():
             if value is not None:
                 self.record.setdefault(name, []).append(value)

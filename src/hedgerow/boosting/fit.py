@@ -4,7 +4,6 @@ table -> bins -> codes -> [ rule asks, learner answers ] x rounds -> forest
 """
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 
 from hedgerow.backends import CpuBackend
 from hedgerow.binning import BinnedTable, find_bins
-from hedgerow.boosting.callbacks import EarlyStopping, History
 from hedgerow.boosting.gradient import GradientRule, Scores
 from hedgerow.boosting.learners import AnyLearner, TreeLearner, take_scores
-from hedgerow.boosting.loop import Callback, boost
+from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import MemberModel, TreeModel
+from hedgerow.boosting.run import run
 from hedgerow.forest import Forest
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.statistics import Quantiser, Weights
@@ -75,12 +74,11 @@ def fit_gradient(
     train: Rows, evaluations: Sequence[Rows], settings: Settings, previous: Model | None = None
 ) -> Fitted:
     """Fit, or go on from `previous`."""
-    with ExitStack() as stack:
-        team = stack.enter_context(Team(settings.n_threads, settings.chunk_rows))
+    with Team(settings.n_threads, settings.chunk_rows) as team:
         if settings.estimator is None and not isinstance(previous, MemberModel):
-            return _fit_trees(train, evaluations, settings, previous, team, stack)
+            return _fit_trees(train, evaluations, settings, previous, team)
         if settings.estimator is not None and not isinstance(previous, TreeModel):
-            return _fit_members(train, evaluations, settings, previous, team, stack)
+            return _fit_members(train, evaluations, settings, previous, team)
     raise TypeError(f"a {type(previous).__name__} cannot go on with estimator={settings.estimator!r}")
 
 
@@ -90,7 +88,6 @@ def _fit_trees(
     settings: Settings,
     previous: TreeModel | None,
     team: Team,
-    stack: ExitStack,
 ) -> Fitted:
     n, loss = train.table.n_rows, settings.loss
     weights = Weights.of(train.weight, n, settings.held_out)
@@ -120,7 +117,7 @@ def _fit_trees(
         subsample=settings.subsample, seed=settings.seed, team=team,
     )  # fmt: skip
     first = previous.n_rounds if previous else 0
-    steps, history, best = _run(settings, trained, followed, learner, first, team, stack)
+    steps, history, best = _run(settings, trained, followed, learner, first, team)
     outputs = list(range(loss.n_outputs)) * len(steps)
     forest = Forest.of([tree for step in steps for tree in step.trees], outputs)
     if previous:
@@ -134,7 +131,6 @@ def _fit_members(
     settings: Settings,
     previous: MemberModel | None,
     team: Team,
-    stack: ExitStack,
 ) -> Fitted:
     loss = settings.loss
     weight = _held_out_weight(train.weight, settings.held_out, len(train.y))
@@ -154,7 +150,7 @@ def _fit_members(
         learning_rate=settings.learning_rate, subsample=settings.subsample, seed=settings.seed,
     )  # fmt: skip
     first = previous.n_rounds if previous else 0
-    steps, history, best = _run(settings, trained, followed, learner, first, team, stack)
+    steps, history, best = _run(settings, trained, followed, learner, first, team)
     members, lengths = [step.members for step in steps], [step.step for step in steps]
     if previous:
         members, lengths = previous.members + members, previous.steps + lengths
@@ -168,27 +164,15 @@ def _run(
     learner: Any,
     first_round: int,
     team: Team,
-    stack: ExitStack,
 ) -> tuple[list[Any], dict[str, list[float]], int | None]:
     """Boost; returns the steps to keep, the history, and the best round when stopping early."""
     rule = GradientRule(
         settings.loss, trained, followed,
         newton=settings.newton, follow_train=bool(followed) or settings.verbose > 0, team=team,
     )  # fmt: skip
-    history = History()
-    callbacks: list[Callback] = [history]
-    stopper = None
-    if settings.patience is not None and followed:
-        stopper = EarlyStopping(settings.patience, settings.tol)
-        callbacks.append(stopper)
-    callbacks += settings.callbacks  # after ours: an error or an interrupt in one leaves these complete
-    if settings.verbose:
-        callbacks.append(_progress(settings, stack))
-    boost(rule, learner, settings.n_rounds, callbacks, first_round)
-    if stopper is None or stopper.best_round < 0:
-        return rule.steps, history.record, None
-    kept = rule.steps[: stopper.best_round + 1 - first_round]
-    return kept, history.record, stopper.best_round
+    history, best = run(rule, learner, settings, first_round, followed=bool(followed))
+    kept = rule.steps if best is None else rule.steps[: best + 1 - first_round]
+    return kept, history, best
 
 
 def _held_out_weight(
@@ -200,11 +184,3 @@ def _held_out_weight(
     weight = np.ones(n_rows) if weight is None else weight.copy()
     weight[held_out] = 0.0
     return weight
-
-
-def _progress(settings: Settings, stack: ExitStack) -> Callback:
-    from hedgerow.boosting.progress import Printer, ProgressBar  # noqa: PLC0415 - loads rich
-
-    if settings.verbose > 1:
-        return Printer()
-    return stack.enter_context(ProgressBar(settings.n_rounds, settings.title))

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.boosting.loop import Outcome
 from hedgerow.losses import Loss
 from hedgerow.threads import Team
 
@@ -85,7 +86,7 @@ class GradientRule:
             self.loss.fill(y, raw, self.gradient, self.filled, 0, n)
         return self.gradient, self.hessian
 
-    def take(self, answer: Steps, number: int) -> tuple[int, float | None, tuple[float, ...]]:
+    def take(self, answer: Steps, number: int) -> Outcome:
         """Add a round's steps to all scores."""
         for scores in (self.train, *self.evaluations):
             answer.add_to(scores)
@@ -93,7 +94,8 @@ class GradientRule:
             self.train.raw[:, self.train.held_out] = self.evaluations[0].raw
         self.steps.append(answer)
         train_loss = self._mean_loss(self.train) if self.follow_train else None
-        return answer.n_leaves, train_loss, tuple(self._mean_loss(scores) for scores in self.evaluations)
+        followed = tuple(self._mean_loss(scores) for scores in self.evaluations)
+        return Outcome(answer.n_leaves, train_loss, followed)
 
     def _mean_loss(self, scores: Scores) -> float:
         return self.loss.mean_loss(scores.y, scores.raw, scores.weight)

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from hedgerow.boosting.gradient import Floats, Scores
+from hedgerow.boosting.weak import seeded_clone
 from hedgerow.forest import Forest
 from hedgerow.growing.statistics import Measured, Quantiser
 from hedgerow.growing.tree import GrownTree
@@ -209,7 +209,7 @@ class AnyLearner:
         weight = {} if part.weight is None else {"sample_weight": part.weight}
         members = []
         for output, gradient in enumerate(gradients):
-            member = self._clone(number * len(gradients) + output)
+            member = seeded_clone(self.estimator, self.seed + number * len(gradients) + output)
             member.fit(part.rows, -gradient, **weight)
             members.append(member)
         steps = MemberSteps(members, 1.0)
@@ -219,12 +219,6 @@ class AnyLearner:
         length = self.loss.global_line_search(part.y, part.raw, direction, part.weight)
         steps.step = self.learning_rate * length
         return steps
-
-    def _clone(self, number: int) -> Any:
-        member = clone(self.estimator)
-        seed = (self.seed + number) % 2**31
-        names = [name for name in member.get_params() if name.split("__")[-1] == "random_state"]
-        return member.set_params(**dict.fromkeys(names, seed))
 
 
 def take_scores(scores: Scores, rows: NDArray[Any]) -> Scores:

@@ -30,6 +30,8 @@ class Round:
         Mean loss on the training rows, when it is followed.
     validation_loss : tuple of float
         Mean loss on each evaluation set.
+    measure : str
+        What these are: "loss", or "error" for the share of rows classified wrongly.
 
     Examples
     --------
@@ -44,6 +46,21 @@ class Round:
     n_leaves: int = 0
     train_loss: float | None = None
     validation_loss: tuple[float, ...] = ()
+    measure: str = "loss"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an update rule says of an answer it has added to the ensemble; fields as those of `Round`.
+
+    `last` ends the fit: nothing is left to learn.
+    """
+
+    n_leaves: int = 0
+    train_loss: float | None = None
+    validation_loss: tuple[float, ...] = ()
+    measure: str = "loss"
+    last: bool = False
 
 
 class Callback(Protocol):
@@ -59,8 +76,15 @@ class UpdateRule(Protocol):
     def ask(self, number: int) -> Any:
         """Say what the learner of round `number` should fit."""
 
-    def take(self, answer: Any, number: int) -> tuple[int, float | None, tuple[float, ...]]:
-        """Add the answer to the ensemble; returns leaves, training loss and validation losses."""
+    def take(self, answer: Any, number: int) -> Outcome | None:
+        """Add the answer to the ensemble, or refuse it and return None: then it is asked again.
+
+        A rule that refuses and has nothing else to ask raises `NoBetter`.
+        """
+
+
+class NoBetter(Exception):  # noqa: N818 - an end, not an error
+    """The rule refuses the answer and has nothing else to ask: the rounds so far are the model."""
 
 
 class WeakLearner(Protocol):
@@ -84,16 +108,22 @@ def boost(
     began = time.perf_counter()
     try:
         with _interrupts_at_rounds() as check:
-            for number in range(first_round, n_rounds):
-                request = rule.ask(number)
-                answer = learner.answer(request, number)
-                n_leaves, train_loss, validation_loss = rule.take(answer, number)
-                seconds = time.perf_counter() - began
-                done = Round(number, n_rounds, seconds, n_leaves, train_loss, validation_loss)
+            number = first_round
+            while number < n_rounds:
+                answer = learner.answer(rule.ask(number), number)
+                taken = rule.take(answer, number)
+                if taken is None:
+                    check()
+                    continue
+                told = (taken.n_leaves, taken.train_loss, taken.validation_loss, taken.measure)
+                done = Round(number, n_rounds, time.perf_counter() - began, *told)
                 answers = [callback(done) for callback in callbacks]  # all are told before any may end it
                 check()
-                if any(answers):
+                if taken.last or any(answers):
                     return
+                number += 1
+    except NoBetter:
+        return
     except KeyboardInterrupt:
         warnings.warn("fit was interrupted: the model holds the rounds finished so far", stacklevel=2)
 

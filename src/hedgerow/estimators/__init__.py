@@ -1,5 +1,19 @@
 """Thin scikit-learn faces: check the input, run a loop, hold the model."""
 
+from hedgerow.estimators.adaboost import AdaBoostClassifier
 from hedgerow.estimators.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from hedgerow.estimators.logitboost import AnyBoostClassifier, LogitBoostClassifier
+from hedgerow.estimators.schapire import SchapireBoostClassifier
+from hedgerow.estimators.trees import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
 
-__all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
+__all__ = [
+    "AdaBoostClassifier",
+    "AnyBoostClassifier",
+    "DecisionStump",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
+    "LogitBoostClassifier",
+    "SchapireBoostClassifier",
+]

@@ -1,30 +1,22 @@
-"""What the gradient boosting estimators share: check the input, run the loop, hold the model."""
+"""What the gradient boosting estimators share: their parameters, growth rules and losses."""
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.boosting.fit import Fitted, Rows, Settings, fit_gradient
 from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import MemberModel, TreeModel
-from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators import parameters
+from hedgerow.estimators.base import Boosting, Floats, Target
 from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
-from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
+from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.losses import Loss
-from hedgerow.table import Schema, Table, read_table
-from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
-
-Floats = NDArray[np.float64]
-Target = inputs.Numbers | inputs.Labels
-
-_LARGE = 10_000  # rows above which early_stopping="auto" stops early
+from hedgerow.table import Schema
+from hedgerow.threads import resolve_n_jobs
 
 ALLOWED: dict[str, Allowed] = {
     "n_estimators": whole(1),
@@ -56,86 +48,34 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class GradientBoosting(BaseEstimator):  # type: ignore[misc]
+class GradientBoosting(Boosting):
     """Everything but the constructor, the target and what a score means."""
-
-    history_: dict[str, list[float]]
-    _allowed: ClassVar[dict[str, Allowed]] = {}  # what parameters of the estimator's own may be
-    _chunk_rows = CHUNK_ROWS  # rows a thread takes at a time; no result depends on it
-
-    def _target(self, y: NDArray[Any]) -> Target:
-        """How targets are read."""
-        raise TypeError(f"{type(self).__name__} does not say how to read its target")
 
     def _make_loss(self, target: Target) -> Loss:
         """The loss for this kind of target."""
         raise TypeError(f"{type(self).__name__} does not say which loss it uses")
 
-    def _weigh(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
-        """Weights of the rows; a classifier multiplies the weights of the classes in."""
-        return weight
+    def _rules_of_parameters(self) -> dict[str, Allowed]:
+        return ALLOWED | self._allowed
 
-    def fit(
+    def _fit_rows(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        eval_set: Any = None,
-        callbacks: Sequence[Callback] | None = None,
-    ) -> Self:
-        """Fit the ensemble.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            Missing values (NaN, None, null) are allowed and take the direction that fits best.
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-            A whole number acts exactly as that many copies of the row, zero as no row.
-        eval_set : (X, y), (X, y, sample_weight) or a list of them, optional
-            Rows whose loss is followed; with early stopping, the first decides.
-        callbacks : sequence of callables, optional
-            Called with a `hedgerow.Round` after every round; a true answer ends the fit.
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self.get_params(deep=False), ALLOWED | self._allowed)
-        watchers = inputs.read_callbacks(callbacks)
-        previous = self._previous()
-        name = type(self).__name__
-        known: dict[str, Any] = (
-            {"categorical_features": self.categorical_features}
-            if previous is None
-            else {"schema": self.schema_}
-        )
-        table = read_table(X, estimator_name=name, **known)
-        raw_y = inputs.read_target(y, table.n_rows, name)
-        target = self._target(raw_y) if previous is None else self._fitted_target()
-        numbers = target.read(raw_y)
-        weight = self._weigh(numbers, target, inputs.read_weights(sample_weight, table.n_rows))
-        train = Rows(X, table, numbers, weight)
-        loss = self._checked_loss(target, numbers, previous is not None)
-        evaluations = [
-            self._read_evaluation(f"eval_set[{i}]", one, train, target, loss)
-            for i, one in enumerate(inputs.read_eval_sets(eval_set))
-        ]
-        settings = self._settings(train, target, loss, bool(evaluations), watchers)
+        train: Rows,
+        evaluations: list[Rows],
+        target: Target,
+        callbacks: Sequence[Callback],
+        previous: TreeModel | MemberModel | None,
+    ) -> None:
+        loss = self._make_loss(target)
+        settings = self._settings(train, target, loss, bool(evaluations), callbacks)
         fitted = fit_gradient(train, evaluations, settings, previous)
-        self._keep(fitted, table.schema, target, settings, previous)
-        return self
+        self._keep(fitted, train.table.schema, target, settings, previous)
 
     def _previous(self) -> TreeModel | MemberModel | None:
-        """The model to go on from, with warm_start."""
         if not self.warm_start or not hasattr(self, "model_"):
             return None
         model: TreeModel | MemberModel = self.model_
-        if self.n_estimators < model.n_rounds:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} is below the {model.n_rounds} rounds of the fitted "
-                "model; with warm_start=True it must be at least as many"
-            )
+        self._refuse_fewer_rounds(model.n_rounds)
         if (self.estimator is None) != isinstance(model, TreeModel):
             kind = "trees" if isinstance(model, TreeModel) else "other regressors"
             raise ValueError(
@@ -144,11 +84,7 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
             )
         return model
 
-    def _fitted_target(self) -> Target:
-        return inputs.Labels(self.classes_) if hasattr(self, "classes_") else inputs.Numbers()
-
-    def _checked_loss(self, target: Target, y: Floats, more: bool) -> Loss:
-        """The loss, for a target that it accepts."""
+    def _check_target(self, y: Floats, target: Target, *, more: bool) -> None:
         loss = self._make_loss(target)
         loss.check_target(y)
         if more and type(loss) is not type(self.loss_):
@@ -156,36 +92,13 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
                 f"loss={self.loss!r} cannot go on from a model fitted with {self.loss_!r}; with "
                 "warm_start=True it must stay the same"
             )
-        return loss
-
-    def _read_evaluation(
-        self, name: str, given: tuple[Any, Any, Any], train: Rows, target: Target, loss: Loss
-    ) -> Rows:
-        X, y, weight = given
-        estimator_name = type(self).__name__
-        try:
-            table = read_table(X, schema=train.table.schema, estimator_name=estimator_name)
-            raw_y = inputs.read_target(y, table.n_rows, estimator_name)
-            numbers = target.read(raw_y)
-            # beside the training rows: those of an evaluation set alone may all be 0
-            loss.check_target(np.concatenate([numbers, train.y]))
-            return Rows(X, table, numbers, inputs.read_weights(weight, table.n_rows))
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{name}: {error}") from error
 
     def _settings(
         self, train: Rows, target: Target, loss: Loss, has_evaluation: bool, callbacks: Sequence[Callback]
     ) -> Settings:
-        schema, n_rows = train.table.schema, train.table.n_rows
-        seed = getattr(self, "_seed", None) if self.warm_start else None
-        seed = inputs.read_seed(self.random_state) if seed is None else seed
-        stops = n_rows > _LARGE if self.early_stopping == "auto" else bool(self.early_stopping)
-        held_out = None
-        if stops and not has_evaluation:
-            groups = None if target.n_classes is None else train.y
-            held_out = inputs.held_out_rows(groups, train.weight, n_rows, self.validation_fraction, seed)
-        rules = self._rules(schema, seed)
+        seed = self._read_seed()
+        patience, held_out = self._held_out(train, target, seed, has_evaluation=has_evaluation)
+        rules = self._rules(train.table.schema, seed)
         if rules.monotonic.size and loss.n_outputs > 1:
             raise ValueError(
                 f"monotonic_cst={self.monotonic_cst!r} is not allowed with {loss.n_outputs} classes: their "
@@ -203,7 +116,7 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
             n_threads=resolve_n_jobs(self.n_jobs),
             chunk_rows=self._chunk_rows,
             estimator=self.estimator,
-            patience=self.n_iter_no_change if stops else None,
+            patience=patience,
             tol=float(self.tol),
             verbose=int(self.verbose),
             callbacks=callbacks,
@@ -237,52 +150,11 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
         settings: Settings,
         previous: TreeModel | MemberModel | None,
     ) -> None:
-        """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
-        before = {} if previous is None else self.history_
         n_before = 0 if previous is None else previous.n_rounds
-        self.history_ = _joined(before, n_before, fitted.history)
-        self.model_ = fitted.model
+        self._keep_common(
+            fitted.model, schema, target, settings.seed, fitted.history, fitted.best_round, n_before
+        )
         self.loss_ = settings.loss
-        self.schema_ = schema
-        self._seed = settings.seed
-        self.n_estimators_ = self.n_iter_ = fitted.model.n_rounds
-        self.best_iteration_ = fitted.best_round
-        self.n_features_in_ = schema.n_columns
-        if schema.names is not None:
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        if target.classes is not None:
-            self.classes_ = target.classes
-
-    # --- after fitting
-
-    def _read(self, X: Any) -> Table:
-        if not hasattr(self, "model_"):
-            check_is_fitted(self)
-        return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
-
-    def _raw(self, X: Any) -> Floats:
-        """Raw scores (outputs, rows)."""
-        table = self._read(X)
-        if isinstance(self.model_, MemberModel):
-            return self.model_.scores(X, table.n_rows)
-        return self.model_.scores(table, resolve_n_jobs(self.n_jobs))
-
-    def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        table = self._read(X)
-        if isinstance(self.model_, MemberModel):
-            return self.model_.staged_scores(X, table.n_rows)
-        return self.model_.staged_scores(table, resolve_n_jobs(self.n_jobs))
-
-    def _tree_model(self, what: str) -> TreeModel:
-        if not hasattr(self, "model_"):
-            check_is_fitted(self)
-        if isinstance(self.model_, MemberModel):
-            raise AttributeError(  # noqa: TRY004 - scikit-learn asks with hasattr
-                f"{what} needs trees, and this model was fitted with estimator={self.estimator!r}"
-            )
-        return self.model_
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf numbers of the rows.
@@ -294,50 +166,3 @@ class GradientBoosting(BaseEstimator):  # type: ignore[misc]
         """
         model = self._tree_model("apply")
         return model.predictor.leaves(self._read(X), resolve_n_jobs(self.n_jobs))
-
-    def importances(self, kind: str = "gain") -> Floats:
-        """Importance of every column.
-
-        Parameters
-        ----------
-        kind : {"gain", "split"}
-            The total gain of the splits on a column, as a share of all, or their number.
-
-        Returns
-        -------
-        float64 array of shape (n_features,)
-        """
-        if kind not in ("gain", "split"):
-            raise ValueError(f"kind={kind!r} is not allowed: it must be 'gain' or 'split'")
-        forest = self._tree_model("importances").forest
-        inner = forest.left > 0
-        weights = forest.gain[inner] if kind == "gain" else None
-        totals = np.bincount(forest.column[inner], weights, self.n_features_in_).astype(np.float64)
-        whole = float(sum(totals.tolist()))
-        return totals / whole if kind == "gain" and whole > 0 else totals
-
-    @property
-    def feature_importances_(self) -> Floats:
-        """Share of each column in the total gain."""
-        return self.importances("gain")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.sparse = True
-        if parameters.regressor().test(self.estimator):
-            members = get_tags(self.estimator).input_tags
-            tags.input_tags.allow_nan, tags.input_tags.sparse = members.allow_nan, members.sparse
-        return tags
-
-
-def _joined(
-    before: dict[str, list[float]], n_before: int, now: dict[str, list[float]]
-) -> dict[str, list[float]]:
-    """The record of the `n_before` rounds gone on from and of the new ones; NaN where a part has no value."""
-    n_now = len(now.get("round", []))
-    joined = {}
-    for name in dict.fromkeys([*before, *now]):
-        old = before.get(name, [])[:n_before]
-        old = old + [math.nan] * (n_before - len(old))
-        joined[name] = old + now.get(name, [math.nan] * n_now)
-    return joined

@@ -6,15 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 
-from hedgerow.estimators.gradient_base import Floats, GradientBoosting, Target
+from hedgerow.estimators.base import Floats, Target
+from hedgerow.estimators.classifying import ScoreClassifier, columns_of
+from hedgerow.estimators.gradient_base import GradientBoosting
 from hedgerow.estimators.inputs import Labels, Numbers, weigh_classes
 from hedgerow.estimators.parameters import Allowed, class_weights, loss_for, nothing, one_of, real
 from hedgerow.losses import CustomLoss, Loss, make_loss
 
 
-class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ignore[misc]
+class GradientBoostingClassifier(ScoreClassifier, GradientBoosting):
     """Gradient boosting of trees for two or more classes.
 
     Parameters
@@ -176,58 +178,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
     def _weigh(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
         return weigh_classes(self.class_weight, y, np.asarray(target.classes), weight)
 
-    def decision_function(self, X: Any) -> Floats:
-        """Raw scores.
-
-        Returns
-        -------
-        float64 array of shape (n_samples,) for two classes, else (n_samples, n_classes)
-        """
-        return _as_decision(self._raw(X))
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes.
-
-        Returns
-        -------
-        float64 array of shape (n_samples, n_classes)
-        """
-        return self._probabilities(self._raw(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of every row; ties go to the first class.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return self._most_probable(self._raw(X))
-
-    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
-        """Raw scores after every round."""
-        for raw in self._staged_raw(X):
-            yield _as_decision(raw).copy()
-
-    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
-        """Probabilities of the classes after every round."""
-        for raw in self._staged_raw(X):
-            yield self._probabilities(raw)
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Most probable classes after every round."""
-        for raw in self._staged_raw(X):
-            yield self._most_probable(raw)
-
     def _probabilities(self, raw: Floats) -> Floats:
-        means = self.loss_.link.inverse(raw)  # (outputs, rows)
-        if len(raw) > 1:
-            return np.ascontiguousarray(means.T)
-        second = means[0]
-        return np.stack([1.0 - second, second], axis=1)
-
-    def _most_probable(self, raw: Floats) -> NDArray[Any]:
-        labels: NDArray[Any] = self.classes_[np.argmax(self._probabilities(raw), axis=1)]
-        return labels
+        return columns_of(self.loss_.link.inverse(raw))
 
 
 class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: ignore[misc]
@@ -413,10 +365,6 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         """Predictions after every round."""
         for raw in self._staged_raw(X):
             yield self.loss_.link.inverse(raw[0])
-
-
-def _as_decision(raw: Floats) -> Floats:
-    return raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)
 
 
 def _own(loss: Any) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_regressor
+from sklearn.base import is_classifier, is_regressor
 
 from hedgerow.losses import LOSSES, Loss
 
@@ -94,14 +94,24 @@ def loss_for(task: str) -> Allowed:
 
 def regressor() -> Allowed:
     """Allow a scikit-learn regressor."""
+    return Allowed(lambda v: _is_learner(v, is_regressor), "a regressor (an object, not its class)")
 
-    def test(v: Any) -> bool:
-        try:
-            return not isinstance(v, type) and bool(is_regressor(v)) and callable(v.fit)
-        except (AttributeError, TypeError):  # scikit-learn's answer to what is no estimator at all
-            return False
 
-    return Allowed(test, "a regressor (an object, not its class)")
+def classifier() -> Allowed:
+    """Allow a scikit-learn classifier."""
+    return Allowed(lambda v: _is_learner(v, is_classifier), "a classifier (an object, not its class)")
+
+
+def learner() -> Allowed:
+    """Allow either."""
+    return regressor() | classifier()
+
+
+def _is_learner(value: Any, is_kind: Callable[[Any], bool]) -> bool:
+    try:
+        return not isinstance(value, type) and bool(is_kind(value)) and callable(value.fit)
+    except (AttributeError, TypeError):  # scikit-learn's answer to what is no estimator at all
+        return False
 
 
 def class_weights() -> Allowed:

@@ -24,6 +24,8 @@ FLOAT64 = np.dtype(np.float64)
 
 _STRIP = 4096  # rows written column by column at a time: a strip of 28 columns stays in L2
 
+_ALL = slice(0, None)
+
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
 
@@ -61,8 +63,8 @@ class Table(ABC):
         """Give rows start..stop-1, C-contiguous, of `dtype`; a view perhaps: do not write to it."""
 
     @abstractmethod
-    def rows(self, numbers: NDArray[np.integer[Any]]) -> Floats:
-        """Give any rows by their numbers, as `block` does."""
+    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> Floats:
+        """Give any rows by their numbers, of some columns that follow one another, as `block` does."""
 
 
 class MatrixTable(Table):
@@ -89,17 +91,16 @@ class MatrixTable(Table):
     def block(self, start: int, stop: int) -> Floats:
         """See `Table.block`; a view when the matrix is floats in C order and writable."""
         part = self._matrix[start:stop]
-        return part if self._as_is else self._converted(part, slice(start, stop), copy=True)
+        return part if self._as_is else self._converted(part, slice(start, stop), _ALL, copy=True)
 
-    def rows(self, numbers: NDArray[np.integer[Any]]) -> Floats:
+    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> Floats:
         """See `Table.rows`."""
-        return self._converted(self._matrix[numbers], numbers, copy=None)
+        return self._converted(self._matrix[numbers, columns], numbers, columns, copy=None)
 
-    def _converted(self, part: NDArray[Any], which: Any, *, copy: bool | None) -> Floats:
+    def _converted(self, part: NDArray[Any], which: Any, columns: slice, *, copy: bool | None) -> Floats:
         with np.errstate(over="ignore"):  # a longdouble beyond float64 becomes an infinity
             values = np.array(part, dtype=self.dtype, order="C", copy=copy)
-        for column, numbers in (self._numbers or {}).items():
-            values[:, column] = numbers[which]
+        _put(values, self._numbers or {}, which, columns)
         return values
 
 
@@ -132,10 +133,11 @@ class ColumnTable(Table):
                 strip[:, number] = column[first:last]
         return values
 
-    def rows(self, numbers: NDArray[np.integer[Any]]) -> Floats:
+    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> Floats:
         """See `Table.rows`."""
-        values = np.empty((len(numbers), self.n_columns), dtype=self.dtype)
-        for number, column in enumerate(self._columns):
+        wanted = self._columns[columns]
+        values = np.empty((len(numbers), len(wanted)), dtype=self.dtype)
+        for number, column in enumerate(wanted):
             values[:, number] = column[numbers]
         return values
 
@@ -154,17 +156,25 @@ class SparseTable(Table):
 
     def block(self, start: int, stop: int) -> Floats:
         """See `Table.block`."""
-        return self._dense(slice(start, stop))
+        return self._dense(slice(start, stop), _ALL)
 
-    def rows(self, numbers: NDArray[np.integer[Any]]) -> Floats:
+    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> Floats:
         """See `Table.rows`."""
-        return self._dense(np.asarray(numbers, dtype=np.intp))
+        return self._dense(np.asarray(numbers, dtype=np.intp), columns)
 
-    def _dense(self, which: Any) -> Floats:
-        values: Floats = self._matrix[which].toarray(order="C")
-        for column, numbers in self._numbers.items():
-            values[:, column] = numbers[which]
+    def _dense(self, which: Any, columns: slice) -> Floats:
+        part = self._matrix[which]
+        values: Floats = (part if columns == _ALL else part[:, columns]).toarray(order="C")
+        _put(values, self._numbers, which, columns)
         return values
+
+
+def _put(values: Floats, numbers: Mapping[int, Floats], which: Any, columns: slice) -> None:
+    """Write the numbers of the categories over the columns they replace; `values` begins at `columns`."""
+    for column, of_column in numbers.items():
+        place = column - columns.start
+        if 0 <= place < values.shape[1]:
+            values[:, place] = of_column[which]
 
 
 def block_dtype(numeric: Iterable[np.dtype[Any]], schema: Schema) -> np.dtype[Any]:

@@ -200,7 +200,7 @@ def _mask(trees, tree, thresholds, values, codes, bits, n):
 
 @njit(cache=True, nogil=True)
 def _encode(rows, bins, codes):
-    none = np.empty((0, 0), np.uint8)
+    none = np.empty((0, 0), np.uint16)
     encode(rows, bins.edges, bins.edge_starts, bins.tables, bins.table_starts, none, codes, 0)
 
 
@@ -216,7 +216,7 @@ def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
     few = n_rows <= _FEW_ROWS
     coded = few or trees.needs_codes[0]
     values = np.empty((n_columns, width), block.dtype)
-    codes = np.empty((n_columns, width), np.uint8)
+    codes = np.empty((n_columns, width), np.uint16)
     at = np.empty(width, np.int64)
     bits = np.empty(width, np.uint32)
     for top in range(0, n_rows, _ROWS_AT_ONCE):
@@ -246,7 +246,7 @@ def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
 def find_leaves(block, bins, trees, out, first_row):
     """out[row, tree] = number, within its tree, of the leaf the row comes to."""
     n_rows, n_columns = block.shape
-    codes = np.empty((n_columns, min(_ROWS_AT_ONCE, n_rows)), np.uint8)
+    codes = np.empty((n_columns, min(_ROWS_AT_ONCE, n_rows)), np.uint16)
     at = np.empty(_ROWS_AT_ONCE, np.int64)
     for top in range(0, n_rows, _ROWS_AT_ONCE):
         n = min(_ROWS_AT_ONCE, n_rows - top)

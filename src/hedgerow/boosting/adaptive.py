@@ -1,0 +1,282 @@
+"""What the rules of the AdaBoost family share: scores, weights that are a function of them, a record.
+
+Scores are raw (outputs, rows): one output for two classes, positive for the second, else one a class.
+A round parts into a question (tell the classes apart under D), a step (how much the answer adds to the
+score of each of its cells), and new weights. A rule says how D follows from the scores and what the step is.
+"""
+
+import abc
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.boosting.loop import NoBetter, Outcome
+from hedgerow.boosting.weak import ClassProblem, Problem
+from hedgerow.boosting.weights import Classes, Distribution, Floats, Integers, RowWeights
+from hedgerow.kernels.cpu.elementary import log_into
+from hedgerow.kernels.cpu.random import RESTART, draw_rows
+from hedgerow.kernels.cpu.weights import add_table, wrong_weight
+from hedgerow.threads import Team
+
+CHANCE = 1e-10  # an edge below this is rounding: the learner does no better than chance
+_MOST_RESTARTS = 10  # in a row
+
+
+@dataclass(eq=False)
+class Judged:
+    """Rows with their classes, integer weights, and the scores the ensemble gives them.
+
+    `rows` is what an answer reads of them: codes for our trees, X for other members.
+    """
+
+    classes: Classes
+    rounded: Integers
+    raw: Floats  # (outputs, rows)
+    rows: Any
+    weight: Floats | None = None  # as the user gave them
+
+    def error(self, team: Team) -> float:
+        """The weighted share of the rows that are classified wrongly."""
+        parts: list[int] = []
+        raw, classes, rounded = self.raw, self.classes, self.rounded
+        team.over_rows(
+            len(classes), lambda a, b: parts.append(int(wrong_weight(raw, classes, rounded, a, b)))
+        )
+        return sum(parts) / int(rounded.sum())
+
+
+@dataclass(eq=False)
+class Addition:
+    """What one answer adds to the outputs from `first` on; once added, only its tree or member is kept.
+
+    table : float64 (outputs, cells), the value of each cell; or None
+    directions : float64 (outputs, training rows) of a member that says numbers; or None
+    """
+
+    answer: Any
+    first: int
+    table: Floats | None = None
+    directions: Floats | None = None
+
+
+@dataclass(eq=False)
+class Step:
+    """A round's addition to the ensemble, and what is recorded of it.
+
+    weight, error and normalizer are alpha, epsilon and Z; `reach` is the largest absolute value it can add.
+    """
+
+    additions: list[Addition]
+    weight: float
+    error: float
+    normalizer: float
+    reach: float
+    last: bool = False
+
+
+@dataclass(eq=False)
+class Record:
+    """One entry a round; see the attributes of `hedgerow.AdaBoostClassifier`."""
+
+    weights: list[float] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+    normalizers: list[float] = field(default_factory=list)
+    bounds: list[float] = field(default_factory=list)
+    reaches: list[float] = field(default_factory=list)
+
+    def cut(self, n_rounds: int) -> "Record":
+        """The first rounds."""
+        return Record(*(getattr(self, name)[:n_rounds] for name in vars(self)))
+
+
+@dataclass(frozen=True)
+class RuleSettings:
+    """What every rule is given beside the rows."""
+
+    labels: NDArray[Any]
+    learning_rate: float = 1.0
+    restart: bool = False
+    seed: int = 0
+    foreign: bool = False  # members are of another library
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return len(self.labels)
+
+
+class AdaptiveRule(abc.ABC):
+    """An update rule of the AdaBoost family.
+
+    Parameters
+    ----------
+    train : Judged
+        Its scores may be those of an ensemble to go on from.
+    evaluations : sequence of Judged
+        Further rows whose error is followed.
+    weights : RowWeights
+    settings : RuleSettings
+    record : Record
+        Of the rounds gone on from.
+    """
+
+    says: ClassVar[str] = "classes"  # what members of other libraries are asked for
+    criterion: ClassVar[str | None] = None  # of our trees' splits, when the rule must have one
+    measure: ClassVar[str] = "error"
+
+    def __init__(
+        self,
+        train: Judged,
+        evaluations: Sequence[Judged],
+        weights: RowWeights,
+        settings: RuleSettings,
+        record: Record | None = None,
+    ) -> None:
+        self.train, self.evaluations, self.weights = train, evaluations, weights
+        self.settings, self.team = settings, weights.team
+        self.learning_rate, self.n_classes = settings.learning_rate, settings.n_classes
+        self.record = Record() if record is None else record
+        self.steps: list[Step] = []
+        self.stop_reason = ""
+        self.factor = weights.factor
+        self._since: Floats | None = None  # scores at the last restart
+        self._restarts = 0
+        self.distribution = self.weigh()
+
+    # --- what a rule must say
+
+    @abc.abstractmethod
+    def weigh(self) -> Distribution:
+        """D for the next round."""
+
+    @abc.abstractmethod
+    def step(self, answers: list[Any]) -> Step | None:
+        """What the answers add; None when they are no better than chance."""
+
+    @abc.abstractmethod
+    def bound(self) -> float:
+        """What the training error is proven to be at the most, from the scores as they are."""
+
+    # --- the round
+
+    def ask(self, number: int) -> list[Problem]:
+        """Tell the classes apart under D."""
+        return [ClassProblem(self.train.classes, self.settings.labels, self.distribution)]
+
+    def take(self, answers: list[Any], number: int) -> Outcome | None:
+        """Add the step to all scores and weigh the rows anew."""
+        step = self.step(answers)
+        if step is None:
+            self._refuse(number)
+            return None
+        self._restarts = 0
+        for judged in (self.train, *self.evaluations):
+            self.add(step, judged)
+        self.steps.append(step)
+        record = self.record
+        record.weights.append(step.weight)
+        record.errors.append(step.error)
+        record.normalizers.append(step.normalizer)
+        record.reaches.append(step.reach)
+        self.distribution = self.weigh()
+        record.bounds.append(0.0 if step.last else self.bound())
+        if step.last:
+            self.stop_reason = (
+                f"the learner of round {number + 1} is perfect: its weighted error is 0, and it decides alone"
+            )
+        outcome = self.outcome(step)
+        for addition in step.additions:  # what is as large as the training rows is needed no more
+            addition.answer, addition.directions = addition.answer.kept, None
+        return outcome
+
+    def outcome(self, step: Step) -> Outcome:
+        """What callbacks are told."""
+        followed = tuple(judged.error(self.team) for judged in self.evaluations)
+        return Outcome(n_leaves(step), self.train.error(self.team), followed, self.measure, step.last)
+
+    def add(self, step: Step, judged: Judged) -> None:
+        """Add a step to the scores of some rows."""
+        for addition in step.additions:
+            answer, table = addition.answer, addition.table
+            here = judged is self.train
+            if table is None:
+                directions = addition.directions if here else self.directions(answer, judged.rows)
+                assert directions is not None  # noqa: S101 - a step has a table or directions
+                raw = judged.raw[addition.first : addition.first + len(directions)]
+                raw += step.weight * directions
+                continue
+            raw = judged.raw[addition.first : addition.first + len(table)]
+            cells = answer.cells if here else answer.cells_of(judged.rows)
+            self.team.over_rows(len(cells), partial(add_table, raw, cells, table))
+
+    def directions(self, answer: Any, rows: Any) -> Floats:
+        """Directions (outputs, rows) of a member that says numbers or probabilities."""
+        raise TypeError(f"{type(self).__name__} adds tables only")
+
+    # --- no better than chance
+
+    def _refuse(self, number: int) -> None:
+        if self.settings.restart and self._restarts < _MOST_RESTARTS:
+            self._restart(number)
+            return
+        again = f" after {_MOST_RESTARTS} restarts" if self.settings.restart else ""
+        error = "the weak learner is no better than chance on the weighted training rows"
+        if not self.record.weights:
+            raise ValueError(
+                f"{error} in the first round{again}; there is nothing to boost: use another estimator, or "
+                "check that y depends on X"
+            )
+        self.stop_reason = f"{error} in round {number + 1}{again}: the rounds before it are the model"
+        if not self.settings.restart:
+            hint = "on_chance='restart' would go on with new weights"
+            warnings.warn(f"boosting stopped: {self.stop_reason}; {hint}", stacklevel=2)
+        raise NoBetter
+
+    def _restart(self, number: int) -> None:
+        """Begin anew with random weights of mean one, -ln(uniform) (wagging: Webb 2000)."""
+        draws = np.empty(self.weights.n_rows, np.uint64)
+        draw_rows(self.settings.seed, RESTART, (number << 8) + self._restarts, draws)
+        uniform = ((draws >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        log_into(uniform, uniform)
+        self._restarts += 1
+        self.factor = self.weights.factor * -uniform
+        self._since = self.train.raw.copy()
+        self.distribution = self.weigh()
+
+    # --- helpers of the rules
+
+    def exponential(
+        self, raw: Floats, classes: Classes, steepness: float, *, since_restart: bool = True
+    ) -> tuple[Floats, float]:
+        """Weights exp(-margin) of every row and their shift; see `RowWeights.exponential`."""
+        if self._since is None or not since_restart:
+            return self.weights.exponential(raw, classes, steepness)
+        return self.weights.exponential(raw - self._since, classes, steepness, self.factor)
+
+    @property
+    def initial_total(self) -> float:
+        """Sum of the sample weights."""
+        return self.weights.sum(self.weights.factor)
+
+    @property
+    def smoothing(self) -> float:
+        """1 / (2 m), what is added to a weight of zero before a logarithm (Schapire and Singer 1999)."""
+        return 1.0 / (2.0 * self.weights.n_copies)
+
+
+def n_leaves(step: Step) -> int:
+    """Leaves of all trees of a round just taken."""
+    return sum(addition.answer.n_leaves for addition in step.additions)
+
+
+def split_error(answer: Any) -> tuple[int, int]:
+    """Integer weights of the rows that an answer's votes have right and wrong."""
+    sums: list[list[int]] = answer.sums.tolist()
+    votes = answer.votes.tolist()
+    right = sum(row[vote] for row, vote in zip(sums, votes, strict=True))
+    return right, sum(map(sum, sums)) - right

@@ -1,0 +1,231 @@
+"""Fitting the AdaBoost family: rows and settings in, a model and its record out.
+
+table -> bins -> codes -> [ rule asks, our trees answer ] x rounds -> forest      (our learners)
+X ---------------------> [ rule asks, a clone answers  ] x rounds -> vote model  (any other)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from hedgerow.binning import Bins, find_bins
+from hedgerow.boosting.adaptive import AdaptiveRule, Judged, Record, RuleSettings, Step
+from hedgerow.boosting.fit import Rows
+from hedgerow.boosting.loop import Callback
+from hedgerow.boosting.members import VoteModel
+from hedgerow.boosting.model import TreeModel
+from hedgerow.boosting.run import run
+from hedgerow.boosting.weak import GrownLearner, MemberLearner
+from hedgerow.boosting.weights import WHOLE, Floats, RowWeights
+from hedgerow.forest import Forest
+from hedgerow.growing.weak import WeakGrower, WeakRules
+from hedgerow.threads import CHUNK_ROWS, Team
+
+Model = TreeModel | VoteModel
+MakeRule = Callable[[Judged, Sequence[Judged], RowWeights, RuleSettings, Record], AdaptiveRule]
+
+
+@dataclass(eq=False)
+class AdaptiveSettings:
+    """How to fit. `weak` are the rules of our own trees; with another `estimator` they have no meaning."""
+
+    make_rule: MakeRule
+    rule: RuleSettings
+    n_outputs: int
+    says: str
+    n_rounds: int
+    weak: WeakRules | None = None
+    max_bins: int = 255
+    estimator: Any = None
+    resample: bool = False
+    n_threads: int = 1
+    chunk_rows: int = CHUNK_ROWS
+    patience: int | None = None
+    tol: float = 1e-7
+    verbose: int = 0
+    callbacks: Sequence[Callback] = ()
+    held_out: NDArray[np.uint32] | None = None
+    title: str = "boosting"
+
+
+@dataclass(eq=False)
+class AdaptiveFitted:
+    """A model, the record of its rounds, and the last weights of the training rows."""
+
+    model: Model
+    record: Record
+    sample_weights: Floats
+    stop_reason: str
+    history: dict[str, list[float]] = field(default_factory=dict)
+    best_round: int | None = None
+
+
+def fit_adaptive(
+    train: Rows,
+    evaluations: Sequence[Rows],
+    settings: AdaptiveSettings,
+    previous: tuple[Model, Record] | None = None,
+) -> AdaptiveFitted:
+    """Fit, or go on from a model and its record."""
+    with Team(settings.n_threads, settings.chunk_rows) as team:
+        weights = RowWeights(train.weight, train.table.n_rows, settings.held_out, team)
+        if settings.weak is not None:
+            fit: _Fit = _GrownFit(train, settings, weights, team, previous)
+        else:
+            fit = _MemberFit(train, settings, weights, team, previous)
+        trained = _judged(train, weights.uniform().rounded, fit, train.weight)
+        followed = [_evaluation(rows, fit, team) for rows in evaluations]
+        if settings.held_out is not None:
+            followed.insert(0, _held_out(train, trained, settings.held_out, fit, team))
+        record = previous[1] if previous else Record()
+        first = len(record.weights)
+        kept = Record(*(list(values) for values in vars(record).values()))
+        rule = settings.make_rule(trained, followed, weights, settings.rule, kept)
+        history, best = run(rule, fit.learner, settings, first, followed=bool(followed))
+        n_rounds = len(rule.record.weights) if best is None else best + 1
+        reason = rule.stop_reason or _reason(rule, settings, best)
+        model = fit.model(rule.steps[: n_rounds - first])
+        last = weights.normalised(rule.distribution.weight)
+        return AdaptiveFitted(model, rule.record.cut(n_rounds), last, reason, history, best)
+
+
+def _reason(rule: AdaptiveRule, settings: AdaptiveSettings, best: int | None) -> str:
+    done = len(rule.record.weights)
+    if done >= settings.n_rounds:
+        return f"all {settings.n_rounds} rounds are done"
+    if best is not None and done - 1 - best >= (settings.patience or 0):
+        return f"no improvement for {settings.patience} rounds: the {best + 1} rounds up to the best are kept"
+    return f"ended by a callback or an interrupt after {done} rounds"
+
+
+class _Fit(Protocol):
+    """A learner, how it reads rows, and how its steps become a model."""
+
+    learner: Any
+
+    def rows(self, rows: Rows) -> Any:
+        """What answers read of rows."""
+
+    def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
+        """Some of the training rows, as answers read them."""
+
+    def raw(self, rows: Rows) -> Floats:
+        """Scores of the model to go on from."""
+
+    def model(self, steps: list[Step]) -> Model:
+        """The steps as a model."""
+
+
+class _GrownFit:
+    def __init__(
+        self,
+        train: Rows,
+        settings: AdaptiveSettings,
+        weights: RowWeights,
+        team: Team,
+        previous: tuple[Model, Record] | None,
+    ) -> None:
+        before = previous[0] if previous else None
+        assert before is None or isinstance(before, TreeModel)  # noqa: S101 - the estimator has checked it
+        assert settings.weak is not None  # noqa: S101 - the caller has
+        self.bins: Bins = (
+            find_bins(train.table, settings.max_bins, copies=weights.counts, team=team)
+            if before is None
+            else before.bins
+        )
+        self._before, self._team, self._n_outputs = before, team, settings.n_outputs
+        self._train = train
+        self._coded = self.bins.encode(train.table, team, for_growing=False)
+        grower = WeakGrower(self._coded, settings.weak, team)
+        self.learner = GrownLearner(
+            grower, weights, resample=settings.resample, seed=settings.rule.seed, team=team
+        )
+
+    def rows(self, rows: Rows) -> Any:
+        if rows is self._train:
+            return self._coded
+        return self.bins.encode(rows.table, self._team, for_growing=False)
+
+    def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
+        return rows.take(numbers)
+
+    def raw(self, rows: Rows) -> Floats:
+        if self._before is None:
+            return np.zeros((self._n_outputs, rows.table.n_rows))
+        return self._before.scores(rows.table, self._team.n_members)
+
+    def model(self, steps: list[Step]) -> TreeModel:
+        trees, outputs = [], []
+        for step in steps:
+            for addition in step.additions:
+                table = addition.table
+                assert table is not None  # noqa: S101 - our trees give tables
+                for k, values in enumerate(table, start=addition.first):
+                    nodes = addition.answer.nodes.copy()
+                    nodes["value"] = values
+                    nodes["split"]["gain"] *= abs(step.weight) / WHOLE
+                    trees.append(nodes)
+                    outputs.append(k)
+        forest = Forest.of(trees, outputs)
+        if self._before is not None:
+            forest = Forest.join(self._before.forest, forest)
+        return TreeModel(np.zeros(self._n_outputs), self.bins, forest)
+
+
+class _MemberFit:
+    def __init__(
+        self,
+        train: Rows,
+        settings: AdaptiveSettings,
+        weights: RowWeights,
+        team: Team,
+        previous: tuple[Model, Record] | None,
+    ) -> None:
+        before = previous[0] if previous else None
+        assert before is None or isinstance(before, VoteModel)  # noqa: S101 - the estimator has checked it
+        labels = settings.rule.labels
+        floor = 1.0 / (2.0 * weights.n_copies)
+        self._empty = VoteModel([], [], settings.says, labels, settings.n_outputs, floor)
+        self._before = before
+        self.learner = MemberLearner(
+            settings.estimator, train.X, weights, self._empty,
+            resample=settings.resample, seed=settings.rule.seed,
+        )  # fmt: skip
+
+    def rows(self, rows: Rows) -> Any:
+        return rows.X
+
+    def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
+        return _safe_indexing(self.learner.X, numbers.astype(np.int64))
+
+    def raw(self, rows: Rows) -> Floats:
+        model = self._before or self._empty
+        return model.scores(rows.X, rows.table.n_rows)
+
+    def model(self, steps: list[Step]) -> VoteModel:
+        members = [[addition.answer for addition in step.additions] for step in steps]
+        alphas = [step.weight for step in steps]
+        if self._before is not None:
+            members, alphas = self._before.members + members, self._before.weights + alphas
+        e = self._empty
+        return VoteModel(members, alphas, e.says, e.classes, e.n_outputs, e.floor)
+
+
+def _judged(rows: Rows, rounded: NDArray[np.int64], fit: _Fit, weight: Floats | None) -> Judged:
+    return Judged(rows.y.astype(np.int32), rounded, fit.raw(rows), fit.rows(rows), weight)
+
+
+def _evaluation(rows: Rows, fit: _Fit, team: Team) -> Judged:
+    rounded = RowWeights(rows.weight, rows.table.n_rows, None, team).uniform().rounded
+    return _judged(rows, rounded, fit, rows.weight)
+
+
+def _held_out(train: Rows, trained: Judged, held: NDArray[np.uint32], fit: _Fit, team: Team) -> Judged:
+    weight = None if train.weight is None else train.weight[held]
+    rounded = RowWeights(weight, len(held), None, team).uniform().rounded
+    raw = np.ascontiguousarray(trained.raw[:, held])
+    return Judged(trained.classes[held], rounded, raw, fit.take(trained.rows, held), weight)

@@ -1,0 +1,178 @@
+"""What boosting by three hypotheses learns: weak hypotheses, and votes of three that may hold votes in turn.
+
+    VoteOfThree                 S: all rows
+    ├─ h1 VoteOfThree           S1
+    │     ├─ h1 WeakHypothesis  a sample of S1
+    │     ...
+    ├─ h2 VoteOfThree           S2
+    └─ h3 VoteOfThree           S3
+
+Hypotheses answer with class numbers, places among the sorted labels.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
+
+from hedgerow.boosting.members import class_numbers
+
+Integers = NDArray[np.int64]  # row numbers, or class numbers
+Floats = NDArray[np.float64]
+
+
+class ConstantHypothesis:
+    """One label for every row; it stands where a sample holds one class only, which few learners can fit."""
+
+    def __init__(self, label: NDArray[Any]) -> None:
+        self.classes_ = label  # (1,)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label, once a row."""
+        return np.repeat(self.classes_, _num_samples(X))
+
+    def __repr__(self) -> str:
+        return f"ConstantHypothesis({self.classes_.tolist()[0]!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class WeakHypothesis:
+    """A fitted weak learner, the training rows it was fitted to (rising), and the classes of the whole."""
+
+    rows: Integers
+    estimator: Any
+    classes: NDArray[Any]
+
+    def predict(self, X: Any) -> Integers:
+        """Class numbers."""
+        numbers = class_numbers(self.estimator, X, self.classes)
+        if len(numbers) != _num_samples(X):
+            raise ValueError(f"it predicted {len(numbers)} labels for {_num_samples(X)} rows")
+        return numbers.astype(np.int64)
+
+    def weak(self) -> "Iterator[WeakHypothesis]":
+        """Itself."""
+        yield self
+
+    def lines(self, note: str = "") -> list[str]:
+        """What `str` shows, with a note after the number of rows."""
+        return [f"from {len(self.rows)} rows{note}: {' '.join(str(self.estimator).split())}"]
+
+
+@dataclass(frozen=True, eq=False)
+class VoteOfThree:
+    """Three hypotheses that vote, or h1 alone.
+
+    Attributes
+    ----------
+    rows : int64 array
+        S: the training rows it was learned from, rising.
+    members : tuple of WeakHypothesis or VoteOfThree
+        h1, h2 and h3; h3 is h1 itself when S3 is empty. (h1,) where there is no vote.
+    samples : tuple of three int64 arrays
+        S1, S2 and S3, rising. Without a vote S1 is S, and the others are empty.
+    errors : float64 (3,)
+        Error of h1 on S; of h2 on S weighted so that half of the weight is where h1 is wrong; of h3 on the
+        rows of S on which h1 and h2 disagree. NaN where there is no such hypothesis or no such row.
+    error, bound : float
+        Error of the vote on S, and what `amplified_error` promises for the largest of `errors`: 1 when that
+        is not below 1/2.
+    reason : str
+        Why it is as it is.
+
+    Examples
+    --------
+    >>> alone = WeakHypothesis(np.arange(3), ConstantHypothesis(np.array(["no"])), np.array(["no", "yes"]))
+    >>> vote = VoteOfThree(alone.rows, (alone,), (alone.rows, *[alone.rows[:0]] * 2), np.zeros(3), 0, 0, "")
+    >>> vote.predict([[1.0], [2.0]])
+    array([0, 0])
+    """
+
+    rows: Integers
+    members: "tuple[Hypothesis, ...]"
+    samples: tuple[Integers, Integers, Integers]
+    errors: Floats
+    error: float
+    bound: float
+    reason: str
+
+    def answers(self, X: Any) -> list[Integers]:
+        """Class numbers that the members give to the rows."""
+        given = [member.predict(X) for member in self.members[:2]]
+        if len(self.members) == 3:
+            first, _, third = self.members
+            given.append(given[0] if third is first else third.predict(X))
+        return given
+
+    def predict(self, X: Any) -> Integers:
+        """Class numbers by vote."""
+        return vote(self.answers(X))
+
+    def shares(self, X: Any, n_classes: int) -> Floats:
+        """Shares of the vote, (rows, classes); the greatest is always that of the class the vote decides for.
+
+        Every member has a third of the vote. When all three differ h3, which then decides, has two fourths.
+        Of a vote within a vote only the outcome counts: the majority of all weak hypotheses may be another.
+        """
+        inner = self.members[0]
+        if len(self.members) == 1 and isinstance(inner, VoteOfThree):
+            return inner.shares(X, n_classes)
+        answers = self.answers(X)
+        votes = np.zeros((len(answers[0]), n_classes), np.int64)
+        places = np.arange(len(votes))
+        for answer in answers:
+            votes[places, answer] += 1
+        votes[places, answers[-1]] += (votes.max(axis=1) == 1) & (len(answers) == 3)
+        shares: Floats = votes / votes.sum(axis=1, keepdims=True)
+        return shares
+
+    def weak(self) -> Iterator[WeakHypothesis]:
+        """The weak hypotheses, each once, from left to right."""
+        for number, member in enumerate(self.members):
+            if not any(member is other for other in self.members[:number]):
+                yield from member.weak()
+
+    def lines(self, note: str = "") -> list[str]:
+        """What `str` shows, with a note after the number of rows."""
+        kind = "vote of three" if len(self.members) == 3 else "h1 alone"
+        head = f"from {len(self.rows)} rows{note}: {kind}, error {self.error:.3f} on them"
+        shown = [f"{head}, bound {self.bound:.3f}"]
+        for number, member in enumerate(self.members, start=1):
+            again = number == 3 and member is self.members[0]
+            of_member = ["is h1"] if again else member.lines(f", error {self.errors[number - 1]:.3f}")
+            of_member[0] = f"h{number} {of_member[0]}"
+            shown += ["  " + line for line in of_member]
+        return shown
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+Hypothesis = WeakHypothesis | VoteOfThree
+
+
+def vote(answers: list[Integers]) -> Integers:
+    """What the first two say where they agree, else what the third says; one alone has its way."""
+    if len(answers) == 1:
+        return answers[0]
+    first, second, third = answers
+    return np.where(first == second, first, third)
+
+
+def weak_errors(y: Integers, answers: list[Integers]) -> Floats:
+    """Errors of h1, h2 and h3, each on its own distribution over S; see `VoteOfThree`."""
+    wrong = [answer != y for answer in answers]
+    errors = [share(wrong[0])]
+    if len(answers) == 3:
+        halves = [share(wrong[1][half]) for half in (wrong[0], ~wrong[0]) if half.any()]
+        errors += [sum(halves) / len(halves), share(wrong[2][answers[0] != answers[1]])]
+    return np.array(errors + [math.nan] * (3 - len(errors)))
+
+
+def share(chosen: NDArray[np.bool_]) -> float:
+    """How many are true, as a share; NaN of none."""
+    return int(np.count_nonzero(chosen)) / len(chosen) if len(chosen) else math.nan

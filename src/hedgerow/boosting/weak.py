@@ -1,0 +1,300 @@
+"""Weak learners of the AdaBoost family: our own trees on codes, or any scikit-learn estimator on X.
+
+An update rule asks a list of problems, one but for the rules that treat several classes one by one, and a
+learner answers each. An answer parts the rows into cells (leaves, or the classes predicted) that it votes
+for, or says a number for every row.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from hedgerow.binning import BinnedTable
+from hedgerow.boosting.members import VoteModel, class_numbers, class_probabilities
+from hedgerow.boosting.weights import Classes, Distribution, Floats, Integers, RowWeights, draw_sample
+from hedgerow.growing.weak import WeakGrower, WeakTree
+from hedgerow.kernels.cpu.weak import Sample
+from hedgerow.kernels.cpu.weights import class_sums, tally
+from hedgerow.threads import Team
+
+_TARGET_STEPS = 1 << 30  # of a target between 0 and its largest, when rows are drawn
+_NO_INTEGERS, _NO_CHANNELS = np.empty(0, np.int64), np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassProblem:
+    """Tell the classes apart under a distribution. `labels` are the names of the classes."""
+
+    classes: Classes
+    labels: NDArray[Any]
+    distribution: Distribution
+
+
+@dataclass(frozen=True, eq=False)
+class NumberProblem:
+    """Fit numbers by weighted least squares; |target| <= largest."""
+
+    target: Floats
+    weight: Floats
+    largest: float
+
+
+Problem = ClassProblem | NumberProblem
+
+
+class Answer(Protocol):
+    """What the rules read of an answer.
+
+    `cells` are those of the training rows; `votes` the class each cell stands for; `sums` (cells, classes)
+    the integer weights of the distribution in it; `values` what each cell is worth in a number problem.
+    """
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves of the tree; 0 for other learners."""
+
+
+class GrownAnswer:
+    """A tree of ours.
+
+    Parameters
+    ----------
+    tree : WeakTree
+    cells : int32 (n,)
+        Leaves of the training rows.
+    sums : int64 (nodes, classes)
+        Weights of the distribution in every leaf, 0 in inner nodes.
+    opinion : int64 (nodes, channels)
+        The same for the rows the tree was grown on: a drawn sample, or all.
+    largest : float
+        Of a number problem.
+    """
+
+    def __init__(
+        self, tree: WeakTree, cells: Classes, sums: Integers, opinion: Integers, largest: float, team: Team
+    ) -> None:
+        self.tree, self.cells, self.sums, self.opinion = tree, cells, sums, opinion
+        self.kept, self.n_leaves, self.largest, self._team = tree, tree.n_leaves, largest, team
+
+    @cached_property
+    def votes(self) -> NDArray[np.int64]:
+        """The heaviest class of every node; the first of equal ones."""
+        return np.asarray(np.argmax(self.opinion, axis=1))
+
+    @property
+    def values(self) -> Floats:
+        """The weighted mean of the target in every node."""
+        weight, second = self.opinion.T.astype(np.float64)
+        means: Floats = np.divide(second, weight, out=np.zeros(len(weight)), where=weight > 0)
+        return means * self.largest
+
+    def cells_of(self, rows: BinnedTable) -> Classes:
+        """The leaves of other rows."""
+        return self.tree.cells(rows, self._team)
+
+
+class MemberAnswer:
+    """A fitted estimator of another library; `model` reads what it says."""
+
+    n_leaves = 0
+
+    def __init__(self, member: Any, X: Any, problem: Problem, model: VoteModel) -> None:
+        self.member, self.X, self._problem, self.model = member, X, problem, model
+        self.kept = member
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """Of the training rows, (classes, rows)."""
+        return class_probabilities(self.member, self.X, self._labels)
+
+    @property
+    def _labels(self) -> NDArray[Any]:
+        assert isinstance(self._problem, ClassProblem)  # noqa: S101 - only such problems have cells
+        return self._problem.labels
+
+    @cached_property
+    def cells(self) -> Classes:
+        """The classes that the member predicts for the training rows."""
+        if self.model.says == "probabilities":
+            return np.asarray(np.argmax(self.probabilities, axis=0), np.int32)
+        return self.cells_of(self.X)
+
+    def cells_of(self, rows: Any) -> Classes:
+        """The classes that the member predicts for other rows."""
+        return class_numbers(self.member, rows, self._labels)
+
+    @cached_property
+    def votes(self) -> NDArray[np.int64]:
+        """A cell is the class it stands for."""
+        return np.arange(len(self._labels))
+
+    @cached_property
+    def sums(self) -> Integers:
+        """Weights of the distribution by predicted and true class."""
+        assert isinstance(self._problem, ClassProblem)  # noqa: S101 - see _labels
+        sums = np.zeros((len(self._labels),) * 2, np.int64)
+        tally(self.cells, self._problem.classes, self._problem.distribution.rounded, sums)
+        return sums
+
+
+class Draws:
+    """Rows drawn by their weights: a pure function of the seed, the round, the attempt and the problem."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._number, self._attempt = -1, 0
+
+    def begin(self, number: int) -> None:
+        """Note a round; the same number once more is another attempt."""
+        self._attempt = self._attempt + 1 if number == self._number else 0
+        self._number = number
+
+    def rows(self, rounded: Integers, n_draws: int, place: int) -> NDArray[np.int64]:
+        """Draw for problem number `place`."""
+        key = (self._number << 32) + (self._attempt << 24) + place
+        return draw_sample(rounded, n_draws, self.seed, key)
+
+
+class GrownLearner:
+    """Answers with trees of ours.
+
+    Parameters
+    ----------
+    grower : WeakGrower
+    weights : RowWeights
+    resample : bool
+        Grow on rows drawn by the distribution, not on weights.
+    seed : int
+    team : Team
+    """
+
+    def __init__(
+        self, grower: WeakGrower, weights: RowWeights, *, resample: bool, seed: int, team: Team
+    ) -> None:
+        self.grower, self.weights, self.resample, self.team = grower, weights, resample, team
+        self._channels: dict[int, tuple[Classes, NDArray[np.int32]]] = {}
+        self._draws = Draws(seed)
+
+    def answer(self, request: list[Problem], number: int) -> list[GrownAnswer]:
+        """One tree a problem."""
+        self._draws.begin(number)
+        return [
+            self._classes(problem, place) if isinstance(problem, ClassProblem)
+            else self._numbers(problem, place)
+            for place, problem in enumerate(request)
+        ]  # fmt: skip
+
+    def _classes(self, problem: ClassProblem, place: int) -> GrownAnswer:
+        weight = problem.distribution.rounded
+        if self.resample:
+            weight = self._drawn(weight, place)
+        totals = np.zeros(len(problem.labels), np.int64)
+        class_sums(problem.classes, weight, totals)
+        sample = Sample(weight, _NO_INTEGERS, self._channels_of(problem.classes, place))
+        tree = self.grower.grow(sample, totals)
+        cells, opinion = tree.cells(self.grower.table, self.team), _of_leaves(tree)
+        sums = opinion
+        if self.resample:
+            sums = np.zeros_like(opinion)
+            tally(cells, problem.classes, problem.distribution.rounded, sums)
+        return GrownAnswer(tree, cells, sums, opinion, 0.0, self.team)
+
+    def _numbers(self, problem: NumberProblem, place: int) -> GrownAnswer:
+        weight, second = self.weights.moments(problem.weight, problem.target, problem.largest)
+        if self.resample:
+            drawn, unit = self._drawn(weight, place), _TARGET_STEPS / (problem.largest or 1.0)
+            weight, second = drawn * _TARGET_STEPS, drawn * np.rint(problem.target * unit).astype(np.int64)
+        totals = np.array([weight.sum(), second.sum()])
+        tree = self.grower.grow(Sample(weight, second, _NO_CHANNELS), totals)
+        cells, opinion = tree.cells(self.grower.table, self.team), _of_leaves(tree)
+        return GrownAnswer(tree, cells, opinion, opinion, problem.largest, self.team)
+
+    def _drawn(self, rounded: Integers, place: int) -> Integers:
+        """How often each row is drawn, in as many draws as rows take part."""
+        rows = self._draws.rows(rounded, self.weights.n_copies, place)
+        return np.bincount(rows, minlength=len(rounded)).astype(np.int64)
+
+    def _channels_of(self, classes: Classes, place: int) -> NDArray[np.int32]:
+        known = self._channels.get(place)
+        if known is None or known[0] is not classes:
+            known = self._channels[place] = (classes, self.grower.channels(classes))
+        return known[1]
+
+
+def _of_leaves(tree: WeakTree) -> Integers:
+    return np.where((tree.nodes["left"] == 0)[:, np.newaxis], tree.sums, 0)
+
+
+class MemberLearner:
+    """Answers with clones of an estimator.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier or regressor
+    X : the rows as the user gave them
+    weights : RowWeights
+    model : VoteModel
+        How members are read; an empty one.
+    resample : bool
+        Fit to rows drawn by the distribution; always done for estimators without `sample_weight`.
+    seed : int
+        Of the draws; and gives every clone that has a `random_state` one of its own.
+    """
+
+    def __init__(
+        self, estimator: Any, X: Any, weights: RowWeights, model: VoteModel, *, resample: bool, seed: int
+    ) -> None:
+        self.estimator, self.weights, self.model, self.seed = estimator, weights, model, seed
+        self.X = X.tocsr() if sparse.issparse(X) else X
+        self.resample = resample or not has_fit_parameter(estimator, "sample_weight")
+        everyone = len(weights.rows) == weights.n_rows
+        self._part = self.X if everyone else _safe_indexing(self.X, weights.rows.astype(np.int64))
+        self._draws = Draws(seed)
+
+    def answer(self, request: list[Problem], number: int) -> list[MemberAnswer]:
+        """One clone a problem."""
+        self._draws.begin(number)
+        answers = []
+        for place, problem in enumerate(request):
+            member = seeded_clone(self.estimator, self.seed + number * len(request) + place)
+            try:
+                self._fit(member, problem, place)
+            except (KeyboardInterrupt, MemoryError):
+                raise
+            except Exception as error:
+                raise ValueError(
+                    f"the weak learner {self.estimator!r} failed in round {number + 1}: {error}"
+                ) from error
+            answers.append(MemberAnswer(member, self.X, problem, self.model))
+        return answers
+
+    def _fit(self, member: Any, problem: Problem, place: int) -> None:
+        y: NDArray[Any]
+        if isinstance(problem, ClassProblem):
+            y, weight = problem.labels[problem.classes], problem.distribution.weight
+            rounded = problem.distribution.rounded
+        else:
+            y, weight = problem.target, problem.weight
+            rounded, _ = self.weights.moments(weight, problem.target, problem.largest)
+        if self.resample:
+            rows = self._draws.rows(rounded, self.weights.n_copies, place)
+            member.fit(_safe_indexing(self.X, rows), y[rows])
+            return
+        part = self.weights.rows
+        normalised = self.weights.normalised(weight)[part]
+        # A mean of one, not a sum of one: many learners weigh rows against a penalty of fixed size.
+        member.fit(self._part, y[part], sample_weight=normalised * len(part))
+
+
+def seeded_clone(estimator: Any, seed: int) -> Any:
+    """A clone; what it has of `random_state` is set to the seed."""
+    member = clone(estimator)
+    names = [name for name in member.get_params() if name.split("__")[-1] == "random_state"]
+    return member.set_params(**dict.fromkeys(names, seed % 2**31))

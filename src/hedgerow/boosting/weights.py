@@ -1,0 +1,148 @@
+"""The distribution D over the training rows that boosting moves, as floats and as exact integers.
+
+    u  float64 (n,)   a row's weight, not normalised, without its copies
+    q  int64 (n,)     copies * round(u * 2**61 / sum)      what our own learners and all errors use
+
+Sums of q do not depend on the order of the rows, and 61 bits are more than a float64 has. An integer
+sample weight multiplies the rounded weight, so that it acts exactly as so many copies of the row.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.growing.statistics import Weights
+from hedgerow.kernels.cpu.random import RESAMPLE, draw_rows
+from hedgerow.kernels.cpu.weights import (
+    fill_exponents,
+    raise_exponents,
+    round_moments,
+    round_weights,
+    weighted_sum,
+)
+from hedgerow.threads import CHUNK_ROWS, Team
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Classes = NDArray[np.int32]
+
+WHOLE = 2.0**61  # what all integer weights sum to, nearly
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Weights of the rows at one moment.
+
+    Parameters
+    ----------
+    weight : float64 (n,), u
+    rounded : int64 (n,), q
+    total : float, the sum of u times the copies
+    """
+
+    weight: Floats
+    rounded: Integers
+    total: float
+
+
+class RowWeights:
+    """What the weights of the rows are made from: the user's sample weights, and threads.
+
+    Parameters
+    ----------
+    sample_weight : float64 (n,) or None
+    n_rows : int
+    held_out : uint32 rows that take no part, or None
+    team : Team
+    """
+
+    def __init__(
+        self, sample_weight: Floats | None, n_rows: int, held_out: NDArray[np.uint32] | None, team: Team
+    ) -> None:
+        given = Weights.of(sample_weight, n_rows, held_out)
+        self.counts = given.row_counts(n_rows)  # for bins
+        self.rows = given.rows
+        self.factor = np.zeros(n_rows)
+        self.factor[given.rows] = given.weight[given.rows] if given.weight.size else 1.0
+        self.copies = given.copies
+        self.n_rows, self.team = n_rows, team
+        self.n_copies = int(given.copies[given.rows].sum()) if given.copies.size else len(given.rows)
+
+    @property
+    def user(self) -> Floats:
+        """The sample weights, 0 for rows that take no part."""
+        return self.factor * self.copies if self.copies.size else self.factor
+
+    def uniform(self) -> Distribution:
+        """D of the first round: the sample weights themselves."""
+        return self.distribution(self.factor.copy())
+
+    def distribution(self, weight: Floats) -> Distribution:
+        """D for weights that already have the sample weights in them, but not the copies."""
+        total = self.sum(weight)
+        if not (total > 0.0 and math.isfinite(total)):
+            raise FloatingPointError(
+                f"the weights of the rows sum to {total}: the scores have left the range of float64"
+            )
+        rounded, copies = np.empty(self.n_rows, np.int64), self.copies
+        scale = WHOLE / total
+        self.team.over_rows(
+            self.n_rows, lambda a, b: round_weights(weight[a:b], copies[a:b], scale, rounded[a:b])
+        )
+        return Distribution(weight, rounded, total)
+
+    def moments(self, weight: Floats, target: Floats, largest: float) -> tuple[Integers, Integers]:
+        """Integers of weight and of weight * target / largest, for least squares; |target| <= largest."""
+        scale, unit = WHOLE / self.sum(weight), 1.0 / largest if largest else 0.0
+        first, second, copies = np.empty(self.n_rows, np.int64), np.empty(self.n_rows, np.int64), self.copies
+        self.team.over_rows(
+            self.n_rows,
+            lambda a, b: round_moments(
+                weight[a:b], target[a:b], copies[a:b], scale, unit, first[a:b], second[a:b]
+            ),
+        )
+        return first, second
+
+    def exponential(
+        self, raw: Floats, classes: Classes, steepness: float, factor: Floats | None = None
+    ) -> tuple[Floats, float]:
+        """U = factor * exp(exponent - shift) for every row, and the shift, their largest exponent.
+
+        `factor` replaces the sample weights; see the kernels for the exponent.
+        """
+        factor = self.factor if factor is None else factor
+        out = np.empty(self.n_rows)
+        tops: list[float] = []
+        self.team.over_rows(
+            self.n_rows,
+            lambda a, b: tops.append(fill_exponents(raw, classes, steepness, factor, out, a, b)),
+        )
+        shift = max(tops)
+        self.team.over_rows(self.n_rows, lambda a, b: raise_exponents(out[a:b], factor[a:b], shift))
+        return out, shift
+
+    def sum(self, weight: Floats) -> float:
+        """Sum of the weights times the copies; blocks are fixed, so that threads do not change it."""
+        parts: list[float] = []
+        copies = self.copies
+        self.team.over_rows(
+            self.n_rows, lambda a, b: parts.append(weighted_sum(weight[a:b], copies[a:b])), CHUNK_ROWS
+        )
+        return math.fsum(parts)
+
+    def normalised(self, weight: Floats) -> Floats:
+        """D itself: weights with their copies, that sum to one."""
+        total = self.sum(weight)
+        scaled = weight / total
+        return scaled * self.copies if self.copies.size else scaled
+
+
+def draw_sample(rounded: Integers, n_draws: int, seed: int, number: int) -> NDArray[np.int64]:
+    """Row numbers drawn with replacement, each with a probability in proportion to its integer weight."""
+    draws = np.empty(n_draws, np.uint64)
+    draw_rows(seed, RESAMPLE, number, draws)
+    ends = np.cumsum(rounded)
+    places = (draws % np.uint64(ends[-1])).astype(np.int64)
+    return np.searchsorted(ends, places, side="right")

@@ -1,0 +1,292 @@
+"""What the classifiers of the AdaBoost family share: learners, the record of rounds, margins, outliers."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from hedgerow.boosting.adaptive import AdaptiveRule, Record, RuleSettings
+from hedgerow.boosting.adaptive_fit import AdaptiveFitted, AdaptiveSettings, Model, fit_adaptive
+from hedgerow.boosting.fit import Rows
+from hedgerow.boosting.loop import Callback
+from hedgerow.boosting.members import VoteModel
+from hedgerow.boosting.model import TreeModel
+from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.base import Floats, Target
+from hedgerow.estimators.classifying import ScoreClassifier, columns_of
+from hedgerow.estimators.parameters import Allowed, class_weights, flag, nothing, one_of, real, whole
+from hedgerow.estimators.trees import (
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    WeakTreeEstimator,
+)
+from hedgerow.forest import Forest
+from hedgerow.losses.links import LogitLink, SoftmaxLink
+from hedgerow.threads import resolve_n_jobs
+
+ALLOWED: dict[str, Allowed] = {
+    "estimator": parameters.learner() | nothing(),
+    "n_estimators": whole(1),
+    "learning_rate": real(0, above=True),
+    "resample": flag(),
+    "on_chance": one_of("stop", "restart"),
+    "early_stopping": flag() | one_of("auto"),
+    "validation_fraction": real(0, 1, above=True, below=True),
+    "n_iter_no_change": whole(1),
+    "tol": real(0),
+    "class_weight": class_weights() | one_of("balanced") | nothing(),
+    "warm_start": flag(),
+    "random_state": parameters.seed() | nothing(),
+    "n_jobs": parameters.threads() | nothing(),
+    "verbose": whole(0) | flag(),
+}
+
+
+class AdaptiveClassifier(ScoreClassifier):
+    """Everything but the constructor and the rule."""
+
+    _allowed: ClassVar[dict[str, Allowed]] = ALLOWED
+    _record: Record
+
+    def _rule(self) -> type[AdaptiveRule]:
+        """The update rule."""
+        raise TypeError(f"{type(self).__name__} does not say which rule it uses")
+
+    def _make_rule(self) -> Any:
+        return self._rule()
+
+    def _steepness(self) -> float:
+        """Probabilities are those of steepness * score on the scale of log odds."""
+        raise TypeError(f"{type(self).__name__} does not say what its scores mean")
+
+    # --- learners
+
+    def _learner(self) -> Any:
+        return DecisionStump() if self.estimator is None else self.estimator
+
+    def _has_members(self) -> bool:
+        return not isinstance(self._learner(), WeakTreeEstimator)
+
+    def _criterion(self) -> str | None:
+        """Of our trees' splits, when the rule or the default learner asks for one."""
+        return self._rule().criterion
+
+    def _categorical_features(self) -> Any:
+        learner = self._learner()
+        return learner.categorical_features if isinstance(learner, WeakTreeEstimator) else None
+
+    def _check_learner(self) -> None:
+        learner, says = self._learner(), self._rule().says
+        if not self._has_members():
+            if isinstance(learner, DecisionTreeRegressor) and says != "numbers":
+                raise ValueError(f"estimator={learner!r} is not allowed here: a classifier is needed")
+            parameters.check_parameters(learner.get_params(deep=False), learner._allowed)  # noqa: SLF001
+            return
+        if says == "numbers" and is_classifier(learner):
+            raise ValueError(
+                f"estimator={learner!r} is not allowed here: {self._says_why()} fits numbers, it must be a "
+                "regressor, a DecisionStump or None"
+            )
+        if says != "numbers" and not is_classifier(learner):
+            raise ValueError(f"estimator={learner!r} is not allowed here: it must be a classifier or None")
+        if says == "probabilities" and not hasattr(learner, "predict_proba"):
+            raise ValueError(
+                f"estimator={learner!r} is not allowed here: {self._says_why()} needs predict_proba"
+            )
+
+    def _says_why(self) -> str:
+        return type(self).__name__
+
+    # --- fitting
+
+    def _target(self, y: NDArray[Any]) -> Target:
+        return inputs.Labels.of(y)
+
+    def _weigh(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
+        return inputs.weigh_classes(self.class_weight, y, np.asarray(target.classes), weight)
+
+    def _previous(self) -> tuple[Model, Record] | None:
+        self._check_learner()
+        if not self.warm_start or not hasattr(self, "model_"):
+            return None
+        self._refuse_fewer_rounds(self.model_.n_rounds)
+        says = self.model_.says if isinstance(self.model_, VoteModel) else None
+        if self._has_members() != (says is not None) or says not in (None, self._rule().says):
+            raise ValueError(
+                f"estimator={self.estimator!r} cannot go on from the fitted model; with warm_start=True the "
+                "estimator and the algorithm must stay of the same kind"
+            )
+        return self.model_, self._record
+
+    def _fit_rows(
+        self,
+        train: Rows,
+        evaluations: list[Rows],
+        target: Target,
+        callbacks: Sequence[Callback],
+        previous: tuple[Model, Record] | None,
+    ) -> None:
+        settings = self._settings(train, target, bool(evaluations), callbacks)
+        fitted = fit_adaptive(train, evaluations, settings, previous)
+        n_before = len(previous[1].weights) if previous else 0
+        self._keep_common(
+            fitted.model, train.table.schema, target, settings.rule.seed, fitted.history, fitted.best_round,
+            n_before,
+        )  # fmt: skip
+        self._keep_record(fitted)
+
+    def _settings(
+        self, train: Rows, target: Target, has_evaluation: bool, callbacks: Sequence[Callback]
+    ) -> AdaptiveSettings:
+        seed = self._read_seed()
+        patience, held_out = self._held_out(train, target, seed, has_evaluation=has_evaluation)
+        labels = np.asarray(target.classes)
+        learner = self._learner()
+        own = isinstance(learner, WeakTreeEstimator)
+        rule = RuleSettings(
+            labels, float(self.learning_rate), self.on_chance == "restart", seed, foreign=not own
+        )
+        return AdaptiveSettings(
+            make_rule=self._make_rule(),
+            rule=rule,
+            n_outputs=1 if len(labels) == 2 else len(labels),
+            says=self._rule().says,
+            n_rounds=int(self.n_estimators),
+            weak=learner.weak_rules(self._criterion()) if own else None,
+            max_bins=int(learner.max_bins) if own else 255,
+            estimator=learner,
+            resample=bool(self.resample),
+            n_threads=resolve_n_jobs(self.n_jobs),
+            chunk_rows=self._chunk_rows,
+            patience=patience,
+            tol=float(self.tol),
+            verbose=int(self.verbose),
+            callbacks=callbacks,
+            held_out=held_out,
+            title=type(self).__name__,
+        )
+
+    def _keep_record(self, fitted: AdaptiveFitted) -> None:
+        record = self._record = fitted.record
+        self.estimator_weights_ = np.array(record.weights)
+        self.estimator_errors_ = np.array(record.errors)
+        self.edges_ = 0.5 - self.estimator_errors_
+        self.normalizers_ = np.array(record.normalizers)
+        self.training_error_bound_ = np.array(record.bounds)
+        self.sample_weights_ = fitted.sample_weights
+        self.stop_reason_ = fitted.stop_reason
+
+    # --- after fitting
+
+    def _probabilities(self, raw: Floats) -> Floats:
+        steepness = self._steepness()
+        if len(raw) == 1:
+            return columns_of(LogitLink(steepness).inverse(raw))
+        return columns_of(SoftmaxLink().inverse(steepness * raw))
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The members in the order of the rounds; with one for each class, lists of them."""
+        if isinstance(self.model_, VoteModel):
+            return [members[0] if len(members) == 1 else list(members) for members in self.model_.members]
+        outputs, votes = len(self.model_.start), self._rule().says == "classes"
+        found: list[Any] = []
+        for number in range(self.model_.n_rounds):
+            forest = self.model_.forest.select(range(number * outputs, (number + 1) * outputs))
+            if votes:
+                found.append(self._as_classifier(forest))
+            else:
+                members = [self._as_regressor(forest.select(range(k, k + 1))) for k in range(outputs)]
+                found.append(members[0] if outputs == 1 else members)
+        return found
+
+    def _as_classifier(self, forest: Forest) -> DecisionStump | DecisionTreeClassifier:
+        """A tree of votes as an estimator of its own; its probabilities are 0 and 1."""
+        outputs = len(self.model_.start)
+        leaf = forest.left.reshape(outputs, -1)[0] == 0
+        values = forest.value.reshape(outputs, -1)
+        numbers = (values[0] > 0).astype(np.int64) if outputs == 1 else np.argmax(values, axis=0)
+        shares = (np.arange(len(self.classes_))[:, np.newaxis] == numbers) & leaf
+        one = forest.select(range(1))
+        trees = [one.with_values(share.astype(np.float64), k) for k, share in enumerate(shares)]
+        whole = trees[0]
+        for tree in trees[1:]:
+            whole = Forest.join(whole, tree)
+        model = TreeModel(np.zeros(len(shares)), self.model_.bins, whole)
+        learner = self._learner()
+        kind = DecisionStump if isinstance(learner, DecisionStump) else DecisionTreeClassifier
+        return kind(**learner.get_params(deep=False))._keep(model, self.schema_, self.classes_)  # noqa: SLF001
+
+    def _as_regressor(self, forest: Forest) -> DecisionTreeRegressor:
+        """A tree of real values as an estimator of its own."""
+        tree = forest.with_values(forest.value, 0)
+        given = self._learner().get_params(deep=False)
+        given.pop("criterion", None)
+        given.setdefault("max_depth", 1)
+        model = TreeModel(np.zeros(1), self.model_.bins, tree)
+        return DecisionTreeRegressor(**given)._keep(model, self.schema_, None)  # noqa: SLF001
+
+    def _known(self, y: Any, n_rows: int) -> NDArray[np.int64]:
+        """Class numbers of labels."""
+        labels = inputs.read_target(y, n_rows, type(self).__name__)
+        return inputs.Labels(self.classes_).read(labels).astype(np.int64)
+
+    def margins(self, X: Any, y: Any) -> Floats:
+        """Normalised margins, from -1 (all against) to 1 (all for the label).
+
+        For two classes y F(x) / sum of the largest values each round can add; for votes that is the sum of
+        their weights. For more classes, votes for the label less those for the strongest other class.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+
+        Returns
+        -------
+        float64 array of shape (n_samples,)
+        """
+        raw = self._raw(X)
+        classes = self._known(y, raw.shape[1])
+        reach = math.fsum(self._record.reaches)
+        if len(raw) == 1:
+            return np.asarray(np.where(classes == 1, raw[0], -raw[0]) / reach)
+        rows = np.arange(len(classes))
+        own = raw[classes, rows]
+        others = raw.copy()
+        others[classes, rows] = -np.inf
+        spread = 1.0 if self._rule().says == "classes" else 2.0  # real scores reach both ways
+        return np.asarray((own - others.max(axis=0)) / (spread * reach))
+
+    def outlier_scores(self, X: Any, y: Any) -> Floats:
+        """How much boosting looks at each row: its weight, averaged over the rounds, in units of 1 / n.
+
+        Rows that are hard for every round, such as those with a wrong label, end with large weights: a
+        score of 5 is a row that weighed five times its share on average.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+
+        Returns
+        -------
+        float64 array of shape (n_samples,)
+        """
+        n_rows = self._read(X).n_rows
+        classes = self._known(y, n_rows).astype(np.int32)
+        scores = np.zeros(n_rows)
+        for number, raw in enumerate(self._staged_raw(X)):
+            weight = self._row_weights(raw, classes, number)
+            scores += weight / math.fsum(weight)
+        return np.asarray(scores * (n_rows / self.n_estimators_))
+
+    def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:
+        """What each row weighs at the scores of a round: 1 less the probability of its label."""
+        probabilities = self._probabilities(raw)
+        weights: Floats = 1.0 - probabilities[np.arange(len(classes)), classes]
+        return weights

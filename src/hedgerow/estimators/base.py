@@ -1,0 +1,281 @@
+"""What all boosting estimators share: check the input, run a fit, hold the model."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.boosting.fit import Rows
+from hedgerow.boosting.loop import Callback
+from hedgerow.boosting.model import TreeModel
+from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.parameters import Allowed, check_parameters
+from hedgerow.shapes import ShapeFunctions, shape_functions
+from hedgerow.table import Schema, Table, read_table
+from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
+
+Floats = NDArray[np.float64]
+Target = inputs.Numbers | inputs.Labels
+
+_LARGE = 10_000  # rows above which early_stopping="auto" stops early
+
+
+class Boosting(BaseEstimator):  # type: ignore[misc]
+    """Everything but the constructor, the target, the fit itself and what a score means."""
+
+    history_: dict[str, list[float]]
+    _allowed: ClassVar[dict[str, Allowed]] = {}  # what the parameters may be
+    _chunk_rows = CHUNK_ROWS  # rows a thread takes at a time; no result depends on it
+
+    # --- what an estimator must say
+
+    def _target(self, y: NDArray[Any]) -> Target:
+        """How targets are read."""
+        raise TypeError(f"{type(self).__name__} does not say how to read its target")
+
+    def _fit_rows(
+        self,
+        train: Rows,
+        evaluations: list[Rows],
+        target: Target,
+        callbacks: Sequence[Callback],
+        previous: Any,
+    ) -> None:
+        """Run the fit and set the fitted attributes."""
+        raise TypeError(f"{type(self).__name__} does not say how it is fitted")
+
+    # --- what some estimators change
+
+    def _rules_of_parameters(self) -> dict[str, Allowed]:
+        return self._allowed
+
+    def _categorical_features(self) -> Any:
+        return self.categorical_features
+
+    def _previous(self) -> Any:
+        """The model to go on from, with warm_start."""
+        return None
+
+    def _weigh(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
+        """Weights of the rows; a classifier multiplies the weights of the classes in."""
+        return weight
+
+    def _check_target(self, y: Floats, target: Target, *, more: bool) -> None:
+        """Refuse a target that the method cannot be fitted to; `more` when going on from a model."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Self:
+        """Fit the ensemble.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            Missing values (NaN, None, null) are allowed and take the direction that fits best.
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A whole number acts exactly as that many copies of the row, zero as no row.
+        eval_set : (X, y), (X, y, sample_weight) or a list of them, optional
+            Rows whose loss or error is followed; with early stopping, the first decides.
+        callbacks : sequence of callables, optional
+            Called with a `hedgerow.Round` after every round; a true answer ends the fit.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self.get_params(deep=False), self._rules_of_parameters())
+        watchers = inputs.read_callbacks(callbacks)
+        previous = self._previous()
+        name = type(self).__name__
+        known: dict[str, Any] = (
+            {"categorical_features": self._categorical_features()}
+            if previous is None
+            else {"schema": self.schema_}
+        )
+        table = read_table(X, estimator_name=name, **known)
+        raw_y = inputs.read_target(y, table.n_rows, name)
+        target = self._target(raw_y) if previous is None else self._fitted_target()
+        numbers = target.read(raw_y)
+        weight = self._weigh(numbers, target, inputs.read_weights(sample_weight, table.n_rows))
+        self._check_target(numbers, target, more=previous is not None)
+        train = Rows(X, table, numbers, weight)
+        evaluations = [
+            self._read_evaluation(f"eval_set[{i}]", one, train, target)
+            for i, one in enumerate(inputs.read_eval_sets(eval_set))
+        ]
+        self._fit_rows(train, evaluations, target, watchers, previous)
+        return self
+
+    def _fitted_target(self) -> Target:
+        return inputs.Labels(self.classes_) if hasattr(self, "classes_") else inputs.Numbers()
+
+    def _refuse_fewer_rounds(self, n_rounds: int) -> None:
+        if self.n_estimators < n_rounds:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is below the {n_rounds} rounds of the fitted model; with "
+                "warm_start=True it must be at least as many"
+            )
+
+    def _read_evaluation(self, name: str, given: tuple[Any, Any, Any], train: Rows, target: Target) -> Rows:
+        X, y, weight = given
+        estimator_name = type(self).__name__
+        try:
+            table = read_table(X, schema=train.table.schema, estimator_name=estimator_name)
+            raw_y = inputs.read_target(y, table.n_rows, estimator_name)
+            numbers = target.read(raw_y)
+            # beside the training rows: those of an evaluation set alone may all be 0
+            self._check_target(np.concatenate([numbers, train.y]), target, more=False)
+            return Rows(X, table, numbers, inputs.read_weights(weight, table.n_rows))
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{name}: {error}") from error
+
+    def _read_seed(self) -> int:
+        """The seed; that of the fitted model when going on from it."""
+        seed = getattr(self, "_seed", None) if self.warm_start else None
+        return inputs.read_seed(self.random_state) if seed is None else seed
+
+    def _held_out(
+        self, train: Rows, target: Target, seed: int, *, has_evaluation: bool
+    ) -> tuple[int | None, NDArray[np.uint32] | None]:
+        """The patience of early stopping, None without it, and the rows held out for it."""
+        n_rows = train.table.n_rows
+        stops = n_rows > _LARGE if self.early_stopping == "auto" else bool(self.early_stopping)
+        held_out = None
+        if stops and not has_evaluation:
+            groups = None if target.n_classes is None else train.y
+            held_out = inputs.held_out_rows(groups, train.weight, n_rows, self.validation_fraction, seed)
+        return (self.n_iter_no_change if stops else None), held_out
+
+    def _keep_common(
+        self,
+        model: Any,
+        schema: Schema,
+        target: Target,
+        seed: int,
+        history: dict[str, list[float]],
+        best_round: int | None,
+        n_before: int,
+    ) -> None:
+        """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
+        before = self.history_ if n_before else {}
+        self.history_ = _joined(before, n_before, history)
+        self.model_ = model
+        self.schema_ = schema
+        self._seed = seed
+        self.n_estimators_ = self.n_iter_ = model.n_rounds
+        self.best_iteration_ = best_round
+        self.n_features_in_ = schema.n_columns
+        if schema.names is not None:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if target.classes is not None:
+            self.classes_ = target.classes
+
+    # --- after fitting
+
+    def _read(self, X: Any) -> Table:
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
+        return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
+
+    def _raw(self, X: Any) -> Floats:
+        """Raw scores (outputs, rows)."""
+        table = self._read(X)
+        scores: Floats
+        if isinstance(self.model_, TreeModel):
+            scores = self.model_.scores(table, resolve_n_jobs(self.n_jobs))
+        else:
+            scores = self.model_.scores(X, table.n_rows)
+        return scores
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        table = self._read(X)
+        stages: Iterator[Floats]
+        if isinstance(self.model_, TreeModel):
+            stages = self.model_.staged_scores(table, resolve_n_jobs(self.n_jobs))
+        else:
+            stages = self.model_.staged_scores(X, table.n_rows)
+        return stages
+
+    def _tree_model(self, what: str) -> TreeModel:
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
+        if not isinstance(self.model_, TreeModel):
+            raise AttributeError(  # noqa: TRY004 - scikit-learn asks with hasattr
+                f"{what} needs trees, and this model was fitted with estimator={self.estimator!r}"
+            )
+        return self.model_
+
+    def importances(self, kind: str = "gain") -> Floats:
+        """Importance of every column.
+
+        Parameters
+        ----------
+        kind : {"gain", "split"}
+            The total gain of the splits on a column, as a share of all, or their number.
+
+        Returns
+        -------
+        float64 array of shape (n_features,)
+        """
+        if kind not in ("gain", "split"):
+            raise ValueError(f"kind={kind!r} is not allowed: it must be 'gain' or 'split'")
+        forest = self._tree_model("importances").forest
+        inner = forest.left > 0
+        weights = forest.gain[inner] if kind == "gain" else None
+        totals = np.bincount(forest.column[inner], weights, self.n_features_in_).astype(np.float64)
+        whole = float(sum(totals.tolist()))
+        return totals / whole if kind == "gain" and whole > 0 else totals
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Share of each column in the total gain."""
+        return self.importances("gain")
+
+    def shape_functions(self) -> ShapeFunctions:
+        """The model as a sum of one function of each column; only for ensembles of stumps.
+
+        Returns
+        -------
+        ShapeFunctions
+            A list of `ShapeFunction`, one a column, with an `intercept`; see `hedgerow.shapes`.
+        """
+        return shape_functions(self._tree_model("shape_functions"), self.schema_)
+
+    def _has_members(self) -> bool:
+        """Whether the estimator is one of another library."""
+        return self.estimator is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        if self._has_members() and parameters.learner().test(self.estimator):
+            members = get_tags(self.estimator).input_tags
+            tags.input_tags.allow_nan, tags.input_tags.sparse = members.allow_nan, members.sparse
+        return tags
+
+
+def _joined(
+    before: dict[str, list[float]], n_before: int, now: dict[str, list[float]]
+) -> dict[str, list[float]]:
+    """The record of the `n_before` rounds gone on from and of the new ones; NaN where a part has no value."""
+    n_now = len(now.get("round", []))
+    joined = {}
+    for name in dict.fromkeys([*before, *now]):
+        old = before.get(name, [])[:n_before]
+        old = old + [math.nan] * (n_before - len(old))
+        joined[name] = old + now.get(name, [math.nan] * n_now)
+    return joined

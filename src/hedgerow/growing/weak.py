@@ -1,0 +1,217 @@
+"""Weak trees: stumps and small trees grown on integer class weights, or on integer moments.
+
+A weak tree is an array of NODE records with the integer sums of every node beside it; what its leaves are
+worth is for the update rule to say. The best leaf is split next, until no split gains or a limit is met.
+"""
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.backends.rows import codes_left
+from hedgerow.binning import BinnedTable
+from hedgerow.dtypes import MAX_BINS
+from hedgerow.kernels.cpu.records import NODE, SPLIT
+from hedgerow.kernels.cpu.weak import (
+    COLUMNS_AT_ONCE,
+    ERROR,
+    GINI,
+    MOMENTS,
+    Sample,
+    find_cells,
+    find_sides,
+    search_columns,
+)
+from hedgerow.threads import Team
+
+CRITERIA = {"error": ERROR, "gini": GINI, "moments": MOMENTS}
+_CELLS_PER_MEMBER = 60_000  # rows x columns below which a second thread costs more than it brings
+_ALL_ROWS = np.empty(0, np.uint32)
+_STUMP_NODES = 3
+
+Cells = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class WeakRules:
+    """How far a weak tree may grow.
+
+    Parameters
+    ----------
+    max_depth : int or None
+    max_leaf_nodes : int or None
+    criterion : {"error", "gini"}
+        Of splits by class weights; moments have one of their own.
+    min_weight_fraction : float
+        Least share of the whole weight in a leaf.
+    """
+
+    max_depth: int | None = 1
+    max_leaf_nodes: int | None = None
+    criterion: str = "error"
+    min_weight_fraction: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class WeakTree:
+    """A grown weak tree.
+
+    Parameters
+    ----------
+    nodes : NODE records, `value` still 0
+    sums : int64 (nodes, channels)
+    """
+
+    nodes: NDArray[np.void]
+    sums: NDArray[np.int64]
+
+    @property
+    def n_leaves(self) -> int:
+        """The number of leaves."""
+        return (len(self.nodes) + 1) // 2
+
+    def cells(self, table: BinnedTable, team: Team) -> Cells:
+        """The node number of the leaf of every row of a coded table."""
+        nodes, codes = self.nodes, table.codes.by_column
+        if len(nodes) == 1:
+            return np.zeros(table.n_rows, np.int32)
+        cells = np.empty(table.n_rows, np.int32)
+        simple = len(nodes) == _STUMP_NODES and not nodes["split"]["categorical"][0]
+        find = find_sides if simple else find_cells
+        team.over_rows(table.n_rows, lambda a, b: find(codes, nodes, a, b, cells))
+        return cells
+
+
+class WeakGrower:
+    """Grows weak trees on a coded table.
+
+    Parameters
+    ----------
+    table : BinnedTable
+        Its codes by column are enough, of one byte or two.
+    rules : WeakRules
+    team : Team
+    """
+
+    def __init__(self, table: BinnedTable, rules: WeakRules, team: Team) -> None:
+        self.table, self.rules, self.team = table, rules, team
+        self.width = int(table.bins.n_bins.max()) + 2  # codes of a channel, missing, and one place free
+        self._hist = np.empty((0, 0, 0), np.int64)
+
+    def channels(self, classes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Where the histogram channel of every row begins, from its class."""
+        return (classes * self.width).astype(np.int32)
+
+    def grow(self, sample: Sample, totals: NDArray[np.int64]) -> WeakTree:
+        """Grow a tree on the rows with weight; `totals` (channels,) are the sums over all rows."""
+        moments = bool(sample.second.size)
+        weight = int(totals[0]) if moments else sum(totals.tolist())
+        least = max(1, int(self.rules.min_weight_fraction * weight))
+        criterion = MOMENTS if moments else CRITERIA[self.rules.criterion]
+        limits = np.array([criterion, self.width, least], np.int64)
+        growing = _Growing(self, sample, limits)
+        growing.plant(totals)
+        while growing.open and growing.n_leaves < (self.rules.max_leaf_nodes or np.inf):
+            growing.split_best()
+        return growing.tree()
+
+    def search(
+        self, sample: Sample, rows: NDArray[np.uint32], totals: NDArray[np.int64], limits: NDArray[np.int64]
+    ) -> tuple[np.void, NDArray[np.int64]]:
+        """The best split of a node, as a SPLIT record, and the sums of its left side."""
+        table, n_columns = self.table, self.table.n_columns
+        codes, n_bins, categorical = table.codes.by_column, table.bins.n_bins, table.bins.categorical
+        found, left = np.zeros(n_columns, SPLIT), np.zeros((n_columns, len(totals)), np.int64)
+        n_rows = len(rows) or table.n_rows
+        n_members = max(1, min(self.team.n_members, n_rows * n_columns // _CELLS_PER_MEMBER, n_columns))
+        hist = self._histograms(n_members, len(totals))
+        ends = [n_columns * member // n_members for member in range(n_members + 1)]
+
+        def share(member: int) -> None:
+            a, b = ends[member], ends[member + 1]
+            search_columns(
+                codes[a:b], n_bins[a:b], categorical[a:b], sample, rows, totals, limits,
+                hist[member], found[a:b], left[a:b],
+            )  # fmt: skip
+            found["column"][a:b] += a
+
+        if n_members == 1:
+            share(0)
+        else:
+            self.team.together(share, n_members)
+        best = int(np.argmax(found["gain"]))  # the first of equal ones
+        return found[best], left[best]
+
+    def _histograms(self, n_members: int, n_channels: int) -> NDArray[np.int64]:
+        """Scratch for every member; wide histograms are filled one at a time."""
+        at_once = COLUMNS_AT_ONCE if self.width <= MAX_BINS + 2 else 1
+        shape = (n_members, at_once, n_channels * self.width)
+        if self._hist.shape != shape:
+            self._hist = np.empty(shape, np.int64)
+        return self._hist
+
+
+class _Growing:
+    """One tree on its way: the frontier is a heap of leaves by falling gain, then by number."""
+
+    def __init__(self, grower: WeakGrower, sample: Sample, limits: NDArray[np.int64]) -> None:
+        self.grower, self.sample, self.limits = grower, sample, limits
+        self.open: list[tuple[float, int]] = []
+        self.n_leaves = 1
+        self._nodes: list[tuple[int, int]] = []  # left child, depth
+        self._sums: list[NDArray[np.int64]] = []
+        self._splits: list[tuple[np.void, NDArray[np.int64]] | None] = []
+        self._rows: list[NDArray[np.uint32]] = []
+
+    def plant(self, totals: NDArray[np.int64]) -> None:
+        """Start with the root."""
+        self._add(totals, _ALL_ROWS, 0)
+
+    def _add(self, totals: NDArray[np.int64], rows: NDArray[np.uint32], depth: int) -> None:
+        number = len(self._nodes)
+        self._nodes.append((0, depth))
+        self._sums.append(totals)
+        self._rows.append(rows)
+        split = None
+        if depth < (self.grower.rules.max_depth or np.inf):
+            split = self.grower.search(self.sample, rows, totals, self.limits)
+            if split[0]["gain"] > 0:
+                heapq.heappush(self.open, (-float(split[0]["gain"]), number))
+        self._splits.append(split)
+
+    def split_best(self) -> None:
+        """Part the leaf of largest gain."""
+        _, number = heapq.heappop(self.open)
+        found = self._splits[number]
+        assert found is not None  # noqa: S101 - only leaves with a split are open
+        split, left = found
+        depth = self._nodes[number][1]
+        self._nodes[number] = (len(self._nodes), depth)
+        parts = [_ALL_ROWS, _ALL_ROWS]
+        if depth + 1 < (self.grower.rules.max_depth or np.inf):
+            parts = self._part(number, split)
+        self._rows[number] = _ALL_ROWS
+        self._add(left, parts[0], depth + 1)
+        self._add(self._sums[number] - left, parts[1], depth + 1)
+        self.n_leaves += 1
+
+    def _part(self, number: int, split: np.void) -> list[NDArray[np.uint32]]:
+        rows = self._rows[number]
+        codes = self.grower.table.codes.by_column[split["column"]]
+        if not number:
+            rows = np.flatnonzero(self.sample.weight).astype(np.uint32)
+        goes_left = codes_left(split, codes[rows])
+        return [rows[goes_left], rows[~goes_left]]
+
+    def tree(self) -> WeakTree:
+        """The tree as it stands."""
+        nodes = np.zeros(len(self._nodes), NODE)
+        for number, (left, depth) in enumerate(self._nodes):
+            node = nodes[number]
+            node["left"], node["depth"] = left, depth
+            found = self._splits[number]
+            if left and found is not None:
+                node["split"] = found[0]
+        return WeakTree(nodes, np.stack(self._sums))

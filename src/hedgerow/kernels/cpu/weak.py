@@ -1,0 +1,302 @@
+"""The best split of a set of rows by class weights or by moments: the weak learner of the AdaBoost family.
+
+A row brings integers, and a histogram is their sums by channel and code:
+
+    classes   channel k = sum of the weights of class k                 (one addition a row and column)
+    moments   channel 0 = sum of weights h, channel 1 = sum of g        (two)
+
+    hist[channel * width + code],  code 0 is missing, and the last place of a channel stays free
+
+Weights are scaled so that all of them sum to about 2**61, hence no sum overflows, whatever the number of
+rows, and the sums do not depend on the order of the rows.
+
+A cut sends the first codes of a column left. With L_k and R_k the sums of the two sides and T_k of both:
+
+    ERROR     sum of max_k L_k and max_k R_k, less max_k T_k       exact: the weighted error that is saved
+    GINI      sum_k L_k**2 / L + sum_k R_k**2 / R, less sum_k T_k**2 / T
+    MOMENTS   G_left**2 / H_left + G_right**2 / H_right, less G**2 / H    (least squares)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hedgerow.kernels.cpu.partition import in_set
+
+ERROR, GINI, MOMENTS = (np.int64(i) for i in range(3))
+NO_GAIN = -1.0
+
+COLUMNS_AT_ONCE = 16  # their histograms stay in the second-level cache
+_ROWS_AT_ONCE = 4096  # and the weights of so many rows in the first
+_NOISE = 2.0**-44  # a gain below this share of the whole is rounding
+
+
+class Sample(NamedTuple):
+    """What the rows bring; see the module."""
+
+    weight: NDArray[np.int64]  # of every row, 0 for one that takes no part
+    second: NDArray[np.int64]  # g of every row for moments, else empty
+    channel: NDArray[np.int32]  # class * width of every row for classes, else empty
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def search_columns(codes, n_bins, categorical, sample, rows, totals, limits, hist, found, left):
+    """The best cut of every column: records in `found`, sums of its left side in `left`.
+
+    codes : (columns, n) of the columns to search, as are n_bins, categorical, found (SPLIT records, their
+    `column` counted from the first one) and left (columns, channels).
+    rows : uint32 row numbers of the node, empty for all rows. totals : (channels,) sums over them.
+    limits : int64, the criterion, the width of a channel, and the least weight of a side.
+    hist : int64 scratch, (columns at once, channels * width).
+    """
+    n_columns = codes.shape[0]
+    at_once = hist.shape[0]
+    n = rows.shape[0] or codes.shape[1]
+    step = n if at_once == 1 else _ROWS_AT_ONCE
+    for first in range(0, n_columns, at_once):
+        last = min(first + at_once, n_columns)
+        for place in range(last - first):
+            column_hist = hist[place]
+            for i in range(column_hist.shape[0]):
+                column_hist[i] = 0
+        for top in range(0, n, step):
+            bottom = min(top + step, n)
+            for column in range(first, last):
+                _fill(codes[column], sample, rows, limits[1], top, bottom, hist[column - first])
+        for column in range(first, last):
+            _search(hist[column - first], n_bins[column], categorical[column], totals, limits,
+                    found[column], left[column])  # fmt: skip
+            found[column].column = column
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fill(codes, sample, rows, width, top, bottom, hist):
+    """Add rows top..bottom - 1 (of all, or of `rows`) to the histogram of one column."""
+    weight, second, channel = sample.weight, sample.second, sample.channel
+    if second.shape[0]:
+        upper = hist[width:]
+        for i in range(top, bottom):
+            row = np.uintp(rows[i]) if rows.shape[0] else np.uintp(i)
+            code = np.uintp(codes[row])
+            hist[code] += weight[row]
+            upper[code] += second[row]
+    elif rows.shape[0]:
+        for i in range(top, bottom):
+            row = np.uintp(rows[i])
+            hist[np.uintp(channel[row]) + np.uintp(codes[row])] += weight[row]
+    else:
+        code, place, value = codes[top:bottom], channel[top:bottom], weight[top:bottom]
+        for i in range(bottom - top):
+            hist[np.uintp(place[i]) + np.uintp(code[i])] += value[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _search(hist, n_bins, categorical, totals, limits, best, left):
+    """The best cut of one column, from its histogram, which becomes running sums."""
+    n_channels, width = totals.shape[0], limits[1]
+    missing = np.empty(n_channels, np.int64)
+    some_missing = False
+    for k in range(n_channels):
+        missing[k] = hist[k * width]
+        some_missing |= missing[k] != 0
+    order = np.empty(0, np.int64)
+    n = n_bins
+    if categorical:
+        order = _ordered(hist, n_bins, totals, limits)
+        n = order.shape[0]
+        _rearrange(hist, order, width, n_channels)
+        some_missing = False  # missing is one of the ordered codes
+        for k in range(n_channels):
+            missing[k] = 0
+    sums = hist.reshape(n_channels, width)[:, 1:]
+    for k in range(n_channels):
+        channel = sums[k]
+        for place in range(1, n):
+            channel[place] += channel[place - 1]
+    best.gain, best.missing_left, best.threshold = NO_GAIN, 0, 0
+    best.categorical = np.int64(categorical)
+    gains = np.empty(max(n, 1))
+    for missing_left in range(2 if some_missing else 1):
+        # the last cut has all values on its left: only missing is on the other side
+        n_cuts = n if some_missing and not missing_left else n - 1
+        _gains(sums, missing, missing_left, totals, limits, n_cuts, gains)
+        for place in range(n_cuts):
+            if gains[place] > best.gain:
+                best.gain, best.threshold, best.missing_left = gains[place], place + 1, missing_left
+    if best.gain > NO_GAIN:
+        _describe(sums, order, missing, totals, limits, some_missing, best, left)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gains(sums, missing, missing_left, totals, limits, n_cuts, gains):
+    """gains[p] of a cut after place p, NO_GAIN where a side weighs too little."""
+    criterion, least = limits[0], limits[2]
+    if totals.shape[0] != 2:
+        _gains_of_many(sums, missing, missing_left, totals, limits, n_cuts, gains)
+        return
+    first, second = sums[0], sums[1]
+    add0, add1 = missing[0] * missing_left, missing[1] * missing_left
+    t0, t1 = totals[0], totals[1]
+    if criterion == ERROR:
+        whole = max(t0, t1)
+        for p in range(n_cuts):
+            l0, l1 = first[p] + add0, second[p] + add1
+            r0, r1 = t0 - l0, t1 - l1
+            gain = max(l0, l1) + max(r0, r1) - whole
+            fits = min(l0 + l1, r0 + r1) >= least
+            gains[p] = np.float64(gain) if fits and gain > 0 else NO_GAIN
+        return
+    squares = criterion == GINI
+    h = np.float64(t0 + t1 if squares else t0)
+    g = np.float64(t1 - t0 if squares else t1)  # sum_k T_k**2 / T = (T + (T_1 - T_0)**2 / T) / 2
+    whole, noise = g * g / h, h * _NOISE
+    for p in range(n_cuts):
+        l0, l1 = first[p] + add0, second[p] + add1
+        left_h = l0 + l1 if squares else l0
+        left_g = l1 - l0 if squares else l1
+        right_h, right_g = t0 - left_h, t1 - left_g
+        if squares:
+            right_h, right_g = t0 + t1 - left_h, t1 - t0 - left_g
+        gain = np.float64(left_g) * np.float64(left_g) / np.float64(left_h)
+        gain += np.float64(right_g) * np.float64(right_g) / np.float64(right_h) - whole
+        fits = min(left_h, right_h) >= least
+        gains[p] = gain if fits and gain > noise else NO_GAIN
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gains_of_many(sums, missing, missing_left, totals, limits, n_cuts, gains):
+    """The same for any number of classes."""
+    criterion, least = limits[0], limits[2]
+    weight = np.int64(0)
+    whole, heaviest = 0.0, np.int64(0)
+    for k in range(totals.shape[0]):
+        weight += totals[k]
+        heaviest = max(heaviest, totals[k])
+        whole += np.float64(totals[k]) * np.float64(totals[k])
+    whole /= np.float64(weight)
+    for p in range(n_cuts):
+        left_weight, left_most, right_most = np.int64(0), np.int64(0), np.int64(0)
+        left_squares, right_squares = 0.0, 0.0
+        for k in range(totals.shape[0]):
+            left = sums[k, p] + missing[k] * missing_left
+            right = totals[k] - left
+            left_weight += left
+            left_most, right_most = max(left_most, left), max(right_most, right)
+            left_squares += np.float64(left) * np.float64(left)
+            right_squares += np.float64(right) * np.float64(right)
+        right_weight = weight - left_weight
+        if criterion == ERROR:
+            gain = np.float64(left_most + right_most - heaviest)
+            noise = 0.0
+        else:
+            gain = left_squares / np.float64(left_weight) + right_squares / np.float64(right_weight) - whole
+            noise = np.float64(weight) * _NOISE
+        gains[p] = gain if min(left_weight, right_weight) >= least and gain > noise else NO_GAIN
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _ordered(hist, n_bins, totals, limits):
+    """Codes with weight, missing among them, by rising share of one class, or rising mean.
+
+    With two classes, or moments, the best subset of categories is a beginning of this order (Breiman et al.
+    1984); with more, the heaviest class is set against the others.
+    """
+    width, moments = limits[1], limits[0] == MOMENTS
+    heaviest = np.argmax(totals)
+    order = np.empty(n_bins + 1, np.int64)
+    shares = np.empty(n_bins + 1)
+    n = 0
+    for code in range(n_bins + 1):
+        weight, part = np.int64(0), np.int64(0)
+        if moments:
+            weight, part = hist[code], hist[width + code]
+        else:
+            for k in range(totals.shape[0]):
+                weight += hist[k * width + code]
+            part = hist[heaviest * width + code]
+        if weight == 0:
+            continue
+        share = np.float64(part) / np.float64(weight)
+        place = n
+        while place > 0 and shares[place - 1] > share:
+            shares[place], order[place] = shares[place - 1], order[place - 1]
+            place -= 1
+        shares[place], order[place] = share, code
+        n += 1
+    return order[:n]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rearrange(hist, order, width, n_channels):
+    """Place p + 1 of every channel gets what code order[p] had."""
+    moved = np.empty(order.shape[0], np.int64)
+    for k in range(n_channels):
+        channel = hist[k * width : (k + 1) * width]
+        for place in range(order.shape[0]):
+            moved[place] = channel[order[place]]
+        for place in range(order.shape[0]):
+            channel[place + 1] = moved[place]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _describe(sums, order, missing, totals, limits, some_missing, best, left):
+    """Sums of the left side of the best cut; where rows go that the node has not seen."""
+    place = best.threshold - 1
+    left_weight, weight = np.int64(0), np.int64(0)
+    for k in range(totals.shape[0]):
+        left[k] = sums[k, place] + missing[k] * best.missing_left
+        if limits[0] != MOMENTS or k == 0:
+            left_weight += left[k]
+            weight += totals[k]
+    heavier = left_weight >= weight - left_weight
+    if not best.categorical:
+        if not some_missing:
+            best.missing_left = np.int64(heavier)
+        return
+    for word in range(best.goes_left.shape[0]):
+        best.goes_left[word] = ~np.uint64(0) if heavier else np.uint64(0)
+    for seen in range(order.shape[0]):
+        code = order[seen]
+        bit = np.uint64(1) << np.uint64(code & 63)
+        if seen <= place:
+            best.goes_left[code >> 6] |= bit
+        else:
+            best.goes_left[code >> 6] &= ~bit
+    best.threshold = 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def find_cells(codes, nodes, start, stop, cells):
+    """cells[row] = number of the leaf that row comes to, for rows coded by column."""
+    depth = 0
+    for number in range(nodes.shape[0]):
+        depth = max(depth, nodes[number].depth)
+    for row in range(start, stop):
+        cells[row] = 0
+    for _ in range(depth):
+        for row in range(start, stop):
+            number = cells[row]
+            left = nodes[number].left
+            if left == 0:
+                continue
+            split = nodes[number].split
+            code = np.int64(codes[split.column, row])
+            if split.categorical:
+                goes_left = in_set(split.goes_left, code)
+            else:
+                goes_left = code <= split.threshold if code else split.missing_left != 0
+            cells[row] = left + (0 if goes_left else 1)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def find_sides(codes, nodes, start, stop, cells):
+    """The same for one split, by numeric threshold: a row goes to node 1 or to node 2."""
+    split = nodes[0].split
+    column = codes[split.column]
+    threshold, unseen = split.threshold, 2 - split.missing_left
+    for row in range(start, stop):
+        code = np.int64(column[row])
+        side = 1 if code <= threshold else 2
+        cells[row] = side if code else unseen

@@ -1,0 +1,395 @@
+"""Boosting by three hypotheses: the vote, what happens at the edges, weak learners, and the interface."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris, make_classification, make_moons
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from hedgerow.boosting.three import path_of
+from hedgerow.boosting.three_votes import ConstantHypothesis, VoteOfThree, WeakHypothesis, vote
+from hedgerow.estimators.schapire import SchapireBoostClassifier
+from hedgerow.estimators.trees import DecisionStump
+
+STUMP = DecisionTreeClassifier(max_depth=1)
+TREE = DecisionTreeClassifier(max_depth=3)
+LEARNERS = [STUMP, TREE, LogisticRegression(), GaussianNB(), KNeighborsClassifier(3)]
+
+
+def boosted(estimator=STUMP, **parameters):
+    return SchapireBoostClassifier(estimator, **{"random_state": 0} | parameters)
+
+
+def moons(n_rows=1000, seed=0):
+    return make_moons(n_rows, noise=0.3, random_state=seed)
+
+
+def four_classes(n_rows=1200, seed=0):
+    X, y = make_classification(
+        n_rows, 6, n_informative=4, n_classes=4, n_clusters_per_class=1, class_sep=0.8, random_state=seed
+    )
+    return X, np.array(["ash", "beech", "oak", "yew"])[y]
+
+
+class Fixed(ClassifierMixin, BaseEstimator):
+    """Learns nothing: the sign of the first column, or its opposite."""
+
+    def __init__(self, *, contrary=False):
+        self.contrary = contrary
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return ((np.asarray(X)[:, 0] > 0) != self.contrary).astype(int)
+
+
+def signs(n_rows=400, noise=0.2, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 2))
+    return X, (X[:, 0] > 0).astype(int) ^ (random.random(n_rows) < noise)
+
+
+@parametrize_with_checks([SchapireBoostClassifier(), boosted(), boosted(depth=2), boosted(first_share=0.4)])
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
+
+
+# --- the vote
+
+
+def test_the_vote_is_the_majority_and_the_third_decides_when_all_differ():
+    first, second, third = np.meshgrid([0, 1, 2], [0, 1, 2], [0, 1, 2])
+    for a, b, c in zip(first.ravel(), second.ravel(), third.ravel(), strict=True):
+        decided = vote([np.array([a]), np.array([b]), np.array([c])])[0]
+        counts = np.bincount([a, b, c], minlength=3)
+        assert decided == (np.argmax(counts) if counts.max() > 1 else c)
+
+
+class Says(ClassifierMixin, BaseEstimator):
+    """The label that a column of X holds."""
+
+    def __init__(self, column):
+        self.column = column
+
+    def predict(self, X):
+        return np.asarray(X)[:, self.column]
+
+
+def vote_on(*columns):
+    classes, rows = np.arange(4), np.arange(3)
+    members = tuple(WeakHypothesis(rows, Says(column), classes) for column in columns)
+    return VoteOfThree(rows, members, (rows, rows, rows), np.zeros(3), 0.0, 0.0, "")
+
+
+def test_shares_of_the_vote_never_contradict_it():
+    X = np.stack(np.meshgrid(*[np.arange(4)] * 3), axis=-1).reshape(-1, 3)
+    h = vote_on(0, 1, 2)
+    shares = h.shares(X, 4)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert np.array_equal(np.argmax(shares, axis=1), h.predict(X))
+    assert (np.sort(shares, axis=1)[:, -2] < shares.max(axis=1)).all()  # no ties
+    np.testing.assert_allclose(h.shares(np.array([[3, 3, 3]]), 4), [[0, 0, 0, 1]])
+    np.testing.assert_allclose(h.shares(np.array([[1, 3, 1]]), 4), [[0, 2 / 3, 0, 1 / 3]])
+    np.testing.assert_allclose(h.shares(np.array([[0, 1, 3]]), 4), [[1 / 4, 1 / 4, 0, 1 / 2]])
+    np.testing.assert_allclose(vote_on(1).shares(np.array([[0, 2, 3]]), 4), [[0, 0, 1, 0]])
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("make", [moons, four_classes])
+@pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: type(e).__name__)
+def test_the_most_probable_class_is_the_predicted_one(estimator, make, depth):
+    X, y = make()
+    model = boosted(estimator, depth=depth).fit(X, y)
+    assert len(model.estimators_) >= 3**depth - 4
+    probabilities = model.predict_proba(X)
+    assert np.array_equal(model.classes_[np.argmax(probabilities, axis=1)], model.predict(X))
+    assert (np.sort(probabilities, axis=1)[:, -2] < probabilities.max(axis=1)).all()
+
+
+# --- the edges
+
+
+def test_a_first_hypothesis_without_mistakes_is_the_classifier():
+    X, _ = signs()
+    y = (X[:, 0] > 0).astype(int)
+    model = boosted(Fixed()).fit(X, y)
+    assert model.stop_reason_ == (
+        "h1 alone, learned from all 400 rows: h1 made no mistake on the 267 rows outside S1, so that no half "
+        "of S2 could be wrong"
+    )
+    assert [len(sample) for sample in model.samples_] == [400, 0, 0]
+    assert model.n_estimators_ == 1
+    assert np.array_equal(model.predict(X), y)
+    assert np.array_equal(model.predict_proba(X), np.eye(2)[y])
+    np.testing.assert_array_equal(model.errors_, [0.0, np.nan, np.nan])
+    assert model.training_error_ == model.training_error_bound_ == 0.0
+
+
+def test_too_few_mistakes_leave_the_first_hypothesis_alone():
+    X, y = signs(noise=0.02)
+    model = boosted(Fixed()).fit(X, y)
+    n_wrong = int(model.stop_reason_.split("only ")[1].split()[0])
+    assert 0 < n_wrong < 10
+    assert f"only {n_wrong} of the 267 rows outside S1 wrongly, and S2 needs 10" in model.stop_reason_
+    assert model.training_error_ == model.errors_[0] == np.mean(Fixed().predict(X) != y) > 0
+
+
+def test_too_few_right_answers_leave_the_first_hypothesis_alone():
+    X, y = signs(noise=0.02)
+    model = boosted(Fixed(contrary=True)).fit(X, y)
+    assert "rows outside S1 rightly, and S2 needs 10" in model.stop_reason_
+    assert model.n_estimators_ == 1
+
+
+def test_a_given_share_is_tried_once():
+    X, y = signs(noise=0.02)
+    model = boosted(Fixed(), first_share=0.9).fit(X, y)
+    assert "of the 40 rows outside S1" in model.stop_reason_
+    assert len(model.samples_[0]) == 400
+
+
+def test_without_disagreement_the_third_hypothesis_is_the_first():
+    X, y = signs()
+    model = boosted(Fixed()).fit(X, y)
+    assert model.stop_reason_.endswith("; h3 is h1, because h1 and h2 agree on all rows outside S1 and S2")
+    assert len(model.samples_[2]) == 0
+    assert model.n_estimators_ == 2
+    assert model.hypothesis_.members[2] is model.hypothesis_.members[0]
+    assert np.array_equal(model.predict(X), Fixed().predict(X))
+    assert np.isnan(model.errors_[2])
+    assert "h3 is h1" in str(model.hypothesis_)
+
+
+def test_a_sample_of_one_class_has_a_constant_hypothesis():
+    # Where h1 and h2 dispute, the label is always 1; this learner cannot fit that.
+    class Disputes(Fixed):
+        def fit(self, X, y):
+            if len(np.unique(y)) < 2:
+                raise ValueError("one class only")
+            self.second_ = len(X) < 200  # S2 is the smaller one
+            return super().fit(X, y)
+
+        def predict(self, X):
+            return np.where(X[:, 1] > 1, self.second_, super().predict(X)).astype(int)
+
+    X, y = signs()
+    y[X[:, 1] > 1] = 1
+    model = boosted(Disputes()).fit(X, y)
+    assert "h3 is constant, because its sample holds one class only" in model.stop_reason_
+    constant = model.estimators_[2]
+    assert isinstance(constant, ConstantHypothesis)
+    assert constant.classes_.tolist() == [1]
+    assert np.array_equal(constant.predict(X[:3]), [1, 1, 1])
+    assert repr(constant) == "ConstantHypothesis(1)"
+    assert np.array_equal(model.predict(X)[X[:, 1] > 1], y[X[:, 1] > 1])
+
+
+def test_a_vote_within_a_vote_of_one_class_is_a_constant_too():
+    X, y = signs(2000, noise=0.3)
+    y[:1990] = 0
+    y[1990:] = 1
+    model = boosted(LogisticRegression(), depth=2).fit(X, y)  # logistic regression refuses one class
+    assert model.score(X, y) >= 0.99
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 5, 19, 28, 29, 40])
+@pytest.mark.parametrize("first_share", [None, 0.01, 0.5, 0.99])
+def test_tiny_tables_are_learned_from_too(n_rows, first_share):
+    X, y = np.arange(n_rows, dtype=float)[:, None], np.arange(n_rows) % 2
+    for depth in (1, 3):
+        model = boosted(depth=depth, first_share=first_share).fit(X, y)
+        if n_rows < 20 or (
+            n_rows == 28 and first_share is None
+        ):  # S2 needs ten wrong and ten right outside S1
+            assert model.stop_reason_.startswith(f"h1 alone, learned from all {n_rows} rows: ")
+            assert np.array_equal(model.predict(X), STUMP.fit(X, y).predict(X))
+            if first_share is None:
+                assert model.stop_reason_.endswith(f"{n_rows} rows are too few for three samples")
+        assert model.predict_proba(X).shape == (n_rows, 2)
+
+
+# --- the weak learner
+
+
+def test_the_default_learner_is_our_stump_with_what_it_can_read():
+    X, y = moons()
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": pd.Categorical(np.where(y, "red", "blue"))})
+    frame.loc[random.random(len(y)) < 0.3, "c"] = None
+    frame.loc[random.random(len(y)) < 0.1, "a"] = np.nan
+    model = SchapireBoostClassifier(random_state=0).fit(frame, y)
+    explicit = SchapireBoostClassifier(DecisionStump(), random_state=0).fit(frame, y)
+    assert all(isinstance(member, DecisionStump) for member in model.estimators_)
+    assert np.array_equal(model.predict(frame), explicit.predict(frame))
+    assert model.score(frame, y) > DecisionStump().fit(frame, y).score(frame, y)
+    assert "c in " in str(model.hypothesis_)
+
+
+def test_the_model_is_a_function_of_the_seed():
+    X, y = moons()
+    learner = ExtraTreeClassifier(max_depth=2)
+    one, same, other = (boosted(learner, random_state=s).fit(X, y) for s in (3, 3, 4))
+    np.random.seed(1)  # noqa: NPY002 - the state that must not matter
+    again = boosted(learner, random_state=3).fit(X, y)
+    for model in (same, again):
+        assert all(np.array_equal(a, b) for a, b in zip(one.samples_, model.samples_, strict=True))
+        assert np.array_equal(one.predict_proba(X), model.predict_proba(X))
+    assert not np.array_equal(one.samples_[0], other.samples_[0])
+    drawn = [boosted(learner, random_state=np.random.RandomState(5)).fit(X, y) for _ in range(2)]
+    assert np.array_equal(drawn[0].predict(X), drawn[1].predict(X))
+
+
+def test_members_have_seeds_of_their_own_and_the_learner_given_stays_untouched():
+    X, y = moons()
+    learner = make_pipeline(StandardScaler(), ExtraTreeClassifier(max_depth=2))
+    model = boosted(learner, random_state=10).fit(X, y)
+    assert [member[-1].random_state for member in model.estimators_] == [11, 12, 13]
+    assert learner[-1].random_state is None
+    assert not hasattr(learner[-1], "tree_")
+
+
+@pytest.mark.parametrize(("place", "name"), [(1, "h1"), (2, "h2"), (3, "h3")])
+def test_a_learner_that_raises_is_named_with_its_place(place, name):
+    class Breaks(DecisionTreeClassifier):
+        def fit(self, X, y):
+            if self.random_state == place:
+                raise RuntimeError("out of luck")
+            return super().fit(X, y)
+
+    X, y = moons()
+    message = rf"estimator=Breaks\(max_depth=1\) failed as {name}, learning from \d+ rows: out of luck"
+    with pytest.raises(ValueError, match=message) as caught:
+        boosted(Breaks(max_depth=1)).fit(X, y)
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_places_in_the_recursion_have_readable_names():
+    assert [path_of(node) for node in (0, 1, 3, 4, 9, 12, 13)] == [
+        "the vote", "h1", "h3", "h1.h1", "h2.h3", "h3.h3", "h1.h1.h1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda X: np.full(len(X), 7), r"as h1, asked about 1000 rows: .* predicted 7, .* classes \[0, 1\]"),
+        (
+            lambda X: np.full(len(X) // 400 + 1, 0),
+            "as h1, asked about 1000 rows: it predicted 3 labels for 1000 rows",
+        ),
+    ],
+)
+def test_answers_that_are_no_labels_are_refused(answer, message):
+    class Odd(DecisionTreeClassifier):
+        def predict(self, X):
+            return answer(X)
+
+    with pytest.raises(ValueError, match=message):
+        boosted(Odd()).fit(*moons())
+
+
+def test_a_failed_fit_leaves_the_old_model_whole():
+    X, y = moons()
+    model = boosted().fit(X, y)
+    before = model.predict(X)
+    model.set_params(estimator=DecisionTreeClassifier(max_depth=-5))
+    with pytest.raises(ValueError, match="failed as h1"):
+        model.fit(X, y)
+    assert np.array_equal(model.predict(X), before)
+
+
+def test_a_column_of_answers_is_flattened():
+    class Column(DecisionTreeClassifier):
+        def predict(self, X):
+            return super().predict(X)[:, None]
+
+    X, y = moons()
+    assert np.array_equal(boosted(Column(max_depth=1)).fit(X, y).predict(X), boosted().fit(X, y).predict(X))
+
+
+def test_the_learner_is_given_x_as_the_user_gave_it():
+    X, y = moons()
+    X[np.abs(X) < 0.2] = 0.0
+    wanted = boosted(TREE).fit(X, y).predict(X)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    tables = [frame, pl.DataFrame(X, schema=["a", "b"]), pa.table({"a": X[:, 0], "b": X[:, 1]})]
+    for table in (*tables, X.tolist(), sparse.csr_matrix(X), sparse.coo_array(X)):
+        model = boosted(TREE).fit(table, y)
+        assert np.array_equal(model.predict(table), wanted)
+    model = boosted(TREE).fit(frame, y)
+    assert model.feature_names_in_.tolist() == model.estimators_[2].feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a"]])
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+
+
+# --- the interface
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("estimator", DecisionTreeClassifier, "a classifier (an object, not its class) or None"),
+        ("estimator", StandardScaler(), "a classifier (an object, not its class) or None"),
+        ("estimator", "stump", "a classifier (an object, not its class) or None"),
+        ("depth", 0, "an integer from 1 to 10"),
+        ("depth", 1.5, "an integer from 1 to 10"),
+        ("first_share", 0, "a number > 0 and < 1 or None"),
+        ("first_share", 1.0, "a number > 0 and < 1 or None"),
+        ("random_state", -1, "an integer >= 0, a numpy.random.RandomState or None"),
+        ("verbose", -1, "an integer >= 0 or True or False"),
+    ],
+)
+def test_parameters_are_checked_before_the_work(name, value, allowed):
+    model = boosted(**{name: value}) if name != "estimator" else boosted(value)
+    with pytest.raises(ValueError) as caught:
+        model.fit([["not looked at"]], [0])
+    assert str(caught.value) == f"{name}={value!r} is not allowed: it must be {allowed}"
+
+
+def test_it_can_be_read():
+    X, y = moons()
+    lines = str(boosted(depth=2).fit(X, y).hypothesis_).splitlines()
+    assert lines[0].startswith("from 1000 rows: vote of three, error 0.")
+    assert [line.split()[0] for line in lines[1:5]] == ["h1", "h1", "h2", "h3"]
+    assert sum("DecisionTreeClassifier(max_depth=1" in line for line in lines) >= 7
+
+
+def test_trials_are_told(capsys):
+    X, y = moons()
+    boosted(depth=2).fit(X, y)
+    assert capsys.readouterr().err == ""
+    boosted(depth=2, verbose=1, first_share=0.5).fit(X, y)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("S1 of 500, S2 of ")
+    assert line.endswith(" of 1000 take part")
+    boosted(depth=2, verbose=2, first_share=0.5).fit(X, y)
+    lines = capsys.readouterr().err.splitlines()
+    assert line in lines
+    assert [one for one in lines if one.startswith("  S1 of 250, ")]
+
+
+def test_it_lives_among_the_tools_of_scikit_learn():
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(boosted(GaussianNB()), {"depth": [1, 2], "first_share": [None, 0.4]}).fit(X, y)
+    assert search.best_score_ > 0.9
+    model = boosted(TREE).fit(*moons())
+    copied = pickle.loads(pickle.dumps(model))  # noqa: S301 - made here
+    assert np.array_equal(copied.predict(moons()[0]), model.predict(moons()[0]))
+    assert boosted(boosted(STUMP)).fit(*moons(3000)).score(*moons(3000, 1)) > 0.8  # a vote as weak learner
+    assert SchapireBoostClassifier(LogisticRegression()).__sklearn_tags__().input_tags.sparse
