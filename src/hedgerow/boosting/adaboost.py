@@ -41,8 +41,7 @@ class VoteRule(AdaptiveRule):
 
     def weigh(self) -> Distribution:
         """Weigh a row exp(-y F) for two classes, exp(-votes for its class) for more."""
-        weight, _ = self.exponential(self.train.raw, self.train.classes, self.steepness)
-        return self.weights.distribution(weight)
+        return self.exponential(self.steepness)
 
     def step(self, answers: list[Any]) -> Step | None:
         """Weigh the vote by its error."""
@@ -65,11 +64,9 @@ class VoteRule(AdaptiveRule):
 
     def bound(self) -> float:
         """Mean of exp(-y F), or of exp(half of all votes - those for the class): at least 1 where wrong."""
-        train = self.train
-        weight, shift = self.exponential(train.raw, train.classes, self.steepness, since_restart=False)
-        if self.n_classes > 2:
-            shift += 0.5 * self.steepness * sum(self.record.weights)
-        return float(self.weights.sum(weight) / self.initial_total * exp(shift))
+        if self.n_classes == 2:
+            return self.mean_exponential
+        return self.mean_exponential * float(exp(0.5 * self.steepness * sum(self.record.weights)))
 
 
 class DiscreteRule(VoteRule):
@@ -101,8 +98,7 @@ class RealRule(AdaptiveRule):
 
     def weigh(self) -> Distribution:
         """Weigh a row exp(-y F), or exp(-F of its class / (K - 1))."""
-        weight, _ = self.exponential(self.train.raw, self.train.classes, self.steepness)
-        return self.weights.distribution(weight)
+        return self.exponential(self.steepness)
 
     def step(self, answers: list[Any]) -> Step | None:
         """Add the log-ratio of the probabilities."""
@@ -149,11 +145,7 @@ class RealRule(AdaptiveRule):
 
     def bound(self) -> float:
         """Mean of exp(-y F) for two classes; for more, none is proven."""
-        if self.n_classes > 2:
-            return float("nan")
-        train = self.train
-        weight, shift = self.exponential(train.raw, train.classes, self.steepness, since_restart=False)
-        return float(self.weights.sum(weight) / self.initial_total * exp(shift))
+        return self.mean_exponential if self.n_classes == 2 else math.nan
 
 
 class GentleRule(AdaptiveRule):

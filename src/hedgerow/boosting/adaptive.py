@@ -9,7 +9,7 @@ import abc
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hedgerow.boosting.loop import NoBetter, Outcome
 from hedgerow.boosting.weak import ClassProblem, Problem
 from hedgerow.boosting.weights import Classes, Distribution, Floats, Integers, RowWeights
-from hedgerow.kernels.cpu.elementary import log_into
+from hedgerow.kernels.cpu.elementary import exp, log_into
 from hedgerow.kernels.cpu.random import RESTART, draw_rows
 from hedgerow.kernels.cpu.weights import add_table, wrong_weight
 from hedgerow.threads import Team
@@ -250,15 +250,19 @@ class AdaptiveRule(abc.ABC):
 
     # --- helpers of the rules
 
-    def exponential(
-        self, raw: Floats, classes: Classes, steepness: float, *, since_restart: bool = True
-    ) -> tuple[Floats, float]:
-        """Weights exp(-margin) of every row and their shift; see `RowWeights.exponential`."""
-        if self._since is None or not since_restart:
-            return self.weights.exponential(raw, classes, steepness)
-        return self.weights.exponential(raw - self._since, classes, steepness, self.factor)
+    def exponential(self, steepness: float) -> Distribution:
+        """D of weights exp(-margin); their weighted mean over all rounds is kept in `mean_exponential`."""
+        raw, classes = self.train.raw, self.train.classes
+        weight, shift = self.weights.exponential(raw, classes, steepness)
+        if self._since is None:
+            distribution = self.weights.distribution(weight)
+            self.mean_exponential = distribution.total / self.initial_total * float(exp(shift))
+            return distribution
+        self.mean_exponential = self.weights.sum(weight) / self.initial_total * float(exp(shift))
+        weight, _ = self.weights.exponential(raw - self._since, classes, steepness, self.factor)
+        return self.weights.distribution(weight)
 
-    @property
+    @cached_property
     def initial_total(self) -> float:
         """Sum of the sample weights."""
         return self.weights.sum(self.weights.factor)

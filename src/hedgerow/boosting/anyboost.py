@@ -6,8 +6,8 @@ weights is a direction of descent, and a line search finds how far to go:
     D ~ -C'(m),   stop unless sum of D (y h - m') > 0,   alpha = argmin of sum of w C(margin after the step)
 
 with m = y F and m' = 0. A cost of the normalised margin (DOOM II) looks at m = y F / max(1, sum of alpha),
-and m' = m once the sum has reached 1. Its steps are short, a tenth of the whole at the most: with F = h_1
-alone all margins are -1 or 1, their weights are equal, and no other voter would be a descent.
+and m' = m once the sum has reached 1. Its steps are short, a tenth of the whole at the most: the first voter
+alone would already be the whole.
 """
 
 import math

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
 
 from hedgerow.kernels.cpu.elementary import log_into
 
@@ -24,6 +25,7 @@ Classes = NDArray[np.int32]
 def class_numbers(member: Any, X: Any, classes: NDArray[Any]) -> Classes:
     """The places among `classes` of what a classifier predicts."""
     labels = np.asarray(member.predict(X)).reshape(-1)
+    _refuse_other_length(member, labels, X)
     places = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
     if np.any(classes[places] != labels):
         wrong = labels[classes[places] != labels].tolist()[0]
@@ -37,6 +39,7 @@ def class_numbers(member: Any, X: Any, classes: NDArray[Any]) -> Classes:
 def class_probabilities(member: Any, X: Any, classes: NDArray[Any]) -> Floats:
     """Probabilities (classes, rows); a class that the member never saw has 0."""
     given = np.asarray(member.predict_proba(X), np.float64)
+    _refuse_other_length(member, given, X)
     known = np.asarray(member.classes_)
     if given.ndim != 2 or given.shape[1] != len(known) or not np.all(np.isfinite(given)):
         raise ValueError(
@@ -51,16 +54,27 @@ def class_probabilities(member: Any, X: Any, classes: NDArray[Any]) -> Floats:
 def numbers(member: Any, X: Any) -> Floats:
     """What a regressor predicts."""
     values = np.asarray(member.predict(X), np.float64).reshape(-1)
+    _refuse_other_length(member, values, X)
     if not np.all(np.isfinite(values)):
         raise ValueError(f"the weak learner {member!r} predicted a value that is not finite")
     return values
 
 
+def _refuse_other_length(member: Any, said: NDArray[Any], X: Any) -> None:
+    """Kernels trust that there is one answer a row."""
+    if len(said) != _num_samples(X):
+        raise ValueError(
+            f"the weak learner {member!r} gave {len(said)} answers for {_num_samples(X)} rows; it must give one a row"
+        )
+
+
 def vote(classes: Classes, n_classes: int) -> Floats:
     """Directions (outputs, rows) of votes for classes."""
     if n_classes == 2:
-        return np.asarray(np.where(classes == 1, 1.0, -1.0)[np.newaxis])
-    return (np.arange(n_classes)[:, np.newaxis] == classes).astype(np.float64)
+        signs: Floats = np.where(classes == 1, 1.0, -1.0)
+        return signs[np.newaxis]
+    named: Floats = (np.arange(n_classes)[:, np.newaxis] == classes).astype(np.float64)
+    return named
 
 
 def log_ratio(probabilities: Floats, floor: float) -> Floats:
