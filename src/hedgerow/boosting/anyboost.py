@@ -31,6 +31,7 @@ from hedgerow.boosting.costs import MarginCost
 from hedgerow.boosting.loop import Outcome
 from hedgerow.boosting.members import vote
 from hedgerow.boosting.weights import Distribution, Floats, RowWeights
+from hedgerow.kernels.cpu.elementary import log
 
 _LARGEST_STEP = 32.0
 _SHORT_STEP = 0.1
@@ -91,9 +92,12 @@ class AnyRule(AdaptiveRule):
             pull -= self.weights.sum(weight * margins) / self.distribution.total
         if pull <= 2.0 * CHANCE:
             return None
-        alpha = self.learning_rate * self._search(self._signs * self.train.raw[0], agrees)
-        table = alpha * vote(answer.votes, 2)
         final = not wrong and not self.normalised  # the cost falls for ever along a perfect answer
+        if final:  # its word is final, as in AdaBoost: more weight than all others together
+            alpha = 0.5 * log((1.0 + self.smoothing) / self.smoothing) + sum(self.record.weights)
+        else:
+            alpha = self.learning_rate * self._search(self._signs * self.train.raw[0], agrees)
+        table = alpha * vote(answer.votes, 2)
         return Step([Addition(answer, 0, table)], alpha, error, math.nan, alpha, last=final)
 
     def _search(self, scores: Floats, agrees: Floats) -> float:
@@ -122,7 +126,7 @@ class AnyRule(AdaptiveRule):
         step.normalizer = self.record.normalizers[-1] = bound / self._last_bound
         self._last_bound = bound
         followed = tuple(self._mean_cost(judged) for judged in self.evaluations)
-        return Outcome(n_leaves(step), self._mean_cost(self.train), followed, self.measure)
+        return Outcome(n_leaves(step), self._mean_cost(self.train), followed, self.measure, step.last)
 
     def _mean_cost(self, judged: Judged) -> float:
         signs = np.where(judged.classes == 1, 1.0, -1.0)

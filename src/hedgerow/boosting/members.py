@@ -64,7 +64,8 @@ def _refuse_other_length(member: Any, said: NDArray[Any], X: Any) -> None:
     """Kernels trust that there is one answer a row."""
     if len(said) != _num_samples(X):
         raise ValueError(
-            f"the weak learner {member!r} gave {len(said)} answers for {_num_samples(X)} rows; it must give one a row"
+            f"the weak learner {member!r} gave {len(said)} answers for {_num_samples(X)} rows; it must give "
+            "one a row"
         )
 
 

@@ -124,9 +124,9 @@ class AnyBoostClassifier(AdaptiveClassifier):
         The weak learner: None for a `DecisionStump`, a `DecisionTreeClassifier` of ours, or any
         scikit-learn classifier.
     cost : {"exponential", "logistic", "sigmoid"} or object
-        What is made small. "exponential" is AdaBoost; "sigmoid" is
-        1 - tanh(10 m + 1) of the normalised margin m (DOOM II), which gives up on rows that are far on the
-        wrong side; see `hedgerow.boosting.costs.SigmoidCost` for other slopes. A user's own cost is an object with
+        What is made small. "exponential" is AdaBoost; "sigmoid" is 1 - tanh(10 m + 1) of the normalised
+        margin m (DOOM II), which gives up on rows that are far on the wrong side; see
+        `hedgerow.boosting.costs.SigmoidCost` for other slopes. A user's own cost is an object with
         ``cost(margin)`` and ``derivative(margin)`` on arrays, falling and never negative; its attribute
         ``normalised = True`` asks for margins divided by the sum of the weights, and a method
         ``probability(score)`` says what a score means.
