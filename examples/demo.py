@@ -1,7 +1,7 @@
-"""Gradient boosting on a small data set, beside logistic regression.
+"""Boosting on a small data set, beside logistic regression.
 
-Fits one model with a progress bar, then cross-validates both models on the same folds and
-prints what came out, whichever is ahead.
+Fits one model with a progress bar, shows the ten-point example of AdaBoost, then cross-validates
+all models on the same folds and prints what came out, whichever is ahead.
 """
 
 import time
@@ -20,7 +20,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hedgerow import GradientBoostingClassifier
+from hedgerow import AdaBoostClassifier, GradientBoostingClassifier, LogitBoostClassifier
+from hedgerow.datasets import load_toy
 
 FOLDS, REPEATS = 5, 2
 
@@ -36,6 +37,21 @@ def first_fit(X: np.ndarray, y: np.ndarray, console: Console) -> None:
         f"(the first on a machine compiles the kernels), "
         f"and {model.score(X_test, y_test):.1%} of {len(X_test)} other rows are right.\n"
     )
+
+
+def toy_rounds(console: Console) -> None:
+    """Print the rounds of AdaBoost on ten points: errors fall, the bound falls, all points are right."""
+    X, y = load_toy()
+    model = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    console.print("[bold]AdaBoost on ten points[/bold]: error, weight, and error of all so far")
+    errors = model.history_["train_error"]
+    for number, stump in enumerate(model.estimators_):
+        console.print(
+            f"  {stump!s:24} {model.estimator_errors_[number]:.2f}  {model.estimator_weights_[number]:.2f}"
+            f"   {errors[number]:.1f}, proven <= {model.training_error_bound_[number]:.2f}",
+            highlight=False,
+        )
+    console.print()
 
 
 def cross_validate(model: Any, X: np.ndarray, y: np.ndarray, bar: Progress) -> np.ndarray:
@@ -60,8 +76,12 @@ def main() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     console.print(f"[bold]Breast cancer[/bold]: {X.shape[0]} rows, {X.shape[1]} columns, 2 classes")
     first_fit(X, y, console)
+    toy_rounds(console)
     models = {
         "Hedgerow gradient boosting": GradientBoostingClassifier(random_state=0),
+        "Hedgerow AdaBoost": AdaBoostClassifier(n_estimators=100),
+        "Hedgerow Gentle AdaBoost": AdaBoostClassifier(n_estimators=100, algorithm="gentle"),
+        "Hedgerow LogitBoost": LogitBoostClassifier(n_estimators=100, learning_rate=0.1),
         "logistic regression, scaled": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
     }
     table = Table(

@@ -335,3 +335,110 @@ def leaves_from_the_left(nodes, number=0):
     if not left:
         return [number]
     return leaves_from_the_left(nodes, left) + leaves_from_the_left(nodes, left + 1)
+
+
+# ---------------------------------------------------------------------------------------- weak trees
+# Sums are lists of integers by channel: the weights of every class, or weight and weight * target.
+@dataclass
+class Cut:
+    """One way to part a node: `threshold` counts the codes that go left, in order; gains are exact."""
+
+    gain: Fraction
+    column: int
+    threshold: int
+    missing_left: bool
+    left_codes: set  # codes that the node has seen
+    right_codes: set
+    left: list
+    right: list
+
+
+def weak_weight(criterion, sums):
+    return sums[0] if criterion == "moments" else sum(sums)
+
+
+def weak_worth(criterion, sums):
+    """What the rows are worth in one leaf: its heaviest class, sum of squares / weight, or G**2 / H."""
+    if criterion == "error":
+        return Fraction(max(sums))
+    squares = sums[1] ** 2 if criterion == "moments" else sum(s * s for s in sums)
+    return Fraction(squares, weak_weight(criterion, sums))
+
+
+def channel_sums(rows, sample, n_channels):
+    """Sums over rows; sample[row] is a list of (channel, integer)."""
+    sums = [0] * n_channels
+    for row in rows:
+        for channel, value in sample[row]:
+            sums[channel] += value
+    return sums
+
+
+def class_sample(classes, weight):
+    return [[(k, w)] for k, w in zip(classes, weight, strict=True)]
+
+
+def moment_sample(weight, second):
+    return [[(0, h), (1, g)] for h, g in zip(weight, second, strict=True)]
+
+
+def weak_sides(column, criterion, by_code, totals):
+    """Codes that go left in every cut of a column, with its threshold and where missing goes."""
+    seen = [code for code, sums in enumerate(by_code) if weak_weight(criterion, sums) > 0]
+    if column.categorical:
+        channel = 1 if criterion == "moments" else totals.index(max(totals))
+
+        def share(code):
+            return Fraction(by_code[code][channel], weak_weight(criterion, by_code[code])), code
+
+        order = sorted(seen, key=share)
+        for n in range(1, len(order)):
+            yield n, 0 in order[:n], set(order[:n])
+        return
+    for missing_left in (False, True) if 0 in seen else (False,):
+        for threshold in range(1, column.n_bins + (0 in seen and not missing_left)):
+            below = {code for code in seen if 0 < code <= threshold}
+            yield threshold, missing_left, below | ({0} if missing_left else set())
+
+
+def sums_by_code(column, sample, rows, n_channels):
+    """Channel sums of the rows of every code of a column."""
+    rows_of = [[] for _ in range(column.n_bins + 1)]
+    for row in rows:
+        rows_of[column.codes[row]].append(row)
+    return [channel_sums(of_code, sample, n_channels) for of_code in rows_of]
+
+
+def weak_cuts(table, sample, rows, n_channels, criterion, least):
+    """Every cut that gains and leaves at least the weight `least` on both sides, in the order of search."""
+    totals = channel_sums(rows, sample, n_channels)
+    cuts = []
+    for number, column in enumerate(table):
+        by_code = sums_by_code(column, sample, rows, n_channels)
+        for side in weak_sides(column, criterion, by_code, totals):
+            cuts += weak_cut(number, *side, by_code, totals, criterion, max(1, least))
+    return cuts
+
+
+def weak_cut(number, threshold, missing_left, codes, by_code, totals, criterion, least):
+    """The cut with these codes on its left in a list, or an empty list if it is none."""
+    left = [sum(by_code[code][k] for code in codes) for k in range(len(totals))]
+    right = [total - part for total, part in zip(totals, left, strict=True)]
+    if min(weak_weight(criterion, left), weak_weight(criterion, right)) < least:
+        return []
+    gain = weak_worth(criterion, left) + weak_worth(criterion, right) - weak_worth(criterion, totals)
+    others = {code for code, sums in enumerate(by_code) if weak_weight(criterion, sums) > 0} - codes
+    return [Cut(gain, number, threshold, missing_left, codes, others, left, right)] if gain > 0 else []
+
+
+def best_subset_gain(column, sample, rows, n_channels, criterion):
+    """The best gain over all ways to part the codes that the rows have, missing among them."""
+    totals = channel_sums(rows, sample, n_channels)
+    by_code = sums_by_code(column, sample, rows, n_channels)
+    seen = [code for code, sums in enumerate(by_code) if weak_weight(criterion, sums) > 0]
+    gains = [Fraction(0)]
+    for size in range(1, len(seen)):
+        for codes in itertools.combinations(seen, size):
+            found = weak_cut(0, 0, False, set(codes), by_code, totals, criterion, 1)
+            gains += [cut.gain for cut in found]
+    return max(gains)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.bundling import find_bundles
+from hedgerow.bundling import find_bundles, no_bundles
 from hedgerow.dtypes import CODE, MAX_BINS, WIDE_CODE
 from hedgerow.kernels.cpu.binning import cut_places, encode, middles, store_rows
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
@@ -95,7 +95,7 @@ class BinnedTable:
     ) -> "BinnedTable":
         """Lay out codes (columns, rows) by row too, unless no trees are grown on them."""
         n = by_column.shape[1]
-        bundles = find_bundles(by_column[:, : n if for_growing else 1], bins.n_bins)
+        bundles = find_bundles(by_column, bins.n_bins) if for_growing else no_bundles(bins.n_bins)
         by_row = _aligned_rows(n if for_growing else 0, len(bundles.widths))
         stored, usual, base = bundles.stored, bundles.usual, bundles.base
         if for_growing:
@@ -118,7 +118,8 @@ class BinnedTable:
     def take(self, rows: NDArray[np.uint32]) -> "BinnedTable":
         """Some of the rows."""
         by_column = np.ascontiguousarray(self.codes.by_column[:, rows])
-        codes = self.codes._replace(by_row=self.codes.by_row[rows], by_column=by_column)
+        by_row = self.codes.by_row[rows] if len(self.codes.by_row) else self.codes.by_row
+        codes = self.codes._replace(by_row=by_row, by_column=by_column)
         return BinnedTable(self.bins, codes, self.stored)
 
 

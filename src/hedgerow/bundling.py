@@ -61,6 +61,11 @@ def find_bundles(by_column: NDArray[np.uint8], n_bins: NDArray[np.int64]) -> Bun
     return _layout([group for group in members if len(group) > 1], usual, n_bins)
 
 
+def no_bundles(n_bins: NDArray[np.int64]) -> Bundles:
+    """Every column stored alone."""
+    return _layout([], np.full(len(n_bins), -1, np.int64), n_bins)
+
+
 def _usual_codes(by_column: NDArray[np.uint8]) -> NDArray[np.int64]:
     """The most frequent code of every column that has a usual one, else -1."""
     usual = np.full(len(by_column), -1, np.int64)

@@ -65,8 +65,8 @@ class VoteRule(AdaptiveRule):
     def bound(self) -> float:
         """Mean of exp(-y F), or of exp(half of all votes - those for the class): at least 1 where wrong."""
         if self.n_classes == 2:
-            return self.mean_exponential
-        return self.mean_exponential * float(exp(0.5 * self.steepness * sum(self.record.weights)))
+            return self.mean_exponential()
+        return self.mean_exponential(0.5 * self.steepness * sum(self.record.weights))
 
 
 class DiscreteRule(VoteRule):
@@ -145,7 +145,7 @@ class RealRule(AdaptiveRule):
 
     def bound(self) -> float:
         """Mean of exp(-y F) for two classes; for more, none is proven."""
-        return self.mean_exponential if self.n_classes == 2 else math.nan
+        return self.mean_exponential() if self.n_classes == 2 else math.nan
 
 
 class GentleRule(AdaptiveRule):

@@ -251,16 +251,18 @@ class AdaptiveRule(abc.ABC):
     # --- helpers of the rules
 
     def exponential(self, steepness: float) -> Distribution:
-        """D of weights exp(-margin); their weighted mean over all rounds is kept in `mean_exponential`."""
+        """D of weights exp(-margin); their weighted mean over all rounds is what `mean_exponential` tells."""
         raw, classes = self.train.raw, self.train.classes
-        weight, shift = self.weights.exponential(raw, classes, steepness)
+        distribution, self._shift = self.weights.exponential_distribution(raw, classes, steepness)
+        self._mean = distribution.total / self.initial_total
         if self._since is None:
-            distribution = self.weights.distribution(weight)
-            self.mean_exponential = distribution.total / self.initial_total * float(exp(shift))
             return distribution
-        self.mean_exponential = self.weights.sum(weight) / self.initial_total * float(exp(shift))
-        weight, _ = self.weights.exponential(raw - self._since, classes, steepness, self.factor)
-        return self.weights.distribution(weight)
+        raw = raw - self._since
+        return self.weights.exponential_distribution(raw, classes, steepness, self.factor)[0]
+
+    def mean_exponential(self, more: float = 0.0) -> float:
+        """Weighted mean of exp(more - margin); one exponential, so that 0 * inf cannot come of two."""
+        return self._mean * float(exp(self._shift + more))
 
     @cached_property
     def initial_total(self) -> float:

@@ -20,9 +20,10 @@ from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.run import run
 from hedgerow.boosting.weak import GrownLearner, MemberLearner
-from hedgerow.boosting.weights import WHOLE, Floats, RowWeights
+from hedgerow.boosting.weights import Floats, RowWeights
 from hedgerow.forest import Forest
 from hedgerow.growing.weak import WeakGrower, WeakRules
+from hedgerow.kernels.cpu.weights import WHOLE
 from hedgerow.threads import CHUNK_ROWS, Team
 
 Model = TreeModel | VoteModel
@@ -89,6 +90,13 @@ def fit_adaptive(
         n_rounds = len(rule.record.weights) if best is None else best + 1
         reason = rule.stop_reason or _reason(rule, settings, best)
         model = fit.model(rule.steps[: n_rounds - first])
+        if n_rounds < len(rule.record.weights):  # weights, too, are those of the rounds that are kept
+            if isinstance(model, TreeModel):
+                trained.raw = model.scores(train.table, settings.n_threads)
+            else:
+                trained.raw = model.scores(train.X, train.table.n_rows)
+            rule.record = rule.record.cut(n_rounds)
+            rule.distribution = rule.weigh()
         last = weights.normalised(rule.distribution.weight)
         return AdaptiveFitted(model, rule.record.cut(n_rounds), last, reason, history, best)
 

@@ -68,8 +68,16 @@ class AnyRule(AdaptiveRule):
     def weigh(self) -> Distribution:
         """Weigh a row minus the derivative of its cost."""
         scores = self.train.raw[0] if self._since is None else self.train.raw[0] - self._since[0]
-        slopes = self._derivative(self._signs * scores / self.length)
-        return self.weights.distribution(-slopes * self.factor)
+        weight = -self._derivative(self._signs * scores / self.length) * self.factor
+        self._flat = not np.any(weight > 0)
+        if not self._flat:
+            return self.weights.distribution(weight)
+        if not self.record.weights:
+            raise ValueError(
+                f"cost={self.cost!r}: its derivative is 0 at margin 0, there is nothing to descend"
+            )
+        self.stop_reason = "the cost is flat at the margins of all rows: nothing is left to learn"
+        return self.weights.uniform()
 
     def _derivative(self, margins: Floats) -> Floats:
         slopes = np.asarray(self.cost.derivative(margins), np.float64)
@@ -78,6 +86,12 @@ class AnyRule(AdaptiveRule):
                 f"cost={self.cost!r}: its derivative must be one finite number <= 0 for every margin"
             )
         return slopes
+
+    def _costs(self, margins: Floats) -> Floats:
+        costs = np.asarray(self.cost.cost(margins), np.float64)
+        if costs.shape != margins.shape or not np.all(np.isfinite(costs)) or np.any(costs < 0):
+            raise ValueError(f"cost={self.cost!r}: it must give one finite number >= 0 for every margin")
+        return costs
 
     def step(self, answers: list[Any]) -> Step | None:
         """Search the length of the step along the votes."""
@@ -92,7 +106,8 @@ class AnyRule(AdaptiveRule):
             pull -= self.weights.sum(weight * margins) / self.distribution.total
         if pull <= 2.0 * CHANCE:
             return None
-        final = not wrong and not self.normalised  # the cost falls for ever along a perfect answer
+        # Nothing costs less than a perfect answer alone; rows of weight 0 (a hinge has them) count as well.
+        final = not np.any((agrees < 0) & (self.weights.factor > 0))
         if final:  # its word is final, as in AdaBoost: more weight than all others together
             alpha = 0.5 * log((1.0 + self.smoothing) / self.smoothing) + sum(self.record.weights)
         else:
@@ -117,20 +132,23 @@ class AnyRule(AdaptiveRule):
 
     def bound(self) -> float:
         """Mean cost over the cost of margin 0."""
-        zero = float(np.asarray(self.cost.cost(np.zeros(1)), np.float64)[0])
+        zero = float(self._costs(np.zeros(1))[0])
         return self._mean_cost(self.train) / zero if zero > 0 else math.nan
 
     def outcome(self, step: Step) -> Outcome:
         """Follow the cost."""
         bound = self.record.bounds[-1]
-        step.normalizer = self.record.normalizers[-1] = bound / self._last_bound
+        factor = bound / self._last_bound if self._last_bound else 1.0  # a hinge may cost nothing at all
+        step.normalizer = self.record.normalizers[-1] = factor
         self._last_bound = bound
         followed = tuple(self._mean_cost(judged) for judged in self.evaluations)
-        return Outcome(n_leaves(step), self._mean_cost(self.train), followed, self.measure, step.last)
+        return Outcome(
+            n_leaves(step), self._mean_cost(self.train), followed, self.measure, step.last or self._flat
+        )
 
     def _mean_cost(self, judged: Judged) -> float:
         signs = np.where(judged.classes == 1, 1.0, -1.0)
-        costs = np.asarray(self.cost.cost(signs * judged.raw[0] / self.length), np.float64)
+        costs = self._costs(signs * judged.raw[0] / self.length)
         if judged is self.train:
             return self.weights.sum(costs * self.weights.factor) / self.initial_total
         weight = np.ones(len(costs)) if judged.weight is None else judged.weight

@@ -116,7 +116,8 @@ class LogitRule(AdaptiveRule):
     def outcome(self, step: Step) -> Outcome:
         """Follow the log-loss."""
         bound = self.record.bounds[-1]
-        step.normalizer = self.record.normalizers[-1] = bound / self._last_bound
+        factor = bound / self._last_bound if self._last_bound else 1.0  # no loss is left of 64 bits
+        step.normalizer = self.record.normalizers[-1] = factor
         self._last_bound = bound
         followed = tuple(self._mean_loss(judged) for judged in self.evaluations)
         return Outcome(n_leaves(step), bound * math.log(2.0), followed, self.measure)

@@ -199,7 +199,7 @@ class GrownLearner:
         class_sums(problem.classes, weight, totals)
         sample = Sample(weight, _NO_INTEGERS, self._channels_of(problem.classes, place))
         tree = self.grower.grow(sample, totals)
-        cells, opinion = tree.cells(self.grower.table, self.team), _of_leaves(tree)
+        cells, opinion = tree.cells(self.grower.table, self.team), tree.sums
         sums = opinion
         if self.resample:
             sums = np.zeros_like(opinion)
@@ -213,7 +213,7 @@ class GrownLearner:
             weight, second = drawn * _TARGET_STEPS, drawn * np.rint(problem.target * unit).astype(np.int64)
         totals = np.array([weight.sum(), second.sum()])
         tree = self.grower.grow(Sample(weight, second, _NO_CHANNELS), totals)
-        cells, opinion = tree.cells(self.grower.table, self.team), _of_leaves(tree)
+        cells, opinion = tree.cells(self.grower.table, self.team), tree.sums
         return GrownAnswer(tree, cells, opinion, opinion, problem.largest, self.team)
 
     def _drawn(self, rounded: Integers, place: int) -> Integers:
@@ -226,10 +226,6 @@ class GrownLearner:
         if known is None or known[0] is not classes:
             known = self._channels[place] = (classes, self.grower.channels(classes))
         return known[1]
-
-
-def _of_leaves(tree: WeakTree) -> Integers:
-    return np.where((tree.nodes["left"] == 0)[:, np.newaxis], tree.sums, 0)
 
 
 class MemberLearner:
@@ -252,7 +248,7 @@ class MemberLearner:
         self, estimator: Any, X: Any, weights: RowWeights, model: VoteModel, *, resample: bool, seed: int
     ) -> None:
         self.estimator, self.weights, self.model, self.seed = estimator, weights, model, seed
-        self.X = X.tocsr() if sparse.issparse(X) else X
+        self.X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "__getitem__") else np.asarray(X)
         self.resample = resample or not has_fit_parameter(estimator, "sample_weight")
         everyone = len(weights.rows) == weights.n_rows
         self._part = self.X if everyone else _safe_indexing(self.X, weights.rows.astype(np.int64))
@@ -290,7 +286,7 @@ class MemberLearner:
         part = self.weights.rows
         normalised = self.weights.normalised(weight)[part]
         # A mean of one, not a sum of one: many learners weigh rows against a penalty of fixed size.
-        member.fit(self._part, y[part], sample_weight=normalised * len(part))
+        member.fit(self._part, y[part], sample_weight=normalised * self.weights.n_copies)
 
 
 def seeded_clone(estimator: Any, seed: int) -> Any:

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.random import RESAMPLE, draw_rows
 from hedgerow.kernels.cpu.weights import (
+    WHOLE,
     fill_exponents,
     raise_exponents,
     round_moments,
     round_weights,
+    weigh_rows,
     weighted_sum,
 )
 from hedgerow.threads import CHUNK_ROWS, Team
@@ -27,8 +29,6 @@ from hedgerow.threads import CHUNK_ROWS, Team
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Classes = NDArray[np.int32]
-
-WHOLE = 2.0**61  # what all integer weights sum to, nearly
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +65,8 @@ class RowWeights:
         self.counts = given.row_counts(n_rows)  # for bins
         self.rows = given.rows
         self.factor = np.zeros(n_rows)
-        self.factor[given.rows] = given.weight[given.rows] if given.weight.size else 1.0
-        self.copies = given.copies
+        self.factor[given.rows] = _near_one(given.weight[given.rows]) if given.weight.size else 1.0
+        self.copies = given.copies.astype(np.float64)
         self.n_rows, self.team = n_rows, team
         self.n_copies = int(given.copies[given.rows].sum()) if given.copies.size else len(given.rows)
 
@@ -82,16 +82,19 @@ class RowWeights:
     def distribution(self, weight: Floats) -> Distribution:
         """D for weights that already have the sample weights in them, but not the copies."""
         total = self.sum(weight)
-        if not (total > 0.0 and math.isfinite(total)):
-            raise FloatingPointError(
-                f"the weights of the rows sum to {total}: the scores have left the range of float64"
-            )
+        self._refuse_total(total)
         rounded, copies = np.empty(self.n_rows, np.int64), self.copies
         scale = WHOLE / total
         self.team.over_rows(
             self.n_rows, lambda a, b: round_weights(weight[a:b], copies[a:b], scale, rounded[a:b])
         )
         return Distribution(weight, rounded, total)
+
+    def _refuse_total(self, total: float) -> None:
+        if not (total > 0.0 and math.isfinite(total)):
+            raise FloatingPointError(
+                f"the weights of the rows sum to {total}: the scores have left the range of float64"
+            )
 
     def moments(self, weight: Floats, target: Floats, largest: float) -> tuple[Integers, Integers]:
         """Integers of weight and of weight * target / largest, for least squares; |target| <= largest."""
@@ -123,12 +126,29 @@ class RowWeights:
         self.team.over_rows(self.n_rows, lambda a, b: raise_exponents(out[a:b], factor[a:b], shift))
         return out, shift
 
+    def exponential_distribution(
+        self, raw: Floats, classes: Classes, steepness: float, factor: Floats | None = None
+    ) -> tuple[Distribution, float]:
+        """D of the exponential weights and their shift."""
+        if self.n_rows > CHUNK_ROWS:
+            weight, shift = self.exponential(raw, classes, steepness, factor)
+            return self.distribution(weight), shift
+        factor = self.factor if factor is None else factor
+        weight, rounded = np.empty(self.n_rows), np.empty(self.n_rows, np.int64)
+        total, shift = weigh_rows(raw, classes, steepness, factor, self.copies, weight, rounded)
+        self._refuse_total(total)
+        return Distribution(weight, rounded, total), shift
+
     def sum(self, weight: Floats) -> float:
-        """Sum of the weights times the copies; blocks are fixed, so that threads do not change it."""
+        """Sum of the weights times the copies.
+
+        To about 100 bits before it is rounded: neither threads nor the order of rows change it, and a weight
+        of 2 gives the sum that the row given twice gives.
+        """
         parts: list[float] = []
         copies = self.copies
         self.team.over_rows(
-            self.n_rows, lambda a, b: parts.append(weighted_sum(weight[a:b], copies[a:b])), CHUNK_ROWS
+            self.n_rows, lambda a, b: parts.extend(weighted_sum(weight[a:b], copies[a:b])), CHUNK_ROWS
         )
         return math.fsum(parts)
 
@@ -137,6 +157,15 @@ class RowWeights:
         total = self.sum(weight)
         scaled = weight / total
         return scaled * self.copies if self.copies.size else scaled
+
+
+def _near_one(weight: Floats) -> Floats:
+    """Weights times a power of two, so that the largest is near 1: neither sums nor scales overflow.
+
+    None is below what the integers can tell from 0, so that none comes to 0 times an exponential.
+    """
+    scaled: Floats = np.ldexp(weight, -math.frexp(float(weight.max()))[1])
+    return np.maximum(scaled, 2.0**-62)
 
 
 def draw_sample(rounded: Integers, n_draws: int, seed: int, number: int) -> NDArray[np.int64]:

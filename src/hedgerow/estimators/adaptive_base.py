@@ -200,7 +200,8 @@ class AdaptiveClassifier(ScoreClassifier):
             if votes:
                 found.append(self._as_classifier(forest))
             else:
-                members = [self._as_regressor(forest.select(range(k, k + 1))) for k in range(outputs)]
+                weight = self._record.weights[number]
+                members = [self._as_regressor(forest.select(range(k, k + 1)), weight) for k in range(outputs)]
                 found.append(members[0] if outputs == 1 else members)
         return found
 
@@ -221,9 +222,9 @@ class AdaptiveClassifier(ScoreClassifier):
         kind = DecisionStump if isinstance(learner, DecisionStump) else DecisionTreeClassifier
         return kind(**learner.get_params(deep=False))._keep(model, self.schema_, self.classes_)  # noqa: SLF001
 
-    def _as_regressor(self, forest: Forest) -> DecisionTreeRegressor:
-        """A tree of real values as an estimator of its own."""
-        tree = forest.with_values(forest.value, 0)
+    def _as_regressor(self, forest: Forest, weight: float) -> DecisionTreeRegressor:
+        """A tree of real values as an estimator of its own, before it is multiplied with its weight."""
+        tree = forest.with_values(forest.value / weight, 0)
         given = self._learner().get_params(deep=False)
         given.pop("criterion", None)
         given.setdefault("max_depth", 1)

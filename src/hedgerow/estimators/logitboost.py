@@ -191,7 +191,9 @@ class AnyBoostClassifier(AdaptiveClassifier):
     _allowed: ClassVar[dict[str, Allowed]] = {
         **ALLOWED,
         "cost": Allowed(
-            lambda v: v in COSTS if isinstance(v, str) else isinstance(v, MarginCost),
+            lambda v: (
+                v in COSTS if isinstance(v, str) else not isinstance(v, type) and isinstance(v, MarginCost)
+            ),
             ", ".join(map(repr, COSTS)) + " or an object with cost(margin) and derivative(margin)",
         ),
     }

@@ -241,9 +241,14 @@ class DecisionStump(_ClassTree):
         name = names[self.feature_] if names is not None else f"x{self.feature_}"
         if self.left_categories_ is not None:
             return f"{name} in {self.left_categories_}: {low}, else {high}"
-        if np.isinf(self.threshold_):
+        if np.isposinf(self.threshold_):
             return f"{name} present: {low}, missing: {high}"
         return f"{name} <= {self.threshold_:.6g}: {low}, else {high}"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # two leaves cannot tell three classes apart
+        return tags
 
 
 def _categories_in(goes_left: NDArray[np.uint64], model: TreeModel, schema: Schema, column: int) -> list[Any]:
@@ -396,7 +401,7 @@ class DecisionTreeRegressor(RegressorMixin, WeakTreeEstimator):  # type: ignore[
     ) -> tuple[NDArray[np.void], Floats]:
         centre = weighted_mean(y, weight)  # taken off: squares of a far-away mean would drown the gains
         centred = y - centre
-        largest = float(np.abs(centred).max())
+        largest = float(np.abs(centred[learner.weights.rows]).max())
         (answer,) = learner.answer([NumberProblem(centred, learner.weights.factor, largest)], 0)
         return answer.tree.nodes, (answer.values + centre)[np.newaxis]
 

@@ -5,6 +5,7 @@ worth is for the update rule to say. The best leaf is split next, until no split
 """
 
 import heapq
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ from hedgerow.threads import Team
 
 CRITERIA = {"error": ERROR, "gini": GINI, "moments": MOMENTS}
 _CELLS_PER_MEMBER = 60_000  # rows x columns below which a second thread costs more than it brings
+_WEIGHT_SLACK = 2.0**-30  # half of the rows may weigh a little less than half: their weights are rounded
 _ALL_ROWS = np.empty(0, np.uint32)
 _STUMP_NODES = 3
 
@@ -61,7 +63,7 @@ class WeakTree:
     Parameters
     ----------
     nodes : NODE records, `value` still 0
-    sums : int64 (nodes, channels)
+    sums : int64 (nodes, channels), 0 in inner nodes
     """
 
     nodes: NDArray[np.void]
@@ -108,7 +110,8 @@ class WeakGrower:
         """Grow a tree on the rows with weight; `totals` (channels,) are the sums over all rows."""
         moments = bool(sample.second.size)
         weight = int(totals[0]) if moments else sum(totals.tolist())
-        least = max(1, int(self.rules.min_weight_fraction * weight))
+        share = self.rules.min_weight_fraction * (1.0 - _WEIGHT_SLACK)
+        least = max(1, math.ceil(share * weight))
         criterion = MOMENTS if moments else CRITERIA[self.rules.criterion]
         limits = np.array([criterion, self.width, least], np.int64)
         growing = _Growing(self, sample, limits)
@@ -123,7 +126,7 @@ class WeakGrower:
         """The best split of a node, as a SPLIT record, and the sums of its left side."""
         table, n_columns = self.table, self.table.n_columns
         codes, n_bins, categorical = table.codes.by_column, table.bins.n_bins, table.bins.categorical
-        found, left = np.zeros(n_columns, SPLIT), np.zeros((n_columns, len(totals)), np.int64)
+        found, left = np.empty(n_columns, SPLIT), np.empty((n_columns, len(totals)), np.int64)
         n_rows = len(rows) or table.n_rows
         n_members = max(1, min(self.team.n_members, n_rows * n_columns // _CELLS_PER_MEMBER, n_columns))
         hist = self._histograms(n_members, len(totals))
@@ -208,10 +211,11 @@ class _Growing:
     def tree(self) -> WeakTree:
         """The tree as it stands."""
         nodes = np.zeros(len(self._nodes), NODE)
-        for number, (left, depth) in enumerate(self._nodes):
-            node = nodes[number]
-            node["left"], node["depth"] = left, depth
-            found = self._splits[number]
-            if left and found is not None:
-                node["split"] = found[0]
-        return WeakTree(nodes, np.stack(self._sums))
+        nodes["left"], nodes["depth"] = zip(*self._nodes, strict=True)
+        splits = nodes["split"]
+        for number, found in enumerate(self._splits):
+            if found is not None and self._nodes[number][0]:
+                splits[number] = found[0]
+        sums = np.array(self._sums)
+        sums[nodes["left"] > 0] = 0
+        return WeakTree(nodes, sums)

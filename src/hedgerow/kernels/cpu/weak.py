@@ -55,20 +55,28 @@ def search_columns(codes, n_bins, categorical, sample, rows, totals, limits, his
     at_once = hist.shape[0]
     n = rows.shape[0] or codes.shape[1]
     step = n if at_once == 1 else _ROWS_AT_ONCE
+    gains = np.empty(limits[1])
     for first in range(0, n_columns, at_once):
         last = min(first + at_once, n_columns)
-        for place in range(last - first):
-            column_hist = hist[place]
-            for i in range(column_hist.shape[0]):
-                column_hist[i] = 0
+        for column in range(first, last):
+            _clear(hist[column - first], totals.shape[0], limits[1], n_bins[column])
         for top in range(0, n, step):
             bottom = min(top + step, n)
             for column in range(first, last):
                 _fill(codes[column], sample, rows, limits[1], top, bottom, hist[column - first])
         for column in range(first, last):
-            _search(hist[column - first], n_bins[column], categorical[column], totals, limits,
+            _search(hist[column - first], n_bins[column], categorical[column], totals, limits, gains,
                     found[column], left[column])  # fmt: skip
             found[column].column = column
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _clear(hist, n_channels, width, n_bins):
+    """Zeros for the codes that a column has."""
+    for k in range(n_channels):
+        channel = hist[k * width : k * width + n_bins + 1]
+        for i in range(channel.shape[0]):
+            channel[i] = 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -93,7 +101,7 @@ def _fill(codes, sample, rows, width, top, bottom, hist):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _search(hist, n_bins, categorical, totals, limits, best, left):
+def _search(hist, n_bins, categorical, totals, limits, gains, best, left):
     """The best cut of one column, from its histogram, which becomes running sums."""
     n_channels, width = totals.shape[0], limits[1]
     missing = np.empty(n_channels, np.int64)
@@ -110,65 +118,82 @@ def _search(hist, n_bins, categorical, totals, limits, best, left):
         some_missing = False  # missing is one of the ordered codes
         for k in range(n_channels):
             missing[k] = 0
-    sums = hist.reshape(n_channels, width)[:, 1:]
     for k in range(n_channels):
-        channel = sums[k]
+        channel = hist[k * width + 1 : (k + 1) * width]
         for place in range(1, n):
             channel[place] += channel[place - 1]
     best.gain, best.missing_left, best.threshold = NO_GAIN, 0, 0
     best.categorical = np.int64(categorical)
-    gains = np.empty(max(n, 1))
     for missing_left in range(2 if some_missing else 1):
         # the last cut has all values on its left: only missing is on the other side
         n_cuts = n if some_missing and not missing_left else n - 1
-        _gains(sums, missing, missing_left, totals, limits, n_cuts, gains)
-        for place in range(n_cuts):
-            if gains[place] > best.gain:
-                best.gain, best.threshold, best.missing_left = gains[place], place + 1, missing_left
+        _gains(hist, missing, missing_left, totals, limits, n_cuts, gains)
+        place = _largest(gains, n_cuts)
+        if place >= 0 and gains[place] > best.gain:
+            best.gain, best.threshold, best.missing_left = gains[place], place + 1, missing_left
     if best.gain > NO_GAIN:
-        _describe(sums, order, missing, totals, limits, some_missing, best, left)
+        _describe(hist, order, missing, totals, limits, some_missing, best, left)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gains(sums, missing, missing_left, totals, limits, n_cuts, gains):
+def _largest(gains, n):
+    """The first place of the largest gain; -1 without any.
+
+    The bits of floats that are not negative rise as integers do, and a maximum of integers vectorises.
+    """
+    bits = gains[:n].view(np.int64)
+    top = np.int64(0)
+    for i in range(bits.shape[0]):
+        top = max(top, bits[i])
+    if top == 0:
+        return -1
+    place = 0
+    while bits[place] != top:
+        place += 1
+    return place
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gains(hist, missing, missing_left, totals, limits, n_cuts, gains):
     """gains[p] of a cut after place p, NO_GAIN where a side weighs too little."""
-    criterion, least = limits[0], limits[2]
+    criterion, width, least = limits[0], limits[1], limits[2]
     if totals.shape[0] != 2:
-        _gains_of_many(sums, missing, missing_left, totals, limits, n_cuts, gains)
+        _gains_of_many(hist, missing, missing_left, totals, limits, n_cuts, gains)
         return
-    first, second = sums[0], sums[1]
+    first, second = hist[1 : n_cuts + 1], hist[width + 1 : width + 1 + n_cuts]
+    out = gains[:n_cuts]
     add0, add1 = missing[0] * missing_left, missing[1] * missing_left
     t0, t1 = totals[0], totals[1]
     if criterion == ERROR:
         whole = max(t0, t1)
-        for p in range(n_cuts):
+        for p in range(out.shape[0]):
             l0, l1 = first[p] + add0, second[p] + add1
             r0, r1 = t0 - l0, t1 - l1
             gain = max(l0, l1) + max(r0, r1) - whole
             fits = min(l0 + l1, r0 + r1) >= least
-            gains[p] = np.float64(gain) if fits and gain > 0 else NO_GAIN
+            out[p] = np.float64(gain) if fits & (gain > 0) else NO_GAIN
         return
-    squares = criterion == GINI
-    h = np.float64(t0 + t1 if squares else t0)
-    g = np.float64(t1 - t0 if squares else t1)  # sum_k T_k**2 / T = (T + (T_1 - T_0)**2 / T) / 2
-    whole, noise = g * g / h, h * _NOISE
-    for p in range(n_cuts):
+    squares = criterion == GINI  # sum_k T_k**2 / T = (T + (T_1 - T_0)**2 / T) / 2
+    h = t0 + t1 if squares else t0
+    g = t1 - t0 if squares else t1
+    whole, noise = np.float64(g) * np.float64(g) / np.float64(h), np.float64(h) * _NOISE
+    if not squares:  # beside one far target all others are small: their differences are no rounding
+        noise = max(whole * _NOISE, noise * _NOISE)
+    also, turn = (np.int64(1), np.int64(1)) if squares else (np.int64(0), np.int64(0))
+    for p in range(out.shape[0]):
         l0, l1 = first[p] + add0, second[p] + add1
-        left_h = l0 + l1 if squares else l0
-        left_g = l1 - l0 if squares else l1
-        right_h, right_g = t0 - left_h, t1 - left_g
-        if squares:
-            right_h, right_g = t0 + t1 - left_h, t1 - t0 - left_g
+        left_h, left_g = l0 + also * l1, l1 - turn * l0
+        right_h, right_g = h - left_h, g - left_g
         gain = np.float64(left_g) * np.float64(left_g) / np.float64(left_h)
         gain += np.float64(right_g) * np.float64(right_g) / np.float64(right_h) - whole
         fits = min(left_h, right_h) >= least
-        gains[p] = gain if fits and gain > noise else NO_GAIN
+        out[p] = gain if fits & (gain > noise) else NO_GAIN
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gains_of_many(sums, missing, missing_left, totals, limits, n_cuts, gains):
+def _gains_of_many(hist, missing, missing_left, totals, limits, n_cuts, gains):
     """The same for any number of classes."""
-    criterion, least = limits[0], limits[2]
+    criterion, width, least = limits[0], limits[1], limits[2]
     weight = np.int64(0)
     whole, heaviest = 0.0, np.int64(0)
     for k in range(totals.shape[0]):
@@ -180,7 +205,7 @@ def _gains_of_many(sums, missing, missing_left, totals, limits, n_cuts, gains):
         left_weight, left_most, right_most = np.int64(0), np.int64(0), np.int64(0)
         left_squares, right_squares = 0.0, 0.0
         for k in range(totals.shape[0]):
-            left = sums[k, p] + missing[k] * missing_left
+            left = hist[k * width + 1 + p] + missing[k] * missing_left
             right = totals[k] - left
             left_weight += left
             left_most, right_most = max(left_most, left), max(right_most, right)
@@ -241,12 +266,12 @@ def _rearrange(hist, order, width, n_channels):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _describe(sums, order, missing, totals, limits, some_missing, best, left):
+def _describe(hist, order, missing, totals, limits, some_missing, best, left):
     """Sums of the left side of the best cut; where rows go that the node has not seen."""
     place = best.threshold - 1
     left_weight, weight = np.int64(0), np.int64(0)
     for k in range(totals.shape[0]):
-        left[k] = sums[k, place] + missing[k] * best.missing_left
+        left[k] = hist[k * limits[1] + best.threshold] + missing[k] * best.missing_left
         if limits[0] != MOMENTS or k == 0:
             left_weight += left[k]
             weight += totals[k]

@@ -14,6 +14,9 @@ import numpy as np
 from numba import njit
 
 from hedgerow.kernels.cpu.elementary import exp
+from hedgerow.kernels.cpu.losses import pair_sum
+
+WHOLE = 2.0**61  # what all integer weights sum to, nearly
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -37,32 +40,53 @@ def fill_exponents(raw, classes, steepness, factor, out, start, stop):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def raise_exponents(exponents, factor, shift):
-    """exponents = factor * exp(exponents - shift), in place."""
+    """exponents = factor * exp(exponents - shift), in place; never 0 by underflow, see `round_weights`.
+
+    Above the shift are only rows of factor 0, for which 0 * inf must not come about.
+    """
     for i in range(exponents.size):
-        exponents[i] = factor[i] * exp(exponents[i] - shift)
+        exponents[i] = factor[i] * exp(min(max(exponents[i] - shift, -700.0), 0.0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def weighted_sum(values, copies):
-    """Sum of values, each as often as it has copies (once when that is empty), in a fixed order.
+    """Sum of values, each as often as it has copies (float64; once when that is empty), as high + low.
 
-    Four sums side by side: one alone waits four cycles for each addition.
+    To about 100 bits, so that two copies of a row and a row given twice have the same sum; see `pair_sum`.
+    Four sums side by side: one alone waits for each addition.
     """
-    n = values.size
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
     if copies.size:
-        for i in range(n):
-            a += values[i] * np.float64(copies[i])
-        return a
+        return pair_sum(values, copies)
+    n = values.size
+    high, low = np.zeros(4), np.zeros(4)
     whole = n - n % 4
     for i in range(0, whole, 4):
-        a += values[i]
-        b += values[i + 1]
-        c += values[i + 2]
-        d += values[i + 3]
-    for i in range(whole, n):
-        a += values[i]
-    return (a + b) + (c + d)
+        for lane in range(4):
+            value = values[i + lane]
+            total = high[lane] + value
+            back = total - high[lane]
+            low[lane] += (high[lane] - (total - back)) + (value - back)
+            high[lane] = total
+    last_high, last_low = pair_sum(values[whole:], copies)
+    first, more = pair_sum(high, copies)
+    total = first + last_high
+    back = total - first
+    lost = (first - (total - back)) + (last_high - back)
+    return total, ((lost + more) + last_low) + ((low[0] + low[1]) + (low[2] + low[3]))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weigh_rows(raw, classes, steepness, factor, copies, out, rounded):
+    """All of a distribution in one call, for as many rows as one block of a sum has; see `RowWeights`.
+
+    Small data spend more time on calls than on rows. Returns the sum of the weights and their shift.
+    """
+    shift = fill_exponents(raw, classes, steepness, factor, out, 0, out.size)
+    raise_exponents(out, factor, shift)
+    high, low = weighted_sum(out, copies)
+    total = high + low
+    round_weights(out, copies, WHOLE / total, rounded)
+    return total, shift
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -76,7 +100,7 @@ def round_weights(values, copies, scale, out):
         out[i] = max(rounded, np.int64(1)) if values[i] > 0.0 else 0
     if copies.size:
         for i in range(values.size):
-            out[i] *= copies[i]
+            out[i] *= np.int64(copies[i])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -89,8 +113,8 @@ def round_moments(values, targets, copies, scale, unit, weight, second):
         second[i] = np.int64(np.rint(scaled * (targets[i] * unit)))
     if copies.size:
         for i in range(values.size):
-            weight[i] *= copies[i]
-            second[i] *= copies[i]
+            weight[i] *= np.int64(copies[i])
+            second[i] *= np.int64(copies[i])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,0 +1,251 @@
+"""Fitting AdaBoost.R2: rows and settings in, a median model and its record out.
+
+table -> bins -> codes -> [ rule asks, our trees answer ] x rounds -> median of trees    (our learners)
+X ---------------------> [ rule asks, a clone answers  ] x rounds -> median of members  (any other)
+"""
+
+import abc
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.binning import BinnedTable, find_bins
+from hedgerow.boosting.fit import Rows
+from hedgerow.boosting.loop import Callback
+from hedgerow.boosting.median import Followed, MedianMembers, MedianModel, MedianTrees
+from hedgerow.boosting.members import VoteModel, numbers
+from hedgerow.boosting.model import TreeModel
+from hedgerow.boosting.r2 import R2Record, R2Rule
+from hedgerow.boosting.run import run
+from hedgerow.boosting.weak import GrownAnswer, GrownLearner, MemberAnswer, MemberLearner
+from hedgerow.boosting.weights import Floats, RowWeights
+from hedgerow.forest import Forest
+from hedgerow.growing.weak import WeakGrower, WeakRules
+from hedgerow.losses.base import weighted_mean
+from hedgerow.threads import CHUNK_ROWS, Team
+
+
+@dataclass(eq=False)
+class R2Settings:
+    """How to fit. `weak` are the rules of our own trees; None with another `estimator`."""
+
+    loss: str
+    learning_rate: float
+    n_rounds: int
+    seed: int
+    weak: WeakRules | None = None
+    max_bins: int = 255
+    estimator: Any = None
+    resample: bool = False
+    n_threads: int = 1
+    chunk_rows: int = CHUNK_ROWS
+    patience: int | None = None
+    tol: float = 1e-7
+    verbose: int = 0
+    callbacks: Sequence[Callback] = ()
+    held_out: NDArray[np.uint32] | None = None
+    title: str = "boosting"
+
+
+@dataclass(eq=False)
+class R2Fitted:
+    """A model, the record of its rounds, and the last weights of the training rows."""
+
+    model: MedianModel
+    record: R2Record
+    sample_weights: Floats
+    stop_reason: str
+    history: dict[str, list[float]] = field(default_factory=dict)
+    best_round: int | None = None
+
+
+def fit_r2(
+    train: Rows, evaluations: Sequence[Rows], settings: R2Settings, previous: R2Fitted | None = None
+) -> R2Fitted:
+    """Fit, or go on from a model and its record."""
+    with Team(settings.n_threads, settings.chunk_rows) as team:
+        weights = RowWeights(train.weight, train.table.n_rows, settings.held_out, team)
+        before = previous.model if previous else None
+        learning: _Learning = (
+            _Fitting(train, settings, weights)
+            if settings.weak is None
+            else _Growing(train, settings, weights, before)
+        )
+        rule = _rule(train, evaluations, settings, weights, learning, previous)
+        first, history, best = len(rule.record.weights), dict[str, list[float]](), None
+        if previous:
+            _replay(rule, learning, previous.model, follow=True)
+        if previous and rule.record.ended:  # nothing can follow, as in a fit that never stopped
+            rule.stop_reason = previous.stop_reason
+        else:
+            history, best = run(rule, learning.learner, settings, first, followed=bool(rule.evaluations))
+        done = len(rule.record.weights)
+        if not done:
+            raise KeyboardInterrupt("fit was interrupted before its first round was done: there is no model")
+        n_rounds = done if best is None else best + 1
+        rule.record = rule.record.cut(n_rounds)
+        model = learning.model(rule.kept[: n_rounds - first], rule.record.weights, before)
+        if n_rounds < done:  # back to the weights of the rounds that are kept
+            rule.start()
+            _replay(rule, learning, model, follow=False)
+        reason = rule.stop_reason or _reason(done, settings, best)
+        return R2Fitted(model, rule.record, weights.normalised(rule.weight), reason, history, best)
+
+
+def _rule(
+    train: Rows,
+    evaluations: Sequence[Rows],
+    settings: R2Settings,
+    weights: RowWeights,
+    learning: "_Learning",
+    previous: R2Fitted | None,
+) -> R2Rule:
+    team, held, rows = weights.team, settings.held_out, weights.rows
+    followed = [Followed(one.y, one.weight, team, rows=learning.read(one)) for one in evaluations]
+    if held is not None:
+        weight = None if train.weight is None else train.weight[held]
+        followed.insert(0, Followed(train.y[held], weight, team, taken=held))
+    own = None
+    if settings.verbose:  # only when it is looked at: it holds 12 bytes a row and round
+        own = Followed(train.y[rows], weights.user[rows], team, taken=rows)
+    record = previous.record.cut(previous.model.n_rounds) if previous else R2Record()
+    return R2Rule(
+        train.y, learning, weights, loss=settings.loss, learning_rate=settings.learning_rate,
+        train=own, evaluations=followed, record=record,
+    )  # fmt: skip
+
+
+def _replay(rule: R2Rule, learning: "_Learning", model: MedianModel, *, follow: bool) -> None:
+    """Move D as the members of a model did: the same bits as if the fit had never stopped."""
+    alphas = rule.record.weights[: -1 if rule.record.ended else None]  # an end moves nothing
+    elsewhere = [learning.said(model, one.rows) for one in rule.evaluations if one.taken is None]
+    for number, said in enumerate(learning.said(model)):
+        losses = rule.losses(said)
+        if losses is not None and number < len(alphas):
+            rule.reweigh(losses, alphas[number])
+        if follow:
+            rule.note(said, [next(others) for others in elsewhere], number)
+
+
+def _reason(done: int, settings: R2Settings, best: int | None) -> str:
+    if done >= settings.n_rounds:
+        return f"all {settings.n_rounds} rounds are done"
+    if best is not None and done - 1 - best >= (settings.patience or 0):
+        return f"no improvement for {settings.patience} rounds: the {best + 1} rounds up to the best are kept"
+    return f"ended by a callback or an interrupt after {done} rounds"
+
+
+class _Learning(abc.ABC):
+    """A learner, how it reads rows, what its answers say of them, and how they become a model."""
+
+    learner: Any
+    target: Floats
+    largest: float
+
+    @abc.abstractmethod
+    def read(self, rows: Rows) -> Any:
+        """Rows as answers read them."""
+
+    @abc.abstractmethod
+    def says(self, answer: Any, rows: Any = None) -> Floats:
+        """What an answer says of rows; None for the training rows."""
+
+    @abc.abstractmethod
+    def keep(self, answer: Any, alpha: float) -> Any:
+        """What the model needs of an answer."""
+
+    @abc.abstractmethod
+    def model(self, kept: list[Any], weights: list[float], before: MedianModel | None) -> MedianModel:
+        """A model of what was kept, after the rounds of `before`."""
+
+    @abc.abstractmethod
+    def said(self, model: MedianModel, rows: Any = None) -> Iterator[Floats]:
+        """What each member of a model says of rows as answers read them; None for the training rows."""
+
+
+class _Growing(_Learning):
+    """Our trees, on codes that are made once."""
+
+    def __init__(
+        self, train: Rows, settings: R2Settings, weights: RowWeights, before: MedianModel | None
+    ) -> None:
+        assert before is None or isinstance(before, MedianTrees)  # noqa: S101 - the estimator has checked it
+        assert settings.weak is not None  # noqa: S101 - the caller has
+        self._team = weights.team
+        self.bins = (
+            find_bins(train.table, settings.max_bins, copies=weights.counts, team=self._team)
+            if before is None
+            else before.trees.bins
+        )
+        # The mean is taken off: squares of a far-away one would drown the gains. Rows that take no part
+        # have no say in the scale of the others.
+        self.centre = weighted_mean(train.y, weights.user)
+        self.target = np.zeros(len(train.y))
+        self.target[weights.rows] = train.y[weights.rows] - self.centre
+        self.largest = float(np.abs(self.target).max())
+        self._coded = self.bins.encode(train.table, self._team, for_growing=False)
+        self.learner = GrownLearner(
+            WeakGrower(self._coded, settings.weak, self._team), weights,
+            resample=settings.resample, seed=settings.seed, team=self._team,
+        )  # fmt: skip
+
+    def read(self, rows: Rows) -> BinnedTable:
+        return self.bins.encode(rows.table, self._team, for_growing=False)
+
+    def says(self, answer: GrownAnswer, rows: BinnedTable | None = None) -> Floats:
+        cells = answer.cells if rows is None else answer.cells_of(rows)
+        said: Floats = (answer.values + self.centre)[cells]
+        return said
+
+    def keep(self, answer: GrownAnswer, alpha: float) -> NDArray[np.void]:
+        nodes = answer.tree.nodes.copy()
+        nodes["value"] = answer.values + self.centre
+        # Gains are sums over the weight the tree was grown on, which is another one when rows are drawn.
+        nodes["split"]["gain"] *= alpha / int(answer.opinion[:, 0].sum())
+        return nodes
+
+    def model(self, kept: list[Any], weights: list[float], before: MedianModel | None) -> MedianTrees:
+        forest = Forest.of(kept, [0] * len(kept))
+        if isinstance(before, MedianTrees):
+            forest = Forest.join(before.trees.forest, forest)
+        return MedianTrees(weights, TreeModel(np.zeros(1), self.bins, forest))
+
+    def said(self, model: MedianModel, rows: BinnedTable | None = None) -> Iterator[Floats]:
+        assert isinstance(model, MedianTrees)  # noqa: S101 - as in __init__
+        coded = self._coded if rows is None else rows
+        for tree in range(model.n_rounds):
+            values = np.zeros(coded.n_rows)
+            model.trees.forest.add_coded_scores(coded, tree, values, self._team)
+            yield values
+
+
+class _Fitting(_Learning):
+    """Clones of any other regressor, on X as it was given."""
+
+    def __init__(self, train: Rows, settings: R2Settings, weights: RowWeights) -> None:
+        self.target, self.largest = train.y, float(np.abs(train.y).max())
+        reading = VoteModel([], [], "numbers", np.empty(0), 1, 0.0)
+        self.learner = MemberLearner(
+            settings.estimator, train.X, weights, reading, resample=settings.resample, seed=settings.seed
+        )
+
+    def read(self, rows: Rows) -> Any:
+        return rows.X
+
+    def says(self, answer: MemberAnswer, rows: Any = None) -> Floats:
+        return numbers(answer.member, self.learner.X if rows is None else rows)
+
+    def keep(self, answer: MemberAnswer, alpha: float) -> Any:
+        return answer.member
+
+    def model(self, kept: list[Any], weights: list[float], before: MedianModel | None) -> MedianMembers:
+        earlier = before.members if isinstance(before, MedianMembers) else []
+        return MedianMembers(weights, earlier + kept)
+
+    def said(self, model: MedianModel, rows: Any = None) -> Iterator[Floats]:
+        assert isinstance(model, MedianMembers)  # noqa: S101 - the estimator has checked it
+        for member in model.members:
+            yield numbers(member, self.learner.X if rows is None else rows)

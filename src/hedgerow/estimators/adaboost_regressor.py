@@ -1,0 +1,282 @@
+"""AdaBoost for numbers (AdaBoost.R2), with scikit-learn's face."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+
+from hedgerow.boosting.fit import Rows
+from hedgerow.boosting.loop import Callback
+from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
+from hedgerow.boosting.model import TreeModel
+from hedgerow.boosting.r2 import LOSSES
+from hedgerow.boosting.r2_fit import R2Fitted, R2Settings, fit_r2
+from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.base import Boosting, Floats, Target
+from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
+from hedgerow.estimators.trees import DecisionTreeRegressor
+from hedgerow.threads import resolve_n_jobs
+
+
+class AdaBoostRegressor(RegressorMixin, Boosting):  # type: ignore[misc]
+    """AdaBoost.R2: members fitted to rows weighted by how badly the members before predict them.
+
+    The prediction is the median of the members, weighted by alpha: robust against a wild one, and never
+    outside the values that the members say.
+
+    Parameters
+    ----------
+    estimator : regressor, optional
+        The weak learner: None for a `DecisionTreeRegressor` of ours with ``max_depth=3``, or any
+        scikit-learn regressor. One without `sample_weight` in its fit is boosted by weighted resampling.
+    n_estimators : int
+        The most rounds.
+    learning_rate : float
+        Shrinkage: the share of each step of the weights that is taken.
+    loss : {"linear", "square", "exponential"}
+        How an error e counts beside the largest one E of the round: e / E, its square or 1 - exp(-e / E).
+    resample : bool
+        Give the learner rows drawn by their weights instead of weights, as Drucker's original does. On few
+        and noisy rows that is often a little better: the members differ more.
+    early_stopping : bool or "auto"
+        Stop when the mean absolute error of validation rows no longer falls; "auto" does so above 10,000
+        rows.
+    validation_fraction : float
+        Share of the rows held out for that, when `fit` is given no `eval_set`.
+    n_iter_no_change, tol : int, float
+        Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
+        to the best one.
+    warm_start : bool
+        Go on from the fitted model with more rounds.
+    random_state : int, RandomState or None
+        Of resampling, the held-out rows and the learner.
+    n_jobs : int or None
+        Threads of our own learners; None and -1 for all cores. The model is the same for any number.
+    verbose : int
+        1 for a progress bar (on terminals), 2 for a line a round.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The members, fitted.
+    estimator_weights_ : array
+        alpha of every round.
+    estimator_errors_ : array
+        Weighted mean loss of every round, from 0 to 1; the fit ends at 1/2.
+    edges_ : array
+        1/2 less that.
+    normalizers_ : array
+        Z of every round: what the weights sum to before they are normalised.
+    sample_weights_ : array
+        The last distribution over the training rows.
+    stop_reason_ : str
+        Why the fit ended.
+    history_ : dict of lists
+        For every round its number, seconds and leaves; with evaluation sets the mean absolute error on each,
+        "validation_loss", and with verbose > 0 that on the training rows, "train_loss".
+    best_iteration_ : int or None
+        With early stopping, the round of lowest validation error.
+    n_estimators_, n_iter_ : int
+        Rounds of the model.
+    feature_importances_ : array
+        Share of each column in what the splits gained, weighted by alpha; for trees of ours.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    H. Drucker, "Improving Regressors using Boosting Techniques", ICML 1997.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = AdaBoostRegressor(n_estimators=3).fit(X, y)
+    >>> model.estimator_errors_.round(2), model.estimator_weights_.round(2)
+    (array([0.28, 0.31, 0.3 ]), array([0.93, 0.82, 0.87]))
+    >>> model.predict(X[:2]).round(1)
+    array([208.6,  87.5])
+    """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "estimator": parameters.regressor() | nothing(),
+        "n_estimators": whole(1),
+        "learning_rate": real(0, above=True),
+        "loss": one_of(*LOSSES),
+        "resample": flag(),
+        "early_stopping": flag() | one_of("auto"),
+        "validation_fraction": real(0, 1, above=True, below=True),
+        "n_iter_no_change": whole(1),
+        "tol": real(0),
+        "warm_start": flag(),
+        "random_state": parameters.seed() | nothing(),
+        "n_jobs": parameters.threads() | nothing(),
+        "verbose": whole(0) | flag(),
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        loss: str = "linear",
+        resample: bool = False,
+        early_stopping: bool | str = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators, self.learning_rate = n_estimators, learning_rate
+        self.loss = loss
+        self.resample = resample
+        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
+        self.n_iter_no_change, self.tol = n_iter_no_change, tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs, self.verbose = n_jobs, verbose
+
+    # --- learners
+
+    def _learner(self) -> Any:
+        return DecisionTreeRegressor(max_depth=3) if self.estimator is None else self.estimator
+
+    def _has_members(self) -> bool:
+        return not isinstance(self._learner(), DecisionTreeRegressor)
+
+    def _categorical_features(self) -> Any:
+        return None if self._has_members() else self._learner().categorical_features
+
+    # --- fitting
+
+    def _target(self, y: NDArray[Any]) -> Target:
+        return inputs.Numbers()
+
+    def _previous(self) -> R2Fitted | None:
+        learner = self._learner()
+        if not self._has_members():
+            parameters.check_parameters(learner.get_params(deep=False), learner._allowed)  # noqa: SLF001
+        if not self.warm_start or not hasattr(self, "model_"):
+            return None
+        self._refuse_fewer_rounds(self.model_.n_rounds)
+        if self._has_members() != isinstance(self.model_, MedianMembers):
+            kind = "other regressors" if isinstance(self.model_, MedianMembers) else "trees"
+            raise ValueError(
+                f"estimator={self.estimator!r} cannot go on from a model of {kind}; with warm_start=True it "
+                "must stay of the same kind"
+            )
+        if self.loss != self._fitted_loss:
+            raise ValueError(
+                f"loss={self.loss!r} cannot go on from a model fitted with loss={self._fitted_loss!r}; with "
+                "warm_start=True it must stay the same"
+            )
+        return R2Fitted(self.model_, self._record, self.sample_weights_, self.stop_reason_)
+
+    def _fit_rows(
+        self,
+        train: Rows,
+        evaluations: list[Rows],
+        target: Target,
+        callbacks: Sequence[Callback],
+        previous: R2Fitted | None,
+    ) -> None:
+        settings = self._settings(train, target, bool(evaluations), callbacks)
+        fitted = fit_r2(train, evaluations, settings, previous)
+        n_before = previous.model.n_rounds if previous else 0
+        self._keep_common(
+            fitted.model, train.table.schema, target, settings.seed, fitted.history, fitted.best_round,
+            n_before,
+        )  # fmt: skip
+        self._fitted_loss, self._record = settings.loss, fitted.record
+        self.estimator_weights_ = np.array(fitted.record.weights)
+        self.estimator_errors_ = np.array(fitted.record.errors)
+        self.edges_ = 0.5 - self.estimator_errors_
+        self.normalizers_ = np.array(fitted.record.normalizers)
+        self.sample_weights_ = fitted.sample_weights
+        self.stop_reason_ = fitted.stop_reason
+
+    def _settings(
+        self, train: Rows, target: Target, has_evaluation: bool, callbacks: Sequence[Callback]
+    ) -> R2Settings:
+        seed = self._read_seed()
+        patience, held_out = self._held_out(train, target, seed, has_evaluation=has_evaluation)
+        learner, own = self._learner(), not self._has_members()
+        return R2Settings(
+            loss=self.loss,
+            learning_rate=float(self.learning_rate),
+            n_rounds=int(self.n_estimators),
+            seed=seed,
+            weak=learner.weak_rules() if own else None,
+            max_bins=int(learner.max_bins) if own else 255,
+            estimator=learner,
+            resample=bool(self.resample),
+            n_threads=resolve_n_jobs(self.n_jobs),
+            chunk_rows=self._chunk_rows,
+            patience=patience,
+            tol=float(self.tol),
+            verbose=int(self.verbose),
+            callbacks=callbacks,
+            held_out=held_out,
+            title=type(self).__name__,
+        )
+
+    # --- after fitting
+
+    def predict(self, X: Any) -> Floats:
+        """Weighted medians of what the members say.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float64 array of shape (n_samples,)
+        """
+        table = self._read(X)
+        model: MedianModel = self.model_
+        return model.predict(X, table, resolve_n_jobs(self.n_jobs))
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """Predictions after every round."""
+        table = self._read(X)
+        model: MedianModel = self.model_
+        yield from model.staged_predict(X, table, resolve_n_jobs(self.n_jobs))
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """R squared after every round."""
+        for predicted in self.staged_predict(X):
+            yield float(r2_score(y, predicted, sample_weight=sample_weight))
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The members in the order of the rounds."""
+        model = self.model_
+        if isinstance(model, MedianMembers):
+            return list(model.members)
+        given, bins, forest = self._learner().get_params(deep=False), model.trees.bins, model.trees.forest
+        return [
+            DecisionTreeRegressor(**given)._keep(  # noqa: SLF001 - a tree as an estimator of its own
+                TreeModel(np.zeros(1), bins, forest.select(range(t, t + 1))), self.schema_, None
+            )
+            for t in range(model.n_rounds)
+        ]
+
+    def _tree_model(self, what: str) -> TreeModel:
+        model = getattr(self, "model_", None)
+        return model.trees if isinstance(model, MedianTrees) else super()._tree_model(what)
+
+    def shape_functions(self) -> NoReturn:
+        """Refuse: a median is no sum of functions of single columns."""
+        raise AttributeError(
+            "shape_functions needs a sum of stumps, and AdaBoostRegressor predicts a median of its members; "
+            "GradientBoostingRegressor(max_leaf_nodes=2) is such a sum"
+        )

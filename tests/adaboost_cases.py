@@ -1,0 +1,131 @@
+"""Small data, odd learners and small helpers for the tests of the AdaBoost family."""
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.tree import DecisionTreeClassifier as ForeignTree
+from sklearn.tree import DecisionTreeRegressor as ForeignRegressionTree
+
+from hedgerow import AdaBoostClassifier, AnyBoostClassifier, LogitBoostClassifier
+
+VOTES = ("discrete", "m1", "samme")
+REALS = ("real", "samme.r")
+ALGORITHMS = (*VOTES, *REALS, "gentle")
+
+
+def two(n_rows=200, seed=0, noise=0.4):
+    """Two classes, 0 and 1, that no stump tells apart; many steps of every column."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 4))
+    score = X[:, 0] + np.abs(X[:, 1]) - 0.8 + 0.5 * X[:, 2] * X[:, 3]
+    return X, (score + noise * rng.normal(size=n_rows) > 0).astype(int)
+
+
+def several(n_classes=3, n_rows=240, seed=0):
+    """Classes 0, 1, ... that are neighbours along a slanted line."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 4))
+    score = X[:, 0] + X[:, 1] + 0.4 * rng.normal(size=n_rows)
+    edges = np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1])
+    return X, np.digitize(score, edges)
+
+
+def problem(n_classes=2, **options):
+    """One of the two above."""
+    return two(**options) if n_classes == 2 else several(n_classes, **options)
+
+
+def breast():
+    return load_breast_cancer(return_X_y=True)
+
+
+def iris():
+    return load_iris(return_X_y=True)
+
+
+def signs(model, y):
+    """-1 and +1 of labels of two classes."""
+    return np.where(np.asarray(y) == model.classes_[1], 1.0, -1.0)
+
+
+def quietly(model, X, y, **options):
+    """Fit, whatever the learners warn of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y, **options)
+
+
+def staged_errors(model, X, y, weight=None):
+    """The weighted training error after every round, from the predictions alone."""
+    return np.array([np.average(p != np.asarray(y), weights=weight) for p in model.staged_predict(X)])
+
+
+def every_kind(n_estimators=10, **parameters):
+    """A model of each kind and algorithm, on our own stumps."""
+    made = {
+        name: AdaBoostClassifier(algorithm=name, n_estimators=n_estimators, **parameters)
+        for name in ALGORITHMS
+    }
+    made["logit"] = LogitBoostClassifier(n_estimators=n_estimators, **parameters)
+    for cost in ("exponential", "logistic", "sigmoid"):
+        made[f"any {cost}"] = AnyBoostClassifier(cost=cost, n_estimators=n_estimators, **parameters)
+    return made
+
+
+KINDS = tuple(every_kind())
+SEVERAL_KINDS = tuple(kind for kind in KINDS if not kind.startswith("any"))  # those for more than two classes
+
+
+def kind_of(name, **parameters):
+    return every_kind(**parameters)[name]
+
+
+class SteadyStump(ClassifierMixin, BaseEstimator):
+    """scikit-learn's stump without a random_state: two libraries cannot give it different ones."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.tree_ = ForeignTree(max_depth=1, random_state=0).fit(X, y, sample_weight)
+        self.classes_ = self.tree_.classes_
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(X)
+
+    def predict_proba(self, X):
+        return self.tree_.predict_proba(X)
+
+
+class SteadyRegressionStump(RegressorMixin, BaseEstimator):
+    """The same for numbers."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.tree_ = ForeignRegressionTree(max_depth=1, random_state=0).fit(X, y, sample_weight)
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(X)
+
+
+class Deaf(SteadyStump):
+    """Takes weights and does not look at them."""
+
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y)
+
+
+class Stubborn(ClassifierMixin, BaseEstimator):
+    """Says the same of every row: `word`, or the heaviest class."""
+
+    def __init__(self, word=None):
+        self.word = word
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_, places = np.unique(y, return_inverse=True)
+        heaviest = np.argmax(np.bincount(places, sample_weight))
+        self.word_ = self.classes_[heaviest] if self.word is None else self.word
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.word_)

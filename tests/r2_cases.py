@@ -1,0 +1,50 @@
+"""Small learners and helpers for the tests of AdaBoost.R2."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from boosting_cases import numbers
+from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
+from hedgerow.estimators.trees import DecisionTreeRegressor
+
+LOSSES = ("linear", "square", "exponential")
+STUMP = DecisionTreeRegressor(max_depth=1)
+ENDS_EARLY = pytest.mark.filterwarnings("ignore:boosting stopped")
+
+
+class Column(RegressorMixin, BaseEstimator):
+    """Learns nothing: member number t predicts column t of X."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state  # the ensemble seeds its members by their number
+
+    def fit(self, X, y, sample_weight=None):
+        self.weight_ = sample_weight
+        return self
+
+    def predict(self, X):
+        return np.asarray(X)[:, self.random_state]
+
+
+def columns(*predictions, **parameters):
+    """An ensemble whose members say what is given, on four rows with target 0."""
+    X = np.array(predictions, float).T
+    model = AdaBoostRegressor(Column(), **{"n_estimators": len(predictions), "random_state": 0} | parameters)
+    return model.fit(X, np.zeros(len(X))), X
+
+
+def noisy(n_rows=300, **parameters):
+    """A regression problem that no small tree solves."""
+    return numbers(n_rows, noise=0.5, **parameters)
+
+
+def same_bits(one, other, X):
+    """Whether two models predict and record the same, to the last bit."""
+    return (
+        one.predict(X).tobytes() == other.predict(X).tobytes()
+        and one.sample_weights_.tobytes() == other.sample_weights_.tobytes()
+        and one.estimator_weights_.tobytes() == other.estimator_weights_.tobytes()
+        and one.normalizers_.tobytes() == other.normalizers_.tobytes()
+        and one.stop_reason_ == other.stop_reason_
+    )

@@ -1,0 +1,332 @@
+"""The AdaBoost family gives the same model, bit for bit, whatever trains it, and going on is not noticed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+import hedgerow.boosting.adaptive_fit
+from hedgerow import (
+    AdaBoostClassifier,
+    AnyBoostClassifier,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    LogitBoostClassifier,
+)
+from hedgerow.threads import Team
+
+N_ROWS, N_COLUMNS = 70_000, 6  # enough for four threads, and more rows than the largest chunk
+THREADS = (1, 2, 4)
+RUNS = ((1, 1_000), (2, 4_096), (2, 65_536), (4, 1_000), (4, 65_536))  # threads and rows of a chunk
+ROUNDS = 4
+
+
+def table(n_rows=N_ROWS):
+    """Float64 values that float32 holds too, with holes; every column tells something of the score."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, N_COLUMNS)).astype(np.float32).astype(np.float64)
+    X[:, 3] = np.round(8 * X[:, 3]) / 8
+    a, b, c, d, e, f = X.T
+    score = np.sin(2 * a) + b * c + np.abs(d) - 0.5 * e + (f > 0) + rng.logistic(size=n_rows)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, score + np.isnan(X[:, 0])
+
+
+def weights(kind, n_rows=N_ROWS):
+    rng = np.random.default_rng(2)
+    return {"whole": rng.integers(0, 4, n_rows), "real": rng.exponential(size=n_rows)}.get(kind)
+
+
+def case(make, n_classes=2, weight=None, n_rows=N_ROWS, **parameters):
+    X, score = table(n_rows)
+    y = (score > 0.7) if n_classes == 2 else np.digitize(score, [0.0, 1.0])
+    model = make(**{"n_estimators": ROUNDS, "random_state": 5, **parameters})
+    return model, (X, y.astype(np.int64), weights(weight, n_rows))
+
+
+def ada(algorithm="discrete", **options):
+    return case(AdaBoostClassifier, algorithm=algorithm, **options)
+
+
+def deep(max_depth=3, **options):
+    return DecisionTreeClassifier(max_depth=max_depth, **options)
+
+
+STOPPING = {"early_stopping": True, "n_iter_no_change": 2}
+EXACT = DecisionStump(max_bins=65_535)
+
+CASES = {
+    "discrete": ada,
+    "m1": lambda **o: ada("m1", **o),
+    "samme": lambda **o: ada("samme", **o),
+    "real": lambda **o: ada("real", **o),
+    "samme.r": lambda **o: ada("samme.r", **o),
+    "gentle": lambda **o: ada("gentle", **o),
+    "discrete, three classes": lambda **o: ada(n_classes=3, **o),
+    "m1, three classes, trees": lambda **o: ada("m1", n_classes=3, estimator=deep(8), **o),
+    "samme, three classes, trees by errors": lambda **o: ada(
+        "samme", n_classes=3, estimator=deep(criterion="error"), **o
+    ),
+    "samme.r, three classes": lambda **o: ada("samme.r", n_classes=3, **o),
+    "gentle, three classes": lambda **o: ada("gentle", n_classes=3, **o),
+    "discrete, whole weights": lambda **o: ada(weight="whole", **o),
+    "discrete, real weights, exact": lambda **o: ada(weight="real", estimator=EXACT, **o),
+    "real, real weights, trees, exact": lambda **o: ada(
+        "real", weight="real", estimator=deep(max_bins=65_535, max_leaf_nodes=6), **o
+    ),
+    "gentle, whole weights, categories": lambda **o: ada(
+        "gentle", weight="whole", estimator=DecisionStump(categorical_features=[3]), **o
+    ),
+    "discrete, drawn rows": lambda **o: ada(resample=True, **o),
+    "samme, drawn rows, real weights": lambda **o: ada(
+        "samme", n_classes=3, resample=True, weight="real", **o
+    ),
+    "discrete, stopping": lambda **o: ada(weight="real", **STOPPING, **o),
+    "gentle, stopping": lambda **o: ada("gentle", n_classes=3, weight="whole", **STOPPING, **o),
+    "restarts": lambda **o: ada("m1", n_classes=3, on_chance="restart", estimator=deep(), **o),
+    "logit": lambda **o: case(LogitBoostClassifier, **o),
+    "logit, three classes": lambda **o: case(LogitBoostClassifier, n_classes=3, weight="real", **o),
+    "logit, trees, drawn rows": lambda **o: case(
+        LogitBoostClassifier, estimator=DecisionTreeRegressor(max_depth=3), resample=True, **o
+    ),
+    "logit, stopping": lambda **o: case(LogitBoostClassifier, weight="whole", **STOPPING, **o),
+    "anyboost, exponential": lambda **o: case(AnyBoostClassifier, weight="real", **o),
+    "anyboost, logistic": lambda **o: case(AnyBoostClassifier, cost="logistic", **o),
+    "anyboost, sigmoid": lambda **o: case(AnyBoostClassifier, cost="sigmoid", weight="whole", **o),
+    "anyboost, stopping": lambda **o: case(AnyBoostClassifier, cost="logistic", **STOPPING, **o),
+}
+RECORD = (
+    "estimator_weights_",
+    "estimator_errors_",
+    "normalizers_",
+    "training_error_bound_",
+    "sample_weights_",
+)
+
+
+def bits(model):
+    """All that a fit leaves behind, as bytes, by name."""
+    bins = model.model_.bins
+    arrays = {name: getattr(bins, name) for name in ("edges", "edge_starts", "tables", "table_starts")}
+    arrays |= model.model_.forest.arrays()
+    arrays |= {name: getattr(model, name) for name in RECORD}
+    arrays |= {name: np.array(values) for name, values in model.history_.items() if name != "seconds"}
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+def differing(one, other):
+    return {name for name in {*one, *other} if one.get(name) != other.get(name)}
+
+
+def trained(given, n_jobs=2, chunk_rows=65_536):
+    model, (X, y, weight) = given
+    model.set_params(n_jobs=n_jobs)
+    model._chunk_rows = chunk_rows
+    return bits(model.fit(X, y, weight))
+
+
+class Watched(Team):
+    """Notes how many members work together."""
+
+    used: set[int] = set()  # noqa: RUF012 - set anew by the fixture
+
+    def together(self, task, n_members=None):
+        self.used.add(n_members or self.n_members)
+        return super().together(task, n_members)
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    monkeypatch.setattr(hedgerow.boosting.adaptive_fit, "Team", Watched)
+    monkeypatch.setattr(Watched, "used", set())
+    return Watched
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_threads_and_chunks_do_not_matter(name, watched):
+    given = CASES[name]()
+    first = trained(given, 1, 65_536)
+    assert given[0].n_estimators_ > 1
+    assert (
+        np.diff(given[0].model_.forest.starts) > 1
+    ).all()  # splits, not leaves that anything would agree on
+    for n_jobs, chunk_rows in RUNS:
+        assert differing(trained(given, n_jobs, chunk_rows), first) == set(), (n_jobs, chunk_rows)
+    assert {1, 2, 4} <= watched.used
+
+
+@pytest.mark.parametrize(
+    "name", ["discrete, real weights, exact", "logit, three classes", "anyboost, logistic"]
+)
+def test_dtype_order_and_kind_of_the_table_do_not_matter(name):
+    model, (X, y, weight) = CASES[name]()
+    columns = {f"x{i}": X[:, i] for i in range(N_COLUMNS)}
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    forms = {
+        "float32": X.astype(np.float32),
+        "float64, Fortran": np.asfortranarray(X),
+        "float32, Fortran": np.asfortranarray(X, np.float32),
+        "every other row": np.repeat(X, 2, axis=0)[::2],
+        "read-only": read_only,
+        "sparse": sparse.csr_array(X),
+        "pandas": pd.DataFrame(columns),
+        "polars": pl.DataFrame(columns, nan_to_null=True),
+        "polars, float32": pl.DataFrame(columns, nan_to_null=True).cast(pl.Float32),
+    }
+    first = trained((model, (X, y, weight)))
+    for form, given in forms.items():
+        assert differing(trained((model, (given, y, weight))), first) == set(), form
+    labels = np.array(["a", "b", "c"])[y]
+    assert differing(trained((model, (X, labels, weight))), first) == set()
+
+
+@pytest.mark.parametrize("name", ["discrete, three classes", "real, real weights, trees, exact", "logit"])
+def test_threads_do_not_matter_to_predictions(name):
+    model, (X, y, weight) = CASES[name]()
+    model.fit(X, y, weight)
+    raw = {model.set_params(n_jobs=n_jobs).decision_function(X).tobytes() for n_jobs in THREADS}
+    assert len(raw) == 1
+    few = np.concatenate(
+        [model.decision_function(X[a : a + 3]) for a in range(0, 300, 3)]
+    )  # another way down
+    assert few.tobytes() == model.decision_function(X[:300]).tobytes()
+    assert few.tobytes() == model.decision_function(X[:300].astype(np.float32)).tobytes()
+
+
+# --- rows
+
+SMALL = 3_000
+# Rows are drawn, held out and given new weights one by one, a line search adds floats in their order, and a
+# category is known that only rows of weight zero have.
+BY_WEIGHT = [
+    name
+    for name in CASES
+    if not any(word in name for word in ("stopping", "drawn", "restarts", "anyboost", "categories"))
+]
+SUMS = {"normalizers_", "training_error_bound_", "sample_weights_", "train_error", "train_loss"}
+
+
+def without_sums(found):
+    return {name: value for name, value in found.items() if name not in SUMS}
+
+
+@pytest.mark.parametrize("name", BY_WEIGHT)
+def test_a_whole_weight_is_so_many_copies(name):
+    model, (X, y, _) = CASES[name](n_rows=SMALL, n_estimators=8)
+    copies = weights("whole", SMALL)
+    weighed = trained((model, (X, y, copies)))
+    repeated = trained((model, (np.repeat(X, copies, axis=0), np.repeat(y, copies), None)))
+    assert differing(without_sums(weighed), without_sums(repeated)) == set()
+
+
+@pytest.mark.parametrize("name", BY_WEIGHT)
+def test_the_order_of_the_rows_does_not_matter(name):
+    model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=8)
+    order = np.random.default_rng(3).permutation(SMALL)
+    first = trained((model, (X, y, weight)))
+    moved = trained((model, (X[order], y[order], None if weight is None else weight[order])))
+    assert differing(without_sums(first), without_sums(moved)) == set()
+
+
+@pytest.mark.parametrize("name", BY_WEIGHT)
+def test_a_weight_of_zero_is_no_row(name):
+    model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=8)
+    weight = np.ones(SMALL) if weight is None else weight.astype(float)
+    weight[::5] = 0.0
+    kept = weight > 0
+    X[~kept] *= 100.0
+    first = trained((model, (X, y, weight)))
+    without = trained((model, (X[kept], y[kept], weight[kept])))
+    assert differing(without_sums(first), without_sums(without)) == set()
+
+
+# --- going on
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "stopping" not in name and name != "restarts"])
+def test_five_rounds_and_five_more_are_ten(name):
+    model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=10)
+    at_once = bits(model.fit(X, y, weight))
+    parts, _ = CASES[name](n_rows=SMALL, n_estimators=5, warm_start=True)
+    parts.fit(X, y, weight)
+    assert len(parts.estimator_weights_) == 5
+    going_on = bits(parts.set_params(n_estimators=10).fit(X, y, weight))
+    assert differing(at_once, going_on) == set()
+    assert parts.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+
+
+@pytest.mark.parametrize("name", ["discrete", "gentle, three classes", "logit", "anyboost, sigmoid"])
+def test_going_on_follows_an_evaluation_set(name):
+    model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=10)
+    evaluated = {"eval_set": [(X[::3], y[::3])]}
+    at_once = bits(model.fit(X, y, weight, **evaluated))
+    parts, _ = CASES[name](n_rows=SMALL, n_estimators=4, warm_start=True)
+    for n_rounds in (4, 5, 10):
+        parts.set_params(n_estimators=n_rounds).fit(X, y, weight, **evaluated)
+    assert differing(at_once, bits(parts)) == set()
+
+
+# --- another CPU: a process of its own, compiled for the plainest processor
+
+OTHER_CPU = (
+    "real, real weights, trees, exact",
+    "gentle, three classes",
+    "discrete, stopping",
+    "samme, drawn rows, real weights",
+    "logit, three classes",
+    "anyboost, sigmoid",
+)
+
+
+def numpy_features():
+    """The instruction sets beyond its baseline that NumPy uses here."""
+    from numpy._core import _multiarray_umath as core  # noqa: PLC0415 - NumPy's own tests ask so
+
+    return [name for name in core.__cpu_dispatch__ if core.__cpu_features__.get(name)]
+
+
+def train_all(folder):
+    for name in OTHER_CPU:
+        np.savez(
+            Path(folder) / name,
+            **{key: np.frombuffer(b, np.uint8) for key, b in trained(CASES[name]()).items()},
+        )
+
+
+@pytest.mark.slow
+def test_the_processor_does_not_matter(tmp_path):
+    cache = Path(os.environ.get("NUMBA_CACHE_DIR") or tmp_path) / "generic"
+    plain = {
+        "NUMBA_CPU_NAME": "generic",
+        "NUMBA_CPU_FEATURES": "",
+        "NUMBA_CACHE_DIR": str(cache),
+        "NPY_DISABLE_CPU_FEATURES": " ".join(numpy_features()),
+    }
+    done = subprocess.run(
+        [sys.executable, __file__, str(tmp_path)],
+        env=os.environ | plain,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["generic", "0"]
+    for name in OTHER_CPU:
+        with np.load(tmp_path / f"{name}.npz") as there:
+            assert (
+                differing({key: there[key].tobytes() for key in there.files}, trained(CASES[name]())) == set()
+            )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{numba.config.CPU_NAME} {len(numpy_features())}")
+    train_all(sys.argv[1])
