@@ -1,7 +1,6 @@
 """Small learners and helpers for the tests of AdaBoost.R2."""
 
 import numpy as np
-import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from boosting_cases import numbers
@@ -10,7 +9,6 @@ from hedgerow.estimators.trees import DecisionTreeRegressor
 
 LOSSES = ("linear", "square", "exponential")
 STUMP = DecisionTreeRegressor(max_depth=1)
-ENDS_EARLY = pytest.mark.filterwarnings("ignore:boosting stopped")
 
 
 class Column(RegressorMixin, BaseEstimator):

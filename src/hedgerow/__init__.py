@@ -8,6 +8,7 @@ from hedgerow.boosting.callbacks import EarlyStopping, TimeLimit
 from hedgerow.boosting.loop import Round
 from hedgerow.estimators import (
     AdaBoostClassifier,
+    AdaBoostRegressor,
     AnyBoostClassifier,
     DecisionStump,
     DecisionTreeClassifier,
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "AnyBoostClassifier",
     "DecisionStump",
     "DecisionTreeClassifier",

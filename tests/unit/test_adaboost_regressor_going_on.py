@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor as TheirTree
 
 from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
-from r2_cases import ENDS_EARLY, STUMP, columns, noisy, same_bits
+from r2_cases import STUMP, columns, noisy, same_bits
 
 # --- following rows
 
@@ -66,7 +66,6 @@ def test_callbacks_are_told_and_may_end_the_fit():
 # --- going on
 
 
-@ENDS_EARLY
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -96,7 +95,6 @@ def test_a_warm_start_is_one_long_fit(parameters):
         assert warm.history_["round"] == list(range(long.n_estimators_))
 
 
-@ENDS_EARLY
 def test_a_warm_start_after_an_end_is_the_model_that_ended():
     for predictions in (
         ([0, 0, 1, 2], [0, 0, 0, 0], [4, 2, 0, 0]),

@@ -26,6 +26,7 @@ from hedgerow.boosting.weights import Distribution, Floats
 from hedgerow.kernels.cpu.elementary import exp, exp_into, log
 
 _SIGNS = np.array([-1.0, 1.0])
+_SMOOTHING_ROWS = 4.0
 
 
 class VoteRule(AdaptiveRule):
@@ -111,7 +112,7 @@ class RealRule(AdaptiveRule):
             reach *= self.learning_rate
         else:
             shares = answer.opinion / max(1, int(answer.opinion.sum()))
-            smoothed = shares + self.smoothing  # rows of weight 0 stay even: ln(1) = 0
+            smoothed = shares + self._leaf_smoothing()  # cells without weight stay even: ln(1) = 0
             smoothed /= smoothed.sum(axis=1, keepdims=True)
             table = self.learning_rate * log_ratio(np.ascontiguousarray(smoothed.T), 0.0)
             normalizer = self.cell_normalizer(answer.sums, table)
@@ -119,6 +120,16 @@ class RealRule(AdaptiveRule):
         if normalizer >= 1.0 - CHANCE:
             return None
         return Step([addition], self.learning_rate, wrong / (right + wrong), normalizer, reach)
+
+    def _leaf_smoothing(self) -> float:
+        """Some rows' worth of weight, added to each class of a leaf: the share of one is the sum of D**2.
+
+        As D concentrates on fewer rows, each of them weighs more, and so does what is added. With 1 / (2 m)
+        instead the log-loss was higher on each of eight data sets tried.
+        """
+        weight = self.distribution.weight
+        total = self.distribution.total
+        return _SMOOTHING_ROWS * self.weights.sum(weight * weight) / (total * total)
 
     def directions(self, answer: MemberAnswer, rows: Any) -> Floats:
         """The log-ratio of a member's probabilities; `rows` None for the training rows."""

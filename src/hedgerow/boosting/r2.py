@@ -196,13 +196,16 @@ class R2Rule:
         return alpha, mean, self.reweigh(losses, alpha)
 
     def _refuse(self, mean: float, number: int) -> None:
-        """End the fit, but keep the first member, whatever it is worth."""
+        """End the fit, but keep the first member, whatever it is worth.
+
+        Later, this is how R2 usually ends, and no reason for a warning.
+        """
         error = f"the weak learner has a mean loss of {mean:.3g} in round {number + 1}, and 1/2 is chance"
         kept = "the rounds before it are the model" if number else "it alone is the model"
         self.stop_reason = f"{error}: {kept}"
-        warnings.warn(f"boosting stopped: {self.stop_reason}", stacklevel=2)
         if number:
             raise NoBetter
+        warnings.warn(f"boosting stopped: {self.stop_reason}", stacklevel=2)
 
 
 def _finite(largest: float, what: str) -> float:

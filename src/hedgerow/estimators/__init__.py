@@ -1,6 +1,7 @@
 """Thin scikit-learn faces: check the input, run a loop, hold the model."""
 
 from hedgerow.estimators.adaboost import AdaBoostClassifier
+from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
 from hedgerow.estimators.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.estimators.logitboost import AnyBoostClassifier, LogitBoostClassifier
 from hedgerow.estimators.schapire import SchapireBoostClassifier
@@ -8,6 +9,7 @@ from hedgerow.estimators.trees import DecisionStump, DecisionTreeClassifier, Dec
 
 __all__ = [
     "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "AnyBoostClassifier",
     "DecisionStump",
     "DecisionTreeClassifier",

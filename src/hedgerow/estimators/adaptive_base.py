@@ -115,10 +115,10 @@ class AdaptiveClassifier(ScoreClassifier):
             return None
         self._refuse_fewer_rounds(self.model_.n_rounds)
         says = self.model_.says if isinstance(self.model_, VoteModel) else None
-        if self._has_members() != (says is not None) or says not in (None, self._rule().says):
+        if self._has_members() != (says is not None) or getattr(self, "_fitted_rule", None) != self._rule():
             raise ValueError(
-                f"estimator={self.estimator!r} cannot go on from the fitted model; with warm_start=True the "
-                "estimator and the algorithm must stay of the same kind"
+                f"estimator={self.estimator!r}, {self._says_why()}: they cannot go on from the fitted model; "
+                "with warm_start=True the estimator must stay of the same kind and the algorithm the same"
             )
         return self.model_, self._record
 
@@ -172,6 +172,7 @@ class AdaptiveClassifier(ScoreClassifier):
 
     def _keep_record(self, fitted: AdaptiveFitted) -> None:
         record = self._record = fitted.record
+        self._fitted_rule = self._rule()
         self.estimator_weights_ = np.array(record.weights)
         self.estimator_errors_ = np.array(record.errors)
         self.edges_ = 0.5 - self.estimator_errors_

@@ -1,0 +1,165 @@
+"""Fitting the members of a bag: each learns from a sample of its own and knows nothing of the others.
+
+It is the loop of boosting with a rule that asks for the next member and learns nothing from the answer. So
+members can be fitted ahead, in parallel; they are taken in the order of their numbers. A bar shows them, and
+an interrupt (Ctrl-C) ends the fit with the members taken so far.
+"""
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.parallel import Parallel, delayed
+
+from hedgerow.bagging.resampling import Draws
+from hedgerow.bagging.rows import Floats, GivenTable
+from hedgerow.boosting.loop import Callback, Outcome
+from hedgerow.boosting.run import run
+from hedgerow.boosting.three_votes import ConstantHypothesis
+from hedgerow.boosting.weak import seeded_clone
+from hedgerow.threads import resolve_n_jobs
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What the members learn from.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor, not fitted
+    table : GivenTable
+    y : array of labels or numbers (n,)
+    weight : float64 (n,) or None
+        Handed to the members; None when rows are drawn by weight, or have none.
+    draws : Draws
+    classes : bool
+        Whether y are labels.
+    """
+
+    estimator: Any
+    table: GivenTable
+    y: NDArray[Any]
+    weight: Floats | None
+    draws: Draws
+    classes: bool
+
+
+def fit_member(lesson: Lesson, number: int) -> Any:
+    """A clone fitted to its sample, whose rows are repeated as often as they are drawn.
+
+    A sample of one class only is learned by a `ConstantHypothesis`: few learners can fit it.
+    """
+    draws = lesson.draws
+    rows = draws.rows(number)
+    y = lesson.y[rows]
+    if lesson.classes and np.all(y == y[0]):
+        return ConstantHypothesis(y[:1])
+    everything = not draws.replace and len(rows) == len(lesson.y)
+    X = lesson.table.part(None if everything else rows, None if draws.all_columns else draws.columns(number))
+    weight = {} if lesson.weight is None else {"sample_weight": lesson.weight[rows]}
+    member = seeded_clone(lesson.estimator, draws.member_seed(number))
+    if is_ours(member) and "n_jobs" in member.get_params(deep=False) and member.n_jobs is None:
+        member.set_params(n_jobs=1)  # the members are what runs in parallel
+    try:
+        member.fit(X, y, **weight)
+    except Exception as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"estimator={lesson.estimator!r} failed as member {number}, learning from {len(rows)} rows: "
+            f"{error}"
+        ) from error
+    return member
+
+
+# --- in parallel
+
+
+def is_ours(estimator: Any) -> bool:
+    """Whether an estimator is one of this library."""
+    return type(estimator).__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who fits and asks the members, and how many at a time.
+
+    Our own learners let go of the interpreter's lock, and threads need no copies of anything: all cores by
+    default. Others are run as joblib and scikit-learn do by default: processes, one unless more are asked
+    for, or whatever a `joblib.parallel_config` says.
+    """
+
+    n_jobs: int | None
+    ours: bool
+
+    def in_order(self, tasks: Iterable[Any]) -> Iterator[Any]:
+        """Results of delayed calls, as they come but in the order of the calls."""
+        n_jobs = resolve_n_jobs(self.n_jobs) if self.ours else self.n_jobs
+        prefer = "threads" if self.ours else None
+        results: Iterator[Any] = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")(tasks)
+        return results
+
+
+# --- the loop
+
+
+@dataclass(frozen=True)
+class BagPlan:
+    """A plan as `boosting.run` wants it; nothing ends a bag early."""
+
+    n_rounds: int
+    verbose: int
+    title: str
+    patience: int | None = None
+    tol: float = 0.0
+    callbacks: Sequence[Callback] = ()
+
+
+class _Collect:
+    """The rule: asks for the next member and takes what comes."""
+
+    def __init__(self, members: list[Any]) -> None:
+        self.members = members
+
+    def ask(self, number: int) -> int:
+        return number
+
+    def take(self, answer: Any, number: int) -> Outcome:
+        self.members.append(answer)
+        return Outcome()
+
+
+class _Answers:
+    """The learner: hands over members that workers fit ahead."""
+
+    def __init__(self, results: Iterator[Any]) -> None:
+        self.results = results
+
+    def answer(self, request: int, number: int) -> Any:
+        return next(self.results)
+
+
+def fit_members(lesson: Lesson, before: Sequence[Any], plan: BagPlan, workers: Workers) -> list[Any]:
+    """The members `before` and those that follow, up to as many as planned."""
+    first = len(before)
+    rule = _Collect(list(before))
+    tasks = (delayed(fit_member)(lesson, number) for number in range(first, plan.n_rounds))
+    with _ended(workers.in_order(tasks)) as results:
+        run(rule, _Answers(results), plan, first, followed=False)
+    if not rule.members:
+        raise KeyboardInterrupt  # not one member is there to make a model of
+    return rule.members
+
+
+@contextmanager
+def _ended(results: Any) -> Iterator[Iterator[Any]]:
+    """Stop the workers at the end; joblib's warning that some did work for nothing is left out."""
+    try:
+        yield results
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results.close()

@@ -1,0 +1,150 @@
+"""X as the user gave it: parts of it for the members, and a key for every row.
+
+Members are any estimators, so X stays what it is: a data frame is cut into data frames, a sparse matrix
+into sparse matrices. A key is a hash of what a row holds. Rows sorted by their keys stand in an order that
+does not depend on how the user has ordered them; samples are drawn from rows in that order.
+"""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import _safe_indexing
+
+from hedgerow.kernels.cpu.resample import add_keys, add_sparse_keys
+from hedgerow.table import Schema
+from hedgerow.table.arrays import as_array
+from hedgerow.table.checks import (
+    check_kind,
+    check_not_empty,
+    check_same_columns,
+    check_two_dimensional,
+    string_names,
+)
+from hedgerow.table.frames import as_frame
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+
+_BLOCK_ROWS = 4096  # read at a time: its float64 copy stays in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class GivenTable:
+    """A table that can be cut: an array, a sparse matrix by rows or a data frame.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or data frame
+    frame : narwhals data frame of X, None for the others
+    names : tuple of str or None
+    shape : (rows, columns)
+    """
+
+    X: Any
+    frame: Any
+    names: tuple[str, ...] | None
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, X: Any, estimator_name: str) -> "GivenTable":
+        """Look only at the shape and the names: what may be in the columns is for the members to say."""
+        frame = None
+        if sparse.issparse(X):
+            check_kind(X.dtype, "X")
+            table = cls(X.tocsr(), None, None, X.shape)
+        else:
+            frame = None if isinstance(X, np.ndarray | list | tuple) else as_frame(X)
+            if frame is not None:
+                table = cls(frame.to_native(), frame, string_names(frame.columns), frame.shape)
+            else:
+                array = as_array(X)
+                check_two_dimensional(array.ndim, X)
+                check_kind(array.dtype, "X")
+                rows, columns = array.shape
+                table = cls(array, None, None, (rows, columns))
+        check_not_empty(table.shape, estimator_name)
+        return table
+
+    def schema(self) -> Schema:
+        """What a model remembers of the columns."""
+        return Schema(self.shape[1], self.names, (None,) * self.shape[1])
+
+    def check_columns(self, schema: Schema, estimator_name: str) -> None:
+        """Refuse columns other than those of the fitted model."""
+        check_same_columns(self.names, self.shape[1], schema, estimator_name)
+
+    def as_matrix(self) -> "GivenTable":
+        """A data frame as an array, which may hold a column twice."""
+        return self if self.frame is None else GivenTable(self.frame.to_numpy(), None, None, self.shape)
+
+    def part(self, rows: Integers | None, columns: Integers | None) -> Any:
+        """These rows and columns of X; None for all."""
+        X = self.X
+        if rows is not None:
+            X = _safe_indexing(X, rows)
+        return X if columns is None else _safe_indexing(X, columns, axis=1)
+
+
+# --- keys
+
+
+def row_keys(table: GivenTable, y: Floats) -> Keys:
+    """A hash of the values of every row and of its target; equal rows have equal keys.
+
+    Numbers count as float64 and other values by their text. NaN is one value, and so is zero.
+
+    >>> table = GivenTable.of([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]], "")
+    >>> keys = row_keys(table, np.array([5.0, 5.0, 5.0]))
+    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
+    (True, False)
+    """
+    n_rows, n_columns = table.shape
+    keys = np.zeros(n_rows, np.uint64)
+    add_keys(_bits(y[:, np.newaxis]), n_columns, keys)
+    if table.frame is not None:
+        for number, column in enumerate(table.frame.iter_columns()):
+            _add_column(column.to_numpy(), number, keys)
+    elif sparse.issparse(table.X):
+        _add_sparse(table.X, keys)
+    elif table.X.dtype.kind in "fiub":
+        for start in range(0, n_rows, _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            add_keys(_bits(table.X[block]), 0, keys[block])
+    else:
+        for number in range(n_columns):
+            _add_column(table.X[:, number], number, keys)
+    return keys
+
+
+def _bits(values: NDArray[Any]) -> Keys:
+    """The bits of the values as float64, one pattern for all NaN and for both zeros."""
+    numbers: Floats = np.array(values, np.float64, order="C")
+    numbers += 0.0  # -0.0 + 0.0 is 0.0, whose bits are 0
+    numbers[np.isnan(numbers)] = np.nan
+    return numbers.view(np.uint64)
+
+
+def _add_column(values: NDArray[Any], number: int, keys: Keys) -> None:
+    if values.dtype.kind in "fiub":
+        add_keys(_bits(values[:, np.newaxis]), number, keys)
+        return
+    known: dict[str, int] = {}  # texts: Python's own hash of one differs from process to process
+    bits = np.empty((len(values), 1), np.uint64)
+    for row, value in enumerate(values):
+        text = str(value)
+        if text not in known:
+            known[text] = int.from_bytes(blake2b(text.encode(errors="replace"), digest_size=8).digest())
+        bits[row, 0] = known[text]
+    add_keys(bits, number, keys)
+
+
+def _add_sparse(X: Any, keys: Keys) -> None:
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    add_sparse_keys(_bits(X.data), X.indices.astype(np.int64), X.indptr.astype(np.int64), keys)

@@ -1,0 +1,95 @@
+"""What the members of a bag say together.
+
+Answers are (outputs, rows): a probability or a vote for every class, or one number. They are summed in the
+order of the members, whoever computed them, so that the bits of a prediction do not depend on threads.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.parallel import delayed
+
+from hedgerow.bagging.loop import Workers
+from hedgerow.bagging.resampling import Draws
+from hedgerow.bagging.rows import Floats, GivenTable, Integers
+from hedgerow.boosting.members import class_numbers, class_probabilities, numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Ballot:
+    """How a member is asked.
+
+    Parameters
+    ----------
+    classes : array of labels, or None for regressors
+    soft : bool
+        Take probabilities of the members that have them. All others vote for the class they predict.
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC
+    >>> member = LinearSVC().fit([[0.0], [1.0]], ["no", "yes"])
+    >>> Ballot(np.array(["maybe", "no", "yes"]), soft=True).answer(member, [[1.0], [0.0]])
+    array([[0., 0.],
+           [0., 1.],
+           [1., 0.]])
+    """
+
+    classes: NDArray[Any] | None
+    soft: bool
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of classes, 1 for numbers."""
+        return 1 if self.classes is None else len(self.classes)
+
+    def answer(self, member: Any, X: Any) -> Floats:
+        """What a member says, (outputs, rows); a class it has never seen gets nothing."""
+        if self.classes is None:
+            return numbers(member, X)[np.newaxis]
+        if self.soft and hasattr(member, "predict_proba"):
+            return class_probabilities(member, X, self.classes)
+        named = np.arange(len(self.classes))[:, np.newaxis] == class_numbers(member, X, self.classes)
+        return named.astype(np.float64)
+
+    def ask(self, member: Any, table: GivenTable, rows: Integers | None, columns: Integers | None) -> Floats:
+        """What a member says of some rows, None for all, when it knows some columns, None for all."""
+        return self.answer(member, table.part(rows, columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Bag:
+    """Fitted members, the columns each of them knows (None for all) and how they are asked."""
+
+    members: Sequence[Any]
+    columns: Sequence[Integers | None]
+    ballot: Ballot
+
+    def means(self, table: GivenTable, workers: Workers) -> Floats:
+        """Mean answers (outputs, rows)."""
+        ask = delayed(self.ballot.ask)
+        tasks = (ask(m, table, None, c) for m, c in zip(self.members, self.columns, strict=True))
+        sums = np.zeros((self.ballot.n_outputs, table.shape[0]))
+        for answer in workers.in_order(tasks):
+            sums += answer
+        return sums / len(self.members)
+
+    def out_of_bag(self, table: GivenTable, draws: Draws, workers: Workers) -> tuple[Floats, Integers]:
+        """Mean answers (outputs, rows) of the members that did not learn from a row, and how many there are.
+
+        NaN for rows that every member learned from.
+        """
+        left = [draws.out_of_bag(number) for number in range(len(self.members))]
+        asked = [number for number, rows in enumerate(left) if rows.size]
+        ask = delayed(self.ballot.ask)
+        tasks = (ask(self.members[b], table, left[b], self.columns[b]) for b in asked)
+        sums = np.zeros((self.ballot.n_outputs, table.shape[0]))
+        counts = np.zeros(table.shape[0], np.int64)
+        for number, answer in zip(asked, workers.in_order(tasks), strict=True):
+            sums[:, left[number]] += answer
+            counts[left[number]] += 1
+        means = np.full_like(sums, np.nan)
+        return np.divide(sums, counts, out=means, where=counts > 0), counts

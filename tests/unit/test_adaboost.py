@@ -1,0 +1,438 @@
+"""A fitted ensemble: its members, record, margins, weights and outliers, and the tables it takes."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.metrics import roc_auc_score
+
+from adaboost_cases import (
+    ALGORITHMS,
+    KINDS,
+    SEVERAL_KINDS,
+    VOTES,
+    SteadyRegressionStump,
+    SteadyStump,
+    breast,
+    every_kind,
+    kind_of,
+    problem,
+    several,
+    signs,
+    two,
+)
+from hedgerow import (
+    AdaBoostClassifier,
+    AnyBoostClassifier,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    LogitBoostClassifier,
+)
+from hedgerow.datasets import flip_labels
+
+# --- members and their weights give back the score
+
+
+@pytest.mark.parametrize("learning_rate", [1.0, 0.3])
+@pytest.mark.parametrize("kind", [*VOTES, "any exponential", "any sigmoid"])
+def test_the_weighted_votes_of_the_stumps_are_the_score(kind, learning_rate):
+    X, y = two()
+    model = kind_of(kind, n_estimators=15, learning_rate=learning_rate).fit(X, y)
+    score = np.zeros(len(y))
+    for stump, alpha in zip(model.estimators_, model.estimator_weights_, strict=True):
+        assert isinstance(stump, DecisionStump)
+        score += alpha * signs(model, stump.predict(X))
+    assert np.array_equal(score, model.decision_function(X))
+
+
+@pytest.mark.parametrize("kind", VOTES)
+def test_the_votes_for_several_classes_are_the_scores(kind):
+    X, y = several(4)
+    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=9, algorithm=kind).fit(X, y)
+    scores = np.zeros((len(y), 4))
+    for tree, alpha in zip(model.estimators_, model.estimator_weights_, strict=True):
+        assert isinstance(tree, DecisionTreeClassifier)
+        scores += alpha * (tree.predict(X)[:, None] == np.arange(4))
+    assert np.array_equal(scores, model.decision_function(X))
+
+
+@pytest.mark.parametrize("learning_rate", [1.0, 0.3])
+@pytest.mark.parametrize("kind", ["real", "gentle", "logit"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_members_that_say_numbers_add_up_to_the_score(kind, n_classes, learning_rate):
+    X, y = problem(n_classes)
+    model = kind_of(kind, n_estimators=8, learning_rate=learning_rate).fit(X, y)
+    scores = np.zeros_like(model.decision_function(X))
+    for members, weight in zip(model.estimators_, model.estimator_weights_, strict=True):
+        said = members.predict(X) if n_classes == 2 else np.stack([m.predict(X) for m in members], axis=1)
+        scores += weight * said
+    np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-12, atol=1e-12)
+
+
+def test_a_member_stands_for_itself():
+    X, y = two()
+    model = AdaBoostClassifier(n_estimators=5).fit(X, y)
+    stump = model.estimators_[0]
+    goes_right = X[:, stump.feature_] > stump.threshold_
+    by_hand = np.where(goes_right, stump.leaf_classes_[1], stump.leaf_classes_[0])
+    assert np.array_equal(stump.predict(X), by_hand)
+    assert stump.polarity_ in (-1, 1)
+    assert str(stump).startswith(f"x{stump.feature_} <= ")
+    assert stump.feature_ == DecisionStump().fit(X, y).feature_  # the first round has no weights yet
+
+
+@pytest.mark.parametrize("learner", [DecisionTreeRegressor(max_depth=2), DecisionTreeClassifier(max_depth=2)])
+def test_gentle_and_logit_boosting_take_either_tree(learner):
+    X, y = two()
+    for model in (AdaBoostClassifier(learner, algorithm="gentle"), LogitBoostClassifier(learner)):
+        model.set_params(n_estimators=5).fit(X, y)
+        assert isinstance(model.estimators_[0], DecisionTreeRegressor)
+        assert set(model.history_["leaves"]) <= {3, 4}
+
+
+# --- weights of the rows
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k.startswith("any") or k in ALGORITHMS])
+def test_the_last_weights_are_those_of_the_formula(kind):
+    X, y = two()
+    sample = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    model = kind_of(kind, n_estimators=12).fit(X, y, sample)
+    margin = signs(model, y) * model.decision_function(X)
+    if kind in ("m1", "samme"):  # their scores are twice as large
+        margin = margin / 2
+    expected = np.exp(-margin)
+    if kind == "any logistic":
+        expected = 1 / (1 + np.exp(margin))
+    elif kind == "any sigmoid":
+        normalised = margin / max(1.0, model.estimator_weights_.sum())
+        expected = 1 / np.cosh(10 * (normalised + 0.1)) ** 2
+    expected *= sample
+    np.testing.assert_allclose(model.sample_weights_, expected / expected.sum(), rtol=1e-9)
+    assert model.sample_weights_.sum() == pytest.approx(1.0, rel=1e-12)
+
+
+def test_the_last_weights_of_logitboost_are_p_times_one_less_p():
+    for n_classes in (2, 3):
+        X, y = problem(n_classes)
+        model = LogitBoostClassifier(n_estimators=6).fit(X, y)
+        p = model.predict_proba(X)[:, 1:] if n_classes == 2 else model.predict_proba(X)
+        expected = (p * (1 - p)).sum(axis=1)
+        np.testing.assert_allclose(model.sample_weights_, expected / expected.sum(), rtol=1e-6)
+
+
+def test_the_last_weights_of_samme_and_of_gentle_boosting_of_several_classes():
+    X, y = several()
+    samme = AdaBoostClassifier(algorithm="samme", n_estimators=8).fit(X, y)
+    weight = np.exp(-samme.decision_function(X)[np.arange(len(y)), y])
+    np.testing.assert_allclose(samme.sample_weights_, weight / weight.sum(), rtol=1e-9)
+    gentle = AdaBoostClassifier(algorithm="gentle", n_estimators=8).fit(X, y)
+    each = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
+    weight = np.exp(-each * gentle.decision_function(X)).sum(axis=1)
+    np.testing.assert_allclose(gentle.sample_weights_, weight / weight.sum(), rtol=1e-9)
+
+
+# --- what scores mean
+
+
+def test_probabilities_are_those_of_the_additive_logistic_model():
+    X, y = two()
+    for kind in ("discrete", "real", "gentle", "logit", "any exponential"):
+        model = kind_of(kind).fit(X, y)
+        odds = np.exp(2 * model.decision_function(X))
+        np.testing.assert_allclose(model.predict_proba(X)[:, 1], odds / (1 + odds), rtol=1e-9)
+    logistic = kind_of("any logistic").fit(X, y)
+    odds = np.exp(logistic.decision_function(X))
+    np.testing.assert_allclose(logistic.predict_proba(X)[:, 1], odds / (1 + odds), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["discrete", "samme", "samme.r", "logit"])
+def test_probabilities_of_several_classes_are_a_softmax(kind):
+    X, y = several()
+    model = kind_of(kind).fit(X, y)
+    scale = {"discrete": 2.0, "samme": 1.0, "samme.r": 0.5, "logit": 1.0}[kind]
+    powers = np.exp(scale * model.decision_function(X))
+    np.testing.assert_allclose(model.predict_proba(X), powers / powers.sum(axis=1, keepdims=True), rtol=1e-9)
+
+
+# --- margins
+
+
+@pytest.mark.parametrize("kind", [*VOTES, "any logistic"])
+def test_margins_are_normalised_votes(kind):
+    X, y = two()
+    model = kind_of(kind).fit(X, y)
+    expected = signs(model, y) * model.decision_function(X) / model.estimator_weights_.sum()
+    np.testing.assert_allclose(model.margins(X, y), expected, rtol=1e-12)
+    assert np.array_equal(model.margins(X, y) > 0, model.predict(X) == y)  # no row stands at 0 here
+    flipped = model.classes_[1 - np.searchsorted(model.classes_, y)]
+    np.testing.assert_allclose(model.margins(X, flipped), -model.margins(X, y))
+
+
+@pytest.mark.parametrize("kind", SEVERAL_KINDS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_margins_lie_between_minus_one_and_one_for_any_rows(kind, n_classes):
+    X, y = problem(n_classes)
+    model = kind_of(kind).fit(X, y)
+    other = np.random.default_rng(1).normal(size=X.shape) * 10
+    for rows in (X, other):
+        margins = model.margins(rows, y)
+        assert np.all(np.abs(margins) <= 1.0 + 1e-12)
+        wrong = model.predict(rows) != y
+        assert np.all(margins[wrong] <= 0)
+        assert np.all(margins[~wrong] >= 0)
+
+
+def test_margins_of_several_classes_are_votes_less_those_of_the_strongest_other():
+    X, y = several()
+    model = AdaBoostClassifier(n_estimators=9).fit(X, y)
+    votes = model.decision_function(X) / model.estimator_weights_.sum()
+    own = votes[np.arange(len(y)), y]
+    np.testing.assert_allclose(votes.sum(axis=1), 1.0)
+    strongest = np.where(np.arange(3) == y[:, None], -1.0, votes).max(axis=1)
+    np.testing.assert_allclose(model.margins(X, y), own - strongest, atol=1e-12)
+
+
+def test_margins_go_on_growing_after_the_training_error_is_zero():
+    X, y = breast()
+    model = AdaBoostClassifier(n_estimators=300).fit(X, y)
+    first = model.history_["train_error"].index(0.0)
+    assert first < 100
+    lengths = np.cumsum(model.estimator_weights_)
+    smallest = [
+        np.min(signs(model, y) * score / length)
+        for score, length in zip(model.staged_decision_function(X), lengths, strict=True)
+    ]
+    assert smallest[-1] == pytest.approx(model.margins(X, y).min(), rel=1e-12)
+    assert smallest[-1] > 0.05 > 2 * smallest[first]
+
+
+@pytest.mark.parametrize("name", ["margins", "outlier_scores"])
+def test_margins_and_outliers_know_their_labels(name):
+    X, y = two()
+    model = AdaBoostClassifier(n_estimators=3).fit(X, np.array(["no", "yes"])[y])
+    with pytest.raises(ValueError, match="'perhaps'"):
+        getattr(model, name)(X, np.array(["perhaps"] * len(y)))
+    with pytest.raises(ValueError, match="y has 5 rows, but X has 200"):
+        getattr(model, name)(X, np.array(["no"] * 5))
+
+
+# --- outliers
+
+
+def flipped_problem(share, seed, n_classes=2):
+    """A problem that stumps can learn without error, with some labels flipped."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 5))
+    score = X[:, 0] + X[:, 1] + X[:, 2]
+    y = np.digitize(score, [0.0] if n_classes == 2 else [-1.0, 1.0])
+    noisy, flipped = flip_labels(y, share, random_state=seed)
+    return X, noisy, np.isin(np.arange(len(y)), flipped)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1])
+@pytest.mark.parametrize("kind", ["discrete", "m1", "real", "gentle", "logit", "any logistic", "any sigmoid"])
+def test_outlier_scores_find_flipped_labels(kind, share):
+    found = []
+    for seed in range(5):
+        X, noisy, flipped = flipped_problem(share, seed)
+        scores = kind_of(kind, n_estimators=50).fit(X, noisy).outlier_scores(X, noisy)
+        found.append(roc_auc_score(flipped, scores))
+        assert scores.mean() == pytest.approx(1.0)  # in units of 1 / n
+        assert scores[flipped].mean() > 2.0 > scores[~flipped].mean()
+    assert np.mean(found) > 0.93
+    assert min(found) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["samme", "samme.r", "gentle", "logit"])
+def test_outlier_scores_find_flipped_labels_of_three_classes(kind):
+    found = []
+    for seed in range(3):
+        X, noisy, flipped = flipped_problem(0.05, seed, n_classes=3)
+        model = kind_of(kind, n_estimators=50).set_params(estimator=DecisionTreeClassifier(max_depth=2))
+        found.append(roc_auc_score(flipped, model.fit(X, noisy).outlier_scores(X, noisy)))
+    assert np.mean(found) > 0.85
+
+
+def test_the_outlier_score_is_the_mean_weight_over_the_rounds():
+    X, y = two(60)
+    model = AdaBoostClassifier(n_estimators=7).fit(X, y)
+    weights = [np.exp(-signs(model, y) * f) for f in model.staged_decision_function(X)]
+    expected = np.mean([w / w.mean() for w in weights], axis=0)
+    np.testing.assert_allclose(model.outlier_scores(X, y), expected, rtol=1e-9)
+
+
+# --- tables and labels
+
+
+def frame(n_rows=200):
+    X, y = two(n_rows)
+    table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    table["colour"] = pd.Categorical(np.array(["blue", "green", "red"])[np.arange(n_rows) % 3])
+    y = np.where(table["colour"] == "red", 1, y)  # red decides
+    return table, y
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frames_with_categories_and_gaps(kind):
+    table, y = frame()
+    table.loc[::7, "b"] = np.nan
+    model = kind_of(kind).fit(table, y)
+    assert list(model.feature_names_in_) == list(table.columns)
+    polars = pl.DataFrame({name: table[name].to_list() for name in table.columns})
+    polars = polars.with_columns(pl.col("colour").cast(pl.Categorical), pl.col("b").fill_nan(None))
+    again = kind_of(kind).fit(polars, y)
+    assert np.array_equal(again.decision_function(polars), model.decision_function(table))
+    assert model.feature_importances_[4] > 0
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="colour"):
+        model.predict(table.drop(columns="colour"))
+
+
+def test_a_stump_on_categories_says_which():
+    table, y = frame()
+    table, y = table[["colour"]], (table["colour"] == "red").to_numpy().astype(int)
+    (stump,) = AdaBoostClassifier().fit(table, y).estimators_
+    assert str(stump) in ("colour in ['blue', 'green']: 0, else 1", "colour in ['red']: 1, else 0")
+    assert np.isnan(stump.threshold_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sparse_tables_are_dense_ones(kind):
+    X, y = two()
+    X[np.abs(X) < 1] = 0.0
+    model = kind_of(kind).fit(X, y)
+    for make in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+        other = kind_of(kind).fit(make(X), y)
+        assert np.array_equal(other.decision_function(make(X)), model.decision_function(X))
+
+
+@pytest.mark.parametrize("kind", SEVERAL_KINDS)
+def test_labels_of_any_kind_give_the_same_model(kind):
+    X, y = several()
+    model = kind_of(kind).fit(X, y)
+    names = np.array(["ant", "bee", "cow"])
+    for labels in (names[y], names.astype(object)[y], pd.Series(names[y], dtype="category"), y * 10.0 - 5):
+        other = kind_of(kind).fit(X, labels)
+        assert np.array_equal(other.decision_function(X), model.decision_function(X))
+        assert np.array_equal(other.predict(X), np.asarray(other.classes_)[model.predict(X)])
+    binary = kind_of(kind).fit(X, y > 0)
+    assert binary.classes_.tolist() == [False, True]
+    assert binary.predict(X).dtype == bool
+
+
+# --- weights of classes and of rows
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_class_weights_are_sample_weights(kind):
+    X, y = breast()
+    by_class = kind_of(kind, class_weight={1: 3.0}).fit(X, y)
+    by_row = kind_of(kind).fit(X, y, np.where(y == 1, 3.0, 1.0))
+    assert np.array_equal(by_class.decision_function(X), by_row.decision_function(X))
+    balanced = kind_of(kind, class_weight="balanced").fit(X, y)
+    same = kind_of(kind).fit(X, y, len(y) / (2 * np.bincount(y)[y]))
+    assert np.array_equal(balanced.decision_function(X), same.decision_function(X))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_scale_of_sample_weights_does_not_matter(kind):
+    X, y = two()
+    weight = np.random.default_rng(0).uniform(size=len(y))
+    scores = kind_of(kind).fit(X, y, weight).decision_function(X)
+    for scale in (2.0**-1000, 2.0**1000):
+        assert np.array_equal(kind_of(kind).fit(X, y, weight * scale).decision_function(X), scores)
+
+
+@pytest.mark.parametrize("estimator", [SteadyStump(), SteadyRegressionStump()])
+def test_rows_of_weight_zero_are_no_rows_for_foreign_learners(estimator):
+    X, y = two()
+    weight = (np.arange(len(y)) % 3 > 0).astype(float)
+    kind = "real" if isinstance(estimator, SteadyStump) else "gentle"
+    model = kind_of(kind).set_params(estimator=estimator).fit(X, y, weight)
+    part = kind_of(kind).set_params(estimator=estimator).fit(X[weight > 0], y[weight > 0])
+    np.testing.assert_allclose(model.decision_function(X), part.decision_function(X), rtol=1e-9)
+    assert np.all(model.sample_weights_[weight == 0] == 0)
+
+
+# --- same bits
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_threads_and_chunks_change_nothing(kind):
+    X, y = two(5000)
+    weight = np.random.default_rng(0).uniform(size=len(y))
+    one = kind_of(kind, n_jobs=1, n_estimators=4).fit(X, y, weight)
+    for n_jobs, chunk in ((2, 65536), (3, 700)):
+        other = kind_of(kind, n_jobs=n_jobs, n_estimators=4)
+        other._chunk_rows = chunk
+        other.fit(X, y, weight)
+        assert other.decision_function(X).tobytes() == one.decision_function(X).tobytes()
+        for name in ("estimator_weights_", "estimator_errors_", "training_error_bound_", "sample_weights_"):
+            assert getattr(other, name).tobytes() == getattr(one, name).tobytes()
+
+
+# --- parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_estimators", 0), ("n_estimators", 2.5), ("n_estimators", True), ("n_estimators", None),
+        ("learning_rate", 0), ("learning_rate", -1.0), ("learning_rate", np.nan), ("learning_rate", np.inf),
+        ("learning_rate", "fast"), ("resample", 1), ("resample", None), ("on_chance", "go on"),
+        ("on_chance", None), ("early_stopping", "yes"), ("early_stopping", 1), ("validation_fraction", 0),
+        ("validation_fraction", 1.0), ("n_iter_no_change", 0), ("tol", -1e-9), ("tol", None),
+        ("class_weight", "even"), ("class_weight", {0: -1.0}), ("class_weight", [1, 2]),
+        ("warm_start", "no"), ("random_state", -1), ("random_state", "seed"), ("n_jobs", 0), ("n_jobs", 1.5),
+        ("verbose", -1), ("verbose", "loud"), ("estimator", "stump"), ("estimator", DecisionStump),
+        ("estimator", 3),
+    ],
+)  # fmt: skip
+def test_every_bad_parameter_is_named(name, value):
+    X, y = two(20)
+    for make in (AdaBoostClassifier, LogitBoostClassifier, AnyBoostClassifier):
+        model = make(**{name: value})
+        with pytest.raises(ValueError, match=f"^{name}=.* is not allowed: it must be "):
+            model.fit(X, y)
+        assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("value", ["adaboost", "SAMME", None, 1])
+def test_a_bad_algorithm_is_named_with_those_there_are(value):
+    X, y = two(20)
+    with pytest.raises(ValueError, match=r"^algorithm=.* 'discrete' or 'm1' or 'samme' or 'real'"):
+        AdaBoostClassifier(algorithm=value).fit(X, y)
+
+
+def test_parameters_of_our_learners_are_checked_too():
+    X, y = two(20)
+    with pytest.raises(ValueError, match="max_bins=1 is not allowed"):
+        AdaBoostClassifier(DecisionStump(max_bins=1)).fit(X, y)
+    with pytest.raises(ValueError, match="criterion='entropy' is not allowed"):
+        AdaBoostClassifier(DecisionTreeClassifier("entropy")).fit(X, y)
+
+
+def test_a_failed_fit_leaves_the_old_model_whole():
+    X, y = two()
+    model = AdaBoostClassifier(n_estimators=5).fit(X, y)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match="learning_rate"):
+        model.set_params(learning_rate=-1).fit(X, y)
+    with pytest.raises(ValueError, match="no better than chance"):
+        model.set_params(learning_rate=1.0).fit(np.zeros((4, 4)), [0, 1, 0, 1])
+    assert np.array_equal(model.decision_function(X), before)
+    assert len(model.estimator_weights_) == 5
+
+
+@pytest.mark.parametrize("kind", list(every_kind()))
+def test_an_unfitted_model_says_so(kind):
+    model = kind_of(kind)
+    for name in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(ValueError, match="not fitted yet"):
+            getattr(model, name)([[0.0]])
+    assert not hasattr(model, "estimators_")
+    with pytest.raises(ValueError, match="not fitted yet"):
+        model.shape_functions()

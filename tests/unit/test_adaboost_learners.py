@@ -1,0 +1,486 @@
+"""Weak learners of any kind: other libraries', by resampling, and those that do not do what they should."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier as ForeignTree
+
+from adaboost_cases import (
+    ALGORITHMS,
+    VOTES,
+    Deaf,
+    SteadyRegressionStump,
+    SteadyStump,
+    Stubborn,
+    kind_of,
+    problem,
+    quietly,
+    several,
+    signs,
+    two,
+)
+from hedgerow import (
+    AdaBoostClassifier,
+    AnyBoostClassifier,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    LogitBoostClassifier,
+)
+
+STOPPED = "boosting stopped: the weak learner is no better than chance"
+
+# --- other libraries' learners
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        ForeignTree(max_depth=2), GaussianNB(), LogisticRegression(), SVC(), LinearSVC(),
+        KNeighborsClassifier(3), make_pipeline(StandardScaler(), ForeignTree(max_depth=2)),
+        AdaBoostClassifier(n_estimators=2), DecisionTreeClassifier(max_depth=2),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)  # fmt: skip
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_any_classifier_is_boosted(learner, n_classes):
+    X, y = problem(n_classes)
+    model = quietly(AdaBoostClassifier(learner, n_estimators=5, random_state=0), X, y)
+    assert model.n_estimators_ >= 1
+    assert all(type(member) is type(learner) for member in model.estimators_)
+    assert model.score(X, y) > 0.7
+    votes = np.stack([member.predict(X) for member in model.estimators_])
+    if n_classes == 2:
+        score = sum(alpha * signs(model, v) for alpha, v in zip(model.estimator_weights_, votes, strict=True))
+    else:
+        score = sum(
+            alpha * (v[:, None] == model.classes_)
+            for alpha, v in zip(model.estimator_weights_, votes, strict=True)
+        )
+    np.testing.assert_allclose(model.decision_function(X), score, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("algorithm", ["real", "samme.r"])
+def test_probabilities_of_any_classifier_are_boosted(n_classes, algorithm):
+    X, y = problem(n_classes)
+    model = AdaBoostClassifier(GaussianNB(), algorithm=algorithm, n_estimators=4).fit(X, y)
+    floor, score = 1 / (2 * len(y)), 0.0
+    for member in model.estimators_:
+        logs = np.log(np.maximum(member.predict_proba(X), floor))
+        score = score + (
+            (logs[:, 1] - logs[:, 0]) / 2
+            if n_classes == 2
+            else (n_classes - 1) * (logs - logs.mean(axis=1, keepdims=True))
+        )
+    np.testing.assert_allclose(model.decision_function(X), score, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "learner",
+    [SteadyRegressionStump(), KNeighborsRegressor(5), LinearRegression(), DecisionTreeRegressor(max_depth=2)],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_gentle_and_logit_boosting_take_any_regressor(learner, n_classes):
+    X, y = problem(n_classes)
+    for model in (AdaBoostClassifier(learner, algorithm="gentle"), LogitBoostClassifier(learner)):
+        quietly(model.set_params(n_estimators=3, random_state=0), X, y)
+        assert model.score(X, y) > 0.75
+        first = model.estimators_[0]
+        assert isinstance(first if n_classes == 2 else first[2], type(learner))
+
+
+def test_foreign_learners_get_weights_of_mean_one_and_only_rows_that_count():
+    class Listening(SteadyStump):
+        heard = []  # noqa: RUF012 - one list for all clones
+
+        def fit(self, X, y, sample_weight=None):
+            self.heard.append((len(X), sample_weight))
+            return super().fit(X, y, sample_weight)
+
+    X, y = two()
+    weight = np.arange(len(y)) % 4 / 2.0
+    model = AdaBoostClassifier(Listening(), n_estimators=3).fit(X, y, weight)
+    assert [n for n, _ in Listening.heard] == [150] * 3
+    for _, given in Listening.heard:
+        assert np.mean(given) == pytest.approx(1.0)
+    assert np.array_equal(Listening.heard[0][1], weight[weight > 0] / weight[weight > 0].mean())
+    assert model.sample_weights_[weight > 0].min() > 0
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.DataFrame, sparse.csr_array, sparse.coo_matrix, list])
+@pytest.mark.parametrize("learner", [ForeignTree(max_depth=1), KNeighborsClassifier(3)])
+def test_foreign_learners_get_x_as_it_was_given(convert, learner):
+    X, y = two()
+    plain = AdaBoostClassifier(learner, n_estimators=4, random_state=0, early_stopping=True).fit(X, y)
+    if convert in (pd.DataFrame, pl.DataFrame):
+        given = convert(dict(zip("abcd", X.T, strict=True)))
+    else:
+        given = X.tolist() if convert is list else convert(X)
+    model = AdaBoostClassifier(learner, n_estimators=4, random_state=0, early_stopping=True).fit(given, y)
+    np.testing.assert_allclose(model.decision_function(given), plain.decision_function(X), rtol=1e-9)
+    if convert is pd.DataFrame:
+        assert list(model.estimators_[0].feature_names_in_) == list("abcd")
+
+
+def test_members_have_random_states_of_their_own_that_follow_from_ours():
+    X, y = two()
+    learner = ForeignTree(max_depth=1, splitter="random")
+    one, same, other = (
+        AdaBoostClassifier(learner, n_estimators=6, random_state=seed).fit(X, y) for seed in (0, 0, 1)
+    )
+    states = [member.random_state for member in one.estimators_]
+    assert len(set(states)) == 6
+    assert np.array_equal(one.decision_function(X), same.decision_function(X))
+    assert not np.array_equal(one.decision_function(X), other.decision_function(X))
+    assert learner.random_state is None
+
+
+# --- resampling
+
+
+@pytest.mark.parametrize("kind", [*ALGORITHMS, "logit", "any exponential"])
+def test_our_own_learners_can_be_boosted_by_resampling(kind):
+    X, y = two()
+    plain = kind_of(kind, random_state=0).fit(X, y)
+    drawn, same, other = (
+        kind_of(kind, resample=True, random_state=seed, on_chance="restart").fit(X, y) for seed in (0, 0, 1)
+    )
+    assert np.array_equal(drawn.decision_function(X), same.decision_function(X))
+    assert not np.array_equal(drawn.decision_function(X), other.decision_function(X))
+    assert not np.array_equal(drawn.decision_function(X), plain.decision_function(X))
+    assert drawn.score(X, y) > 0.75
+
+
+def test_rows_are_drawn_by_their_weights():
+    class Counting(SteadyStump):
+        drawn = []  # noqa: RUF012 - one list for all clones
+
+        def fit(self, X, y, sample_weight=None):
+            assert sample_weight is None
+            self.drawn.append(X[:, 0].astype(int))
+            return super().fit(X, y)
+
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(400.0), rng.normal(size=400)])
+    y = (X[:, 1] > 0).astype(int)
+    y[rng.random(400) < 0.3] ^= 1
+    weight = np.repeat([0.0, 0.5, 4.5, 1.0], 100)
+    AdaBoostClassifier(Counting(), n_estimators=1, resample=True, random_state=0).fit(X, y, weight)
+    counts = np.bincount(Counting.drawn[0] // 100, minlength=4)
+    assert counts[0] == 0
+    assert counts.sum() == 300  # as many as take part
+    np.testing.assert_allclose(counts[1:] / counts.sum(), [1 / 12, 9 / 12, 2 / 12], atol=0.06)
+
+
+def test_a_learner_without_weights_is_resampled_without_being_asked():
+    X, y = two()
+    learner = KNeighborsClassifier(1)
+    asked, unasked = (
+        AdaBoostClassifier(learner, n_estimators=6, resample=resample, random_state=5).fit(X, y)
+        for resample in (True, False)
+    )
+    assert unasked.n_estimators_ > 1  # on all rows it would be perfect at once
+    assert np.array_equal(asked.decision_function(X), unasked.decision_function(X))
+
+
+# --- learners that do not listen
+
+
+@pytest.mark.parametrize("algorithm", [*VOTES, "real", "samme.r"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_learner_that_ignores_weights_stops_after_one_round(algorithm, n_classes):
+    X, y = problem(n_classes)
+    with pytest.warns(UserWarning, match=f"{STOPPED}.* in round 2.*on_chance='restart'"):
+        model = AdaBoostClassifier(Deaf(), algorithm=algorithm).fit(X, y)
+    assert model.n_estimators_ == len(model.estimators_) == len(model.history_["train_error"]) == 1
+    assert "no better than chance" in model.stop_reason_
+    assert np.array_equal(model.predict(X), model.estimators_[0].predict(X))
+
+
+def test_a_learner_that_ignores_weights_stops_anyboost_too():
+    X, y = two()
+    for cost in ("exponential", "logistic", "sigmoid"):
+        with pytest.warns(UserWarning, match=STOPPED):
+            model = AnyBoostClassifier(Deaf(), cost=cost).fit(X, y)
+        assert np.array_equal(model.predict(X), model.estimators_[0].predict(X))
+
+
+@pytest.mark.parametrize("algorithm", [*VOTES, "real"])
+def test_on_request_the_weights_are_restarted_and_it_goes_on(algorithm):
+    X, y = two()
+    models = [
+        AdaBoostClassifier(
+            Deaf(), algorithm=algorithm, n_estimators=8, on_chance="restart", random_state=seed
+        ).fit(X, y)
+        for seed in (0, 0, 1)
+    ]
+    assert [model.n_estimators_ for model in models] == [8, 8, 8]
+    assert np.array_equal(models[0].estimator_errors_, models[1].estimator_errors_)
+    assert not np.array_equal(models[0].estimator_errors_, models[2].estimator_errors_)
+    assert len(set(models[0].estimator_errors_)) == 8  # other weights, other errors of the same stump
+    assert np.all(models[0].estimator_errors_ < 0.5)
+
+
+class Contrary(ClassifierMixin, BaseEstimator):
+    """A stump in the first round, later wrong about every row it was fitted to."""
+
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += 1
+        self.tree_ = ForeignTree(max_depth=1 if self.fits == 1 else None, random_state=0)
+        self.tree_.fit(X, y if self.fits == 1 else 1 - y, sample_weight)
+        self.classes_ = self.tree_.classes_
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(X)
+
+
+def test_restarts_end():
+    X, y = two()
+    Contrary.fits = 0
+    model = AdaBoostClassifier(Contrary(), on_chance="restart", random_state=0).fit(X, y)
+    assert model.n_estimators_ == 1
+    assert Contrary.fits == 1 + 1 + 10  # the round that is taken, one that is not, ten restarts
+    assert "in round 2 after 10 restarts" in model.stop_reason_
+    Contrary.fits = 1
+    with pytest.raises(ValueError, match="in the first round after 10 restarts; there is nothing to boost"):
+        AdaBoostClassifier(Contrary(), on_chance="restart").fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [*ALGORITHMS, "logit", "any exponential", "any sigmoid"])
+def test_chance_in_the_first_round_is_an_error(kind):
+    X, y = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), [0, 1, 1, 0]  # exclusive or: no stump helps
+    with pytest.raises(ValueError, match=r"no better than chance .* in the first round; there is nothing"):
+        kind_of(kind).fit(X, y)
+
+
+def test_constant_predictions():
+    X, y = two()
+    share = np.mean(y == 1)
+    for learner in (Stubborn(), DummyClassifier(strategy="most_frequent")):
+        with pytest.warns(UserWarning, match=STOPPED):
+            model = AdaBoostClassifier(learner).fit(X, y)
+        assert model.n_estimators_ == 1
+        assert model.estimator_errors_[0] == pytest.approx(min(share, 1 - share))
+        assert len(set(model.predict(X))) == 1
+    with pytest.raises(ValueError, match="no better than chance"):
+        AdaBoostClassifier(Stubborn(int(share < 0.5))).fit(X, y)
+    with pytest.warns(UserWarning, match=STOPPED):  # no column tells anything: a stump without a split
+        model = AdaBoostClassifier().fit(np.zeros((10, 2)), [0] * 7 + [1] * 3)
+    assert str(model.estimators_[0]) == "always 0"
+
+
+# --- perfect learners
+
+
+@pytest.mark.parametrize("algorithm", VOTES)
+@pytest.mark.parametrize("learner", [None, SteadyStump()])
+def test_a_perfect_learner_ends_the_fit_and_decides_alone(algorithm, learner):
+    X, y = np.arange(20.0)[:, None], np.repeat([0, 1], 10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = AdaBoostClassifier(learner, algorithm=algorithm).fit(X, y)
+    assert model.n_estimators_ == 1
+    assert model.stop_reason_ == (
+        "the learner of round 1 is perfect: its weighted error is 0, and it decides alone"
+    )
+    assert model.estimator_errors_.tolist() == model.normalizers_.tolist() == [0.0]
+    assert model.training_error_bound_.tolist() == [0.0]
+    assert np.all(np.isfinite(model.decision_function(X)))
+    assert np.array_equal(model.predict(X), y)
+
+
+class LatePerfection(ClassifierMixin, BaseEstimator):
+    """A stump in the first rounds, later a tree without limits; its random_state counts the rounds."""
+
+    def __init__(self, late=5, random_state=None):
+        self.late, self.random_state = late, random_state
+
+    def fit(self, X, y, sample_weight=None):
+        depth = 1 if self.random_state < self.late else None
+        self.tree_ = ForeignTree(max_depth=depth, random_state=0).fit(X, y, sample_weight)
+        self.classes_ = self.tree_.classes_
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(X)
+
+
+@pytest.mark.parametrize("learning_rate", [1.0, 0.01])
+@pytest.mark.parametrize("kind", [*VOTES, "any exponential", "any logistic", "any sigmoid"])
+def test_a_perfect_learner_outvotes_all_before_it(kind, learning_rate):
+    X, y = two(noise=1.0)
+    model = kind_of(kind, n_estimators=200, learning_rate=learning_rate, random_state=0)
+    model.set_params(estimator=LatePerfection(120)).fit(X, y)
+    assert model.n_estimators_ == 121
+    assert "perfect" in model.stop_reason_
+    assert model.estimator_weights_[-1] > model.estimator_weights_[:-1].sum()
+    assert np.array_equal(model.predict(X), y)
+    assert model.training_error_bound_[-1] == 0.0
+
+
+# --- learners that fail
+
+
+class Failing(ClassifierMixin, BaseEstimator):
+    """A stump that fails from some round on; its random_state counts the rounds."""
+
+    def __init__(self, late=0, random_state=None):
+        self.late, self.random_state = late, random_state
+
+    def fit(self, X, y, sample_weight=None):
+        if self.random_state >= self.late:
+            raise RuntimeError("out of ideas")
+        self.stump_ = SteadyStump().fit(X, y, sample_weight)
+        self.classes_ = self.stump_.classes_
+        return self
+
+    def predict(self, X):
+        return self.stump_.predict(X)
+
+
+@pytest.mark.parametrize("late", [0, 3])
+def test_a_learner_that_raises_is_named_with_the_round(late):
+    X, y = two()
+    model = AdaBoostClassifier(Failing(late), random_state=0)
+    with pytest.raises(
+        ValueError, match=rf"weak learner Failing\(.*\) failed in round {late + 1}: out of ideas"
+    ) as info:
+        model.fit(X, y)
+    assert isinstance(info.value.__cause__, RuntimeError)
+    assert not hasattr(model, "model_")
+
+
+@pytest.mark.parametrize("word", ["maybe", 7, np.nan])
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
+def test_labels_that_nobody_knows_are_refused(word, labels):
+    X, y = two()
+    with pytest.raises(ValueError, match=r"weak learner Stubborn\(.*predicted .* not among the classes"):
+        AdaBoostClassifier(Stubborn(word)).fit(X, np.array(labels)[y])
+
+
+class Odd(ClassifierMixin, BaseEstimator):
+    """Probabilities as told."""
+
+    def __init__(self, answer="nan"):
+        self.answer = answer
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[np.zeros(len(X), int)]
+
+    def predict_proba(self, X):
+        return {
+            "nan": np.full((len(X), 2), np.nan),
+            "one column": np.full((len(X), 1), 0.5),
+            "flat": np.full(len(X), 0.5),
+            "short": np.full((len(X) - 1, 2), 0.5),
+            "long": np.full((len(X) + 9, 2), 0.5),
+        }[self.answer]
+
+
+@pytest.mark.parametrize("answer", ["nan", "one column", "flat", "short", "long"])
+def test_odd_probabilities_are_refused(answer):
+    X, y = two()
+    with pytest.raises(ValueError, match="weak learner Odd"):
+        AdaBoostClassifier(Odd(answer), algorithm="real").fit(X, y)
+
+
+class Miscounting(ClassifierMixin, BaseEstimator):
+    """Answers for too many rows, or too few."""
+
+    def __init__(self, more=1):
+        self.more = more
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X) + self.more, self.classes_[0])
+
+
+class MiscountingNumbers(RegressorMixin, BaseEstimator):
+    """The same for numbers."""
+
+    def __init__(self, more=1):
+        self.more = more
+
+    def fit(self, X, y, sample_weight=None):
+        return self
+
+    def predict(self, X):
+        return np.full(len(X) + self.more, 0.1)
+
+
+@pytest.mark.parametrize("more", [-1, 1, 10**6])
+def test_one_answer_a_row_is_needed(more):
+    X, y = two()
+    models = (
+        AdaBoostClassifier(Miscounting(more)),
+        AnyBoostClassifier(Miscounting(more)),
+        AdaBoostClassifier(MiscountingNumbers(more), algorithm="gentle"),
+        LogitBoostClassifier(MiscountingNumbers(more)),
+    )
+    for model in models:
+        with pytest.raises(ValueError, match=f"gave {200 + more} answers for 200 rows"):
+            model.fit(X, y)
+
+
+def test_a_regressor_that_predicts_nan_is_refused():
+    class Lost(SteadyRegressionStump):
+        def predict(self, X):
+            return np.full(len(X), np.nan)
+
+    X, y = two()
+    for model in (AdaBoostClassifier(Lost(), algorithm="gentle"), LogitBoostClassifier(Lost())):
+        with pytest.raises(ValueError, match=r"weak learner Lost\(\) predicted .*not finite"):
+            model.fit(X, y)
+
+
+# --- learners that do not fit the rule
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (AdaBoostClassifier(LinearRegression()), "must be a classifier"),
+        (AnyBoostClassifier(LinearRegression()), "must be a classifier"),
+        (AdaBoostClassifier(DecisionTreeRegressor()), "a classifier is needed"),
+        (AdaBoostClassifier(SVC(), algorithm="real"), "algorithm='real' needs predict_proba"),
+        (AdaBoostClassifier(LinearSVC(), algorithm="samme.r"), "algorithm='samme.r' needs predict_proba"),
+        (AdaBoostClassifier(GaussianNB(), algorithm="gentle"), "algorithm='gentle' fits numbers"),
+        (LogitBoostClassifier(GaussianNB()), "LogitBoostClassifier fits numbers"),
+    ],
+)
+def test_a_learner_of_the_wrong_kind_is_refused(model, message):
+    X, y = two(20)
+    with pytest.raises(ValueError, match=f"^estimator=.* is not allowed here: .*{message}"):
+        model.fit(X, y)
+
+
+def test_the_same_stump_from_both_libraries_is_the_same_model():
+    X, y = several()
+    ours = AdaBoostClassifier(DecisionStump("gini", max_bins=65535), n_estimators=6).fit(X, y)
+    theirs = AdaBoostClassifier(SteadyStump(), n_estimators=6).fit(X, y)
+    np.testing.assert_allclose(ours.estimator_errors_, theirs.estimator_errors_, rtol=1e-9)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-9)
