@@ -10,7 +10,7 @@ from sklearn.ensemble import AdaBoostRegressor as TheirAdaBoost
 from sklearn.tree import DecisionTreeRegressor as TheirTree
 
 from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
-from r2_cases import ENDS_EARLY, LOSSES
+from r2_cases import LOSSES
 
 TURNS = {"next": itertools.count()}  # outside of the learners: clones begin with nothing
 
@@ -93,7 +93,6 @@ def mean_score(name, kind, **parameters):
     return np.mean(scores)
 
 
-@ENDS_EARLY
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", ["diabetes", "friedman1"])
 def test_the_quality_is_theirs(name, loss):
@@ -105,7 +104,6 @@ def test_the_quality_is_theirs(name, loss):
     assert mean_score(name, AdaBoostRegressor, loss=loss) > theirs - 0.05
 
 
-@ENDS_EARLY
 def test_their_trees_as_members_are_as_good_as_ours():
     scores = []
     for estimator in (None, TheirTree(max_depth=3)):
