@@ -129,3 +129,102 @@ class Stubborn(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.full(len(X), self.word_)
+
+
+class Contrary(ClassifierMixin, BaseEstimator):
+    """A stump in the first round, later wrong about every row it was fitted to."""
+
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += 1
+        self.tree_ = ForeignTree(max_depth=1 if self.fits == 1 else None, random_state=0)
+        self.tree_.fit(X, y if self.fits == 1 else 1 - y, sample_weight)
+        self.classes_ = self.tree_.classes_
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(X)
+
+
+class LatePerfection(ClassifierMixin, BaseEstimator):
+    """A stump in the first rounds, later a tree without limits; its random_state counts the rounds."""
+
+    def __init__(self, late=5, random_state=None):
+        self.late, self.random_state = late, random_state
+
+    def fit(self, X, y, sample_weight=None):
+        depth = 1 if self.random_state < self.late else None
+        self.tree_ = ForeignTree(max_depth=depth, random_state=0).fit(X, y, sample_weight)
+        self.classes_ = self.tree_.classes_
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(X)
+
+
+class Failing(ClassifierMixin, BaseEstimator):
+    """A stump that fails from some round on; its random_state counts the rounds."""
+
+    def __init__(self, late=0, random_state=None):
+        self.late, self.random_state = late, random_state
+
+    def fit(self, X, y, sample_weight=None):
+        if self.random_state >= self.late:
+            raise RuntimeError("out of ideas")
+        self.stump_ = SteadyStump().fit(X, y, sample_weight)
+        self.classes_ = self.stump_.classes_
+        return self
+
+    def predict(self, X):
+        return self.stump_.predict(X)
+
+
+class Odd(ClassifierMixin, BaseEstimator):
+    """Probabilities as told."""
+
+    def __init__(self, answer="nan"):
+        self.answer = answer
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[np.zeros(len(X), int)]
+
+    def predict_proba(self, X):
+        return {
+            "nan": np.full((len(X), 2), np.nan),
+            "one column": np.full((len(X), 1), 0.5),
+            "flat": np.full(len(X), 0.5),
+            "short": np.full((len(X) - 1, 2), 0.5),
+            "long": np.full((len(X) + 9, 2), 0.5),
+        }[self.answer]
+
+
+class Miscounting(ClassifierMixin, BaseEstimator):
+    """Answers for too many rows, or too few."""
+
+    def __init__(self, more=1):
+        self.more = more
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X) + self.more, self.classes_[0])
+
+
+class MiscountingNumbers(RegressorMixin, BaseEstimator):
+    """The same for numbers."""
+
+    def __init__(self, more=1):
+        self.more = more
+
+    def fit(self, X, y, sample_weight=None):
+        return self
+
+    def predict(self, X):
+        return np.full(len(X) + self.more, 0.1)

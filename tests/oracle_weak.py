@@ -1,6 +1,6 @@
 """Coded tables of one byte or two for weak trees, and what it means that a split or a tree is right."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,9 +47,17 @@ class Weighed:
         return Sample(self.weight, none, grower.channels(self.classes))
 
     def totals(self, rows):
-        return np.array(
-            oracle.channel_sums(rows.tolist(), self.oracle_sample(), self.n_channels), dtype=np.int64
-        )
+        if self.second is not None:
+            return np.array([self.weight[rows].sum(), self.second[rows].sum()])
+        sums = np.zeros(self.n_channels, np.int64)
+        np.add.at(sums, self.classes[rows], self.weight[rows])
+        return sums
+
+    def take(self, rows):
+        """Some of the rows as a table of their own."""
+        classes, second = (None if part is None else part[rows] for part in (self.classes, self.second))
+        binned = self.binned.take(rows.astype(np.uint32))
+        return replace(self, binned=binned, weight=self.weight[rows], classes=classes, second=second)
 
     def grower(self, team, **rules):
         given = {} if self.second is not None else {"criterion": self.criterion}

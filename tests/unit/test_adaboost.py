@@ -15,7 +15,6 @@ from adaboost_cases import (
     SteadyRegressionStump,
     SteadyStump,
     breast,
-    every_kind,
     kind_of,
     problem,
     several,
@@ -24,7 +23,6 @@ from adaboost_cases import (
 )
 from hedgerow import (
     AdaBoostClassifier,
-    AnyBoostClassifier,
     DecisionStump,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -372,67 +370,3 @@ def test_threads_and_chunks_change_nothing(kind):
         assert other.decision_function(X).tobytes() == one.decision_function(X).tobytes()
         for name in ("estimator_weights_", "estimator_errors_", "training_error_bound_", "sample_weights_"):
             assert getattr(other, name).tobytes() == getattr(one, name).tobytes()
-
-
-# --- parameters
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_estimators", 0), ("n_estimators", 2.5), ("n_estimators", True), ("n_estimators", None),
-        ("learning_rate", 0), ("learning_rate", -1.0), ("learning_rate", np.nan), ("learning_rate", np.inf),
-        ("learning_rate", "fast"), ("resample", 1), ("resample", None), ("on_chance", "go on"),
-        ("on_chance", None), ("early_stopping", "yes"), ("early_stopping", 1), ("validation_fraction", 0),
-        ("validation_fraction", 1.0), ("n_iter_no_change", 0), ("tol", -1e-9), ("tol", None),
-        ("class_weight", "even"), ("class_weight", {0: -1.0}), ("class_weight", [1, 2]),
-        ("warm_start", "no"), ("random_state", -1), ("random_state", "seed"), ("n_jobs", 0), ("n_jobs", 1.5),
-        ("verbose", -1), ("verbose", "loud"), ("estimator", "stump"), ("estimator", DecisionStump),
-        ("estimator", 3),
-    ],
-)  # fmt: skip
-def test_every_bad_parameter_is_named(name, value):
-    X, y = two(20)
-    for make in (AdaBoostClassifier, LogitBoostClassifier, AnyBoostClassifier):
-        model = make(**{name: value})
-        with pytest.raises(ValueError, match=f"^{name}=.* is not allowed: it must be "):
-            model.fit(X, y)
-        assert not hasattr(model, "classes_")
-
-
-@pytest.mark.parametrize("value", ["adaboost", "SAMME", None, 1])
-def test_a_bad_algorithm_is_named_with_those_there_are(value):
-    X, y = two(20)
-    with pytest.raises(ValueError, match=r"^algorithm=.* 'discrete' or 'm1' or 'samme' or 'real'"):
-        AdaBoostClassifier(algorithm=value).fit(X, y)
-
-
-def test_parameters_of_our_learners_are_checked_too():
-    X, y = two(20)
-    with pytest.raises(ValueError, match="max_bins=1 is not allowed"):
-        AdaBoostClassifier(DecisionStump(max_bins=1)).fit(X, y)
-    with pytest.raises(ValueError, match="criterion='entropy' is not allowed"):
-        AdaBoostClassifier(DecisionTreeClassifier("entropy")).fit(X, y)
-
-
-def test_a_failed_fit_leaves_the_old_model_whole():
-    X, y = two()
-    model = AdaBoostClassifier(n_estimators=5).fit(X, y)
-    before = model.decision_function(X)
-    with pytest.raises(ValueError, match="learning_rate"):
-        model.set_params(learning_rate=-1).fit(X, y)
-    with pytest.raises(ValueError, match="no better than chance"):
-        model.set_params(learning_rate=1.0).fit(np.zeros((4, 4)), [0, 1, 0, 1])
-    assert np.array_equal(model.decision_function(X), before)
-    assert len(model.estimator_weights_) == 5
-
-
-@pytest.mark.parametrize("kind", list(every_kind()))
-def test_an_unfitted_model_says_so(kind):
-    model = kind_of(kind)
-    for name in ("predict", "predict_proba", "decision_function"):
-        with pytest.raises(ValueError, match="not fitted yet"):
-            getattr(model, name)([[0.0]])
-    assert not hasattr(model, "estimators_")
-    with pytest.raises(ValueError, match="not fitted yet"):
-        model.shape_functions()

@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -20,7 +19,13 @@ from sklearn.tree import DecisionTreeClassifier as ForeignTree
 from adaboost_cases import (
     ALGORITHMS,
     VOTES,
+    Contrary,
     Deaf,
+    Failing,
+    LatePerfection,
+    Miscounting,
+    MiscountingNumbers,
+    Odd,
     SteadyRegressionStump,
     SteadyStump,
     Stubborn,
@@ -235,22 +240,6 @@ def test_on_request_the_weights_are_restarted_and_it_goes_on(algorithm):
     assert np.all(models[0].estimator_errors_ < 0.5)
 
 
-class Contrary(ClassifierMixin, BaseEstimator):
-    """A stump in the first round, later wrong about every row it was fitted to."""
-
-    fits = 0
-
-    def fit(self, X, y, sample_weight=None):
-        type(self).fits += 1
-        self.tree_ = ForeignTree(max_depth=1 if self.fits == 1 else None, random_state=0)
-        self.tree_.fit(X, y if self.fits == 1 else 1 - y, sample_weight)
-        self.classes_ = self.tree_.classes_
-        return self
-
-    def predict(self, X):
-        return self.tree_.predict(X)
-
-
 def test_restarts_end():
     X, y = two()
     Contrary.fits = 0
@@ -306,22 +295,6 @@ def test_a_perfect_learner_ends_the_fit_and_decides_alone(algorithm, learner):
     assert np.array_equal(model.predict(X), y)
 
 
-class LatePerfection(ClassifierMixin, BaseEstimator):
-    """A stump in the first rounds, later a tree without limits; its random_state counts the rounds."""
-
-    def __init__(self, late=5, random_state=None):
-        self.late, self.random_state = late, random_state
-
-    def fit(self, X, y, sample_weight=None):
-        depth = 1 if self.random_state < self.late else None
-        self.tree_ = ForeignTree(max_depth=depth, random_state=0).fit(X, y, sample_weight)
-        self.classes_ = self.tree_.classes_
-        return self
-
-    def predict(self, X):
-        return self.tree_.predict(X)
-
-
 @pytest.mark.parametrize("learning_rate", [1.0, 0.01])
 @pytest.mark.parametrize("kind", [*VOTES, "any exponential", "any logistic", "any sigmoid"])
 def test_a_perfect_learner_outvotes_all_before_it(kind, learning_rate):
@@ -336,23 +309,6 @@ def test_a_perfect_learner_outvotes_all_before_it(kind, learning_rate):
 
 
 # --- learners that fail
-
-
-class Failing(ClassifierMixin, BaseEstimator):
-    """A stump that fails from some round on; its random_state counts the rounds."""
-
-    def __init__(self, late=0, random_state=None):
-        self.late, self.random_state = late, random_state
-
-    def fit(self, X, y, sample_weight=None):
-        if self.random_state >= self.late:
-            raise RuntimeError("out of ideas")
-        self.stump_ = SteadyStump().fit(X, y, sample_weight)
-        self.classes_ = self.stump_.classes_
-        return self
-
-    def predict(self, X):
-        return self.stump_.predict(X)
 
 
 @pytest.mark.parametrize("late", [0, 3])
@@ -375,61 +331,11 @@ def test_labels_that_nobody_knows_are_refused(word, labels):
         AdaBoostClassifier(Stubborn(word)).fit(X, np.array(labels)[y])
 
 
-class Odd(ClassifierMixin, BaseEstimator):
-    """Probabilities as told."""
-
-    def __init__(self, answer="nan"):
-        self.answer = answer
-
-    def fit(self, X, y, sample_weight=None):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return self.classes_[np.zeros(len(X), int)]
-
-    def predict_proba(self, X):
-        return {
-            "nan": np.full((len(X), 2), np.nan),
-            "one column": np.full((len(X), 1), 0.5),
-            "flat": np.full(len(X), 0.5),
-            "short": np.full((len(X) - 1, 2), 0.5),
-            "long": np.full((len(X) + 9, 2), 0.5),
-        }[self.answer]
-
-
 @pytest.mark.parametrize("answer", ["nan", "one column", "flat", "short", "long"])
 def test_odd_probabilities_are_refused(answer):
     X, y = two()
     with pytest.raises(ValueError, match="weak learner Odd"):
         AdaBoostClassifier(Odd(answer), algorithm="real").fit(X, y)
-
-
-class Miscounting(ClassifierMixin, BaseEstimator):
-    """Answers for too many rows, or too few."""
-
-    def __init__(self, more=1):
-        self.more = more
-
-    def fit(self, X, y, sample_weight=None):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X) + self.more, self.classes_[0])
-
-
-class MiscountingNumbers(RegressorMixin, BaseEstimator):
-    """The same for numbers."""
-
-    def __init__(self, more=1):
-        self.more = more
-
-    def fit(self, X, y, sample_weight=None):
-        return self
-
-    def predict(self, X):
-        return np.full(len(X) + self.more, 0.1)
 
 
 @pytest.mark.parametrize("more", [-1, 1, 10**6])

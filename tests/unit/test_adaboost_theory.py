@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from adaboost_cases import breast, signs, staged_errors, two
+from adaboost_cases import breast, problem, signs, staged_errors, two
 from hedgerow import AdaBoostClassifier, DecisionStump, DecisionTreeClassifier
 from hedgerow.datasets import load_three_points, load_toy, make_hastie, make_interval
 
@@ -205,3 +205,22 @@ def test_the_bounds_of_the_theory_stand_in_their_order(name):
     np.testing.assert_allclose(product, by_edges, rtol=1e-9, atol=1e-300)
     assert np.all(errors <= model.training_error_bound_)
     assert np.all(by_edges <= exponential * (1 + 1e-12))
+
+
+def test_the_bound_of_thousands_of_rounds_of_three_random_classes_is_still_a_number():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 6)), rng.integers(0, 3, 60)
+    model = AdaBoostClassifier(n_estimators=4000).fit(X, y)
+    assert 2 * model.estimator_weights_.sum() > 1500  # exp of it, or of its negative, has no float64
+    logarithm = np.cumsum(np.log(model.normalizers_))
+    np.testing.assert_allclose(np.log(model.training_error_bound_), logarithm, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("learning_rate", [10.0, 100.0, 1000.0])
+def test_no_row_is_forgotten_however_large_the_steps(learning_rate, n_classes):
+    X, y = problem(n_classes)
+    model = AdaBoostClassifier(n_estimators=20, learning_rate=learning_rate).fit(X, y)
+    assert np.all(model.sample_weights_ > 0)
+    assert "perfect" not in model.stop_reason_  # it would be, if rows of tiny weight did not count
+    assert np.all(staged_errors(model, X, y) <= model.training_error_bound_)

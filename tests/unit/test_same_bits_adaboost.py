@@ -205,36 +205,42 @@ def test_threads_do_not_matter_to_predictions(name):
 # --- rows
 
 SMALL = 3_000
-# Rows are drawn, held out and given new weights one by one, a line search adds floats in their order, and a
-# category is known that only rows of weight zero have.
+# Rows are drawn, held out and given new weights one by one, and a category that only rows of weight zero
+# have is known.
 BY_WEIGHT = [
     name
     for name in CASES
-    if not any(word in name for word in ("stopping", "drawn", "restarts", "anyboost", "categories"))
+    if not any(word in name for word in ("stopping", "drawn", "restarts", "categories"))
 ]
-SUMS = {"normalizers_", "training_error_bound_", "sample_weights_", "train_error", "train_loss"}
 
 
-def without_sums(found):
-    return {name: value for name, value in found.items() if name not in SUMS}
+def record(given):
+    """What a fit leaves behind, and the last weights apart: one a row."""
+    found = trained(given)
+    del found["sample_weights_"]
+    return found, given[0].sample_weights_
 
 
 @pytest.mark.parametrize("name", BY_WEIGHT)
 def test_a_whole_weight_is_so_many_copies(name):
     model, (X, y, _) = CASES[name](n_rows=SMALL, n_estimators=8)
     copies = weights("whole", SMALL)
-    weighed = trained((model, (X, y, copies)))
-    repeated = trained((model, (np.repeat(X, copies, axis=0), np.repeat(y, copies), None)))
-    assert differing(without_sums(weighed), without_sums(repeated)) == set()
+    weighed, last = record((model, (X, y, copies)))
+    repeated, each = record((model, (np.repeat(X, copies, axis=0), np.repeat(y, copies), None)))
+    assert differing(weighed, repeated) == set()
+    kept = copies > 0
+    assert last[~kept].tolist() == [0.0] * (~kept).sum()
+    assert np.repeat(last[kept] / copies[kept], copies[kept]) == pytest.approx(each, rel=1e-15)
 
 
 @pytest.mark.parametrize("name", BY_WEIGHT)
 def test_the_order_of_the_rows_does_not_matter(name):
     model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=8)
     order = np.random.default_rng(3).permutation(SMALL)
-    first = trained((model, (X, y, weight)))
-    moved = trained((model, (X[order], y[order], None if weight is None else weight[order])))
-    assert differing(without_sums(first), without_sums(moved)) == set()
+    first, last = record((model, (X, y, weight)))
+    moved, again = record((model, (X[order], y[order], None if weight is None else weight[order])))
+    assert differing(first, moved) == set()
+    assert last[order].tobytes() == again.tobytes()
 
 
 @pytest.mark.parametrize("name", BY_WEIGHT)
@@ -244,9 +250,10 @@ def test_a_weight_of_zero_is_no_row(name):
     weight[::5] = 0.0
     kept = weight > 0
     X[~kept] *= 100.0
-    first = trained((model, (X, y, weight)))
-    without = trained((model, (X[kept], y[kept], weight[kept])))
-    assert differing(without_sums(first), without_sums(without)) == set()
+    first, last = record((model, (X, y, weight)))
+    without, again = record((model, (X[kept], y[kept], weight[kept])))
+    assert differing(first, without) == set()
+    assert last[kept].tobytes() == again.tobytes()
 
 
 # --- going on

@@ -113,12 +113,6 @@ def test_without_a_gain_there_is_no_split(codes, classes, criterion):
     assert case.grow(ONE).n_leaves == 1
 
 
-def test_error_sees_no_gain_where_both_sides_vote_alike_but_gini_does():
-    codes, classes = [1, 1, 1, 2, 2, 2], [0, 0, 0, 0, 0, 1]
-    assert found_in(classes_case(codes, classes))[3] < 0
-    assert found_in(classes_case(codes, classes, criterion="gini"))[3] > 0
-
-
 def test_errors_are_exact_to_the_last_unit():
     heavy = WHOLE // 4
     case = classes_case([1, 1, 2, 2], [0, 1, 0, 1], [heavy, heavy - 1, heavy, heavy + 1])
@@ -190,10 +184,8 @@ def test_as_many_categories_as_there_are_codes(criterion):
 def test_of_several_classes_the_heaviest_is_set_against_the_others():
     codes = [1, 1, 1, 2, 2, 3, 3, 3]
     case = classes_case(codes, [0, 2, 2, 0, 1, 2, 2, 2], categorical=[True], criterion="gini")
-    found, _ = case.search(ONE)
-    order = sorted([1, 2, 3], key=lambda code: {1: 2 / 3, 2: 0.0, 3: 1.0}[code])
-    goes_left = codes_in(found["goes_left"]) & {1, 2, 3}
-    assert goes_left in (set(order[:1]), set(order[:2]))
+    goes_left = codes_in(case.search(ONE)[0]["goes_left"]) & {1, 2, 3}
+    assert goes_left in ({2}, {2, 1})  # by the shares of the last class
     assert_best(case, *case.search(ONE), list(range(8)))
 
 
@@ -224,14 +216,7 @@ def test_a_node_is_searched_as_a_table_of_its_rows(criterion, dtype):
     rng = np.random.default_rng(2)
     case = large_case(rng, 300, [7, 200, 5], [False, False, True], criterion, dtype)
     rows = np.sort(rng.choice(300, 120, replace=False)).astype(np.uint32)
-    part = Weighed(
-        case.binned.take(rows),
-        case.weight[rows],
-        None if case.classes is None else case.classes[rows],
-        None if case.second is None else case.second[rows],
-        case.n_classes,
-        criterion,
-    )
+    part = case.take(rows)
     found, left = case.search(ONE, rows)
     again, left_again = part.search(ONE)
     assert_best(case, found, left, rows[case.weight[rows] > 0].tolist())
@@ -246,14 +231,7 @@ def test_the_order_of_the_rows_does_not_matter():
     for criterion in ("error", "gini", "moments"):
         case = large_case(rng, 500, [30, 200, 9], [False, False, True], criterion)
         order = rng.permutation(500)
-        moved = Weighed(
-            case.binned.take(order.astype(np.uint32)),
-            case.weight[order],
-            None if case.classes is None else case.classes[order],
-            None if case.second is None else case.second[order],
-            case.n_classes,
-            criterion,
-        )
+        moved = case.take(order)
         one, other = case.grow(ONE, max_depth=5), moved.grow(ONE, max_depth=5)
         assert one.sums.tolist() == other.sums.tolist()
         assert one.nodes["split"]["gain"].tobytes() == other.nodes["split"]["gain"].tobytes()
@@ -370,7 +348,7 @@ def test_codes_of_two_bytes_up_to_the_last(missing):
     classes = ((codes > 50_000) ^ (rng.random(len(codes)) < 0.3)).astype(np.int32)
     weight = rng.integers(0, 2**44, len(codes))
     case = classes_case(codes, classes, weight, n_bins=[65_535], dtype=np.uint16)
-    found, left = search_without_oracle(case)
+    found, left = case.search(ONE)
     order = np.argsort(codes)
     signed = np.where(classes == 1, -weight, weight)[order]
     ends = np.cumsum(signed)  # weight of class 0 less that of class 1, up to each row
@@ -384,15 +362,7 @@ def test_codes_of_two_bytes_up_to_the_last(missing):
         expected[int(classes[codes == 0][0])] += int(weight[codes == 0][0])
     assert left.tolist() == expected
     last = classes_case([65_535, 65_534, 1], [1, 0, 0], n_bins=[65_535], dtype=np.uint16)
-    assert search_without_oracle(last)[0]["threshold"] == 65_534
-
-
-def search_without_oracle(case):
-    grower = case.grower(ONE)
-    totals = np.bincount(case.classes, minlength=case.n_classes).astype(np.int64) * 0
-    np.add.at(totals, case.classes, case.weight)
-    limits = np.array([CRITERIA[case.criterion], grower.width, 1], np.int64)
-    return grower.search(case.sample(grower), np.empty(0, np.uint32), totals, limits)
+    assert found_in(last)[1] == 65_534
 
 
 # --- growing

@@ -265,13 +265,13 @@ def arrays_of(model):
     return {name: array.tobytes() for name, array in {**vars(bins), **forest}.items() if name != "n_bins"}
 
 
-MODELS = [
-    DecisionTreeClassifier(max_depth=5),
-    DecisionTreeClassifier("error", max_depth=5, max_leaf_nodes=9),
-    DecisionTreeClassifier(max_depth=4, max_bins=65_535, min_weight_fraction_leaf=0.05),
-    DecisionTreeRegressor(max_depth=5),
-    DecisionTreeRegressor(max_depth=None, max_leaf_nodes=15, max_bins=65_535),
-]
+MODELS = {
+    "gini": DecisionTreeClassifier(max_depth=5),
+    "errors": DecisionTreeClassifier("error", max_depth=5, max_leaf_nodes=9),
+    "heavy leaves": DecisionTreeClassifier(max_depth=4, max_bins=65_535, min_weight_fraction_leaf=0.05),
+    "numbers": DecisionTreeRegressor(max_depth=5),
+    "numbers, exact": DecisionTreeRegressor(max_depth=None, max_leaf_nodes=15, max_bins=65_535),
+}
 
 
 def rounded(model, n_rows=800):
@@ -281,7 +281,7 @@ def rounded(model, n_rows=800):
     return X, y
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_a_whole_weight_is_so_many_copies(model):
     X, y = rounded(model)
     copies = np.random.default_rng(7).integers(0, 5, len(y))
@@ -290,7 +290,7 @@ def test_a_whole_weight_is_so_many_copies(model):
     assert {name for name in weighed if weighed[name] != repeated[name]} == set()
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("kind", ["ones", "real"])
 def test_a_weight_of_zero_is_no_row(model, kind):
     X, y = rounded(model)
@@ -306,7 +306,7 @@ def test_a_weight_of_zero_is_no_row(model, kind):
     assert {name for name in without if without[name] != with_zeros[name]} == set()
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_neither_order_nor_threads_nor_a_scale_of_the_weights_matter(model):
     X, y = rounded(model, 30_000)
     weight = np.random.default_rng(9).exponential(size=len(y))

@@ -2,12 +2,10 @@
 
 It is the loop of boosting with a rule that asks for the next member and learns nothing from the answer. So
 members can be fitted ahead, in parallel; they are taken in the order of their numbers. A bar shows them, and
-an interrupt (Ctrl-C) ends the fit with the members taken so far.
+an interrupt (Ctrl-C) ends the fit with the members begun so far.
 """
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +20,8 @@ from hedgerow.boosting.run import run
 from hedgerow.boosting.three_votes import ConstantHypothesis
 from hedgerow.boosting.weak import seeded_clone
 from hedgerow.threads import resolve_n_jobs
+
+_MANY_ROWS = 10_000  # to predict
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +66,8 @@ def fit_member(lesson: Lesson, number: int) -> Any:
         member.set_params(n_jobs=1)  # the members are what runs in parallel
     try:
         member.fit(X, y, **weight)
+    except MemoryError:
+        raise
     except Exception as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
@@ -94,6 +96,10 @@ class Workers:
 
     n_jobs: int | None
     ours: bool
+
+    def to_ask(self, n_rows: int) -> "Workers":
+        """Those to ask members of ours about so many rows; starting threads takes longer than few rows do."""
+        return Workers(1, self.ours) if self.ours and n_rows < _MANY_ROWS else self
 
     def in_order(self, tasks: Iterable[Any]) -> Iterator[Any]:
         """Results of delayed calls, as they come but in the order of the calls."""
@@ -135,31 +141,32 @@ class _Collect:
 class _Answers:
     """The learner: hands over members that workers fit ahead."""
 
-    def __init__(self, results: Iterator[Any]) -> None:
-        self.results = results
+    def __init__(self, lesson: Lesson, numbers: range, workers: Workers) -> None:
+        self._lesson, self._numbers, self._stopped = lesson, numbers, False
+        self._results = workers.in_order(self._tasks())
+
+    def _tasks(self) -> Iterator[Any]:
+        """Calls for the workers, who take a few at a time."""
+        for number in self._numbers:
+            if self._stopped:
+                return
+            yield delayed(fit_member)(self._lesson, number)
 
     def answer(self, request: int, number: int) -> Any:
-        return next(self.results)
+        return next(self._results)
+
+    def rest(self) -> Iterator[Any]:
+        """Members whose fit the workers have begun, when no more are wanted."""
+        self._stopped = True
+        yield from self._results
 
 
 def fit_members(lesson: Lesson, before: Sequence[Any], plan: BagPlan, workers: Workers) -> list[Any]:
     """The members `before` and those that follow, up to as many as planned."""
-    first = len(before)
     rule = _Collect(list(before))
-    tasks = (delayed(fit_member)(lesson, number) for number in range(first, plan.n_rounds))
-    with _ended(workers.in_order(tasks)) as results:
-        run(rule, _Answers(results), plan, first, followed=False)
+    answers = _Answers(lesson, range(len(before), plan.n_rounds), workers)
+    run(rule, answers, plan, len(before), followed=False)
+    rule.members.extend(answers.rest())  # there are some after an interrupt only
     if not rule.members:
         raise KeyboardInterrupt  # not one member is there to make a model of
     return rule.members
-
-
-@contextmanager
-def _ended(results: Any) -> Iterator[Iterator[Any]]:
-    """Stop the workers at the end; joblib's warning that some did work for nothing is left out."""
-    try:
-        yield results
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            results.close()

@@ -19,14 +19,8 @@ from numpy.typing import NDArray
 
 from hedgerow.bagging.rows import Floats, Integers, Keys
 from hedgerow.growing.statistics import Weights
-from hedgerow.kernels.cpu.random import choose_columns, draw
-from hedgerow.kernels.cpu.resample import (
-    BAG_COLUMNS,
-    BAG_SEEDS,
-    BOOTSTRAP,
-    count_draws,
-    count_weighted_draws,
-)
+from hedgerow.kernels.cpu.random import BAG_COLUMNS, BOOTSTRAP, choose_columns, draw
+from hedgerow.kernels.cpu.resample import BAG_SEEDS, count_draws, count_weighted_draws
 
 _TICKETS = 2.0**61  # of all rows, when weights are not whole numbers
 MOST_COPIES = 16  # on average a row: whole weights above that are taken for proportions, see `Population`
@@ -47,7 +41,7 @@ def bootstrap_counts(n_rows: int, n_draws: int, seed: int, member: int, out: NDA
     >>> counts = np.empty(6, np.uint8)
     >>> bootstrap_counts(6, 6, seed=0, member=3, out=counts)
     >>> counts
-    array([1, 2, 0, 2, 0, 1], dtype=uint8)
+    array([0, 1, 2, 0, 2, 1], dtype=uint8)
     """
     _refuse_overflow(count_draws(n_rows, n_draws, seed, member, np.iinfo(out.dtype).max, out), out)
 
@@ -67,7 +61,7 @@ def weighted_counts(ends: Integers, n_draws: int, seed: int, member: int, out: N
     >>> counts = np.empty(3, np.uint8)
     >>> weighted_counts(np.array([2, 2, 3]), 6, seed=0, member=0, out=counts)
     >>> counts
-    array([4, 0, 2], dtype=uint8)
+    array([5, 0, 1], dtype=uint8)
     """
     _refuse_overflow(count_weighted_draws(ends, n_draws, seed, member, np.iinfo(out.dtype).max, out), out)
 
@@ -83,7 +77,7 @@ def sample_without(n_rows: int, n_draws: int, seed: int, member: int) -> Integer
     Examples
     --------
     >>> sample_without(10, 4, seed=0, member=0)
-    array([0, 4, 5, 9])
+    array([0, 3, 5, 6])
     """
     places = np.arange(n_rows)
     if n_draws < n_rows:
@@ -97,9 +91,9 @@ def chosen_columns(n_columns: int, n_chosen: int, seed: int, member: int, *, rep
     Examples
     --------
     >>> chosen_columns(5, 3, seed=0, member=0, replace=False)
-    array([0, 2, 4])
+    array([1, 2, 3])
     >>> chosen_columns(5, 3, seed=0, member=0, replace=True)
-    array([0, 1, 2])
+    array([0, 2, 3])
     """
     if replace:
         places = [int(draw(seed, BAG_COLUMNS, member, i)) % n_columns for i in range(n_chosen)]

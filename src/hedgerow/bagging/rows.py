@@ -40,33 +40,32 @@ class GivenTable:
     Parameters
     ----------
     X : array, CSR matrix or data frame
-    frame : narwhals data frame of X, None for the others
-    names : tuple of str or None
     shape : (rows, columns)
+    is_frame : bool
+    names : tuple of str or None
+        Of the columns of a data frame.
     """
 
     X: Any
-    frame: Any
-    names: tuple[str, ...] | None
     shape: tuple[int, int]
+    is_frame: bool = False
+    names: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, X: Any, estimator_name: str) -> "GivenTable":
         """Look only at the shape and the names: what may be in the columns is for the members to say."""
-        frame = None
         if sparse.issparse(X):
             check_kind(X.dtype, "X")
-            table = cls(X.tocsr(), None, None, X.shape)
+            table = cls(X.tocsr(), X.shape)
+        elif (frame := _frame_of(X)) is not None:
+            table = cls(frame.to_native(), frame.shape, is_frame=True, names=string_names(frame.columns))
         else:
-            frame = None if isinstance(X, np.ndarray | list | tuple) else as_frame(X)
-            if frame is not None:
-                table = cls(frame.to_native(), frame, string_names(frame.columns), frame.shape)
-            else:
-                array = as_array(X)
-                check_two_dimensional(array.ndim, X)
-                check_kind(array.dtype, "X")
-                rows, columns = array.shape
-                table = cls(array, None, None, (rows, columns))
+            array = as_array(X)
+            check_two_dimensional(array.ndim, X)
+            check_kind(array.dtype, "X")
+            if array.dtype.kind == "O":
+                _check_objects(array)
+            table = cls(array, array.shape)
         check_not_empty(table.shape, estimator_name)
         return table
 
@@ -80,7 +79,8 @@ class GivenTable:
 
     def as_matrix(self) -> "GivenTable":
         """A data frame as an array, which may hold a column twice."""
-        return self if self.frame is None else GivenTable(self.frame.to_numpy(), None, None, self.shape)
+        frame = _frame_of(self.X) if self.is_frame else None
+        return self if frame is None else GivenTable(frame.to_numpy(), self.shape)
 
     def part(self, rows: Integers | None, columns: Integers | None) -> Any:
         """These rows and columns of X; None for all."""
@@ -88,6 +88,21 @@ class GivenTable:
         if rows is not None:
             X = _safe_indexing(X, rows)
         return X if columns is None else _safe_indexing(X, columns, axis=1)
+
+
+def _frame_of(X: Any) -> Any:
+    """X as a narwhals data frame, None if it is none."""
+    return None if isinstance(X, np.ndarray | list | tuple) else as_frame(X)
+
+
+def _check_objects(array: NDArray[Any]) -> None:
+    """Refuse Python objects that no column holds; a member might never be given the row they are in."""
+    for kind in set(map(type, array.flat)):
+        missing = kind is type(None) or kind.__name__ in ("NAType", "NaTType")
+        if not (missing or issubclass(kind, str | bytes) or hasattr(kind, "__float__")):
+            raise TypeError(
+                f"X holds a {kind.__name__}: a value of the X argument must be a string or a number"
+            )
 
 
 # --- keys
@@ -106,8 +121,8 @@ def row_keys(table: GivenTable, y: Floats) -> Keys:
     n_rows, n_columns = table.shape
     keys = np.zeros(n_rows, np.uint64)
     add_keys(_bits(y[:, np.newaxis]), n_columns, keys)
-    if table.frame is not None:
-        for number, column in enumerate(table.frame.iter_columns()):
+    if table.is_frame:
+        for number, column in enumerate(_frame_of(table.X).iter_columns()):
             _add_column(column.to_numpy(), number, keys)
     elif sparse.issparse(table.X):
         _add_sparse(table.X, keys)

@@ -52,12 +52,22 @@ class Ballot:
             return numbers(member, X)[np.newaxis]
         if self.soft and hasattr(member, "predict_proba"):
             return class_probabilities(member, X, self.classes)
-        named = np.arange(len(self.classes))[:, np.newaxis] == class_numbers(member, X, self.classes)
-        return named.astype(np.float64)
+        named = class_numbers(member, X, self.classes)
+        votes: Floats = (np.arange(len(self.classes))[:, np.newaxis] == named).astype(np.float64)
+        return votes
 
-    def ask(self, member: Any, table: GivenTable, rows: Integers | None, columns: Integers | None) -> Floats:
-        """What a member says of some rows, None for all, when it knows some columns, None for all."""
-        return self.answer(member, table.part(rows, columns))
+    def ask(self, member: Any, table: GivenTable, columns: Integers | None) -> Floats:
+        """What a member that knows these columns says of all rows."""
+        return self.answer(member, table.part(None, columns))
+
+    def ask_left_out(
+        self, member: Any, table: GivenTable, draws: Draws, number: int, columns: Integers | None
+    ) -> tuple[Integers, Floats]:
+        """The rows that member `number` did not learn from, and what it says of them."""
+        rows = draws.out_of_bag(number)
+        if not rows.size:  # few estimators answer to a table without rows
+            return rows, np.empty((self.n_outputs, 0))
+        return rows, self.answer(member, table.part(rows, columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +81,9 @@ class Bag:
     def means(self, table: GivenTable, workers: Workers) -> Floats:
         """Mean answers (outputs, rows)."""
         ask = delayed(self.ballot.ask)
-        tasks = (ask(m, table, None, c) for m, c in zip(self.members, self.columns, strict=True))
+        tasks = (ask(m, table, c) for m, c in zip(self.members, self.columns, strict=True))
         sums = np.zeros((self.ballot.n_outputs, table.shape[0]))
-        for answer in workers.in_order(tasks):
+        for answer in workers.to_ask(table.shape[0]).in_order(tasks):
             sums += answer
         return sums / len(self.members)
 
@@ -82,14 +92,13 @@ class Bag:
 
         NaN for rows that every member learned from.
         """
-        left = [draws.out_of_bag(number) for number in range(len(self.members))]
-        asked = [number for number, rows in enumerate(left) if rows.size]
-        ask = delayed(self.ballot.ask)
-        tasks = (ask(self.members[b], table, left[b], self.columns[b]) for b in asked)
+        ask = delayed(self.ballot.ask_left_out)
+        known = enumerate(zip(self.members, self.columns, strict=True))
+        tasks = (ask(member, table, draws, number, columns) for number, (member, columns) in known)
         sums = np.zeros((self.ballot.n_outputs, table.shape[0]))
         counts = np.zeros(table.shape[0], np.int64)
-        for number, answer in zip(asked, workers.in_order(tasks), strict=True):
-            sums[:, left[number]] += answer
-            counts[left[number]] += 1
+        for rows, answer in workers.in_order(tasks):
+            sums[:, rows] += answer
+            counts[rows] += 1
         means = np.full_like(sums, np.nan)
         return np.divide(sums, counts, out=means, where=counts > 0), counts

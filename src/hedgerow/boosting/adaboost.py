@@ -58,7 +58,7 @@ class VoteRule(AdaptiveRule):
             alpha = self.learning_rate * self.share * odds
             normalizer = _two_sided(error, alpha * self.steepness / 2.0)
         else:  # its word is final: more weight than all others together
-            alpha = self.share * log((1.0 + self.smoothing) / self.smoothing) + sum(self.record.weights)
+            alpha = self.share * log((1.0 + self.smoothing) / self.smoothing) + math.fsum(self.record.weights)
             normalizer = 0.0
         table = alpha * vote(answer.votes, k)
         return Step([Addition(answer, 0, table)], alpha, error, normalizer, alpha, last=wrong == 0)
@@ -67,7 +67,7 @@ class VoteRule(AdaptiveRule):
         """Mean of exp(-y F), or of exp(half of all votes - those for the class): at least 1 where wrong."""
         if self.n_classes == 2:
             return self.mean_exponential()
-        return self.mean_exponential(0.5 * self.steepness * sum(self.record.weights))
+        return self.mean_exponential(0.5 * self.steepness * math.fsum(self.record.weights))
 
 
 class DiscreteRule(VoteRule):
@@ -226,7 +226,7 @@ class GentleRule(AdaptiveRule):
                 reach = max(reach, float(np.abs(table).max()))
             wrong += total * error
             after += total * normalizer
-        before = sum(self._totals)
+        before = math.fsum(self._totals)
         if after >= before * (1.0 - CHANCE):
             return None
         return Step(additions, self.learning_rate, wrong / before, after / before, reach)
@@ -248,12 +248,12 @@ class GentleRule(AdaptiveRule):
     def bound(self) -> float:
         """Mean of exp(-y F), added up over the classes: a row is wrong only where one of them is."""
         if self._since is None:
-            return float(sum(self._totals) * exp(self._log_total) / self.initial_total)
+            return float(math.fsum(self._totals) * exp(self._log_total) / self.initial_total)
         parts = [
             self.weights.exponential(self.train.raw[k : k + 1], classes, self.steepness)
             for k, classes in enumerate(self._binary)
         ]
-        return float(sum(self.weights.sum(w) * exp(shift) for w, shift in parts) / self.initial_total)
+        return float(math.fsum(self.weights.sum(w) * exp(shift) for w, shift in parts) / self.initial_total)
 
 
 def _two_sided(error: float, half: float) -> float:

@@ -63,7 +63,7 @@ class AnyRule(AdaptiveRule):
     @property
     def length(self) -> float:
         """What scores are divided by."""
-        return max(1.0, sum(self.record.weights)) if self.normalised else 1.0
+        return max(1.0, math.fsum(self.record.weights)) if self.normalised else 1.0
 
     def weigh(self) -> Distribution:
         """Weigh a row minus the derivative of its cost."""
@@ -100,7 +100,7 @@ class AnyRule(AdaptiveRule):
         error = wrong / (right + wrong)
         agrees = self._signs * vote(answer.votes, 2)[0][answer.cells]  # y h of every row
         pull = 1.0 - 2.0 * error
-        if self.normalised and sum(self.record.weights) >= 1.0:
+        if self.normalised and math.fsum(self.record.weights) >= 1.0:
             weight = self.distribution.weight
             margins = self._signs * self.train.raw[0] / self.length
             pull -= self.weights.sum(weight * margins) / self.distribution.total
@@ -109,7 +109,7 @@ class AnyRule(AdaptiveRule):
         # Nothing costs less than a perfect answer alone; rows of weight 0 (a hinge has them) count as well.
         final = not np.any((agrees < 0) & (self.weights.factor > 0))
         if final:  # its word is final, as in AdaBoost: more weight than all others together
-            alpha = 0.5 * log((1.0 + self.smoothing) / self.smoothing) + sum(self.record.weights)
+            alpha = 0.5 * log((1.0 + self.smoothing) / self.smoothing) + math.fsum(self.record.weights)
         else:
             alpha = self.learning_rate * self._search(self._signs * self.train.raw[0], agrees)
         table = alpha * vote(answer.votes, 2)
@@ -117,7 +117,7 @@ class AnyRule(AdaptiveRule):
 
     def _search(self, scores: Floats, agrees: Floats) -> float:
         """The step where the cost along the direction stops to fall; scores are y F of every row."""
-        before = sum(self.record.weights)
+        before = math.fsum(self.record.weights)
 
         def slope(step: float) -> float:
             length = max(1.0, before + step) if self.normalised else 1.0

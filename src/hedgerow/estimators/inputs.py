@@ -1,5 +1,6 @@
 """Targets, weights, evaluation sets and callbacks: everything `fit` is given beside X, checked."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -137,7 +138,7 @@ def weigh_classes(
         by_class = _named_weights(class_weight, classes.tolist())
     else:
         totals = np.bincount(places, rows, len(classes))
-        whole = sum(totals.tolist())
+        whole = math.fsum(totals)
         by_class = np.divide(whole / len(classes), totals, out=np.ones(len(classes)), where=totals > 0)
     weighed: Floats = by_class[places] * rows
     if not np.any(weighed > 0):

@@ -7,12 +7,11 @@ member, and nothing but the seed has to be kept to draw the same rows once more.
 import numpy as np
 from numba import njit
 
-from hedgerow.kernels.cpu.random import draw
+from hedgerow.kernels.cpu.random import BOOTSTRAP, draw
 
-BOOTSTRAP = 9
-BAG_COLUMNS = 10
-BAG_SEEDS = 11
-ROW_KEYS = 12
+# More purposes, as in `random`.
+BAG_SEEDS = 20
+ROW_KEYS = 21
 
 
 @njit(cache=True, nogil=True)

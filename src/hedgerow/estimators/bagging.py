@@ -1,0 +1,273 @@
+"""Bagging of any learner, with scikit-learn's face."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+
+from hedgerow.bagging.votes import Ballot
+from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.bagging_base import ALLOWED, Bagging, Floats
+from hedgerow.estimators.parameters import Allowed, nothing, one_of
+from hedgerow.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+
+
+class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]
+    """Bagging of classifiers: members that learn from random samples of the rows, and their vote.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        What is bagged: any scikit-learn classifier, a pipeline, or one of ours; None for a
+        `DecisionTreeClassifier` of ours with ``max_depth=None``. A `random_state` in it gets a seed of its
+        own in every member.
+    n_estimators : int
+        The number of members.
+    max_samples : int or float
+        Rows that a member is given: a number, or a share of all rows. With whole sample weights it is a share
+        of the copies that they stand for, unless these are more than 16 times the rows.
+    max_features : int or float
+        Columns that a member is given: a number, or a share.
+    bootstrap : bool
+        Draw rows with replacement; else each at most once (pasting).
+    bootstrap_features : bool
+        Draw columns with replacement. A data frame is then handed to the members as an array, for it could
+        not hold a column twice.
+    voting : {"soft", "hard"}
+        Mean probabilities of the members, or the share of those that predict a class. Members without
+        `predict_proba` always cast a vote for the class they predict.
+    oob_score : bool or callable
+        Compute the out-of-bag attributes. A function is given the labels and the out-of-bag predictions;
+        True is the accuracy.
+    warm_start : bool
+        Go on from the fitted model with more members: the same ones as in one fit.
+    n_jobs : int or None
+        Members that are fitted, or predict, at a time; -1 for all cores. For learners of ours these are
+        threads, and None means all cores; others are run as in scikit-learn, where None means one, or what a
+        `joblib.parallel_config` says. The model is the same for any number.
+    random_state : int, RandomState or None
+        Of the samples, and of members that are random. The model is a pure function of it and of the data.
+    verbose : int
+        1 for a progress bar (on terminals), 2 for a line a member.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The members, fitted. A sample that holds one class only has a `ConstantHypothesis`. Learners of ours
+        with ``n_jobs=None`` are set to one thread each.
+    estimators_samples_ : list of int64 arrays
+        Row numbers of the samples, a row as often as it was drawn. Not stored, but drawn once more.
+    estimators_features_ : list of int64 arrays
+        Columns that each member knows.
+    oob_score_ : float
+        Accuracy of the out-of-bag predictions, weighted as the rows are. Rows without one do not count.
+    oob_decision_function_ : float64 array of shape (n_samples, n_classes)
+        Probabilities by the members that did not learn from the row; NaN where there are none.
+    oob_votes_ : int64 array of shape (n_samples,)
+        How many members did not learn from the row.
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Members are fitted to the drawn rows themselves, repeated as they were drawn, not to weights: that works
+    for every learner. Rows are drawn in an order that follows from what they hold, so that neither the order
+    of the training rows nor whether a row is repeated or has a whole weight changes the model.
+
+    An interrupt (Ctrl-C) ends the fit; the members fitted so far are the model.
+
+    References
+    ----------
+    L. Breiman, "Bagging predictors", Machine Learning 24, 1996.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = BaggingClassifier(SVC(), n_estimators=20, oob_score=True, random_state=0).fit(X, y)
+    >>> round(model.oob_score_, 3)
+    0.921
+    >>> model.predict_proba(X[6:8])  # members without probabilities: shares of their votes
+    array([[1. , 0. ],
+           [0.7, 0.3]])
+    """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "estimator": parameters.classifier() | nothing(),
+        **ALLOWED,
+        "voting": one_of("soft", "hard"),
+    }
+    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_", "oob_decision_function_")
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 10,
+        max_samples: float = 1.0,
+        max_features: float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        voting: str = "soft",
+        oob_score: Any = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples, self.max_features = max_samples, max_features
+        self.bootstrap, self.bootstrap_features = bootstrap, bootstrap_features
+        self.voting = voting
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _learner(self) -> Any:
+        return DecisionTreeClassifier(max_depth=None) if self.estimator is None else self.estimator
+
+    def _target(self, y: NDArray[Any]) -> inputs.Labels:
+        return inputs.Labels.of(y)
+
+    def _ballot(self) -> Ballot:
+        return Ballot(self.classes_, self.voting == "soft")
+
+    def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
+        self.oob_decision_function_ = np.ascontiguousarray(means.T)
+        return self.classes_[np.argmax(means[:, known], axis=0)], accuracy_score
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Mean probabilities of the members, or shares of their votes.
+
+        Returns
+        -------
+        float64 array of shape (n_samples, n_classes)
+        """
+        return np.ascontiguousarray(self._means(X).T)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classes of the largest probability or of the most votes; the first of equal ones.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        means = self._means(X)
+        labels: NDArray[Any] = self.classes_[np.argmax(means, axis=0)]
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags, members = super().__sklearn_tags__(), self._learner_tags()
+        if members is not None:
+            tags.classifier_tags.poor_score = members.classifier_tags.poor_score
+        return tags
+
+
+class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]
+    """Bagging of regressors: members that learn from random samples of the rows, and their mean.
+
+    Parameters
+    ----------
+    estimator : regressor, optional
+        What is bagged: any scikit-learn regressor, a pipeline, or one of ours; None for a
+        `DecisionTreeRegressor` of ours with ``max_depth=None``.
+    oob_score : bool or callable
+        Compute the out-of-bag attributes. A function is given the target and the out-of-bag predictions;
+        True is R squared.
+    n_estimators, max_samples, max_features, bootstrap, bootstrap_features
+        As in `BaggingClassifier`.
+    warm_start, n_jobs, random_state, verbose
+        As in `BaggingClassifier`.
+
+    Attributes
+    ----------
+    estimators_, estimators_samples_, estimators_features_
+        The members, the rows they learned from and the columns they know; as in `BaggingClassifier`.
+    oob_score_ : float
+        R squared of the out-of-bag predictions, weighted as the rows are. Rows without one do not count.
+    oob_prediction_ : float64 array of shape (n_samples,)
+        Mean of the members that did not learn from the row; NaN where there are none.
+    oob_votes_ : int64 array of shape (n_samples,)
+        How many members did not learn from the row.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = BaggingRegressor(KNeighborsRegressor(), n_estimators=50, oob_score=True, random_state=0)
+    >>> round(model.fit(X, y).oob_score_, 3)
+    0.416
+    >>> model.predict(X[:2]).round(1)
+    array([189.8,  84.6])
+    """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {"estimator": parameters.regressor() | nothing(), **ALLOWED}
+    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_", "oob_prediction_")
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 10,
+        max_samples: float = 1.0,
+        max_features: float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        oob_score: Any = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples, self.max_features = max_samples, max_features
+        self.bootstrap, self.bootstrap_features = bootstrap, bootstrap_features
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _learner(self) -> Any:
+        return DecisionTreeRegressor(max_depth=None) if self.estimator is None else self.estimator
+
+    def _target(self, y: NDArray[Any]) -> inputs.Numbers:
+        return inputs.Numbers()
+
+    def _ballot(self) -> Ballot:
+        return Ballot(None, soft=False)
+
+    def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
+        self.oob_prediction_ = means[0]
+        return means[0, known], r2_score
+
+    def predict(self, X: Any) -> Floats:
+        """Mean of what the members predict.
+
+        Returns
+        -------
+        float64 array of shape (n_samples,)
+        """
+        prediction: Floats = self._means(X)[0]
+        return prediction
+
+    def __sklearn_tags__(self) -> Any:
+        tags, members = super().__sklearn_tags__(), self._learner_tags()
+        if members is not None:
+            tags.regressor_tags.poor_score = members.regressor_tags.poor_score
+        return tags

@@ -1,0 +1,232 @@
+"""What bagging for classes and for numbers share: reading, drawing, fitting and asking the members."""
+
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from hedgerow.bagging.loop import BagPlan, Lesson, Workers, fit_members, is_ours
+from hedgerow.bagging.resampling import Draws, Population
+from hedgerow.bagging.rows import GivenTable, row_keys
+from hedgerow.bagging.votes import Bag, Ballot
+from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ALLOWED: dict[str, Allowed] = {
+    "n_estimators": whole(1),
+    "max_samples": whole(1) | real(0, 1, above=True),
+    "max_features": whole(1) | real(0, 1, above=True),
+    "bootstrap": flag(),
+    "bootstrap_features": flag(),
+    "oob_score": flag() | Allowed(callable, "a function of (y, predicted)"),
+    "warm_start": flag(),
+    "n_jobs": parameters.threads() | nothing(),
+    "random_state": parameters.seed() | nothing(),
+    "verbose": whole(0) | flag(),
+}
+
+
+class Bagging(BaseEstimator):  # type: ignore[misc]
+    """Everything but the constructor, the target and what the members' answers mean."""
+
+    _allowed: ClassVar[dict[str, Allowed]] = {}
+    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_")
+
+    # --- what the two say
+
+    def _learner(self) -> Any:
+        """The estimator, or the one that stands for None."""
+        raise TypeError(f"{type(self).__name__} does not say what it bags")
+
+    def _target(self, y: NDArray[Any]) -> inputs.Labels | inputs.Numbers:
+        raise TypeError(f"{type(self).__name__} does not say how to read its target")
+
+    def _ballot(self) -> Ballot:
+        raise TypeError(f"{type(self).__name__} does not say how its members are asked")
+
+    def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
+        """Keep the means (outputs, rows); returns predictions of the `known` rows and the default score."""
+        raise TypeError(f"{type(self).__name__} does not say what its members answer")
+
+    # --- fitting
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the members, each to a sample of its own.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            The members are given rows and columns of it as it is: parts of a data frame are data frames.
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            With ``bootstrap=True`` rows are drawn in proportion to their weights: a whole number acts exactly
+            as that many copies of the row, zero as no row. With ``bootstrap=False`` the weights of the
+            sampled rows are handed to the members, which must take them.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self.get_params(deep=False), self._allowed)
+        name = type(self).__name__
+        table = GivenTable.of(X, name)
+        raw_y = inputs.read_target(y, table.shape[0], name)
+        before = self._fitted_members()
+        target = self._fitted_target() if before else self._target(raw_y)
+        numbers = target.read(raw_y)
+        weight = inputs.read_weights(sample_weight, table.shape[0])
+        draws = self._make_draws(table, numbers, weight, more=bool(before))
+        given = numbers if target.classes is None else target.classes[numbers.astype(np.int64)]
+        lesson = Lesson(
+            self._learner(),
+            table.as_matrix() if self.bootstrap_features else table,
+            given,
+            None if self.bootstrap else weight,
+            draws,
+            target.classes is not None,
+        )
+        plan = BagPlan(int(self.n_estimators), int(self.verbose), name)
+        members = fit_members(lesson, before, plan, self._workers())
+        self._keep(members, draws, table, target)
+        if self.oob_score:
+            self._set_oob(lesson, weight)
+        return self
+
+    def _fitted_members(self) -> list[Any]:
+        """The members to go on from, with warm_start."""
+        if not self.warm_start or not hasattr(self, "estimators_"):
+            return []
+        if self.n_estimators < len(self.estimators_):
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is below the {len(self.estimators_)} members of the "
+                "fitted model; with warm_start=True it must be at least as many"
+            )
+        return list(self.estimators_)
+
+    def _fitted_target(self) -> inputs.Labels | inputs.Numbers:
+        return inputs.Labels(self.classes_) if hasattr(self, "classes_") else inputs.Numbers()
+
+    def _make_draws(self, table: GivenTable, y: Floats, weight: Floats | None, *, more: bool) -> Draws:
+        """How rows and columns are drawn; checks what depends on their number, and on the fitted model."""
+        replace = bool(self.bootstrap)
+        if weight is not None and not replace and not has_fit_parameter(self._learner(), "sample_weight"):
+            raise ValueError(
+                f"sample_weight with bootstrap=False is handed to the members, but estimator="
+                f"{self._learner()!r} has no sample_weight in its fit; set bootstrap=True to draw rows by "
+                "weight"
+            )
+        people = Population.of(row_keys(table, y), weight, by_weight=replace)
+        n_columns = table.shape[1]
+        draws = Draws(
+            people,
+            _number_of("max_samples", self.max_samples, people.size, "rows to draw from"),
+            replace,
+            n_columns,
+            _number_of("max_features", self.max_features, n_columns, "columns of X"),
+            bool(self.bootstrap_features),
+            self._draws.seed if more else inputs.read_seed(self.random_state),
+        )
+        if more and not draws.same_as(self._draws):
+            raise ValueError(
+                "warm_start=True goes on with the same X, y and sample_weight and with the same max_samples, "
+                "max_features, bootstrap and bootstrap_features; something of these has changed since the "
+                "last fit. Set warm_start=False to begin anew"
+            )
+        if self.oob_score and not draws.leaves_rows_out:
+            raise ValueError(
+                f"oob_score={self.oob_score!r} needs rows that members do not learn from; with "
+                "bootstrap=False set max_samples below 1.0"
+            )
+        return draws
+
+    def _keep(
+        self, members: list[Any], draws: Draws, table: GivenTable, target: inputs.Labels | inputs.Numbers
+    ) -> None:
+        """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
+        self.estimators_ = members
+        self.estimators_features_ = [draws.columns(number) for number in range(len(members))]
+        self._draws, self._schema = draws, table.schema()
+        self.n_features_in_ = draws.n_columns
+        if table.names is not None:
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if target.classes is not None:
+            self.classes_ = target.classes
+        for name in self._oob_names:
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _set_oob(self, lesson: Lesson, weight: Floats | None) -> None:
+        means, self.oob_votes_ = self._bag().out_of_bag(lesson.table, self._draws, self._workers())
+        known = self.oob_votes_ > 0
+        if not known.all():
+            warnings.warn(
+                f"{np.sum(~known)} of {len(known)} rows are in the bag of every member: they have no "
+                "out-of-bag prediction (NaN) and do not count in oob_score_; more members would help",
+                stacklevel=3,
+            )
+        predicted, score = self._keep_oob(means, known)
+        counts = known if weight is None else known & (weight > 0)
+        predicted, said = predicted[counts[known]], lesson.y[counts]
+        if not said.size:
+            self.oob_score_ = np.nan
+        elif callable(self.oob_score):
+            self.oob_score_ = self.oob_score(said, predicted)
+        else:
+            row_weight = None if weight is None else weight[counts]
+            self.oob_score_ = float(score(said, predicted, sample_weight=row_weight))
+
+    # --- after fitting
+
+    def _workers(self) -> Workers:
+        return Workers(self.n_jobs, is_ours(self._learner()))
+
+    def _bag(self) -> Bag:
+        everything = self._draws.all_columns
+        columns = [None if everything else chosen for chosen in self.estimators_features_]
+        return Bag(self.estimators_, columns, self._ballot())
+
+    def _means(self, X: Any) -> Floats:
+        """Mean answers of the members, (outputs, rows)."""
+        check_is_fitted(self, "estimators_")
+        name = type(self).__name__
+        table = GivenTable.of(X, name)
+        table.check_columns(self._schema, name)
+        if self._draws.replace_columns:
+            table = table.as_matrix()
+        return self._bag().means(table, self._workers())
+
+    @property
+    def estimators_samples_(self) -> list[Integers]:
+        """The rows each member learned from, as often as it did; drawn once more at every call."""
+        check_is_fitted(self, "estimators_")
+        return [self._draws.rows(number) for number in range(len(self.estimators_))]
+
+    def _learner_tags(self) -> Any:
+        """What scikit-learn knows of the members; None when the estimator is no such thing."""
+        allowed = self.estimator is None or self._allowed["estimator"].test(self.estimator)
+        return get_tags(self._learner()) if allowed else None
+
+    def __sklearn_tags__(self) -> Any:
+        tags, members = super().__sklearn_tags__(), self._learner_tags()
+        if members is not None:
+            tags.input_tags.allow_nan = members.input_tags.allow_nan
+            tags.input_tags.sparse = members.input_tags.sparse
+        return tags
+
+
+def _number_of(name: str, value: Any, most: int, what: str) -> int:
+    """A number or a share of `most`, as a number."""
+    if not isinstance(value, int | np.integer):
+        return max(1, int(value * most))
+    if value > most:
+        raise ValueError(f"{name}={value} is not allowed: it must be at most {most}, the number of {what}")
+    return int(value)

@@ -1,0 +1,434 @@
+"""Bagging: what members get, what they say together, rows out of the bag, weights, and the same bits."""
+
+import signal
+import threading
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris, make_classification, make_regression
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
+
+from hedgerow.boosting.three_votes import ConstantHypothesis
+from hedgerow.estimators.adaboost import AdaBoostClassifier
+from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
+from hedgerow.estimators.gradient_boosting import GradientBoostingClassifier
+from hedgerow.estimators.trees import DecisionStump
+from hedgerow.estimators.trees import DecisionTreeClassifier as OurTree
+
+QUICK = settings(max_examples=25, deadline=None, derandomize=True)
+TREE = DecisionTreeClassifier(max_depth=3)
+
+
+def three_classes(n_rows=120, seed=0):
+    X, y = make_classification(n_rows, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=seed)
+    return X, np.array(["ash", "beech", "oak"])[y]
+
+
+def numbers(n_rows=120, seed=0):
+    return make_regression(n_rows, 4, noise=10.0, random_state=seed)
+
+
+def bag(estimator=None, **parameters):
+    return BaggingClassifier(estimator, **{"random_state": 0, "n_estimators": 7} | parameters)
+
+
+def bag_of_numbers(estimator=None, **parameters):
+    return BaggingRegressor(estimator, **{"random_state": 0, "n_estimators": 7} | parameters)
+
+
+class Witness(ClassifierMixin, BaseEstimator):
+    """Keeps what it was given, and predicts its most frequent label."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        self.X_, self.y_, self.weight_ = X, y, sample_weight
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.label_ = self.classes_[np.argmax(counts)]
+        return self
+
+    def predict(self, X):
+        self.asked_ = X
+        return np.full(X.shape[0], self.label_)
+
+
+# --- what members are given
+
+
+def test_members_learn_from_the_rows_and_columns_that_are_told():
+    X, y = three_classes()
+    model = bag(Witness(), max_samples=0.5, max_features=3).fit(X, y)
+    assert len({tuple(columns) for columns in model.estimators_features_}) > 1
+    told = zip(model.estimators_, model.estimators_samples_, model.estimators_features_, strict=True)
+    for member, rows, columns in told:
+        assert rows.shape == (60,)
+        assert columns.shape == (3,)
+        assert np.array_equal(member.X_, X[rows][:, columns])
+        assert np.array_equal(member.y_, y[rows])
+        assert member.weight_ is None
+    model.predict(X[:9])
+    assert np.array_equal(model.estimators_[2].asked_, X[:9][:, model.estimators_features_[2]])
+
+
+def test_every_member_has_samples_and_seeds_of_its_own():
+    X, y = three_classes()
+    model = bag(make_pipeline(StandardScaler(), ExtraTreeClassifier())).fit(X, y)
+    assert len({tuple(rows) for rows in model.estimators_samples_}) == 7
+    assert len({member[-1].random_state for member in model.estimators_}) == 7
+    again = bag(make_pipeline(StandardScaler(), ExtraTreeClassifier()), random_state=1).fit(X, y)
+    assert not np.array_equal(model.predict_proba(X), again.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "max_samples", "size"), [(True, 1.0, 120), (True, 17, 17), (False, 0.25, 30), (False, 1, 1)]
+)
+def test_samples_have_the_size_asked_for(bootstrap, max_samples, size):
+    X, y = three_classes()
+    model = bag(Witness(), bootstrap=bootstrap, max_samples=max_samples).fit(X, y)
+    assert {len(rows) for rows in model.estimators_samples_} == {size}
+    repeats = [size - len(set(rows.tolist())) for rows in model.estimators_samples_]
+    assert (max(repeats) > 0) == bootstrap
+
+
+def test_all_rows_and_columns_without_replacement_are_handed_over_as_they_are():
+    X, y = three_classes()
+    model = bag(Witness(), bootstrap=False).fit(X, y)
+    assert all(member.X_ is X for member in model.estimators_)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_parts_of_data_frames_are_data_frames(make):
+    X, y = three_classes()
+    frame = make({name: X[:, i] for i, name in enumerate("abcde")})
+    model = bag(Witness(), max_features=2).fit(frame, y)
+    assert all(type(member.X_) is type(frame) for member in model.estimators_)
+    assert model.feature_names_in_.tolist() == list("abcde")
+    names = getattr(model.estimators_[0].X_, "column_names", None) or list(model.estimators_[0].X_.columns)
+    assert names == ["abcde"[i] for i in model.estimators_features_[0]]
+    same = bag(Witness(), max_features=2).fit(X, y)
+    assert all(map(np.array_equal, model.estimators_samples_, same.estimators_samples_))
+
+
+def test_columns_of_strings_reach_a_pipeline_that_encodes_them():
+    X, y = three_classes()
+    frame = pd.DataFrame({"kind": y, "size": X[:, 0]})
+    encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["kind"]))
+    model = bag(make_pipeline(encode, LogisticRegression())).fit(frame, y)
+    assert model.score(frame, y) == 1.0
+
+
+def test_sparse_rows_stay_sparse():
+    X, y = three_classes()
+    X[X < 0.5] = 0.0
+    model = bag(LogisticRegression(), max_features=4).fit(sparse.coo_array(X), y)
+    dense = bag(LogisticRegression(), max_features=4).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(sparse.csc_matrix(X)), dense.predict_proba(X), rtol=1e-6)
+
+
+def test_a_column_drawn_twice_is_given_twice():
+    X, y = three_classes()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = bag(bootstrap_features=True).fit(frame, y)
+    assert any(len(set(columns.tolist())) < 5 for columns in model.estimators_features_)
+    same = bag(bootstrap_features=True).fit(X, y)
+    assert np.array_equal(model.predict_proba(frame), same.predict_proba(X))
+
+
+def test_a_member_that_fails_is_named():
+    X, y = three_classes()
+    X[3, 2] = np.nan
+    with pytest.raises(
+        ValueError, match=r"estimator=KNeighborsClassifier\(\) failed as member \d, learning .* NaN"
+    ):
+        bag(KNeighborsClassifier()).fit(X, y)
+
+
+# --- what members say together
+
+
+def plain_answers(model, member, columns, X):
+    """What one member says of rows, in plain Python: a list of lists for classes, a list of numbers."""
+    part = X if len(columns) == X.shape[1] else X[:, columns]
+    if isinstance(model, BaggingRegressor):
+        return [[value] for value in member.predict(part).tolist()]
+    classes = model.classes_.tolist()
+    if model.voting == "soft" and hasattr(member, "predict_proba"):
+        known = member.classes_.tolist()
+        return [
+            [row[known.index(label)] if label in known else 0.0 for label in classes]
+            for row in member.predict_proba(part).tolist()
+        ]
+    return [[float(label == named) for label in classes] for named in member.predict(part).tolist()]
+
+
+def plain_means(model, X, samples=None):
+    """Means over the members, of each row those that have not got it in their sample; and how many."""
+    width = len(model.classes_) if hasattr(model, "classes_") else 1
+    sums, counts = [[0.0] * width for _ in X], [0] * len(X)
+    for number, member in enumerate(model.estimators_):
+        answers = plain_answers(model, member, model.estimators_features_[number], X)
+        for row, answer in enumerate(answers):
+            if samples is None or row not in set(samples[number].tolist()):
+                sums[row] = [a + b for a, b in zip(sums[row], answer, strict=True)]
+                counts[row] += 1
+    means = [[a / n if n else np.nan for a in sums] for sums, n in zip(sums, counts, strict=True)]
+    return np.array(means), np.array(counts)
+
+
+LEARNERS = [None, DecisionStump(), TREE, KNeighborsClassifier(3), LogisticRegression(), GaussianNB(), SVC()]
+
+
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+@pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: type(e).__name__)
+def test_votes_in_and_out_of_the_bag_are_those_of_the_oracle(estimator, voting):
+    X, y = three_classes(80)
+    model = bag(estimator, voting=voting, max_features=4, n_estimators=15, oob_score=True).fit(X, y)
+    probabilities = model.predict_proba(X)
+    np.testing.assert_array_equal(probabilities, plain_means(model, X)[0])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert np.array_equal(model.predict(X), model.classes_[np.argmax(probabilities, axis=1)])
+    means, counts = plain_means(model, X, model.estimators_samples_)
+    assert counts.min() > 0
+    np.testing.assert_array_equal(model.oob_decision_function_, means)
+    np.testing.assert_array_equal(model.oob_votes_, counts)
+    assert model.oob_score_ == np.mean(model.classes_[np.argmax(means, axis=1)] == y)
+
+
+@pytest.mark.parametrize("bootstrap", [True, False])
+@pytest.mark.parametrize("estimator", [None, KNeighborsRegressor()], ids=lambda e: type(e).__name__)
+def test_means_in_and_out_of_the_bag_are_those_of_the_oracle(estimator, bootstrap):
+    X, y = numbers()
+    share = 1.0 if bootstrap else 0.7
+    model = bag_of_numbers(estimator, oob_score=True, bootstrap=bootstrap, max_samples=share, n_estimators=20)
+    model.fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), plain_means(model, X)[0][:, 0])
+    means, counts = plain_means(model, X, model.estimators_samples_)
+    np.testing.assert_array_equal(model.oob_prediction_, means[:, 0])
+    np.testing.assert_array_equal(model.oob_votes_, counts)
+    assert model.oob_score_ == r2_score(y, means[:, 0])
+
+
+def test_learners_without_probabilities_vote():
+    X, y = three_classes()
+    soft, hard = bag(LinearSVC()).fit(X, y), bag(LinearSVC(), voting="hard").fit(X, y)
+    assert np.array_equal(soft.predict_proba(X), hard.predict_proba(X))
+    assert set((soft.predict_proba(X) * 7).round(6).ravel()) <= set(range(8))
+
+
+def test_soft_and_hard_votes_differ():
+    X, y = three_classes()
+    soft, hard = bag(TREE).fit(X, y), bag(TREE, voting="hard").fit(X, y)
+    assert not np.array_equal(soft.predict_proba(X), hard.predict_proba(X))
+
+
+def test_logarithms_of_probabilities_may_be_infinite():
+    X, y = three_classes()
+    model = bag().fit(X, y)
+    assert np.array_equal(np.exp(model.predict_log_proba(X)) == 0, model.predict_proba(X) == 0)
+
+
+# --- samples that lack classes
+
+
+@pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: type(e).__name__)
+def test_a_class_that_a_sample_lacks_gets_nothing_from_its_member(estimator):
+    X, y = three_classes(60)
+    y[y == "oak"] = "ash"
+    y[:2] = "oak"  # two rows of sixty
+    model = bag(estimator, n_estimators=12, oob_score=True).fit(X, y)
+    sizes = [len(member.classes_) for member in model.estimators_]
+    assert {2, 3} <= set(sizes)
+    np.testing.assert_array_equal(model.predict_proba(X), plain_means(model, X)[0])
+    lacking = model.estimators_[sizes.index(2)]
+    assert "oak" not in lacking.classes_
+
+
+@pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: type(e).__name__)
+def test_a_sample_of_one_class_makes_a_constant_member(estimator):
+    X, y = three_classes(9)
+    model = bag(estimator if estimator != LEARNERS[3] else KNeighborsClassifier(1), max_samples=2,
+                n_estimators=30).fit(X, y)  # fmt: skip
+    constant = [isinstance(member, ConstantHypothesis) for member in model.estimators_]
+    assert 0 < sum(constant) < 30
+    for member, rows, alone in zip(model.estimators_, model.estimators_samples_, constant, strict=True):
+        assert alone == (len(set(y[rows])) == 1)
+        assert not alone or member.predict(X[:3]).tolist() == [y[rows[0]]] * 3
+    np.testing.assert_array_equal(model.predict_proba(X), plain_means(model, X)[0])
+
+
+# --- rows out of the bag
+
+
+def test_rows_that_no_member_left_out_are_told():
+    X, y = three_classes()
+    with pytest.warns(UserWarning, match=r"\d+ of 120 rows are in the bag of every member"):
+        model = bag(n_estimators=2, oob_score=True).fit(X, y)
+    never = model.oob_votes_ == 0
+    assert 0 < never.sum() < 120
+    assert np.array_equal(np.isnan(model.oob_decision_function_).all(axis=1), never)
+    right = model.classes_[np.argmax(model.oob_decision_function_[~never], axis=1)] == y[~never]
+    assert model.oob_score_ == right.mean()
+    X, y = numbers()
+    with pytest.warns(UserWarning, match="in the bag of every member"):
+        model = bag_of_numbers(n_estimators=1, oob_score=True).fit(X, y)
+    assert np.array_equal(np.isnan(model.oob_prediction_), model.oob_votes_ == 0)
+
+
+def test_no_row_out_of_any_bag_has_no_score():
+    with pytest.warns(UserWarning, match="2 of 2 rows"):
+        model = bag(Witness(), n_estimators=1, oob_score=True, random_state=3).fit([[0.0], [1.0]], [0, 1])
+    assert sorted(model.estimators_samples_[0].tolist()) == [0, 1]
+    assert np.isnan(model.oob_score_)
+
+
+def test_a_function_scores_rows_out_of_the_bag():
+    X, y = numbers()
+    model = bag_of_numbers(n_estimators=30, oob_score=mean_absolute_error).fit(X, y)
+    assert model.oob_score_ == mean_absolute_error(y, model.oob_prediction_)
+    model.set_params(oob_score=False).fit(X, y)
+    assert not [name for name in vars(model) if name.startswith("oob") and name.endswith("_")]
+
+
+def test_members_that_see_all_rows_have_none_out_of_the_bag():
+    X, y = three_classes()
+    with pytest.raises(ValueError, match="oob_score=True needs rows that members do not learn from"):
+        bag(bootstrap=False, oob_score=True).fit(X, y)
+
+
+def test_the_error_out_of_the_bag_is_near_the_test_error():
+    X, y = make_classification(3000, 10, n_informative=5, flip_y=0.1, random_state=0)
+    model = bag(n_estimators=30, oob_score=True).fit(X[:1000], y[:1000])
+    assert (
+        abs(model.oob_score_ - model.score(X[1000:], y[1000:])) < 0.03
+    )  # three standard errors of 1000 rows
+
+
+# --- weights and the order of rows
+
+
+@QUICK
+@given(st.permutations(range(20)), st.lists(st.integers(0, 3), min_size=20, max_size=20))
+def test_whole_weights_are_copies_whatever_the_order_of_rows(order, weights):
+    X, y = load_iris(return_X_y=True)
+    X, y, weight = X[45:65], y[45:65], np.array([1, *weights[1:19], 1])  # both classes have weight
+    for estimator in (None, KNeighborsClassifier(1)):
+        model = bag(estimator, n_estimators=3).fit(X[order], y[order], sample_weight=weight[order])
+        copies = bag(estimator, n_estimators=3).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+        assert np.array_equal(model.predict_proba(X), copies.predict_proba(X))
+
+
+def test_rows_are_drawn_by_their_weights():
+    X, y = three_classes()
+    weight = np.random.default_rng(0).random(120) * (y != "oak")
+    model = bag(n_estimators=200, oob_score=True).fit(X, y, sample_weight=weight)
+    drawn = sum(np.bincount(rows, minlength=120) for rows in model.estimators_samples_)
+    assert not drawn[y == "oak"].any()
+    assert np.corrcoef(drawn, weight)[0, 1] > 0.98
+    assert not model.predict_proba(X)[:, 2].any()
+    predicted = model.classes_[np.argmax(model.oob_decision_function_, axis=1)]
+    assert model.oob_score_ == accuracy_score(y, predicted, sample_weight=weight)
+    assert np.array_equal(model.oob_votes_[y == "oak"], [200] * np.sum(y == "oak"))
+
+
+def test_without_replacement_weights_go_to_the_members():
+    X, y = three_classes()
+    weight = np.where(np.arange(120) < 60, 0.5, 2.0)
+    weight[7] = 0.0
+    model = bag(Witness(), bootstrap=False, max_samples=0.5).fit(X, y, sample_weight=weight)
+    for member, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
+        assert np.array_equal(member.weight_, weight[rows])
+        assert len(rows) == 59
+        assert 7 not in rows
+    with pytest.raises(
+        ValueError, match=r"KNeighborsClassifier\(\) has no sample_weight in its fit; set bootstrap"
+    ):
+        bag(KNeighborsClassifier(), bootstrap=False).fit(X, y, sample_weight=weight)
+
+
+# --- the same bits
+
+
+@pytest.mark.parametrize("estimator", [None, TREE, SVC()], ids=lambda e: type(e).__name__)
+def test_the_model_is_the_same_for_any_number_of_jobs(estimator):
+    X, y = three_classes()
+    said = []
+    for n_jobs in (1, 2, 4):
+        with joblib.parallel_config("threading"):
+            model = bag(estimator, n_jobs=n_jobs, oob_score=True, n_estimators=15).fit(X, y)
+            said.append([model.predict_proba(X), model.oob_decision_function_, *model.estimators_samples_])
+    assert all(map(np.array_equal, said[0], said[1]))
+    assert all(map(np.array_equal, said[0], said[2]))
+
+
+def test_processes_fit_the_same_members():
+    X, y = numbers()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    alone = bag_of_numbers(DecisionTreeRegressor(), n_jobs=1, n_estimators=4).fit(frame, y)
+    model = bag_of_numbers(DecisionTreeRegressor(), n_jobs=2, n_estimators=4).fit(frame, y)
+    assert np.array_equal(model.set_params(n_jobs=1).predict(frame), alone.predict(frame))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [OurTree(), GradientBoostingClassifier(n_estimators=3), AdaBoostClassifier(n_estimators=3)],
+    ids=lambda e: type(e).__name__,
+)
+def test_learners_of_ours_are_bagged_in_threads(estimator):
+    X, y = three_classes()
+    models = [bag(estimator, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2)]
+    assert np.array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
+    assert [member.n_jobs for member in models[1].estimators_] == [1] * 7
+    assert estimator.n_jobs is None
+
+
+# --- interrupts
+
+
+class Interrupts(RegressorMixin, BaseEstimator):
+    """Learns nothing. When it is given the order, a user presses Ctrl-C."""
+
+    def __init__(self, at=None, random_state=None):
+        self.at, self.random_state = at, random_state
+
+    def fit(self, X, y):
+        self.at["left"] -= 1  # shared by the clones
+        if self.at["left"] == 0:
+            signal.raise_signal(signal.SIGINT)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+    def __sklearn_clone__(self):
+        return Interrupts(self.at)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_leaves_the_members_finished_so_far(n_jobs):
+    X, y = numbers()
+    with joblib.parallel_config("threading"), pytest.warns(UserWarning, match="fit was interrupted"):
+        model = bag_of_numbers(Interrupts({"left": 3}), n_estimators=500, n_jobs=n_jobs).fit(X, y)
+    assert 1 <= len(model.estimators_) < 500
+    assert len(model.estimators_) == len(model.estimators_samples_) == len(model.estimators_features_)
+    assert n_jobs > 1 or len(model.estimators_) == 3
+    assert all(isinstance(member, Interrupts) for member in model.estimators_)
+    assert not model.set_params(n_jobs=1).predict(X).any()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert threading.active_count() < 20

@@ -1,0 +1,200 @@
+"""Bagging as an estimator among scikit-learn's: its checks, none of them excused, and its manners."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier, ExtraTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
+from hedgerow.estimators.trees import DecisionStump
+
+X, Y = load_iris(return_X_y=True)
+
+
+@parametrize_with_checks(
+    [
+        BaggingClassifier(),
+        BaggingClassifier(n_estimators=3, bootstrap=False, max_features=0.7, voting="hard"),
+        BaggingClassifier(DecisionStump(), n_estimators=2, n_jobs=2),
+        BaggingClassifier(ExtraTreeClassifier(), n_estimators=5, max_samples=0.9, bootstrap_features=True),
+        BaggingClassifier(GaussianNB(), n_estimators=3),
+        BaggingClassifier(LinearSVC(), n_estimators=2),
+        BaggingRegressor(),
+        BaggingRegressor(n_estimators=3, bootstrap=False, max_features=0.7),
+        BaggingRegressor(ExtraTreeRegressor(), n_estimators=5, max_samples=0.9, bootstrap_features=True),
+        BaggingRegressor(KNeighborsRegressor(), n_estimators=2),
+    ]
+)
+def test_scikit_learn_accepts(estimator, check):
+    check(estimator)
+
+
+# --- parameters
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"estimator": Ridge()}, "it must be a classifier"),
+        ({"estimator": DecisionTreeClassifier}, "it must be a classifier (an object, not its class) or None"),
+        ({"n_estimators": 0}, "n_estimators=0 is not allowed: it must be an integer >= 1"),
+        ({"max_samples": 0}, "max_samples=0 is not allowed: it must be an integer >= 1 or a number > 0 and"),
+        ({"max_samples": 1.5}, "it must be an integer >= 1 or a number > 0 and <= 1"),
+        ({"max_samples": True}, "max_samples=True is not allowed"),
+        ({"max_samples": 151}, "max_samples=151 is not allowed: it must be at most 150, the number of rows"),
+        ({"max_features": 0.0}, "max_features=0.0 is not allowed"),
+        ({"max_features": 5}, "max_features=5 is not allowed: it must be at most 4, the number of columns"),
+        ({"bootstrap": "no"}, "bootstrap='no' is not allowed: it must be True or False"),
+        ({"bootstrap_features": 2}, "bootstrap_features=2 is not allowed"),
+        ({"voting": "loud"}, "voting='loud' is not allowed: it must be 'soft' or 'hard'"),
+        ({"oob_score": "accuracy"}, "it must be True or False or a function of (y, predicted)"),
+        ({"warm_start": None}, "warm_start=None is not allowed"),
+        ({"n_jobs": 0}, "n_jobs=0 is not allowed"),
+        ({"random_state": -1}, "random_state=-1 is not allowed"),
+        ({"verbose": -1}, "verbose=-1 is not allowed"),
+    ],
+)
+def test_what_is_not_allowed_is_said(parameters, message):
+    with pytest.raises(ValueError) as caught:
+        BaggingClassifier(**parameters).fit(X, Y)
+    assert message in str(caught.value)
+
+
+def test_numbers_are_bagged_by_regressors_only():
+    with pytest.raises(ValueError, match="it must be a regressor"):
+        BaggingRegressor(KNeighborsClassifier()).fit(X, Y)
+
+
+def test_weights_are_checked():
+    for weight, message in [([1.0], "expected"), (-np.ones(150), "must be finite and >= 0")]:
+        with pytest.raises(ValueError, match=message):
+            BaggingClassifier().fit(X, Y, sample_weight=weight)
+    with pytest.raises(ValueError, match="y holds one class only"):
+        BaggingClassifier().fit(X, np.zeros(150))
+
+
+# --- going on
+
+
+@pytest.mark.parametrize("estimator", [None, ExtraTreeClassifier(max_depth=3)], ids=["ours", "theirs"])
+def test_more_members_are_those_of_one_fit(estimator):
+    parameters = {"n_estimators": 20, "max_features": 0.5, "oob_score": True, "random_state": 4}
+    whole = BaggingClassifier(estimator, **parameters).fit(X, Y)
+    grown = BaggingClassifier(estimator, **parameters | {"n_estimators": 12}, warm_start=True)
+    first = grown.fit(X, Y).estimators_
+    grown.set_params(n_estimators=20).fit(X, Y)
+    assert all(a is b for a, b in zip(first, grown.estimators_, strict=False))
+    assert np.array_equal(grown.predict_proba(X), whole.predict_proba(X))
+    assert np.array_equal(grown.oob_decision_function_, whole.oob_decision_function_)
+    assert grown.oob_score_ == whole.oob_score_
+    assert all(map(np.array_equal, grown.estimators_samples_, whole.estimators_samples_))
+    grown.fit(X, Y)
+    assert len(grown.estimators_) == 20
+
+
+def test_going_on_without_a_seed_keeps_the_first_one():
+    model = BaggingRegressor(n_estimators=3, warm_start=True).fit(X, Y)
+    samples = model.estimators_samples_
+    model.set_params(n_estimators=5, random_state=1).fit(X, Y)
+    assert all(map(np.array_equal, samples, model.estimators_samples_[:3]))
+    rows = np.random.default_rng(0).permutation(150)
+    with pytest.raises(ValueError, match="something of these has changed"):
+        model.fit(X[rows], Y[rows])  # row numbers of the samples would be those of other rows
+
+
+@pytest.mark.parametrize(
+    "changed", [{"max_samples": 0.5}, {"max_features": 2}, {"bootstrap": False}, {"bootstrap_features": True}]
+)
+def test_going_on_in_another_way_is_refused(changed):
+    model = BaggingClassifier(n_estimators=3, warm_start=True).fit(X, Y)
+    with pytest.raises(ValueError, match="warm_start=True goes on with the same X, y and sample_weight"):
+        model.set_params(**changed, n_estimators=4).fit(X, Y)
+    model.set_params(warm_start=False).fit(X, Y)
+    assert len(model.estimators_) == 4
+
+
+def test_fewer_members_and_other_rows_are_refused():
+    model = BaggingClassifier(n_estimators=3, warm_start=True).fit(X, Y)
+    with pytest.raises(ValueError, match="n_estimators=2 is below the 3 members of the fitted model"):
+        clone_of(model, n_estimators=2).fit(X, Y)
+    with pytest.raises(ValueError, match="something of these has changed since the last fit"):
+        clone_of(model, n_estimators=4).fit(X + 1.0, Y)
+    with pytest.raises(ValueError, match="something of these has changed since the last fit"):
+        clone_of(model, n_estimators=4).fit(X, Y, sample_weight=np.arange(150))
+
+
+def clone_of(model, **parameters):
+    """A fitted model once more, with other parameters."""
+    return pickle.loads(pickle.dumps(model)).set_params(**parameters)  # noqa: S301 - made a moment ago
+
+
+# --- manners
+
+
+def test_a_fit_that_fails_leaves_the_model_whole():
+    model = BaggingClassifier(GaussianNB(), random_state=0).fit(X, Y)
+    before = model.predict_proba(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full_like(X, np.nan), Y)
+    assert np.array_equal(model.predict_proba(X), before)
+
+
+def test_another_fit_forgets_names_and_classes():
+    model = BaggingClassifier(n_estimators=2).fit(pd.DataFrame(X, columns=list("abcd")), Y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    model.fit(X[:, :3], Y == 1)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_features_in_ == 3
+    assert model.classes_.tolist() == [False, True]
+    with pytest.raises(ValueError, match="X has 4 features, but BaggingClassifier is expecting 3"):
+        model.predict(X)
+
+
+def test_searches_pipelines_and_copies_work():
+    pipeline = make_pipeline(StandardScaler(), BaggingClassifier(KNeighborsClassifier(), random_state=0))
+    grid = {
+        "baggingclassifier__max_samples": [0.1, 1.0],
+        "baggingclassifier__estimator__n_neighbors": [1, 30],
+    }
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, Y)
+    assert search.best_score_ > 0.9
+    model = search.best_estimator_[-1]
+    assert clone(model).get_params()["estimator__n_neighbors"] == model.estimator.n_neighbors
+    again = clone_of(search.best_estimator_)
+    assert np.array_equal(again.predict_proba(X), search.predict_proba(X))
+    assert all(map(np.array_equal, again[-1].estimators_samples_, model.estimators_samples_))
+
+
+def test_a_bag_of_trees_is_better_than_a_tree():
+    table, labels = load_breast_cancer(return_X_y=True)
+    alone = cross_val_score(DecisionTreeClassifier(random_state=0), table, labels, cv=5).mean()
+    assert (
+        cross_val_score(BaggingClassifier(n_estimators=30, random_state=0), table, labels).mean()
+        > alone + 0.02
+    )
+
+
+def test_a_bag_of_bags_is_a_bag():
+    model = BaggingClassifier(BaggingClassifier(n_estimators=2), n_estimators=3, random_state=0).fit(X, Y)
+    assert [len(member.estimators_) for member in model.estimators_] == [2, 2, 2]
+    assert model.score(X, Y) > 0.95
+
+
+def test_members_are_told_when_asked_for(capfd):
+    BaggingClassifier(n_estimators=3, verbose=2).fit(X, Y)
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.split()[0] for line in lines] == ["[1/3]", "[2/3]", "[3/3]"]
+    BaggingClassifier(n_estimators=3, verbose=1).fit(X, Y)  # a bar, on terminals only
+    assert not capfd.readouterr().err
