@@ -44,7 +44,7 @@ class Weighed:
         none = np.empty(0, np.int64)
         if self.second is not None:
             return Sample(self.weight, self.second, np.empty(0, np.int32))
-        return Sample(self.weight, none, grower.channels(self.classes))
+        return Sample(self.weight, none, self.classes)
 
     def totals(self, rows):
         if self.second is not None:

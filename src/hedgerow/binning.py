@@ -21,7 +21,7 @@ from hedgerow.table import Table
 from hedgerow.threads import Team
 
 EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
-_COLUMNS_AT_ONCE = 4  # whose sampled values are held while edges are chosen, for every thread
+_COLUMNS_AT_ONCE = 2  # whose sampled values are held while edges are chosen, for every thread
 _LINE = 64  # bytes of a cache line
 
 

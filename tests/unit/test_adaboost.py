@@ -325,17 +325,6 @@ def test_labels_of_any_kind_give_the_same_model(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_class_weights_are_sample_weights(kind):
-    X, y = breast()
-    by_class = kind_of(kind, class_weight={1: 3.0}).fit(X, y)
-    by_row = kind_of(kind).fit(X, y, np.where(y == 1, 3.0, 1.0))
-    assert np.array_equal(by_class.decision_function(X), by_row.decision_function(X))
-    balanced = kind_of(kind, class_weight="balanced").fit(X, y)
-    same = kind_of(kind).fit(X, y, len(y) / (2 * np.bincount(y)[y]))
-    assert np.array_equal(balanced.decision_function(X), same.decision_function(X))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_the_scale_of_sample_weights_does_not_matter(kind):
     X, y = two()
     weight = np.random.default_rng(0).uniform(size=len(y))

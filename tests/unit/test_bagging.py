@@ -1,9 +1,5 @@
-"""Bagging: what members get, what they say together, rows out of the bag, weights, and the same bits."""
+"""Bagging: what members get, what they say together, rows out of the bag, and weights."""
 
-import signal
-import threading
-
-import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris, make_classification, make_regression
 from sklearn.linear_model import LogisticRegression
@@ -22,14 +18,11 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from hedgerow.boosting.three_votes import ConstantHypothesis
-from hedgerow.estimators.adaboost import AdaBoostClassifier
 from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
-from hedgerow.estimators.gradient_boosting import GradientBoostingClassifier
 from hedgerow.estimators.trees import DecisionStump
-from hedgerow.estimators.trees import DecisionTreeClassifier as OurTree
 
 QUICK = settings(max_examples=25, deadline=None, derandomize=True)
 TREE = DecisionTreeClassifier(max_depth=3)
@@ -360,75 +353,3 @@ def test_without_replacement_weights_go_to_the_members():
         ValueError, match=r"KNeighborsClassifier\(\) has no sample_weight in its fit; set bootstrap"
     ):
         bag(KNeighborsClassifier(), bootstrap=False).fit(X, y, sample_weight=weight)
-
-
-# --- the same bits
-
-
-@pytest.mark.parametrize("estimator", [None, TREE, SVC()], ids=lambda e: type(e).__name__)
-def test_the_model_is_the_same_for_any_number_of_jobs(estimator):
-    X, y = three_classes()
-    said = []
-    for n_jobs in (1, 2, 4):
-        with joblib.parallel_config("threading"):
-            model = bag(estimator, n_jobs=n_jobs, oob_score=True, n_estimators=15).fit(X, y)
-            said.append([model.predict_proba(X), model.oob_decision_function_, *model.estimators_samples_])
-    assert all(map(np.array_equal, said[0], said[1]))
-    assert all(map(np.array_equal, said[0], said[2]))
-
-
-def test_processes_fit_the_same_members():
-    X, y = numbers()
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    alone = bag_of_numbers(DecisionTreeRegressor(), n_jobs=1, n_estimators=4).fit(frame, y)
-    model = bag_of_numbers(DecisionTreeRegressor(), n_jobs=2, n_estimators=4).fit(frame, y)
-    assert np.array_equal(model.set_params(n_jobs=1).predict(frame), alone.predict(frame))
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [OurTree(), GradientBoostingClassifier(n_estimators=3), AdaBoostClassifier(n_estimators=3)],
-    ids=lambda e: type(e).__name__,
-)
-def test_learners_of_ours_are_bagged_in_threads(estimator):
-    X, y = three_classes()
-    models = [bag(estimator, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2)]
-    assert np.array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
-    assert [member.n_jobs for member in models[1].estimators_] == [1] * 7
-    assert estimator.n_jobs is None
-
-
-# --- interrupts
-
-
-class Interrupts(RegressorMixin, BaseEstimator):
-    """Learns nothing. When it is given the order, a user presses Ctrl-C."""
-
-    def __init__(self, at=None, random_state=None):
-        self.at, self.random_state = at, random_state
-
-    def fit(self, X, y):
-        self.at["left"] -= 1  # shared by the clones
-        if self.at["left"] == 0:
-            signal.raise_signal(signal.SIGINT)
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-    def __sklearn_clone__(self):
-        return Interrupts(self.at)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interrupt_leaves_the_members_finished_so_far(n_jobs):
-    X, y = numbers()
-    with joblib.parallel_config("threading"), pytest.warns(UserWarning, match="fit was interrupted"):
-        model = bag_of_numbers(Interrupts({"left": 3}), n_estimators=500, n_jobs=n_jobs).fit(X, y)
-    assert 1 <= len(model.estimators_) < 500
-    assert len(model.estimators_) == len(model.estimators_samples_) == len(model.estimators_features_)
-    assert n_jobs > 1 or len(model.estimators_) == 3
-    assert all(isinstance(member, Interrupts) for member in model.estimators_)
-    assert not model.set_params(n_jobs=1).predict(X).any()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert threading.active_count() < 20

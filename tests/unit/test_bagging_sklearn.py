@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import Ridge
@@ -90,18 +91,18 @@ def test_weights_are_checked():
 
 @pytest.mark.parametrize("estimator", [None, ExtraTreeClassifier(max_depth=3)], ids=["ours", "theirs"])
 def test_more_members_are_those_of_one_fit(estimator):
-    parameters = {"n_estimators": 20, "max_features": 0.5, "oob_score": True, "random_state": 4}
+    parameters = {"n_estimators": 30, "max_features": 0.5, "oob_score": True, "random_state": 4}
     whole = BaggingClassifier(estimator, **parameters).fit(X, Y)
-    grown = BaggingClassifier(estimator, **parameters | {"n_estimators": 12}, warm_start=True)
+    grown = BaggingClassifier(estimator, **parameters | {"n_estimators": 25}, warm_start=True)
     first = grown.fit(X, Y).estimators_
-    grown.set_params(n_estimators=20).fit(X, Y)
+    grown.set_params(n_estimators=30).fit(X, Y)
     assert all(a is b for a, b in zip(first, grown.estimators_, strict=False))
     assert np.array_equal(grown.predict_proba(X), whole.predict_proba(X))
     assert np.array_equal(grown.oob_decision_function_, whole.oob_decision_function_)
     assert grown.oob_score_ == whole.oob_score_
     assert all(map(np.array_equal, grown.estimators_samples_, whole.estimators_samples_))
     grown.fit(X, Y)
-    assert len(grown.estimators_) == 20
+    assert len(grown.estimators_) == 30
 
 
 def test_going_on_without_a_seed_keeps_the_first_one():
@@ -151,6 +152,25 @@ def test_a_fit_that_fails_leaves_the_model_whole():
     assert np.array_equal(model.predict_proba(X), before)
 
 
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_missing_values_in_rows_that_no_member_gets_are_refused_too(make):
+    table = X.copy()
+    table[60, 2] = np.nan
+    model = BaggingClassifier(GaussianNB(), n_estimators=1, max_samples=0.1)
+    model.set_params(random_state=next(seed for seed in range(9) if 60 not in first_sample(seed)))
+    learner = DecisionTreeClassifier()  # takes them
+    assert model.set_params(estimator=learner).fit(make(table), Y).estimators_samples_
+    with pytest.raises(
+        ValueError, match=r"NaN or infinity in row 60, and estimator=LinearSVC\(\) does not say"
+    ):
+        model.set_params(estimator=LinearSVC()).fit(make(table), Y)
+
+
+def first_sample(seed):
+    model = BaggingClassifier(n_estimators=1, max_samples=0.1, random_state=seed)
+    return model.fit(X, Y).estimators_samples_[0]
+
+
 def test_another_fit_forgets_names_and_classes():
     model = BaggingClassifier(n_estimators=2).fit(pd.DataFrame(X, columns=list("abcd")), Y)
     assert model.feature_names_in_.tolist() == list("abcd")
@@ -165,8 +185,8 @@ def test_another_fit_forgets_names_and_classes():
 def test_searches_pipelines_and_copies_work():
     pipeline = make_pipeline(StandardScaler(), BaggingClassifier(KNeighborsClassifier(), random_state=0))
     grid = {
-        "baggingclassifier__max_samples": [0.1, 1.0],
-        "baggingclassifier__estimator__n_neighbors": [1, 30],
+        "baggingclassifier__max_samples": [0.2, 1.0],
+        "baggingclassifier__estimator__n_neighbors": [1, 10],
     }
     search = GridSearchCV(pipeline, grid, cv=3).fit(X, Y)
     assert search.best_score_ > 0.9

@@ -34,8 +34,8 @@ def counted(n_rows, n_draws, seed, member, dtype=np.int64):
     return out
 
 
-def draws_of(population, n_draws, *, replace=True, n_columns=4, n_chosen=4, replace_columns=False, seed=0):
-    return Draws(population, n_draws, replace, n_columns, n_chosen, replace_columns, seed)
+def draws_of(population, n_draws, *, replace=True, n_columns=4, n_chosen=4, seed=0, shuffle=False):
+    return Draws(population, n_draws, replace, n_columns, n_chosen, False, shuffle, seed)
 
 
 def keys_of(X, y=None):
@@ -137,6 +137,18 @@ def test_columns_are_those_of_the_oracle(n_chosen):
         assert chosen_columns(8, n_chosen, 9, member, replace=False).tolist() == sorted(without)
         drawn = [oracle.draw(9, BAG_COLUMNS, member, i) % 8 for i in range(n_chosen)]
         assert chosen_columns(8, n_chosen, 9, member, replace=True).tolist() == sorted(drawn)
+
+
+def test_shuffled_columns_are_in_the_order_of_the_draws():
+    for member in range(20):
+        for n_chosen in (3, 8):
+            found = chosen_columns(8, n_chosen, 9, member, replace=False, shuffle=True)
+            assert found.tolist() == oracle.choose(range(8), n_chosen, 9, BAG_COLUMNS, member)
+        drawn = [oracle.draw(9, BAG_COLUMNS, member, i) % 8 for i in range(8)]
+        assert chosen_columns(8, 8, 9, member, replace=True, shuffle=True).tolist() == drawn
+    people = Population.of(np.arange(4, dtype=np.uint64), None, by_weight=True)
+    assert not draws_of(people, 4, shuffle=True).all_columns
+    assert draws_of(people, 4).all_columns
 
 
 # --- keys of rows

@@ -290,7 +290,7 @@ def test_places_in_the_recursion_have_readable_names():
         (lambda X: np.full(len(X), 7), r"as h1, asked about 1000 rows: .* predicted 7, .* classes \[0, 1\]"),
         (
             lambda X: np.full(len(X) // 400 + 1, 0),
-            "as h1, asked about 1000 rows: it predicted 3 labels for 1000 rows",
+            "as h1, asked about 1000 rows: .* gave 3 answers for 1000 rows",
         ),
     ],
 )

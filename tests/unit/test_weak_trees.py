@@ -61,7 +61,7 @@ def grown(X, max_bins, team=ONE, **rules):
     grower = WeakGrower(coded, WeakRules(criterion="gini", **rules), team)
     weight = RowWeights(None, len(X), None, team).uniform().rounded
     totals = np.array([weight[classes == k].sum() for k in range(3)])
-    tree = grower.grow(Sample(weight, np.empty(0, np.int64), grower.channels(classes)), totals)
+    tree = grower.grow(Sample(weight, np.empty(0, np.int64), classes), totals)
     return tree, bins, coded
 
 

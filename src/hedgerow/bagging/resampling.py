@@ -85,8 +85,10 @@ def sample_without(n_rows: int, n_draws: int, seed: int, member: int) -> Integer
     return np.sort(places[:n_draws])
 
 
-def chosen_columns(n_columns: int, n_chosen: int, seed: int, member: int, *, replace: bool) -> Integers:
-    """Column numbers drawn with or without replacement, rising.
+def chosen_columns(
+    n_columns: int, n_chosen: int, seed: int, member: int, *, replace: bool, shuffle: bool = False
+) -> Integers:
+    """Column numbers drawn with or without replacement, rising or, when told to `shuffle`, as drawn.
 
     Examples
     --------
@@ -97,11 +99,13 @@ def chosen_columns(n_columns: int, n_chosen: int, seed: int, member: int, *, rep
     """
     if replace:
         places = [int(draw(seed, BAG_COLUMNS, member, i)) % n_columns for i in range(n_chosen)]
-        return np.sort(np.array(places, np.int64))
-    columns = np.arange(n_columns)
-    if n_chosen < n_columns:
-        choose_columns(columns, n_chosen, seed, BAG_COLUMNS, member)
-    return np.sort(columns[:n_chosen])
+        columns = np.array(places, np.int64)
+    else:
+        columns = np.arange(n_columns)
+        if shuffle or n_chosen < n_columns:
+            choose_columns(columns, n_chosen, seed, BAG_COLUMNS, member)
+        columns = columns[:n_chosen]
+    return columns if shuffle else np.sort(columns)
 
 
 def tickets(weight: Floats) -> Integers:
@@ -165,6 +169,10 @@ class Draws:
     n_columns, n_chosen : int
         Columns of the table, and those a member gets.
     replace_columns : bool
+    shuffle_columns : bool
+        Put the columns of every member in an order of its own. A tree of ours takes the first of equally good
+        splits, of which the small nodes of a deep tree have many: in one order for all, members would agree
+        too often, and their mean would be the worse for it.
     seed : int
     """
 
@@ -174,12 +182,13 @@ class Draws:
     n_columns: int
     n_chosen: int
     replace_columns: bool
+    shuffle_columns: bool
     seed: int
 
     @property
     def all_columns(self) -> bool:
-        """Whether every member gets every column, once."""
-        return self.n_chosen == self.n_columns and not self.replace_columns
+        """Whether every member gets the columns as they are."""
+        return self.n_chosen == self.n_columns and not (self.replace_columns or self.shuffle_columns)
 
     @property
     def leaves_rows_out(self) -> bool:
@@ -211,8 +220,15 @@ class Draws:
         return np.flatnonzero(left)
 
     def columns(self, member: int) -> Integers:
-        """Column numbers, rising."""
-        return chosen_columns(self.n_columns, self.n_chosen, self.seed, member, replace=self.replace_columns)
+        """Column numbers, in the order in which the member gets them."""
+        return chosen_columns(
+            self.n_columns,
+            self.n_chosen,
+            self.seed,
+            member,
+            replace=self.replace_columns,
+            shuffle=self.shuffle_columns,
+        )
 
     def member_seed(self, member: int) -> int:
         """A seed for the member itself, below 2**31."""
@@ -221,7 +237,7 @@ class Draws:
     def same_as(self, other: "Draws") -> bool:
         """Whether both draw from the same rows and in the same way: one goes on where the other ended."""
         mine, theirs = self.population, other.population
-        names = ("n_draws", "replace", "n_columns", "n_chosen", "replace_columns", "seed")
+        names = ("n_draws", "replace", "n_columns", "n_chosen", "replace_columns", "shuffle_columns", "seed")
         return (
             mine.n_rows == theirs.n_rows
             and all(getattr(self, name) == getattr(other, name) for name in names)

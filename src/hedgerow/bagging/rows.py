@@ -77,6 +77,15 @@ class GivenTable:
         """Refuse columns other than those of the fitted model."""
         check_same_columns(self.names, self.shape[1], schema, estimator_name)
 
+    def not_finite_rows(self) -> Integers:
+        """The rows of a numeric array or a sparse matrix that hold NaN or infinity."""
+        if sparse.issparse(self.X):
+            bad = ~np.isfinite(self.X.data.astype(np.float64))
+            return np.unique(np.searchsorted(self.X.indptr, np.flatnonzero(bad), side="right") - 1)
+        if self.is_frame or self.X.dtype.kind != "f":
+            return np.empty(0, np.int64)
+        return np.flatnonzero(~np.isfinite(self.X).all(axis=1))
+
     def as_matrix(self) -> "GivenTable":
         """A data frame as an array, which may hold a column twice."""
         frame = _frame_of(self.X) if self.is_frame else None

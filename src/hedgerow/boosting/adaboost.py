@@ -91,6 +91,7 @@ class RealRule(AdaptiveRule):
     """Real AdaBoost for two classes, SAMME.R for more."""
 
     says = "probabilities"
+    refusal = "the weak learner is no better than chance, its step does not lower the mean of exp(-margin),"
 
     @property
     def steepness(self) -> float:
@@ -163,6 +164,7 @@ class GentleRule(AdaptiveRule):
     """Gentle AdaBoost: least squares on -1 and +1; several classes each against the others (AdaBoost.MH)."""
 
     says = "numbers"
+    refusal = RealRule.refusal
     criterion = "gini"  # for two classes the same as least squares
     steepness = 2.0
 
@@ -170,9 +172,9 @@ class GentleRule(AdaptiveRule):
         """Weigh a row exp(-y F) in every problem; their sum over the problems is the row's weight."""
         self._binary = [self.train.classes]
         if self.n_classes > 2:
-            self._binary = [(self.train.classes == k).astype(np.int32) for k in range(self.n_classes)]
+            self._binary = [(self.train.classes == k).astype(np.uint8) for k in range(self.n_classes)]
         parts = [
-            self.weights.exponential(self._raw(k), self._binary[k], self.steepness, self.factor)
+            self.weights.exponential(self._raw(k), self._binary[k], self.steepness, self._drawn_factor)
             for k in range(len(self.train.raw))
         ]
         top = max(shift for _, shift in parts)

@@ -29,7 +29,7 @@ _MOST_RESTARTS = 10  # in a row
 
 @dataclass(eq=False)
 class Judged:
-    """Rows with their classes, integer weights, and the scores the ensemble gives them.
+    """Rows with their classes, integer weights (empty: all the same), and the scores the ensemble gives.
 
     `rows` is what an answer reads of them: codes for our trees, X for other members.
     """
@@ -47,7 +47,7 @@ class Judged:
         team.over_rows(
             len(classes), lambda a, b: parts.append(int(wrong_weight(raw, classes, rounded, a, b)))
         )
-        return sum(parts) / int(rounded.sum())
+        return sum(parts) / (int(rounded.sum()) if rounded.size else len(classes))
 
 
 @dataclass(eq=False)
@@ -128,6 +128,7 @@ class AdaptiveRule(abc.ABC):
     says: ClassVar[str] = "classes"  # what members of other libraries are asked for
     criterion: ClassVar[str | None] = None  # of our trees' splits, when the rule must have one
     measure: ClassVar[str] = "error"
+    refusal: ClassVar[str] = "the weak learner is no better than chance on the weighted training rows"
 
     def __init__(
         self,
@@ -143,7 +144,7 @@ class AdaptiveRule(abc.ABC):
         self.record = Record() if record is None else record
         self.steps: list[Step] = []
         self.stop_reason = ""
-        self.factor = weights.factor
+        self._drawn_factor: Floats | None = None  # of the last restart
         self._since: Floats | None = None  # scores at the last restart
         self._restarts = 0
         self.distribution = self.weigh()
@@ -186,13 +187,21 @@ class AdaptiveRule(abc.ABC):
         self.distribution = self.weigh()
         record.bounds.append(0.0 if step.last else self.bound())
         if step.last:
-            self.stop_reason = (
-                f"the learner of round {number + 1} is perfect: its weighted error is 0, and it decides alone"
-            )
+            self.finished()
         outcome = self.outcome(step)
         for addition in step.additions:  # what is as large as the training rows is needed no more
             addition.answer, addition.directions = addition.answer.kept, None
         return outcome
+
+    def finished(self) -> tuple[dict[str, list[float]], None] | None:
+        """If the last round was perfect, the empty history of a fit that goes on: nothing is left to do."""
+        if not (self.record.bounds and self.record.errors[-1] == self.record.bounds[-1] == 0.0):
+            return None
+        self.stop_reason = (
+            f"the learner of round {len(self.record.errors)} is perfect: its weighted error is 0, and it "
+            "decides alone"
+        )
+        return {}, None
 
     def outcome(self, step: Step) -> Outcome:
         """What callbacks are told."""
@@ -225,7 +234,7 @@ class AdaptiveRule(abc.ABC):
             self._restart(number)
             return
         again = f" after {_MOST_RESTARTS} restarts" if self.settings.restart else ""
-        error = "the weak learner is no better than chance on the weighted training rows"
+        error = self.refusal
         if not self.record.weights:
             raise ValueError(
                 f"{error} in the first round{again}; there is nothing to boost: use another estimator, or "
@@ -244,7 +253,7 @@ class AdaptiveRule(abc.ABC):
         uniform = ((draws >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
         log_into(uniform, uniform)
         self._restarts += 1
-        self.factor = self.weights.factor * -uniform
+        self._drawn_factor = self.weights.factor * -uniform
         self._since = self.train.raw.copy()
         self.distribution = self.weigh()
 
@@ -253,7 +262,9 @@ class AdaptiveRule(abc.ABC):
     def exponential(self, steepness: float) -> Distribution:
         """D of weights exp(-margin); their weighted mean over all rounds is what `mean_exponential` tells."""
         raw, classes = self.train.raw, self.train.classes
-        distribution, self._shift = self.weights.exponential_distribution(raw, classes, steepness)
+        before = vars(self).get("distribution")  # nobody looks at it any more
+        into = before if self._since is None else None
+        distribution, self._shift = self.weights.exponential_distribution(raw, classes, steepness, into=into)
         self._mean = distribution.total / self.initial_total
         if self._since is None:
             return distribution
@@ -264,10 +275,16 @@ class AdaptiveRule(abc.ABC):
         """Weighted mean of exp(more - margin); one exponential, so that 0 * inf cannot come of two."""
         return self._mean * float(exp(self._shift + more))
 
+    @property
+    def factor(self) -> Floats:
+        """What weights are multiplied with: the sample weights, or those drawn at a restart."""
+        return self.weights.factor if self._drawn_factor is None else self._drawn_factor
+
     @cached_property
     def initial_total(self) -> float:
         """Sum of the sample weights."""
-        return self.weights.sum(self.weights.factor)
+        plain = self.weights.plain_factor
+        return self.weights.sum(plain) if plain.size else float(self.weights.n_copies)
 
     @property
     def smoothing(self) -> float:

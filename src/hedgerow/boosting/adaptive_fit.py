@@ -20,7 +20,7 @@ from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.run import run
 from hedgerow.boosting.weak import GrownLearner, MemberLearner
-from hedgerow.boosting.weights import Floats, RowWeights
+from hedgerow.boosting.weights import Floats, RowWeights, class_dtype
 from hedgerow.forest import Forest
 from hedgerow.growing.weak import WeakGrower, WeakRules
 from hedgerow.kernels.cpu.weights import WHOLE
@@ -78,17 +78,18 @@ def fit_adaptive(
             fit: _Fit = _GrownFit(train, settings, weights, team, previous)
         else:
             fit = _MemberFit(train, settings, weights, team, previous)
-        trained = _judged(train, weights.uniform().rounded, fit, train.weight)
-        followed = [_evaluation(rows, fit, team) for rows in evaluations]
+        trained = _judged(train, weights.shares, fit, settings)
+        train.y = train.y[:0]  # eight bytes a row, and the classes are in `trained`
+        followed = [_evaluation(rows, fit, team, settings) for rows in evaluations]
         if settings.held_out is not None:
             followed.insert(0, _held_out(train, trained, settings.held_out, fit, team))
         record = previous[1] if previous else Record()
         first = len(record.weights)
         kept = Record(*(list(values) for values in vars(record).values()))
         rule = settings.make_rule(trained, followed, weights, settings.rule, kept)
-        history, best = run(rule, fit.learner, settings, first, followed=bool(followed))
+        history, best = rule.finished() or run(rule, fit.learner, settings, first, followed=bool(followed))
         n_rounds = len(rule.record.weights) if best is None else best + 1
-        reason = rule.stop_reason or _reason(rule, settings, best)
+        reason = _reason(rule, settings, n_rounds)
         model = fit.model(rule.steps[: n_rounds - first])
         if n_rounds < len(rule.record.weights):  # weights, too, are those of the rounds that are kept
             if isinstance(model, TreeModel):
@@ -101,12 +102,16 @@ def fit_adaptive(
         return AdaptiveFitted(model, rule.record.cut(n_rounds), last, reason, history, best)
 
 
-def _reason(rule: AdaptiveRule, settings: AdaptiveSettings, best: int | None) -> str:
+def _reason(rule: AdaptiveRule, settings: AdaptiveSettings, n_kept: int) -> str:
     done = len(rule.record.weights)
+    if n_kept < done:
+        ended = f"no improvement for {done - n_kept} rounds"
+        ended = ended if done < settings.n_rounds else "all rounds are done"
+        return f"{ended}: the {n_kept} rounds up to the best are kept"
+    if rule.stop_reason:
+        return rule.stop_reason
     if done >= settings.n_rounds:
         return f"all {settings.n_rounds} rounds are done"
-    if best is not None and done - 1 - best >= (settings.patience or 0):
-        return f"no improvement for {settings.patience} rounds: the {best + 1} rounds up to the best are kept"
     return f"ended by a callback or an interrupt after {done} rounds"
 
 
@@ -223,17 +228,18 @@ class _MemberFit:
         return VoteModel(members, alphas, e.says, e.classes, e.n_outputs, e.floor)
 
 
-def _judged(rows: Rows, rounded: NDArray[np.int64], fit: _Fit, weight: Floats | None) -> Judged:
-    return Judged(rows.y.astype(np.int32), rounded, fit.raw(rows), fit.rows(rows), weight)
+def _judged(rows: Rows, shares: NDArray[np.int64], fit: _Fit, settings: AdaptiveSettings) -> Judged:
+    classes = rows.y.astype(class_dtype(settings.rule.n_classes))
+    return Judged(classes, shares, fit.raw(rows), fit.rows(rows), rows.weight)
 
 
-def _evaluation(rows: Rows, fit: _Fit, team: Team) -> Judged:
-    rounded = RowWeights(rows.weight, rows.table.n_rows, None, team).uniform().rounded
-    return _judged(rows, rounded, fit, rows.weight)
+def _evaluation(rows: Rows, fit: _Fit, team: Team, settings: AdaptiveSettings) -> Judged:
+    shares = RowWeights(rows.weight, rows.table.n_rows, None, team).shares
+    return _judged(rows, shares, fit, settings)
 
 
 def _held_out(train: Rows, trained: Judged, held: NDArray[np.uint32], fit: _Fit, team: Team) -> Judged:
     weight = None if train.weight is None else train.weight[held]
-    rounded = RowWeights(weight, len(held), None, team).uniform().rounded
+    rounded = RowWeights(weight, len(held), None, team).shares
     raw = np.ascontiguousarray(trained.raw[:, held])
     return Judged(trained.classes[held], rounded, raw, fit.take(trained.rows, held), weight)

@@ -40,6 +40,7 @@ class LogitRule(AdaptiveRule):
 
     says = "numbers"
     measure = "loss"
+    refusal = "the weak learner is no better than chance, it finds nothing to add,"
 
     def __init__(
         self,

@@ -49,10 +49,7 @@ class WeakHypothesis:
 
     def predict(self, X: Any) -> Integers:
         """Class numbers."""
-        numbers = class_numbers(self.estimator, X, self.classes)
-        if len(numbers) != _num_samples(X):
-            raise ValueError(f"it predicted {len(numbers)} labels for {_num_samples(X)} rows")
-        return numbers.astype(np.int64)
+        return class_numbers(self.estimator, X, self.classes).astype(np.int64)
 
     def weak(self) -> "Iterator[WeakHypothesis]":
         """Itself."""

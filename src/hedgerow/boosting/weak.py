@@ -25,7 +25,7 @@ from hedgerow.kernels.cpu.weights import class_sums, tally
 from hedgerow.threads import Team
 
 _TARGET_STEPS = 1 << 30  # of a target between 0 and its largest, when rows are drawn
-_NO_INTEGERS, _NO_CHANNELS = np.empty(0, np.int64), np.empty(0, np.int32)
+_NO_INTEGERS, _NO_CLASSES = np.empty(0, np.int64), np.empty(0, np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,6 @@ class GrownLearner:
         self, grower: WeakGrower, weights: RowWeights, *, resample: bool, seed: int, team: Team
     ) -> None:
         self.grower, self.weights, self.resample, self.team = grower, weights, resample, team
-        self._channels: dict[int, tuple[Classes, NDArray[np.int32]]] = {}
         self._draws = Draws(seed)
 
     def answer(self, request: list[Problem], number: int) -> list[GrownAnswer]:
@@ -197,7 +196,7 @@ class GrownLearner:
             weight = self._drawn(weight, place)
         totals = np.zeros(len(problem.labels), np.int64)
         class_sums(problem.classes, weight, totals)
-        sample = Sample(weight, _NO_INTEGERS, self._channels_of(problem.classes, place))
+        sample = Sample(weight, _NO_INTEGERS, problem.classes)
         tree = self.grower.grow(sample, totals)
         cells, opinion = tree.cells(self.grower.table, self.team), tree.sums
         sums = opinion
@@ -212,20 +211,14 @@ class GrownLearner:
             drawn, unit = self._drawn(weight, place), _TARGET_STEPS / (problem.largest or 1.0)
             weight, second = drawn * _TARGET_STEPS, drawn * np.rint(problem.target * unit).astype(np.int64)
         totals = np.array([weight.sum(), second.sum()])
-        tree = self.grower.grow(Sample(weight, second, _NO_CHANNELS), totals)
+        tree = self.grower.grow(Sample(weight, second, _NO_CLASSES), totals)
         cells, opinion = tree.cells(self.grower.table, self.team), tree.sums
         return GrownAnswer(tree, cells, opinion, opinion, problem.largest, self.team)
 
     def _drawn(self, rounded: Integers, place: int) -> Integers:
         """How often each row is drawn, in as many draws as rows take part."""
-        rows = self._draws.rows(rounded, self.weights.n_copies, place)
+        rows = self._draws.rows(rounded, self.weights.n_taking_part, place)
         return np.bincount(rows, minlength=len(rounded)).astype(np.int64)
-
-    def _channels_of(self, classes: Classes, place: int) -> NDArray[np.int32]:
-        known = self._channels.get(place)
-        if known is None or known[0] is not classes:
-            known = self._channels[place] = (classes, self.grower.channels(classes))
-        return known[1]
 
 
 class MemberLearner:
@@ -280,7 +273,7 @@ class MemberLearner:
             y, weight = problem.target, problem.weight
             rounded, _ = self.weights.moments(weight, problem.target, problem.largest)
         if self.resample:
-            rows = self._draws.rows(rounded, self.weights.n_copies, place)
+            rows = self._draws.rows(rounded, self.weights.n_taking_part, place)
             member.fit(_safe_indexing(self.X, rows), y[rows])
             return
         part = self.weights.rows

@@ -9,6 +9,8 @@ sample weight multiplies the rounded weight, so that it acts exactly as so many 
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +30,12 @@ from hedgerow.threads import CHUNK_ROWS, Team
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Classes = NDArray[np.int32]
+Classes = NDArray[Any]  # class numbers, one byte each where that is enough; see `class_dtype`
+
+
+def class_dtype(n_classes: int) -> type[np.integer[Any]]:
+    """What class numbers are held in."""
+    return np.uint8 if n_classes <= 256 else np.int32
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +70,34 @@ class RowWeights:
     ) -> None:
         given = Weights.of(sample_weight, n_rows, held_out)
         self.counts = given.row_counts(n_rows)  # for bins
-        self.rows = given.rows
-        self.factor = np.zeros(n_rows)
-        self.factor[given.rows] = _near_one(given.weight[given.rows]) if given.weight.size else 1.0
-        self.copies = given.copies.astype(np.float64)
         self.n_rows, self.team = n_rows, team
+        everyone = len(given.rows) == n_rows
+        self._rows = None if everyone else given.rows
+        self.plain_factor = np.empty(0)  # the same as `factor`, but empty when all are one
+        if given.weight.size or not everyone:
+            self.plain_factor = np.zeros(n_rows)
+            part = given.rows
+            self.plain_factor[part] = _near_one(given.weight[part]) if given.weight.size else 1.0
+        self.copies = given.copies.astype(np.float64)
+        self.n_taking_part = len(given.rows)
         self.n_copies = int(given.copies[given.rows].sum()) if given.copies.size else len(given.rows)
+
+    @property
+    def rows(self) -> NDArray[np.uint32]:
+        """The rows that take part."""
+        return np.arange(self.n_rows, dtype=np.uint32) if self._rows is None else self._rows
+
+    @cached_property
+    def factor(self) -> Floats:
+        """The sample weights, without copies, scaled so that the largest is near 1."""
+        return self.plain_factor if self.plain_factor.size else np.ones(self.n_rows)
+
+    @property
+    def shares(self) -> Integers:
+        """The sample weights as integers, empty when all rows weigh the same."""
+        if not self.plain_factor.size and not self.copies.size:
+            return np.empty(0, np.int64)
+        return self.uniform().rounded
 
     @property
     def user(self) -> Floats:
@@ -79,11 +108,11 @@ class RowWeights:
         """D of the first round: the sample weights themselves."""
         return self.distribution(self.factor.copy())
 
-    def distribution(self, weight: Floats) -> Distribution:
+    def distribution(self, weight: Floats, into: Integers | None = None) -> Distribution:
         """D for weights that already have the sample weights in them, but not the copies."""
         total = self.sum(weight)
         self._refuse_total(total)
-        rounded, copies = np.empty(self.n_rows, np.int64), self.copies
+        rounded, copies = np.empty(self.n_rows, np.int64) if into is None else into, self.copies
         scale = WHOLE / total
         self.team.over_rows(
             self.n_rows, lambda a, b: round_weights(weight[a:b], copies[a:b], scale, rounded[a:b])
@@ -109,14 +138,19 @@ class RowWeights:
         return first, second
 
     def exponential(
-        self, raw: Floats, classes: Classes, steepness: float, factor: Floats | None = None
+        self,
+        raw: Floats,
+        classes: Classes,
+        steepness: float,
+        factor: Floats | None = None,
+        into: Floats | None = None,
     ) -> tuple[Floats, float]:
         """U = factor * exp(exponent - shift) for every row, and the shift, their largest exponent.
 
         `factor` replaces the sample weights; see the kernels for the exponent.
         """
-        factor = self.factor if factor is None else factor
-        out = np.empty(self.n_rows)
+        factor = self.plain_factor if factor is None else factor
+        out = np.empty(self.n_rows) if into is None else into
         tops: list[float] = []
         self.team.over_rows(
             self.n_rows,
@@ -127,14 +161,21 @@ class RowWeights:
         return out, shift
 
     def exponential_distribution(
-        self, raw: Floats, classes: Classes, steepness: float, factor: Floats | None = None
+        self,
+        raw: Floats,
+        classes: Classes,
+        steepness: float,
+        factor: Floats | None = None,
+        into: Distribution | None = None,
     ) -> tuple[Distribution, float]:
-        """D of the exponential weights and their shift."""
+        """D of the exponential weights and their shift; `into` is a D whose memory is used again."""
+        weight, rounded = (None, None) if into is None else (into.weight, into.rounded)
         if self.n_rows > CHUNK_ROWS:
-            weight, shift = self.exponential(raw, classes, steepness, factor)
-            return self.distribution(weight), shift
-        factor = self.factor if factor is None else factor
-        weight, rounded = np.empty(self.n_rows), np.empty(self.n_rows, np.int64)
+            weight, shift = self.exponential(raw, classes, steepness, factor, weight)
+            return self.distribution(weight, rounded), shift
+        factor = self.plain_factor if factor is None else factor
+        if weight is None or rounded is None:
+            weight, rounded = np.empty(self.n_rows), np.empty(self.n_rows, np.int64)
         total, shift = weigh_rows(raw, classes, steepness, factor, self.copies, weight, rounded)
         self._refuse_total(total)
         return Distribution(weight, rounded, total), shift

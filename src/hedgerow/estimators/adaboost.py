@@ -43,8 +43,6 @@ class AdaBoostClassifier(AdaptiveClassifier):
     n_iter_no_change, tol : int, float
         Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
         to the best one.
-    class_weight : dict, "balanced" or None
-        Weights of the classes, 1 for those not named; "balanced" gives all classes the same total weight.
     warm_start : bool
         Go on from the fitted model with more rounds.
     random_state : int, RandomState or None
@@ -111,7 +109,6 @@ class AdaBoostClassifier(AdaptiveClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
-        class_weight: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -123,7 +120,6 @@ class AdaBoostClassifier(AdaptiveClassifier):
         self.resample, self.on_chance = resample, on_chance
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.n_iter_no_change, self.tol = n_iter_no_change, tol
-        self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs, self.verbose = n_jobs, verbose

@@ -17,7 +17,7 @@ from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.base import Floats, Target
 from hedgerow.estimators.classifying import ScoreClassifier, columns_of
-from hedgerow.estimators.parameters import Allowed, class_weights, flag, nothing, one_of, real, whole
+from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
 from hedgerow.estimators.trees import (
     DecisionStump,
     DecisionTreeClassifier,
@@ -38,7 +38,6 @@ ALLOWED: dict[str, Allowed] = {
     "validation_fraction": real(0, 1, above=True, below=True),
     "n_iter_no_change": whole(1),
     "tol": real(0),
-    "class_weight": class_weights() | one_of("balanced") | nothing(),
     "warm_start": flag(),
     "random_state": parameters.seed() | nothing(),
     "n_jobs": parameters.threads() | nothing(),
@@ -105,9 +104,6 @@ class AdaptiveClassifier(ScoreClassifier):
 
     def _target(self, y: NDArray[Any]) -> Target:
         return inputs.Labels.of(y)
-
-    def _weigh(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
-        return inputs.weigh_classes(self.class_weight, y, np.asarray(target.classes), weight)
 
     def _previous(self) -> tuple[Model, Record] | None:
         self._check_learner()
@@ -192,6 +188,17 @@ class AdaptiveClassifier(ScoreClassifier):
     @property
     def estimators_(self) -> list[Any]:
         """The members in the order of the rounds; with one for each class, lists of them."""
+        made = vars(self).get("_made")
+        if made is None or made[0] is not self.model_:
+            made = self._made = (self.model_, self._members())
+        return list(made[1])
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        state.pop("_made", None)  # made again when asked for
+        return state
+
+    def _members(self) -> list[Any]:
         if isinstance(self.model_, VoteModel):
             return [members[0] if len(members) == 1 else list(members) for members in self.model_.members]
         outputs, votes = len(self.model_.start), self._rule().says == "classes"
@@ -238,7 +245,7 @@ class AdaptiveClassifier(ScoreClassifier):
         return inputs.Labels(self.classes_).read(labels).astype(np.int64)
 
     def margins(self, X: Any, y: Any) -> Floats:
-        """Normalised margins, from -1 (all against) to 1 (all for the label).
+        """Normalised margins, from -1 (all against) to 1 (all for the label), cut there.
 
         For two classes y F(x) / sum of the largest values each round can add; for votes that is the sum of
         their weights. For more classes, votes for the label less those for the strongest other class.
@@ -256,13 +263,13 @@ class AdaptiveClassifier(ScoreClassifier):
         classes = self._known(y, raw.shape[1])
         reach = math.fsum(self._record.reaches)
         if len(raw) == 1:
-            return np.asarray(np.where(classes == 1, raw[0], -raw[0]) / reach)
+            return np.asarray(np.clip(np.where(classes == 1, raw[0], -raw[0]) / reach, -1.0, 1.0))
         rows = np.arange(len(classes))
         own = raw[classes, rows]
         others = raw.copy()
         others[classes, rows] = -np.inf
         spread = 1.0 if self._rule().says == "classes" else 2.0  # real scores reach both ways
-        return np.asarray((own - others.max(axis=0)) / (spread * reach))
+        return np.asarray(np.clip((own - others.max(axis=0)) / (spread * reach), -1.0, 1.0))
 
     def outlier_scores(self, X: Any, y: Any) -> Floats:
         """How much boosting looks at each row: its weight, averaged over the rounds, in units of 1 / n.

@@ -15,6 +15,7 @@ from hedgerow.bagging.rows import GivenTable, row_keys
 from hedgerow.bagging.votes import Bag, Ballot
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
+from hedgerow.estimators.trees import WeakTreeEstimator
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -83,6 +84,7 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
         numbers = target.read(raw_y)
         weight = inputs.read_weights(sample_weight, table.shape[0])
         draws = self._make_draws(table, numbers, weight, more=bool(before))
+        self._refuse_unseen(table, draws)
         given = numbers if target.classes is None else target.classes[numbers.astype(np.int64)]
         lesson = Lesson(
             self._learner(),
@@ -131,13 +133,14 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
             n_columns,
             _number_of("max_features", self.max_features, n_columns, "columns of X"),
             bool(self.bootstrap_features),
+            _order_does_not_matter(self._learner()),
             self._draws.seed if more else inputs.read_seed(self.random_state),
         )
         if more and not draws.same_as(self._draws):
             raise ValueError(
                 "warm_start=True goes on with the same X, y and sample_weight and with the same max_samples, "
-                "max_features, bootstrap and bootstrap_features; something of these has changed since the "
-                "last fit. Set warm_start=False to begin anew"
+                "max_features, bootstrap and bootstrap_features, and with the same kind of estimator; something "
+                "of these has changed since the last fit. Set warm_start=False to begin anew"
             )
         if self.oob_score and not draws.leaves_rows_out:
             raise ValueError(
@@ -145,6 +148,15 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
                 "bootstrap=False set max_samples below 1.0"
             )
         return draws
+
+    def _refuse_unseen(self, table: GivenTable, draws: Draws) -> None:
+        """Refuse missing values that the learner does not take, where no member would ever meet them."""
+        bad = np.empty(0, np.int64) if self._learner_tags().input_tags.allow_nan else table.not_finite_rows()
+        if bad.size and not any(np.isin(bad, draws.rows(b)).any() for b in range(self.n_estimators)):
+            raise ValueError(
+                f"Input X contains NaN or infinity in row {bad[0]}, and estimator={self._learner()!r} does "
+                "not say that it takes such values; no member would have been given that row"
+            )
 
     def _keep(
         self, members: list[Any], draws: Draws, table: GivenTable, target: inputs.Labels | inputs.Numbers
@@ -221,6 +233,14 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
             tags.input_tags.allow_nan = members.input_tags.allow_nan
             tags.input_tags.sparse = members.input_tags.sparse
         return tags
+
+
+def _order_does_not_matter(learner: Any) -> bool:
+    """Whether it is a tree of ours whose columns may stand in any order; see `Draws`."""
+    if not isinstance(learner, WeakTreeEstimator):
+        return False
+    named = learner.categorical_features
+    return named is None or (isinstance(named, str) and named == "from_dtype")  # not by their positions
 
 
 def _number_of(name: str, value: Any, most: int, what: str) -> int:

@@ -106,10 +106,9 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
         table = read_table(X, estimator_name=name, **known)
         raw_y = inputs.read_target(y, table.n_rows, name)
         target = self._target(raw_y) if previous is None else self._fitted_target()
-        numbers = target.read(raw_y)
-        weight = self._weigh(numbers, target, inputs.read_weights(sample_weight, table.n_rows))
-        self._check_target(numbers, target, more=previous is not None)
-        train = Rows(X, table, numbers, weight)
+        train = Rows(X, table, target.read(raw_y), inputs.read_weights(sample_weight, table.n_rows))
+        train.weight = self._weigh(train.y, target, train.weight)
+        self._check_target(train.y, target, more=previous is not None)
         evaluations = [
             self._read_evaluation(f"eval_set[{i}]", one, train, target)
             for i, one in enumerate(inputs.read_eval_sets(eval_set))

@@ -7,6 +7,7 @@ worth is for the update rule to say. The best leaf is split next, until no split
 import heapq
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,9 @@ _CELLS_PER_MEMBER = 60_000  # rows x columns below which a second thread costs m
 _WEIGHT_SLACK = 2.0**-30  # half of the rows may weigh a little less than half: their weights are rounded
 _ALL_ROWS = np.empty(0, np.uint32)
 _STUMP_NODES = 3
+_FEW_NODES = 256
 
-Cells = NDArray[np.int32]
+Cells = NDArray[Any]  # node numbers, one byte each where that is enough
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,8 @@ class WeakTree:
         """The node number of the leaf of every row of a coded table."""
         nodes, codes = self.nodes, table.codes.by_column
         if len(nodes) == 1:
-            return np.zeros(table.n_rows, np.int32)
-        cells = np.empty(table.n_rows, np.int32)
+            return np.zeros(table.n_rows, np.uint8)
+        cells = np.empty(table.n_rows, np.uint8 if len(nodes) <= _FEW_NODES else np.int32)
         simple = len(nodes) == _STUMP_NODES and not nodes["split"]["categorical"][0]
         find = find_sides if simple else find_cells
         team.over_rows(table.n_rows, lambda a, b: find(codes, nodes, a, b, cells))
@@ -101,10 +103,6 @@ class WeakGrower:
         self.table, self.rules, self.team = table, rules, team
         self.width = int(table.bins.n_bins.max()) + 2  # codes of a channel, missing, and one place free
         self._hist = np.empty((0, 0, 0), np.int64)
-
-    def channels(self, classes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Where the histogram channel of every row begins, from its class."""
-        return (classes * self.width).astype(np.int32)
 
     def grow(self, sample: Sample, totals: NDArray[np.int64]) -> WeakTree:
         """Grow a tree on the rows with weight; `totals` (channels,) are the sums over all rows."""

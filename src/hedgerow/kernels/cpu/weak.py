@@ -17,7 +17,7 @@ A cut sends the first codes of a column left. With L_k and R_k the sums of the t
     MOMENTS   G_left**2 / H_left + G_right**2 / H_right, less G**2 / H    (least squares)
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
 
     weight: NDArray[np.int64]  # of every row, 0 for one that takes no part
     second: NDArray[np.int64]  # g of every row for moments, else empty
-    channel: NDArray[np.int32]  # class * width of every row for classes, else empty
+    classes: NDArray[Any]  # of every row for classes, else empty
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -82,7 +82,7 @@ def _clear(hist, n_channels, width, n_bins):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _fill(codes, sample, rows, width, top, bottom, hist):
     """Add rows top..bottom - 1 (of all, or of `rows`) to the histogram of one column."""
-    weight, second, channel = sample.weight, sample.second, sample.channel
+    weight, second, classes = sample.weight, sample.second, sample.classes
     if second.shape[0]:
         upper = hist[width:]
         for i in range(top, bottom):
@@ -93,11 +93,11 @@ def _fill(codes, sample, rows, width, top, bottom, hist):
     elif rows.shape[0]:
         for i in range(top, bottom):
             row = np.uintp(rows[i])
-            hist[np.uintp(channel[row]) + np.uintp(codes[row])] += weight[row]
+            hist[np.uintp(classes[row]) * np.uintp(width) + np.uintp(codes[row])] += weight[row]
     else:
-        code, place, value = codes[top:bottom], channel[top:bottom], weight[top:bottom]
+        code, place, value = codes[top:bottom], classes[top:bottom], weight[top:bottom]
         for i in range(bottom - top):
-            hist[np.uintp(place[i]) + np.uintp(code[i])] += value[i]
+            hist[np.uintp(place[i]) * np.uintp(width) + np.uintp(code[i])] += value[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -21,7 +21,10 @@ WHOLE = 2.0**61  # what all integer weights sum to, nearly
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_exponents(raw, classes, steepness, factor, out, start, stop):
-    """out = exponent of the weight; returns the largest one of the rows with a positive factor."""
+    """out = exponent of the weight; returns the largest one of the rows with a positive factor.
+
+    An empty factor stands for ones, here and below.
+    """
     largest = -np.inf
     if raw.shape[0] == 1:
         scores = raw[0]
@@ -32,9 +35,13 @@ def fill_exponents(raw, classes, steepness, factor, out, start, stop):
     else:
         for i in range(start, stop):
             out[i] = -steepness * raw[classes[i], i]
-    for i in range(start, stop):
-        value = out[i] if factor[i] > 0.0 else -np.inf
-        largest = max(largest, value)
+    if factor.size:
+        for i in range(start, stop):
+            value = out[i] if factor[i] > 0.0 else -np.inf
+            largest = max(largest, value)
+    else:
+        for i in range(start, stop):
+            largest = max(largest, out[i])
     return largest
 
 
@@ -44,8 +51,12 @@ def raise_exponents(exponents, factor, shift):
 
     Above the shift are only rows of factor 0, for which 0 * inf must not come about.
     """
-    for i in range(exponents.size):
-        exponents[i] = factor[i] * exp(min(max(exponents[i] - shift, -700.0), 0.0))
+    if factor.size:
+        for i in range(exponents.size):
+            exponents[i] = factor[i] * exp(min(max(exponents[i] - shift, -700.0), 0.0))
+    else:
+        for i in range(exponents.size):
+            exponents[i] = exp(max(exponents[i] - shift, -700.0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -135,7 +146,10 @@ def add_table(raw, cells, table, start, stop):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def wrong_weight(raw, classes, weight, start, stop):
-    """Sum of the weights of the rows whose largest score is not their class's; the first of equal ones."""
+    """Sum of the weights of the rows whose largest score is not their class's; the first of equal ones.
+
+    An empty weight stands for ones.
+    """
     wrong = np.int64(0)
     for i in range(start, stop):
         if raw.shape[0] == 1:
@@ -145,7 +159,8 @@ def wrong_weight(raw, classes, weight, start, stop):
             for k in range(1, raw.shape[0]):
                 if raw[k, i] > raw[best, i]:
                     best = k
-        wrong += weight[i] if best != classes[i] else 0
+        if best != classes[i]:
+            wrong += weight[i] if weight.size else 1
     return wrong
 
 

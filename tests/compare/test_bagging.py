@@ -1,0 +1,112 @@
+"""Bagging beside scikit-learn's: the same answers from the same members, and the same quality."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, make_friedman1
+from sklearn.ensemble import BaggingClassifier as TheirClassifier
+from sklearn.ensemble import BaggingRegressor as TheirRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from hedgerow.bagging.loop import Workers
+from hedgerow.bagging.rows import GivenTable
+from hedgerow.bagging.votes import Bag, Ballot
+from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
+
+ALONE = Workers(1, ours=False)
+CLASSIFIERS = {
+    "tree": DecisionTreeClassifier(),
+    "stump": DecisionTreeClassifier(max_depth=1),
+    "nearest": KNeighborsClassifier(),
+    "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
+    "Bayes": GaussianNB(),
+    "SVC": SVC(),
+}
+
+
+class TheirDraws:
+    """Rows out of the bag of their members."""
+
+    def __init__(self, model, n_rows):
+        self.left = [np.setdiff1d(np.arange(n_rows), rows) for rows in model.estimators_samples_]
+
+    def out_of_bag(self, member):
+        return self.left[member]
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_their_members_say_the_same_together(name):
+    X, y = load_breast_cancer(return_X_y=True)
+    theirs = TheirClassifier(
+        CLASSIFIERS[name], n_estimators=25, max_features=0.5, oob_score=True, random_state=0
+    )
+    theirs.fit(X, y)
+    bag = Bag(theirs.estimators_, theirs.estimators_features_, Ballot(np.array([0, 1]), soft=True))
+    table = GivenTable.of(X, "a test")
+    np.testing.assert_allclose(bag.means(table, ALONE).T, theirs.predict_proba(X), rtol=1e-12)
+    means, counts = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
+    assert counts.min() > 0
+    np.testing.assert_allclose(means.T, theirs.oob_decision_function_, rtol=1e-12)
+    assert theirs.oob_score_ == pytest.approx(np.mean(np.argmax(means, axis=0) == y))
+
+
+def test_their_regressors_say_the_same_together():
+    X, y = load_diabetes(return_X_y=True)
+    theirs = TheirRegressor(KNeighborsRegressor(), n_estimators=30, oob_score=True, random_state=0).fit(X, y)
+    bag = Bag(theirs.estimators_, theirs.estimators_features_, Ballot(None, soft=False))
+    table = GivenTable.of(X, "a test")
+    np.testing.assert_allclose(bag.means(table, ALONE)[0], theirs.predict(X), rtol=1e-12)
+    means, counts = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
+    assert counts.min() > 0
+    np.testing.assert_allclose(means[0], theirs.oob_prediction_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("bootstrap", "share"), [(True, 1.0), (True, 0.3), (False, 0.5)])
+def test_samples_have_as_many_rows_as_theirs(bootstrap, share, weighted):
+    X, y = load_breast_cancer(return_X_y=True)
+    weight = np.random.default_rng(0).integers(0, 4, len(y)) if weighted and bootstrap else None
+    parameters = {"n_estimators": 20, "max_samples": share, "bootstrap": bootstrap, "random_state": 0}
+    mine = BaggingClassifier(GaussianNB(), **parameters).fit(X, y, sample_weight=weight)
+    theirs = TheirClassifier(GaussianNB(), **parameters).fit(X, y, sample_weight=weight)
+    sizes = [{len(rows) for rows in model.estimators_samples_} for model in (mine, theirs)]
+    assert sizes[0] == sizes[1]
+    distinct = [
+        np.mean([len(np.unique(rows)) for rows in model.estimators_samples_]) for model in (mine, theirs)
+    ]
+    assert distinct[0] == pytest.approx(distinct[1], rel=0.02)
+
+
+def mean_score(kind, estimator, X, y, n_seeds=5):
+    scores = []
+    for seed in range(n_seeds):
+        X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=seed)
+        model = kind(estimator, n_estimators=20, max_samples=0.5, random_state=seed)
+        scores.append(model.fit(X_train, y_train).score(X_test, y_test))
+    return np.mean(scores)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_the_accuracy_is_theirs(name):
+    # Differences of five means on the same splits scatter by about 0.004.
+    X, y = load_breast_cancer(return_X_y=True)
+    mine, theirs = (
+        mean_score(kind, CLASSIFIERS[name], X, y) for kind in (BaggingClassifier, TheirClassifier)
+    )
+    assert mine == pytest.approx(theirs, abs=0.015)
+
+
+def test_our_trees_in_a_bag_are_as_good_as_theirs():
+    X, y = load_digits(return_X_y=True)
+    theirs = mean_score(TheirClassifier, None, X, y, n_seeds=3)
+    assert mean_score(BaggingClassifier, None, X, y, n_seeds=3) == pytest.approx(theirs, abs=0.015)
+    X, y = make_friedman1(600, noise=1.0, random_state=0)
+    theirs = mean_score(TheirRegressor, None, X, y)
+    assert mean_score(BaggingRegressor, None, X, y) == pytest.approx(theirs, abs=0.02)
+    assert mean_score(BaggingRegressor, DecisionTreeRegressor(), X, y) == pytest.approx(theirs, abs=0.02)
