@@ -23,7 +23,7 @@ ALONE = Workers(1, ours=False)
 CLASSIFIERS = {
     "tree": DecisionTreeClassifier(),
     "stump": DecisionTreeClassifier(max_depth=1),
-    "nearest": KNeighborsClassifier(),
+    "nearest": KNeighborsClassifier(algorithm="kd_tree"),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
     "Bayes": GaussianNB(),
     "SVC": SVC(),

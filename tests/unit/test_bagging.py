@@ -144,6 +144,20 @@ def test_a_column_drawn_twice_is_given_twice():
     assert np.array_equal(model.predict_proba(frame), same.predict_proba(X))
 
 
+def test_trees_of_ours_get_columns_in_an_order_of_their_own():
+    """All columns of the same worth: whichever stands first is split on."""
+    X = pd.DataFrame(np.repeat(np.arange(40.0)[:, np.newaxis], 5, axis=1), columns=list("abcde"))
+    y = np.arange(40) >= 20
+    model = bag(DecisionStump(), n_estimators=30).fit(X, y)
+    assert {tuple(sorted(columns.tolist())) for columns in model.estimators_features_} == {(0, 1, 2, 3, 4)}
+    assert {member.feature_names_in_[member.feature_] for member in model.estimators_} == set("abcde")
+    assert model.predict_proba(X)[[0, -1]].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    by_position = bag(DecisionStump(categorical_features=[4])).fit(X, y)
+    by_name = bag(DecisionStump(categorical_features=["e"])).fit(X, y)
+    for model in (by_position, by_name):
+        assert all(columns.tolist() == [0, 1, 2, 3, 4] for columns in model.estimators_features_)
+
+
 def test_a_member_that_fails_is_named():
     X, y = three_classes()
     X[3, 2] = np.nan
@@ -158,7 +172,7 @@ def test_a_member_that_fails_is_named():
 
 def plain_answers(model, member, columns, X):
     """What one member says of rows, in plain Python: a list of lists for classes, a list of numbers."""
-    part = X if len(columns) == X.shape[1] else X[:, columns]
+    part = X if columns.tolist() == list(range(X.shape[1])) else X[:, columns]
     if isinstance(model, BaggingRegressor):
         return [[value] for value in member.predict(part).tolist()]
     classes = model.classes_.tolist()

@@ -55,6 +55,7 @@ class GivenTable:
     def of(cls, X: Any, estimator_name: str) -> "GivenTable":
         """Look only at the shape and the names: what may be in the columns is for the members to say."""
         if sparse.issparse(X):
+            check_two_dimensional(X.ndim, X)
             check_kind(X.dtype, "X")
             table = cls(X.tocsr(), X.shape)
         elif (frame := _frame_of(X)) is not None:

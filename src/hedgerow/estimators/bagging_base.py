@@ -68,7 +68,7 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             With ``bootstrap=True`` rows are drawn in proportion to their weights: a whole number acts exactly
-            as that many copies of the row, zero as no row. With ``bootstrap=False`` the weights of the
+            as that many copies of the row (but see `max_samples`), zero as no row. With ``bootstrap=False`` the weights of the
             sampled rows are handed to the members, which must take them.
 
         Returns
@@ -139,8 +139,8 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
         if more and not draws.same_as(self._draws):
             raise ValueError(
                 "warm_start=True goes on with the same X, y and sample_weight and with the same max_samples, "
-                "max_features, bootstrap and bootstrap_features, and with the same kind of estimator; something "
-                "of these has changed since the last fit. Set warm_start=False to begin anew"
+                "max_features, bootstrap, bootstrap_features and kind of estimator; something of these has "
+                "changed since the last fit. Set warm_start=False to begin anew"
             )
         if self.oob_score and not draws.leaves_rows_out:
             raise ValueError(
