@@ -1,7 +1,10 @@
 """Rounds and who watches them: evaluation sets, early stopping, callbacks, stages, going on."""
 
+import pickle
+
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import accuracy_score, log_loss
 
 from adaboost_cases import (
@@ -319,3 +322,31 @@ def test_a_cold_start_forgets():
     fresh = AdaBoostClassifier(n_estimators=5).fit(X, 1 - y)
     assert np.array_equal(model.decision_function(X), fresh.decision_function(X))
     assert model.history_["round"] == list(range(5))
+
+
+def test_a_warm_start_after_a_perfect_round_is_the_model_that_ended():
+    X = np.arange(10.0)[:, np.newaxis]
+    y = X[:, 0] > 4
+    long = AdaBoostClassifier(n_estimators=8).fit(X, y)
+    warm = AdaBoostClassifier(n_estimators=3, warm_start=True).fit(X, y)
+    warm.set_params(n_estimators=8).fit(X, y)
+    assert warm.n_estimators_ == long.n_estimators_ == 1
+    assert warm.stop_reason_ == long.stop_reason_
+    assert warm.history_["round"] == long.history_["round"] == [0]
+
+
+def test_members_are_made_once_and_not_pickled():
+    X, y = two()
+    model = AdaBoostClassifier(n_estimators=5).fit(X, y)
+    before = len(pickle.dumps(model))
+    assert model.estimators_[3] is model.estimators_[3]
+    assert len(pickle.dumps(model)) == before
+    model.set_params(n_estimators=7).fit(X, y)
+    assert len(model.estimators_) == 7
+
+
+def test_margins_of_new_rows_stay_within_one():
+    X, y = two()
+    model = AdaBoostClassifier(LinearRegression(), algorithm="gentle", n_estimators=3).fit(X, y)
+    far = model.margins(100.0 * X, y)
+    assert np.abs(far).max() == 1.0
