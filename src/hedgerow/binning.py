@@ -22,6 +22,7 @@ from hedgerow.threads import Team
 
 EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
 _COLUMNS_AT_ONCE = 2  # whose sampled values are held while edges are chosen, for every thread
+_FEW_CELLS = 100_000  # below, a second thread costs more than it brings
 _LINE = 64  # bytes of a cache line
 
 
@@ -176,15 +177,17 @@ def find_bins(
         else:
             tables[column] = _category_codes(values, counts, len(categories), min(max_bins, MAX_BINS))
 
+    n_members = 1 if team is None or len(rows) * table.n_columns < _FEW_CELLS else team.n_members
+
     def share(member: int) -> None:
         step = _COLUMNS_AT_ONCE
-        for first in range(member * step, table.n_columns, step * (team.n_members if team else 1)):
+        for first in range(member * step, table.n_columns, step * n_members):
             columns = slice(first, min(first + step, table.n_columns))
             sample = table.rows(rows, columns)
             for place, column in enumerate(range(columns.start, columns.stop)):
                 cut(column, sample[:, place])
 
-    share(0) if team is None else team.together(share)
+    share(0) if team is None else team.together(share, n_members)
     return Bins(*_flatten(edges, np.float64), *_flatten(tables, np.uint8))
 
 

@@ -95,9 +95,8 @@ class Forest:
     def of(cls, trees: Sequence[NDArray[np.void]], output: Sequence[int]) -> "Forest":
         """Gather the node records of grown trees, in order."""
         starts = np.concatenate([[0], np.cumsum([len(nodes) for nodes in trees])]).astype(np.int64)
-        nodes = np.empty(int(starts[-1]), NODE)  # np.concatenate is slow for records
-        for first, tree in zip(starts, trees, strict=False):
-            nodes[first : first + len(tree)] = tree
+        joined = b"".join(map(bytes, trees))  # np.concatenate is slow for records
+        nodes = np.frombuffer(joined, NODE) if joined else np.empty(0, NODE)
         split = nodes["split"]
         inner = nodes["left"] > 0
         by_set = inner & (split["categorical"] == 1)

@@ -66,7 +66,10 @@ class Team:
         self._errors: list[BaseException] = []
         self._done = threading.Semaphore(0)
         self._tasks: list[queue.SimpleQueue[Callable[[int], Any] | None]] = []
-        for member in range(1, n_members):
+
+    def _start(self, n_helpers: int) -> None:
+        """Start threads, when there is something to do for them: a fit on little data needs none."""
+        for member in range(len(self._tasks) + 1, n_helpers + 1):
             tasks: queue.SimpleQueue[Callable[[int], Any] | None] = queue.SimpleQueue()
             self._tasks.append(tasks)
             threading.Thread(
@@ -93,7 +96,10 @@ class Team:
 
     def together(self, task: Callable[[int], Any], n_members: int | None = None) -> Any:
         """Run `task(member)` on the first `n_members` members at once; returns member 0's result."""
-        helpers = self._tasks[: (n_members or self.n_members) - 1]
+        n_helpers = (n_members or self.n_members) - 1
+        if n_helpers > len(self._tasks):
+            self._start(n_helpers)
+        helpers = self._tasks[:n_helpers]
         for tasks in helpers:
             tasks.put(task)
         try:

@@ -132,14 +132,19 @@ def test_an_error_in_a_chunk_reaches_the_caller():
 
 def test_a_closed_team_leaves_no_threads():
     before = helpers()
-    with Team(4):
+    with Team(4) as team:
+        assert helpers() == before  # none before there is something to do
+        team.together(lambda _: None, 2)
+        assert len(set(helpers()) - set(before)) == 1
+        team.together(lambda _: None)
         assert len(set(helpers()) - set(before)) == 3
     assert wait_for_helpers_to_go(before)
 
 
 def test_a_team_closes_when_the_work_in_it_fails():
     before = helpers()
-    with pytest.raises(KeyError), Team(3):
+    with pytest.raises(KeyError), Team(3) as team:
+        team.together(lambda _: None)
         raise KeyError
     assert wait_for_helpers_to_go(before)
 

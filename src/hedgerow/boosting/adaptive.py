@@ -300,6 +300,5 @@ def n_leaves(step: Step) -> int:
 def split_error(answer: Any) -> tuple[int, int]:
     """Integer weights of the rows that an answer's votes have right and wrong."""
     sums: list[list[int]] = answer.sums.tolist()
-    votes = answer.votes.tolist()
-    right = sum(row[vote] for row, vote in zip(sums, votes, strict=True))
+    right = sum(row[vote] for row, vote in zip(sums, answer.votes, strict=True))
     return right, sum(map(sum, sums)) - right

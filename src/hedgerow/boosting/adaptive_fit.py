@@ -5,7 +5,7 @@ X ---------------------> [ rule asks, a clone answers  ] x rounds -> vote model 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -172,18 +172,20 @@ class _GrownFit:
         return self._before.scores(rows.table, self._team.n_members)
 
     def model(self, steps: list[Step]) -> TreeModel:
-        trees, outputs = [], []
+        trees, values, weights = [], [], []
+        outputs: list[int] = []
         for step in steps:
             for addition in step.additions:
                 table = addition.table
                 assert table is not None  # noqa: S101 - our trees give tables
-                for k, values in enumerate(table, start=addition.first):
-                    nodes = addition.answer.nodes.copy()
-                    nodes["value"] = values
-                    nodes["split"]["gain"] *= abs(step.weight) / WHOLE
-                    trees.append(nodes)
-                    outputs.append(k)
+                n_outputs = len(table)
+                trees += [addition.answer.nodes] * n_outputs
+                outputs += range(addition.first, addition.first + n_outputs)
+                values.append(table.reshape(-1))
+                weights += [abs(step.weight) / WHOLE] * n_outputs
         forest = Forest.of(trees, outputs)
+        gain = forest.gain * np.repeat(weights, np.diff(forest.starts))
+        forest = replace(forest, value=np.concatenate([*values, np.empty(0)]), gain=gain)
         if self._before is not None:
             forest = Forest.join(self._before.forest, forest)
         return TreeModel(np.zeros(self._n_outputs), self.bins, forest)

@@ -69,12 +69,11 @@ def _refuse_other_length(member: Any, said: NDArray[Any], X: Any) -> None:
         )
 
 
-def vote(classes: Classes, n_classes: int) -> Floats:
+def vote(classes: Classes | list[int], n_classes: int) -> Floats:
     """Directions (outputs, rows) of votes for classes."""
     if n_classes == 2:
-        signs: Floats = np.where(classes == 1, 1.0, -1.0)
-        return signs[np.newaxis]
-    named: Floats = (np.arange(n_classes)[:, np.newaxis] == classes).astype(np.float64)
+        return 2.0 * np.asarray(classes)[np.newaxis] - 1.0
+    named: Floats = (np.arange(n_classes)[:, np.newaxis] == np.asarray(classes)).astype(np.float64)
     return named
 
 

@@ -21,7 +21,7 @@ from hedgerow.boosting.members import VoteModel, class_numbers, class_probabilit
 from hedgerow.boosting.weights import Classes, Distribution, Floats, Integers, RowWeights, draw_sample
 from hedgerow.growing.weak import WeakGrower, WeakTree
 from hedgerow.kernels.cpu.weak import Sample
-from hedgerow.kernels.cpu.weights import class_sums, tally
+from hedgerow.kernels.cpu.weights import tally
 from hedgerow.threads import Team
 
 _TARGET_STEPS = 1 << 30  # of a target between 0 and its largest, when rows are drawn
@@ -84,9 +84,9 @@ class GrownAnswer:
         self.kept, self.n_leaves, self.largest, self._team = tree, tree.n_leaves, largest, team
 
     @cached_property
-    def votes(self) -> NDArray[np.int64]:
+    def votes(self) -> list[int]:
         """The heaviest class of every node; the first of equal ones."""
-        return np.asarray(np.argmax(self.opinion, axis=1))
+        return [weights.index(max(weights)) for weights in self.opinion.tolist()]
 
     @property
     def values(self) -> Floats:
@@ -130,10 +130,10 @@ class MemberAnswer:
         """The classes that the member predicts for other rows."""
         return class_numbers(self.member, rows, self._labels)
 
-    @cached_property
-    def votes(self) -> NDArray[np.int64]:
+    @property
+    def votes(self) -> list[int]:
         """A cell is the class it stands for."""
-        return np.arange(len(self._labels))
+        return list(range(len(self._labels)))
 
     @cached_property
     def sums(self) -> Integers:
@@ -194,12 +194,9 @@ class GrownLearner:
         weight = problem.distribution.rounded
         if self.resample:
             weight = self._drawn(weight, place)
-        totals = np.zeros(len(problem.labels), np.int64)
-        class_sums(problem.classes, weight, totals)
         sample = Sample(weight, _NO_INTEGERS, problem.classes)
-        tree = self.grower.grow(sample, totals)
-        cells, opinion = tree.cells(self.grower.table, self.team), tree.sums
-        sums = opinion
+        tree, cells = self.grower.grow_with_cells(sample, len(problem.labels))
+        sums = opinion = tree.sums
         if self.resample:
             sums = np.zeros_like(opinion)
             tally(cells, problem.classes, problem.distribution.rounded, sums)
@@ -210,10 +207,8 @@ class GrownLearner:
         if self.resample:
             drawn, unit = self._drawn(weight, place), _TARGET_STEPS / (problem.largest or 1.0)
             weight, second = drawn * _TARGET_STEPS, drawn * np.rint(problem.target * unit).astype(np.int64)
-        totals = np.array([weight.sum(), second.sum()])
-        tree = self.grower.grow(Sample(weight, second, _NO_CLASSES), totals)
-        cells, opinion = tree.cells(self.grower.table, self.team), tree.sums
-        return GrownAnswer(tree, cells, opinion, opinion, problem.largest, self.team)
+        tree, cells = self.grower.grow_with_cells(Sample(weight, second, _NO_CLASSES), 2)
+        return GrownAnswer(tree, cells, tree.sums, tree.sums, problem.largest, self.team)
 
     def _drawn(self, rounded: Integers, place: int) -> Integers:
         """How often each row is drawn, in as many draws as rows take part."""

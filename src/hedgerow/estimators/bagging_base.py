@@ -68,8 +68,8 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             With ``bootstrap=True`` rows are drawn in proportion to their weights: a whole number acts exactly
-            as that many copies of the row (but see `max_samples`), zero as no row. With ``bootstrap=False`` the weights of the
-            sampled rows are handed to the members, which must take them.
+            as that many copies of the row (but see `max_samples`), zero as no row. With ``bootstrap=False``
+            the weights of the sampled rows are handed to the members, which must take them.
 
         Returns
         -------

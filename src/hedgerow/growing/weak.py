@@ -24,8 +24,10 @@ from hedgerow.kernels.cpu.weak import (
     Sample,
     find_cells,
     find_sides,
+    grow_stump,
     search_columns,
 )
+from hedgerow.kernels.cpu.weights import class_sums
 from hedgerow.threads import Team
 
 CRITERIA = {"error": ERROR, "gini": GINI, "moments": MOMENTS}
@@ -56,6 +58,11 @@ class WeakRules:
     max_leaf_nodes: int | None = None
     criterion: str = "error"
     min_weight_fraction: float = 0.0
+
+    @property
+    def is_stump(self) -> bool:
+        """Whether there is one split, and nothing else to look at."""
+        return self.max_depth == 1 and self.max_leaf_nodes is None and not self.min_weight_fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +110,38 @@ class WeakGrower:
         self.table, self.rules, self.team = table, rules, team
         self.width = int(table.bins.n_bins.max()) + 2  # codes of a channel, missing, and one place free
         self._hist = np.empty((0, 0, 0), np.int64)
+        self._work: tuple[NDArray[Any], ...] | None = None
+
+    def grow_with_cells(self, sample: Sample, n_channels: int) -> tuple[WeakTree, Cells]:
+        """Grow a tree on the rows with weight; also the leaves of all rows."""
+        if self._members(self.table.n_rows) == 1 and self.rules.is_stump:
+            return self._stump(sample, n_channels)
+        totals = np.zeros(n_channels, np.int64)
+        if sample.second.size:
+            totals[:] = sample.weight.sum(), sample.second.sum()
+        else:
+            class_sums(sample.classes, sample.weight, totals)
+        tree = self.grow(sample, totals)
+        return tree, tree.cells(self.table, self.team)
+
+    def _stump(self, sample: Sample, n_channels: int) -> tuple[WeakTree, Cells]:
+        """The stump that `grow` gives, in one call; see `grow_stump`."""
+        table, n_columns = self.table, self.table.n_columns
+        criterion = MOMENTS if sample.second.size else CRITERIA[self.rules.criterion]
+        if self._work is None or self._work[3].shape[1] != n_channels:
+            limits, hist = np.array([criterion, self.width, 1], np.int64), self._histograms(1, n_channels)[0]
+            self._work = (
+                limits,
+                hist,
+                np.empty(n_columns, SPLIT),
+                np.empty((n_columns, n_channels), np.int64),
+            )
+        self._work[0][0] = criterion
+        nodes, sums = np.zeros(_STUMP_NODES, NODE), np.empty((_STUMP_NODES, n_channels), np.int64)
+        cells = np.empty(table.n_rows, np.uint8)
+        codes, n_bins, categorical = table.codes.by_column, table.bins.n_bins, table.bins.categorical
+        n = grow_stump(codes, n_bins, categorical, sample, self._work, nodes, sums, cells)
+        return WeakTree(nodes[:n], sums[:n]), cells
 
     def grow(self, sample: Sample, totals: NDArray[np.int64]) -> WeakTree:
         """Grow a tree on the rows with weight; `totals` (channels,) are the sums over all rows."""
@@ -125,8 +164,7 @@ class WeakGrower:
         table, n_columns = self.table, self.table.n_columns
         codes, n_bins, categorical = table.codes.by_column, table.bins.n_bins, table.bins.categorical
         found, left = np.empty(n_columns, SPLIT), np.empty((n_columns, len(totals)), np.int64)
-        n_rows = len(rows) or table.n_rows
-        n_members = max(1, min(self.team.n_members, n_rows * n_columns // _CELLS_PER_MEMBER, n_columns))
+        n_members = self._members(len(rows) or table.n_rows)
         hist = self._histograms(n_members, len(totals))
         ends = [n_columns * member // n_members for member in range(n_members + 1)]
 
@@ -144,6 +182,11 @@ class WeakGrower:
             self.team.together(share, n_members)
         best = int(np.argmax(found["gain"]))  # the first of equal ones
         return found[best], left[best]
+
+    def _members(self, n_rows: int) -> int:
+        """How many threads are worth it for so many rows."""
+        n_columns = self.table.n_columns
+        return max(1, min(self.team.n_members, n_rows * n_columns // _CELLS_PER_MEMBER, n_columns))
 
     def _histograms(self, n_members: int, n_channels: int) -> NDArray[np.int64]:
         """Scratch for every member; wide histograms are filled one at a time."""
