@@ -21,7 +21,7 @@ from hedgerow.table import Table
 from hedgerow.threads import Team
 
 EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
-_COLUMNS_AT_ONCE = 2  # whose sampled values are held while edges are chosen, for every thread
+_CELLS_AT_ONCE = 100_000  # sampled values that a thread holds while edges are chosen, or one column
 _FEW_CELLS = 100_000  # below, a second thread costs more than it brings
 _LINE = 64  # bytes of a cache line
 
@@ -180,7 +180,7 @@ def find_bins(
     n_members = 1 if team is None or len(rows) * table.n_columns < _FEW_CELLS else team.n_members
 
     def share(member: int) -> None:
-        step = _COLUMNS_AT_ONCE
+        step = max(1, min(_CELLS_AT_ONCE // max(1, len(rows)), -(-table.n_columns // n_members)))
         for first in range(member * step, table.n_columns, step * n_members):
             columns = slice(first, min(first + step, table.n_columns))
             sample = table.rows(rows, columns)
@@ -199,20 +199,22 @@ def _edge_rows(n_rows: int, copies: NDArray[np.int64] | None, *, every: bool) ->
     rows = np.arange(n_rows, dtype=np.int64)
     if n_rows > EDGE_SAMPLE_ROWS and not every:
         n = sample_rows(EDGE_SAMPLE_ROWS / n_rows, 0, EDGE_SAMPLE, 0, 0, n_rows, rows)
-        rows = rows[:n]
+        rows = rows[:n].copy()  # lets go of the rest
     return rows if copies is None else rows[copies[rows] > 0]
 
 
 def _column_edges(values: NDArray[Any], counts: NDArray[np.int64], max_bins: int) -> NDArray[np.float64]:
     """Edges of one numeric column."""
     present = ~np.isnan(values)
-    values = values[present]
+    if not (present.all() and values.flags.c_contiguous):
+        values = values[present]
     if counts.size:
         order = np.argsort(values, kind="stable")
         values, counts = values[order], counts[present][order]
     else:
         values.sort()  # before the conversion: twice as fast for float32
-    values = values.astype(np.float64) + 0.0  # the sum turns -0.0 into 0.0
+    values = values.astype(np.float64, copy=False)
+    values += 0.0  # turns -0.0 into 0.0
     places = np.empty(max_bins, np.int64)
     n = cut_places(values, counts, max_bins, places)
     edges = np.empty(n)

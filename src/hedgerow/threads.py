@@ -92,6 +92,7 @@ class Team:
                 task(member)
             except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
                 self._errors.append(error)
+            del task  # with all that it holds, before the next one comes
             self._done.release()
 
     def together(self, task: Callable[[int], Any], n_members: int | None = None) -> Any:

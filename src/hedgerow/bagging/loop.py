@@ -6,6 +6,7 @@ an interrupt (Ctrl-C) ends the fit with the members begun so far.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,7 +159,8 @@ class _Answers:
     def rest(self) -> Iterator[Any]:
         """Members whose fit the workers have begun, when no more are wanted."""
         self._stopped = True
-        yield from self._results
+        with suppress(Exception):  # an interrupt may have ended worker processes too
+            yield from self._results
 
 
 def fit_members(lesson: Lesson, before: Sequence[Any], plan: BagPlan, workers: Workers) -> list[Any]:

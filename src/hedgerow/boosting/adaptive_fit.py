@@ -79,7 +79,7 @@ def fit_adaptive(
         else:
             fit = _MemberFit(train, settings, weights, team, previous)
         trained = _judged(train, weights.shares, fit, settings)
-        train.y = train.y[:0]  # eight bytes a row, and the classes are in `trained`
+        train.y = np.empty(0)  # eight bytes a row, and the classes are in `trained`
         followed = [_evaluation(rows, fit, team, settings) for rows in evaluations]
         if settings.held_out is not None:
             followed.insert(0, _held_out(train, trained, settings.held_out, fit, team))
@@ -98,7 +98,7 @@ def fit_adaptive(
                 trained.raw = model.scores(train.X, train.table.n_rows)
             rule.record = rule.record.cut(n_rounds)
             rule.distribution = rule.weigh()
-        last = weights.normalised(rule.distribution.weight)
+        last = weights.normalised(rule.distribution.weight, in_place=True)
         return AdaptiveFitted(model, rule.record.cut(n_rounds), last, reason, history, best)
 
 

@@ -193,11 +193,10 @@ class RowWeights:
         )
         return math.fsum(parts)
 
-    def normalised(self, weight: Floats) -> Floats:
+    def normalised(self, weight: Floats, *, in_place: bool = False) -> Floats:
         """D itself: weights with their copies, that sum to one."""
-        total = self.sum(weight)
-        scaled = weight / total
-        return scaled * self.copies if self.copies.size else scaled
+        scaled = np.divide(weight, self.sum(weight), out=weight if in_place else None)
+        return np.multiply(scaled, self.copies, out=scaled) if self.copies.size else scaled
 
 
 def _near_one(weight: Floats) -> Floats:
