@@ -143,9 +143,12 @@ def test_a_closed_team_leaves_no_threads():
 
 def test_a_team_closes_when_the_work_in_it_fails():
     before = helpers()
+
+    def fail(member):
+        raise KeyError(member)
+
     with pytest.raises(KeyError), Team(3) as team:
-        team.together(lambda _: None)
-        raise KeyError
+        team.together(fail)
     assert wait_for_helpers_to_go(before)
 
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from hedgerow.bagging.rows import Floats, Integers, Keys
 from hedgerow.growing.statistics import Weights
-from hedgerow.kernels.cpu.random import BAG_COLUMNS, BOOTSTRAP, choose_columns, draw
-from hedgerow.kernels.cpu.resample import BAG_SEEDS, count_draws, count_weighted_draws
+from hedgerow.kernels.cpu.random import BAG_COLUMNS, BAG_SEEDS, BOOTSTRAP, choose_columns, draw
+from hedgerow.kernels.cpu.resample import count_draws, count_weighted_draws
 
 _TICKETS = 2.0**61  # of all rows, when weights are not whole numbers
 MOST_COPIES = 16  # on average a row: whole weights above that are taken for proportions, see `Population`

@@ -2,6 +2,7 @@
 
 from hedgerow.estimators.adaboost import AdaBoostClassifier
 from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
+from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
 from hedgerow.estimators.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.estimators.logitboost import AnyBoostClassifier, LogitBoostClassifier
 from hedgerow.estimators.schapire import SchapireBoostClassifier
@@ -11,6 +12,8 @@ __all__ = [
     "AdaBoostClassifier",
     "AdaBoostRegressor",
     "AnyBoostClassifier",
+    "BaggingClassifier",
+    "BaggingRegressor",
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",

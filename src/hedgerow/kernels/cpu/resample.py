@@ -7,11 +7,7 @@ member, and nothing but the seed has to be kept to draw the same rows once more.
 import numpy as np
 from numba import njit
 
-from hedgerow.kernels.cpu.random import BOOTSTRAP, draw
-
-# More purposes, as in `random`.
-BAG_SEEDS = 20
-ROW_KEYS = 21
+from hedgerow.kernels.cpu.random import BOOTSTRAP, ROW_KEYS, draw
 
 
 @njit(cache=True, nogil=True)
