@@ -21,7 +21,7 @@ from rich.progress import track
 from rich.table import Table
 
 WARM_FITS = 30
-ESTIMATORS = ("classifier", "regressor")
+ESTIMATORS = ("classifier", "regressor", "adaboost")
 
 
 def child(estimator: str) -> dict[str, float]:
@@ -32,16 +32,18 @@ def child(estimator: str) -> dict[str, float]:
     imported = time.perf_counter()
     from sklearn.datasets import load_breast_cancer, load_diabetes
 
-    if estimator == "classifier":
-        X, y = load_breast_cancer(return_X_y=True)
-        make = hedgerow.GradientBoostingClassifier
-    else:
-        X, y = load_diabetes(return_X_y=True)
-        make = hedgerow.GradientBoostingRegressor
+    make = {
+        "classifier": hedgerow.GradientBoostingClassifier,
+        "regressor": hedgerow.GradientBoostingRegressor,
+        "adaboost": hedgerow.AdaBoostClassifier,
+    }[estimator]
+    load = load_diabetes if estimator == "regressor" else load_breast_cancer
+    X, y = load(return_X_y=True)
     before = time.perf_counter()
     make(random_state=0).fit(X, y)
     first = time.perf_counter()
-    stumps = make(n_estimators=100, max_leaf_nodes=2, random_state=0)
+    one_split = {} if estimator == "adaboost" else {"max_leaf_nodes": 2}
+    stumps = make(n_estimators=100, random_state=0, **one_split)
     stumps.fit(X, y)
     times = []
     for _ in range(WARM_FITS):
@@ -128,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.child:
         print(json.dumps(child(options.estimator)))
         return
-    data = "breast cancer" if options.estimator == "classifier" else "diabetes"
+    data = "diabetes" if options.estimator == "regressor" else "breast cancer"
     rows = measure(options.estimator, options.repeat)
     show(rows, f"Cold start of the {options.estimator} on {data}", options.markdown)
 

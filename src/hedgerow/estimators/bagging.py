@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
 
 from hedgerow.bagging.votes import Ballot
 from hedgerow.estimators import inputs, parameters
@@ -141,6 +140,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]
 
     def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
         self.oob_decision_function_ = np.ascontiguousarray(means.T)
+        from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
+
         return self.classes_[np.argmax(means[:, known], axis=0)], accuracy_score
 
     def predict_proba(self, X: Any) -> Floats:
@@ -255,6 +256,8 @@ class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]
 
     def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
         self.oob_prediction_ = means[0]
+        from sklearn.metrics import r2_score  # noqa: PLC0415 - loads 0.05 s of modules
+
         return means[0, known], r2_score
 
     def predict(self, X: Any) -> Floats:

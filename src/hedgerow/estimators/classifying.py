@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 
 from hedgerow.estimators.base import Boosting, Floats
 
@@ -67,6 +66,8 @@ class ScoreClassifier(ClassifierMixin, Boosting):  # type: ignore[misc]
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """Accuracy after every round."""
+        from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
+
         for predicted in self.staged_predict(X):
             yield float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
