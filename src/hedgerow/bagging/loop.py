@@ -16,8 +16,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from hedgerow.bagging.resampling import Draws
 from hedgerow.bagging.rows import Floats, GivenTable
-from hedgerow.boosting.loop import Callback, Outcome
-from hedgerow.boosting.run import run
+from hedgerow.boosting.loop import Outcome
+from hedgerow.boosting.run import Plan, run
 from hedgerow.boosting.three_votes import ConstantHypothesis
 from hedgerow.boosting.weak import seeded_clone
 from hedgerow.threads import resolve_n_jobs
@@ -113,18 +113,6 @@ class Workers:
 # --- the loop
 
 
-@dataclass(frozen=True)
-class BagPlan:
-    """A plan as `boosting.run` wants it; nothing ends a bag early."""
-
-    n_rounds: int
-    verbose: int
-    title: str
-    patience: int | None = None
-    tol: float = 0.0
-    callbacks: Sequence[Callback] = ()
-
-
 class _Collect:
     """The rule: asks for the next member and takes what comes."""
 
@@ -163,7 +151,7 @@ class _Answers:
             yield from self._results
 
 
-def fit_members(lesson: Lesson, before: Sequence[Any], plan: BagPlan, workers: Workers) -> list[Any]:
+def fit_members(lesson: Lesson, before: Sequence[Any], plan: Plan, workers: Workers) -> list[Any]:
     """The members `before` and those that follow, up to as many as planned."""
     rule = _Collect(list(before))
     answers = _Answers(lesson, range(len(before), plan.n_rounds), workers)

@@ -15,42 +15,31 @@ from sklearn.utils import _safe_indexing
 from hedgerow.binning import Bins, find_bins
 from hedgerow.boosting.adaptive import AdaptiveRule, Judged, Record, RuleSettings, Step
 from hedgerow.boosting.fit import Rows
-from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
-from hedgerow.boosting.run import run
+from hedgerow.boosting.run import Plan, run
 from hedgerow.boosting.weak import GrownLearner, MemberLearner
 from hedgerow.boosting.weights import Floats, RowWeights, class_dtype
 from hedgerow.forest import Forest
 from hedgerow.growing.weak import WeakGrower, WeakRules
 from hedgerow.kernels.cpu.weights import WHOLE
-from hedgerow.threads import CHUNK_ROWS, Team
+from hedgerow.threads import Team
 
 Model = TreeModel | VoteModel
 MakeRule = Callable[[Judged, Sequence[Judged], RowWeights, RuleSettings, Record], AdaptiveRule]
 
 
-@dataclass(eq=False)
-class AdaptiveSettings:
-    """How to fit. `weak` are the rules of our own trees; with another `estimator` they have no meaning."""
+@dataclass(eq=False, kw_only=True)
+class AdaptiveSettings(Plan):
+    """How to fit. `weak` are the rules of our own trees; None with another `estimator`."""
 
     make_rule: MakeRule
     rule: RuleSettings
     n_outputs: int
     says: str
-    n_rounds: int
     weak: WeakRules | None = None
     max_bins: int = 255
-    estimator: Any = None
     resample: bool = False
-    n_threads: int = 1
-    chunk_rows: int = CHUNK_ROWS
-    patience: int | None = None
-    tol: float = 1e-7
-    verbose: int = 0
-    callbacks: Sequence[Callback] = ()
-    held_out: NDArray[np.uint32] | None = None
-    title: str = "boosting"
 
 
 @dataclass(eq=False)

@@ -14,15 +14,14 @@ from hedgerow.backends import CpuBackend
 from hedgerow.binning import BinnedTable, find_bins
 from hedgerow.boosting.gradient import GradientRule, Scores
 from hedgerow.boosting.learners import AnyLearner, TreeLearner, take_scores
-from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import MemberModel, TreeModel
-from hedgerow.boosting.run import run
+from hedgerow.boosting.run import Plan, run
 from hedgerow.forest import Forest
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.statistics import Quantiser, Weights
 from hedgerow.losses import Loss
 from hedgerow.table import Table
-from hedgerow.threads import CHUNK_ROWS, Team
+from hedgerow.threads import Team
 
 Floats = NDArray[np.float64]
 Model = TreeModel | MemberModel
@@ -38,27 +37,16 @@ class Rows:
     weight: Floats | None
 
 
-@dataclass(eq=False)
-class Settings:
-    """How to fit. `held_out` are training rows kept for validation instead."""
+@dataclass(eq=False, kw_only=True)
+class Settings(Plan):
+    """How to fit."""
 
     loss: Loss
-    n_rounds: int
     learning_rate: float
     rules: GrowthRules
     max_bins: int = 255
     newton: bool = True
     subsample: float = 1.0
-    seed: int = 0
-    n_threads: int = 1
-    chunk_rows: int = CHUNK_ROWS
-    estimator: Any = None
-    patience: int | None = None
-    tol: float = 1e-7
-    verbose: int = 0
-    callbacks: Sequence[Callback] = ()
-    held_out: NDArray[np.uint32] | None = None
-    title: str = "boosting"
 
 
 @dataclass(eq=False)

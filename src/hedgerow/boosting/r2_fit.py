@@ -14,40 +14,28 @@ from numpy.typing import NDArray
 
 from hedgerow.binning import BinnedTable, find_bins
 from hedgerow.boosting.fit import Rows
-from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.median import Followed, MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.members import VoteModel, numbers
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.r2 import R2Record, R2Rule
-from hedgerow.boosting.run import run
+from hedgerow.boosting.run import Plan, run
 from hedgerow.boosting.weak import GrownAnswer, GrownLearner, MemberAnswer, MemberLearner
 from hedgerow.boosting.weights import Floats, RowWeights
 from hedgerow.forest import Forest
 from hedgerow.growing.weak import WeakGrower, WeakRules
 from hedgerow.losses.base import weighted_mean
-from hedgerow.threads import CHUNK_ROWS, Team
+from hedgerow.threads import Team
 
 
-@dataclass(eq=False)
-class R2Settings:
+@dataclass(eq=False, kw_only=True)
+class R2Settings(Plan):
     """How to fit. `weak` are the rules of our own trees; None with another `estimator`."""
 
     loss: str
     learning_rate: float
-    n_rounds: int
-    seed: int
     weak: WeakRules | None = None
     max_bins: int = 255
-    estimator: Any = None
     resample: bool = False
-    n_threads: int = 1
-    chunk_rows: int = CHUNK_ROWS
-    patience: int | None = None
-    tol: float = 1e-7
-    verbose: int = 0
-    callbacks: Sequence[Callback] = ()
-    held_out: NDArray[np.uint32] | None = None
-    title: str = "boosting"
 
 
 @dataclass(eq=False)

@@ -2,38 +2,50 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.boosting.callbacks import EarlyStopping, History
 from hedgerow.boosting.loop import Callback, UpdateRule, WeakLearner, boost
+from hedgerow.threads import CHUNK_ROWS
 
 
-class Plan(Protocol):
-    """What is asked of a run, among the settings of any fit."""
+@dataclass(eq=False, kw_only=True)
+class Plan:
+    """What every fit is told beside its method: how many rounds, on what, and who watches.
 
-    @property
-    def n_rounds(self) -> int:
-        """Rounds in all."""
+    Parameters
+    ----------
+    n_rounds : int
+    seed : int
+    estimator : the user's weak learner, or None
+    n_threads, chunk_rows : int
+    patience, tol : int or None, float
+        Rounds without an improvement of more than `tol` that end the fit; None to go on.
+    verbose : int
+        1 for a bar, 2 for a line a round.
+    callbacks : sequence of callables
+        The user's own.
+    held_out : uint32 rows
+        Training rows kept for validation instead.
+    title : str
+        Of the bar.
+    """
 
-    @property
-    def patience(self) -> int | None:
-        """Rounds without improvement that end it; None to go on."""
-
-    @property
-    def tol(self) -> float:
-        """What counts as improvement."""
-
-    @property
-    def verbose(self) -> int:
-        """1 for a bar, 2 for a line a round."""
-
-    @property
-    def callbacks(self) -> Sequence[Callback]:
-        """The user's own."""
-
-    @property
-    def title(self) -> str:
-        """Of the bar."""
+    n_rounds: int
+    seed: int = 0
+    estimator: Any = None
+    n_threads: int = 1
+    chunk_rows: int = CHUNK_ROWS
+    patience: int | None = None
+    tol: float = 1e-7
+    verbose: int = 0
+    callbacks: Sequence[Callback] = ()
+    held_out: NDArray[np.uint32] | None = None
+    title: str = "boosting"
 
 
 def run(

@@ -14,8 +14,8 @@ from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.r2 import LOSSES
 from hedgerow.boosting.r2_fit import R2Fitted, R2Settings, fit_r2
 from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.base import Boosting, Floats, Target
-from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
+from hedgerow.estimators.base import COMMON, Boosting, Floats, Target
+from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.trees import DecisionTreeRegressor
 from hedgerow.threads import resolve_n_jobs
 
@@ -101,19 +101,10 @@ class AdaBoostRegressor(RegressorMixin, Boosting):  # type: ignore[misc]
     """
 
     _allowed: ClassVar[dict[str, Allowed]] = {
+        **COMMON,
         "estimator": parameters.regressor() | nothing(),
-        "n_estimators": whole(1),
-        "learning_rate": real(0, above=True),
         "loss": one_of(*LOSSES),
         "resample": flag(),
-        "early_stopping": flag() | one_of("auto"),
-        "validation_fraction": real(0, 1, above=True, below=True),
-        "n_iter_no_change": whole(1),
-        "tol": real(0),
-        "warm_start": flag(),
-        "random_state": parameters.seed() | nothing(),
-        "n_jobs": parameters.threads() | nothing(),
-        "verbose": whole(0) | flag(),
     }
 
     def __init__(
@@ -205,26 +196,15 @@ class AdaBoostRegressor(RegressorMixin, Boosting):  # type: ignore[misc]
     def _settings(
         self, train: Rows, target: Target, has_evaluation: bool, callbacks: Sequence[Callback]
     ) -> R2Settings:
-        seed = self._read_seed()
-        patience, held_out = self._held_out(train, target, seed, has_evaluation=has_evaluation)
+        plan = self._plan(train, target, callbacks, has_evaluation=has_evaluation)
         learner, own = self._learner(), not self._has_members()
         return R2Settings(
             loss=self.loss,
             learning_rate=float(self.learning_rate),
-            n_rounds=int(self.n_estimators),
-            seed=seed,
             weak=learner.weak_rules() if own else None,
             max_bins=int(learner.max_bins) if own else 255,
-            estimator=learner,
             resample=bool(self.resample),
-            n_threads=resolve_n_jobs(self.n_jobs),
-            chunk_rows=self._chunk_rows,
-            patience=patience,
-            tol=float(self.tol),
-            verbose=int(self.verbose),
-            callbacks=callbacks,
-            held_out=held_out,
-            title=type(self).__name__,
+            **plan | {"estimator": learner},
         )
 
     # --- after fitting

@@ -15,9 +15,9 @@ from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.base import Floats, Target
+from hedgerow.estimators.base import COMMON, Floats, Target
 from hedgerow.estimators.classifying import ScoreClassifier, columns_of
-from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
+from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.trees import (
     DecisionStump,
     DecisionTreeClassifier,
@@ -26,22 +26,12 @@ from hedgerow.estimators.trees import (
 )
 from hedgerow.forest import Forest
 from hedgerow.losses.links import LogitLink, SoftmaxLink
-from hedgerow.threads import resolve_n_jobs
 
 ALLOWED: dict[str, Allowed] = {
+    **COMMON,
     "estimator": parameters.learner() | nothing(),
-    "n_estimators": whole(1),
-    "learning_rate": real(0, above=True),
     "resample": flag(),
     "on_chance": one_of("stop", "restart"),
-    "early_stopping": flag() | one_of("auto"),
-    "validation_fraction": real(0, 1, above=True, below=True),
-    "n_iter_no_change": whole(1),
-    "tol": real(0),
-    "warm_start": flag(),
-    "random_state": parameters.seed() | nothing(),
-    "n_jobs": parameters.threads() | nothing(),
-    "verbose": whole(0) | flag(),
 }
 
 
@@ -138,32 +128,21 @@ class AdaptiveClassifier(ScoreClassifier):
     def _settings(
         self, train: Rows, target: Target, has_evaluation: bool, callbacks: Sequence[Callback]
     ) -> AdaptiveSettings:
-        seed = self._read_seed()
-        patience, held_out = self._held_out(train, target, seed, has_evaluation=has_evaluation)
-        labels = np.asarray(target.classes)
-        learner = self._learner()
+        plan = self._plan(train, target, callbacks, has_evaluation=has_evaluation)
+        labels, learner = np.asarray(target.classes), self._learner()
         own = isinstance(learner, WeakTreeEstimator)
         rule = RuleSettings(
-            labels, float(self.learning_rate), self.on_chance == "restart", seed, foreign=not own
+            labels, float(self.learning_rate), self.on_chance == "restart", plan["seed"], foreign=not own
         )
         return AdaptiveSettings(
             make_rule=self._make_rule(),
             rule=rule,
             n_outputs=1 if len(labels) == 2 else len(labels),
             says=self._rule().says,
-            n_rounds=int(self.n_estimators),
             weak=learner.weak_rules(self._criterion()) if own else None,
             max_bins=int(learner.max_bins) if own else 255,
-            estimator=learner,
             resample=bool(self.resample),
-            n_threads=resolve_n_jobs(self.n_jobs),
-            chunk_rows=self._chunk_rows,
-            patience=patience,
-            tol=float(self.tol),
-            verbose=int(self.verbose),
-            callbacks=callbacks,
-            held_out=held_out,
-            title=type(self).__name__,
+            **plan | {"estimator": learner},
         )
 
     def _keep_record(self, fitted: AdaptiveFitted) -> None:

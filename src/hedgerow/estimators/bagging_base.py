@@ -9,10 +9,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from hedgerow.bagging.loop import BagPlan, Lesson, Workers, fit_members, is_ours
+from hedgerow.bagging.loop import Lesson, Workers, fit_members, is_ours
 from hedgerow.bagging.resampling import Draws, Population
 from hedgerow.bagging.rows import GivenTable, row_keys
 from hedgerow.bagging.votes import Bag, Ballot
+from hedgerow.boosting.run import Plan
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
 from hedgerow.estimators.trees import WeakTreeEstimator
@@ -94,7 +95,7 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
             draws,
             target.classes is not None,
         )
-        plan = BagPlan(int(self.n_estimators), int(self.verbose), name)
+        plan = Plan(n_rounds=int(self.n_estimators), verbose=int(self.verbose), title=name)
         members = fit_members(lesson, before, plan, self._workers())
         self._keep(members, draws, table, target)
         if self.oob_score:

@@ -14,7 +14,7 @@ from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.parameters import Allowed, check_parameters
+from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
 from hedgerow.shapes import ShapeFunctions, shape_functions
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
@@ -23,6 +23,20 @@ Floats = NDArray[np.float64]
 Target = inputs.Numbers | inputs.Labels
 
 _LARGE = 10_000  # rows above which early_stopping="auto" stops early
+
+
+COMMON: dict[str, Allowed] = {  # parameters that all of them have
+    "n_estimators": whole(1),
+    "learning_rate": real(0, above=True),
+    "early_stopping": flag() | one_of("auto"),
+    "validation_fraction": real(0, 1, above=True, below=True),
+    "n_iter_no_change": whole(1),
+    "tol": real(0),
+    "warm_start": flag(),
+    "random_state": parameters.seed() | nothing(),
+    "n_jobs": parameters.threads() | nothing(),
+    "verbose": whole(0) | flag(),
+}
 
 
 class Boosting(BaseEstimator):  # type: ignore[misc]
@@ -145,17 +159,29 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
         seed = getattr(self, "_seed", None) if self.warm_start else None
         return inputs.read_seed(self.random_state) if seed is None else seed
 
-    def _held_out(
-        self, train: Rows, target: Target, seed: int, *, has_evaluation: bool
-    ) -> tuple[int | None, NDArray[np.uint32] | None]:
-        """The patience of early stopping, None without it, and the rows held out for it."""
-        n_rows = train.table.n_rows
+    def _plan(
+        self, train: Rows, target: Target, callbacks: Sequence[Callback], *, has_evaluation: bool
+    ) -> dict[str, Any]:
+        """What every fit is told, as the fields of a `hedgerow.boosting.run.Plan`."""
+        seed, n_rows = self._read_seed(), train.table.n_rows
         stops = n_rows > _LARGE if self.early_stopping == "auto" else bool(self.early_stopping)
         held_out = None
         if stops and not has_evaluation:
             groups = None if target.n_classes is None else train.y
             held_out = inputs.held_out_rows(groups, train.weight, n_rows, self.validation_fraction, seed)
-        return (self.n_iter_no_change if stops else None), held_out
+        return {
+            "n_rounds": int(self.n_estimators),
+            "seed": seed,
+            "estimator": self.estimator,
+            "n_threads": resolve_n_jobs(self.n_jobs),
+            "chunk_rows": self._chunk_rows,
+            "patience": self.n_iter_no_change if stops else None,
+            "tol": float(self.tol),
+            "verbose": int(self.verbose),
+            "callbacks": callbacks,
+            "held_out": held_out,
+            "title": type(self).__name__,
+        }
 
     def _keep_common(
         self,

@@ -10,7 +10,7 @@ from hedgerow.boosting.fit import Fitted, Rows, Settings, fit_gradient
 from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import MemberModel, TreeModel
 from hedgerow.estimators import parameters
-from hedgerow.estimators.base import Boosting, Floats, Target
+from hedgerow.estimators.base import COMMON, Boosting, Floats, Target
 from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
 from hedgerow.growing.rules import GrowthRules
@@ -19,8 +19,7 @@ from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
 
 ALLOWED: dict[str, Allowed] = {
-    "n_estimators": whole(1),
-    "learning_rate": real(0, above=True),
+    **COMMON,
     "max_leaf_nodes": whole(2) | nothing(),
     "max_depth": whole(1) | nothing(),
     "min_samples_leaf": whole(1),
@@ -37,14 +36,6 @@ ALLOWED: dict[str, Allowed] = {
     "max_features": real(0, 1, above=True),
     "newton": flag(),
     "estimator": parameters.regressor() | nothing(),
-    "early_stopping": flag() | one_of("auto"),
-    "validation_fraction": real(0, 1, above=True, below=True),
-    "n_iter_no_change": whole(1),
-    "tol": real(0),
-    "warm_start": flag(),
-    "random_state": parameters.seed() | nothing(),
-    "n_jobs": parameters.threads() | nothing(),
-    "verbose": whole(0) | flag(),
 }
 
 
@@ -96,9 +87,8 @@ class GradientBoosting(Boosting):
     def _settings(
         self, train: Rows, target: Target, loss: Loss, has_evaluation: bool, callbacks: Sequence[Callback]
     ) -> Settings:
-        seed = self._read_seed()
-        patience, held_out = self._held_out(train, target, seed, has_evaluation=has_evaluation)
-        rules = self._rules(train.table.schema, seed)
+        plan = self._plan(train, target, callbacks, has_evaluation=has_evaluation)
+        rules = self._rules(train.table.schema, plan["seed"])
         if rules.monotonic.size and loss.n_outputs > 1:
             raise ValueError(
                 f"monotonic_cst={self.monotonic_cst!r} is not allowed with {loss.n_outputs} classes: their "
@@ -106,22 +96,12 @@ class GradientBoosting(Boosting):
             )
         return Settings(
             loss=loss,
-            n_rounds=int(self.n_estimators),
             learning_rate=float(self.learning_rate),
             rules=rules,
             max_bins=int(self.max_bins),
             newton=bool(self.newton),
             subsample=float(self.subsample),
-            seed=seed,
-            n_threads=resolve_n_jobs(self.n_jobs),
-            chunk_rows=self._chunk_rows,
-            estimator=self.estimator,
-            patience=patience,
-            tol=float(self.tol),
-            verbose=int(self.verbose),
-            callbacks=callbacks,
-            held_out=held_out,
-            title=type(self).__name__,
+            **plan,
         )
 
     def _rules(self, schema: Schema, seed: int) -> GrowthRules:

@@ -232,7 +232,13 @@ def _decode_model(content: dict[str, Any], arrays: dict[str, Any]) -> Model:
     if seed is not None and not 0 <= seed < 2**63:
         raise ModelFileError(f"seed {seed} does not lie in 0..2**63 - 1")
     fitted = Fitted(model, _decode_history(content), best)
-    settings = Settings(loss, model.n_rounds, estimator.learning_rate, GrowthRules(), seed=seed)
+    settings = Settings(
+        loss=loss,
+        n_rounds=model.n_rounds,
+        learning_rate=estimator.learning_rate,
+        rules=GrowthRules(),
+        seed=seed,
+    )
     estimator._keep(fitted, schema, target, settings, None)  # noqa: SLF001 - sets what fit would
     return estimator
 
