@@ -44,7 +44,8 @@ class AdaBoostClassifier(AdaptiveClassifier):
         Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
         to the best one.
     warm_start : bool
-        Go on from the fitted model with more rounds.
+        Go on from the fitted model with more rounds; the result is that of one long fit, bit for bit, unless
+        weights were drawn anew on the way (`on_chance="restart"`).
     random_state : int, RandomState or None
         Of resampling, restarts, the held-out rows and the learner.
     n_jobs : int or None

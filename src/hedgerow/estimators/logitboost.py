@@ -40,7 +40,8 @@ class LogitBoostClassifier(AdaptiveClassifier):
         Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
         to the best one.
     warm_start : bool
-        Go on from the fitted model with more rounds.
+        Go on from the fitted model with more rounds; the result is that of one long fit, bit for bit, unless
+        weights were drawn anew on the way (`on_chance="restart"`).
     random_state : int, RandomState or None
         Of resampling, the held-out rows and the learner.
     n_jobs : int or None
@@ -144,7 +145,8 @@ class AnyBoostClassifier(AdaptiveClassifier):
         Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
         to the best one.
     warm_start : bool
-        Go on from the fitted model with more rounds.
+        Go on from the fitted model with more rounds; the result is that of one long fit, bit for bit, unless
+        weights were drawn anew on the way (`on_chance="restart"`).
     random_state : int, RandomState or None
         Of resampling, restarts, the held-out rows and the learner.
     n_jobs : int or None
