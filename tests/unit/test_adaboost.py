@@ -5,7 +5,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
+from sklearn.svm import SVC
 
 from adaboost_cases import (
     ALGORITHMS,
@@ -359,3 +361,24 @@ def test_threads_and_chunks_change_nothing(kind):
         assert other.decision_function(X).tobytes() == one.decision_function(X).tobytes()
         for name in ("estimator_weights_", "estimator_errors_", "training_error_bound_", "sample_weights_"):
             assert getattr(other, name).tobytes() == getattr(one, name).tobytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_changing_parameters_does_not_change_a_fitted_model(kind):
+    X, y = breast()
+    model = kind_of(kind).fit(X, y)
+    before = model.predict_proba(X), model.outlier_scores(X, y), model.margins(X, y)
+    other = {"cost": "sigmoid"} if "cost" in model.get_params() else {}
+    if "algorithm" in model.get_params():
+        other = {"algorithm": "m1" if model.algorithm != "m1" else "gentle"}
+    model.set_params(**other, estimator=SVC(), learning_rate=0.1)
+    for old, new in zip(
+        before, (model.predict_proba(X), model.outlier_scores(X, y), model.margins(X, y)), strict=True
+    ):
+        assert np.array_equal(old, new)
+    assert len(model.estimators_) == model.n_estimators_
+
+
+def test_members_of_an_unfitted_model_are_asked_for_in_vain():
+    with pytest.raises(NotFittedError, match="AdaBoostClassifier instance is not fitted"):
+        _ = AdaBoostClassifier().estimators_

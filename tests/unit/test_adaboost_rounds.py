@@ -350,3 +350,14 @@ def test_margins_of_new_rows_stay_within_one():
     model = AdaBoostClassifier(LinearRegression(), algorithm="gentle", n_estimators=3).fit(X, y)
     far = model.margins(100.0 * X, y)
     assert np.abs(far).max() == 1.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_warm_start_that_stops_early_never_keeps_a_worse_model(kind):
+    X, y = breast()
+    settings = {"n_iter_no_change": 5, "early_stopping": True}
+    held = {"eval_set": (X[400:], y[400:])}
+    model = kind_of(kind, n_estimators=100, warm_start=True, **settings).fit(X[:400], y[:400], **held)
+    kept, best = model.n_estimators_, model.best_iteration_
+    model.set_params(n_estimators=200).fit(X[:400], y[:400], **held)
+    assert (model.n_estimators_, model.best_iteration_) == (kept, best)

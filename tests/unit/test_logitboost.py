@@ -148,3 +148,9 @@ def test_class_probabilities_are_calibrated_better_than_those_of_discrete_adaboo
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         here = (probability >= low) & (probability < low + 0.2)
         assert abs(probability[here].mean() - y[test][here].mean()) < 0.12
+
+
+def test_outlier_scores_of_separated_classes_are_numbers():
+    scores = LogitBoostClassifier().fit([[0.0], [1.0]], [0, 1]).outlier_scores([[0.0], [1.0]], [0, 1])
+    assert np.all(scores > 0)
+    assert np.isclose(scores.sum(), 2.0)

@@ -119,6 +119,9 @@ class _Collect:
     def __init__(self, members: list[Any]) -> None:
         self.members = members
 
+    def validation(self) -> tuple[float, ...]:
+        return ()
+
     def ask(self, number: int) -> int:
         return number
 

@@ -92,6 +92,7 @@ class RealRule(AdaptiveRule):
 
     says = "probabilities"
     refusal = "the weak learner is no better than chance, its step does not lower the mean of exp(-margin),"
+    advice = "take a smaller learning_rate, a less confident estimator, or algorithm='discrete'"
 
     @property
     def steepness(self) -> float:
@@ -164,7 +165,7 @@ class GentleRule(AdaptiveRule):
     """Gentle AdaBoost: least squares on -1 and +1; several classes each against the others (AdaBoost.MH)."""
 
     says = "numbers"
-    refusal = RealRule.refusal
+    refusal, advice = RealRule.refusal, RealRule.advice
     criterion = "gini"  # for two classes the same as least squares
     steepness = 2.0
 

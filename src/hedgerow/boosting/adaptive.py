@@ -128,6 +128,7 @@ class AdaptiveRule(abc.ABC):
     says: ClassVar[str] = "classes"  # what members of other libraries are asked for
     criterion: ClassVar[str | None] = None  # of our trees' splits, when the rule must have one
     measure: ClassVar[str] = "error"
+    advice: ClassVar[str] = "use another estimator, or check that y depends on X"
     refusal: ClassVar[str] = "the weak learner is no better than chance on the weighted training rows"
 
     def __init__(
@@ -205,8 +206,12 @@ class AdaptiveRule(abc.ABC):
 
     def outcome(self, step: Step) -> Outcome:
         """What callbacks are told."""
-        followed = tuple(judged.error(self.team) for judged in self.evaluations)
-        return Outcome(n_leaves(step), self.train.error(self.team), followed, self.measure, step.last)
+        train = self.train.error(self.team)
+        return Outcome(n_leaves(step), train, self.validation(), self.measure, step.last)
+
+    def validation(self) -> tuple[float, ...]:
+        """What is followed of each evaluation set, at the present scores."""
+        return tuple(judged.error(self.team) for judged in self.evaluations)
 
     def add(self, step: Step, judged: Judged) -> None:
         """Add a step to the scores of some rows."""
@@ -236,10 +241,7 @@ class AdaptiveRule(abc.ABC):
         again = f" after {_MOST_RESTARTS} restarts" if self.settings.restart else ""
         error = self.refusal
         if not self.record.weights:
-            raise ValueError(
-                f"{error} in the first round{again}; there is nothing to boost: use another estimator, or "
-                "check that y depends on X"
-            )
+            raise ValueError(f"{error} in the first round{again}; there is nothing to boost: {self.advice}")
         self.stop_reason = f"{error} in round {number + 1}{again}: the rounds before it are the model"
         if not self.settings.restart:
             hint = "on_chance='restart' would go on with new weights"

@@ -141,10 +141,12 @@ class AnyRule(AdaptiveRule):
         factor = bound / self._last_bound if self._last_bound else 1.0  # a hinge may cost nothing at all
         step.normalizer = self.record.normalizers[-1] = factor
         self._last_bound = bound
-        followed = tuple(self._mean_cost(judged) for judged in self.evaluations)
-        return Outcome(
-            n_leaves(step), self._mean_cost(self.train), followed, self.measure, step.last or self._flat
-        )
+        train, last = self._mean_cost(self.train), step.last or self._flat
+        return Outcome(n_leaves(step), train, self.validation(), self.measure, last)
+
+    def validation(self) -> tuple[float, ...]:
+        """What is followed of each evaluation set, at the present scores."""
+        return tuple(self._mean_cost(judged) for judged in self.evaluations)
 
     def _mean_cost(self, judged: Judged) -> float:
         signs = np.where(judged.classes == 1, 1.0, -1.0)

@@ -94,8 +94,11 @@ class GradientRule:
             self.train.raw[:, self.train.held_out] = self.evaluations[0].raw
         self.steps.append(answer)
         train_loss = self._mean_loss(self.train) if self.follow_train else None
-        followed = tuple(self._mean_loss(scores) for scores in self.evaluations)
-        return Outcome(answer.n_leaves, train_loss, followed)
+        return Outcome(answer.n_leaves, train_loss, self.validation())
+
+    def validation(self) -> tuple[float, ...]:
+        """What is followed of each evaluation set, at the present scores."""
+        return tuple(self._mean_loss(scores) for scores in self.evaluations)
 
     def _mean_loss(self, scores: Scores) -> float:
         return self.loss.mean_loss(scores.y, scores.raw, scores.weight)

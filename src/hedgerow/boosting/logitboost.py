@@ -120,8 +120,11 @@ class LogitRule(AdaptiveRule):
         factor = bound / self._last_bound if self._last_bound else 1.0  # no loss is left of 64 bits
         step.normalizer = self.record.normalizers[-1] = factor
         self._last_bound = bound
-        followed = tuple(self._mean_loss(judged) for judged in self.evaluations)
-        return Outcome(n_leaves(step), bound * math.log(2.0), followed, self.measure)
+        return Outcome(n_leaves(step), bound * math.log(2.0), self.validation(), self.measure)
+
+    def validation(self) -> tuple[float, ...]:
+        """What is followed of each evaluation set, at the present scores."""
+        return tuple(self._mean_loss(judged) for judged in self.evaluations)
 
     def _mean_loss(self, judged: Judged) -> float:
         weight = self.weights.user if judged is self.train else judged.weight

@@ -162,8 +162,11 @@ class R2Rule:
         elsewhere = [one.rows for one in self.evaluations if one.taken is None]
         self.note(said, [self.problem.says(answer, rows) for rows in elsewhere], number)
         train = None if self.train is None else self.train.error()
-        followed = tuple(one.error() for one in self.evaluations)
-        return Outcome(answer.n_leaves, train, followed, last=self.record.ended)
+        return Outcome(answer.n_leaves, train, self.validation(), last=self.record.ended)
+
+    def validation(self) -> tuple[float, ...]:
+        """What is followed of each evaluation set, at the present scores."""
+        return tuple(one.error() for one in self.evaluations)
 
     def note(self, said: Floats, elsewhere: Sequence[Floats], number: int) -> None:
         """Tell the followed rows what a member says: of the training rows, and of each other set."""

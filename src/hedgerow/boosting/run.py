@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.boosting.callbacks import EarlyStopping, History
-from hedgerow.boosting.loop import Callback, UpdateRule, WeakLearner, boost
+from hedgerow.boosting.loop import Callback, Round, UpdateRule, WeakLearner, boost
 from hedgerow.threads import CHUNK_ROWS
 
 
@@ -48,8 +48,15 @@ class Plan:
     title: str = "boosting"
 
 
+class Watched(UpdateRule, Protocol):
+    """A rule that follows evaluation sets."""
+
+    def validation(self) -> tuple[float, ...]:
+        """What is followed of each evaluation set, at the present scores."""
+
+
 def run(
-    rule: UpdateRule, learner: WeakLearner, plan: Plan, first_round: int, *, followed: bool
+    rule: Watched, learner: WeakLearner, plan: Plan, first_round: int, *, followed: bool
 ) -> tuple[dict[str, list[float]], int | None]:
     """Boost; returns the history and, when stopping early, the best round.
 
@@ -60,6 +67,8 @@ def run(
     stopper = None
     if plan.patience is not None and followed:
         stopper = EarlyStopping(plan.patience, plan.tol)
+        if first_round:  # a model that is gone on from is the best so far
+            stopper(Round(first_round - 1, plan.n_rounds, 0.0, validation_loss=rule.validation()))
         callbacks.append(stopper)
     callbacks += plan.callbacks  # after ours: an error or an interrupt in one leaves these complete
     with ExitStack() as stack:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.adaboost import RULES, RealRule, VoteRule
+from hedgerow.boosting.adaboost import RULES, GentleRule, RealRule, VoteRule
 from hedgerow.boosting.adaptive import AdaptiveRule
 from hedgerow.boosting.weights import RowWeights
 from hedgerow.estimators.adaptive_base import ALLOWED, AdaptiveClassifier
@@ -136,7 +136,7 @@ class AdaBoostClassifier(AdaptiveClassifier):
         return "gini" if default_real else self._rule().criterion
 
     def _steepness(self) -> float:
-        rule, k = self._rule(), len(self.classes_)
+        rule, k = self._fitted_rule, len(self.classes_)
         if issubclass(rule, VoteRule):
             return 1.0 / rule.share
         return 1.0 / (k - 1.0) if rule is RealRule and k > 2 else 2.0
@@ -144,7 +144,7 @@ class AdaBoostClassifier(AdaptiveClassifier):
     def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:
         with Team(1) as team:
             weights = RowWeights(None, len(classes), None, team)
-            if self.algorithm != "gentle" or len(raw) == 1:
+            if self._fitted_rule is not GentleRule or len(raw) == 1:
                 return weights.exponential(raw, classes, self._steepness())[0]
             parts = [
                 weights.exponential(raw[k : k + 1], (classes == k).astype(np.int32), 2.0)

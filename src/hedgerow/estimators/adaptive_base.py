@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
 
 from hedgerow.boosting.adaptive import AdaptiveRule, Record, RuleSettings
 from hedgerow.boosting.adaptive_fit import AdaptiveFitted, AdaptiveSettings, Model, fit_adaptive
@@ -147,7 +148,8 @@ class AdaptiveClassifier(ScoreClassifier):
 
     def _keep_record(self, fitted: AdaptiveFitted) -> None:
         record = self._record = fitted.record
-        self._fitted_rule = self._rule()
+        # What the parameters were: changing them later must not change a fitted model.
+        self._fitted_rule, self._fitted_learner = self._rule(), clone(self._learner())
         self.estimator_weights_ = np.array(record.weights)
         self.estimator_errors_ = np.array(record.errors)
         self.edges_ = 0.5 - self.estimator_errors_
@@ -167,6 +169,8 @@ class AdaptiveClassifier(ScoreClassifier):
     @property
     def estimators_(self) -> list[Any]:
         """The members in the order of the rounds; with one for each class, lists of them."""
+        if not hasattr(self, "model_"):
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit first")
         made = vars(self).get("_made")
         if made is None or made[0] is not self.model_:
             made = self._made = (self.model_, self._members())
@@ -180,7 +184,7 @@ class AdaptiveClassifier(ScoreClassifier):
     def _members(self) -> list[Any]:
         if isinstance(self.model_, VoteModel):
             return [members[0] if len(members) == 1 else list(members) for members in self.model_.members]
-        outputs, votes = len(self.model_.start), self._rule().says == "classes"
+        outputs, votes = len(self.model_.start), self._fitted_rule.says == "classes"
         found: list[Any] = []
         for number in range(self.model_.n_rounds):
             forest = self.model_.forest.select(range(number * outputs, (number + 1) * outputs))
@@ -205,14 +209,14 @@ class AdaptiveClassifier(ScoreClassifier):
         for tree in trees[1:]:
             whole = Forest.join(whole, tree)
         model = TreeModel(np.zeros(len(shares)), self.model_.bins, whole)
-        learner = self._learner()
+        learner = self._fitted_learner
         kind = DecisionStump if isinstance(learner, DecisionStump) else DecisionTreeClassifier
         return kind(**learner.get_params(deep=False))._keep(model, self.schema_, self.classes_)  # noqa: SLF001
 
     def _as_regressor(self, forest: Forest, weight: float) -> DecisionTreeRegressor:
         """A tree of real values as an estimator of its own, before it is multiplied with its weight."""
         tree = forest.with_values(forest.value / weight, 0)
-        given = self._learner().get_params(deep=False)
+        given = self._fitted_learner.get_params(deep=False)
         given.pop("criterion", None)
         given.setdefault("max_depth", 1)
         model = TreeModel(np.zeros(1), self.model_.bins, tree)
@@ -247,7 +251,7 @@ class AdaptiveClassifier(ScoreClassifier):
         own = raw[classes, rows]
         others = raw.copy()
         others[classes, rows] = -np.inf
-        spread = 1.0 if self._rule().says == "classes" else 2.0  # real scores reach both ways
+        spread = 1.0 if self._fitted_rule.says == "classes" else 2.0  # real scores reach both ways
         return np.asarray(np.clip((own - others.max(axis=0)) / (spread * reach), -1.0, 1.0))
 
     def outlier_scores(self, X: Any, y: Any) -> Floats:
@@ -274,7 +278,10 @@ class AdaptiveClassifier(ScoreClassifier):
         return np.asarray(scores * (n_rows / self.n_estimators_))
 
     def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:
-        """What each row weighs at the scores of a round: 1 less the probability of its label."""
-        probabilities = self._probabilities(raw)
-        weights: Floats = 1.0 - probabilities[np.arange(len(classes)), classes]
-        return weights
+        """What each row weighs at the scores of a round: the probability of the other classes, never 0."""
+        steepness = self._steepness()
+        if len(raw) == 1:
+            return LogitLink(steepness).inverse(np.where(classes == 1, -raw[0], raw[0]))
+        others = SoftmaxLink().inverse(steepness * raw)
+        others[classes, np.arange(len(classes))] = 0.0
+        return np.asarray(others.sum(axis=0))

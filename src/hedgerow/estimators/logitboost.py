@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.boosting.adaptive import AdaptiveRule
+from hedgerow.boosting.adaptive_fit import AdaptiveFitted
 from hedgerow.boosting.anyboost import AnyRule
 from hedgerow.boosting.costs import COSTS, MarginCost, make_cost
 from hedgerow.boosting.logitboost import LogitRule
@@ -236,9 +237,13 @@ class AnyBoostClassifier(AdaptiveClassifier):
                 "two, sklearn.multiclass.OneVsRestClassifier would set each against the others"
             )
 
+    def _keep_record(self, fitted: AdaptiveFitted) -> None:
+        super()._keep_record(fitted)
+        self._fitted_cost = make_cost(self.cost)
+
     def _probabilities(self, raw: Floats) -> Floats:
         """What the cost says a score means; else the share of the votes for the second class."""
-        told = getattr(make_cost(self.cost), "probability", None)
+        told = getattr(self._fitted_cost, "probability", None)
         if told is not None:
             second = np.asarray(told(raw[0]), np.float64)
         else:
@@ -247,7 +252,7 @@ class AnyBoostClassifier(AdaptiveClassifier):
         return np.stack([1.0 - second, second], axis=1)
 
     def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:
-        cost = make_cost(self.cost)
+        cost = self._fitted_cost
         total = math.fsum(self._record.weights[: number + 1])
         length = max(1.0, total) if getattr(cost, "normalised", False) else 1.0
         margins = np.where(classes == 1, raw[0], -raw[0]) / length
