@@ -1,6 +1,7 @@
 """Seeds, targets, weights and held-out rows, apart from the estimators."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hedgerow.estimators.inputs import (
@@ -150,3 +151,9 @@ def test_nothing_to_hold_out(groups):
         ValueError, match=f"validation_fraction=0.5 of n_samples={n_rows} rows leaves nothing"
     ):
         held_out_rows(groups, None, n_rows, 0.5, 0)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_a_missing_label_is_named(missing):
+    with pytest.raises(ValueError, match="y has a missing label: row 2 is"):
+        Labels.of(np.array(["a", "b", missing], dtype=object))

@@ -62,6 +62,8 @@ class Labels:
         """The classes found in `y`, at least two."""
         if y.dtype.kind == "f":
             _refuse_not_finite(y)
+        elif y.dtype.kind == "O":
+            _refuse_missing_labels(y)
         try:
             if y.dtype.kind not in "iub":  # integers always are classes; the check costs half a millisecond
                 check_classification_targets(y)
@@ -87,6 +89,13 @@ class Labels:
                 f"{self.classes.tolist()}"
             )
         return places.astype(np.float64)
+
+
+def _refuse_missing_labels(y: NDArray[Any]) -> None:
+    for row, label in enumerate(y.tolist()):
+        nan = isinstance(label, float) and math.isnan(label)
+        if nan or label is None or type(label).__name__ == "NAType":  # pandas' own: it is not imported for it
+            raise ValueError(f"y has a missing label: row {row} is {label!r}; every row needs a class")
 
 
 def _refuse_not_finite(values: NDArray[Any]) -> None:
