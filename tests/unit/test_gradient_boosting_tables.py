@@ -276,7 +276,8 @@ def test_bad_targets_of_a_regressor(y, message):
         (np.ones(5), ValueError, "y has 5 rows, but X has 300"),
         (np.linspace(0, 1, 300), ValueError, "Unknown label type: continuous"),
         (np.r_[np.zeros(299), np.nan], ValueError, "Input y contains NaN or infinity: row 299 is nan"),
-        (np.array(["a", None] * 150, dtype=object), TypeError, "the labels in y cannot be sorted"),
+        (np.array(["a", None] * 150, dtype=object), ValueError, "y has a missing label: row 1 is None"),
+        (np.array(["a", b"b"] * 150, dtype=object), TypeError, "the labels in y cannot be sorted"),
     ],
 )
 def test_bad_targets_of_a_classifier(y, error, message):
