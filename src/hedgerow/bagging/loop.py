@@ -113,19 +113,22 @@ class Workers:
 # --- the loop
 
 
-class _Collect:
+class Collect:
     """The rule: asks for the next member and takes what comes."""
 
     def __init__(self, members: list[Any]) -> None:
         self.members = members
 
     def validation(self) -> tuple[float, ...]:
+        """Nothing is followed."""
         return ()
 
     def ask(self, number: int) -> int:
+        """Ask for a member by its number."""
         return number
 
     def take(self, answer: Any, number: int) -> Outcome:
+        """Take the member."""
         self.members.append(answer)
         return Outcome()
 
@@ -156,7 +159,7 @@ class _Answers:
 
 def fit_members(lesson: Lesson, before: Sequence[Any], plan: Plan, workers: Workers) -> list[Any]:
     """The members `before` and those that follow, up to as many as planned."""
-    rule = _Collect(list(before))
+    rule = Collect(list(before))
     answers = _Answers(lesson, range(len(before), plan.n_rounds), workers)
     run(rule, answers, plan, len(before), followed=False)
     rule.members.extend(answers.rest())  # there are some after an interrupt only

@@ -206,12 +206,23 @@ class Draws:
                 return np.arange(people.n_rows)
             places = sample_without(len(people.order), self.n_draws, self.seed, member)
             return people.order[places].astype(np.int64)
+        return np.repeat(people.order, self._place_counts(member)).astype(np.int64)
+
+    def _place_counts(self, member: int) -> Integers:
+        """How often each place is drawn, with replacement."""
+        people = self.population
         counts = np.empty(len(people.order), np.int64)
         if people.ends.size:
             weighted_counts(people.ends, self.n_draws, self.seed, member, counts)
         else:
             bootstrap_counts(len(people.order), self.n_draws, self.seed, member, counts)
-        return np.repeat(people.order, counts).astype(np.int64)
+        return counts
+
+    def row_counts(self, member: int) -> Integers:
+        """How often each row of the table is drawn, with replacement."""
+        counts = np.zeros(self.population.n_rows, np.int64)
+        counts[self.population.order] = self._place_counts(member)
+        return counts
 
     def out_of_bag(self, member: int) -> Integers:
         """The rows that the member does not get, rising."""

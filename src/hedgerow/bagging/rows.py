@@ -130,7 +130,7 @@ def row_keys(table: GivenTable, y: Floats) -> Keys:
     """
     n_rows, n_columns = table.shape
     keys = np.zeros(n_rows, np.uint64)
-    add_keys(_bits(y[:, np.newaxis]), n_columns, keys)
+    add_keys(value_bits(y[:, np.newaxis]), n_columns, keys)
     if table.is_frame:
         for number, column in enumerate(_frame_of(table.X).iter_columns()):
             _add_column(column.to_numpy(), number, keys)
@@ -139,14 +139,14 @@ def row_keys(table: GivenTable, y: Floats) -> Keys:
     elif table.X.dtype.kind in "fiub":
         for start in range(0, n_rows, _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)
-            add_keys(_bits(table.X[block]), 0, keys[block])
+            add_keys(value_bits(table.X[block]), 0, keys[block])
     else:
         for number in range(n_columns):
             _add_column(table.X[:, number], number, keys)
     return keys
 
 
-def _bits(values: NDArray[Any]) -> Keys:
+def value_bits(values: NDArray[Any]) -> Keys:
     """The bits of the values as float64, one pattern for all NaN and for both zeros."""
     numbers: Floats = np.array(values, np.float64, order="C")
     numbers += 0.0  # -0.0 + 0.0 is 0.0, whose bits are 0
@@ -156,7 +156,7 @@ def _bits(values: NDArray[Any]) -> Keys:
 
 def _add_column(values: NDArray[Any], number: int, keys: Keys) -> None:
     if values.dtype.kind in "fiub":
-        add_keys(_bits(values[:, np.newaxis]), number, keys)
+        add_keys(value_bits(values[:, np.newaxis]), number, keys)
         return
     known: dict[str, int] = {}  # texts: Python's own hash of one differs from process to process
     bits = np.empty((len(values), 1), np.uint64)
@@ -172,4 +172,4 @@ def _add_sparse(X: Any, keys: Keys) -> None:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    add_sparse_keys(_bits(X.data), X.indices.astype(np.int64), X.indptr.astype(np.int64), keys)
+    add_sparse_keys(value_bits(X.data), X.indices.astype(np.int64), X.indptr.astype(np.int64), keys)

@@ -3,6 +3,8 @@
 from hedgerow.estimators.adaboost import AdaBoostClassifier
 from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
 from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
+from hedgerow.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+from hedgerow.estimators.forests import RandomForestClassifier, RandomForestRegressor
 from hedgerow.estimators.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.estimators.logitboost import AnyBoostClassifier, LogitBoostClassifier
 from hedgerow.estimators.schapire import SchapireBoostClassifier
@@ -17,8 +19,12 @@ __all__ = [
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "LogitBoostClassifier",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "SchapireBoostClassifier",
 ]

@@ -27,9 +27,22 @@ def read_target(y: Any, n_rows: int, estimator_name: str) -> NDArray[Any]:
     if y is None:
         raise ValueError(f"{estimator_name} requires y to be passed, but the target y is None.")
     values: NDArray[Any] = column_or_1d(y, warn=True)
+    _refuse_other_length(values, n_rows)
+    return values
+
+
+def read_targets(y: Any, n_rows: int, estimator_name: str) -> NDArray[Any]:
+    """Y as an array of one dimension, or of two with a column for each output."""
+    values = None if y is None else np.asarray(y)
+    if values is None or values.ndim != 2 or values.shape[1] < 2:
+        return read_target(y, n_rows, estimator_name)
+    _refuse_other_length(values, n_rows)
+    return values
+
+
+def _refuse_other_length(values: NDArray[Any], n_rows: int) -> None:
     if len(values) != n_rows:
         raise ValueError(f"y has {len(values)} rows, but X has {n_rows}; they must be equal")
-    return values
 
 
 class Numbers:
@@ -99,7 +112,7 @@ def _refuse_missing_labels(y: NDArray[Any]) -> None:
 
 
 def _refuse_not_finite(values: NDArray[Any]) -> None:
-    bad = np.flatnonzero(~np.isfinite(values))
+    bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
     if bad.size:
         raise ValueError(
             f"Input y contains NaN or infinity: row {bad[0]} is {values[bad[0]]}; "
@@ -142,20 +155,24 @@ def weigh_classes(
     """
     if class_weight is None:
         return weight
-    places = numbers.astype(np.int64)
-    rows = np.ones(len(numbers)) if weight is None else weight
-    if isinstance(class_weight, Mapping):
-        by_class = _named_weights(class_weight, classes.tolist())
-    else:
-        totals = np.bincount(places, rows, len(classes))
-        whole = math.fsum(totals)
-        by_class = np.divide(whole / len(classes), totals, out=np.ones(len(classes)), where=totals > 0)
-    weighed: Floats = by_class[places] * rows
+    by_class = class_factors(class_weight, numbers, classes, weight)
+    weighed: Floats = by_class[numbers.astype(np.int64)]
+    if weight is not None:
+        weighed *= weight
     if not np.any(weighed > 0):
         raise ValueError(
             f"class_weight={class_weight!r} leaves zero weights only; a row needs a positive weight"
         )
     return weighed
+
+
+def class_factors(class_weight: Any, numbers: Floats, classes: NDArray[Any], weight: Floats | None) -> Floats:
+    """What the weights of the rows of each class are multiplied by; see `weigh_classes`."""
+    if isinstance(class_weight, Mapping):
+        return _named_weights(class_weight, classes.tolist())
+    totals = np.bincount(numbers.astype(np.int64), weight, len(classes)).astype(np.float64)
+    whole = math.fsum(totals)
+    return np.divide(whole / len(classes), totals, out=np.ones(len(classes)), where=totals > 0)
 
 
 def _named_weights(class_weight: Mapping[Any, float], classes: list[Any]) -> Floats:

@@ -4,7 +4,8 @@ A display holds what it draws, so that `plot` can draw it again on other axes. M
 something is drawn.
 """
 
+from hedgerow.plots.bias_variance import BiasVarianceDisplay
 from hedgerow.plots.rounds import BoostingRoundsDisplay
 from hedgerow.plots.shapes import ShapeFunctionDisplay
 
-__all__ = ["BoostingRoundsDisplay", "ShapeFunctionDisplay"]
+__all__ = ["BiasVarianceDisplay", "BoostingRoundsDisplay", "ShapeFunctionDisplay"]

@@ -18,6 +18,7 @@ RESAMPLE = 7
 RESTART = 8
 BOOTSTRAP = 9
 BAG_COLUMNS = 10
+RANDOM_CUT = 11
 BAG_SEEDS = 20
 ROW_KEYS = 21
 
@@ -34,11 +35,28 @@ def _mix(x):
 
 
 @njit(cache=True, nogil=True)
+def stream(seed, purpose, first):
+    """What the draws of all `second` have in common; see `draw_from`."""
+    key = _mix(np.uint64(seed) + _GOLDEN * np.uint64(purpose))
+    return _mix(key ^ (np.uint64(first) + _GOLDEN))
+
+
+@njit(cache=True, nogil=True)
+def draw_from(key, second):
+    """A uniform uint64 of a stream."""
+    return _mix(key ^ (np.uint64(second) * _GOLDEN + _MIX1))
+
+
+@njit(cache=True, nogil=True)
 def draw(seed, purpose, first, second):
     """A uniform uint64 for the key (seed, purpose, first, second)."""
-    key = _mix(np.uint64(seed) + _GOLDEN * np.uint64(purpose))
-    key = _mix(key ^ (np.uint64(first) + _GOLDEN))
-    return _mix(key ^ (np.uint64(second) * _GOLDEN + _MIX1))
+    return draw_from(stream(seed, purpose, first), second)
+
+
+@njit(cache=True, nogil=True)
+def below(number, n):
+    """A drawn number as one of 0 to n - 1, for n up to 2**32; a third of the time that % takes."""
+    return np.int64(((number >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @njit(cache=True, nogil=True)

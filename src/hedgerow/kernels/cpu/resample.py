@@ -63,3 +63,16 @@ def add_sparse_keys(bits, indices, starts, keys):
             if bits[place]:
                 key += draw(0, ROW_KEYS, indices[place], bits[place])
         keys[row] = key
+
+
+@njit(cache=True, nogil=True)
+def add_code_keys(by_column, keys, start, stop):
+    """keys[row] += hash(column, codes of eight columns), for rows start to stop - 1."""
+    n_columns = by_column.shape[0]
+    for first in range(0, n_columns, 8):
+        last = min(first + 8, n_columns)
+        for row in range(start, stop):
+            bits = np.uint64(0)
+            for column in range(first, last):
+                bits = (bits << np.uint64(8)) | np.uint64(by_column[column, row])
+            keys[row] += draw(0, ROW_KEYS, first, bits)

@@ -1,0 +1,337 @@
+"""Intervals that hold the target of a new row with a chosen probability, from what a forest has seen.
+
+Three ways, of growing cost. R_i is the residual of training row i: its target less the mean m_i of the trees that
+did not learn from it.
+
+out of bag    Zhang, Zimmerman, Nettleton and Nordman (2020): the prediction plus quantiles of the R_i. One width
+              for all rows. Right on average over rows when the forest is consistent and the noise alike everywhere.
+jackknife+    after the bootstrap, Kim, Xu and Barber (2020): lower is a quantile of m_i(x) - |R_i|, upper one of
+              m_i(x) + |R_i|, over all i. For rows that are exchangeable with the training rows it covers with
+              probability at least 1 - 2 alpha, whatever the distribution, if the number of trees is itself drawn
+              (binomial); it covers about 1 - alpha in practice. Widths vary little: only the trees differ in x.
+quantiles     Meinshausen (2006): quantiles of the targets in the leaves, see `leaf_targets`. Widths follow the
+              noise. No guarantee; leaves that are large blur, so that intervals are rather too wide than too narrow.
+
+The k-th smallest of n values bounds the next one of n + 1 exchangeable ones with probability k / (n + 1): hence
+the ranks ceil(level * (n + 1)), and infinite bounds where there are too few rows for a level.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.bagging.leaf_targets import LeafTargets, chunk_rows
+from hedgerow.bagging.rows import Floats, Integers
+from hedgerow.binning import Bins
+from hedgerow.kernels.cpu.leaf_targets import infinitesimal_jackknife, jackknife_bounds, tree_answers
+from hedgerow.kernels.cpu.votes import find_vote_leaves
+from hedgerow.table import Table
+from hedgerow.threads import over_rows
+from hedgerow.voting import VoteForest, coded_rows
+
+METHODS = ("oob", "jackknife+", "quantiles")
+
+Bounds = tuple[Floats, Floats]
+
+_ALMOST = 1.0 - 2.0**-40  # so that 0.7 * 10, which is above 7 in floating point, is rank 7
+_BLOCK = 4096
+
+
+# --- checks
+
+
+def check_coverage(coverage: Any) -> float:
+    """The coverage as a float, above 0 and below 1.
+
+    >>> check_coverage(0.9)
+    0.9
+    """
+    is_number = isinstance(coverage, Real) and not isinstance(coverage, bool | np.bool_)
+    if not is_number or not 0 < float(coverage) < 1:
+        raise ValueError(f"coverage={coverage!r} is not allowed: it must be a number > 0 and < 1")
+    return float(coverage)
+
+
+def check_quantiles(quantiles: Any) -> Floats:
+    """Quantiles (q,) as float64, from 0 to 1; one number is one quantile.
+
+    >>> check_quantiles((0.05, 0.5)), check_quantiles(0.5)
+    (array([0.05, 0.5 ]), array([0.5]))
+    """
+    words = "it must be numbers from 0 to 1, at least one"
+    try:
+        values = np.atleast_1d(np.array(quantiles, np.float64))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"quantiles={quantiles!r} is not allowed: {words}") from error
+    if values.ndim != 1 or not values.size or not np.all((values >= 0) & (values <= 1)):
+        raise ValueError(f"quantiles={quantiles!r} is not allowed: {words}")
+    return values
+
+
+def check_method(method: Any) -> str:
+    """One of `METHODS`.
+
+    >>> check_method("oob")
+    'oob'
+    """
+    if not isinstance(method, str) or method not in METHODS:
+        allowed = " or ".join(map(repr, METHODS))
+        raise ValueError(f"method={method!r} is not allowed: it must be {allowed}")
+    return method
+
+
+# --- out of bag
+
+
+def oob_interval(
+    prediction: Floats, residuals: Floats, coverage: float, weight: Floats | None = None
+) -> Bounds:
+    """Predictions plus quantiles of the out-of-bag residuals, with the same share left out on both sides.
+
+    Parameters
+    ----------
+    prediction : float64 (rows,)
+    residuals : float64 (n,)
+        Targets less out-of-bag predictions; NaN for rows that have none, which do not count.
+    coverage : float
+    weight : float64 (n,) or None
+        How much a residual counts, in proportion.
+
+    Returns
+    -------
+    lower, upper : float64 (rows,)
+
+    Examples
+    --------
+    >>> residuals = np.arange(-9.0, 10.0)  # 19 of them: the first and the last leave out 1/20 each
+    >>> oob_interval(np.array([100.0]), residuals, 0.9)
+    (array([91.]), array([109.]))
+    """
+    known = np.isfinite(residuals)
+    if weight is not None:
+        known &= weight > 0
+        weight = weight[known]
+    residuals, level = residuals[known], (1 + coverage) / 2
+    lower, upper = -_upper(-residuals, weight, level), _upper(residuals, weight, level)
+    return prediction + lower, prediction + upper
+
+
+def _upper(values: Floats, weight: Floats | None, level: float) -> float:
+    """The smallest value up to which a share `level` of n + 1 lies; infinite if n are too few for that."""
+    n = len(values)
+    needed = level * (n + 1) * _ALMOST
+    if needed > n:
+        return math.inf
+    if weight is None:
+        return float(np.partition(values, math.ceil(needed) - 1)[math.ceil(needed) - 1])
+    order = np.argsort(values, kind="stable")
+    counted = np.cumsum(weight[order])
+    reached = np.searchsorted(counted * (n / counted[-1]), needed)
+    return float(values[order[min(reached, n - 1)]])
+
+
+# --- jackknife+
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Which trees did not learn from a training row.
+
+    Parameters
+    ----------
+    bits : uint8 (n, groups)
+        Bit k of group g stands for tree 8 g + k.
+    counts : int64 (n,)
+        How many there are.
+
+    Examples
+    --------
+    >>> in_bag = np.packbits([[1, 1, 0], [0, 1, 0]], axis=1, bitorder="little")  # two trees, three rows
+    >>> LeftOut.of(in_bag, 3).counts
+    array([1, 0, 2])
+    """
+
+    bits: NDArray[np.uint8]
+    counts: Integers
+
+    @classmethod
+    def of(cls, in_bag: NDArray[np.uint8], n_rows: int) -> "LeftOut":
+        """in_bag : uint8 (trees, bytes), a bit for each of n rows that a tree learned from."""
+        n_trees = len(in_bag)
+        bits = np.empty((n_rows, -(-n_trees // 8)), np.uint8)
+        for group in range(bits.shape[1]):
+            some = in_bag[8 * group : 8 * group + 8]
+            learned = np.unpackbits(some, axis=1, count=n_rows, bitorder="little")
+            bits[:, group] = np.packbits(learned == 0, axis=0, bitorder="little")[0]
+        return cls(bits, np.bitwise_count(bits).sum(axis=1, dtype=np.int64))
+
+
+class _JackknifePlus:
+    """The training rows as the kernel wants them, and its rank."""
+
+    def __init__(self, left_out: LeftOut, residuals: Floats, coverage: float) -> None:
+        known = (left_out.counts > 0) & np.isfinite(residuals)
+        self._bits, self._counts = left_out.bits[known], left_out.counts[known]
+        self._residuals = np.abs(residuals[known])
+        self._n = len(self._residuals)
+        self._rank = math.ceil(coverage * (self._n + 1) * _ALMOST)
+
+    def bounds(self, answers: Floats, lower: Floats, upper: Floats) -> None:
+        """Write the bounds for answers (rows, trees)."""
+        if self._rank > self._n:
+            lower[:], upper[:] = -math.inf, math.inf
+            return
+        sums = np.empty((self._bits.shape[1], 256))
+        below, above = np.empty(self._n), np.empty(self._n)
+        jackknife_bounds(
+            answers, self._bits, self._counts, self._residuals, self._rank, sums, below, above, lower, upper
+        )
+        crossed = lower > upper
+        lower[crossed] = upper[crossed] = (lower[crossed] + upper[crossed]) / 2
+
+
+def jackknife_plus(
+    answers: Floats, left_out: LeftOut, residuals: Floats, coverage: float, n_threads: int = 1
+) -> Bounds:
+    """Bounds by the jackknife+ after the bootstrap.
+
+    Parameters
+    ----------
+    answers : float64 (rows, trees)
+        What each tree says.
+    left_out : LeftOut
+        Of n training rows. Those that every tree learned from do not count; from some 30 trees on there are
+        hardly any.
+    residuals : float64 (n,)
+        Targets less out-of-bag predictions; rows with NaN do not count.
+    coverage : float
+        1 - alpha. A coverage below a half may ask for less than nothing, when trees differ by more than they
+        err: both bounds are then the point halfway.
+    n_threads : int
+
+    Returns
+    -------
+    lower, upper : float64 (rows,)
+
+    Examples
+    --------
+    Three trees, each of which left one of three rows out; with 3 rows the largest is rank 3 of 4:
+
+    >>> in_bag = np.packbits([[0, 1, 1], [1, 0, 1], [1, 1, 0]], axis=1, bitorder="little")
+    >>> answers, residuals = np.array([[10.0, 11.0, 12.0]]), np.array([1.0, -2.0, 0.5])
+    >>> jackknife_plus(answers, LeftOut.of(in_bag, 3), residuals, 0.75)
+    (array([9.]), array([13.]))
+    """
+    plus = _JackknifePlus(left_out, residuals, coverage)
+    lower, upper = np.empty(len(answers)), np.empty(len(answers))
+    over_rows(
+        len(answers),
+        lambda a, b: plus.bounds(answers[a:b], lower[a:b], upper[a:b]),
+        n_threads,
+        chunk_rows(len(answers), answers.shape[1], n_threads),
+    )
+    return lower, upper
+
+
+# --- asking a forest
+
+
+def _over_answers(
+    forest: VoteForest, table: Table, bins: Bins, n_threads: int, use: Callable[[Floats, int, int], None]
+) -> None:
+    """Call use(answers, start, stop) for chunks of the rows: memory does not grow with the table."""
+
+    def ask(start: int, stop: int) -> None:
+        nodes, answers = (np.empty((stop - start, forest.n_trees), kind) for kind in (np.int64, np.float64))
+        find_vote_leaves(coded_rows(table, bins, start, stop), forest.trees, nodes)
+        tree_answers(nodes, forest.trees, answers)
+        use(answers, start, stop)
+
+    over_rows(table.n_rows, ask, n_threads, chunk_rows(table.n_rows, forest.n_trees, n_threads))
+
+
+def answers_of(forest: VoteForest, table: Table, bins: Bins, n_threads: int) -> Floats:
+    """What each tree of a forest with one output says, (rows, trees)."""
+    out = np.empty((table.n_rows, forest.n_trees))
+
+    def keep(answers: Floats, start: int, stop: int) -> None:
+        out[start:stop] = answers
+
+    _over_answers(forest, table, bins, n_threads, keep)
+    return out
+
+
+def jackknife_interval(
+    forest: VoteForest,
+    table: Table,
+    bins: Bins,
+    left_out: LeftOut,
+    residuals: Floats,
+    coverage: float,
+    n_threads: int,
+) -> Bounds:
+    """`jackknife_plus` for the rows of a table, a chunk at a time."""
+    plus = _JackknifePlus(left_out, residuals, coverage)
+    lower, upper = np.empty(table.n_rows), np.empty(table.n_rows)
+    _over_answers(
+        forest, table, bins, n_threads, lambda answers, a, b: plus.bounds(answers, lower[a:b], upper[a:b])
+    )
+    return lower, upper
+
+
+def quantile_interval(
+    leaves: LeafTargets, forest: VoteForest, table: Table, bins: Bins, coverage: float, n_threads: int
+) -> Bounds:
+    """Quantiles of the targets in the leaves, with the same share left out on both sides."""
+    ends = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
+    bounds = leaves.quantiles(forest, table, bins, ends, n_threads)
+    return bounds[:, 0].copy(), bounds[:, 1].copy()
+
+
+# --- the prediction itself
+
+
+def standard_errors(answers: Floats, draws: NDArray[np.unsignedinteger[Any]], n_threads: int = 1) -> Floats:
+    """How much the mean of the trees would vary with another training set of that size.
+
+    The infinitesimal jackknife (Wager, Hastie and Efron 2014), less what it is too large by because there are
+    finitely many trees. With fewer trees than training rows the difference is mostly chance; below zero it is 0.
+    The error of a prediction is larger: it has the noise of the target and the bias of the forest too.
+
+    Parameters
+    ----------
+    answers : float64 (rows, trees)
+    draws : unsigned (trees, n)
+        How often each tree drew each row, with replacement, and as many in all for every tree.
+    n_threads : int
+
+    Returns
+    -------
+    float64 array of shape (rows,)
+
+    Examples
+    --------
+    The mean of samples has the standard error s / sqrt(n), which is 0.5 here:
+
+    >>> y = np.arange(8.0) - 3.5
+    >>> drawn = np.random.default_rng(0).multinomial(8, np.full(8, 1 / 8), size=4000).astype(np.uint8)
+    >>> means = (drawn @ y / 8)[np.newaxis]
+    >>> float(y.std() / np.sqrt(8)), float(standard_errors(means, drawn)[0])
+    (0.81..., 0.81...)
+    """
+    n_trees, n = draws.shape
+    mean = int(draws.sum(dtype=np.int64)) / (n_trees * n)
+    spread = mean * (n - 1)  # n times the variance m / n (1 - 1 / n) of a count of m draws
+    out = np.empty(len(answers))
+
+    def share(start: int, stop: int) -> None:
+        moved, covariance = np.empty(n_trees), np.empty(min(_BLOCK, n))
+        infinitesimal_jackknife(answers[start:stop], draws, spread, moved, covariance, out[start:stop])
+
+    over_rows(len(answers), share, n_threads, chunk_rows(len(answers), n_trees, n_threads))
+    return np.sqrt(out)

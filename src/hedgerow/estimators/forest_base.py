@@ -1,0 +1,382 @@
+"""What the four forests share: reading, drawing, growing, out-of-bag answers."""
+
+import math
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.bagging.forest import (
+    DeepTarget,
+    ForestLesson,
+    ForestModel,
+    Sampling,
+    TreeRules,
+    bin_rows,
+    grow_forest,
+)
+from hedgerow.binning import BinnedTable
+from hedgerow.boosting.run import Plan
+from hedgerow.dtypes import MAX_BINS
+from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.constraints import monotonic_directions
+from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
+from hedgerow.growing.deep import DeepGrower
+from hedgerow.table import Schema, Table, read_table
+from hedgerow.threads import Team, resolve_n_jobs
+from hedgerow.voting import GrownTree, VoteForest
+
+Floats = NDArray[np.float64]
+Target = inputs.Labels | inputs.Numbers
+
+ALLOWED: dict[str, Allowed] = {
+    "n_estimators": whole(1),
+    "max_depth": whole(1) | nothing(),
+    "min_samples_split": whole(2) | real(0, 1, above=True),
+    "min_samples_leaf": whole(1) | real(0, 1, above=True, below=True),
+    "min_weight_fraction_leaf": real(0, 0.5),
+    "max_features": whole(1) | real(0, 1, above=True) | one_of("sqrt", "log2") | nothing(),
+    "max_leaf_nodes": whole(2) | nothing(),
+    "min_impurity_decrease": real(0),
+    "bootstrap": flag(),
+    "oob_score": flag() | Allowed(callable, "a function of (y, predicted)"),
+    "n_jobs": parameters.threads() | nothing(),
+    "random_state": parameters.seed() | nothing(),
+    "verbose": whole(0) | flag(),
+    "warm_start": flag(),
+    "max_samples": whole(1) | real(0, 1, above=True) | nothing(),
+    "monotonic_cst": parameters.directions() | nothing(),
+    "max_bins": whole(2, MAX_BINS),
+}
+
+
+class Forest(BaseEstimator):  # type: ignore[misc]
+    """Everything but the constructor, the target and what the trees' means are."""
+
+    _allowed: ClassVar[dict[str, Allowed]] = {}
+    _random_cuts: ClassVar[bool] = False
+    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_")
+
+    def _set_parameters(self, given: dict[str, Any]) -> None:
+        """Keep the arguments of the constructor, its `locals()`, under their names."""
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    # --- what the kinds say
+
+    def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
+        """How targets are read, and the targets: (n,), or (n, outputs) when there are several."""
+        raise TypeError(f"{type(self).__name__} does not say how to read its target")
+
+    def _deep_target(
+        self, y: Floats, target: Target, sampling: Sampling, weight: Floats | None
+    ) -> DeepTarget:
+        """Targets as integers; `weight` has what sampling does not take into account."""
+        raise TypeError(f"{type(self).__name__} does not say what its trees learn")
+
+    def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
+        """Keep the means (rows, outputs); returns predictions of the `known` rows and the default score."""
+        raise TypeError(f"{type(self).__name__} does not say what its trees answer")
+
+    def _own_weight(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
+        """What a row weighs in the trees that it is in: its sample weight, unless it is drawn by that."""
+        return None if self.bootstrap or weight is None or _is_whole(weight) else weight
+
+    # --- fitting
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            Missing values (NaN, None, null) are allowed and take the direction that fits best.
+        y : array of shape (n_samples,)
+            For regressors also (n_samples, n_outputs).
+        sample_weight : array of shape (n_samples,), optional
+            With ``bootstrap=True`` rows are drawn in proportion to their weights, else the weights count in
+            the splits and the leaves. A whole number acts exactly as that many copies of the row, zero as no
+            row.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self.get_params(deep=False), self._allowed)
+        self._check_sampling()
+        before = self._fitted_before()
+        name = type(self).__name__
+        known: dict[str, Any] = (
+            {"schema": self.schema_} if before else {"categorical_features": self.categorical_features}
+        )
+        table = read_table(X, estimator_name=name, **known)
+        target, numbers = self._read_y(y, table.n_rows)
+        weight = inputs.read_weights(sample_weight, table.n_rows)
+        directions = monotonic_directions(self.monotonic_cst, table.schema)
+        self._check_directions(directions, target, numbers)
+        seed = self._seed if before else inputs.read_seed(self.random_state)
+        own = self._own_weight(numbers, target, weight)
+        with Team(resolve_n_jobs(self.n_jobs)) as team:
+            binned = bin_rows(table, weight, self.max_bins, team)
+            sampling = Sampling.of(
+                binned,
+                numbers,
+                weight,
+                replace=bool(self.bootstrap),
+                n_draws=self._n_draws,
+                seed=seed,
+                team=team,
+            )
+            lesson = self._lesson(binned, numbers, target, sampling, own, directions, seed)
+            if before:
+                self._check_same(binned, sampling)
+            trees = grow_forest(lesson, before.n_trees if before else 0, self._plan(team.n_members))
+            forest = self._forest(before, trees, lesson)
+            del lesson
+            model = ForestModel(binned.bins, forest)
+            in_bag = sampling.in_bag(forest.n_trees, team) if self.oob_score else None
+        self._keep(model, sampling, table.schema, target, seed)
+        self._keep_more(trees, numbers, weight, n_before=forest.n_trees - len(trees))
+        if in_bag is not None:
+            self._set_oob(table, numbers, in_bag, weight)
+        return self
+
+    def _plan(self, n_threads: int) -> Plan:
+        return Plan(
+            n_rounds=int(self.n_estimators),
+            n_threads=n_threads,
+            verbose=int(self.verbose),
+            title=type(self).__name__,
+        )
+
+    def _forest(self, before: VoteForest | None, trees: list[GrownTree], lesson: ForestLesson) -> VoteForest:
+        target = lesson.grower.target
+        if before is not None and not trees:
+            return before
+        grown = VoteForest.of(trees, target.n_outputs if target.is_classes else 0)
+        return grown if before is None else VoteForest.join(before, grown)
+
+    def _lesson(
+        self,
+        binned: BinnedTable,
+        y: Floats,
+        target: Target,
+        sampling: Sampling,
+        own: Floats | None,
+        directions: NDArray[np.int8],
+        seed: int,
+    ) -> ForestLesson:
+        deep = self._deep_target(y, target, sampling, own)
+        n_draws = sampling.draws.n_draws
+        rules = TreeRules(
+            criterion=self._criterion(),
+            max_depth=self.max_depth,
+            max_leaves=self.max_leaf_nodes,
+            min_split=max(2, _share_of(self.min_samples_split, n_draws)),
+            min_leaf=_share_of(self.min_samples_leaf, n_draws),
+            min_weight_fraction=float(self.min_weight_fraction_leaf),
+            min_gain=float(self.min_impurity_decrease),
+            columns_per_node=_columns_per_node(self.max_features, binned.n_columns),
+            random_cuts=self._random_cuts,
+        )
+        grower = DeepGrower(
+            binned, deep, rules, directions, n_draws, seed,
+            class_factors=self._balances_trees(), keep_rows=self._keeps_rows(deep),
+        )  # fmt: skip
+        return ForestLesson(grower, sampling, self._balances_trees())
+
+    def _criterion(self) -> str:
+        return str(self.criterion)
+
+    def _balances_trees(self) -> bool:
+        """Whether classes are weighed anew for every tree."""
+        return False
+
+    def _keeps_rows(self, target: DeepTarget) -> bool:
+        """Whether the rows of the leaves are wanted."""
+        return False
+
+    def _keep_more(self, trees: list[GrownTree], y: Floats, weight: Floats | None, n_before: int) -> None:
+        """Keep what else is wanted of the new trees."""
+
+    # --- checks
+
+    def _check_sampling(self) -> None:
+        if not self.bootstrap and self.max_samples is not None:
+            raise ValueError(
+                f"max_samples={self.max_samples} is not allowed with bootstrap=False, where every tree gets "
+                "all rows: it must be None"
+            )
+        if not self.bootstrap and self.oob_score:
+            raise ValueError(
+                f"oob_score={self.oob_score!r} needs rows that trees do not learn from: it must be False "
+                "with bootstrap=False"
+            )
+
+    def _check_directions(self, directions: NDArray[np.int8], target: Target, y: Floats) -> None:
+        if not directions.size:
+            return
+        n = target.n_classes
+        if n is not None and n > 2:
+            raise ValueError(f"monotonic_cst is not allowed with {n} classes: there must be two")
+        if y.ndim > 1:
+            raise ValueError(f"monotonic_cst is not allowed with {y.shape[1]} outputs: there must be one")
+
+    def _fitted_before(self) -> VoteForest | None:
+        """The forest to go on from, with warm_start."""
+        if not self.warm_start or not hasattr(self, "model_"):
+            return None
+        forest: VoteForest = self.model_.forest
+        if self.n_estimators < forest.n_trees:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is below the {forest.n_trees} trees of the fitted model; "
+                "with warm_start=True it must be at least as many"
+            )
+        return forest
+
+    def _check_same(self, binned: BinnedTable, sampling: Sampling) -> None:
+        bins, old = binned.bins, self.model_.bins
+        same_bins = all(
+            np.array_equal(getattr(bins, name), getattr(old, name))
+            for name in ("edges", "edge_starts", "tables", "table_starts")
+        )
+        same_rows = sampling.draws.same_as(self._sampling.draws)
+        if not (same_bins and same_rows and np.array_equal(sampling.copies, self._sampling.copies)):
+            raise ValueError(
+                "warm_start=True goes on with the same X, y and sample_weight and with the same max_samples, "
+                "bootstrap and max_bins; something of these has changed since the last fit. Set "
+                "warm_start=False to begin anew"
+            )
+
+    def _n_draws(self, size: int) -> int:
+        """Rows a tree draws, of so many."""
+        if self.max_samples is None:
+            return size
+        if isinstance(self.max_samples, int | np.integer) and self.max_samples > size:
+            raise ValueError(
+                f"max_samples={self.max_samples} is not allowed: it must be at most {size}, the number of "
+                "rows"
+            )
+        return _share_of(self.max_samples, size, round_up=False)
+
+    # --- what a fit leaves
+
+    def _keep(
+        self, model: ForestModel, sampling: Sampling, schema: Schema, target: Target, seed: int
+    ) -> None:
+        """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
+        self.model_, self._sampling, self.schema_, self._seed = model, sampling, schema, seed
+        self.n_features_in_ = schema.n_columns
+        if schema.names is not None:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if target.classes is not None:
+            self.classes_, self.n_classes_ = target.classes, len(target.classes)
+        for name in self._oob_names:
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _set_oob(self, table: Table, y: Floats, in_bag: NDArray[np.uint8], weight: Floats | None) -> None:
+        forest, bins = self.model_.forest, self.model_.bins
+        sums, self.oob_votes_ = forest.left_out_votes(table, bins, in_bag, resolve_n_jobs(self.n_jobs))
+        known = self.oob_votes_ > 0
+        if not known.all():
+            warnings.warn(
+                f"{np.sum(~known)} of {len(known)} rows are in the bag of every tree: they have no "
+                "out-of-bag prediction (NaN) and do not count in oob_score_; more trees would help",
+                stacklevel=3,
+            )
+        means = np.full_like(sums, np.nan)
+        np.divide(sums, self.oob_votes_[:, np.newaxis], out=means, where=known[:, np.newaxis])
+        predicted, score = self._keep_oob(means, known)
+        counts = known if weight is None else known & (weight > 0)
+        predicted, said = predicted[counts[known]], self._said(y[counts])
+        if not len(said):
+            self.oob_score_ = np.nan
+        elif callable(self.oob_score):
+            self.oob_score_ = self.oob_score(said, predicted)
+        else:
+            row_weight = None if weight is None else weight[counts]
+            self.oob_score_ = float(score(said, predicted, sample_weight=row_weight))
+
+    def _said(self, y: Floats) -> NDArray[Any]:
+        """Targets as the user gave them."""
+        return y
+
+    # --- after fitting
+
+    def _read(self, X: Any) -> Table:
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
+        return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
+
+    def _means(self, X: Any) -> Floats:
+        """Mean of what the trees say, (rows, outputs)."""
+        table = self._read(X)
+        means: Floats = self.model_.means(table, resolve_n_jobs(self.n_jobs))
+        return means
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """The leaf of every row in every tree, as its number among the nodes of the tree.
+
+        Rows that often come to the same leaves are alike: the share of trees in which they do is their
+        proximity.
+
+        Returns
+        -------
+        int64 array of shape (n_samples, n_estimators)
+        """
+        table = self._read(X)
+        leaves: NDArray[np.int64] = self.model_.forest.leaves(
+            table, self.model_.bins, resolve_n_jobs(self.n_jobs)
+        )
+        return leaves
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Share of each column in the fall of impurity, its mean over the trees.
+
+        Columns with many values get more of it than they deserve, and it is measured on the training rows:
+        `sklearn.inspection.permutation_importance` has neither fault, and takes these estimators.
+        """
+        check_is_fitted(self, "model_")
+        importances: Floats = self.model_.forest.importances()
+        return importances
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        return tags
+
+
+def _is_whole(weight: Floats) -> bool:
+    return bool(np.all(weight == np.floor(weight)) and weight.max() < 2**31)
+
+
+def _share_of(value: Any, n: int, *, round_up: bool = True) -> int:
+    """A number, or a share of n as a number, at least 1."""
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return max(1, math.ceil(value * n * (1.0 - 2.0**-50)) if round_up else int(value * n))
+
+
+def _columns_per_node(max_features: Any, n_columns: int) -> int:
+    if max_features is None:
+        return n_columns
+    if max_features == "sqrt":
+        return max(1, math.isqrt(n_columns))
+    if max_features == "log2":
+        return max(1, n_columns.bit_length() - 1)
+    if isinstance(max_features, int | np.integer):
+        if max_features > n_columns:
+            raise ValueError(
+                f"max_features={max_features} is not allowed: it must be at most {n_columns}, the number of "
+                "columns of X"
+            )
+        return int(max_features)
+    return max(1, int(max_features * n_columns))

@@ -1,0 +1,146 @@
+"""Forests for classes and for numbers: their targets, and what the means of the trees are."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from hedgerow.bagging.forest import DeepTarget, Sampling
+from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.forest_base import ALLOWED, Floats, Forest, Target
+from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
+from hedgerow.losses.base import weighted_mean
+
+
+class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]
+    """What forests for classes share."""
+
+    classes_: NDArray[Any]
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        **ALLOWED,
+        "criterion": one_of("gini", "entropy", "log_loss"),
+        "class_weight": nothing() | one_of("balanced", "balanced_subsample") | parameters.class_weights(),
+    }
+    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_", "oob_decision_function_")
+
+    def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
+        raw = inputs.read_target(y, n_rows, type(self).__name__)
+        going_on = self.warm_start and hasattr(self, "model_")
+        target = inputs.Labels(self.classes_) if going_on else inputs.Labels.of(raw)
+        return target, target.read(raw)
+
+    def _criterion(self) -> str:
+        return "entropy" if self.criterion == "log_loss" else str(self.criterion)
+
+    def _balances_trees(self) -> bool:
+        return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
+
+    def _own_weight(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
+        own = super()._own_weight(y, target, weight)
+        if self.class_weight is None or self._balances_trees():
+            return own
+        assert target.classes is not None  # noqa: S101 - labels have classes
+        inputs.weigh_classes(self.class_weight, y, target.classes, weight)  # refuses zero weights only
+        factors = inputs.class_factors(self.class_weight, y, target.classes, weight)[y.astype(np.int64)]
+        return factors if own is None else factors * own
+
+    def _deep_target(
+        self, y: Floats, target: Target, sampling: Sampling, weight: Floats | None
+    ) -> DeepTarget:
+        assert target.n_classes is not None  # noqa: S101 - labels have classes
+        return DeepTarget.of_classes(y.astype(np.int64), target.n_classes, weight)
+
+    def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
+        from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
+
+        self.oob_decision_function_ = means
+        return self.classes_[np.argmax(means[known], axis=1)], accuracy_score
+
+    def _said(self, y: Floats) -> NDArray[Any]:
+        labels: NDArray[Any] = self.classes_[y.astype(np.int64)]
+        return labels
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Mean over the trees of the shares of the classes in the leaf of every row.
+
+        Returns
+        -------
+        float64 array of shape (n_samples, n_classes)
+        """
+        return self._means(X)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable class of every row; ties go to the first class.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        means = self._means(X)
+        labels: NDArray[Any] = self.classes_[np.argmax(means, axis=1)]
+        return labels
+
+
+class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]
+    """What forests for numbers share."""
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        **ALLOWED,
+        "criterion": one_of("squared_error", "poisson"),
+        "keep_targets": flag(),
+    }
+    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_", "oob_prediction_")
+
+    def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
+        target = inputs.Numbers()
+        numbers = target.read(inputs.read_targets(y, n_rows, type(self).__name__))
+        if self.criterion == "poisson":
+            bad = np.flatnonzero((numbers.reshape(n_rows, -1) < 0).any(axis=1))
+            if bad.size:
+                raise ValueError(
+                    f"y[{bad[0]}] is {numbers[bad[0]]}, which criterion='poisson' does not allow: it must "
+                    "be >= 0"
+                )
+        return target, numbers
+
+    def _deep_target(
+        self, y: Floats, target: Target, sampling: Sampling, weight: Floats | None
+    ) -> DeepTarget:
+        columns = y.reshape(len(y), -1)
+        rows, copies = sampling.draws.population.order, sampling.copies
+        counts = (copies if weight is None else weight)[rows].astype(np.float64)
+        centre = np.zeros(columns.shape[1])
+        if self.criterion == "squared_error":
+            centre = np.array([weighted_mean(column[rows], counts) for column in columns.T])
+        return DeepTarget.of_numbers(columns, centre, rows, sampling.draws.n_draws, weight)
+
+    def _keep(self, *args: Any) -> None:
+        super()._keep(*args)
+        self.n_outputs_ = self.model_.forest.n_outputs
+
+    def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
+        from sklearn.metrics import r2_score  # noqa: PLC0415 - loads 0.05 s of modules
+
+        self.oob_prediction_ = means[:, 0] if means.shape[1] == 1 else means
+        return self.oob_prediction_[known], r2_score
+
+    def predict(self, X: Any) -> Floats:
+        """Mean over the trees of the mean target in the leaf of every row.
+
+        Returns
+        -------
+        float64 array of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        means = self._means(X)
+        return means[:, 0] if means.shape[1] == 1 else means
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

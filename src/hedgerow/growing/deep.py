@@ -1,0 +1,355 @@
+"""Deep trees on a binned table: targets and weights as integers, and the memory a thread grows trees in.
+
+Each tree is grown by one thread, and knows nothing of the others. Weights are whole numbers: how often a row
+was drawn, times what the row itself weighs. So sums are exact, and a tree does not depend on the order of the
+rows, nor on whether a row counts twice or is there twice.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.binning import BinnedTable
+from hedgerow.kernels.cpu.deep import (
+    N_NODES,
+    N_SETS,
+    N_VALUES,
+    DeepTree,
+    Growing,
+    Job,
+    grow_tree,
+)
+from hedgerow.kernels.cpu.deep_cut import ENTROPY, GINI, POISSON, SQUARED
+from hedgerow.kernels.cpu.deep_split import DeepColumns, DeepRows, DeepRules, Open, Scratch
+from hedgerow.kernels.cpu.elementary import log_into
+from hedgerow.voting import GrownTree
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+CRITERIA = {
+    name: int(number)
+    for name, number in zip(
+        ("gini", "entropy", "squared_error", "poisson"), (GINI, ENTROPY, SQUARED, POISSON), strict=True
+    )
+}
+
+_NEAR_ROWS = 4096  # of a node that is copied together: its codes fit into the second-level cache
+_HIST_BYTES = 1 << 20  # histograms of a node that are held at the same time
+_LOGS = 1 << 16
+_SUM_BITS = 61  # of the sums of numbers
+_WEIGHT_BITS = 50  # of the sum of weights that are not whole: squares of it are no trouble for float64
+_UNLIMITED = 2**62
+
+
+@dataclass(frozen=True)
+class TreeRules:
+    """What a tree may become.
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "squared_error", "poisson"}
+    max_depth, max_leaves : int or None
+    min_split, min_leaf : int
+        Rows of a node that is split, and of a leaf; a row counts as often as it is drawn.
+    min_weight_fraction : float
+        Least share of the weight in a leaf.
+    min_gain : float
+        Least fall of the impurity, weighted by the share of the node.
+    columns_per_node : int
+        Columns drawn for a node, of those that vary in it.
+    random_cuts : bool
+        Try one random cut of each column instead of all.
+    """
+
+    criterion: str = "gini"
+    max_depth: int | None = None
+    max_leaves: int | None = None
+    min_split: int = 2
+    min_leaf: int = 1
+    min_weight_fraction: float = 0.0
+    min_gain: float = 0.0
+    columns_per_node: int = 1
+    random_cuts: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class DeepTarget:
+    """What is to be predicted, as integers.
+
+    Parameters
+    ----------
+    classes : unsigned (n,), or empty
+    numbers : int64 (n, outputs)
+        Numbers in steps of `unit` from `centre`, times the row's own weight; (n, 0) for classes.
+    same : int64 (n, any)
+        Equal for rows of equal numbers.
+    own : int64 (n,) or empty
+        The row's own weight, if it is not 1.
+    n_outputs : int
+        The number of classes, or of numbers.
+    centre : float64 (outputs,)
+    unit : float
+    """
+
+    classes: NDArray[Any]
+    numbers: Integers
+    same: Integers
+    own: Integers
+    n_outputs: int
+    centre: Floats
+    unit: float = 1.0
+
+    @classmethod
+    def of_classes(cls, classes: NDArray[Any], n_classes: int, weight: Floats | None) -> "DeepTarget":
+        """Classes, and weights of the rows that are not whole."""
+        none = np.empty((len(classes), 0), np.int64)
+        dtype = np.uint8 if n_classes <= 256 else np.uint16 if n_classes <= 65_536 else np.uint32
+        own = np.empty(0, np.int64) if weight is None else _whole(weight)
+        return cls(classes.astype(dtype), none, none, own, n_classes, np.empty(0))
+
+    @classmethod
+    def of_numbers(
+        cls, y: Floats, centre: Floats, rows: NDArray[np.uint32], n_draws: int, weight: Floats | None
+    ) -> "DeepTarget":
+        """Numbers (n, outputs) of the rows that take part, rounded so that no sum of `n_draws` overflows."""
+        moved = np.zeros_like(y)
+        moved[rows] = y[rows] - centre
+        own = np.empty(0, np.int64) if weight is None else _whole(weight)
+        if weight is not None:
+            moved *= weight[:, np.newaxis]
+        top = float(np.abs(moved).max(initial=0.0))
+        bits = _SUM_BITS - max(1, n_draws).bit_length()
+        shift = 0 if top == 0 else min(bits - math.frexp(top)[1], 1000)
+        numbers = np.rint(np.ldexp(moved, shift)).astype(np.int64)
+        same = numbers
+        if weight is not None:
+            _, places = np.unique(y, axis=0, return_inverse=True)
+            same = places.reshape(-1, 1).astype(np.int64)
+            # what a weight of 1 is in its own steps: numbers are divided by sums of these
+            unit = math.ldexp(1.0, -shift) * _steps(weight)
+            return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, unit)
+        return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, math.ldexp(1.0, -shift))
+
+    @property
+    def is_classes(self) -> bool:
+        """Whether classes are predicted."""
+        return self.classes.size > 0
+
+    def values(self, raw: Floats) -> Floats:
+        """What the leaves hold, from means in steps."""
+        if self.is_classes:
+            return raw
+        raw *= self.unit
+        raw += self.centre
+        return raw
+
+
+def _steps(weight: Floats) -> float:
+    """How many steps a weight of 1 is: a power of two."""
+    whole = math.fsum(weight)
+    return math.ldexp(1.0, _WEIGHT_BITS - math.frexp(whole)[1])
+
+
+def _whole(weight: Floats) -> Integers:
+    """Weights in whole steps, at least one for a weight above zero."""
+    rounded = np.rint(weight * _steps(weight))
+    return np.where(weight > 0, np.maximum(rounded, 1.0), 0.0).astype(np.int64)
+
+
+class DeepGrower:
+    """Grows trees on a table; one for each thread, see `for_thread`.
+
+    Parameters
+    ----------
+    table : BinnedTable
+    target : DeepTarget
+    rules : TreeRules
+    direction : int8 (columns,)
+        -1, 0 or 1; empty without constraints.
+    n_draws : int
+        Rows that a tree is grown on, at most.
+    seed : int
+    class_factors : bool
+        Whether each tree is given weights of the classes.
+    keep_rows : bool
+        Write down the rows of the leaves.
+    """
+
+    def __init__(
+        self,
+        table: BinnedTable,
+        target: DeepTarget,
+        rules: TreeRules,
+        direction: NDArray[np.int8],
+        n_draws: int,
+        seed: int,
+        *,
+        class_factors: bool = False,
+        keep_rows: bool = False,
+    ) -> None:
+        codes = table.codes
+        self._codes = codes.by_row
+        self._columns = DeepColumns(
+            categorical=codes.categorical,
+            direction=direction,
+            n_bins=codes.n_bins,
+            stored=table.stored,
+            base=codes.places - codes.stored_offsets[table.stored],
+            usual=codes.usual,
+        )
+        self.target, self.rules, self.seed, self._keep_rows = target, rules, seed, keep_rows
+        weighted = target.own.size > 0 or class_factors
+        few = rules.min_leaf == 1 and rules.min_split == 2  # any weight above zero will do
+        self._counts_draws = weighted and not (target.is_classes and few)
+        self._n_rows, self._most_rows = len(codes.by_row), min(len(codes.by_row), n_draws)
+        self._stride = target.n_outputs + (not target.is_classes) + self._counts_draws
+
+    def for_thread(self) -> "DeepGrower":
+        """The same with memory of its own."""
+        other = object.__new__(DeepGrower)
+        other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_memory", "_tree")})
+        return other
+
+    def grow(self, number: int, draws: Integers, factor: Integers | None = None) -> GrownTree:
+        """Tree `number`, on rows as often as they are drawn.
+
+        draws : int64 (n,). factor : int64 (classes,), weights of the classes in this tree.
+        """
+        target, memory, tree = self.target, self._memory, self._tree
+        weight = draws if not target.own.size else draws * target.own
+        if factor is not None:
+            weight = weight * factor[target.classes]
+        rows = np.flatnonzero(weight)
+        if not rows.size:  # all rows drawn are of classes without weight: take everyone once
+            return self.grow(number, np.ones_like(draws), factor)
+        memory.rows[: len(rows)] = rows
+        counted = draws if self._counts_draws else draws[:0]
+        data = DeepRows(self._codes, weight, counted, target.classes, target.numbers, target.same)
+        total = int(weight.sum())
+        job = Job(data, self._columns, self._rules(total, number))
+        grow_tree(job, tree, memory, len(rows))
+        n_nodes, n_values, n_sets = (int(memory.state[i]) for i in (N_NODES, N_VALUES, N_SETS))
+        set_number = tree.set_number[: n_nodes if n_sets else 0].copy()
+        tree.set_number[:n_nodes] = -1  # as the next tree expects it
+        return GrownTree(
+            words=tree.words[:n_nodes].copy(),
+            values=target.values(tree.values[:n_values].copy()),
+            sets=tree.sets[:n_sets].copy(),
+            set_number=set_number,
+            gains=tree.gains.copy(),
+            leaf_starts=tree.leaf_starts[: n_values + 1 if self._keep_rows else 0].copy(),
+            leaf_rows=tree.leaf_rows[: len(rows) if self._keep_rows else 0].copy(),
+        )
+
+    def _rules(self, total: int, number: int) -> DeepRules:
+        rules = self.rules
+        share = rules.min_weight_fraction * (1.0 - 2.0**-40)  # a share of 1/3 of three rows is one row
+        unit = 1.0
+        if not self.target.is_classes:  # impurity is the mean over the outputs
+            unit = self.target.unit / self.target.n_outputs
+        if rules.criterion == "squared_error":
+            unit = max(unit * self.target.unit, 5e-324)  # of numbers near 1e-160, the square is none
+        if rules.criterion == "entropy":
+            unit = 1.0 / math.log(2.0)  # in bits, as in scikit-learn
+        return DeepRules(
+            criterion=CRITERIA[rules.criterion],
+            max_depth=_UNLIMITED if rules.max_depth is None else rules.max_depth,
+            max_leaves=_UNLIMITED if rules.max_leaves is None else rules.max_leaves,
+            min_split=rules.min_split,
+            min_rows=rules.min_leaf,
+            min_weight=math.ceil(share * total),
+            columns_per_node=rules.columns_per_node,
+            min_gain=rules.min_gain * total / unit if rules.min_gain > 0 else -math.inf,
+            random_cuts=int(rules.random_cuts),
+            seed=self.seed,
+            tree=number,
+        )
+
+    # --- memory, touched only as far as a tree needs it
+
+    @cached_property
+    def _tree(self) -> DeepTree:
+        n, n_columns = self._most_rows, len(self._columns.stored)
+        by_set = bool(self._columns.categorical.any())
+        tree = DeepTree(
+            words=np.empty(2 * n, np.uint64),
+            values=np.empty((n, self.target.n_outputs)),
+            sets=np.empty((n if by_set else 0, 4), np.uint64),
+            set_number=np.empty(2 * n if by_set else 0, np.int32),
+            leaf_starts=np.zeros(n + 1 if self._keep_rows else 0, np.int64),
+            leaf_rows=np.empty(n if self._keep_rows else 0, np.uint32),
+            gains=np.empty(n_columns),
+        )
+        tree.set_number[:] = -1
+        return tree
+
+    @cached_property
+    def _memory(self) -> Growing:
+        n, near, target = self._most_rows, min(_NEAR_ROWS, self._most_rows), self.target
+        n_slots = min(n, self.rules.max_leaves or n) + 3
+        return Growing(
+            rows=np.empty(n, np.uint32),
+            spare=np.empty(n, np.uint32),
+            nodes=self._open(n_slots),
+            heap=np.empty(n_slots, np.int64),
+            free=np.empty(n_slots - 1, np.int64),  # the last slot holds a set of bytes
+            small=np.empty((n, 4), np.int64),
+            small_bounds=np.empty((n, 2)),
+            near=DeepRows(
+                codes=np.zeros((near, self._codes.shape[1]), np.uint8),
+                weight=np.empty(near, np.int64),
+                draws=np.empty(near if self._counts_draws else 0, np.int64),
+                classes=np.empty(near if target.is_classes else 0, target.classes.dtype),
+                numbers=np.empty((near, target.numbers.shape[1]), np.int64),
+                same=np.empty((near, target.same.shape[1]), np.int64),
+            ),
+            near_rows=np.empty(near, np.uint32),
+            scratch=self._scratch(),
+            state=np.zeros(8, np.int64),
+        )
+
+    def _open(self, n_slots: int) -> Open:
+        words = -(-len(self._columns.stored) // 64)
+        return Open(
+            place=np.empty((n_slots, 4), np.int64),
+            split=np.empty((n_slots, 4), np.int64),
+            goes_left=np.empty((n_slots, 4), np.uint64),
+            gain=np.empty(n_slots),
+            sums=np.empty((n_slots, self._stride), np.int64),
+            left=np.empty((n_slots, self._stride), np.int64),
+            bounds=np.empty((n_slots, 4)),
+            constant=np.empty((n_slots, words), np.uint64),
+        )
+
+    def _scratch(self) -> Scratch:
+        n_columns, n_stored, stride = (
+            len(self._columns.stored),
+            int(self._columns.stored.max()) + 1,
+            self._stride,
+        )
+        at_once = max(1, min(n_stored, _HIST_BYTES // (256 * 8 * stride)))
+        logs = np.zeros(_LOGS)
+        if self.rules.criterion == "entropy":
+            log_into(np.arange(_LOGS, dtype=np.float64), logs)
+            logs[0] = 0.0
+            logs *= np.arange(_LOGS)
+        return Scratch(
+            order=np.empty(n_columns, np.int64),
+            chosen=np.empty(n_columns, np.int64),
+            filled=np.empty(at_once, np.uintp),
+            number=np.full(n_stored, -1, np.int64),
+            hist=np.zeros(at_once * 256 * stride, np.int64),
+            seen=np.empty(at_once * 4, np.uint64),
+            own=np.empty(256 * stride, np.int64),
+            codes=np.empty(256, np.int64),
+            keys=np.empty(256),
+            channels=np.empty(stride + 1, np.int64),
+            means=np.empty(stride + 1, np.int64),
+            side=np.empty((2, stride), np.int64),
+            logs=logs,
+        )

@@ -1,0 +1,332 @@
+"""Growing a deep tree, from the root to leaves that cannot be split, by one thread.
+
+The tree is one word a node, as prediction reads it, see `votes`; children lie side by side. While it grows,
+a node is rows[start:stop], and its rows are parted in place. Nodes are taken depth first, or, when leaves are
+limited, by falling gain.
+
+A node of few rows is put off. When all nodes are that small, one after the other is copied together, codes
+and all, and grown to its end in the cache: its rows lie far apart in the table, and each would cost a cache
+miss on each of the dozen levels below (measured: a third of the time on 100,000 rows, half on 500,000).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.kernels.cpu.deep_split import DeepColumns, DeepRows, DeepRules, Open, Scratch, best_split
+from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
+from hedgerow.kernels.cpu.partition import in_set
+from hedgerow.kernels.cpu.votes import pack_leaf, pack_set, pack_split
+
+N_NODES, N_VALUES, N_SETS, N_OPEN, N_USED, N_LEAVES, N_SMALL = range(7)  # places in Growing.state
+
+
+class DeepTree(NamedTuple):
+    """The tree as it grows: arrays long enough for any tree on these rows."""
+
+    words: NDArray[np.uint64]  # (nodes,)
+    values: NDArray[np.float64]  # (leaves, classes or outputs) of leaves that are not of one class
+    sets: NDArray[np.uint64]  # (sets, 4) codes that go left
+    set_number: NDArray[np.int32]  # (nodes,) or empty without categorical columns
+    leaf_starts: NDArray[np.int64]  # (leaves + 1,) where the rows of a leaf begin; empty if not wanted
+    leaf_rows: NDArray[np.uint32]  # (n,) of the table, by leaf
+    gains: NDArray[np.float64]  # (columns,) sums over the splits
+
+
+class Growing(NamedTuple):
+    """Memory of a thread."""
+
+    rows: NDArray[np.uint32]  # (n,)
+    spare: NDArray[np.uint32]  # (n,)
+    nodes: Open
+    heap: NDArray[np.int64]  # (slots,) those of open nodes
+    free: NDArray[np.int64]  # (slots,) those that are not used
+    small: NDArray[np.int64]  # (n, 4) nodes put off, as in Open.place
+    small_bounds: NDArray[np.float64]  # (n, 2)
+    near: DeepRows  # rows of a small node, copied together
+    near_rows: NDArray[np.uint32]
+    scratch: Scratch
+    state: NDArray[np.int64]
+
+
+class Job(NamedTuple):
+    """What a thread is to grow."""
+
+    data: DeepRows
+    columns: DeepColumns
+    rules: DeepRules
+
+
+@deep_kernel
+def grow_tree(job, tree, growing, n_rows):
+    """Grow a tree on growing.rows[:n_rows]; how much of its arrays it takes is in growing.state."""
+    nodes, state = growing.nodes, growing.state
+    best_first = job.rules.max_leaves <= n_rows
+    limit = 0 if best_first else growing.near_rows.shape[0]
+    data, rows, origin, n_done = job.data, growing.rows, np.int64(-1), np.int64(0)
+    left = right = _begin(data, tree, growing, n_rows)
+    while True:
+        for side in range(1 if left == right else 2):
+            slot = right if side else left
+            if nodes.place[slot, 2] - nodes.place[slot, 1] <= limit:
+                _put_off(growing, slot)
+            elif best_split(data, job.columns, job.rules, rows, nodes, slot, growing.scratch):
+                growing.heap[state[N_OPEN]] = slot
+                state[N_OPEN] += 1
+            else:
+                _make_leaf(data, tree, growing, rows, slot, origin)
+        if state[N_OPEN] > 0 and state[N_LEAVES] < job.rules.max_leaves:
+            left, right = _split(data, job.columns, tree, growing, rows, _pop(growing, best_first))
+            continue
+        while state[N_OPEN] > 0:
+            _make_leaf(data, tree, growing, rows, _pop(growing, best_first), origin)
+        if n_done == state[N_SMALL]:
+            return
+        data, rows, limit = growing.near, growing.near_rows, 0
+        origin = growing.small[n_done, 1]
+        left = right = _bring_near(job.data, growing, n_done)
+        n_done += 1
+
+
+@deep_part
+def _begin(data, tree, growing, n_rows):
+    """Nothing is there yet but the root; returns its slot."""
+    nodes, state = growing.nodes, growing.state
+    state[:] = 0
+    state[N_NODES] = state[N_LEAVES] = 1
+    tree.gains[:] = 0.0
+    for slot in range(growing.free.shape[0]):
+        growing.free[slot] = slot
+    for column in range(growing.scratch.order.shape[0]):
+        growing.scratch.order[column] = column
+    slot = _take_slot(growing)
+    nodes.place[slot, 0], nodes.place[slot, 1], nodes.place[slot, 2], nodes.place[slot, 3] = 0, 0, n_rows, 0
+    nodes.bounds[slot, 0], nodes.bounds[slot, 1] = -np.inf, np.inf
+    _plant(data, growing.rows, nodes, slot)
+    return slot
+
+
+@deep_part
+def _put_off(growing, slot):
+    """Leave a small node for later."""
+    nodes, n = growing.nodes, growing.state[N_SMALL]
+    for j in range(4):
+        growing.small[n, j] = nodes.place[slot, j]
+    growing.small_bounds[n, 0], growing.small_bounds[n, 1] = nodes.bounds[slot, 0], nodes.bounds[slot, 1]
+    growing.state[N_SMALL] += 1
+    _give_slot(growing, slot)
+
+
+@deep_part
+def _bring_near(far, growing, i):
+    """Copy the rows of a node that was put off together; returns its slot."""
+    near, nodes = growing.near, growing.nodes
+    number, start, stop, depth = growing.small[i]
+    width = far.codes.shape[1]
+    for j in range(stop - start):
+        row = np.uintp(growing.rows[start + j])
+        growing.near_rows[j] = j
+        for f in range(width):
+            near.codes[j, f] = far.codes[row, f]
+        near.weight[j] = far.weight[row]
+        if far.draws.shape[0]:
+            near.draws[j] = far.draws[row]
+        if far.classes.shape[0]:
+            near.classes[j] = far.classes[row]
+        for k in range(far.numbers.shape[1]):
+            near.numbers[j, k] = far.numbers[row, k]
+        for k in range(far.same.shape[1]):
+            near.same[j, k] = far.same[row, k]
+    slot = _take_slot(growing)
+    nodes.place[slot, 0], nodes.place[slot, 1], nodes.place[slot, 2] = number, 0, stop - start
+    nodes.place[slot, 3] = depth
+    nodes.bounds[slot, 0], nodes.bounds[slot, 1] = growing.small_bounds[i, 0], growing.small_bounds[i, 1]
+    _plant(near, growing.near_rows, nodes, slot)
+    return slot
+
+
+@deep_part
+def _plant(data, rows, nodes, slot):
+    """Sums of a node of which nothing is known but its rows."""
+    sums = nodes.sums[slot]
+    sums[:] = 0
+    nodes.constant[slot, :] = 0
+    for i in range(nodes.place[slot, 1], nodes.place[slot, 2]):
+        _add_row(data, np.uintp(rows[i]), sums)
+
+
+@deep_part
+def _add_row(data, row, sums):
+    """Add a row to the sums."""
+    counted = data.draws.shape[0] > 0
+    draws = data.draws[row] if counted else data.weight[row]
+    sums[np.uintp(data.classes[row]) if data.classes.shape[0] else np.uintp(0)] += data.weight[row]
+    for k in range(data.numbers.shape[1]):
+        sums[1 + k] += draws * data.numbers[row, k]
+    if counted:
+        sums[sums.shape[0] - 1] += draws
+
+
+@deep_part
+def _take_slot(growing):
+    slot = growing.free[growing.state[N_USED]]
+    growing.state[N_USED] += 1
+    return slot
+
+
+@deep_part
+def _give_slot(growing, slot):
+    growing.state[N_USED] -= 1
+    growing.free[growing.state[N_USED]] = slot
+
+
+@deep_part
+def _pop(growing, best_first):
+    """The slot of the last open node, or of the one with the largest gain, the first of equal ones."""
+    heap, nodes, last = growing.heap, growing.nodes, growing.state[N_OPEN] - 1
+    if best_first:
+        best = 0
+        for i in range(1, last + 1):
+            gain, top = nodes.gain[heap[i]], nodes.gain[heap[best]]
+            if gain > top or (gain == top and nodes.place[heap[i], 0] < nodes.place[heap[best], 0]):
+                best = i
+        heap[best], heap[last] = heap[last], heap[best]
+    growing.state[N_OPEN] = last
+    return heap[last]
+
+
+@deep_part
+def _split(data, columns, tree, growing, rows, slot):
+    """Part the rows of a node; returns the slots of its children, and gives back its own."""
+    nodes, state = growing.nodes, growing.state
+    number, start, stop, depth = nodes.place[slot]
+    column, threshold, missing_left, categorical = nodes.split[slot]
+    child = state[N_NODES]
+    state[N_NODES] += 2
+    state[N_LEAVES] += 1
+    if categorical:
+        tree.words[number] = pack_set(child, column)
+        tree.set_number[number] = state[N_SETS]
+        for word in range(4):
+            tree.sets[state[N_SETS], word] = nodes.goes_left[slot, word]
+        state[N_SETS] += 1
+    else:
+        tree.words[number] = pack_split(child, column, threshold, missing_left)
+    tree.gains[column] += max(nodes.gain[slot], 0.0)
+    left, right = _take_slot(growing), _take_slot(growing)
+    middle = _part(data.codes, columns, rows, growing.spare, nodes, slot)
+    for k in range(nodes.sums.shape[1]):
+        nodes.sums[left, k] = nodes.left[slot, k]
+        nodes.sums[right, k] = nodes.sums[slot, k] - nodes.left[slot, k]
+    for side in (left, right):
+        place = nodes.place[side]
+        place[0], place[1], place[2], place[3] = child, start, middle, depth + 1
+        for word in range(nodes.constant.shape[1]):
+            nodes.constant[side, word] = nodes.constant[slot, word]
+        nodes.bounds[side, 0], nodes.bounds[side, 1] = nodes.bounds[slot, 0], nodes.bounds[slot, 1]
+    nodes.place[right, 0], nodes.place[right, 1], nodes.place[right, 2] = child + 1, middle, stop
+    if columns.direction.shape[0] and columns.direction[column]:
+        between = (nodes.bounds[slot, 2] + nodes.bounds[slot, 3]) / 2.0
+        lower, upper = (right, left) if columns.direction[column] > 0 else (left, right)
+        nodes.bounds[lower, 0], nodes.bounds[upper, 1] = between, between
+    _give_slot(growing, slot)
+    return left, right
+
+
+@deep_part
+def _part(codes, columns, rows, spare, nodes, slot):
+    """Rows that go left to the front, stably; returns where the others begin."""
+    start, stop = nodes.place[slot, 1], nodes.place[slot, 2]
+    column, threshold, missing_left, categorical = nodes.split[slot]
+    stored = np.uintp(columns.stored[column])
+    at, kept, one = np.uintp(start), np.uintp(0), np.uintp(1)
+    if categorical or columns.usual[column] >= 0:
+        bytes_left = nodes.goes_left[slot]
+        if columns.usual[column] >= 0:
+            bytes_left = nodes.goes_left[nodes.goes_left.shape[0] - 1]  # a spare one
+            _translate(columns, nodes, slot, bytes_left)
+        for i in range(start, stop):
+            row = rows[i]
+            left = np.uintp(in_set(bytes_left, np.int64(codes[np.uintp(row), stored])))
+            rows[at] = row
+            spare[kept] = row
+            at += left
+            kept += one - left
+    else:
+        base = np.uint8(not missing_left)
+        highest = np.uint8(threshold - np.int64(base))
+        for i in range(start, stop):
+            row = rows[i]
+            left = np.uintp(np.uint8(codes[np.uintp(row), stored] - base) <= highest)
+            rows[at] = row
+            spare[kept] = row
+            at += left
+            kept += one - left
+    for i in range(kept):
+        rows[at + i] = spare[i]
+    return np.int64(at)
+
+
+@deep_kernel
+def _translate(columns, nodes, slot, bytes_left):
+    """The bytes of a shared place that stand for codes that go left."""
+    column, threshold, missing_left, categorical = nodes.split[slot]
+    usual, base = columns.usual[column], columns.base[column]
+    for code in range(-1, columns.n_bins[column] + 1):  # -1 stands for the usual one, first
+        this = usual if code < 0 else np.int64(code)
+        if code == usual:
+            continue
+        if categorical:
+            left = in_set(nodes.goes_left[slot], this) != 0
+        else:
+            left = this <= threshold if this else missing_left != 0
+        if code < 0:
+            for word in range(4):
+                bytes_left[word] = ~np.uint64(0) if left else np.uint64(0)
+            continue
+        byte = base + this - np.int64(this > usual)
+        bit = np.uint64(1) << np.uint64(byte & 63)
+        if left:
+            bytes_left[byte >> 6] |= bit
+        else:
+            bytes_left[byte >> 6] &= ~bit
+
+
+@deep_part
+def _make_leaf(data, tree, growing, rows, slot, origin):
+    """Write a leaf: the number of its class if it has but one, else a row of values."""
+    nodes, state = growing.nodes, growing.state
+    _give_slot(growing, slot)
+    sums, outputs = nodes.sums[slot], tree.values.shape[1]
+    classes = data.classes.shape[0] > 0
+    weight, n_present, present = np.float64(sums[0]), 0, np.int64(0)
+    if classes:
+        whole = np.int64(0)
+        for k in range(outputs):
+            whole += sums[k]
+            if sums[k]:
+                n_present += 1
+                present = k
+        weight = np.float64(whole)
+    if n_present == 1:
+        tree.words[nodes.place[slot, 0]] = pack_leaf(present)
+        return
+    number = state[N_VALUES]
+    tree.words[nodes.place[slot, 0]] = pack_leaf(number + outputs if classes else number)
+    for k in range(outputs):
+        tree.values[number, k] = np.float64(sums[k if classes else k + 1]) / weight
+    state[N_VALUES] += 1
+    if tree.leaf_starts.shape[0]:
+        _keep_rows(tree, growing, rows, slot, origin, number)
+
+
+@deep_kernel
+def _keep_rows(tree, growing, rows, slot, origin, number):
+    """Write down which rows of the table are in a leaf."""
+    start, stop = growing.nodes.place[slot, 1], growing.nodes.place[slot, 2]
+    first = tree.leaf_starts[number]
+    for i in range(start, stop):
+        row = rows[i]
+        tree.leaf_rows[first + i - start] = row if origin < 0 else growing.rows[origin + np.int64(row)]
+    tree.leaf_starts[number + 1] = first + stop - start

@@ -1,0 +1,306 @@
+"""The best cut of one column of a node, from the histogram of its codes.
+
+See `deep_split` for the channels that the sums of a set of rows have. Gains are in the units of the integers:
+the weight of the node times the fall of its impurity.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.kernels.cpu.elementary import log
+from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
+
+GINI, ENTROPY, SQUARED, POISSON = (np.int64(i) for i in range(4))
+
+_ONE = np.uint64(1)
+
+
+class Case(NamedTuple):
+    """What is cut: a column of a node."""
+
+    hist: NDArray[np.int64]  # (256 * stride,)
+    codes: NDArray[np.int64]  # (256,) those that occur, in the order they are cut
+    n: int  # of these
+    sums: NDArray[np.int64]  # (stride,) of the node
+    channels: NDArray[np.int64]  # those that count
+    n_channels: int
+    means: NDArray[np.int64]  # (stride,) of the numbers, rounded down
+    classes: bool
+    counted: bool  # the last channel is that of the draws
+    categorical: bool
+    missing: bool  # code 0 occurs in a numeric column
+    drawn: int  # the only cut that is tried: the last code that goes left (its place, for categories), or -1
+
+
+class Least(NamedTuple):
+    """What a side must have."""
+
+    draws: int
+    weight: int
+
+
+@deep_part
+def scan_two(case, least, top):
+    """The best cut for two classes by Gini, or for one number by squares, that gains more than `top`.
+
+    Returns the place of the last code that goes left, or -1, whether missing goes left, and the gain.
+    With h the weight and g the difference of the classes, sum_k W_k**2 / W is (h + g**2 / h) / 2. A number is
+    taken from the node's mean, so that no digits cancel. All sums are in registers.
+    """
+    hist, codes, sums, stride, n = case.hist, case.codes, case.sums, case.sums.shape[0], case.n
+    a, b = case.channels[0], case.channels[1]
+    two = case.classes
+    half, mean = (0.5, np.int64(0)) if two else (1.0, case.means[1])
+    whole_h = sums[a] + sums[b] if two else sums[a]
+    whole_g = sums[b] - sums[a] if two else sums[b] - mean * sums[a]
+    lightest = max(least.draws, least.weight)
+    whole = half * np.float64(whole_g) * np.float64(whole_g) / np.float64(whole_h)
+    at, side, drawn = np.int64(-1), np.int64(0), case.drawn
+    for missing_left in range(2 if case.missing else 1):
+        h, g = np.int64(0), np.int64(0)
+        if missing_left:
+            h = hist[a] + hist[b] if two else hist[a]
+            g = hist[b] - hist[a] if two else hist[b] - mean * hist[a]
+        last = n if case.missing and not missing_left else n - 1  # the last cut leaves missing alone
+        for i in range(np.int64(case.missing), last):
+            entry = np.uintp(codes[i]) * np.uintp(stride)
+            u, v = hist[entry + np.uintp(a)], hist[entry + np.uintp(b)]
+            h += u + v if two else u
+            g += v - u if two else v - mean * u
+            if min(h, whole_h - h) < lightest or (drawn >= 0 and _is_not_drawn(case, i)):
+                continue
+            other = np.float64(whole_g - g)
+            gain = np.float64(g) * np.float64(g) / np.float64(h) + other * other / np.float64(whole_h - h)
+            gain = half * gain - whole
+            if gain > top:
+                top, at, side = gain, i, np.int64(missing_left)
+    return at, side, top
+
+
+@deep_kernel
+def scan_classes(case, least, top, criterion, side, logs):
+    """The same for any number of classes: sums over the classes of each side are kept up to date.
+
+    A side of the weights W_k is worth sum_k W_k**2 / W by Gini, sum_k W_k ln W_k - W ln W by entropy.
+    side : int64 (2, stride), scratch. logs : see `_log_times`.
+    """
+    codes, stride, n, gini = case.codes, np.uintp(case.sums.shape[0]), case.n, criterion == GINI
+    lightest = max(least.draws, least.weight)
+    weight, total = weight_of(case, case.sums), 0.0
+    for j in range(case.n_channels):
+        w = case.sums[case.channels[j]]
+        total += np.float64(w) * np.float64(w) if gini else _log_times(w, logs)
+    whole = _close(total, weight, gini, logs)
+    at, missing_side = np.int64(-1), np.int64(0)
+    for missing_left in range(2 if case.missing else 1):
+        for j in range(case.n_channels):
+            k = case.channels[j]
+            side[0, k], side[1, k] = 0, case.sums[k]
+        left, low, high = np.int64(0), 0.0, total
+        last = n if case.missing and not missing_left else n - 1
+        for i in range(0 if missing_left else np.int64(case.missing), last):
+            entry = np.uintp(codes[i]) * stride
+            for j in range(case.n_channels):
+                k = np.uintp(case.channels[j])
+                moved = case.hist[entry + k]
+                if moved:
+                    low += _grow(side[0, k], moved, gini, logs)
+                    side[0, k] += moved
+                    side[1, k] -= moved
+                    high -= _grow(side[1, k], moved, gini, logs)
+                    left += moved
+            if min(left, weight - left) < lightest or (case.drawn >= 0 and _is_not_drawn(case, i)):
+                continue
+            if missing_left and i == 0:
+                continue  # missing alone on the left is the last cut of the other side
+            gain = _close(low, left, gini, logs) + _close(high, weight - left, gini, logs) - whole
+            if gain > top:
+                top, at, missing_side = gain, i, np.int64(missing_left)
+    return at, missing_side, top
+
+
+@deep_kernel
+def _log_times(w, logs):
+    """Compute w ln w; logs : float64, that of 0, 1, 2, ... for the small weights that most nodes have."""
+    if w < logs.shape[0]:
+        return logs[np.uintp(w)]
+    return np.float64(w) * log(np.float64(w))
+
+
+@deep_kernel
+def _grow(before, more, gini, logs):
+    """What the sum over the classes gains when one of them does."""
+    if gini:
+        w = np.float64(more)
+        return w * (2.0 * np.float64(before) + w)
+    return _log_times(before + more, logs) - _log_times(before, logs)
+
+
+@deep_kernel
+def _close(total, weight, gini, logs):
+    """What a side is worth, given the sum over its classes."""
+    return total / np.float64(weight) if gini else total - _log_times(weight, logs)
+
+
+@deep_kernel
+def scan(case, least, top, criterion, direction, bounds, side):
+    """The same for any classes or numbers and any criterion, with draws counted and directions kept.
+
+    direction : -1, 0 or 1, or 2 without constraints. bounds : float64 (4,), lowest and highest value allowed,
+    and place for the values of both sides. side : int64 (2, stride), scratch.
+    """
+    hist, codes, sums, stride, n = case.hist, case.codes, case.sums, case.sums.shape[0], case.n
+    whole = worth(case, sums, criterion)
+    at, missing_side = np.int64(-1), np.int64(0)
+    for missing_left in range(2 if case.missing else 1):
+        for k in range(stride):
+            side[0, k] = hist[k] if missing_left else 0
+        last = n if case.missing and not missing_left else n - 1
+        for i in range(np.int64(case.missing), last):
+            entry = codes[i] * stride
+            for k in range(stride):
+                side[0, k] += hist[entry + k]
+                side[1, k] = sums[k] - side[0, k]
+            if _is_too_light(case, side[0], least) or _is_too_light(case, side[1], least):
+                continue
+            if case.drawn >= 0 and _is_not_drawn(case, i):
+                continue
+            gain = worth(case, side[0], criterion) + worth(case, side[1], criterion) - whole
+            if not gain > top:
+                continue
+            if direction != 2:
+                low, high = _value(case, side[0]), _value(case, side[1])
+                if not _is_allowed(low, high, direction, bounds):
+                    continue
+                bounds[2], bounds[3] = low, high
+            top, at, missing_side = gain, i, np.int64(missing_left)
+    return at, missing_side, top
+
+
+@deep_kernel
+def _is_not_drawn(case, i):
+    """Whether the cut after place i is another than the one that was drawn."""
+    if case.categorical:
+        return i != case.drawn
+    return case.codes[i] > case.drawn or (i + 1 < case.n and case.codes[i + 1] <= case.drawn)
+
+
+@deep_part
+def weight_of(case, sums):
+    """The weight of a set of rows."""
+    if not case.classes:
+        return sums[0]
+    weight = np.int64(0)
+    for j in range(case.n_channels):
+        weight += sums[case.channels[j]]
+    return weight
+
+
+@deep_kernel
+def _is_too_light(case, sums, least):
+    weight = weight_of(case, sums)
+    draws = sums[sums.shape[0] - 1] if case.counted else weight
+    return draws < least.draws or weight < least.weight
+
+
+@deep_kernel
+def worth(case, sums, criterion):
+    """What a split makes large, added up over its two sides.
+
+    GINI sum_k W_k**2 / W, ENTROPY sum_k W_k ln(W_k / W), SQUARED sum_k G_k**2 / W with numbers taken from the
+    node's mean, POISSON sum_k G_k ln(G_k / W), where no G_k may be 0.
+    """
+    total = 0.0
+    weight = np.float64(weight_of(case, sums))
+    if criterion == GINI:
+        for j in range(case.n_channels):
+            w = np.float64(sums[case.channels[j]])
+            total += w * w
+        return total / weight
+    if criterion == ENTROPY:
+        for j in range(case.n_channels):
+            w = np.float64(sums[case.channels[j]])
+            total += w * log(w / weight) if w > 0.0 else 0.0
+        return total
+    if criterion == SQUARED:
+        for k in range(1, case.n_channels):
+            g = np.float64(sums[k] - case.means[k] * sums[0])
+            total += g * g
+        return total / weight
+    for k in range(1, case.n_channels):
+        g = np.float64(sums[k])
+        if g <= 0.0:
+            return -np.inf
+        total += g * log(g / weight)
+    return total
+
+
+# --- directions
+
+
+@deep_kernel
+def _value(case, sums):
+    """What a leaf would predict: the share of the second class, or the mean."""
+    return np.float64(sums[1]) / np.float64(weight_of(case, sums))
+
+
+@deep_kernel
+def _is_allowed(left, right, direction, bounds):
+    if min(left, right) < bounds[0] or max(left, right) > bounds[1]:
+        return False
+    return direction * (right - left) >= 0.0
+
+
+# --- categories
+
+
+@deep_kernel
+def sort_codes(case, keys):
+    """Put the codes in order of rising mean of the first number, or share of the heaviest class.
+
+    One of the cuts in that order is the best of all sets for two classes and for one number (Fisher 1958).
+    keys : float64 (256,), scratch.
+    """
+    stride, codes = case.sums.shape[0], case.codes
+    which = np.int64(1)
+    if case.classes:
+        which = case.channels[0]
+        for j in range(1, case.n_channels):
+            if case.sums[case.channels[j]] > case.sums[which]:
+                which = case.channels[j]
+    for i in range(case.n):
+        code = codes[i]
+        entry = case.hist[code * stride : (code + 1) * stride]
+        key = np.float64(entry[which]) / np.float64(weight_of(case, entry))
+        at = i
+        while at > 0 and keys[at - 1] > key:
+            keys[at], codes[at] = keys[at - 1], codes[at - 1]
+            at -= 1
+        keys[at], codes[at] = key, code
+
+
+@deep_part
+def sum_left(case, at, missing_left, sums):
+    """Sums of the codes up to place `at`, those of missing among them when it goes left."""
+    stride = np.uintp(case.sums.shape[0])
+    for k in range(stride):
+        sums[k] = 0
+    for i in range(np.uintp(case.missing and not missing_left), np.uintp(at + 1)):
+        entry = np.uintp(case.codes[i]) * stride
+        for k in range(stride):
+            sums[k] += case.hist[entry + k]
+
+
+@deep_kernel
+def make_set(case, at, heavier, goes_left):
+    """The set of codes up to place `at`; codes that do not occur go left if that is the heavier side."""
+    for word in range(goes_left.shape[0]):
+        goes_left[word] = ~np.uint64(0) if heavier else np.uint64(0)
+    for i in range(case.n):
+        bit = _ONE << np.uint64(case.codes[i] & 63)
+        if i <= at:
+            goes_left[case.codes[i] >> 6] |= bit
+        else:
+            goes_left[case.codes[i] >> 6] &= ~bit
