@@ -69,11 +69,13 @@ class Estimator(Forest):
     """A forest with the interface of scikit-learn, at its own defaults."""
 
     family: ClassVar[str] = "RandomForest"
+    parameters: ClassVar[dict[str, Any]] = {}
 
     def fit(self, X: NDArray[np.float32], y: NDArray[Any]) -> None:
         """Fit a classifier or a regressor."""
         make = getattr(self._library, self.family + ("Classifier" if self.task.n_classes else "Regressor"))
-        forest = make(n_estimators=self.task.trees, n_jobs=self.task.threads, random_state=0)
+        size = {"n_estimators": self.task.trees, "n_jobs": self.task.threads}
+        forest = make(**size, random_state=0, **self.parameters)
         self._model = forest.fit(X, y)
 
     def predict(self, X: NDArray[np.float32]) -> NDArray[np.floating]:
@@ -91,6 +93,13 @@ class Hedgerow(Estimator):
     name = "Hedgerow"
     module = "hedgerow"
     ours = True
+
+
+class HedgerowEntropy(Hedgerow):
+    """The criterion that YDF uses."""
+
+    name = "Hedgerow, entropy"
+    parameters: ClassVar[dict[str, Any]] = {"criterion": "entropy"}
 
 
 class HedgerowExtra(Hedgerow):
@@ -254,6 +263,7 @@ def columns(X: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
 
 FORESTS: dict[str, type[Forest]] = {
     "hedgerow": Hedgerow,
+    "hedgerow-entropy": HedgerowEntropy,
     "hedgerow-extra": HedgerowExtra,
     "sklearn": ScikitLearn,
     "sklearn-extra": ScikitLearnExtra,

@@ -32,7 +32,7 @@ class GrownTree:
     words : uint64 (nodes,)
     values : float64 (rows, classes or outputs)
     sets : uint64 (sets, 4), codes that go left at categorical splits
-    set_number : int32 (nodes,), or empty without such splits
+    set_number : int32 (nodes,), or empty without categorical columns
     gains : float64 (columns,), the sums over the splits of a column
     leaf_starts : int64 (leaves + 1,), or empty
     leaf_rows : uint32, the training rows of leaf k are leaf_rows[leaf_starts[k]:leaf_starts[k + 1]]
@@ -191,10 +191,10 @@ def _ends(sizes: list[int]) -> NDArray[np.int64]:
 
 
 def coded_rows(table: Table, bins: Bins, start: int, stop: int) -> NDArray[np.uint8]:
-    """Codes of some rows, (rows, stride)."""
+    """Codes of some rows, one row after the other."""
     codes = aligned_rows(stop - start, bins.n_columns)
     none = np.empty((0, 0), np.uint8)
     encode(
         table.block(start, stop), bins.edges, bins.edge_starts, bins.tables, bins.table_starts, codes, none, 0
     )
-    return codes
+    return codes.reshape(-1)

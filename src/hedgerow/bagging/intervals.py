@@ -1,19 +1,23 @@
 """Intervals that hold the target of a new row with a chosen probability, from what a forest has seen.
 
-Three ways, of growing cost. R_i is the residual of training row i: its target less the mean m_i of the trees that
-did not learn from it.
+R_i is the residual of training row i: its target less the mean m_i of the trees that did not learn from it.
 
-out of bag    Zhang, Zimmerman, Nettleton and Nordman (2020): the prediction plus quantiles of the R_i. One width
-              for all rows. Right on average over rows when the forest is consistent and the noise alike everywhere.
-jackknife+    after the bootstrap, Kim, Xu and Barber (2020): lower is a quantile of m_i(x) - |R_i|, upper one of
-              m_i(x) + |R_i|, over all i. For rows that are exchangeable with the training rows it covers with
-              probability at least 1 - 2 alpha, whatever the distribution, if the number of trees is itself drawn
-              (binomial); it covers about 1 - alpha in practice. Widths vary little: only the trees differ in x.
-quantiles     Meinshausen (2006): quantiles of the targets in the leaves, see `leaf_targets`. Widths follow the
-              noise. No guarantee; leaves that are large blur, so that intervals are rather too wide than too narrow.
+out of bag   The prediction plus quantiles of the R_i (Zhang, Zimmerman, Nettleton and Nordman 2020). One
+             width for all rows: right on average over the rows, and for each of them when the noise is alike.
+jackknife+   after the bootstrap (Kim, Xu and Barber 2020). Lower is a quantile of m_i(x) - |R_i|, upper one
+             of m_i(x) + |R_i|, over all i. For rows exchangeable with the training rows, whatever their
+             distribution, it covers with probability 1 - 2 alpha at least, if the number of trees is itself
+             drawn (binomial); in practice it covers about 1 - alpha. Widths vary little.
+quantiles    Quantiles of the targets in the leaves (Meinshausen 2006), see `leaf_targets`. Widths follow the
+             noise. There is no guarantee: few rows in the leaves cover too rarely, rows whose means differ
+             too often.
+calibrated   The same at other levels: those between which training rows stand, as often as is wanted, in the
+             distributions that the trees give that did not learn from them (distributional conformal
+             prediction, Chernozhukov, Wüthrich and Zhu 2021, with out-of-bag trees). Widths follow the noise,
+             and the coverage is right on average over the rows.
 
-The k-th smallest of n values bounds the next one of n + 1 exchangeable ones with probability k / (n + 1): hence
-the ranks ceil(level * (n + 1)), and infinite bounds where there are too few rows for a level.
+The k-th smallest of n values bounds the next one, if all are exchangeable, with probability k / (n + 1).
+Hence ranks of ceil(level * (n + 1)), and infinite bounds where there are too few rows for a level.
 """
 
 import math
@@ -34,12 +38,13 @@ from hedgerow.table import Table
 from hedgerow.threads import over_rows
 from hedgerow.voting import VoteForest, coded_rows
 
-METHODS = ("oob", "jackknife+", "quantiles")
+METHODS = ("oob", "jackknife+", "quantiles", "calibrated")
 
 Bounds = tuple[Floats, Floats]
 
 _ALMOST = 1.0 - 2.0**-40  # so that 0.7 * 10, which is above 7 in floating point, is rank 7
 _BLOCK = 4096
+_STEP = 2.0**-38  # above the weight that counts as none, see `leaf_targets`
 
 
 # --- checks
@@ -128,10 +133,11 @@ def _upper(values: Floats, weight: Floats | None, level: float) -> float:
     if needed > n:
         return math.inf
     if weight is None:
-        return float(np.partition(values, math.ceil(needed) - 1)[math.ceil(needed) - 1])
+        rank = math.ceil(needed)
+        return float(np.partition(values, rank - 1)[rank - 1])
     order = np.argsort(values, kind="stable")
     counted = np.cumsum(weight[order])
-    reached = np.searchsorted(counted * (n / counted[-1]), needed)
+    reached = int(np.searchsorted(counted * (n / counted[-1]), needed))
     return float(values[order[min(reached, n - 1)]])
 
 
@@ -247,7 +253,8 @@ def _over_answers(
     """Call use(answers, start, stop) for chunks of the rows: memory does not grow with the table."""
 
     def ask(start: int, stop: int) -> None:
-        nodes, answers = (np.empty((stop - start, forest.n_trees), kind) for kind in (np.int64, np.float64))
+        nodes = np.empty((stop - start, forest.n_trees), np.int64)
+        answers = np.empty(nodes.shape)
         find_vote_leaves(coded_rows(table, bins, start, stop), forest.trees, nodes)
         tree_answers(nodes, forest.trees, answers)
         use(answers, start, stop)
@@ -288,8 +295,55 @@ def quantile_interval(
     leaves: LeafTargets, forest: VoteForest, table: Table, bins: Bins, coverage: float, n_threads: int
 ) -> Bounds:
     """Quantiles of the targets in the leaves, with the same share left out on both sides."""
-    ends = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
-    bounds = leaves.quantiles(forest, table, bins, ends, n_threads)
+    return between_levels(leaves, forest, table, bins, ((1 - coverage) / 2, (1 + coverage) / 2), n_threads)
+
+
+def calibrated_levels(ranks: Floats, coverage: float, weight: Floats | None = None) -> tuple[float, float]:
+    """Levels of quantiles that enclose training targets as often as wanted.
+
+    A target y is at most the quantile q if the weight below y is less than q, and at least that quantile if
+    the weight up to y is q or more.
+
+    Parameters
+    ----------
+    ranks : float64 (n, 2)
+        See `LeafTargets.ranks`; rows with NaN do not count.
+    coverage : float
+    weight : float64 (n,) or None
+        How much a row counts, in proportion.
+
+    Returns
+    -------
+    low, high : float
+        From 0 to 1, where too few rows, or rows beyond all targets in their leaves, leave no choice.
+
+    Examples
+    --------
+    >>> ranks = np.repeat(np.arange(1, 20)[:, np.newaxis] / 20, 2, axis=1)  # as they should be
+    >>> low, high = calibrated_levels(ranks, 0.8)
+    >>> round(low, 6), round(high, 6)
+    (0.1, 0.9)
+    """
+    known = np.isfinite(ranks[:, 0])
+    if weight is not None:
+        known &= weight > 0
+        weight = weight[known]
+    level = (1 + coverage) / 2
+    low = max(0.0, -_upper(-ranks[known, 1], weight, level))
+    high = min(1.0, _upper(ranks[known, 0], weight, level) + _STEP)
+    return min(low, high), max(low, high)
+
+
+def between_levels(
+    leaves: LeafTargets,
+    forest: VoteForest,
+    table: Table,
+    bins: Bins,
+    levels: tuple[float, float],
+    n_threads: int,
+) -> Bounds:
+    """Quantiles of the targets in the leaves at two levels, such as `calibrated_levels`."""
+    bounds = leaves.quantiles(forest, table, bins, np.array(levels), n_threads)
     return bounds[:, 0].copy(), bounds[:, 1].copy()
 
 
@@ -300,8 +354,9 @@ def standard_errors(answers: Floats, draws: NDArray[np.unsignedinteger[Any]], n_
     """How much the mean of the trees would vary with another training set of that size.
 
     The infinitesimal jackknife (Wager, Hastie and Efron 2014), less what it is too large by because there are
-    finitely many trees. With fewer trees than training rows the difference is mostly chance; below zero it is 0.
-    The error of a prediction is larger: it has the noise of the target and the bias of the forest too.
+    finitely many trees. With far fewer trees than training rows the difference is mostly chance; what falls
+    below zero is 0. The error of a prediction is larger: it has the noise of the target and the bias of the
+    forest too.
 
     Parameters
     ----------
@@ -316,13 +371,13 @@ def standard_errors(answers: Floats, draws: NDArray[np.unsignedinteger[Any]], n_
 
     Examples
     --------
-    The mean of samples has the standard error s / sqrt(n), which is 0.5 here:
+    "Trees" that say the mean of their sample. The standard error of a mean is known:
 
     >>> y = np.arange(8.0) - 3.5
-    >>> drawn = np.random.default_rng(0).multinomial(8, np.full(8, 1 / 8), size=4000).astype(np.uint8)
+    >>> drawn = np.random.default_rng(0).multinomial(8, np.full(8, 1 / 8), size=40_000).astype(np.uint8)
     >>> means = (drawn @ y / 8)[np.newaxis]
     >>> float(y.std() / np.sqrt(8)), float(standard_errors(means, drawn)[0])
-    (0.81..., 0.81...)
+    (0.810..., 0.812...)
     """
     n_trees, n = draws.shape
     mean = int(draws.sum(dtype=np.int64)) / (n_trees * n)

@@ -1,16 +1,16 @@
 """The training targets in the leaves of a forest, and quantiles from them (Meinshausen 2006).
 
-For a row x, tree t spreads the weight 1 / T over the training rows in x's leaf, in proportion to how often it
-drew them (times their own weight). That is a distribution of the target at x, whose mean is the prediction of the
-forest. Its quantile q is the smallest target up to which at least the weight q lies:
+For a row x, each of T trees spreads the weight 1 / T over the training rows in x's leaf, in proportion to how
+often it drew them (times their own weight). That is a distribution of the target at x; its mean is what the
+forest predicts. The quantile q is the smallest target up to which at least the weight q lies:
 
     targets         10    20    30
     weight         1/4   1/4   1/2
     up to it       1/4   1/2    1        quantile 0.5 is 20, quantile 0.51 is 30, quantile 0 is 10
 
-There is no interpolation: a quantile is a target that was seen. Every tree has 2**40 whole units to spread, and
-rounds down; a weight that is short of q by less than 2**-40, which is what rounding may take, counts as q. So a
-third and two thirds in two trees are a half on every machine, and nothing depends on the order of trees or rows.
+There is no interpolation: a quantile is a target that was seen. Every tree has 2**40 whole units to spread
+and rounds down; a weight short of q by less than 2**-40, which is what rounding may take, counts as q. So a
+third in one tree and two thirds in another are a half on every machine, in any order of the trees and rows.
 """
 
 import math
@@ -24,7 +24,14 @@ from numpy.typing import NDArray
 
 from hedgerow.bagging.rows import Floats, Integers
 from hedgerow.binning import Bins
-from hedgerow.kernels.cpu.leaf_targets import UNITS, LeafEntries, Ledger, gather_leaves, leaf_quantiles
+from hedgerow.kernels.cpu.leaf_targets import (
+    UNITS,
+    LeafEntries,
+    Ledger,
+    gather_leaves,
+    leaf_quantiles,
+    leaf_ranks,
+)
 from hedgerow.kernels.cpu.votes import find_vote_leaves
 from hedgerow.table import Table
 from hedgerow.threads import over_rows
@@ -169,10 +176,7 @@ class LeafTargets:
         -------
         float64 array of shape (rows, q)
         """
-        if len(self.starts) - 1 != len(forest.values):
-            raise ValueError(
-                f"the forest has {len(forest.values)} leaves, and targets are known for {len(self.starts) - 1}"
-            )
+        self._check_forest(forest)
         order = np.argsort(quantiles, kind="stable")
         needed = np.array([_units(q, forest.n_trees) for q in quantiles[order]], np.int64)
         n_places = len(self.targets)
@@ -190,6 +194,50 @@ class LeafTargets:
         out = np.empty_like(rising)
         out[:, order] = rising
         return out
+
+    def ranks(
+        self,
+        forest: VoteForest,
+        table: Table,
+        bins: Bins,
+        in_bag: NDArray[np.uint8],
+        y: Floats,
+        n_threads: int,
+    ) -> Floats:
+        """Where targets stand in what the trees that did not learn from them say.
+
+        Parameters
+        ----------
+        forest, bins, n_threads
+            As in `quantiles`.
+        table : Table
+            Of the training rows.
+        in_bag : uint8 (trees, bytes)
+            A bit for every row that a tree learned from.
+        y : float64 (n,)
+            Their targets.
+
+        Returns
+        -------
+        float64 array of shape (n, 2)
+            The weight of targets below y, and of those up to y; NaN for rows that every tree learned from.
+        """
+        self._check_forest(forest)
+        out = np.empty((table.n_rows, 2))
+
+        def ask(start: int, stop: int) -> None:
+            nodes = np.empty((stop - start, forest.n_trees), np.int64)
+            find_vote_leaves(coded_rows(table, bins, start, stop), forest.trees, nodes)
+            leaf_ranks(nodes, forest.trees, self._entries, in_bag, start, y[start:stop], out[start:stop])
+
+        over_rows(table.n_rows, ask, n_threads, chunk_rows(table.n_rows, forest.n_trees, n_threads))
+        return out
+
+    def _check_forest(self, forest: VoteForest) -> None:
+        if len(self.starts) - 1 != len(forest.values):
+            raise ValueError(
+                f"the forest has {len(forest.values)} leaves, the targets of {len(self.starts) - 1} are known"
+            )
 
 
 def _units(quantile: float, n_trees: int) -> int:

@@ -143,4 +143,5 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = self.criterion == "poisson"
         return tags

@@ -23,8 +23,9 @@ from hedgerow.kernels.cpu.deep import (
     Job,
     grow_tree,
 )
+from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch
 from hedgerow.kernels.cpu.deep_cut import ENTROPY, GINI, POISSON, SQUARED
-from hedgerow.kernels.cpu.deep_split import DeepColumns, DeepRows, DeepRules, Open, Scratch
+from hedgerow.kernels.cpu.deep_split import DeepRules, Open
 from hedgerow.kernels.cpu.elementary import log_into
 from hedgerow.voting import GrownTree
 
@@ -201,6 +202,7 @@ class DeepGrower:
             stored=table.stored,
             base=codes.places - codes.stored_offsets[table.stored],
             usual=codes.usual,
+            shared=(np.bincount(table.stored) > 1).astype(np.uint8),
         )
         self.target, self.rules, self.seed, self._keep_rows = target, rules, seed, keep_rows
         weighted = target.own.size > 0 or class_factors
@@ -234,7 +236,7 @@ class DeepGrower:
         job = Job(data, self._columns, self._rules(total, number))
         grow_tree(job, tree, memory, len(rows))
         n_nodes, n_values, n_sets = (int(memory.state[i]) for i in (N_NODES, N_VALUES, N_SETS))
-        set_number = tree.set_number[: n_nodes if n_sets else 0].copy()
+        set_number = tree.set_number[:n_nodes].copy()
         tree.set_number[:n_nodes] = -1  # as the next tree expects it
         return GrownTree(
             words=tree.words[:n_nodes].copy(),
@@ -346,7 +348,9 @@ class DeepGrower:
             hist=np.zeros(at_once * 256 * stride, np.int64),
             seen=np.empty(at_once * 4, np.uint64),
             own=np.empty(256 * stride, np.int64),
+            sorted=np.empty(256 * stride, np.int64),
             codes=np.empty(256, np.int64),
+            places=np.empty(256, np.int64),
             keys=np.empty(256),
             channels=np.empty(stride + 1, np.int64),
             means=np.empty(stride + 1, np.int64),

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.kernels.cpu.deep_split import DeepColumns, DeepRows, DeepRules, Open, Scratch, best_split
+from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch, add_row
+from hedgerow.kernels.cpu.deep_split import DeepRules, Open, best_split
 from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
 from hedgerow.kernels.cpu.partition import in_set
 from hedgerow.kernels.cpu.votes import pack_leaf, pack_set, pack_split
@@ -153,19 +154,7 @@ def _plant(data, rows, nodes, slot):
     sums[:] = 0
     nodes.constant[slot, :] = 0
     for i in range(nodes.place[slot, 1], nodes.place[slot, 2]):
-        _add_row(data, np.uintp(rows[i]), sums)
-
-
-@deep_part
-def _add_row(data, row, sums):
-    """Add a row to the sums."""
-    counted = data.draws.shape[0] > 0
-    draws = data.draws[row] if counted else data.weight[row]
-    sums[np.uintp(data.classes[row]) if data.classes.shape[0] else np.uintp(0)] += data.weight[row]
-    for k in range(data.numbers.shape[1]):
-        sums[1 + k] += draws * data.numbers[row, k]
-    if counted:
-        sums[sums.shape[0] - 1] += draws
+        add_row(data, np.uintp(rows[i]), sums, 0, sums.shape[0])
 
 
 @deep_part

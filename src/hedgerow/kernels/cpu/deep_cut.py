@@ -1,4 +1,4 @@
-"""The best cut of one column of a node, from the histogram of its codes.
+"""The best cut of one column of a node, from the sums of its codes.
 
 See `deep_split` for the channels that the sums of a set of rows have. Gains are in the units of the integers:
 the weight of the node times the fall of its impurity.
@@ -20,7 +20,7 @@ _ONE = np.uint64(1)
 class Case(NamedTuple):
     """What is cut: a column of a node."""
 
-    hist: NDArray[np.int64]  # (256 * stride,)
+    own: NDArray[np.int64]  # (256 * stride,) sums of the codes, in the order they are cut
     codes: NDArray[np.int64]  # (256,) those that occur, in the order they are cut
     n: int  # of these
     sums: NDArray[np.int64]  # (stride,) of the node
@@ -49,7 +49,7 @@ def scan_two(case, least, top):
     With h the weight and g the difference of the classes, sum_k W_k**2 / W is (h + g**2 / h) / 2. A number is
     taken from the node's mean, so that no digits cancel. All sums are in registers.
     """
-    hist, codes, sums, stride, n = case.hist, case.codes, case.sums, case.sums.shape[0], case.n
+    own, sums, stride, n = case.own, case.sums, case.sums.shape[0], case.n
     a, b = case.channels[0], case.channels[1]
     two = case.classes
     half, mean = (0.5, np.int64(0)) if two else (1.0, case.means[1])
@@ -61,12 +61,12 @@ def scan_two(case, least, top):
     for missing_left in range(2 if case.missing else 1):
         h, g = np.int64(0), np.int64(0)
         if missing_left:
-            h = hist[a] + hist[b] if two else hist[a]
-            g = hist[b] - hist[a] if two else hist[b] - mean * hist[a]
+            h = own[a] + own[b] if two else own[a]
+            g = own[b] - own[a] if two else own[b] - mean * own[a]
         last = n if case.missing and not missing_left else n - 1  # the last cut leaves missing alone
         for i in range(np.int64(case.missing), last):
-            entry = np.uintp(codes[i]) * np.uintp(stride)
-            u, v = hist[entry + np.uintp(a)], hist[entry + np.uintp(b)]
+            entry = np.uintp(i) * np.uintp(stride)
+            u, v = own[entry + np.uintp(a)], own[entry + np.uintp(b)]
             h += u + v if two else u
             g += v - u if two else v - mean * u
             if min(h, whole_h - h) < lightest or (drawn >= 0 and _is_not_drawn(case, i)):
@@ -86,7 +86,7 @@ def scan_classes(case, least, top, criterion, side, logs):
     A side of the weights W_k is worth sum_k W_k**2 / W by Gini, sum_k W_k ln W_k - W ln W by entropy.
     side : int64 (2, stride), scratch. logs : see `_log_times`.
     """
-    codes, stride, n, gini = case.codes, np.uintp(case.sums.shape[0]), case.n, criterion == GINI
+    stride, n, gini = np.uintp(case.sums.shape[0]), case.n, criterion == GINI
     lightest = max(least.draws, least.weight)
     weight, total = weight_of(case, case.sums), 0.0
     for j in range(case.n_channels):
@@ -101,10 +101,10 @@ def scan_classes(case, least, top, criterion, side, logs):
         left, low, high = np.int64(0), 0.0, total
         last = n if case.missing and not missing_left else n - 1
         for i in range(0 if missing_left else np.int64(case.missing), last):
-            entry = np.uintp(codes[i]) * stride
+            entry = np.uintp(i) * stride
             for j in range(case.n_channels):
                 k = np.uintp(case.channels[j])
-                moved = case.hist[entry + k]
+                moved = case.own[entry + k]
                 if moved:
                     low += _grow(side[0, k], moved, gini, logs)
                     side[0, k] += moved
@@ -151,17 +151,18 @@ def scan(case, least, top, criterion, direction, bounds, side):
     direction : -1, 0 or 1, or 2 without constraints. bounds : float64 (4,), lowest and highest value allowed,
     and place for the values of both sides. side : int64 (2, stride), scratch.
     """
-    hist, codes, sums, stride, n = case.hist, case.codes, case.sums, case.sums.shape[0], case.n
-    whole = worth(case, sums, criterion)
+    own, sums, stride, n = case.own, case.sums, case.sums.shape[0], case.n
+    whole, n_all = worth(case, sums, criterion), case.n_channels + np.int64(case.counted)
     at, missing_side = np.int64(-1), np.int64(0)
     for missing_left in range(2 if case.missing else 1):
-        for k in range(stride):
-            side[0, k] = hist[k] if missing_left else 0
+        for j in range(n_all):
+            k = case.channels[j]
+            side[0, k] = own[k] if missing_left else 0
         last = n if case.missing and not missing_left else n - 1
         for i in range(np.int64(case.missing), last):
-            entry = codes[i] * stride
-            for k in range(stride):
-                side[0, k] += hist[entry + k]
+            for j in range(n_all):
+                k = case.channels[j]
+                side[0, k] += own[i * stride + k]
                 side[1, k] = sums[k] - side[0, k]
             if _is_too_light(case, side[0], least) or _is_too_light(case, side[1], least):
                 continue
@@ -257,11 +258,11 @@ def _is_allowed(left, right, direction, bounds):
 
 
 @deep_kernel
-def sort_codes(case, keys):
-    """Put the codes in order of rising mean of the first number, or share of the heaviest class.
+def sort_codes(case, unsorted, keys, places):
+    """Put codes and sums in order of rising mean of the first number, or share of the heaviest class.
 
     One of the cuts in that order is the best of all sets for two classes and for one number (Fisher 1958).
-    keys : float64 (256,), scratch.
+    unsorted : the sums by rising codes. keys : float64 (256,), places : int64 (256,), scratch.
     """
     stride, codes = case.sums.shape[0], case.codes
     which = np.int64(1)
@@ -271,26 +272,28 @@ def sort_codes(case, keys):
             if case.sums[case.channels[j]] > case.sums[which]:
                 which = case.channels[j]
     for i in range(case.n):
-        code = codes[i]
-        entry = case.hist[code * stride : (code + 1) * stride]
-        key = np.float64(entry[which]) / np.float64(weight_of(case, entry))
+        code, sums = codes[i], unsorted[i * stride : (i + 1) * stride]
+        key = np.float64(sums[which]) / np.float64(weight_of(case, sums))
         at = i
         while at > 0 and keys[at - 1] > key:
-            keys[at], codes[at] = keys[at - 1], codes[at - 1]
+            keys[at], codes[at], places[at] = keys[at - 1], codes[at - 1], places[at - 1]
             at -= 1
-        keys[at], codes[at] = key, code
+        keys[at], codes[at], places[at] = key, code, i
+    for i in range(case.n):
+        for j in range(case.n_channels + np.int64(case.counted)):
+            k = case.channels[j]
+            case.own[i * stride + k] = unsorted[places[i] * stride + k]
 
 
 @deep_part
 def sum_left(case, at, missing_left, sums):
     """Sums of the codes up to place `at`, those of missing among them when it goes left."""
-    stride = np.uintp(case.sums.shape[0])
+    stride, n_all = case.sums.shape[0], case.n_channels + np.int64(case.counted)
     for k in range(stride):
         sums[k] = 0
-    for i in range(np.uintp(case.missing and not missing_left), np.uintp(at + 1)):
-        entry = np.uintp(case.codes[i]) * stride
-        for k in range(stride):
-            sums[k] += case.hist[entry + k]
+    for i in range(np.int64(case.missing and not missing_left), at + 1):
+        for j in range(n_all):
+            sums[case.channels[j]] += case.own[i * stride + case.channels[j]]
 
 
 @deep_kernel

@@ -6,8 +6,8 @@ The targets of a forest are entries, leaf by leaf:
     places   (entries,)     places among the sorted targets, rising within a leaf
     draws    (entries,)     how often the tree drew rows with this target
 
-Every tree spreads 2**40 units over the entries of a leaf. Units are whole numbers: their sums do not depend on
-the order of the trees, and a quantile has the same bits everywhere.
+Every tree spreads 2**40 units over the entries of a leaf. Units are whole numbers: their sums do not depend
+on the order of the trees, and a quantile has the same bits everywhere.
 
 Trees that did not learn from a row are bits, (rows, groups) bytes with a bit for each of eight trees.
 """
@@ -52,8 +52,8 @@ def gather_leaves(leaf_starts, leaf_rows, drawn, order, place_of, leaf_of, sizes
     """Entries of a tree; returns how many.
 
     leaf_starts, leaf_rows : of the tree, see `GrownTree`. drawn : (n,) how often the tree drew each row.
-    order : (n,) rows by rising target; place_of : (n,) the place of each of them. leaf_of : int64 (n,) scratch.
-    sizes : int64 (leaves,) entries of each leaf. places, draws : (n,) entries.
+    order : (n,) rows by rising target; place_of : (n,) the place of each of them.
+    leaf_of : int64 (n,) scratch. sizes : int64 (leaves,) entries of each leaf. places, draws : (n,) entries.
     """
     leaf_of[:] = -1
     for leaf in range(sizes.shape[0]):
@@ -143,6 +143,36 @@ def _read(targets, ledger, needed, shift, out):
         out[j] = targets[place]
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def leaf_ranks(nodes, trees, entries, in_bag, first_row, y, out):
+    """Shares of the weight below y[row], and up to it, among the trees that did not learn from the row.
+
+    in_bag : uint8 (trees, bytes), a bit for every row of the table, of which nodes[0] is row `first_row`.
+    out : float64 (rows, 2), NaN where every tree learned from the row.
+    """
+    weighted = entries.weights.shape[0] > 0
+    for i in range(nodes.shape[0]):
+        row = first_row + i
+        n_trees, below, up_to = 0, np.int64(0), np.int64(0)
+        for tree in range(nodes.shape[1]):
+            if (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1):
+                continue
+            leaf = _leaf(trees, tree, nodes[i, tree])
+            whole, less, no_more = 0.0, 0.0, 0.0
+            for j in range(np.int64(entries.starts[leaf]), np.int64(entries.starts[leaf + 1])):
+                place = entries.places[j]
+                whole += entries.draws[j] * (entries.weights[place] if weighted else 1.0)
+                if entries.targets[place] < y[i]:
+                    less = whole
+                if entries.targets[place] <= y[i]:
+                    no_more = whole
+            below += np.int64(less / whole * _UNITS)
+            up_to += np.int64(no_more / whole * _UNITS)
+            n_trees += 1
+        out[i, 0] = below / (n_trees * _UNITS)
+        out[i, 1] = up_to / (n_trees * _UNITS)
+
+
 # --- trees that did not learn from a row
 
 
@@ -162,8 +192,8 @@ def jackknife_bounds(answers, left_out, n_left_out, residuals, rank, sums, below
     m_i - residuals[i], upper the `rank`-th smallest of m_i + residuals[i].
 
     answers : float64 (rows, trees). left_out : uint8 (n, groups) bits. n_left_out : (n,) at least 1.
-    sums : float64 (groups, 256) scratch, the sum of the answers of every subset of a group: a training row costs
-    an addition for eight trees. below, above : float64 (n,) scratch.
+    sums : float64 (groups, 256) scratch, the sum of the answers of every subset of a group: a training row
+    costs an addition for eight trees. below, above : float64 (n,) scratch.
     """
     n, n_groups = left_out.shape
     for row in range(answers.shape[0]):
@@ -223,8 +253,8 @@ def infinitesimal_jackknife(answers, draws, spread, moved, covariance, out):
 
         sum over i of C_i**2 - spread * sum over t of d_t**2 / T**2,   C_i = sum over t of N_ti d_t / T
 
-    where d_t is what tree t says less the mean of all T, and N_ti how often it drew row i. That the d_t sum to
-    zero makes C_i a covariance. The second term is what the first one is for pure chance, as T is finite.
+    where d_t is what tree t says less the mean of all T, and N_ti how often it drew row i. As the d_t sum to
+    zero, C_i is a covariance. The second term is what the first one is for pure chance, as T is finite.
 
     answers : float64 (rows, T). draws : unsigned (T, n). spread : the sum over rows of the variance of N_ti.
     moved : float64 (T,) and covariance : float64 (block,) scratch.

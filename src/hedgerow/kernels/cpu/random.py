@@ -62,20 +62,20 @@ def below(number, n):
 @njit(cache=True, nogil=True)
 def choose_columns(columns, n_chosen, seed, purpose, first):
     """Move `n_chosen` random entries to the front of `columns` (Fisher-Yates, one draw a place)."""
-    n = columns.shape[0]
+    n, key = columns.shape[0], stream(seed, purpose, first)
     for place in range(n_chosen):
         left = np.uint64(n - place)
-        other = place + np.int64(draw(seed, purpose, first, place) % left)
+        other = place + np.int64(draw_from(key, place) % left)
         columns[place], columns[other] = columns[other], columns[place]
 
 
 @njit(cache=True, nogil=True)
 def sample_rows(fraction, seed, purpose, first, start, stop, out):
     """Write the rows of [start, stop) whose draw is below `fraction`; returns how many."""
-    limit = np.uint64(fraction * 2.0**53)
+    limit, key = np.uint64(fraction * 2.0**53), stream(seed, purpose, first)
     n = 0
     for row in range(start, stop):
-        if draw(seed, purpose, first, row) >> np.uint64(11) < limit:
+        if draw_from(key, row) >> np.uint64(11) < limit:
             out[n] = row
             n += 1
     return n
@@ -84,5 +84,6 @@ def sample_rows(fraction, seed, purpose, first, start, stop, out):
 @njit(cache=True, nogil=True)
 def draw_rows(seed, purpose, first, out):
     """One draw for every row: out[row] = draw(seed, purpose, first, row)."""
+    key = stream(seed, purpose, first)
     for row in range(out.shape[0]):
-        out[row] = draw(seed, purpose, first, row)
+        out[row] = draw_from(key, row)

@@ -7,16 +7,16 @@ member, and nothing but the seed has to be kept to draw the same rows once more.
 import numpy as np
 from numba import njit
 
-from hedgerow.kernels.cpu.random import BOOTSTRAP, ROW_KEYS, draw
+from hedgerow.kernels.cpu.random import BOOTSTRAP, ROW_KEYS, draw, draw_from, stream
 
 
 @njit(cache=True, nogil=True)
 def count_draws(n_rows, n_draws, seed, member, most, out):
     """out[row] = how often the row is among the draws; False when one is drawn more than `most` times."""
     out[:] = 0
-    size = np.uint64(n_rows)
+    size, key = np.uint64(n_rows), stream(seed, BOOTSTRAP, member)
     for i in range(n_draws):
-        row = np.int64(draw(seed, BOOTSTRAP, member, i) % size)
+        row = np.int64(draw_from(key, i) % size)
         if out[row] == most:
             return False
         out[row] += 1
@@ -27,9 +27,9 @@ def count_draws(n_rows, n_draws, seed, member, most, out):
 def count_weighted_draws(ends, n_draws, seed, member, most, out):
     """The same with ends[row] - ends[row - 1] tickets a row; all ends one apart give the same draws."""
     out[:] = 0
-    size = np.uint64(ends[-1])
+    size, key = np.uint64(ends[-1]), stream(seed, BOOTSTRAP, member)
     for i in range(n_draws):
-        ticket = np.int64(draw(seed, BOOTSTRAP, member, i) % size)
+        ticket = np.int64(draw_from(key, i) % size)
         row, above = np.int64(0), np.int64(ends.size - 1)  # the first row whose end is above the ticket
         while row < above:
             middle = (row + above) >> 1

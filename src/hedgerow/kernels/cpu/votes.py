@@ -2,8 +2,8 @@
 
 A node is one word, as in `forest`: left child, column, threshold, kind. Children are counted within the tree.
 A leaf has a kind of its own, and in place of the child a number: a class, when all its rows had it, else,
-from the number of classes on, a row of values. Rows take a step each in turn, so that the wait of one row for its
-next node hides behind the others; those that have come to a leaf drop out.
+from the number of classes on, a row of values. Rows take a step each in turn, so that the wait of one row for
+its next node hides behind the others; those that have come to a leaf drop out.
 """
 
 from typing import NamedTuple
@@ -17,10 +17,12 @@ from hedgerow.kernels.cpu.partition import in_set
 
 LEAF = 3
 
+_LEAF = np.uint64(LEAF)
 _CHILD, _COLUMN, _THRESHOLD = (np.uint64(shift) for shift in (CHILD_SHIFT, COLUMN_SHIFT, THRESHOLD_SHIFT))
 _COLUMN_MASK = np.uint64(MOST_COLUMNS - 1)
 _KIND_MASK = np.uint64(3)
 _ROWS_AT_ONCE = 1024
+_STEPS = 4
 
 
 class VoteTrees(NamedTuple):
@@ -56,43 +58,83 @@ def pack_leaf(number):
     return (np.uint64(number) << _CHILD) | np.uint64(LEAF)
 
 
+class Walk(NamedTuple):
+    """Rows on their way down a tree, those that have come to a leaf left out."""
+
+    at: NDArray[np.uint32]  # node within the tree
+    base: NDArray[np.uint32]  # where the codes of the row begin
+    who: NDArray[np.uint32]  # number of the row
+    end: NDArray[np.uint32]  # (rows,) by number: the leaf
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def _descend(trees, tree, codes, top, active, at, n):
-    """From the root to leaves with the rows top + active[:n]; at[i] is where row top + i ends."""
+def new_walk(n):
+    """Memory for n rows."""
+    return Walk(
+        np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32)
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def descend(trees, tree, codes, walk, n):
+    """Take the first n rows of a walk to their leaves.
+
+    codes : uint8, the codes of all rows one after the other. Steps are taken a few at a time, before rows in
+    leaves are left out; those stay where they are.
+    """
     words = trees.words[trees.starts[tree] : trees.starts[tree + 1]]
-    has_sets = trees.set_number.shape[0] > 0
+    at, base, who = walk.at, walk.base, walk.who
     for j in range(n):
-        at[active[j]] = 0
+        at[j] = 0
     while n > 0:
-        kept = 0
-        for j in range(n):
-            i = active[j]
-            node = at[i]
-            word = words[node]
-            kind = np.uint16(word & _KIND_MASK)
-            code = np.uint16(codes[top + i, np.intp((word >> _COLUMN) & _COLUMN_MASK)])
-            right = np.int64(np.uint16(code - kind) > np.uint16(word >> _THRESHOLD))
-            if has_sets and kind == BY_SET:
-                number = trees.set_starts[tree] + trees.set_number[trees.starts[tree] + node]
-                right = 1 - np.int64(in_set(trees.sets[number], np.int64(code)))
-            inner = kind != LEAF
-            at[i] = np.int64(word >> _CHILD) + right if inner else node
-            active[kept] = i
+        if trees.set_number.shape[0]:
+            _step_by_sets(trees, tree, words, codes, walk, n)
+        else:
+            for _ in range(_STEPS):
+                for j in range(np.uintp(n)):
+                    word = words[np.uintp(at[j])]
+                    kind = word & _KIND_MASK
+                    column = np.uintp((word >> _COLUMN) & _COLUMN_MASK)
+                    code = np.uint16(codes[np.uintp(base[j]) + column])
+                    right = np.uint64(np.uint16(code - np.uint16(kind)) > np.uint16(word >> _THRESHOLD))
+                    at[j] = np.uint32((word >> _CHILD) + right) if kind != _LEAF else at[j]
+        kept = np.uintp(0)
+        for j in range(np.uintp(n)):
+            walk.end[np.uintp(who[j])] = at[j]
+            inner = np.uintp((words[np.uintp(at[j])] & _KIND_MASK) != _LEAF)
+            at[kept], base[kept], who[kept] = at[j], base[j], who[j]
             kept += inner
-        n = kept
+        n = np.int64(kept)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _step_by_sets(trees, tree, words, codes, walk, n):
+    """One step, in a forest with categorical splits."""
+    for j in range(n):
+        node = np.int64(walk.at[j])
+        word = words[node]
+        kind = word & _KIND_MASK
+        code = np.uint16(codes[np.uintp(walk.base[j]) + np.uintp((word >> _COLUMN) & _COLUMN_MASK)])
+        right = np.uint64(np.uint16(code - np.uint16(kind)) > np.uint16(word >> _THRESHOLD))
+        if kind == BY_SET:
+            number = trees.set_starts[tree] + trees.set_number[trees.starts[tree] + node]
+            right = np.uint64(1) - np.uint64(in_set(trees.sets[number], np.int64(code)))
+        if kind != _LEAF:
+            walk.at[j] = np.uint32((word >> _CHILD) + right)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_votes(codes, trees, chosen, in_bag, first_row, out, n_votes):
     """out[row] += what the leaves of the trees chosen[0]..chosen[1] - 1 say, in the order of the trees.
 
-    codes : uint8 (rows, stride). in_bag : uint8 (trees, bytes), a bit for every row of the table, of which
-    codes[0] is row `first_row`: trees that know a row do not vote on it; or (0, 0) for all votes.
-    out : float64 (rows, classes or outputs). n_votes : int64 (rows,) or empty.
+    codes : uint8, those of the rows one after the other, the same number each. in_bag : uint8 (trees, bytes),
+    a bit for every row of the table, of which the first here is row `first_row`: trees that know a row do not
+    vote on it; or (0, 0) for all votes. out : float64 (rows, classes or outputs). n_votes : int64 (rows,) or
+    empty.
     """
-    n_rows, outputs = out.shape
-    width = min(_ROWS_AT_ONCE, n_rows)
-    at, active, asked = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width, np.int64)
+    n_rows = out.shape[0]
+    stride = codes.shape[0] // n_rows
+    walk, asked = new_walk(min(_ROWS_AT_ONCE, n_rows)), np.empty(min(_ROWS_AT_ONCE, n_rows), np.int64)
     for top in range(0, n_rows, _ROWS_AT_ONCE):
         size = min(_ROWS_AT_ONCE, n_rows - top)
         for tree in range(chosen[0], chosen[1]):
@@ -101,33 +143,42 @@ def add_votes(codes, trees, chosen, in_bag, first_row, out, n_votes):
                 row = first_row + top + i
                 known = in_bag.shape[0] and (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1)
                 if not known:
-                    active[n] = asked[n] = i
+                    walk.who[n], walk.base[n], asked[n] = i, (top + i) * stride, i
                     n += 1
-            _descend(trees, tree, codes, top, active, at, n)
-            start, first_value = trees.starts[tree], trees.value_starts[tree] - trees.n_pure[0]
-            for j in range(n):
-                i = asked[j]
-                number = np.int64(trees.words[start + at[i]] >> _CHILD)
-                if number < trees.n_pure[0]:
-                    out[top + i, number] += 1.0
-                else:
-                    for k in range(outputs):
-                        out[top + i, k] += trees.values[first_value + number, k]
-                if n_votes.shape[0]:
-                    n_votes[top + i] += 1
+            descend(trees, tree, codes, walk, n)
+            _take_votes(trees, tree, walk.end, asked, n, out[top : top + size])
+            if n_votes.shape[0]:
+                for j in range(n):
+                    n_votes[top + asked[j]] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _take_votes(trees, tree, end, asked, n, out):
+    """Add what the leaves say."""
+    words = trees.words[trees.starts[tree] : trees.starts[tree + 1]]
+    n_pure = np.uint64(trees.n_pure[0])
+    values = trees.values[trees.value_starts[tree] : trees.value_starts[tree + 1]]
+    for j in range(n):
+        i = np.uintp(asked[j])
+        number = words[np.uintp(end[i])] >> _CHILD
+        if number < n_pure:
+            out[i, number] += 1.0
+        else:
+            for k in range(out.shape[1]):
+                out[i, k] += values[number - n_pure, k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def find_vote_leaves(codes, trees, out):
     """out[row, tree] = number, within its tree, of the leaf the row comes to."""
     n_rows = out.shape[0]
-    width = min(_ROWS_AT_ONCE, n_rows)
-    at, active = np.empty(width, np.int64), np.empty(width, np.int64)
+    stride = codes.shape[0] // n_rows
+    walk = new_walk(min(_ROWS_AT_ONCE, n_rows))
     for top in range(0, n_rows, _ROWS_AT_ONCE):
         size = min(_ROWS_AT_ONCE, n_rows - top)
         for tree in range(out.shape[1]):
             for i in range(size):
-                active[i] = i
-            _descend(trees, tree, codes, top, active, at, size)
+                walk.who[i], walk.base[i] = i, (top + i) * stride
+            descend(trees, tree, codes, walk, size)
             for i in range(size):
-                out[top + i, tree] = at[i]
+                out[top + i, tree] = walk.end[i]

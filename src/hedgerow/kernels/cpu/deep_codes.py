@@ -1,0 +1,264 @@
+"""The codes that a column has in a node, and the sums of the rows of each: what its cuts are found from.
+
+See `deep_split` for the sums and their channels. For one column after the other they are written to the same
+place: codes[:n], rising, and own[i * stride : (i + 1) * stride], the sums of the rows with codes[i].
+
+A forest has millions of nodes of a few rows. A histogram of 256 codes for ten rows is waste: only the codes
+that occur are visited, as the set bits of four words, and only their entries are cleared. All columns drawn
+for a node are added up in one pass over its rows, which lie together by row. Very few rows are put in order
+directly: on numbers, where half of the nodes are that small, that is more than twice as fast.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.kernels.cpu.intrinsics import lowest_bit, prefetch
+from hedgerow.kernels.cpu.jit import deep_part
+
+_WORDS = 4  # of 64 codes each
+_CODES, _SIX, _LOW = np.uintp(256), np.uintp(6), np.uintp(63)
+_MANY_ROWS = 256  # from here on finding the codes in the histogram is quicker than noting them
+_AHEAD = 16  # rows whose codes are fetched before they are needed
+_ONE = np.uint64(1)
+
+
+class DeepRows(NamedTuple):
+    """The rows that trees are grown on, or those of a subtree."""
+
+    codes: NDArray[np.uint8]  # (n, stride), columns that exclude one another sharing a place
+    weight: NDArray[np.int64]  # (n,) draws times the row's own weight; 0 for a row that takes no part
+    draws: NDArray[np.int64]  # (n,) or empty when they are the weights
+    classes: NDArray[np.integer]  # (n,) or empty
+    numbers: NDArray[np.int64]  # (n, outputs), the row's own weight already in; (n, 0) for classes
+    same: NDArray[np.int64]  # (n, any) equal for rows of equal targets: the numbers, if they are unweighted
+
+
+class DeepColumns(NamedTuple):
+    """The columns, and where their codes are stored; see `hedgerow.bundling`."""
+
+    categorical: NDArray[np.uint8]  # (columns,)
+    direction: NDArray[np.int8]  # (columns,) -1, 0 or 1, or empty without constraints
+    n_bins: NDArray[np.int64]  # (columns,) the largest code
+    stored: NDArray[np.int64]  # (columns,) the place of its codes in a row
+    base: NDArray[np.int64]  # (columns,)
+    usual: NDArray[np.int64]  # (columns,) the code that a shared place does not hold, -1 for a place alone
+    shared: NDArray[np.uint8]  # (stored columns,)
+
+
+class Scratch(NamedTuple):
+    """Memory of a thread for the search."""
+
+    order: NDArray[np.int64]  # (columns,) drawn ones first
+    chosen: NDArray[np.int64]  # (columns,) those looked at together
+    filled: NDArray[np.uintp]  # (at once,) stored columns that have a histogram
+    number: NDArray[np.int64]  # (stored columns,) of its histogram, or -1
+    hist: NDArray[np.int64]  # (at once * 256 * channels,) zero between nodes
+    seen: NDArray[np.uint64]  # (at once * 4,) a bit for every byte that occurs
+    own: NDArray[np.int64]  # (256 * channels,) sums of the codes of a column
+    sorted: NDArray[np.int64]  # (256 * channels,) the same in another order
+    codes: NDArray[np.int64]  # (256,) those of a column, in the order they are cut
+    places: NDArray[np.int64]  # (256,)
+    keys: NDArray[np.float64]  # (256,)
+    channels: NDArray[np.int64]  # (channels,) those that are not empty
+    means: NDArray[np.int64]  # (channels,) of the numbers, rounded down
+    side: NDArray[np.int64]  # (2, channels)
+    logs: NDArray[np.float64]  # w ln w for w = 0, 1, 2, ...
+
+
+@deep_part
+def fill(data, rows, scratch, first, last, start, stop):
+    """Histograms first to last - 1, and the bytes they have.
+
+    Indices are unsigned: Numba would test each signed one for being negative.
+    """
+    for i in range(first * _WORDS, last * _WORDS):
+        scratch.seen[i] = 0
+    if data.classes.shape[0] == 0 or data.draws.shape[0]:
+        _fill_channels(data, rows, scratch, first, last, start, stop)
+        return
+    filled, hist, seen = scratch.filled[first:last], scratch.hist, scratch.seen
+    stride, n = np.uintp(scratch.side.shape[1]), np.uintp(last - first)
+    width, offset = stride * _CODES, np.uintp(first) * stride * _CODES
+    if stop - start < _MANY_ROWS:
+        for r in range(start, stop):
+            row = np.uintp(rows[r])
+            weight, base = data.weight[row], offset + np.uintp(data.classes[row])
+            note = np.uintp(first * _WORDS)
+            for i in range(n):
+                code = np.uintp(data.codes[row, filled[i]])
+                hist[base + code * stride] += weight
+                seen[note + (code >> _SIX)] |= _ONE << (code & _LOW)
+                base += width
+                note += np.uintp(_WORDS)
+        return
+    row_bytes, end = np.uintp(data.codes.shape[1]), stop - 1
+    for r in range(start, stop):
+        prefetch(data.codes, np.uintp(rows[min(r + _AHEAD, end)]) * row_bytes)
+        row = np.uintp(rows[r])
+        weight, base = data.weight[row], offset + np.uintp(data.classes[row])
+        for i in range(n):
+            hist[base + np.uintp(data.codes[row, filled[i]]) * stride] += weight
+            base += width
+    for i in range(first, last):
+        _note_codes(scratch, i)
+
+
+@deep_part
+def _fill_channels(data, rows, scratch, first, last, start, stop):
+    """The same for numbers, and where draws are counted."""
+    filled, hist, seen = scratch.filled[first:last], scratch.hist, scratch.seen
+    stride, n = np.uintp(scratch.side.shape[1]), np.uintp(last - first)
+    width, offset = stride * _CODES, np.uintp(first) * stride * _CODES
+    counted, outputs = data.draws.shape[0] > 0, np.uintp(data.numbers.shape[1])
+    for r in range(start, stop):
+        row = np.uintp(rows[r])
+        weight = data.weight[row]
+        draws = data.draws[row] if counted else weight
+        channel = np.uintp(data.classes[row]) if data.classes.shape[0] else np.uintp(0)
+        base, note = offset, np.uintp(first * _WORDS)
+        for i in range(n):
+            code = np.uintp(data.codes[row, filled[i]])
+            place = base + code * stride
+            hist[place + channel] += weight
+            for k in range(outputs):
+                hist[place + np.uintp(1) + k] += draws * data.numbers[row, k]
+            if counted:
+                hist[place + stride - np.uintp(1)] += draws
+            seen[note + (code >> _SIX)] |= _ONE << (code & _LOW)
+            base += width
+            note += np.uintp(_WORDS)
+
+
+@deep_part
+def _note_codes(scratch, number):
+    """Set the bits of the bytes with weight, from a histogram of classes."""
+    stride = np.uintp(scratch.side.shape[1])
+    base = np.uintp(number) * _CODES * stride
+    for code in range(_CODES):
+        entry = base + code * stride
+        for k in range(stride):
+            if scratch.hist[entry + k]:
+                scratch.seen[np.uintp(number * _WORDS) + (code >> _SIX)] |= _ONE << (code & _LOW)
+                break
+
+
+@deep_part
+def forget(data, scratch, columns_shared, n_filled, n_channels):
+    """Zero the histograms of shared places, which `take_shared` leaves as they are."""
+    stride, n_all = np.uintp(scratch.side.shape[1]), np.uintp(n_channels + np.int64(data.draws.shape[0] > 0))
+    for number in range(n_filled):
+        stored = scratch.filled[number]
+        scratch.number[stored] = -1
+        if not columns_shared[stored]:
+            continue
+        base = np.uintp(number) * _CODES * stride
+        for word in range(_WORDS):
+            bits = scratch.seen[number * _WORDS + word]
+            while bits != 0:
+                entry = base + (np.uintp(word * 64) + lowest_bit(bits)) * stride
+                bits &= bits - _ONE
+                for j in range(n_all):
+                    scratch.hist[entry + np.uintp(scratch.channels[j])] = 0
+
+
+@deep_part
+def take_codes(data, scratch, number, n_channels):
+    """Move the sums of a column that has a place alone out of its histogram; returns how many codes."""
+    stride, n_all = np.uintp(scratch.side.shape[1]), np.uintp(n_channels + np.int64(data.draws.shape[0] > 0))
+    base, own, n = np.uintp(number) * _CODES * stride, np.uintp(0), np.uintp(0)
+    for word in range(_WORDS):
+        bits = scratch.seen[number * _WORDS + word]
+        while bits != 0:
+            code = np.uintp(word * 64) + lowest_bit(bits)
+            entry = base + code * stride
+            bits &= bits - _ONE
+            scratch.codes[n] = code
+            for j in range(n_all):  # by the list of channels: else it would be a call of memcpy for each code
+                k = np.uintp(scratch.channels[j])
+                scratch.own[own + k] = scratch.hist[entry + k]
+                scratch.hist[entry + k] = 0
+            own += stride
+            n += np.uintp(1)
+    return np.int64(n)
+
+
+@deep_part
+def take_shared(data, columns, column, sums, scratch, number):
+    """Copy the sums of a column that shares its place; its usual code has the rest of the node."""
+    stride, usual, base = sums.shape[0], columns.usual[column], columns.base[column]
+    hist, seen, own = scratch.hist, scratch.seen, scratch.own
+    first, n, rest = number * 64 * _WORDS * stride, 0, 0
+    for code in range(columns.n_bins[column] + 1):
+        if code == usual:
+            rest = n
+        else:
+            byte = base + code - np.int64(code > usual)
+            if not (seen[number * _WORDS + (byte >> 6)] >> np.uint64(byte & 63)) & _ONE:
+                continue
+            for k in range(stride):
+                own[n * stride + k] = hist[first + byte * stride + k]
+        scratch.codes[n] = code
+        n += 1
+    left = np.int64(0)
+    for k in range(stride):
+        own[rest * stride + k] = sums[k]
+        for i in range(n):
+            own[rest * stride + k] -= own[i * stride + k] if i != rest else 0
+        left += own[rest * stride + k] if k == 0 or data.classes.shape[0] else 0
+    if left == 0:  # no row of the node has the usual code: close the gap
+        for i in range(rest, n - 1):
+            scratch.codes[i] = scratch.codes[i + 1]
+            for k in range(stride):
+                own[i * stride + k] = own[(i + 1) * stride + k]
+        n -= 1
+    return n
+
+
+@deep_part
+def take_few(data, columns, column, rows, start, stop, scratch, n_channels):
+    """Put very few rows in the order of their codes, one after the other; returns how many codes."""
+    stride, n_all = scratch.side.shape[1], n_channels + np.int64(data.draws.shape[0] > 0)
+    stored, codes, own, channels = columns.stored[column], scratch.codes, scratch.own, scratch.channels
+    n = np.int64(0)
+    for r in range(start, stop):
+        row = np.uintp(rows[r])
+        code = _code_of(columns, column, np.int64(data.codes[row, stored]))
+        at = n
+        while at > 0 and codes[at - 1] >= code:
+            at -= 1
+        if at == n or codes[at] != code:
+            for i in range(n, at, -1):
+                codes[i] = codes[i - 1]
+                for j in range(n_all):
+                    own[i * stride + channels[j]] = own[(i - 1) * stride + channels[j]]
+            codes[at] = code
+            for j in range(n_all):
+                own[at * stride + channels[j]] = 0
+            n += 1
+        add_row(data, row, own, at * stride, stride)
+    return n
+
+
+@deep_part
+def _code_of(columns, column, byte):
+    """The code of a column, given the byte at its place."""
+    usual, away = columns.usual[column], byte - columns.base[column]
+    if usual < 0:
+        return byte
+    if away < 0 or away >= columns.n_bins[column]:
+        return usual
+    return away + np.int64(away >= usual)
+
+
+@deep_part
+def add_row(data, row, sums, first, stride):
+    """Add a row to the sums that begin at `first`."""
+    counted = data.draws.shape[0] > 0
+    draws = data.draws[row] if counted else data.weight[row]
+    sums[first + (np.int64(data.classes[row]) if data.classes.shape[0] else 0)] += data.weight[row]
+    for k in range(data.numbers.shape[1]):
+        sums[first + 1 + k] += draws * data.numbers[row, k]
+    if counted:
+        sums[first + stride - 1] += draws
