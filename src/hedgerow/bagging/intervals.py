@@ -14,7 +14,8 @@ quantiles    Quantiles of the targets in the leaves (Meinshausen 2006), see `lea
 calibrated   The same at other levels: those between which training rows stand, as often as is wanted, in the
              distributions that the trees give that did not learn from them (distributional conformal
              prediction, Chernozhukov, Wüthrich and Zhu 2021, with out-of-bag trees). Widths follow the noise,
-             and the coverage is right on average over the rows.
+             and the coverage is right on average over the rows; somewhat high with few trees, of which only
+             a third give their distribution to a training row, and all to a new one.
 
 The k-th smallest of n values bounds the next one, if all are exchangeable, with probability k / (n + 1).
 Hence ranks of ceil(level * (n + 1)), and infinite bounds where there are too few rows for a level.

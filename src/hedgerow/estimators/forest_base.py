@@ -32,10 +32,15 @@ from hedgerow.voting import GrownTree, VoteForest
 Floats = NDArray[np.float64]
 Target = inputs.Labels | inputs.Numbers
 
+_SHARE = Allowed(
+    lambda v: not isinstance(v, int | np.integer) and real(0, 1, above=True).test(v),
+    real(0, 1, above=True).words,
+)  # the integer 1 is a number of rows, and too few to split
+
 ALLOWED: dict[str, Allowed] = {
     "n_estimators": whole(1),
     "max_depth": whole(1) | nothing(),
-    "min_samples_split": whole(2) | real(0, 1, above=True),
+    "min_samples_split": whole(2) | _SHARE,
     "min_samples_leaf": whole(1) | real(0, 1, above=True, below=True),
     "min_weight_fraction_leaf": real(0, 0.5),
     "max_features": whole(1) | real(0, 1, above=True) | one_of("sqrt", "log2") | nothing(),
@@ -139,10 +144,16 @@ class Forest(BaseEstimator):  # type: ignore[misc]
             del lesson
             model = ForestModel(binned.bins, forest)
             in_bag = sampling.in_bag(forest.n_trees, team) if self.oob_score else None
-        self._keep(model, sampling, table.schema, target, seed)
-        self._keep_more(trees, numbers, weight, n_before=forest.n_trees - len(trees))
-        if in_bag is not None:
-            self._set_oob(table, numbers, in_bag, weight)
+        old = vars(self).copy()
+        try:
+            self._keep(model, sampling, table.schema, target, seed)
+            self._keep_more(trees, numbers, weight, n_before=forest.n_trees - len(trees))
+            if in_bag is not None:
+                self._set_oob(table, numbers, in_bag, weight)
+        except BaseException:  # a score of the user's own may fail: the old model stays whole
+            vars(self).clear()
+            vars(self).update(old)
+            raise
         return self
 
     def _plan(self, n_threads: int) -> Plan:

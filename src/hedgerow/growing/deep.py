@@ -353,7 +353,10 @@ class DeepGrower:
             places=np.empty(256, np.int64),
             keys=np.empty(256),
             channels=np.empty(stride + 1, np.int64),
+            local=np.empty(stride + 1, np.int64),
+            sums=np.empty(stride + 1, np.int64),
             means=np.empty(stride + 1, np.int64),
             side=np.empty((2, stride), np.int64),
+            shares=np.empty((2, stride)),
             logs=logs,
         )

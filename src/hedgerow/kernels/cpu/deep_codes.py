@@ -1,7 +1,8 @@
 """The codes that a column has in a node, and the sums of the rows of each: what its cuts are found from.
 
 See `deep_split` for the sums and their channels. For one column after the other they are written to the same
-place: codes[:n], rising, and own[i * stride : (i + 1) * stride], the sums of the rows with codes[i].
+place: codes[:n], rising, and own[i * m : (i + 1) * m], the sums of the rows with codes[i], of the m channels
+that are not empty in the node.
 
 A forest has millions of nodes of a few rows. A histogram of 256 codes for ten rows is waste: only the codes
 that occur are visited, as the set bits of four words, and only their entries are cleared. All columns drawn
@@ -61,9 +62,12 @@ class Scratch(NamedTuple):
     codes: NDArray[np.int64]  # (256,) those of a column, in the order they are cut
     places: NDArray[np.int64]  # (256,)
     keys: NDArray[np.float64]  # (256,)
-    channels: NDArray[np.int64]  # (channels,) those that are not empty
+    channels: NDArray[np.int64]  # (channels,) those of the node that are not empty
+    local: NDArray[np.int64]  # (channels,) the place of each among these
+    sums: NDArray[np.int64]  # (channels,) of the node, without the empty ones
     means: NDArray[np.int64]  # (channels,) of the numbers, rounded down
     side: NDArray[np.int64]  # (2, channels)
+    shares: NDArray[np.float64]  # (2, channels)
     logs: NDArray[np.float64]  # w ln w for w = 0, 1, 2, ...
 
 
@@ -175,43 +179,43 @@ def take_codes(data, scratch, number, n_channels):
             entry = base + code * stride
             bits &= bits - _ONE
             scratch.codes[n] = code
-            for j in range(n_all):  # by the list of channels: else it would be a call of memcpy for each code
+            for j in range(n_all):
                 k = np.uintp(scratch.channels[j])
-                scratch.own[own + k] = scratch.hist[entry + k]
+                scratch.own[own + j] = scratch.hist[entry + k]
                 scratch.hist[entry + k] = 0
-            own += stride
+            own += n_all
             n += np.uintp(1)
     return np.int64(n)
 
 
 @deep_part
-def take_shared(data, columns, column, sums, scratch, number):
+def take_shared(data, columns, column, scratch, number, n_channels):
     """Copy the sums of a column that shares its place; its usual code has the rest of the node."""
-    stride, usual, base = sums.shape[0], columns.usual[column], columns.base[column]
-    hist, seen, own = scratch.hist, scratch.seen, scratch.own
+    stride, m = scratch.side.shape[1], n_channels + np.int64(data.draws.shape[0] > 0)
+    usual, base, own, channels = columns.usual[column], columns.base[column], scratch.own, scratch.channels
     first, n, rest = number * 64 * _WORDS * stride, 0, 0
     for code in range(columns.n_bins[column] + 1):
         if code == usual:
             rest = n
         else:
             byte = base + code - np.int64(code > usual)
-            if not (seen[number * _WORDS + (byte >> 6)] >> np.uint64(byte & 63)) & _ONE:
+            if not (scratch.seen[number * _WORDS + (byte >> 6)] >> np.uint64(byte & 63)) & _ONE:
                 continue
-            for k in range(stride):
-                own[n * stride + k] = hist[first + byte * stride + k]
+            for j in range(m):
+                own[n * m + j] = scratch.hist[first + byte * stride + channels[j]]
         scratch.codes[n] = code
         n += 1
     left = np.int64(0)
-    for k in range(stride):
-        own[rest * stride + k] = sums[k]
+    for j in range(m):
+        own[rest * m + j] = scratch.sums[j]
         for i in range(n):
-            own[rest * stride + k] -= own[i * stride + k] if i != rest else 0
-        left += own[rest * stride + k] if k == 0 or data.classes.shape[0] else 0
+            own[rest * m + j] -= own[i * m + j] if i != rest else 0
+        left += own[rest * m + j] if j == 0 or data.classes.shape[0] else 0
     if left == 0:  # no row of the node has the usual code: close the gap
         for i in range(rest, n - 1):
             scratch.codes[i] = scratch.codes[i + 1]
-            for k in range(stride):
-                own[i * stride + k] = own[(i + 1) * stride + k]
+            for j in range(m):
+                own[i * m + j] = own[(i + 1) * m + j]
         n -= 1
     return n
 
@@ -219,8 +223,8 @@ def take_shared(data, columns, column, sums, scratch, number):
 @deep_part
 def take_few(data, columns, column, rows, start, stop, scratch, n_channels):
     """Put very few rows in the order of their codes, one after the other; returns how many codes."""
-    stride, n_all = scratch.side.shape[1], n_channels + np.int64(data.draws.shape[0] > 0)
-    stored, codes, own, channels = columns.stored[column], scratch.codes, scratch.own, scratch.channels
+    m, counted = n_channels + np.int64(data.draws.shape[0] > 0), data.draws.shape[0] > 0
+    stored, codes, own = columns.stored[column], scratch.codes, scratch.own
     n = np.int64(0)
     for r in range(start, stop):
         row = np.uintp(rows[r])
@@ -231,13 +235,19 @@ def take_few(data, columns, column, rows, start, stop, scratch, n_channels):
         if at == n or codes[at] != code:
             for i in range(n, at, -1):
                 codes[i] = codes[i - 1]
-                for j in range(n_all):
-                    own[i * stride + channels[j]] = own[(i - 1) * stride + channels[j]]
+            for i in range((n + 1) * m - 1, (at + 1) * m - 1, -1):
+                own[i] = own[i - m]
             codes[at] = code
-            for j in range(n_all):
-                own[at * stride + channels[j]] = 0
+            for i in range(at * m, (at + 1) * m):
+                own[i] = 0
             n += 1
-        add_row(data, row, own, at * stride, stride)
+        draws = data.draws[row] if counted else data.weight[row]
+        channel = scratch.local[np.int64(data.classes[row])] if data.classes.shape[0] else 0
+        own[at * m + channel] += data.weight[row]
+        for k in range(data.numbers.shape[1]):
+            own[at * m + 1 + k] += draws * data.numbers[row, k]
+        if counted:
+            own[at * m + m - 1] += draws
     return n
 
 

@@ -20,12 +20,11 @@ _ONE = np.uint64(1)
 class Case(NamedTuple):
     """What is cut: a column of a node."""
 
-    own: NDArray[np.int64]  # (256 * stride,) sums of the codes, in the order they are cut
+    own: NDArray[np.int64]  # (codes * stride,) sums of the codes, in the order they are cut
     codes: NDArray[np.int64]  # (256,) those that occur, in the order they are cut
     n: int  # of these
-    sums: NDArray[np.int64]  # (stride,) of the node
-    channels: NDArray[np.int64]  # those that count
-    n_channels: int
+    sums: NDArray[np.int64]  # (stride,) of the node, only channels that are not empty
+    stride: int  # how many they are, that of the draws among them
     means: NDArray[np.int64]  # (stride,) of the numbers, rounded down
     classes: bool
     counted: bool  # the last channel is that of the draws
@@ -49,24 +48,21 @@ def scan_two(case, least, top):
     With h the weight and g the difference of the classes, sum_k W_k**2 / W is (h + g**2 / h) / 2. A number is
     taken from the node's mean, so that no digits cancel. All sums are in registers.
     """
-    own, sums, stride, n = case.own, case.sums, case.sums.shape[0], case.n
-    a, b = case.channels[0], case.channels[1]
-    two = case.classes
+    own, n, two = case.own, case.n, case.classes
     half, mean = (0.5, np.int64(0)) if two else (1.0, case.means[1])
-    whole_h = sums[a] + sums[b] if two else sums[a]
-    whole_g = sums[b] - sums[a] if two else sums[b] - mean * sums[a]
+    whole_h = case.sums[0] + case.sums[1] if two else case.sums[0]
+    whole_g = case.sums[1] - case.sums[0] if two else case.sums[1] - mean * case.sums[0]
     lightest = max(least.draws, least.weight)
     whole = half * np.float64(whole_g) * np.float64(whole_g) / np.float64(whole_h)
     at, side, drawn = np.int64(-1), np.int64(0), case.drawn
     for missing_left in range(2 if case.missing else 1):
         h, g = np.int64(0), np.int64(0)
         if missing_left:
-            h = own[a] + own[b] if two else own[a]
-            g = own[b] - own[a] if two else own[b] - mean * own[a]
+            h = own[0] + own[1] if two else own[0]
+            g = own[1] - own[0] if two else own[1] - mean * own[0]
         last = n if case.missing and not missing_left else n - 1  # the last cut leaves missing alone
         for i in range(np.int64(case.missing), last):
-            entry = np.uintp(i) * np.uintp(stride)
-            u, v = own[entry + np.uintp(a)], own[entry + np.uintp(b)]
+            u, v = own[np.uintp(2 * i)], own[np.uintp(2 * i + 1)]
             h += u + v if two else u
             g += v - u if two else v - mean * u
             if min(h, whole_h - h) < lightest or (drawn >= 0 and _is_not_drawn(case, i)):
@@ -79,69 +75,87 @@ def scan_two(case, least, top):
     return at, side, top
 
 
-@deep_kernel
-def scan_classes(case, least, top, criterion, side, logs):
-    """The same for any number of classes: sums over the classes of each side are kept up to date.
+@deep_part
+def scan_gini(case, least, top, side):
+    """The same for any number of classes by Gini.
 
-    A side of the weights W_k is worth sum_k W_k**2 / W by Gini, sum_k W_k ln W_k - W ln W by entropy.
-    side : int64 (2, stride), scratch. logs : see `_log_times`.
+    With the weights T_k of a node and L_k of its left side, those of its right side have the squares
+    sum_k T_k**2 - 2 sum_k T_k L_k + sum_k L_k**2: the two sums are kept up to date, without a branch.
+    side : float64 (2, channels), scratch.
     """
-    stride, n, gini = np.uintp(case.sums.shape[0]), case.n, criterion == GINI
-    lightest = max(least.draws, least.weight)
-    weight, total = weight_of(case, case.sums), 0.0
-    for j in range(case.n_channels):
-        w = case.sums[case.channels[j]]
-        total += np.float64(w) * np.float64(w) if gini else _log_times(w, logs)
-    whole = _close(total, weight, gini, logs)
+    own, n, stride = case.own, case.n, np.uintp(case.stride)
+    whole, squares = 0.0, 0.0
+    for j in range(stride):
+        side[1, j] = np.float64(case.sums[j])
+        whole += side[1, j]
+        squares += side[1, j] * side[1, j]
+    lightest, worth_before = np.float64(max(least.draws, least.weight)), squares / whole
     at, missing_side = np.int64(-1), np.int64(0)
     for missing_left in range(2 if case.missing else 1):
-        for j in range(case.n_channels):
-            k = case.channels[j]
-            side[0, k], side[1, k] = 0, case.sums[k]
-        left, low, high = np.int64(0), 0.0, total
+        for j in range(stride):
+            side[0, j] = 0.0
+        left, low, cross = 0.0, 0.0, 0.0
         last = n if case.missing and not missing_left else n - 1
         for i in range(0 if missing_left else np.int64(case.missing), last):
             entry = np.uintp(i) * stride
-            for j in range(case.n_channels):
-                k = np.uintp(case.channels[j])
-                moved = case.own[entry + k]
-                if moved:
-                    low += _grow(side[0, k], moved, gini, logs)
-                    side[0, k] += moved
-                    side[1, k] -= moved
-                    high -= _grow(side[1, k], moved, gini, logs)
-                    left += moved
-            if min(left, weight - left) < lightest or (case.drawn >= 0 and _is_not_drawn(case, i)):
+            for j in range(stride):
+                moved, before = np.float64(own[entry + j]), side[0, j]
+                low += moved * (2.0 * before + moved)
+                cross += moved * side[1, j]
+                left += moved
+                side[0, j] = before + moved
+            if min(left, whole - left) < lightest or (case.drawn >= 0 and _is_not_drawn(case, i)):
                 continue
-            if missing_left and i == 0:
-                continue  # missing alone on the left is the last cut of the other side
-            gain = _close(low, left, gini, logs) + _close(high, weight - left, gini, logs) - whole
-            if gain > top:
+            gain = low / left + (squares - 2.0 * cross + low) / (whole - left) - worth_before
+            if gain > top and not (missing_left and i == 0):  # missing alone was tried on the other side
                 top, at, missing_side = gain, i, np.int64(missing_left)
     return at, missing_side, top
 
 
-@deep_kernel
+@deep_part
+def scan_entropy(case, least, top, side, logs):
+    """The same by entropy: a side of the weights W_k is worth sum_k W_k ln W_k - W ln W.
+
+    side : int64 (2, channels), scratch. logs : see `_log_times`.
+    """
+    own, n, stride = case.own, case.n, np.uintp(case.stride)
+    lightest = max(least.draws, least.weight)
+    weight, total = weight_of(case, case.sums), 0.0
+    for j in range(stride):
+        total += _log_times(case.sums[j], logs)
+    whole = total - _log_times(weight, logs)
+    at, missing_side = np.int64(-1), np.int64(0)
+    for missing_left in range(2 if case.missing else 1):
+        for j in range(stride):
+            side[0, j], side[1, j] = 0, case.sums[j]
+        left, low, high = np.int64(0), 0.0, total
+        last = n if case.missing and not missing_left else n - 1
+        for i in range(0 if missing_left else np.int64(case.missing), last):
+            entry = np.uintp(i) * stride
+            for j in range(stride):
+                moved = own[entry + j]
+                if moved:
+                    low -= _log_times(side[0, j], logs)
+                    high -= _log_times(side[1, j], logs)
+                    side[0, j] += moved
+                    side[1, j] -= moved
+                    low += _log_times(side[0, j], logs)
+                    high += _log_times(side[1, j], logs)
+                    left += moved
+            if min(left, weight - left) < lightest or (case.drawn >= 0 and _is_not_drawn(case, i)):
+                continue
+            gain = low - _log_times(left, logs) + (high - _log_times(weight - left, logs)) - whole
+            if gain > top and not (missing_left and i == 0):
+                top, at, missing_side = gain, i, np.int64(missing_left)
+    return at, missing_side, top
+
+
+@deep_part
 def _log_times(w, logs):
     """Compute w ln w; logs : float64, that of 0, 1, 2, ... for the small weights that most nodes have."""
     if w < logs.shape[0]:
         return logs[np.uintp(w)]
     return np.float64(w) * log(np.float64(w))
-
-
-@deep_kernel
-def _grow(before, more, gini, logs):
-    """What the sum over the classes gains when one of them does."""
-    if gini:
-        w = np.float64(more)
-        return w * (2.0 * np.float64(before) + w)
-    return _log_times(before + more, logs) - _log_times(before, logs)
-
-
-@deep_kernel
-def _close(total, weight, gini, logs):
-    """What a side is worth, given the sum over its classes."""
-    return total / np.float64(weight) if gini else total - _log_times(weight, logs)
 
 
 @deep_kernel
@@ -151,17 +165,15 @@ def scan(case, least, top, criterion, direction, bounds, side):
     direction : -1, 0 or 1, or 2 without constraints. bounds : float64 (4,), lowest and highest value allowed,
     and place for the values of both sides. side : int64 (2, stride), scratch.
     """
-    own, sums, stride, n = case.own, case.sums, case.sums.shape[0], case.n
-    whole, n_all = worth(case, sums, criterion), case.n_channels + np.int64(case.counted)
+    own, sums, stride, n = case.own, case.sums, case.stride, case.n
+    whole = worth(case, sums, criterion)
     at, missing_side = np.int64(-1), np.int64(0)
     for missing_left in range(2 if case.missing else 1):
-        for j in range(n_all):
-            k = case.channels[j]
+        for k in range(stride):
             side[0, k] = own[k] if missing_left else 0
         last = n if case.missing and not missing_left else n - 1
         for i in range(np.int64(case.missing), last):
-            for j in range(n_all):
-                k = case.channels[j]
+            for k in range(stride):
                 side[0, k] += own[i * stride + k]
                 side[1, k] = sums[k] - side[0, k]
             if _is_too_light(case, side[0], least) or _is_too_light(case, side[1], least):
@@ -194,15 +206,15 @@ def weight_of(case, sums):
     if not case.classes:
         return sums[0]
     weight = np.int64(0)
-    for j in range(case.n_channels):
-        weight += sums[case.channels[j]]
+    for k in range(case.stride - np.int64(case.counted)):
+        weight += sums[k]
     return weight
 
 
 @deep_kernel
 def _is_too_light(case, sums, least):
     weight = weight_of(case, sums)
-    draws = sums[sums.shape[0] - 1] if case.counted else weight
+    draws = sums[case.stride - 1] if case.counted else weight
     return draws < least.draws or weight < least.weight
 
 
@@ -214,23 +226,23 @@ def worth(case, sums, criterion):
     node's mean, POISSON sum_k G_k ln(G_k / W), where no G_k may be 0.
     """
     total = 0.0
-    weight = np.float64(weight_of(case, sums))
+    weight, n = np.float64(weight_of(case, sums)), case.stride - np.int64(case.counted)
     if criterion == GINI:
-        for j in range(case.n_channels):
-            w = np.float64(sums[case.channels[j]])
+        for k in range(n):
+            w = np.float64(sums[k])
             total += w * w
         return total / weight
     if criterion == ENTROPY:
-        for j in range(case.n_channels):
-            w = np.float64(sums[case.channels[j]])
+        for k in range(n):
+            w = np.float64(sums[k])
             total += w * log(w / weight) if w > 0.0 else 0.0
         return total
     if criterion == SQUARED:
-        for k in range(1, case.n_channels):
+        for k in range(1, n):
             g = np.float64(sums[k] - case.means[k] * sums[0])
             total += g * g
         return total / weight
-    for k in range(1, case.n_channels):
+    for k in range(1, n):
         g = np.float64(sums[k])
         if g <= 0.0:
             return -np.inf
@@ -264,13 +276,11 @@ def sort_codes(case, unsorted, keys, places):
     One of the cuts in that order is the best of all sets for two classes and for one number (Fisher 1958).
     unsorted : the sums by rising codes. keys : float64 (256,), places : int64 (256,), scratch.
     """
-    stride, codes = case.sums.shape[0], case.codes
-    which = np.int64(1)
-    if case.classes:
-        which = case.channels[0]
-        for j in range(1, case.n_channels):
-            if case.sums[case.channels[j]] > case.sums[which]:
-                which = case.channels[j]
+    stride, codes = case.stride, case.codes
+    which = np.int64(not case.classes)
+    for k in range(1, stride - np.int64(case.counted) if case.classes else 1):
+        if case.sums[k] > case.sums[which]:
+            which = np.int64(k)
     for i in range(case.n):
         code, sums = codes[i], unsorted[i * stride : (i + 1) * stride]
         key = np.float64(sums[which]) / np.float64(weight_of(case, sums))
@@ -280,20 +290,25 @@ def sort_codes(case, unsorted, keys, places):
             at -= 1
         keys[at], codes[at], places[at] = key, code, i
     for i in range(case.n):
-        for j in range(case.n_channels + np.int64(case.counted)):
-            k = case.channels[j]
+        for k in range(stride):
             case.own[i * stride + k] = unsorted[places[i] * stride + k]
 
 
 @deep_part
-def sum_left(case, at, missing_left, sums):
-    """Sums of the codes up to place `at`, those of missing among them when it goes left."""
-    stride, n_all = case.sums.shape[0], case.n_channels + np.int64(case.counted)
-    for k in range(stride):
+def sum_left(case, at, missing_left, channels, sums):
+    """Sums of the codes up to place `at`, those of missing among them when it goes left; returns the weight.
+
+    channels : int64, where the channels of the case are in the sums, all of which are written.
+    """
+    for k in range(sums.shape[0]):
         sums[k] = 0
     for i in range(np.int64(case.missing and not missing_left), at + 1):
-        for j in range(n_all):
-            sums[case.channels[j]] += case.own[i * stride + case.channels[j]]
+        for j in range(case.stride):
+            sums[channels[j]] += case.own[i * case.stride + j]
+    weight = np.int64(0)
+    for j in range(case.stride - np.int64(case.counted) if case.classes else 1):
+        weight += sums[channels[j]]
+    return weight
 
 
 @deep_kernel

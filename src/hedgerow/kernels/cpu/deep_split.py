@@ -24,13 +24,15 @@ from hedgerow.kernels.cpu.deep_codes import (
     take_shared,
 )
 from hedgerow.kernels.cpu.deep_cut import (
+    ENTROPY,
     GINI,
     SQUARED,
     Case,
     Least,
     make_set,
     scan,
-    scan_classes,
+    scan_entropy,
+    scan_gini,
     scan_two,
     sort_codes,
     sum_left,
@@ -115,7 +117,7 @@ def best_split(data, columns, rules, rows, nodes, slot, scratch):
                 n_codes = take_codes(data, scratch, scratch.number[columns.stored[column]], n_channels)
             else:
                 number = scratch.number[columns.stored[column]]
-                n_codes = take_shared(data, columns, column, nodes.sums[slot], scratch, number)
+                n_codes = take_shared(data, columns, column, scratch, number, n_channels)
             if n_codes < 2:
                 constant[column >> 6] |= _ONE << np.uint64(column & 63)
             else:
@@ -130,21 +132,13 @@ def best_split(data, columns, rules, rows, nodes, slot, scratch):
 @deep_part
 def _list_channels(data, sums, scratch):
     """List the channels that are not empty; returns how many, without that of the draws, which is last."""
-    if data.classes.shape[0] == 0:
-        outputs = data.numbers.shape[1]
-        for k in range(outputs + 1):
-            scratch.channels[k] = k
-            scratch.means[k] = sums[k] // sums[0]
-        scratch.channels[outputs + 1] = sums.shape[0] - 1
-        return outputs + 1
-    n = 0
-    for k in range(sums.shape[0] - np.int64(data.draws.shape[0] > 0)):
-        if sums[k]:
-            scratch.channels[n] = k
+    n, counted = np.int64(0), np.int64(data.draws.shape[0] > 0)
+    for k in range(sums.shape[0]):
+        if sums[k] or data.classes.shape[0] == 0:
+            scratch.channels[n], scratch.local[k], scratch.sums[n] = k, n, sums[k]
+            scratch.means[n] = sums[k] // sums[0] if data.classes.shape[0] == 0 else 0
             n += 1
-    if data.draws.shape[0]:
-        scratch.channels[n] = sums.shape[0] - 1
-    return n
+    return n - counted
 
 
 @deep_part
@@ -182,10 +176,12 @@ def _search(data, columns, rules, nodes, slot, scratch, column, n, n_channels):
     codes, split = scratch.codes, nodes.split[slot]
     categorical = columns.categorical[column] != 0
     missing = not categorical and codes[0] == 0
+    counted, drawn = data.draws.shape[0] > 0, np.int64(-1)
+    if rules.random_cuts:
+        drawn = _draw_cut(rules, nodes.place[slot, 0], column, codes, n, categorical)
     case = Case(
-        scratch.sorted if categorical else scratch.own, codes, n, nodes.sums[slot], scratch.channels,
-        n_channels, scratch.means, data.classes.shape[0] > 0, data.draws.shape[0] > 0, categorical, missing,
-        _draw_cut(rules, nodes.place[slot, 0], column, codes, n, categorical) if rules.random_cuts else -1,
+        scratch.sorted if categorical else scratch.own, codes, n, scratch.sums,
+        n_channels + np.int64(counted), scratch.means, data.classes.shape[0] > 0, counted, categorical, missing, drawn,
     )  # fmt: skip
     if categorical:
         sort_codes(case, scratch.own, scratch.keys, scratch.places)
@@ -193,10 +189,10 @@ def _search(data, columns, rules, nodes, slot, scratch, column, n, n_channels):
     plain = not (case.counted or constrained)
     if plain and n_channels == 2 and rules.criterion in (GINI, SQUARED):
         at, side, gain = scan_two(case, least, nodes.gain[slot])
-    elif plain and case.classes:
-        at, side, gain = scan_classes(
-            case, least, nodes.gain[slot], rules.criterion, scratch.side, scratch.logs
-        )
+    elif plain and rules.criterion == GINI:
+        at, side, gain = scan_gini(case, least, nodes.gain[slot], scratch.shares)
+    elif plain and rules.criterion == ENTROPY:
+        at, side, gain = scan_entropy(case, least, nodes.gain[slot], scratch.side, scratch.logs)
     else:
         direction = np.int64(columns.direction[column]) if constrained else 2
         at, side, gain = scan(
@@ -206,8 +202,8 @@ def _search(data, columns, rules, nodes, slot, scratch, column, n, n_channels):
         nodes.gain[slot] = gain
         split[0], split[1], split[2] = column, _threshold(case, at, rules.random_cuts), side
         split[3] = np.int64(categorical)
-        sum_left(case, at, side, nodes.left[slot])
-        heavier = 2 * weight_of(case, nodes.left[slot]) >= weight_of(case, nodes.sums[slot])
+        left = sum_left(case, at, side, scratch.channels, nodes.left[slot])
+        heavier = 2 * left >= weight_of(case, case.sums)
         if categorical:
             make_set(case, at, heavier, nodes.goes_left[slot])
         elif not missing:
