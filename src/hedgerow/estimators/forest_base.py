@@ -151,8 +151,7 @@ class Forest(BaseEstimator):  # type: ignore[misc]
             if in_bag is not None:
                 self._set_oob(table, numbers, in_bag, weight)
         except BaseException:  # a score of the user's own may fail: the old model stays whole
-            vars(self).clear()
-            vars(self).update(old)
+            self.__dict__ = old
             raise
         return self
 

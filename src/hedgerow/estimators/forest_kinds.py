@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from hedgerow.bagging.forest import DeepTarget, Sampling
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.forest_base import ALLOWED, Floats, Forest, Target
+from hedgerow.estimators.forest_intervals import Intervals
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.losses.base import weighted_mean
 
@@ -87,7 +88,7 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]
         return labels
 
 
-class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]
+class ForestRegressor(RegressorMixin, Intervals):  # type: ignore[misc]
     """What forests for numbers share."""
 
     _allowed: ClassVar[dict[str, Allowed]] = {
@@ -95,7 +96,10 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]
         "criterion": one_of("squared_error", "poisson"),
         "keep_targets": flag(),
     }
-    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_", "oob_prediction_")
+    _oob_names: ClassVar[tuple[str, ...]] = (
+        *("oob_score_", "oob_votes_", "oob_prediction_"),
+        *("_residuals", "_residual_weight", "_ranks"),
+    )
 
     def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
         target = inputs.Numbers()

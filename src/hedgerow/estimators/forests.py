@@ -97,7 +97,7 @@ class RandomForestClassifier(ForestClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = RandomForestClassifier(oob_score=True, random_state=0).fit(X, y)
     >>> round(model.oob_score_, 3)
-    0.0
+    0.956
     """
 
     def __init__(
@@ -217,9 +217,10 @@ class RandomForestRegressor(ForestRegressor):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = RandomForestRegressor(min_samples_leaf=5, oob_score=True, random_state=0).fit(X, y)
     >>> round(model.oob_score_, 2)
-    0.0
+    0.44
     >>> model.predict_quantiles(X[:2], quantiles=[0.1, 0.9])
-    array([])
+    array([[111., 276.],
+           [ 49., 114.]])
     """
 
     def __init__(
