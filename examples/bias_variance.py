@@ -1,8 +1,8 @@
 """Measure what bagging and boosting do to the bias and the variance of trees.
 
-A deep tree, its bagging (and the random forest), a stump and its boosting are fitted to the same fresh
-training sets, drawn from distributions that are known. Tables give the terms of their errors, a picture
-(its name may be given, bias_variance.png otherwise) shows them, and the verdict is drawn from the figures.
+A deep tree, its bagging, a random forest, a stump and its boosting are fitted to the same fresh training
+sets, drawn from distributions that are known. Tables give the terms of their errors, a picture (its name may
+be given, bias_variance.png otherwise) shows them, and the verdict is drawn from the figures.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import make_friedman1
 
-import hedgerow
 from hedgerow import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -28,6 +27,8 @@ from hedgerow import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
 )
 from hedgerow.datasets import make_gaussian
 from hedgerow.plots import style
@@ -68,38 +69,29 @@ class Problem:
 def problems(members: int, rounds: int) -> list[Problem]:
     """Classes that follow from the features without noise, and numbers with noise of variance 1."""
     tree, numbers = DecisionTreeClassifier(max_depth=None), DecisionTreeRegressor(max_depth=None)
-    size = {"n_estimators": members}
+    size: dict[str, Any] = {"n_estimators": members}
     of_classes = {
         DEEP: tree,
         BAGGED: BaggingClassifier(tree, **size),
-        FOREST: _forest("RandomForestClassifier", **size),
+        FOREST: RandomForestClassifier(**size),
         STUMP: DecisionStump(),
         BOOSTED: AdaBoostClassifier(n_estimators=rounds),
     }
     of_numbers = {
         DEEP: numbers,
         BAGGED: BaggingRegressor(numbers, **size),
-        FOREST: _forest("RandomForestRegressor", max_features=1 / 3, **size),
+        FOREST: RandomForestRegressor(max_features=1 / 3, **size),
         STUMP: DecisionTreeRegressor(max_depth=1),
         BOOSTED: GradientBoostingRegressor(max_leaf_nodes=2, min_samples_leaf=5, n_estimators=rounds),
     }
     return [
-        Problem("two classes", _gaussian, 0.0, 0.0, _known(of_classes)),
-        Problem("regression", make_friedman1, 1.0, 1.0, _known(of_numbers)),
+        Problem("two classes", _gaussian, 0.0, 0.0, of_classes),
+        Problem("regression", make_friedman1, 1.0, 1.0, of_numbers),
     ]
 
 
 def _gaussian(n_samples: int, noise: float, random_state: Any) -> Data:
     return make_gaussian(n_samples, 10, noise=noise, random_state=random_state)
-
-
-def _forest(name: str, **parameters: Any) -> Any:
-    """A forest, or None in a version of the library without forests."""
-    return getattr(hedgerow, name)(**parameters) if hasattr(hedgerow, name) else None
-
-
-def _known(learners: dict[str, Any]) -> dict[str, Any]:
-    return {name: learner for name, learner in learners.items() if learner is not None}
 
 
 def show(title: str, results: dict[str, BiasVariance], console: Console) -> None:
@@ -135,7 +127,6 @@ def verdict(title: str, results: dict[str, BiasVariance]) -> list[str]:
         + "; ".join(change(results[ensemble], results[alone], term) for term in ("bias", "variance", "error"))
         + "."
         for ensemble, alone in pairs
-        if ensemble in results
     ]
 
 
@@ -154,7 +145,8 @@ def draw(found: dict[str, dict[str, BiasVariance]], picture: str) -> None:
     n_bars = max(len(results) for results in found.values())
     size = (max(4.4, 1.05 * n_bars + 0.8) * len(found), 4.0)
     sheet, axes = plt.subplots(1, len(found), figsize=size, layout="constrained", squeeze=False)
-    sheet.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
+    engine: Any = sheet.get_layout_engine()
+    engine.set(w_pad=0.12, h_pad=0.08)
     for ax, (title, results) in zip(np.ravel(axes), found.items(), strict=True):
         BiasVarianceDisplay.from_results(results, ax=ax)
         look = {"fontsize": style.TITLE_SIZE, "fontweight": "bold", "color": style.INK}

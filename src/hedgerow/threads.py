@@ -133,8 +133,8 @@ class Team:
 
 def over_rows(n_rows: int, task: Callable[[int, int], Any], n_threads: int, chunk_rows: int) -> None:
     """Run `task(start, stop)` for chunks that cover `n_rows`, on a team of its own if there are several."""
-    if n_threads == 1 or n_rows <= chunk_rows:
+    if n_rows <= chunk_rows:
         task(0, n_rows)
         return
-    with Team(n_threads, chunk_rows) as team:
+    with Team(n_threads, chunk_rows) as team:  # of one: chunk by chunk, which bounds the memory of a task
         team.over_rows(n_rows, task)

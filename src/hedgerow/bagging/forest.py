@@ -27,7 +27,8 @@ from hedgerow.threads import Team
 from hedgerow.voting import GrownTree, VoteForest
 
 _AHEAD = 2  # trees a thread may be ahead of the loop
-_FACTOR_BITS = 49  # of a draw's weight times all draws
+_FACTOR_BITS = 49  # of a class's weight times all draws
+LIGHT_BITS = 30  # for the rows' own weights, and as many for the classes', where there are both
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,8 @@ class ForestLesson:
         of_class = np.zeros(target.n_outputs, np.int64)
         np.add.at(of_class, target.classes, counts)
         whole = int(of_class.sum())
-        steps = 2.0 ** (_FACTOR_BITS - whole.bit_length())
+        bits = LIGHT_BITS if target.own.size else _FACTOR_BITS
+        steps = 2.0 ** (bits - whole.bit_length())
         ratio = whole / (target.n_outputs * np.maximum(of_class, 1).astype(np.float64))
         return np.maximum(np.rint(ratio * steps), 1.0).astype(np.int64)
 
@@ -203,4 +205,13 @@ def bin_rows(table: Table, weight: Floats | None, max_bins: int, team: Team) -> 
     return bins.encode(table, team)
 
 
-__all__ = ["DeepTarget", "ForestLesson", "ForestModel", "Sampling", "TreeRules", "bin_rows", "grow_forest"]
+__all__ = [
+    "LIGHT_BITS",
+    "DeepTarget",
+    "ForestLesson",
+    "ForestModel",
+    "Sampling",
+    "TreeRules",
+    "bin_rows",
+    "grow_forest",
+]

@@ -150,6 +150,7 @@ class Forest(BaseEstimator):  # type: ignore[misc]
             self._keep_more(trees, numbers, weight, n_before=forest.n_trees - len(trees))
             if in_bag is not None:
                 self._set_oob(table, numbers, in_bag, weight)
+                self._tell_unknown()
         except BaseException:  # a score of the user's own may fail: the old model stays whole
             self.__dict__ = old
             raise
@@ -295,12 +296,6 @@ class Forest(BaseEstimator):  # type: ignore[misc]
         forest, bins = self.model_.forest, self.model_.bins
         sums, self.oob_votes_ = forest.left_out_votes(table, bins, in_bag, resolve_n_jobs(self.n_jobs))
         known = self.oob_votes_ > 0
-        if not known.all():
-            warnings.warn(
-                f"{np.sum(~known)} of {len(known)} rows are in the bag of every tree: they have no "
-                "out-of-bag prediction (NaN) and do not count in oob_score_; more trees would help",
-                stacklevel=3,
-            )
         means = np.full_like(sums, np.nan)
         np.divide(sums, self.oob_votes_[:, np.newaxis], out=means, where=known[:, np.newaxis])
         predicted, score = self._keep_oob(means, known)
@@ -313,6 +308,15 @@ class Forest(BaseEstimator):  # type: ignore[misc]
         else:
             row_weight = None if weight is None else weight[counts]
             self.oob_score_ = float(score(said, predicted, sample_weight=row_weight))
+
+    def _tell_unknown(self) -> None:
+        n_unknown, n = np.sum(self.oob_votes_ == 0), len(self.oob_votes_)
+        if n_unknown:
+            warnings.warn(
+                f"{n_unknown} of {n} rows are in the bag of every tree: they have no out-of-bag prediction "
+                "(NaN) and do not count in oob_score_; more trees would help",
+                stacklevel=3,
+            )
 
     def _said(self, y: Floats) -> NDArray[Any]:
         """Targets as the user gave them."""

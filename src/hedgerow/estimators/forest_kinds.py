@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from hedgerow.bagging.forest import DeepTarget, Sampling
+from hedgerow.bagging.forest import LIGHT_BITS, DeepTarget, Sampling
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.forest_base import ALLOWED, Floats, Forest, Target
 from hedgerow.estimators.forest_intervals import Intervals
@@ -50,7 +50,8 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]
         self, y: Floats, target: Target, sampling: Sampling, weight: Floats | None
     ) -> DeepTarget:
         assert target.n_classes is not None  # noqa: S101 - labels have classes
-        return DeepTarget.of_classes(y.astype(np.int64), target.n_classes, weight)
+        bits = {"bits": LIGHT_BITS} if self._balances_trees() else {}
+        return DeepTarget.of_classes(y.astype(np.int64), target.n_classes, weight, **bits)
 
     def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
         from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules

@@ -43,7 +43,7 @@ _NEAR_ROWS = 4096  # of a node that is copied together: its codes fit into the s
 _HIST_BYTES = 1 << 20  # histograms of a node that are held at the same time
 _LOGS = 1 << 16
 _SUM_BITS = 61  # of the sums of numbers
-_WEIGHT_BITS = 50  # of the sum of weights that are not whole: squares of it are no trouble for float64
+WEIGHT_BITS = 50  # of the sum of weights that are not whole: squares of it are no trouble for float64
 _UNLIMITED = 2**62
 
 
@@ -106,11 +106,13 @@ class DeepTarget:
     unit: float = 1.0
 
     @classmethod
-    def of_classes(cls, classes: NDArray[Any], n_classes: int, weight: Floats | None) -> "DeepTarget":
-        """Classes, and weights of the rows that are not whole."""
+    def of_classes(
+        cls, classes: NDArray[Any], n_classes: int, weight: Floats | None, bits: int = WEIGHT_BITS
+    ) -> "DeepTarget":
+        """Classes, and weights of the rows that are not whole, in `bits` bits."""
         none = np.empty((len(classes), 0), np.int64)
         dtype = np.uint8 if n_classes <= 256 else np.uint16 if n_classes <= 65_536 else np.uint32
-        own = np.empty(0, np.int64) if weight is None else _whole(weight)
+        own = np.empty(0, np.int64) if weight is None else _whole(_near_one(weight), bits)
         return cls(classes.astype(dtype), none, none, own, n_classes, np.empty(0))
 
     @classmethod
@@ -120,9 +122,11 @@ class DeepTarget:
         """Numbers (n, outputs) of the rows that take part, rounded so that no sum of `n_draws` overflows."""
         moved = np.zeros_like(y)
         moved[rows] = y[rows] - centre
-        own = np.empty(0, np.int64) if weight is None else _whole(weight)
+        own = np.empty(0, np.int64)
         if weight is not None:
-            moved *= weight[:, np.newaxis]
+            weight = _near_one(weight)
+            own = _whole(weight, WEIGHT_BITS)
+            moved *= (own / _steps(weight, WEIGHT_BITS))[:, np.newaxis]  # as rounded: else means are wrong
         top = float(np.abs(moved).max(initial=0.0))
         bits = _SUM_BITS - max(1, n_draws).bit_length()
         shift = 0 if top == 0 else min(bits - math.frexp(top)[1], 1000)
@@ -132,7 +136,7 @@ class DeepTarget:
             _, places = np.unique(y, axis=0, return_inverse=True)
             same = places.reshape(-1, 1).astype(np.int64)
             # what a weight of 1 is in its own steps: numbers are divided by sums of these
-            unit = math.ldexp(1.0, -shift) * _steps(weight)
+            unit = math.ldexp(1.0, -shift) * _steps(weight, WEIGHT_BITS)
             return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, unit)
         return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, math.ldexp(1.0, -shift))
 
@@ -150,15 +154,20 @@ class DeepTarget:
         return raw
 
 
-def _steps(weight: Floats) -> float:
-    """How many steps a weight of 1 is: a power of two."""
-    whole = math.fsum(weight)
-    return math.ldexp(1.0, _WEIGHT_BITS - math.frexp(whole)[1])
+def _near_one(weight: Floats) -> Floats:
+    """The same weights with the largest between 1/2 and 1."""
+    near: Floats = np.ldexp(weight, -math.frexp(float(weight.max()))[1])
+    return near
 
 
-def _whole(weight: Floats) -> Integers:
+def _steps(weight: Floats, bits: int) -> float:
+    """How many steps a weight of 1 is, so that all together are some 2**bits: a power of two."""
+    return math.ldexp(1.0, bits - math.frexp(math.fsum(weight))[1])
+
+
+def _whole(weight: Floats, bits: int) -> Integers:
     """Weights in whole steps, at least one for a weight above zero."""
-    rounded = np.rint(weight * _steps(weight))
+    rounded = np.rint(weight * _steps(weight, bits))
     return np.where(weight > 0, np.maximum(rounded, 1.0), 0.0).astype(np.int64)
 
 
@@ -209,6 +218,8 @@ class DeepGrower:
         few = rules.min_leaf == 1 and rules.min_split == 2  # any weight above zero will do
         self._counts_draws = weighted and not (target.is_classes and few)
         self._n_rows, self._most_rows = len(codes.by_row), min(len(codes.by_row), n_draws)
+        if not target.own.all():
+            self._most_rows = self._n_rows  # see `grow`: a tree may have to take everyone
         self._stride = target.n_outputs + (not target.is_classes) + self._counts_draws
 
     def for_thread(self) -> "DeepGrower":
@@ -302,6 +313,7 @@ class DeepGrower:
             free=np.empty(n_slots - 1, np.int64),  # the last slot holds a set of bytes
             small=np.empty((n, 4), np.int64),
             small_bounds=np.empty((n, 2)),
+            small_key=np.empty(n, np.uint64),
             near=DeepRows(
                 codes=np.zeros((near, self._codes.shape[1]), np.uint8),
                 weight=np.empty(near, np.int64),
@@ -319,6 +331,7 @@ class DeepGrower:
         words = -(-len(self._columns.stored) // 64)
         return Open(
             place=np.empty((n_slots, 4), np.int64),
+            key=np.empty(n_slots, np.uint64),
             split=np.empty((n_slots, 4), np.int64),
             goes_left=np.empty((n_slots, 4), np.uint64),
             gain=np.empty(n_slots),
@@ -342,6 +355,7 @@ class DeepGrower:
             logs *= np.arange(_LOGS)
         return Scratch(
             order=np.empty(n_columns, np.int64),
+            swapped=np.empty(n_columns, np.int64),
             chosen=np.empty(n_columns, np.int64),
             filled=np.empty(at_once, np.uintp),
             number=np.full(n_stored, -1, np.int64),

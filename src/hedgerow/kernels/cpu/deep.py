@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch, add_row
-from hedgerow.kernels.cpu.deep_split import DeepRules, Open, best_split
+from hedgerow.kernels.cpu.deep_split import DeepRules, Open, best_split, child_key
 from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
 from hedgerow.kernels.cpu.partition import in_set
+from hedgerow.kernels.cpu.random import NODE_COLUMNS, stream
 from hedgerow.kernels.cpu.votes import pack_leaf, pack_set, pack_split
 
 N_NODES, N_VALUES, N_SETS, N_OPEN, N_USED, N_LEAVES, N_SMALL = range(7)  # places in Growing.state
@@ -45,6 +46,7 @@ class Growing(NamedTuple):
     free: NDArray[np.int64]  # (slots,) those that are not used
     small: NDArray[np.int64]  # (n, 4) nodes put off, as in Open.place
     small_bounds: NDArray[np.float64]  # (n, 2)
+    small_key: NDArray[np.uint64]  # (n,)
     near: DeepRows  # rows of a small node, copied together
     near_rows: NDArray[np.uint32]
     scratch: Scratch
@@ -66,7 +68,7 @@ def grow_tree(job, tree, growing, n_rows):
     best_first = job.rules.max_leaves <= n_rows
     limit = 0 if best_first else growing.near_rows.shape[0]
     data, rows, origin, n_done = job.data, growing.rows, np.int64(-1), np.int64(0)
-    left = right = _begin(data, tree, growing, n_rows)
+    left = right = _begin(job, tree, growing, n_rows)
     while True:
         for side in range(1 if left == right else 2):
             slot = right if side else left
@@ -91,7 +93,7 @@ def grow_tree(job, tree, growing, n_rows):
 
 
 @deep_part
-def _begin(data, tree, growing, n_rows):
+def _begin(job, tree, growing, n_rows):
     """Nothing is there yet but the root; returns its slot."""
     nodes, state = growing.nodes, growing.state
     state[:] = 0
@@ -104,7 +106,8 @@ def _begin(data, tree, growing, n_rows):
     slot = _take_slot(growing)
     nodes.place[slot, 0], nodes.place[slot, 1], nodes.place[slot, 2], nodes.place[slot, 3] = 0, 0, n_rows, 0
     nodes.bounds[slot, 0], nodes.bounds[slot, 1] = -np.inf, np.inf
-    _plant(data, growing.rows, nodes, slot)
+    nodes.key[slot] = stream(job.rules.seed, NODE_COLUMNS, job.rules.tree)
+    _plant(job.data, growing.rows, nodes, slot)
     return slot
 
 
@@ -115,6 +118,7 @@ def _put_off(growing, slot):
     for j in range(4):
         growing.small[n, j] = nodes.place[slot, j]
     growing.small_bounds[n, 0], growing.small_bounds[n, 1] = nodes.bounds[slot, 0], nodes.bounds[slot, 1]
+    growing.small_key[n] = nodes.key[slot]
     growing.state[N_SMALL] += 1
     _give_slot(growing, slot)
 
@@ -143,6 +147,7 @@ def _bring_near(far, growing, i):
     nodes.place[slot, 0], nodes.place[slot, 1], nodes.place[slot, 2] = number, 0, stop - start
     nodes.place[slot, 3] = depth
     nodes.bounds[slot, 0], nodes.bounds[slot, 1] = growing.small_bounds[i, 0], growing.small_bounds[i, 1]
+    nodes.key[slot] = growing.small_key[i]
     _plant(near, growing.near_rows, nodes, slot)
     return slot
 
@@ -215,6 +220,7 @@ def _split(data, columns, tree, growing, rows, slot):
             nodes.constant[side, word] = nodes.constant[slot, word]
         nodes.bounds[side, 0], nodes.bounds[side, 1] = nodes.bounds[slot, 0], nodes.bounds[slot, 1]
     nodes.place[right, 0], nodes.place[right, 1], nodes.place[right, 2] = child + 1, middle, stop
+    nodes.key[left], nodes.key[right] = child_key(nodes.key[slot], False), child_key(nodes.key[slot], True)
     if columns.direction.shape[0] and columns.direction[column]:
         between = (nodes.bounds[slot, 2] + nodes.bounds[slot, 3]) / 2.0
         lower, upper = (right, left) if columns.direction[column] > 0 else (left, right)

@@ -51,7 +51,8 @@ class DeepColumns(NamedTuple):
 class Scratch(NamedTuple):
     """Memory of a thread for the search."""
 
-    order: NDArray[np.int64]  # (columns,) drawn ones first
+    order: NDArray[np.int64]  # (columns,) drawn ones first, within a node
+    swapped: NDArray[np.int64]  # (columns,) with what place
     chosen: NDArray[np.int64]  # (columns,) those looked at together
     filled: NDArray[np.uintp]  # (at once,) stored columns that have a histogram
     number: NDArray[np.int64]  # (stored columns,) of its histogram, or -1

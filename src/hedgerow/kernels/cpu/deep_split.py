@@ -39,10 +39,11 @@ from hedgerow.kernels.cpu.deep_cut import (
     weight_of,
 )
 from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
-from hedgerow.kernels.cpu.random import NODE_COLUMNS, RANDOM_CUT, below, draw_from, stream
+from hedgerow.kernels.cpu.random import below, draw_from
 
 _FEW_ROWS = 8  # up to here rows are put in order one by one
 _ALL_CODES = np.int64(255)
+_LEFT, _RIGHT, _CUTS = np.uint64(2**40), np.uint64(2**40 + 1), np.uint64(2**40 + 2)  # above any column
 _ONE = np.uint64(1)
 
 
@@ -66,6 +67,7 @@ class Open(NamedTuple):
     """Nodes that can be split, and how: a slot each."""
 
     place: NDArray[np.int64]  # (slots, 4) number in the tree, start, stop, depth
+    key: NDArray[np.uint64]  # (slots,) what its draws follow from; see `child_key`
     split: NDArray[np.int64]  # (slots, 4) column, threshold, missing_left, categorical
     goes_left: NDArray[np.uint64]  # (slots, 4) the codes of a categorical split
     gain: NDArray[np.float64]
@@ -73,6 +75,12 @@ class Open(NamedTuple):
     left: NDArray[np.int64]  # (slots, channels) sums of the left side
     bounds: NDArray[np.float64]  # (slots, 4) lowest and highest value allowed, values of both sides
     constant: NDArray[np.uint64]  # (slots, words) a bit for every column known to have one code
+
+
+@deep_part
+def child_key(key, right):
+    """The key of a child: draws follow from the way to a node, not from the order of growing."""
+    return draw_from(key, _RIGHT if right else _LEFT)
 
 
 @deep_part
@@ -88,16 +96,16 @@ def best_split(data, columns, rules, rows, nodes, slot, scratch):
     if not _may_split(data, rules, rows, nodes, slot, n_channels):
         return False
     n_columns, at_once = scratch.order.shape[0], scratch.filled.shape[0]
-    key = stream(rules.seed, NODE_COLUMNS, (np.int64(rules.tree) << 32) + nodes.place[slot, 0])
     drawn, n_filled, wanted = np.int64(0), np.int64(0), np.int64(rules.columns_per_node)
     nodes.gain[slot] = -np.inf
     few = stop - start <= _FEW_ROWS
     while drawn < n_columns and wanted > 0:
         n, first = 0, n_filled
         while n < wanted and drawn < n_columns and n_filled < at_once:
-            other = drawn + below(draw_from(key, drawn), n_columns - drawn)
+            other = drawn + below(draw_from(nodes.key[slot], drawn), n_columns - drawn)
             column = scratch.order[other]
             scratch.order[other], scratch.order[drawn] = scratch.order[drawn], column
+            scratch.swapped[drawn] = other
             drawn += 1
             if (constant[column >> 6] >> np.uint64(column & 63)) & _ONE:
                 continue
@@ -126,6 +134,9 @@ def best_split(data, columns, rules, rows, nodes, slot, scratch):
         if n_filled == at_once or wanted <= 0 or drawn == n_columns:
             forget(data, scratch, columns.shared, n_filled, n_channels)
             n_filled = 0
+    for place in range(drawn - 1, -1, -1):  # as it was: draws do not depend on what was drawn elsewhere
+        other = scratch.swapped[place]
+        scratch.order[place], scratch.order[other] = scratch.order[other], scratch.order[place]
     return nodes.gain[slot] > -np.inf and nodes.gain[slot] >= rules.min_gain
 
 
@@ -178,10 +189,11 @@ def _search(data, columns, rules, nodes, slot, scratch, column, n, n_channels):
     missing = not categorical and codes[0] == 0
     counted, drawn = data.draws.shape[0] > 0, np.int64(-1)
     if rules.random_cuts:
-        drawn = _draw_cut(rules, nodes.place[slot, 0], column, codes, n, categorical)
+        drawn = _draw_cut(nodes.key[slot], column, codes, n, categorical)
     case = Case(
         scratch.sorted if categorical else scratch.own, codes, n, scratch.sums,
-        n_channels + np.int64(counted), scratch.means, data.classes.shape[0] > 0, counted, categorical, missing, drawn,
+        n_channels + np.int64(counted), scratch.means, data.classes.shape[0] > 0, counted, categorical,
+        missing, drawn,
     )  # fmt: skip
     if categorical:
         sort_codes(case, scratch.own, scratch.keys, scratch.places)
@@ -221,9 +233,9 @@ def _threshold(case, at, random_cuts):
 
 
 @deep_kernel
-def _draw_cut(rules, number, column, codes, n, categorical):
+def _draw_cut(key, column, codes, n, categorical):
     """The only cut that is tried: uniform over the codes from the lowest to the highest, or over places."""
-    drawn = draw_from(stream(rules.seed, RANDOM_CUT, (np.int64(rules.tree) << 32) + number), column)
+    drawn = draw_from(draw_from(key, _CUTS), column)
     if categorical:
         return below(drawn, n - 1)
     first = np.int64(codes[0] == 0)

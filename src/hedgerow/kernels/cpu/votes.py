@@ -143,9 +143,9 @@ def add_votes(codes, trees, chosen, in_bag, first_row, out, n_votes):
                 row = first_row + top + i
                 known = in_bag.shape[0] and (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1)
                 if not known:
-                    walk.who[n], walk.base[n], asked[n] = i, (top + i) * stride, i
+                    walk.who[n], walk.base[n], asked[n] = i, i * stride, i
                     n += 1
-            descend(trees, tree, codes, walk, n)
+            descend(trees, tree, codes[top * stride :], walk, n)
             _take_votes(trees, tree, walk.end, asked, n, out[top : top + size])
             if n_votes.shape[0]:
                 for j in range(n):
@@ -178,7 +178,7 @@ def find_vote_leaves(codes, trees, out):
         size = min(_ROWS_AT_ONCE, n_rows - top)
         for tree in range(out.shape[1]):
             for i in range(size):
-                walk.who[i], walk.base[i] = i, (top + i) * stride
-            descend(trees, tree, codes, walk, size)
+                walk.who[i], walk.base[i] = i, i * stride
+            descend(trees, tree, codes[top * stride :], walk, size)
             for i in range(size):
                 out[top + i, tree] = walk.end[i]

@@ -1,0 +1,324 @@
+"""What forests refuse: the parameter, its value and what is allowed are named, before any tree grows."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+
+from forest_cases import CLASSIFIERS, KINDS, REGRESSORS, answers, bits, classes, data_for, frame, numbers
+from hedgerow import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from hedgerow.growing.deep import DeepGrower
+
+X, Y = load_iris(return_X_y=True)
+
+
+@pytest.fixture
+def grows():
+    """For tests that need a fitted model first."""
+
+
+@pytest.fixture(autouse=True)
+def no_trees(request, monkeypatch):
+    """Tests that only refuse must not grow a single tree."""
+    if "grows" in request.fixturenames:
+        return
+
+    def grown(*_):
+        raise AssertionError("a tree was grown before the error")
+
+    monkeypatch.setattr(DeepGrower, "grow", grown)
+
+
+# --- parameters
+
+WRONG = [
+    ({"n_estimators": 0}, "n_estimators=0 is not allowed: it must be an integer >= 1"),
+    ({"n_estimators": 10.0}, "n_estimators=10.0 is not allowed: it must be an integer >= 1"),
+    ({"n_estimators": True}, "n_estimators=True is not allowed"),
+    ({"max_depth": 0}, "max_depth=0 is not allowed: it must be an integer >= 1 or None"),
+    ({"max_depth": 2.5}, "max_depth=2.5 is not allowed"),
+    ({"min_samples_split": 1}, "min_samples_split=1 is not allowed: it must be an integer >= 2 or"),
+    ({"min_samples_split": 1.5}, "min_samples_split=1.5 is not allowed"),
+    ({"min_samples_leaf": 0}, "min_samples_leaf=0 is not allowed: it must be an integer >= 1 or"),
+    ({"min_samples_leaf": 1.0}, "min_samples_leaf=1.0 is not allowed"),
+    ({"min_samples_leaf": -0.1}, "min_samples_leaf=-0.1 is not allowed"),
+    ({"min_weight_fraction_leaf": 0.6}, "min_weight_fraction_leaf=0.6 is not allowed: it must be a"),
+    ({"max_features": 0}, "max_features=0 is not allowed: it must be an integer >= 1 or a number > 0"),
+    ({"max_features": 1.1}, "max_features=1.1 is not allowed"),
+    ({"max_features": "auto"}, "max_features='auto' is not allowed: it must be"),
+    ({"max_features": 5}, "max_features=5 is not allowed: it must be at most 4, the number of columns of X"),
+    ({"max_leaf_nodes": 1}, "max_leaf_nodes=1 is not allowed: it must be an integer >= 2 or None"),
+    ({"min_impurity_decrease": -1.0}, "min_impurity_decrease=-1.0 is not allowed: it must be a number >= 0"),
+    ({"min_impurity_decrease": np.nan}, "min_impurity_decrease=nan is not allowed"),
+    ({"bootstrap": "no"}, "bootstrap='no' is not allowed: it must be True or False"),
+    ({"oob_score": "accuracy"}, "oob_score='accuracy' is not allowed: it must be True or False or a"),
+    ({"n_jobs": 0}, "n_jobs=0 is not allowed"),
+    ({"n_jobs": 1.0}, "n_jobs=1.0 is not allowed"),
+    ({"random_state": -1}, "random_state=-1 is not allowed"),
+    ({"random_state": "seed"}, "random_state='seed' is not allowed"),
+    ({"verbose": -1}, "verbose=-1 is not allowed"),
+    ({"warm_start": None}, "warm_start=None is not allowed: it must be True or False"),
+    ({"bootstrap": True, "max_samples": 0}, "max_samples=0 is not allowed: it must be an integer >= 1"),
+    ({"bootstrap": True, "max_samples": 1.5}, "max_samples=1.5 is not allowed"),
+    ({"bootstrap": True, "max_samples": 151}, "max_samples=151 is not allowed: it must be at most 150"),
+    ({"bootstrap": False, "max_samples": 0.5}, "max_samples=0.5 is not allowed with bootstrap=False"),
+    ({"bootstrap": False, "oob_score": True}, "oob_score=True needs rows that trees do not learn from"),
+    ({"monotonic_cst": [2, 0, 0, 0]}, "monotonic_cst=[2, 0, 0, 0] is not allowed: it must be a sequence"),
+    ({"monotonic_cst": [1]}, "monotonic_cst has 1 directions, but X has 4 columns"),
+    ({"monotonic_cst": {"a": 1}}, "monotonic_cst names the columns ['a'], but X has no column names"),
+    ({"max_bins": 1}, "max_bins=1 is not allowed: it must be an integer from 2 to 255"),
+    ({"max_bins": 256}, "max_bins=256 is not allowed"),
+    ({"categorical_features": [4]}, "categorical_features"),
+    ({"categorical_features": "all"}, "categorical_features"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("parameters", "message"), WRONG, ids=[str(wrong) for wrong, _ in WRONG])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_allowed_is_said(kind, parameters, message):
+    with pytest.raises(ValueError) as caught:
+        kind(**parameters).fit(X, Y)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"criterion": "squared_error"}, "criterion='squared_error' is not allowed: it must be 'gini' or"),
+        ({"criterion": None}, "criterion=None is not allowed"),
+        ({"class_weight": "even"}, "class_weight='even' is not allowed: it must be None or 'balanced' or"),
+        ({"class_weight": {0: -1.0}}, "class_weight={0: -1.0} is not allowed"),
+        ({"class_weight": {7: 1.0}}, "class_weight names the classes [7], which y does not have"),
+        ({"class_weight": {0: 0, 1: 0, 2: 0}}, "leaves zero weights only"),
+        ({"monotonic_cst": [1, 0, 0, 0]}, "monotonic_cst is not allowed with 3 classes: there must be two"),
+    ],
+)  # fmt: skip
+def test_classifiers_say_what_is_not_allowed(kind, parameters, message):
+    with pytest.raises(ValueError) as caught:
+        kind(**parameters).fit(X, Y)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", REGRESSORS)
+def test_regressors_say_what_is_not_allowed(kind):
+    for wrong, message in [
+        ({"criterion": "gini"}, "criterion='gini' is not allowed: it must be 'squared_error' or 'poisson'"),
+        ({"keep_targets": 1}, "keep_targets=1 is not allowed: it must be True or False"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            kind(**wrong).fit(X, Y)
+    with pytest.raises(ValueError, match="monotonic_cst is not allowed with 2 outputs: there must be one"):
+        kind(monotonic_cst=[1, 0, 0, 0]).fit(X, np.column_stack([Y, Y]))
+    with pytest.raises(TypeError, match="class_weight"):
+        kind(class_weight="balanced")
+
+
+def test_a_category_has_no_direction():
+    table, y = frame()
+    with pytest.raises(
+        ValueError, match="monotonic_cst of column 'colour' is 1, but the column is categorical"
+    ):
+        RandomForestRegressor(monotonic_cst={"colour": 1}).fit(table, y)
+
+
+# --- targets and weights
+
+
+@pytest.mark.parametrize("kind", REGRESSORS)
+def test_counts_may_not_be_negative(kind):
+    y = np.arange(150.0)
+    y[[77, 90]] = -0.5
+    with pytest.raises(ValueError, match=r"y\[77\] is -0\.5, which criterion='poisson' does not allow"):
+        kind(criterion="poisson").fit(X, y)
+    with pytest.raises(ValueError, match=r"y\[77\] is .*-0\.5"):
+        kind(criterion="poisson").fit(X, np.column_stack([np.abs(y), y]))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("kind", KINDS)
+def test_targets_must_be_finite(kind, bad):
+    y = Y.astype(float)
+    y[31] = bad
+    with pytest.raises(ValueError, match="Input y contains NaN or infinity: row 31 is"):
+        kind().fit(X, y)
+
+
+@pytest.mark.parametrize("kind", REGRESSORS)
+def test_every_output_must_be_finite(kind):
+    y = np.column_stack([Y, Y]).astype(float)
+    y[31, 1] = np.nan
+    with pytest.raises(ValueError, match="Input y contains NaN or infinity: row 31 is"):
+        kind().fit(X, y)
+    with pytest.raises(ValueError, match=r"y has dtype <U\d+; a regression target must be numeric"):
+        kind().fit(X, Y.astype(str))
+    with pytest.raises(ValueError, match="y"):
+        kind().fit(X, np.zeros((150, 2, 2)))
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_labels_must_be_classes(kind):
+    with pytest.raises(ValueError, match="y holds one class only, 'oak'"):
+        kind().fit(X, ["oak"] * 150)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        kind().fit(X, X[:, 0] + 0.123)
+    labels = np.array(["ash", "oak", None], dtype=object)[Y]
+    with pytest.raises(ValueError, match="y has a missing label: row 100 is None"):
+        kind().fit(X, labels)
+    with pytest.raises(ValueError):
+        kind().fit(X, np.column_stack([Y, Y]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lengths_must_agree(kind):
+    with pytest.raises(ValueError, match="y has 149 rows, but X has 150"):
+        kind().fit(X, Y[:-1])
+    with pytest.raises(ValueError, match=re.escape("sample_weight.shape == (149,), expected (150,)!")):
+        kind().fit(X, Y, sample_weight=np.ones(149))
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        kind().fit(X, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_are_checked(kind):
+    weight = np.ones(150)
+    weight[8] = -1.0
+    with pytest.raises(ValueError, match=r"sample_weight\[8\] is -1\.0; weights must be finite and >= 0"):
+        kind().fit(X, Y, sample_weight=weight)
+    with pytest.raises(ValueError, match="sample_weight holds zero weights only"):
+        kind().fit(X, Y, sample_weight=np.zeros(150))
+    with pytest.raises(ValueError, match="Sample weights must be 1D array or scalar"):
+        kind().fit(X, Y, sample_weight=np.ones((150, 1)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_there_must_be_rows_and_columns(kind):
+    with pytest.raises(ValueError, match="0 sample"):
+        kind().fit(X[:0], Y[:0])
+    with pytest.raises(ValueError, match="0 feature"):
+        kind().fit(X[:, :0], Y)
+    with pytest.raises(ValueError, match="2D array"):
+        kind().fit(X[:, 0], Y)
+
+
+# --- after fitting
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_forest_that_is_not_fitted_says_so(kind):
+    model = kind()
+    for ask in (model.predict, model.apply):
+        with pytest.raises(NotFittedError, match=f"This {kind.__name__} instance is not fitted yet"):
+            ask(X)
+    with pytest.raises(NotFittedError):
+        model.feature_importances_  # noqa: B018 - a property
+
+
+@pytest.mark.usefixtures("grows")
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_columns_are_refused(kind):
+    with pytest.raises(ValueError, match=f"X has 3 features, but {kind.__name__} is expecting 4 features"):
+        kind(2).fit(X, Y).predict(X[:, :3])
+    table = pd.DataFrame(X, columns=list("abcd"))
+    model = kind(2).fit(table, Y)
+    with pytest.raises(ValueError, match="The feature names should match"):
+        model.predict(table[["b", "a", "c", "d"]])
+
+
+# --- going on
+
+
+@pytest.mark.usefixtures("grows")
+@pytest.mark.parametrize("kind", KINDS)
+def test_fewer_trees_and_other_rows_are_refused(kind):
+    def again(**parameters):
+        return pickle.loads(model).set_params(**{"n_estimators": 4} | parameters)  # noqa: S301 - made below
+
+    data, y = data_for(kind, 150)
+    model = pickle.dumps(kind(3, bootstrap=True, warm_start=True).fit(data, y))
+    with pytest.raises(ValueError, match="n_estimators=2 is below the 3 trees of the fitted model"):
+        again(n_estimators=2).fit(data, y)
+    changed = "something of these has changed since the last fit"
+    order = np.random.default_rng(0).permutation(150)
+    with pytest.raises(ValueError, match=changed):
+        again().fit(data[order], y[order])
+    with pytest.raises(ValueError, match=changed):
+        again().fit(data + 1.0, y)
+    with pytest.raises(ValueError, match=changed):
+        again().fit(data, np.roll(y, 1))
+    with pytest.raises(ValueError, match=changed):
+        again().fit(data, y, sample_weight=np.arange(150))
+    with pytest.raises(ValueError, match=changed):
+        again().fit(data[:140], y[:140])
+    with pytest.raises(ValueError, match="features"):
+        again().fit(data[:, :3], y)
+    for parameters in ({"max_samples": 0.5}, {"bootstrap": False}, {"max_bins": 20}):
+        with pytest.raises(ValueError, match=changed):
+            again(**parameters).fit(data, y)
+        begun = again(**parameters, warm_start=False).fit(data, y)
+        assert begun.model_.forest.n_trees == 4
+    assert again().fit(data, y).model_.forest.n_trees == 4
+
+
+@pytest.mark.usefixtures("grows")
+def test_other_classes_and_outputs_are_refused_when_going_on():
+    data, y = classes(150)
+    model = RandomForestClassifier(3, warm_start=True).fit(data, y)
+    with pytest.raises(ValueError, match="y holds the label 'oak', which is not among the training classes"):
+        model.set_params(n_estimators=4).fit(data, np.where(y == "alder", "oak", y))
+    data, y = numbers(150, 2)
+    model = RandomForestRegressor(3, warm_start=True).fit(data, y)
+    with pytest.raises(ValueError, match="something of these has changed since the last fit"):
+        model.set_params(n_estimators=4).fit(data, y[:, 0])
+
+
+# --- a fit that fails
+
+
+@pytest.mark.usefixtures("grows")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fit_that_fails_leaves_the_model_whole(kind, monkeypatch):
+    data, y = data_for(kind, 150)
+    model = kind(20, bootstrap=True, oob_score=True, random_state=0).fit(data, y)
+    before, said, state = bits(model), answers(model, data), dict(vars(model))
+
+    def failing(*_):
+        raise MemoryError("no room")
+
+    wrong = [
+        lambda: model.fit(data[:, :2], y[:5]),
+        lambda: model.fit(data[:, :2], [np.nan] * 150),
+        lambda: model.fit(data[:, :2], y, sample_weight=-np.ones(150)),
+    ]
+    for fit in wrong:
+        with pytest.raises(ValueError):
+            fit()
+    monkeypatch.setattr(DeepGrower, "grow", failing)
+    with pytest.raises(MemoryError):
+        model.fit(data[:, :2], y[::-1])
+    monkeypatch.undo()
+    assert bits(model) == before
+    assert np.array_equal(answers(model, data), said)
+    assert vars(model).keys() == state.keys()
+    assert all(vars(model)[name] is value for name, value in state.items())
+
+
+@pytest.mark.usefixtures("grows")
+def test_a_score_that_fails_leaves_the_model_whole():
+    data, y = classes(150)
+    model = ExtraTreesClassifier(20, bootstrap=True, oob_score=True, random_state=0).fit(data, y)
+    state = dict(vars(model))
+
+    def score(*_):
+        raise ZeroDivisionError("my own mistake")
+
+    with pytest.raises(ZeroDivisionError):
+        model.set_params(oob_score=score).fit(data[:, :3], np.where(y == "alder", "oak", y))
+    model.set_params(oob_score=True)
+    assert vars(model).keys() == state.keys()
+    assert all(vars(model)[name] is value for name, value in state.items())
+    assert model.predict_proba(data).shape == (150, 3)

@@ -1,0 +1,155 @@
+"""Forests among scikit-learn's tools: its own checks, searches, pipelines, copies and importances."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.ensemble
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from forest_cases import KINDS
+from hedgerow import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+
+X, Y = load_iris(return_X_y=True)
+
+
+def why_it_fails(estimator):
+    if getattr(estimator, "criterion", None) != "poisson":
+        return {}
+    return {"check_regressor_multioutput": "its targets are negative whatever the tag positive_only says"}
+
+
+@parametrize_with_checks(
+    [
+        RandomForestClassifier(n_estimators=5),
+        RandomForestClassifier(n_estimators=3, criterion="entropy", max_features=None, n_jobs=1),
+        RandomForestClassifier(n_estimators=3, criterion="log_loss", bootstrap=False, max_leaf_nodes=6),
+        RandomForestClassifier(n_estimators=5, max_features=0.6, max_depth=4, max_samples=0.9),
+        RandomForestClassifier(n_estimators=3, class_weight="balanced"),
+        RandomForestClassifier(n_estimators=3, class_weight="balanced_subsample", min_samples_leaf=2),
+        RandomForestRegressor(n_estimators=5),
+        RandomForestRegressor(n_estimators=3, max_features="sqrt", max_leaf_nodes=12, bootstrap=False),
+        RandomForestRegressor(n_estimators=3, max_features=0.5, min_samples_leaf=0.02, keep_targets=False),
+        RandomForestRegressor(n_estimators=3, criterion="poisson", max_features=1),
+        ExtraTreesClassifier(n_estimators=5),
+        ExtraTreesClassifier(n_estimators=5, bootstrap=True, criterion="entropy", max_features="log2"),
+        ExtraTreesRegressor(n_estimators=3),
+        ExtraTreesRegressor(n_estimators=5, bootstrap=True, min_samples_split=4),
+    ],
+    expected_failed_checks=why_it_fails,
+)
+def test_scikit_learn_accepts(estimator, check):
+    check(estimator)
+
+
+def test_searches_and_pipelines_take_forests():
+    pipeline = make_pipeline(StandardScaler(), RandomForestClassifier(20, random_state=0))
+    grid = {"randomforestclassifier__max_depth": [1, 8], "randomforestclassifier__max_features": [1, "sqrt"]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, Y)
+    assert search.best_score_ > 0.93
+    assert search.best_params_["randomforestclassifier__max_depth"] == 8
+    again = pickle.loads(pickle.dumps(search.best_estimator_))  # noqa: S301 - made a moment ago
+    assert np.array_equal(again.predict_proba(X), search.predict_proba(X))
+
+
+def test_data_frames_reach_forests_through_pipelines_with_their_names():
+    table = pd.DataFrame(X, columns=["sepal length", "sepal width", "petal length", "petal width"])
+    pipeline = make_pipeline(StandardScaler(), RandomForestClassifier(10, random_state=0))
+    pipeline.set_output(transform="pandas").fit(table, Y)
+    assert pipeline[-1].feature_names_in_.tolist() == table.columns.tolist()
+    assert pipeline.score(table, Y) > 0.95
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_have_the_parameters_and_nothing_learned(kind):
+    model = kind(4, max_depth=3, random_state=1, max_features=2).fit(X, Y)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert not hasattr(copy, "model_")
+    said = " ".join(repr(copy).split())
+    assert said == f"{kind.__name__}(max_depth=3, max_features=2, n_estimators=4, random_state=1)"
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301 - made a moment ago
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert np.array_equal(again.apply(X), model.apply(X))
+    assert np.array_equal(again.feature_importances_, model.feature_importances_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_are_those_of_scikit_learn_and_some_more(kind):
+    theirs = getattr(sklearn.ensemble, kind.__name__)()
+    mine = kind().get_params()
+    ours_alone = {"max_bins", "categorical_features"} | (
+        {"keep_targets"} if "Regressor" in kind.__name__ else set()
+    )
+    not_ours = {"ccp_alpha"}
+    assert mine.keys() == (theirs.get_params().keys() - not_ours) | ours_alone
+    for name, value in theirs.get_params().items():
+        if name not in not_ours:
+            assert mine[name] == value, name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_fit_forgets_names_and_classes(kind):
+    model = kind(2).fit(pd.DataFrame(X, columns=list("abcd")), Y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.n_features_in_ == 4
+    model.fit(X[:, :3], Y == 1)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_features_in_ == 3
+    if hasattr(model, "classes_"):
+        assert model.classes_.tolist() == [False, True]
+        assert model.n_classes_ == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_importances_are_shares_and_found_by_permutation_too(kind):
+    rng = np.random.default_rng(0)
+    table = rng.random((300, 4))
+    y = np.digitize(3 * table[:, 1] + table[:, 3], [1.5, 2.5])
+    model = kind(30, random_state=0).fit(table[:200], y[:200])
+    importances = model.feature_importances_
+    assert importances.shape == (4,)
+    assert importances.min() >= 0
+    assert importances.sum() == pytest.approx(1.0)
+    assert np.argsort(importances)[2:].tolist() == [3, 1]
+    permuted = permutation_importance(model, table[200:], y[200:], n_repeats=3, random_state=0)
+    assert np.argsort(permuted.importances_mean)[2:].tolist() == [3, 1]
+    assert abs(permuted.importances_mean[[0, 2]]).max() < permuted.importances_mean[3]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_importances_of_trees_without_a_split_are_zero(kind):
+    model = kind(3).fit(np.zeros((20, 2)), np.arange(20) % 2)
+    assert model.feature_importances_.tolist() == [0.0, 0.0]
+    assert model.apply([[5.0, 5.0]]).tolist() == [[0, 0, 0]]
+
+
+def test_a_forest_is_better_than_its_trees():
+    table, labels = load_breast_cancer(return_X_y=True)
+    alone, together = (
+        cross_val_score(RandomForestClassifier(n, random_state=0), table, labels, cv=4).mean()
+        for n in (1, 50)
+    )
+    assert together > alone + 0.02
+    table, targets = load_diabetes(return_X_y=True)
+    alone, together = (
+        cross_val_score(
+            RandomForestRegressor(n, max_features=0.4, random_state=0), table, targets, cv=4
+        ).mean()
+        for n in (1, 50)
+    )
+    assert together > alone + 0.3
+
+
+def test_logarithms_of_probabilities_may_be_infinite():
+    model = RandomForestClassifier(5, random_state=0).fit(X, Y)
+    with np.errstate(divide="ignore"):
+        assert np.array_equal(model.predict_log_proba(X), np.log(model.predict_proba(X)))
+    assert np.isneginf(model.predict_log_proba(X)).any()

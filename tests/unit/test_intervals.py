@@ -1,0 +1,326 @@
+"""Prediction intervals, against plain Python that follows the papers word by word."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow.bagging.intervals import (
+    LeftOut,
+    answers_of,
+    between_levels,
+    calibrated_levels,
+    check_coverage,
+    check_method,
+    check_quantiles,
+    jackknife_interval,
+    jackknife_plus,
+    oob_interval,
+    quantile_interval,
+    standard_errors,
+)
+from hedgerow.bagging.leaf_targets import LeafTargets
+from hedgerow.binning import find_bins
+from hedgerow.growing.deep import DeepGrower, DeepTarget, TreeRules
+from hedgerow.kernels.cpu.leaf_targets import nth_smallest
+from hedgerow.table import read_table
+from hedgerow.threads import Team
+from hedgerow.voting import VoteForest
+
+
+def jackknife_oracle(answers, learned, residuals, coverage):
+    """Bounds for one row: answers (trees,), learned (trees, n)."""
+    n_trees, n = learned.shape
+    below, above = [], []
+    for i in range(n):
+        others = [answers[tree] for tree in range(n_trees) if not learned[tree, i]]
+        if others and not math.isnan(residuals[i]):
+            mean = math.fsum(others) / len(others)
+            below.append(mean - abs(residuals[i]))
+            above.append(mean + abs(residuals[i]))
+    rank = math.ceil(coverage * (len(above) + 1) - 1e-9)
+    if rank > len(above):
+        return -math.inf, math.inf
+    lower, upper = sorted(below, reverse=True)[rank - 1], sorted(above)[rank - 1]
+    return (lower, upper) if lower <= upper else ((lower + upper) / 2,) * 2
+
+
+def oob_oracle(residuals, coverage):
+    residuals = sorted(r for r in residuals if not math.isnan(r))
+    rank = math.ceil((1 + coverage) / 2 * (len(residuals) + 1) - 1e-9)
+    if rank > len(residuals):
+        return -math.inf, math.inf
+    return residuals[-rank], residuals[rank - 1]
+
+
+def in_bag_of(learned):
+    return np.packbits(learned, axis=1, bitorder="little")
+
+
+class Grown:
+    """A forest on noisy data, and what the trees say of the rows they did not learn from."""
+
+    def __init__(self, n_rows=300, n_trees=60, n_test=400):
+        rng = np.random.default_rng(5)
+        X = rng.uniform(size=(n_rows + n_test, 2))
+        y = 3 * X[:, 0] + rng.normal(size=len(X))
+        self.X, self.y, self.y_test = X[:n_rows], y[:n_rows], y[n_rows:]
+        self.draws = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=n_trees)
+        self.table, self.test = read_table(self.X), read_table(X[n_rows:])
+        with Team(1) as team:
+            self.bins = find_bins(self.table, 255, team=team)
+            binned = self.bins.encode(self.table, team)
+        rows = np.arange(n_rows, dtype=np.uint32)
+        target = DeepTarget.of_numbers(self.y[:, np.newaxis], np.zeros(1), rows, n_rows, None)
+        rules = TreeRules(criterion="squared_error", min_leaf=5, columns_per_node=2)
+        grower = DeepGrower(binned, target, rules, np.empty(0, np.int8), n_rows, 0, keep_rows=True)
+        self.trees = [grower.grow(tree, drawn) for tree, drawn in enumerate(self.draws)]
+        self.forest = VoteForest.of(self.trees, 0)
+        self.left_out = LeftOut.of(in_bag_of(self.draws > 0), n_rows)
+        said = answers_of(self.forest, self.table, self.bins, 1)
+        out = self.draws.T == 0
+        self.residuals = self.y - (said * out).sum(axis=1) / out.sum(axis=1)
+        self.answers = answers_of(self.forest, self.test, self.bins, 1)
+
+    def covered(self, bounds):
+        lower, upper = bounds
+        return float(np.mean((lower <= self.y_test) & (self.y_test <= upper)))
+
+
+@pytest.fixture(scope="module")
+def grown():
+    return Grown()
+
+
+# --- order statistics
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(-5, 5) | st.floats(-1e9, 1e9), min_size=1, max_size=40), st.data())
+def test_the_nth_smallest_is_that_of_the_sorted_values(values, data):
+    n = data.draw(st.integers(0, len(values) - 1))
+    mixed = np.array(values, float)
+    assert nth_smallest(mixed, n) == sorted(values)[n]
+    assert sorted(mixed) == sorted(values)
+
+
+@pytest.mark.parametrize("values", [np.zeros(1000), np.arange(1000.0), np.arange(1000.0)[::-1]])
+def test_the_nth_smallest_of_values_in_order(values):
+    assert nth_smallest(values.copy(), 300) == np.sort(values)[300]
+
+
+# --- out of bag
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(-9, 9).map(float) | st.just(math.nan), max_size=40),
+    st.sampled_from([0.1, 0.5, 0.7, 0.8, 0.9, 0.95]),
+)
+def test_out_of_bag_bounds_are_order_statistics(residuals, coverage):
+    lower, upper = oob_interval(np.array([2.0, 5.0]), np.array(residuals), coverage)
+    low, high = oob_oracle(residuals, coverage)
+    assert lower.tolist() == [2.0 + low, 5.0 + low]
+    assert upper.tolist() == [2.0 + high, 5.0 + high]
+
+
+def test_residuals_that_are_skew_give_bounds_that_are():
+    lower, upper = oob_interval(np.zeros(1), np.arange(99.0), 0.9)
+    assert (lower[0], upper[0]) == (4.0, 94.0)
+
+
+def test_weights_of_residuals_count_in_proportion():
+    residuals, zero = np.arange(39.0), np.zeros(1)
+    plain = oob_interval(zero, residuals, 0.8)
+    assert oob_interval(zero, residuals, 0.8, np.full(39, 0.3)) == plain
+    weight = np.where(residuals < 20, 1.0, 0.0)
+    assert oob_interval(zero, residuals, 0.8, weight) == oob_interval(zero, residuals[:20], 0.8)
+    heavy = np.where(residuals > 34, 100.0, 1.0)
+    lower, upper = oob_interval(zero, residuals, 0.8, heavy)
+    assert lower[0] > plain[0][0]
+    assert upper[0] == 38.0
+
+
+# --- jackknife+
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 20),
+    st.integers(1, 12),
+    st.sampled_from([0.2, 0.5, 0.7, 0.8, 0.9]),
+    st.integers(0, 2**32 - 1),
+)
+def test_jackknife_bounds_are_those_of_the_paper(n_trees, n, coverage, seed):
+    rng = np.random.default_rng(seed)
+    answers = rng.normal(size=(3, n_trees))
+    learned = rng.random((n_trees, n)) < 0.6
+    residuals = np.where(rng.random(n) < 0.1, math.nan, rng.normal(size=n))
+    found = jackknife_plus(answers, LeftOut.of(in_bag_of(learned), n), residuals, coverage)
+    expected = [jackknife_oracle(said, learned, residuals, coverage) for said in answers]
+    np.testing.assert_allclose(np.column_stack(found), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_left_out_trees_are_those_that_did_not_learn_from_a_row():
+    learned = np.random.default_rng(0).random((19, 37)) < 0.5
+    left_out = LeftOut.of(in_bag_of(learned), 37)
+    bits = np.unpackbits(left_out.bits, axis=1, bitorder="little")
+    assert np.array_equal(bits[:, :19], ~learned.T)
+    assert not bits[:, 19:].any()
+    assert np.array_equal(left_out.counts, np.sum(~learned, axis=0))
+
+
+def test_too_few_rows_give_infinite_bounds():
+    left_out = LeftOut.of(in_bag_of(np.zeros((2, 5), bool)), 5)
+    for bounds in (
+        jackknife_plus(np.zeros((1, 2)), left_out, np.ones(5), 0.9),
+        oob_interval(np.zeros(1), np.ones(5), 0.9),
+        oob_interval(np.zeros(1), np.ones(5), 0.9, np.ones(5)),
+    ):
+        assert [bound.tolist() for bound in bounds] == [[-math.inf], [math.inf]]
+
+
+def test_rows_that_every_tree_knows_do_not_count(grown):
+    residuals, learned = grown.residuals.copy(), grown.draws > 0
+    learned[:, :10], residuals[:10] = True, math.nan
+    fewer = LeftOut.of(in_bag_of(learned[:, 10:]), 290)
+    found = jackknife_plus(grown.answers, LeftOut.of(in_bag_of(learned), 300), residuals, 0.8)
+    expected = jackknife_plus(grown.answers, fewer, residuals[10:], 0.8)
+    assert np.array_equal(found, expected)
+
+
+def test_a_table_is_asked_in_chunks_with_the_same_result_for_any_threads(grown):
+    plain = jackknife_plus(grown.answers, grown.left_out, grown.residuals, 0.9)
+    for n_threads in (1, 2, 4):
+        asked = jackknife_interval(
+            grown.forest, grown.test, grown.bins, grown.left_out, grown.residuals, 0.9, n_threads
+        )
+        shared = jackknife_plus(grown.answers, grown.left_out, grown.residuals, 0.9, n_threads)
+        assert np.array_equal(asked, plain)
+        assert np.array_equal(shared, plain)
+        assert np.array_equal(answers_of(grown.forest, grown.test, grown.bins, n_threads), grown.answers)
+
+
+def test_answers_of_the_trees_sum_to_the_votes(grown):
+    votes = grown.forest.votes(grown.test, grown.bins, 1)[:, 0]
+    np.testing.assert_allclose(grown.answers.sum(axis=1), votes, rtol=1e-12)
+
+
+# --- coverage
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_new_rows_are_covered_as_promised(grown, coverage):
+    prediction = grown.answers.mean(axis=1)
+    leaves = LeafTargets.of(grown.trees, grown.y, grown.draws.__getitem__)
+    bounds = {
+        "oob": oob_interval(prediction, grown.residuals, coverage),
+        "jackknife+": jackknife_plus(grown.answers, grown.left_out, grown.residuals, coverage),
+        "quantiles": quantile_interval(leaves, grown.forest, grown.test, grown.bins, coverage, 1),
+    }
+    in_bag = in_bag_of(grown.draws > 0)
+    ranks = leaves.ranks(grown.forest, grown.table, grown.bins, in_bag, grown.y, 1)
+    levels = calibrated_levels(ranks, coverage)
+    bounds["calibrated"] = between_levels(leaves, grown.forest, grown.test, grown.bins, levels, 1)
+    # three standard errors of 400 test rows and of 300 residuals
+    margin = 3 * math.sqrt(coverage * (1 - coverage) * (1 / 400 + 1 / 300))
+    for name, pair in bounds.items():
+        assert abs(grown.covered(pair) - coverage) < margin, name
+
+
+def test_a_quantile_interval_is_a_pair_of_quantiles(grown):
+    leaves = LeafTargets.of(grown.trees, grown.y, grown.draws.__getitem__)
+    found = quantile_interval(leaves, grown.forest, grown.test, grown.bins, 0.5, 1)
+    expected = leaves.quantiles(grown.forest, grown.test, grown.bins, np.array([0.25, 0.75]), 1)
+    assert np.array_equal(np.column_stack(found), expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 40), st.sampled_from([0.3, 0.5, 0.8, 0.9]), st.integers(0, 2**32 - 1))
+def test_calibrated_levels_hold_the_share_of_the_ranks_that_is_wanted(n, coverage, seed):
+    ranks = np.sort(np.random.default_rng(seed).integers(0, 13, (n, 2)) / 12, axis=1)
+    low, high = calibrated_levels(ranks, coverage)
+    rank = math.ceil((1 + coverage) / 2 * (n + 1) - 1e-9)
+    if rank > n:
+        assert (low, high) == (0.0, 1.0)
+        return
+    ends = sorted(ranks[:, 1], reverse=True)[rank - 1], min(1.0, sorted(ranks[:, 0])[rank - 1])
+    assert (low, high) == pytest.approx(sorted(ends), abs=1e-9)
+
+
+def test_a_level_is_above_the_rank_that_it_is_to_hold():
+    ranks = np.full((99, 2), [0.25, 0.5])
+    low, high = calibrated_levels(ranks, 0.9)
+    assert (low, high) == (0.25 + 2.0**-38, 0.5)  # crossed, hence in order
+    ranks = np.column_stack([np.arange(99) / 100, np.arange(1, 100) / 100])
+    low, high = calibrated_levels(ranks, 0.9)
+    assert (low, high) == (0.05, 0.94 + 2.0**-38)
+
+
+def test_rows_without_a_rank_or_a_weight_do_not_move_the_levels():
+    rng = np.random.default_rng(0)
+    ranks = np.sort(rng.random((60, 2)), axis=1)
+    expected = calibrated_levels(ranks[:40], 0.8)
+    weight = np.repeat([2.0, 0.0], [40, 20])
+    assert calibrated_levels(ranks, 0.8, weight) == expected
+    ranks[40:] = math.nan
+    assert calibrated_levels(ranks, 0.8) == expected
+
+
+# --- standard errors
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_standard_errors_are_the_formula(dtype):
+    rng = np.random.default_rng(3)
+    draws = rng.multinomial(12, np.full(9, 1 / 9), size=40).astype(dtype)
+    answers = rng.normal(size=(5, 40)) + draws[:, 2] + 0.5 * draws[:, 0]
+    for said, found in zip(answers, standard_errors(answers, draws), strict=True):
+        moved = said - said.mean()
+        covariances = [math.fsum((draws[:, i] - 12 / 9) * moved) / 40 for i in range(9)]
+        chance = 12 * (1 - 1 / 9) * math.fsum(moved**2) / 40**2
+        expected = math.fsum(c * c for c in covariances) - chance
+        assert found == pytest.approx(math.sqrt(max(0.0, expected)), rel=1e-9)
+
+
+def test_trees_of_pure_chance_have_next_to_no_standard_error():
+    rng = np.random.default_rng(4)
+    draws = rng.multinomial(20, np.full(20, 1 / 20), size=500).astype(np.uint8)
+    answers = rng.normal(size=(200, 500))  # they do not depend on the rows drawn
+    found = standard_errors(answers, draws) ** 2
+    uncorrected = 20 * 0.95 / 500
+    assert found.mean() < 0.2 * uncorrected
+    assert (found == 0).any()
+
+
+def test_standard_errors_are_the_same_for_any_threads(grown):
+    draws = grown.draws.astype(np.uint8)
+    found = [standard_errors(grown.answers, draws, n_threads) for n_threads in (1, 2, 4)]
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+# --- checks
+
+
+@pytest.mark.parametrize("coverage", [0, 1, 1.5, -0.1, math.nan, None, "0.9", True])
+def test_a_coverage_outside_of_0_and_1_is_refused(coverage):
+    with pytest.raises(ValueError, match=r"coverage=.* is not allowed: it must be a number > 0 and < 1"):
+        check_coverage(coverage)
+
+
+@pytest.mark.parametrize("quantiles", [1.5, [-0.1], [0.5, math.nan], [], [[0.5]], "half", None, [[0.5], []]])
+def test_quantiles_outside_of_0_to_1_are_refused(quantiles):
+    with pytest.raises(ValueError, match=r"quantiles=.* is not allowed: it must be numbers from 0 to 1"):
+        check_quantiles(quantiles)
+
+
+def test_the_ends_are_quantiles():
+    assert check_quantiles([0, 1]).tolist() == [0.0, 1.0]
+
+
+def test_an_unknown_method_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="method='exact' is not allowed: it must be 'oob' or 'jackknife"):
+        check_method("exact")
