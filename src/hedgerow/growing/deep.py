@@ -254,7 +254,7 @@ class DeepGrower:
             values=target.values(tree.values[:n_values].copy()),
             sets=tree.sets[:n_sets].copy(),
             set_number=set_number,
-            gains=tree.gains.copy(),
+            gains=tree.gains[0] + tree.gains[1],
             leaf_starts=tree.leaf_starts[: n_values + 1 if self._keep_rows else 0].copy(),
             leaf_rows=tree.leaf_rows[: len(rows) if self._keep_rows else 0].copy(),
         )
@@ -296,7 +296,7 @@ class DeepGrower:
             set_number=np.empty(2 * n if by_set else 0, np.int32),
             leaf_starts=np.zeros(n + 1 if self._keep_rows else 0, np.int64),
             leaf_rows=np.empty(n if self._keep_rows else 0, np.uint32),
-            gains=np.empty(n_columns),
+            gains=np.empty((2, n_columns)),
         )
         tree.set_number[:] = -1
         return tree

@@ -33,7 +33,7 @@ class DeepTree(NamedTuple):
     set_number: NDArray[np.int32]  # (nodes,) or empty without categorical columns
     leaf_starts: NDArray[np.int64]  # (leaves + 1,) where the rows of a leaf begin; empty if not wanted
     leaf_rows: NDArray[np.uint32]  # (n,) of the table, by leaf
-    gains: NDArray[np.float64]  # (columns,) sums over the splits
+    gains: NDArray[np.float64]  # (2, columns) sums over the splits, and what rounding took from them
 
 
 class Growing(NamedTuple):
@@ -98,7 +98,7 @@ def _begin(job, tree, growing, n_rows):
     nodes, state = growing.nodes, growing.state
     state[:] = 0
     state[N_NODES] = state[N_LEAVES] = 1
-    tree.gains[:] = 0.0
+    tree.gains[:, :] = 0.0
     for slot in range(growing.free.shape[0]):
         growing.free[slot] = slot
     for column in range(growing.scratch.order.shape[0]):
@@ -207,7 +207,7 @@ def _split(data, columns, tree, growing, rows, slot):
         state[N_SETS] += 1
     else:
         tree.words[number] = pack_split(child, column, threshold, missing_left)
-    tree.gains[column] += max(nodes.gain[slot], 0.0)
+    _add_gain(tree.gains, column, max(nodes.gain[slot], 0.0))
     left, right = _take_slot(growing), _take_slot(growing)
     middle = _part(data.codes, columns, rows, growing.spare, nodes, slot)
     for k in range(nodes.sums.shape[1]):
@@ -227,6 +227,16 @@ def _split(data, columns, tree, growing, rows, slot):
         nodes.bounds[lower, 0], nodes.bounds[upper, 1] = between, between
     _give_slot(growing, slot)
     return left, right
+
+
+@deep_part
+def _add_gain(gains, column, gain):
+    """Add, and keep what rounding takes (Knuth's two-sum): the order of the splits does not matter."""
+    before = gains[0, column]
+    after = before + gain
+    added = after - before
+    gains[1, column] += (before - (after - added)) + (gain - added)
+    gains[0, column] = after
 
 
 @deep_part
