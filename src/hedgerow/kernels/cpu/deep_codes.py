@@ -20,7 +20,7 @@ from hedgerow.kernels.cpu.jit import deep_part
 
 _WORDS = 4  # of 64 codes each
 _CODES, _SIX, _LOW = np.uintp(256), np.uintp(6), np.uintp(63)
-_MANY_ROWS = 256  # from here on finding the codes in the histogram is quicker than noting them
+_MANY_ROWS = 2048  # from here on finding the codes in the histogram is quicker than noting them
 _AHEAD = 16  # rows whose codes are fetched before they are needed
 _ONE = np.uint64(1)
 
