@@ -221,8 +221,7 @@ def allowed_cuts(lesson, node, column, least_weight):
             continue
         if lesson.direction:
             values = [side.value for side in sides]
-            outside = min(values) < node.low or max(values) > node.high
-            if outside or lesson.direction[column] * (values[1] - values[0]) < 0:
+            if lesson.direction[column] * (values[1] - values[0]) < 0:
                 continue
         gain = gain_of(rules.criterion, *sides)
         if gain > -math.inf:

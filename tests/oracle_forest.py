@@ -223,7 +223,8 @@ class Replay:
         ]
         if lesson.direction and lesson.direction[cut.column]:
             lower, upper = children[:: lesson.direction[cut.column]]
-            between = (cut.sides[0].value + cut.sides[1].value) / 2.0
+            held = [min(max(side.value, node.low), node.high) for side in cut.sides]
+            between = (held[0] + held[1]) / 2.0
             lower.high = upper.low = between
         return children
 
@@ -235,9 +236,14 @@ class Replay:
         self.rows_of[node.number] = node.rows
         sums = sum_up(lesson, node.rows)
         shares = [float(part) / float(sums.weight) for part in sums.parts]
+        which = int(lesson.classes is not None)
+        held = min(max(shares[which], node.low), node.high)
+        outside = held != shares[which]
+        if outside:
+            shares[:2] = [1.0 - held, held] if which else [held]
         first = 0
         if lesson.classes is not None:
-            if 1.0 in shares and sum(part > 0 for part in sums.parts) == 1:
+            if not outside and sum(part > 0 for part in sums.parts) == 1:
                 assert plain.number == shares.index(1.0)
                 return
             first = lesson.n_outputs

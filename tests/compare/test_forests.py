@@ -183,18 +183,13 @@ def test_weights_of_rows_say_as_much(bootstrap):
     assert mine > score(RandomForestClassifier, None) + 0.05
 
 
-REFUSED = pytest.mark.xfail(
-    reason="splits of free columns are refused when a side leaves its bounds; theirs are cut off: -0.07"
-)
-
-
 @pytest.mark.parametrize(
     ("kind", "tolerance"),
     [
         (RandomForestClassifier, 0.045),
         (ExtraTreesClassifier, 0.045),
         (RandomForestRegressor, 0.018),
-        pytest.param(ExtraTreesRegressor, 0.018, marks=REFUSED),
+        (ExtraTreesRegressor, 0.018),
     ],
 )
 def test_directions_cost_no_more(kind, tolerance):

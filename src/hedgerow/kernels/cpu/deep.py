@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch, add_row
+from hedgerow.kernels.cpu.deep_cut import hold
 from hedgerow.kernels.cpu.deep_split import DeepRules, Open, best_split, child_key
 from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
 from hedgerow.kernels.cpu.partition import in_set
@@ -314,13 +315,19 @@ def _make_leaf(data, tree, growing, rows, slot, origin):
                 n_present += 1
                 present = k
         weight = np.float64(whole)
-    if n_present == 1:
+    second = np.float64(sums[1]) / weight  # of two classes, or the first number: what directions are about
+    held = hold(second, nodes.bounds[slot])
+    if n_present == 1 and held == second:
         tree.words[nodes.place[slot, 0]] = pack_leaf(present)
         return
     number = state[N_VALUES]
     tree.words[nodes.place[slot, 0]] = pack_leaf(number + outputs if classes else number)
     for k in range(outputs):
         tree.values[number, k] = np.float64(sums[k if classes else k + 1]) / weight
+    if held != second:
+        tree.values[number, np.int64(classes)] = held
+        if classes:
+            tree.values[number, 0] = 1.0 - held
     state[N_VALUES] += 1
     if tree.leaf_starts.shape[0]:
         _keep_rows(tree, growing, rows, slot, origin, number)

@@ -185,9 +185,9 @@ def scan(case, least, top, criterion, direction, bounds, side):
                 continue
             if direction != 2:
                 low, high = _value(case, side[0]), _value(case, side[1])
-                if not _is_allowed(low, high, direction, bounds):
+                if direction * (high - low) < 0.0:
                     continue
-                bounds[2], bounds[3] = low, high
+                bounds[2], bounds[3] = hold(low, bounds), hold(high, bounds)
             top, at, missing_side = gain, i, np.int64(missing_left)
     return at, missing_side, top
 
@@ -259,11 +259,10 @@ def _value(case, sums):
     return np.float64(sums[1]) / np.float64(weight_of(case, sums))
 
 
-@deep_kernel
-def _is_allowed(left, right, direction, bounds):
-    if min(left, right) < bounds[0] or max(left, right) > bounds[1]:
-        return False
-    return direction * (right - left) >= 0.0
+@deep_part
+def hold(value, bounds):
+    """The value within the bounds of its node: leaves are held there, whatever column they are split by."""
+    return min(max(value, bounds[0]), bounds[1])
 
 
 # --- categories
