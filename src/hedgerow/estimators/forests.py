@@ -97,7 +97,7 @@ class RandomForestClassifier(ForestClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = RandomForestClassifier(oob_score=True, random_state=0).fit(X, y)
     >>> round(model.oob_score_, 3)
-    0.956
+    0.958
     """
 
     def __init__(
