@@ -316,7 +316,8 @@ def calibrated_levels(ranks: Floats, coverage: float, weight: Floats | None = No
     Returns
     -------
     low, high : float
-        From 0 to 1, where too few rows, or rows beyond all targets in their leaves, leave no choice.
+        From 0 to 1; infinite where that is not enough, for there are too few rows, or too many of them lie
+        beyond all targets in their leaves.
 
     Examples
     --------
@@ -330,8 +331,9 @@ def calibrated_levels(ranks: Floats, coverage: float, weight: Floats | None = No
         known &= weight > 0
         weight = weight[known]
     level = (1 + coverage) / 2
-    low = max(0.0, -_upper(-ranks[known, 1], weight, level))
-    high = min(1.0, _upper(ranks[known, 0], weight, level) + _STEP)
+    low, high = -_upper(-ranks[known, 1], weight, level), _upper(ranks[known, 0], weight, level)
+    low = low if low > 0.0 else -np.inf
+    high = min(1.0, high + _STEP) if high < 1.0 else np.inf
     return min(low, high), max(low, high)
 
 
@@ -344,8 +346,12 @@ def between_levels(
     n_threads: int,
 ) -> Bounds:
     """Quantiles of the targets in the leaves at two levels, such as `calibrated_levels`."""
-    bounds = leaves.quantiles(forest, table, bins, np.array(levels), n_threads)
-    return bounds[:, 0].copy(), bounds[:, 1].copy()
+    bounds = leaves.quantiles(forest, table, bins, np.clip(levels, 0.0, 1.0), n_threads)
+    low, high = (
+        side.copy() if np.isfinite(level) else np.full(len(side), level)
+        for side, level in zip(bounds.T, levels, strict=True)
+    )
+    return low, high
 
 
 # --- the prediction itself

@@ -104,8 +104,10 @@ class Forest(BaseEstimator):  # type: ignore[misc]
             For regressors also (n_samples, n_outputs).
         sample_weight : array of shape (n_samples,), optional
             With ``bootstrap=True`` rows are drawn in proportion to their weights, else the weights count in
-            the splits and the leaves. A whole number acts exactly as that many copies of the row, zero as no
-            row.
+            the splits and the leaves. Whole numbers act exactly as that many copies of the rows, zero as no
+            row: a tree draws as many rows as there are copies, so that few are left out of its bag. Weights
+            that are not all whole, or stand for more than 16 copies a row, are proportions only, and a tree
+            draws as many rows as there are.
 
         Returns
         -------
@@ -281,7 +283,7 @@ class Forest(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
         self.model_, self._sampling, self.schema_, self._seed = model, sampling, schema, seed
-        self.n_features_in_ = schema.n_columns
+        self.n_features_in_, self.n_estimators_ = schema.n_columns, model.forest.n_trees
         if schema.names is not None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):

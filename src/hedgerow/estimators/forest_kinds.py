@@ -13,6 +13,8 @@ from hedgerow.estimators.forest_intervals import Intervals
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.losses.base import weighted_mean
 
+_LARGEST = 1e290  # sums of larger targets would overflow
+
 
 class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]
     """What forests for classes share."""
@@ -105,6 +107,11 @@ class ForestRegressor(RegressorMixin, Intervals):  # type: ignore[misc]
     def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
         target = inputs.Numbers()
         numbers = target.read(inputs.read_targets(y, n_rows, type(self).__name__))
+        large = np.flatnonzero((np.abs(numbers.reshape(n_rows, -1)) > _LARGEST).any(axis=1))
+        if large.size:
+            raise ValueError(
+                f"y[{large[0]}] is {numbers[large[0]]}; the targets of a forest must lie within ±{_LARGEST:g}"
+            )
         if self.criterion == "poisson":
             bad = np.flatnonzero((numbers.reshape(n_rows, -1) < 0).any(axis=1))
             if bad.size:

@@ -31,8 +31,8 @@ class RandomForestClassifier(ForestClassifier):
     bootstrap : bool
         Give every tree as many rows as there are, drawn with replacement; else all rows.
     oob_score : bool or callable
-        Compute the out-of-bag attributes. A function is given the targets and the out-of-bag predictions;
-        True is the accuracy.
+        Compute the out-of-bag attributes. A function is given the targets and what `predict` says of them
+        out of bag, where there is such; True is the accuracy.
     n_jobs : int or None
         Threads; None and -1 for all cores. The model is the same for any number.
     random_state : int, RandomState or None
@@ -66,6 +66,8 @@ class RandomForestClassifier(ForestClassifier):
         Probabilities by the trees that did not learn from the row; NaN where there are none.
     oob_votes_ : int64 array of shape (n_samples,)
         How many trees did not learn from the row.
+    n_estimators_ : int
+        The number of trees; fewer than asked for after an interrupt.
     model_ : ForestModel
         The trees and the bins of the columns; ``model_.nbytes`` is their size.
 
@@ -152,8 +154,8 @@ class RandomForestRegressor(ForestRegressor):
     bootstrap : bool
         Give every tree as many rows as there are, drawn with replacement; else all rows.
     oob_score : bool or callable
-        Compute the out-of-bag attributes. A function is given the targets and the out-of-bag predictions;
-        True is R2.
+        Compute the out-of-bag attributes. A function is given the targets and what `predict` says of them
+        out of bag, where there is such; True is R2.
     n_jobs : int or None
         Threads; None and -1 for all cores. The model is the same for any number.
     random_state : int, RandomState or None
@@ -186,6 +188,8 @@ class RandomForestRegressor(ForestRegressor):
         Mean over the trees that did not learn from the row; NaN where there are none.
     oob_votes_ : int64 array of shape (n_samples,)
         How many trees did not learn from the row.
+    n_estimators_ : int
+        The number of trees; fewer than asked for after an interrupt.
     model_ : ForestModel
         The trees and the bins of the columns; ``model_.nbytes`` is their size.
 

@@ -135,7 +135,9 @@ def to_bytes(model: Model) -> bytes:
     task = _TASKS.get(type(model))
     if task is None:
         known = " and ".join(kind.__name__ for kind in _TASKS)
-        raise ModelFileError(f"a {type(model).__name__} cannot be saved; allowed are {known}")
+        raise ModelFileError(
+            f"{type(model).__name__} cannot be saved; allowed are {known}; others can be pickled"
+        )
     check_is_fitted(model)
     if model.estimator is not None or not isinstance(model.model_, TreeModel):
         raise ModelFileError(

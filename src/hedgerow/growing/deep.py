@@ -27,6 +27,7 @@ from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch
 from hedgerow.kernels.cpu.deep_cut import ENTROPY, GINI, POISSON, SQUARED
 from hedgerow.kernels.cpu.deep_split import DeepRules, Open
 from hedgerow.kernels.cpu.elementary import log_into
+from hedgerow.losses.search import leaf_means
 from hedgerow.voting import GrownTree
 
 Floats = NDArray[np.float64]
@@ -95,6 +96,8 @@ class DeepTarget:
         The number of classes, or of numbers.
     centre : float64 (outputs,)
     unit : float
+    y : float64 (n, outputs) or None
+        The numbers themselves, for the means of the leaves: an outlier makes the steps large.
     """
 
     classes: NDArray[Any]
@@ -104,6 +107,7 @@ class DeepTarget:
     n_outputs: int
     centre: Floats
     unit: float = 1.0
+    y: Floats | None = None
 
     @classmethod
     def of_classes(
@@ -137,8 +141,8 @@ class DeepTarget:
             same = places.reshape(-1, 1).astype(np.int64)
             # what a weight of 1 is in its own steps: numbers are divided by sums of these
             unit = math.ldexp(1.0, -shift) * _steps(weight, WEIGHT_BITS)
-            return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, unit)
-        return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, math.ldexp(1.0, -shift))
+            return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, unit, y)
+        return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, math.ldexp(1.0, -shift), y)
 
     @property
     def is_classes(self) -> bool:
@@ -214,6 +218,7 @@ class DeepGrower:
             shared=(np.bincount(table.stored) > 1).astype(np.uint8),
         )
         self.target, self.rules, self.seed, self._keep_rows = target, rules, seed, keep_rows
+        self._writes_rows = keep_rows or (target.y is not None and not direction.size)
         weighted = target.own.size > 0 or class_factors
         few = rules.min_leaf == 1 and rules.min_split == 2  # any weight above zero will do
         self._counts_draws = weighted and not (target.is_classes and few)
@@ -251,13 +256,28 @@ class DeepGrower:
         tree.set_number[:n_nodes] = -1  # as the next tree expects it
         return GrownTree(
             words=tree.words[:n_nodes].copy(),
-            values=target.values(tree.values[:n_values].copy()),
+            values=self._leaf_values(n_values, weight),
             sets=tree.sets[:n_sets].copy(),
             set_number=set_number,
             gains=tree.gains[0] + tree.gains[1],
             leaf_starts=tree.leaf_starts[: n_values + 1 if self._keep_rows else 0].copy(),
             leaf_rows=tree.leaf_rows[: len(rows) if self._keep_rows else 0].copy(),
         )
+
+    def _leaf_values(self, n_values: int, weight: Integers) -> Floats:
+        """Shares of the classes, or means, never outside of what is in a leaf; held within their bounds."""
+        target, tree = self.target, self._tree
+        if target.y is None or self._columns.direction.size:
+            return target.values(tree.values[:n_values].copy())
+        starts = tree.leaf_starts[: n_values + 1]
+        rows = tree.leaf_rows[: starts[-1]]
+        weights, means = weight[rows].astype(np.float64), np.empty((n_values, target.n_outputs))
+        for output, numbers in enumerate(target.y.T):
+            inside = numbers[rows]
+            mean = leaf_means(inside, weights, starts)
+            low, high = (bound.reduceat(inside, starts[:-1]) for bound in (np.minimum, np.maximum))
+            means[:, output] = np.clip(mean, low, high)
+        return means
 
     def _rules(self, total: int, number: int) -> DeepRules:
         rules = self.rules
@@ -294,8 +314,8 @@ class DeepGrower:
             values=np.empty((n, self.target.n_outputs)),
             sets=np.empty((n if by_set else 0, 4), np.uint64),
             set_number=np.empty(2 * n if by_set else 0, np.int32),
-            leaf_starts=np.zeros(n + 1 if self._keep_rows else 0, np.int64),
-            leaf_rows=np.empty(n if self._keep_rows else 0, np.uint32),
+            leaf_starts=np.zeros(n + 1 if self._writes_rows else 0, np.int64),
+            leaf_rows=np.empty(n if self._writes_rows else 0, np.uint32),
             gains=np.empty((2, n_columns)),
         )
         tree.set_number[:] = -1
@@ -365,6 +385,7 @@ class DeepGrower:
             sorted=np.empty(256 * stride, np.int64),
             codes=np.empty(256, np.int64),
             places=np.empty(256, np.int64),
+            cut=np.empty(1, np.int64),
             keys=np.empty(256),
             channels=np.empty(stride + 1, np.int64),
             local=np.empty(stride + 1, np.int64),
