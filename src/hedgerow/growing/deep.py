@@ -385,7 +385,6 @@ class DeepGrower:
             sorted=np.empty(256 * stride, np.int64),
             codes=np.empty(256, np.int64),
             places=np.empty(256, np.int64),
-            cut=np.empty(1, np.int64),
             keys=np.empty(256),
             channels=np.empty(stride + 1, np.int64),
             local=np.empty(stride + 1, np.int64),

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.intrinsics import lowest_bit, prefetch
 from hedgerow.kernels.cpu.jit import deep_part
-from hedgerow.kernels.cpu.random import below, draw_from
 
 _WORDS = 4  # of 64 codes each
 _CODES, _SIX, _LOW = np.uintp(256), np.uintp(6), np.uintp(63)
@@ -63,7 +62,6 @@ class Scratch(NamedTuple):
     sorted: NDArray[np.int64]  # (256 * channels,) the same in another order
     codes: NDArray[np.int64]  # (256,) those of a column, in the order they are cut
     places: NDArray[np.int64]  # (256,)
-    cut: NDArray[np.int64]  # (1,) the one that was drawn
     keys: NDArray[np.float64]  # (256,)
     channels: NDArray[np.int64]  # (channels,) those of the node that are not empty
     local: NDArray[np.int64]  # (channels,) the place of each among these
@@ -226,7 +224,7 @@ def take_shared(data, columns, column, scratch, number, n_channels):
 @deep_part
 def take_few(data, columns, column, rows, start, stop, scratch, n_channels):
     """Put very few rows in the order of their codes, one after the other; returns how many codes."""
-    m = n_channels + np.int64(data.draws.shape[0] > 0)
+    m, counted = n_channels + np.int64(data.draws.shape[0] > 0), data.draws.shape[0] > 0
     stored, codes, own = columns.stored[column], scratch.codes, scratch.own
     n = np.int64(0)
     for r in range(start, stop):
@@ -244,51 +242,14 @@ def take_few(data, columns, column, rows, start, stop, scratch, n_channels):
             for i in range(at * m, (at + 1) * m):
                 own[i] = 0
             n += 1
-        _add_own(data, row, scratch, at * m, m)
+        draws = data.draws[row] if counted else data.weight[row]
+        channel = scratch.local[np.int64(data.classes[row])] if data.classes.shape[0] else 0
+        own[at * m + channel] += data.weight[row]
+        for k in range(data.numbers.shape[1]):
+            own[at * m + 1 + k] += draws * data.numbers[row, k]
+        if counted:
+            own[at * m + m - 1] += draws
     return n
-
-
-@deep_part
-def take_drawn(data, columns, column, rows, start, stop, scratch, n_channels, key):
-    """Draw a cut of a numeric column and sum up what lies below and above it, and missing, if there is any.
-
-    The cut is uniform over the codes from the lowest to the highest. It is left in scratch.cut, and the two
-    sides are written as if they were the codes next to it; returns how many there are with missing.
-    """
-    stored, m = columns.stored[column], n_channels + np.int64(data.draws.shape[0] > 0)
-    low, high, missing = np.int64(256), np.int64(0), np.int64(0)
-    for r in range(start, stop):
-        code = _code_of(columns, column, np.int64(data.codes[np.uintp(rows[r]), stored]))
-        low = min(low, code or np.int64(256))
-        high = max(high, code)
-        missing |= np.int64(code == 0)
-    if low >= high and not (missing and high):
-        return np.int64(1)
-    cut = low + below(draw_from(key, column), max(high - low, 1))
-    scratch.cut[0], scratch.codes[0] = cut, 0
-    scratch.codes[missing], scratch.codes[missing + 1] = cut, cut + 1
-    n = missing + 1 + np.int64(low < high)
-    for i in range(n * m):
-        scratch.own[i] = 0
-    for r in range(start, stop):
-        row = np.uintp(rows[r])
-        code = _code_of(columns, column, np.int64(data.codes[row, stored]))
-        side = missing + np.int64(code > cut) if code else np.int64(0)
-        _add_own(data, row, scratch, side * m, m)
-    return n
-
-
-@deep_part
-def _add_own(data, row, scratch, first, m):
-    """Add a row to the sums of a code, which begin at `first`."""
-    counted = data.draws.shape[0] > 0
-    draws = data.draws[row] if counted else data.weight[row]
-    channel = scratch.local[np.int64(data.classes[row])] if data.classes.shape[0] else 0
-    scratch.own[first + channel] += data.weight[row]
-    for k in range(data.numbers.shape[1]):
-        scratch.own[first + 1 + k] += draws * data.numbers[row, k]
-    if counted:
-        scratch.own[first + m - 1] += draws
 
 
 @deep_part

@@ -20,7 +20,6 @@ from hedgerow.kernels.cpu.deep_codes import (
     fill,
     forget,
     take_codes,
-    take_drawn,
     take_few,
     take_shared,
 )
@@ -111,7 +110,7 @@ def best_split(data, columns, rules, rows, nodes, slot, scratch):
             if (constant[column >> 6] >> np.uint64(column & 63)) & _ONE:
                 continue
             stored = columns.stored[column]
-            if scratch.number[stored] < 0 and not (few or _is_drawn(columns, rules, column)):
+            if scratch.number[stored] < 0 and not few:
                 scratch.number[stored] = n_filled
                 scratch.filled[n_filled] = stored
                 n_filled += 1
@@ -120,10 +119,7 @@ def best_split(data, columns, rules, rows, nodes, slot, scratch):
         fill(data, rows, scratch, first, n_filled, start, stop)
         for i in range(n):
             column = scratch.chosen[i]
-            if _is_drawn(columns, rules, column):
-                key = draw_from(nodes.key[slot], _CUTS)
-                n_codes = take_drawn(data, columns, column, rows, start, stop, scratch, n_channels, key)
-            elif few:
+            if few:
                 n_codes = take_few(data, columns, column, rows, start, stop, scratch, n_channels)
             elif columns.usual[column] < 0:
                 n_codes = take_codes(data, scratch, scratch.number[columns.stored[column]], n_channels)
@@ -142,12 +138,6 @@ def best_split(data, columns, rules, rows, nodes, slot, scratch):
         other = scratch.swapped[place]
         scratch.order[place], scratch.order[other] = scratch.order[other], scratch.order[place]
     return nodes.gain[slot] > -np.inf and nodes.gain[slot] >= rules.min_gain
-
-
-@deep_part
-def _is_drawn(columns, rules, column):
-    """Whether one cut of the column is drawn before its rows are looked at."""
-    return rules.random_cuts != 0 and columns.categorical[column] == 0
 
 
 @deep_part
@@ -199,9 +189,7 @@ def _search(data, columns, rules, nodes, slot, scratch, column, n, n_channels):
     missing = not categorical and codes[0] == 0
     counted, drawn = data.draws.shape[0] > 0, np.int64(-1)
     if rules.random_cuts:
-        drawn = scratch.cut[0]
-        if categorical:  # a place in the order of the categories
-            drawn = below(draw_from(draw_from(nodes.key[slot], _CUTS), column), n - 1)
+        drawn = _draw_cut(nodes.key[slot], column, codes, n, categorical)
     case = Case(
         scratch.sorted if categorical else scratch.own, codes, n, scratch.sums,
         n_channels + np.int64(counted), scratch.means, data.classes.shape[0] > 0, counted, categorical,
@@ -242,3 +230,13 @@ def _threshold(case, at, random_cuts):
     if at == case.n - 1:
         return _ALL_CODES  # only missing is on the right
     return case.drawn if random_cuts else (case.codes[at] + case.codes[at + 1]) >> 1
+
+
+@deep_kernel
+def _draw_cut(key, column, codes, n, categorical):
+    """The only cut that is tried: uniform over the codes from the lowest to the highest, or over places."""
+    drawn = draw_from(draw_from(key, _CUTS), column)
+    if categorical:
+        return below(drawn, n - 1)
+    first = np.int64(codes[0] == 0)
+    return codes[first] + below(drawn, max(codes[n - 1] - codes[first], 1))
