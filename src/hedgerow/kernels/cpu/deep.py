@@ -6,7 +6,7 @@ limited, by falling gain.
 
 A node of few rows is put off. When all nodes are that small, one after the other is copied together, codes
 and all, and grown to its end in the cache: its rows lie far apart in the table, and each would cost a cache
-miss on each of the dozen levels below (measured: a third of the time on 100,000 rows, half on 500,000).
+miss on each of the dozen levels below (measured: a tenth of the time on 100,000 rows).
 """
 
 from typing import NamedTuple

@@ -7,7 +7,7 @@ that are not empty in the node.
 A forest has millions of nodes of a few rows. A histogram of 256 codes for ten rows is waste: only the codes
 that occur are visited, as the set bits of four words, and only their entries are cleared. All columns drawn
 for a node are added up in one pass over its rows, which lie together by row. Very few rows are put in order
-directly: on numbers, where half of the nodes are that small, that is more than twice as fast.
+directly: on numbers, where most nodes are that small, that is more than twice as fast.
 """
 
 from typing import NamedTuple

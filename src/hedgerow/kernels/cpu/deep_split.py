@@ -89,7 +89,7 @@ def best_split(data, columns, rules, rows, nodes, slot, scratch):
 
     A column of one code does not count as drawn: others are drawn in its place until there are enough, or
     none are left. (In scikit-learn it counts unless all drawn are such; on Covertype, whose deep nodes have
-    few columns that still vary, this rule makes trees a third smaller and the forest a point better.)
+    few columns that still vary, this rule makes trees a third smaller and the forest two points better.)
     """
     constant, start, stop = nodes.constant[slot], nodes.place[slot, 1], nodes.place[slot, 2]
     n_channels = _list_channels(data, nodes.sums[slot], scratch)
