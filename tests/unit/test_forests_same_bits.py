@@ -1,12 +1,9 @@
 """The same forest, byte for byte, whatever grows it: threads, orders, frames, weights, restarts, CPUs."""
 
-import os
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -30,6 +27,7 @@ from forest_cases import (
     signal,
 )
 from hedgerow import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from other_cpu import run_on_plain_cpu, tell_cpu
 
 QUICK = settings(max_examples=15, deadline=None, derandomize=True)
 N_ROWS = 6000  # more than are copied together for small nodes, and than a thread predicts at a time
@@ -363,37 +361,14 @@ def test_random_forests_and_extra_trees_differ():
 OTHER_CPU = ("gini", "entropy, balanced", "real weights", "poisson", "extra categories", "best first")
 
 
-def numpy_features():
-    """The instruction sets beyond its baseline that NumPy uses here."""
-    from numpy._core import _multiarray_umath as core  # noqa: PLC0415 - NumPy's own tests ask so
-
-    return [name for name in core.__cpu_dispatch__ if core.__cpu_features__.get(name)]
-
-
 @pytest.mark.slow
 def test_the_processor_does_not_matter(tmp_path):
-    cache = Path(os.environ.get("NUMBA_CACHE_DIR") or tmp_path) / "generic"
-    plain = {
-        "NUMBA_CPU_NAME": "generic",
-        "NUMBA_CPU_FEATURES": "",
-        "NUMBA_CACHE_DIR": str(cache),
-        "NPY_DISABLE_CPU_FEATURES": " ".join(numpy_features()),
-        "PYTHONPATH": str(Path(__file__).parents[1]),  # the cases
-    }
-    done = subprocess.run(
-        [sys.executable, __file__, str(tmp_path)],
-        env=os.environ | plain,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["generic", "0"]
+    run_on_plain_cpu(__file__, tmp_path)
     for name in OTHER_CPU:
         assert (tmp_path / name).read_bytes() == trained(name), name
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{numba.config.CPU_NAME} {len(numpy_features())}")
+    tell_cpu()
     for case_name in OTHER_CPU:
         (Path(sys.argv[1]) / case_name).write_bytes(trained(case_name))

@@ -1,11 +1,8 @@
 """The same model file, byte for byte, whatever trains it: threads, chunks, dtypes, orders, frames, CPUs."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,6 +15,7 @@ from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.backends import CpuBackend
 from hedgerow.files.container import unpack
 from hedgerow.files.models import from_bytes, to_bytes
+from other_cpu import run_on_plain_cpu, tell_cpu
 
 N_ROWS, N_COLUMNS = 70_000, 6  # enough for four threads, and more rows than the largest chunk
 THREADS = (1, 2, 4)
@@ -220,13 +218,6 @@ def test_threads_do_not_matter_to_predictions(name):
 OTHER_CPU = ("early stopping, weights", "missing and categories", "multinomial", "absolute_error", "poisson")
 
 
-def numpy_features():
-    """The instruction sets beyond its baseline that NumPy uses here."""
-    from numpy._core import _multiarray_umath as core  # noqa: PLC0415 - NumPy's own tests ask so
-
-    return [name for name in core.__cpu_dispatch__ if core.__cpu_features__.get(name)]
-
-
 def train_all(folder):
     for name in OTHER_CPU:
         (Path(folder) / name).write_bytes(trained(CASES[name]()))
@@ -234,26 +225,11 @@ def train_all(folder):
 
 @pytest.mark.slow
 def test_the_processor_does_not_matter(tmp_path):
-    cache = Path(os.environ.get("NUMBA_CACHE_DIR") or tmp_path) / "generic"
-    plain = {
-        "NUMBA_CPU_NAME": "generic",
-        "NUMBA_CPU_FEATURES": "",
-        "NUMBA_CACHE_DIR": str(cache),
-        "NPY_DISABLE_CPU_FEATURES": " ".join(numpy_features()),
-    }
-    done = subprocess.run(
-        [sys.executable, __file__, str(tmp_path)],
-        env=os.environ | plain,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["generic", "0"]
+    run_on_plain_cpu(__file__, tmp_path)
     for name in OTHER_CPU:
         assert (tmp_path / name).read_bytes() == trained(CASES[name]()), name
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{numba.config.CPU_NAME} {len(numpy_features())}")
+    tell_cpu()
     train_all(sys.argv[1])
