@@ -19,7 +19,6 @@ from hedgerow.bagging.intervals import (
     jackknife_plus,
     oob_interval,
     quantile_interval,
-    standard_errors,
 )
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.binning import find_bins
@@ -268,39 +267,6 @@ def test_rows_without_a_rank_or_a_weight_do_not_move_the_levels():
     assert calibrated_levels(ranks, 0.8, weight) == expected
     ranks[40:] = math.nan
     assert calibrated_levels(ranks, 0.8) == expected
-
-
-# --- standard errors
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_standard_errors_are_the_formula(dtype):
-    rng = np.random.default_rng(3)
-    draws = rng.multinomial(12, np.full(9, 1 / 9), size=40).astype(dtype)
-    answers = rng.normal(size=(5, 40)) + draws[:, 2] + 0.5 * draws[:, 0]
-    for said, found in zip(answers, standard_errors(answers, draws), strict=True):
-        moved = said - said.mean()
-        covariances = [math.fsum((draws[:, i] - 12 / 9) * moved) / 40 for i in range(9)]
-        chance = 12 * (1 - 1 / 9) * math.fsum(moved**2) / 40**2
-        expected = math.fsum(c * c for c in covariances) - chance
-        assert found == pytest.approx(math.sqrt(max(0.0, expected)), rel=1e-9)
-
-
-def test_trees_of_pure_chance_have_next_to_no_standard_error():
-    rng = np.random.default_rng(4)
-    draws = rng.multinomial(20, np.full(20, 1 / 20), size=500).astype(np.uint8)
-    answers = rng.normal(size=(200, 500))  # they do not depend on the rows drawn
-    found = standard_errors(answers, draws) ** 2
-    uncorrected = 20 * 0.95 / 500
-    assert found.mean() < 0.2 * uncorrected
-    assert (found == 0).any()
-
-
-def test_standard_errors_are_the_same_for_any_threads(grown):
-    draws = grown.draws.astype(np.uint8)
-    found = [standard_errors(grown.answers, draws, n_threads) for n_threads in (1, 2, 4)]
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
 
 
 # --- checks

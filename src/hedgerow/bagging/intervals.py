@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from hedgerow.bagging.leaf_targets import LeafTargets, chunk_rows
 from hedgerow.bagging.rows import Floats, Integers
 from hedgerow.binning import Bins
-from hedgerow.kernels.cpu.leaf_targets import infinitesimal_jackknife, jackknife_bounds, tree_answers
+from hedgerow.kernels.cpu.leaf_targets import jackknife_bounds, tree_answers
 from hedgerow.kernels.cpu.votes import find_vote_leaves
 from hedgerow.table import Table
 from hedgerow.threads import over_rows
@@ -44,7 +44,6 @@ METHODS = ("oob", "jackknife+", "quantiles", "calibrated")
 Bounds = tuple[Floats, Floats]
 
 _ALMOST = 1.0 - 2.0**-40  # so that 0.7 * 10, which is above 7 in floating point, is rank 7
-_BLOCK = 4096
 _STEP = 2.0**-38  # above the weight that counts as none, see `leaf_targets`
 
 
@@ -352,48 +351,3 @@ def between_levels(
         for side, level in zip(bounds.T, levels, strict=True)
     )
     return low, high
-
-
-# --- the prediction itself
-
-
-def standard_errors(answers: Floats, draws: NDArray[np.unsignedinteger[Any]], n_threads: int = 1) -> Floats:
-    """How much the mean of the trees would vary with another training set of that size.
-
-    The infinitesimal jackknife (Wager, Hastie and Efron 2014), less what it is too large by because there are
-    finitely many trees. With far fewer trees than training rows the difference is mostly chance; what falls
-    below zero is 0. The error of a prediction is larger: it has the noise of the target and the bias of the
-    forest too.
-
-    Parameters
-    ----------
-    answers : float64 (rows, trees)
-    draws : unsigned (trees, n)
-        How often each tree drew each row, with replacement, and as many in all for every tree.
-    n_threads : int
-
-    Returns
-    -------
-    float64 array of shape (rows,)
-
-    Examples
-    --------
-    "Trees" that say the mean of their sample. The standard error of a mean is known:
-
-    >>> y = np.arange(8.0) - 3.5
-    >>> drawn = np.random.default_rng(0).multinomial(8, np.full(8, 1 / 8), size=40_000).astype(np.uint8)
-    >>> means = (drawn @ y / 8)[np.newaxis]
-    >>> float(y.std() / np.sqrt(8)), float(standard_errors(means, drawn)[0])
-    (0.810..., 0.812...)
-    """
-    n_trees, n = draws.shape
-    mean = int(draws.sum(dtype=np.int64)) / (n_trees * n)
-    spread = mean * (n - 1)  # n times the variance m / n (1 - 1 / n) of a count of m draws
-    out = np.empty(len(answers))
-
-    def share(start: int, stop: int) -> None:
-        moved, covariance = np.empty(n_trees), np.empty(min(_BLOCK, n))
-        infinitesimal_jackknife(answers[start:stop], draws, spread, moved, covariance, out[start:stop])
-
-    over_rows(len(answers), share, n_threads, chunk_rows(len(answers), n_trees, n_threads))
-    return np.sqrt(out)

@@ -24,7 +24,6 @@ UNITS = 2**40  # of a tree; 2**22 trees do not overflow
 
 _CHILD = np.uint64(CHILD_SHIFT)
 _UNITS = float(UNITS)
-_BLOCK = 4096  # rows whose covariances stay in the first-level cache
 
 
 class LeafEntries(NamedTuple):
@@ -245,38 +244,3 @@ def nth_smallest(values, n):
         else:
             return values[n]
     return values[n]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def infinitesimal_jackknife(answers, draws, spread, moved, covariance, out):
-    """out[row] = the variance of the forest's mean, not below zero (Wager, Hastie and Efron 2014).
-
-        sum over i of C_i**2 - spread * sum over t of d_t**2 / T**2,   C_i = sum over t of N_ti d_t / T
-
-    where d_t is what tree t says less the mean of all T, and N_ti how often it drew row i. As the d_t sum to
-    zero, C_i is a covariance. The second term is what the first one is for pure chance, as T is finite.
-
-    answers : float64 (rows, T). draws : unsigned (T, n). spread : the sum over rows of the variance of N_ti.
-    moved : float64 (T,) and covariance : float64 (block,) scratch.
-    """
-    n_trees, n = draws.shape
-    for row in range(answers.shape[0]):
-        mean = 0.0
-        for said in answers[row]:
-            mean += said
-        mean /= n_trees
-        chance = 0.0
-        for tree in range(n_trees):
-            moved[tree] = answers[row, tree] - mean
-            chance += moved[tree] * moved[tree]
-        whole = 0.0
-        for top in range(0, n, _BLOCK):
-            part = covariance[: min(_BLOCK, n - top)]
-            part[:] = 0.0
-            for tree in range(n_trees):
-                drawn, said = draws[tree, top : top + part.shape[0]], moved[tree]
-                for i in range(part.shape[0]):
-                    part[i] += drawn[i] * said
-            for value in part:
-                whole += value * value
-        out[row] = max(0.0, (whole - spread * chance) / (n_trees * n_trees))
