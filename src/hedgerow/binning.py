@@ -3,9 +3,11 @@
 `Bins` says how: the edges of every numeric column and the code of every category. A `BinnedTable` is the
 result, kept twice: by row, padded and aligned, for histograms, and by column for partitions. Code 0 is
 missing or unseen; code k of a numeric column holds the values x with edges[k - 2] < x <= edges[k - 1].
+Edges are found, at quantiles of the rows, or given: fixed before the rows were seen.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +26,8 @@ EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all row
 _CELLS_AT_ONCE = 100_000  # sampled values that a thread holds while edges are chosen, or one column
 _FEW_CELLS = 100_000  # below, a second thread costs more than it brings
 _LINE = 64  # bytes of a cache line
+
+GivenEdges = Sequence[NDArray[np.float64] | None]  # one a column, strictly rising; None: to be found
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,35 @@ class Bins:
     def n_columns(self) -> int:
         """The number of columns."""
         return len(self.edge_starts) - 1
+
+    @cached_property
+    def given(self) -> NDArray[np.uint8]:
+        """1 for every column whose edges were given, 0 where they were found or the column is categorical.
+
+        No part of how values are coded, and so no field: model files do not hold it.
+        """
+        return np.zeros(self.n_columns, np.uint8)
+
+    def marked(self, given: NDArray[np.uint8]) -> "Bins":
+        """The same bins, that say which columns had edges given."""
+        bins = replace(self)
+        vars(bins)["given"] = given  # where a cached property keeps its value
+        return bins
+
+    def edges_of(self, column: int) -> NDArray[np.float64]:
+        """The edges of one column."""
+        return self.edges[self.edge_starts[column] : self.edge_starts[column + 1]]
+
+    def kept_for(self, given: GivenEdges | None) -> "Bins":
+        """These bins, for a fit that goes on; refuses edges other than those that they were given."""
+        for column, edges in enumerate(given or [None] * self.n_columns):
+            same = bool(self.given[column]) == (edges is not None)
+            if not same or (edges is not None and not np.array_equal(edges, self.edges_of(column))):
+                raise ValueError(
+                    f"bin_edges of column {column} are not those of the fitted model; with warm_start=True "
+                    "they must stay the same. Set warm_start=False to begin anew"
+                )
+        return self
 
     @cached_property
     def categorical(self) -> NDArray[np.uint8]:
@@ -149,6 +182,7 @@ def find_bins(
     *,
     copies: NDArray[np.int64] | None = None,
     team: Team | None = None,
+    given: GivenEdges | None = None,
 ) -> Bins:
     """Choose edges at quantiles of the columns and codes for the categories.
 
@@ -162,16 +196,21 @@ def find_bins(
         How often each row counts; 0 leaves it out.
     team : Team or None
         Threads to sort columns with.
+    given : sequence with an array or None for every column, or None
+        Edges of numeric columns to be used as they are; they have been checked.
     """
     rows = _edge_rows(table.n_rows, copies, every=max_bins > MAX_BINS)
     counts = np.empty(0, np.int64) if copies is None else copies[rows]
     if np.all(counts == 1):
         counts = counts[:0]
-    edges: list[NDArray[np.float64]] = [np.empty(0)] * table.n_columns
+    marks = np.array([one is not None for one in given or [None] * table.n_columns], np.uint8)
+    edges = [np.empty(0) if one is None else one for one in given or [None] * table.n_columns]
     tables: list[NDArray[np.uint8]] = [np.empty(0, np.uint8)] * table.n_columns
 
     def cut(column: int, values: NDArray[Any]) -> None:
         categories = table.schema.categories[column]
+        if marks[column]:
+            return
         if categories is None:
             edges[column] = _column_edges(values, counts, max_bins)
         else:
@@ -183,12 +222,15 @@ def find_bins(
         step = max(1, min(_CELLS_AT_ONCE // max(1, len(rows)), -(-table.n_columns // n_members)))
         for first in range(member * step, table.n_columns, step * n_members):
             columns = slice(first, min(first + step, table.n_columns))
+            if marks[columns].all():
+                continue
             sample = table.rows(rows, columns)
             for place, column in enumerate(range(columns.start, columns.stop)):
                 cut(column, sample[:, place])
 
     share(0) if team is None else team.together(share, n_members)
-    return Bins(*_flatten(edges, np.float64), *_flatten(tables, np.uint8))
+    bins = Bins(*_flatten(edges, np.float64), *_flatten(tables, np.uint8))
+    return bins if given is None else bins.marked(marks)
 
 
 def _edge_rows(n_rows: int, copies: NDArray[np.int64] | None, *, every: bool) -> NDArray[np.int64]:

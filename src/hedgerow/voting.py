@@ -5,7 +5,7 @@ Trees lie one after the other; tree t owns the words starts[t]:starts[t + 1], on
 that. The others name a row of values, the shares of the classes or the means of the outputs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from hedgerow.binning import Bins, aligned_rows
 from hedgerow.kernels.cpu.binning import encode
-from hedgerow.kernels.cpu.votes import VoteTrees, add_votes, find_vote_leaves
+from hedgerow.kernels.cpu.votes import VoteTrees, add_votes, find_vote_leaves, tree_losses
 from hedgerow.table import Table
 from hedgerow.threads import over_rows
 
 _CHUNK_ROWS = 8192  # rows of a prediction handed to a thread at a time
+_LOSS_ROWS = 32_768  # whose losses are held at a time
 _NOBODY = np.empty((0, 0), np.uint8)
 
 
@@ -132,13 +133,16 @@ class VoteForest:
             self.set_number, pure,
         )  # fmt: skip
 
-    def votes(self, table: Table, bins: Bins, n_threads: int) -> NDArray[np.float64]:
-        """Sums of what the trees say, in their order, (rows, outputs)."""
+    def votes(
+        self, table: Table, bins: Bins, n_threads: int, weights: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Sums of what the trees say, times their weights, in their order, (rows, outputs)."""
         out, trees, none = np.zeros((table.n_rows, self.n_outputs)), self.trees, np.empty(0, np.int64)
+        counts = np.ones(self.n_trees) if weights is None else weights
 
         def ask(start: int, stop: int) -> None:
             codes = coded_rows(table, bins, start, stop)
-            add_votes(codes, trees, (0, self.n_trees), _NOBODY, 0, out[start:stop], none)
+            add_votes(codes, trees, counts, _NOBODY, 0, out[start:stop], none)
 
         over_rows(table.n_rows, ask, n_threads, _CHUNK_ROWS)
         return out
@@ -151,14 +155,41 @@ class VoteForest:
         in_bag : uint8 (trees, bytes), bit `row` is set for the rows that a tree learned from.
         """
         out, n_votes = np.zeros((table.n_rows, self.n_outputs)), np.zeros(table.n_rows, np.int64)
-        trees, everyone = self.trees, (0, self.n_trees)
+        trees, counts = self.trees, np.ones(self.n_trees)
 
         def ask(start: int, stop: int) -> None:
             codes = coded_rows(table, bins, start, stop)
-            add_votes(codes, trees, everyone, in_bag, start, out[start:stop], n_votes[start:stop])
+            add_votes(codes, trees, counts, in_bag, start, out[start:stop], n_votes[start:stop])
 
         over_rows(table.n_rows, ask, n_threads, _CHUNK_ROWS)
         return out, n_votes
+
+    def losses(
+        self,
+        table: Table,
+        bins: Bins,
+        classes: NDArray[np.int64],
+        steps: int,
+        n_threads: int,
+        in_bag: NDArray[np.uint8] | None = None,
+    ) -> Iterator[NDArray[np.int16]]:
+        """1 less what each tree gives to the class of a row, in steps and rounded up, (some rows, trees).
+
+        -1 where the tree learned from the row; in_bag as in `left_out_votes`. Memory does not grow with the
+        number of rows.
+        """
+        bags, trees = _NOBODY if in_bag is None else in_bag, self.trees
+        for first in range(0, table.n_rows, _LOSS_ROWS):
+            n_rows = min(_LOSS_ROWS, table.n_rows - first)
+            out = np.empty((n_rows, self.n_trees), np.int16)
+
+            def ask(a: int, b: int, first: int = first, out: NDArray[np.int16] = out) -> None:
+                start, stop = first + a, first + b
+                codes = coded_rows(table, bins, start, stop)
+                tree_losses(codes, trees, bags, start, classes[start:stop], steps, out[a:b])
+
+            over_rows(n_rows, ask, n_threads, _CHUNK_ROWS)
+            yield out
 
     def leaves(self, table: Table, bins: Bins, n_threads: int) -> NDArray[np.int64]:
         """Number of the leaf, among the nodes of its tree, of every row in every tree, (rows, trees)."""

@@ -50,7 +50,7 @@ def test_their_members_say_the_same_together(name):
     bag = Bag(theirs.estimators_, theirs.estimators_features_, Ballot(np.array([0, 1]), soft=True))
     table = GivenTable.of(X, "a test")
     np.testing.assert_allclose(bag.means(table, ALONE).T, theirs.predict_proba(X), rtol=1e-12)
-    means, counts = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
+    means, counts, _ = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
     assert counts.min() > 0
     np.testing.assert_allclose(means.T, theirs.oob_decision_function_, rtol=1e-12)
     assert theirs.oob_score_ == pytest.approx(np.mean(np.argmax(means, axis=0) == y))
@@ -62,7 +62,7 @@ def test_their_regressors_say_the_same_together():
     bag = Bag(theirs.estimators_, theirs.estimators_features_, Ballot(None, soft=False))
     table = GivenTable.of(X, "a test")
     np.testing.assert_allclose(bag.means(table, ALONE)[0], theirs.predict(X), rtol=1e-12)
-    means, counts = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
+    means, counts, _ = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
     assert counts.min() > 0
     np.testing.assert_allclose(means[0], theirs.oob_prediction_, rtol=1e-12)
 

@@ -152,7 +152,9 @@ def test_a_function_scores_rows_out_of_the_bag():
 def test_another_fit_forgets_the_score(kind):
     X, y = data_for(kind)
     model = kind(20, bootstrap=True, oob_score=True, random_state=0).fit(X, y)
-    assert len([name for name in vars(model) if name.startswith("oob_") and name.endswith("_")]) == 3
+    assert len([name for name in vars(model) if name.startswith("oob_") and name.endswith("_")]) == len(
+        [name for name in type(model)._oob_names if not name.startswith("_")]
+    )
     model.set_params(oob_score=False).fit(X, y)
     assert not [name for name in vars(model) if name.startswith("oob_") and name.endswith("_")]
 

@@ -85,7 +85,7 @@ def test_copies_have_the_parameters_and_nothing_learned(kind):
 def test_parameters_are_those_of_scikit_learn_and_some_more(kind):
     theirs = getattr(sklearn.ensemble, kind.__name__)()
     mine = kind().get_params()
-    ours_alone = {"max_bins", "categorical_features"} | (
+    ours_alone = {"bin_edges", "max_bins", "categorical_features"} | (
         {"keep_targets"} if "Regressor" in kind.__name__ else set()
     )
     not_ours = {"ccp_alpha"}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hedgerow.bagging.loop import Collect
 from hedgerow.bagging.resampling import Draws, Population
 from hedgerow.bagging.rows import Floats, Integers, value_bits
-from hedgerow.binning import BinnedTable, Bins, find_bins
+from hedgerow.binning import BinnedTable, Bins, GivenEdges, find_bins
 from hedgerow.boosting.run import Plan, run
 from hedgerow.growing.deep import DeepGrower, DeepTarget, TreeRules
 from hedgerow.growing.statistics import Weights
@@ -180,15 +180,17 @@ def grow_forest(lesson: ForestLesson, n_before: int, plan: Plan) -> list[GrownTr
 
 @dataclass(frozen=True, eq=False)
 class ForestModel:
-    """A fitted forest: trees, and the bins that code its input."""
+    """A fitted forest: trees, the bins that code its input, and weights of sum 1 unless all are the same."""
 
     bins: Bins
     forest: VoteForest
+    weights: Floats | None = None
 
     def means(self, table: Table, n_threads: int) -> Floats:
         """Mean of what the trees say, (rows, outputs)."""
-        votes = self.forest.votes(table, self.bins, n_threads)
-        votes /= self.forest.n_trees
+        votes = self.forest.votes(table, self.bins, n_threads, self.weights)
+        if self.weights is None:
+            votes /= self.forest.n_trees
         return votes
 
     @property
@@ -198,10 +200,12 @@ class ForestModel:
         return self.forest.nbytes + sum(a.nbytes for a in (bins.edges, bins.edge_starts, bins.tables))
 
 
-def bin_rows(table: Table, weight: Floats | None, max_bins: int, team: Team) -> BinnedTable:
-    """The table in codes; rows of weight zero do not move the edges."""
+def bin_rows(
+    table: Table, weight: Floats | None, max_bins: int, team: Team, given: GivenEdges | None = None
+) -> BinnedTable:
+    """The table in codes; rows of weight zero do not move the edges, and no row those that are given."""
     copies = Weights.of(weight, table.n_rows).row_counts(table.n_rows)
-    bins = find_bins(table, max_bins, copies=copies, team=team)
+    bins = find_bins(table, max_bins, copies=copies, team=team, given=given)
     return bins.encode(table, team)
 
 

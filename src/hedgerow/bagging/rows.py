@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
-_BLOCK_ROWS = 4096  # read at a time: its float64 copy stays in the cache
+BLOCK_ROWS = 4096  # read at a time: its float64 copy stays in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +118,8 @@ def _check_objects(array: NDArray[Any]) -> None:
 # --- keys
 
 
-def row_keys(table: GivenTable, y: Floats) -> Keys:
-    """A hash of the values of every row and of its target; equal rows have equal keys.
+def row_keys(table: GivenTable, y: Floats | None = None) -> Keys:
+    """A hash of the values of every row, and of its target if there is one; equal rows have equal keys.
 
     Numbers count as float64 and other values by their text. NaN is one value, and so is zero.
 
@@ -130,20 +130,26 @@ def row_keys(table: GivenTable, y: Floats) -> Keys:
     """
     n_rows, n_columns = table.shape
     keys = np.zeros(n_rows, np.uint64)
-    add_keys(value_bits(y[:, np.newaxis]), n_columns, keys)
+    if y is not None:
+        add_target(keys, y, n_columns)
     if table.is_frame:
         for number, column in enumerate(_frame_of(table.X).iter_columns()):
             _add_column(column.to_numpy(), number, keys)
     elif sparse.issparse(table.X):
         _add_sparse(table.X, keys)
     elif table.X.dtype.kind in "fiub":
-        for start in range(0, n_rows, _BLOCK_ROWS):
-            block = slice(start, start + _BLOCK_ROWS)
+        for start in range(0, n_rows, BLOCK_ROWS):
+            block = slice(start, start + BLOCK_ROWS)
             add_keys(value_bits(table.X[block]), 0, keys[block])
     else:
         for number in range(n_columns):
             _add_column(table.X[:, number], number, keys)
     return keys
+
+
+def add_target(keys: Keys, y: Floats, n_columns: int) -> None:
+    """Put targets into keys that were made without them."""
+    add_keys(value_bits(y[:, np.newaxis]), n_columns, keys)
 
 
 def value_bits(values: NDArray[Any]) -> Keys:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import delayed
 
 from hedgerow.bagging.loop import Workers
+from hedgerow.bagging.pair_losses import KNOWN, Losses, in_steps
 from hedgerow.bagging.resampling import Draws
 from hedgerow.bagging.rows import Floats, GivenTable, Integers
 from hedgerow.boosting.members import class_numbers, class_probabilities, numbers
@@ -72,33 +73,53 @@ class Ballot:
 
 @dataclass(frozen=True, eq=False)
 class Bag:
-    """Fitted members, the columns each of them knows (None for all) and how they are asked."""
+    """Fitted members, the columns each of them knows (None for all) and how they are asked.
+
+    weights : float64 (members,) of sum 1, or None when all count the same.
+    """
 
     members: Sequence[Any]
     columns: Sequence[Integers | None]
     ballot: Ballot
+    weights: Floats | None = None
 
     def means(self, table: GivenTable, workers: Workers) -> Floats:
         """Mean answers (outputs, rows)."""
         ask = delayed(self.ballot.ask)
         tasks = (ask(m, table, c) for m, c in zip(self.members, self.columns, strict=True))
         sums = np.zeros((self.ballot.n_outputs, table.shape[0]))
-        for answer in workers.to_ask(table.shape[0]).in_order(tasks):
-            sums += answer
-        return sums / len(self.members)
+        for number, answer in enumerate(workers.to_ask(table.shape[0]).in_order(tasks)):
+            sums += answer if self.weights is None else self.weights[number] * answer
+        return sums / len(self.members) if self.weights is None else sums
 
-    def out_of_bag(self, table: GivenTable, draws: Draws, workers: Workers) -> tuple[Floats, Integers]:
+    def losses(self, table: GivenTable, classes: Integers, workers: Workers) -> Losses:
+        """What each member loses on every row, (rows, members), see `pair_losses`."""
+        ask = delayed(self.ballot.ask)
+        tasks = (ask(m, table, c) for m, c in zip(self.members, self.columns, strict=True))
+        out, rows = np.empty((table.shape[0], len(self.members)), np.int16), np.arange(table.shape[0])
+        for number, answer in enumerate(workers.to_ask(table.shape[0]).in_order(tasks)):
+            out[:, number] = in_steps(answer[classes, rows])
+        return out
+
+    def out_of_bag(
+        self, table: GivenTable, draws: Draws, workers: Workers, classes: Integers | None = None
+    ) -> tuple[Floats, Integers, Losses]:
         """Mean answers (outputs, rows) of the members that did not learn from a row, and how many there are.
 
-        NaN for rows that every member learned from.
+        NaN for rows that every member learned from. Then what each member loses, (rows, members), if the
+        numbers of the `classes` of the rows are given.
         """
         ask = delayed(self.ballot.ask_left_out)
         known = enumerate(zip(self.members, self.columns, strict=True))
         tasks = (ask(member, table, draws, number, columns) for number, (member, columns) in known)
         sums = np.zeros((self.ballot.n_outputs, table.shape[0]))
         counts = np.zeros(table.shape[0], np.int64)
-        for rows, answer in workers.in_order(tasks):
+        n_kept = 0 if classes is None else table.shape[0]
+        losses = np.full((n_kept, len(self.members)), KNOWN, np.int16)
+        for number, (rows, answer) in enumerate(workers.in_order(tasks)):
             sums[:, rows] += answer
             counts[rows] += 1
+            if classes is not None:
+                losses[rows, number] = in_steps(answer[classes[rows], np.arange(len(rows))])
         means = np.full_like(sums, np.nan)
-        return np.divide(sums, counts, out=means, where=counts > 0), counts
+        return np.divide(sums, counts, out=means, where=counts > 0), counts, losses

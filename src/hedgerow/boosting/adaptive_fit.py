@@ -31,7 +31,7 @@ MakeRule = Callable[[Judged, Sequence[Judged], RowWeights, RuleSettings, Record]
 
 @dataclass(eq=False, kw_only=True)
 class AdaptiveSettings(Plan):
-    """How to fit. `weak` are the rules of our own trees; None with another `estimator`."""
+    """How to fit. `weak` are the rules of our own trees, `estimator` gives their edges; None for others."""
 
     make_rule: MakeRule
     rule: RuleSettings
@@ -44,11 +44,13 @@ class AdaptiveSettings(Plan):
 
 @dataclass(eq=False)
 class AdaptiveFitted:
-    """A model, the record of its rounds, and the last weights of the training rows."""
+    """A model, the record of its rounds, and of the training rows the last weights, scores and classes."""
 
     model: Model
     record: Record
     sample_weights: Floats
+    raw: Floats
+    classes: NDArray[np.integer[Any]]
     stop_reason: str
     history: dict[str, list[float]] = field(default_factory=dict)
     best_round: int | None = None
@@ -88,7 +90,8 @@ def fit_adaptive(
             rule.record = rule.record.cut(n_rounds)
             rule.distribution = rule.weigh()
         last = weights.normalised(rule.distribution.weight, in_place=True)
-        return AdaptiveFitted(model, rule.record.cut(n_rounds), last, reason, history, best)
+        kept = rule.record.cut(n_rounds)
+        return AdaptiveFitted(model, kept, last, trained.raw, trained.classes, reason, history, best)
 
 
 def _reason(rule: AdaptiveRule, settings: AdaptiveSettings, n_kept: int) -> str:
@@ -134,10 +137,11 @@ class _GrownFit:
         before = previous[0] if previous else None
         assert before is None or isinstance(before, TreeModel)  # noqa: S101 - the estimator has checked it
         assert settings.weak is not None  # noqa: S101 - the caller has
+        given = settings.estimator.given_edges(train.table.schema)
         self.bins: Bins = (
-            find_bins(train.table, settings.max_bins, copies=weights.counts, team=team)
+            find_bins(train.table, settings.max_bins, copies=weights.counts, team=team, given=given)
             if before is None
-            else before.bins
+            else before.bins.kept_for(given)
         )
         self._before, self._team, self._n_outputs = before, team, settings.n_outputs
         self._train = train

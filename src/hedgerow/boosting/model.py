@@ -37,6 +37,14 @@ class TreeModel:
         """The forest ready to predict."""
         return Predictor(self.forest, self.bins)
 
+    @cached_property
+    def reaches(self) -> Floats:
+        """Running sums (rounds + 1,) of the largest absolute values of the start and of every round."""
+        in_leaves = np.where(self.forest.left == 0, np.abs(self.forest.value), 0.0)
+        largest = np.maximum.reduceat(in_leaves, self.forest.starts[:-1])
+        of_rounds = largest.reshape(self.n_rounds, len(self.start)).max(axis=1)
+        return np.cumsum([np.abs(self.start).max(), *of_rounds])
+
     def scores(self, table: Table, n_threads: int) -> Floats:
         """Raw scores of all rows."""
         scores = self._started(table.n_rows)

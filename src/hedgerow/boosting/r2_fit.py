@@ -29,7 +29,7 @@ from hedgerow.threads import Team
 
 @dataclass(eq=False, kw_only=True)
 class R2Settings(Plan):
-    """How to fit. `weak` are the rules of our own trees; None with another `estimator`."""
+    """How to fit. `weak` are the rules of our own trees, `estimator` gives their edges; None for others."""
 
     loss: str
     learning_rate: float
@@ -163,10 +163,11 @@ class _Growing(_Learning):
         assert before is None or isinstance(before, MedianTrees)  # noqa: S101 - the estimator has checked it
         assert settings.weak is not None  # noqa: S101 - the caller has
         self._team = weights.team
+        given = settings.estimator.given_edges(train.table.schema)
         self.bins = (
-            find_bins(train.table, settings.max_bins, copies=weights.counts, team=self._team)
+            find_bins(train.table, settings.max_bins, copies=weights.counts, team=self._team, given=given)
             if before is None
-            else before.trees.bins
+            else before.trees.bins.kept_for(given)
         )
         # The mean is taken off: squares of a far-away one would drown the gains. Rows that take no part
         # have no say in the scale of the others.

@@ -71,6 +71,10 @@ class AdaBoostClassifier(AdaptiveClassifier):
         "gentle", NaN for "samme.r", where no such bound is known.
     sample_weights_ : array
         The last distribution over the training rows.
+    training_margins_ : array
+        `margins` of the training rows.
+    seen_rows_ : SeenRows
+        Fingerprints of the training rows, by which `has_seen` and certificates know them again.
     stop_reason_ : str
         Why the fit ended.
     history_ : dict of lists

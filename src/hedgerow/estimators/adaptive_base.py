@@ -1,14 +1,16 @@
 """What the classifiers of the AdaBoost family share: learners, the record of rounds, margins, outliers."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
+from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
 from hedgerow.boosting.adaptive import AdaptiveRule, Record, RuleSettings
 from hedgerow.boosting.adaptive_fit import AdaptiveFitted, AdaptiveSettings, Model, fit_adaptive
 from hedgerow.boosting.fit import Rows
@@ -18,6 +20,7 @@ from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.base import COMMON, Floats, Target
 from hedgerow.estimators.classifying import ScoreClassifier, columns_of
+from hedgerow.estimators.margins import score_margins
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.trees import (
     DecisionStump,
@@ -25,6 +28,7 @@ from hedgerow.estimators.trees import (
     DecisionTreeRegressor,
     WeakTreeEstimator,
 )
+from hedgerow.estimators.weak_class import WeakClass
 from hedgerow.forest import Forest
 from hedgerow.losses.links import LogitLink, SoftmaxLink
 
@@ -156,6 +160,8 @@ class AdaptiveClassifier(ScoreClassifier):
         self.normalizers_ = np.array(record.normalizers)
         self.training_error_bound_ = np.array(record.bounds)
         self.sample_weights_ = fitted.sample_weights
+        reach = self._largest_margin(len(record.weights))
+        self.training_margins_ = score_margins(fitted.raw, fitted.classes, reach)
         self.stop_reason_ = fitted.stop_reason
 
     # --- after fitting
@@ -222,16 +228,30 @@ class AdaptiveClassifier(ScoreClassifier):
         model = TreeModel(np.zeros(1), self.model_.bins, tree)
         return DecisionTreeRegressor(**given)._keep(model, self.schema_, None)  # noqa: SLF001
 
-    def _known(self, y: Any, n_rows: int) -> NDArray[np.int64]:
-        """Class numbers of labels."""
-        labels = inputs.read_target(y, n_rows, type(self).__name__)
-        return inputs.Labels(self.classes_).read(labels).astype(np.int64)
+    def _largest_margin(self, n_rounds: int) -> float:
+        reach = math.fsum(self._record.reaches[:n_rounds])
+        # real scores for several classes reach both ways
+        return 2.0 * reach if len(self.classes_) > 2 and self._fitted_rule.says != "classes" else reach
 
-    def margins(self, X: Any, y: Any) -> Floats:
-        """Normalised margins, from -1 (all against) to 1 (all for the label), cut there.
+    def _refuse_other_than_votes(self) -> None:
+        """Raise a `TypeError` unless the class predicted is that of a weighted vote of the members."""
+        check_is_fitted(self, "model_")
+        if self._fitted_rule.says != "classes":
+            raise TypeError(f"the members of this {type(self).__name__} do not vote: they say numbers")
 
-        For two classes y F(x) / sum of the largest values each round can add; for votes that is the sum of
-        their weights. For more classes, votes for the label less those for the strongest other class.
+    @property
+    def weak_class_(self) -> WeakClass:
+        """The hypotheses that the members are chosen from; a `TypeError` says why they are not known."""
+        self._refuse_other_than_votes()
+        learner = self._fitted_learner
+        if not isinstance(learner, WeakTreeEstimator) or not isinstance(self.model_, TreeModel):
+            raise TypeError(f"the members are of the class {type(learner).__name__}, not trees of ours")
+        return WeakClass.of(learner.weak_rules(), self.model_.bins)
+
+    def vote_losses(self, X: Any, y: Any) -> PairLosses:
+        """Losses of the members on rows that are new to all of them, one by one and in pairs.
+
+        Only for algorithms whose members vote for a class.
 
         Parameters
         ----------
@@ -240,19 +260,19 @@ class AdaptiveClassifier(ScoreClassifier):
 
         Returns
         -------
-        float64 array of shape (n_samples,)
+        PairLosses
+            What bounds from votes are computed from, see `hedgerow.theory`.
         """
-        raw = self._raw(X)
-        classes = self._known(y, raw.shape[1])
-        reach = math.fsum(self._record.reaches)
-        if len(raw) == 1:
-            return np.asarray(np.clip(np.where(classes == 1, raw[0], -raw[0]) / reach, -1.0, 1.0))
-        rows = np.arange(len(classes))
-        own = raw[classes, rows]
-        others = raw.copy()
-        others[classes, rows] = -np.inf
-        spread = 1.0 if self._fitted_rule.says == "classes" else 2.0  # real scores reach both ways
-        return np.asarray(np.clip((own - others.max(axis=0)) / (spread * reach), -1.0, 1.0))
+        self._refuse_other_than_votes()
+        classes = self._known(y, self._read(X).n_rows)
+        losses: Losses = np.empty((len(classes), self.n_estimators_), np.int16)
+        before = np.zeros((1 if len(self.classes_) == 2 else len(self.classes_), len(classes)))
+        for number, raw in enumerate(self._staged_raw(X)):
+            added = raw - before
+            named = added[0] > 0 if len(added) == 1 else np.argmax(added, axis=0)
+            losses[:, number] = STEPS * (named != classes)
+            before[:] = raw
+        return PairLosses.of([losses], self.n_estimators_, len(self.classes_))
 
     def outlier_scores(self, X: Any, y: Any) -> Floats:
         """How much boosting looks at each row: its weight, averaged over the rounds, in units of 1 / n.
@@ -270,12 +290,29 @@ class AdaptiveClassifier(ScoreClassifier):
         float64 array of shape (n_samples,)
         """
         n_rows = self._read(X).n_rows
-        classes = self._known(y, n_rows).astype(np.int32)
         scores = np.zeros(n_rows)
+        for weight in self.staged_sample_weights(X, y):
+            scores += weight
+        return np.asarray(scores * (n_rows / self.n_estimators_))
+
+    def staged_sample_weights(self, X: Any, y: Any) -> Iterator[Floats]:
+        """What boosting would weigh each row after every round, in sum 1.
+
+        For the training rows, unless they had sample weights, the distribution of the next round.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+
+        Yields
+        ------
+        float64 array of shape (n_samples,)
+        """
+        classes = self._known(y, self._read(X).n_rows).astype(np.int32)
         for number, raw in enumerate(self._staged_raw(X)):
             weight = self._row_weights(raw, classes, number)
-            scores += weight / math.fsum(weight)
-        return np.asarray(scores * (n_rows / self.n_estimators_))
+            yield weight / math.fsum(weight)
 
     def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:
         """What each row weighs at the scores of a round: the probability of the other classes, never 0."""

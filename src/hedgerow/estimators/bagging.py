@@ -5,15 +5,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
+from hedgerow.bagging.pair_losses import Losses, PairLosses
+from hedgerow.bagging.rows import row_keys
 from hedgerow.bagging.votes import Ballot
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bagging_base import ALLOWED, Bagging, Floats
+from hedgerow.estimators.out_of_bag import doubts_about
 from hedgerow.estimators.parameters import Allowed, nothing, one_of
+from hedgerow.estimators.reweighting import Reweighted
+from hedgerow.estimators.seen import Fingerprints, SeenRows, short
 from hedgerow.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
 
-class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]
+class BaggingClassifier(ClassifierMixin, Reweighted, Bagging):  # type: ignore[misc]
     """Bagging of classifiers: members that learn from random samples of the rows, and their vote.
 
     Parameters
@@ -67,6 +73,12 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]
         Probabilities by the members that did not learn from the row; NaN where there are none.
     oob_votes_ : int64 array of shape (n_samples,)
         How many members did not learn from the row.
+    oob_losses_ : PairLosses
+        What the members lose on rows they did not learn from, see `hedgerow.theory.certify`.
+    estimator_weights_ : float64 array of shape (n_estimators,)
+        Shares of the members in the vote.
+    seen_rows_ : SeenRows
+        Fingerprints of the training rows, by which `has_seen` and certificates know them again.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -100,7 +112,12 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]
         **ALLOWED,
         "voting": one_of("soft", "hard"),
     }
-    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_", "oob_decision_function_")
+    _oob_names: ClassVar[tuple[str, ...]] = (
+        "oob_score_",
+        "oob_votes_",
+        "oob_decision_function_",
+        "oob_losses_",
+    )
 
     def __init__(
         self,
@@ -143,6 +160,32 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]
         from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
 
         return self.classes_[np.argmax(means[:, known], axis=0)], accuracy_score
+
+    @property
+    def estimator_weights_(self) -> Floats:
+        """The share of every member in the vote: the same for all, unless `reweighted` has changed it."""
+        check_is_fitted(self, "estimators_")
+        n = len(self.estimators_)
+        return np.full(n, 1.0 / n) if self._weights is None else self._weights.copy()
+
+    def _set_weights(self, weights: Floats) -> None:
+        self._weights = weights
+
+    def _remember(self, keys: NDArray[np.uint64], y: Floats, weight: Floats | None) -> None:
+        self.seen_rows_ = SeenRows.of(short(keys), y, len(self.classes_), weight)
+
+    def _marks(self, X: Any) -> Fingerprints:
+        return short(row_keys(self._given(X)))
+
+    def _keep_losses(self, losses: Losses, weight: Floats | None) -> None:
+        doubts = doubts_about(weight)
+        self.oob_losses_ = PairLosses.of([losses], len(self.estimators_), len(self.classes_), doubts)
+
+    def vote_losses(self, X: Any, y: Any) -> PairLosses:
+        """Losses of the members on rows that are new to all of them; see `RandomForestClassifier`."""
+        table = self._to_ask(X)
+        losses = self._bag().losses(table, self._known(y, table.shape[0]), self._workers())
+        return PairLosses.of([losses], len(self.estimators_), len(self.classes_))
 
     def predict_proba(self, X: Any) -> Floats:
         """Mean probabilities of the members, or shares of their votes.

@@ -1,6 +1,5 @@
 """What bagging for classes and for numbers share: reading, drawing, fitting and asking the members."""
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,11 +9,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hedgerow.bagging.loop import Lesson, Workers, fit_members, is_ours
+from hedgerow.bagging.pair_losses import Losses
 from hedgerow.bagging.resampling import Draws, Population
-from hedgerow.bagging.rows import GivenTable, row_keys
+from hedgerow.bagging.rows import GivenTable, add_target, row_keys
 from hedgerow.bagging.votes import Bag, Ballot
 from hedgerow.boosting.run import Plan
 from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.bin_edges import by_position
+from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
 from hedgerow.estimators.trees import WeakTreeEstimator
 
@@ -35,11 +37,12 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class Bagging(BaseEstimator):  # type: ignore[misc]
+class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
     """Everything but the constructor, the target and what the members' answers mean."""
 
     _allowed: ClassVar[dict[str, Allowed]] = {}
     _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_")
+    _weights: Floats | None = None
 
     # --- what the two say
 
@@ -84,7 +87,8 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
         target = self._fitted_target() if before else self._target(raw_y)
         numbers = target.read(raw_y)
         weight = inputs.read_weights(sample_weight, table.shape[0])
-        draws = self._make_draws(table, numbers, weight, more=bool(before))
+        keys = row_keys(table)
+        draws = self._make_draws(table, keys, numbers, weight, more=bool(before))
         self._refuse_unseen(table, draws)
         given = numbers if target.classes is None else target.classes[numbers.astype(np.int64)]
         lesson = Lesson(
@@ -98,9 +102,14 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
         plan = Plan(n_rounds=int(self.n_estimators), verbose=int(self.verbose), title=name)
         members = fit_members(lesson, before, plan, self._workers())
         self._keep(members, draws, table, target)
+        self._remember(keys, numbers, weight)
         if self.oob_score:
-            self._set_oob(lesson, weight)
+            self._set_oob(lesson, numbers, weight)
+            self._tell_unknown("member")
         return self
+
+    def _remember(self, keys: NDArray[np.uint64], y: Floats, weight: Floats | None) -> None:
+        """Keep what is needed to know the rows again; their keys are those of X alone."""
 
     def _fitted_members(self) -> list[Any]:
         """The members to go on from, with warm_start."""
@@ -111,12 +120,25 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
                 f"n_estimators={self.n_estimators} is below the {len(self.estimators_)} members of the "
                 "fitted model; with warm_start=True it must be at least as many"
             )
+        if self._weights is not None:
+            raise ValueError(
+                "warm_start=True cannot go on from members that have been given weights of their own; set "
+                "warm_start=False to begin anew"
+            )
         return list(self.estimators_)
 
     def _fitted_target(self) -> inputs.Labels | inputs.Numbers:
         return inputs.Labels(self.classes_) if hasattr(self, "classes_") else inputs.Numbers()
 
-    def _make_draws(self, table: GivenTable, y: Floats, weight: Floats | None, *, more: bool) -> Draws:
+    def _make_draws(
+        self,
+        table: GivenTable,
+        keys: NDArray[np.uint64],
+        y: Floats,
+        weight: Floats | None,
+        *,
+        more: bool,
+    ) -> Draws:
         """How rows and columns are drawn; checks what depends on their number, and on the fitted model."""
         replace = bool(self.bootstrap)
         if weight is not None and not replace and not has_fit_parameter(self._learner(), "sample_weight"):
@@ -125,7 +147,9 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
                 f"{self._learner()!r} has no sample_weight in its fit; set bootstrap=True to draw rows by "
                 "weight"
             )
-        people = Population.of(row_keys(table, y), weight, by_weight=replace)
+        with_y = keys.copy()
+        add_target(with_y, y, table.shape[1])
+        people = Population.of(with_y, weight, by_weight=replace)
         n_columns = table.shape[1]
         draws = Draws(
             people,
@@ -137,6 +161,14 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
             _order_does_not_matter(self._learner()),
             self._draws.seed if more else inputs.read_seed(self.random_state),
         )
+        edges = getattr(self._learner(), "bin_edges", None)
+        if (draws.n_chosen < n_columns or draws.replace_columns) and (
+            isinstance(edges, dict) or by_position(edges)
+        ):
+            raise ValueError(
+                f"estimator={self._learner()!r} has bin_edges for single columns, but its members are given "
+                "drawn columns (max_features, bootstrap_features): give one sequence of edges for all of them"
+            )
         if more and not draws.same_as(self._draws):
             raise ValueError(
                 "warm_start=True goes on with the same X, y and sample_weight and with the same max_samples, "
@@ -163,7 +195,7 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
         self, members: list[Any], draws: Draws, table: GivenTable, target: inputs.Labels | inputs.Numbers
     ) -> None:
         """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
-        self.estimators_ = members
+        self.estimators_, self._weights = members, None
         self.estimators_features_ = [draws.columns(number) for number in range(len(members))]
         self._draws, self._schema = draws, table.schema()
         self.n_features_in_ = draws.n_columns
@@ -177,25 +209,16 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
             if hasattr(self, name):
                 delattr(self, name)
 
-    def _set_oob(self, lesson: Lesson, weight: Floats | None) -> None:
-        means, self.oob_votes_ = self._bag().out_of_bag(lesson.table, self._draws, self._workers())
-        known = self.oob_votes_ > 0
-        if not known.all():
-            warnings.warn(
-                f"{np.sum(~known)} of {len(known)} rows are in the bag of every member: they have no "
-                "out-of-bag prediction (NaN) and do not count in oob_score_; more members would help",
-                stacklevel=3,
-            )
-        predicted, score = self._keep_oob(means, known)
-        counts = known if weight is None else known & (weight > 0)
-        predicted, said = predicted[counts[known]], lesson.y[counts]
-        if not said.size:
-            self.oob_score_ = np.nan
-        elif callable(self.oob_score):
-            self.oob_score_ = self.oob_score(said, predicted)
-        else:
-            row_weight = None if weight is None else weight[counts]
-            self.oob_score_ = float(score(said, predicted, sample_weight=row_weight))
+    def _set_oob(self, lesson: Lesson, y: Floats, weight: Floats | None) -> None:
+        classes = y.astype(np.int64) if lesson.classes else None
+        bag, workers = self._bag(), self._workers()
+        means, self.oob_votes_, losses = bag.out_of_bag(lesson.table, self._draws, workers, classes)
+        predicted, score = self._keep_oob(means, self.oob_votes_ > 0)
+        self._keep_losses(losses, weight)
+        self._score_oob(lesson.y, predicted, weight, score)
+
+    def _keep_losses(self, losses: Losses, weight: Floats | None) -> None:
+        """Keep what the members lose on rows they do not know."""
 
     # --- after fitting
 
@@ -205,16 +228,23 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
     def _bag(self) -> Bag:
         everything = self._draws.all_columns
         columns = [None if everything else chosen for chosen in self.estimators_features_]
-        return Bag(self.estimators_, columns, self._ballot())
+        return Bag(self.estimators_, columns, self._ballot(), self._weights)
 
-    def _means(self, X: Any) -> Floats:
-        """Mean answers of the members, (outputs, rows)."""
+    def _given(self, X: Any) -> GivenTable:
         check_is_fitted(self, "estimators_")
         name = type(self).__name__
         table = GivenTable.of(X, name)
         table.check_columns(self._schema, name)
-        if self._draws.replace_columns:
-            table = table.as_matrix()
+        return table
+
+    def _to_ask(self, X: Any) -> GivenTable:
+        """X as the members are given it."""
+        table = self._given(X)
+        return table.as_matrix() if self._draws.replace_columns else table
+
+    def _means(self, X: Any) -> Floats:
+        """Mean answers of the members, (outputs, rows)."""
+        table = self._to_ask(X)
         return self._bag().means(table, self._workers())
 
     @property
@@ -239,6 +269,8 @@ class Bagging(BaseEstimator):  # type: ignore[misc]
 def _order_does_not_matter(learner: Any) -> bool:
     """Whether it is a tree of ours whose columns may stand in any order; see `Draws`."""
     if not isinstance(learner, WeakTreeEstimator):
+        return False
+    if by_position(learner.bin_edges):
         return False
     named = learner.categorical_features
     return named is None or (isinstance(named, str) and named == "from_dtype")  # not by their positions

@@ -43,6 +43,7 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
     """Everything but the constructor, the target, the fit itself and what a score means."""
 
     history_: dict[str, list[float]]
+    seen_rows_: Any
     _allowed: ClassVar[dict[str, Allowed]] = {}  # what the parameters may be
     _chunk_rows = CHUNK_ROWS  # rows a thread takes at a time; no result depends on it
 
@@ -74,6 +75,10 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
     def _previous(self) -> Any:
         """The model to go on from, with warm_start."""
         return None
+
+    def _see(self, table: Table, classes: Floats, n_classes: int, weight: Floats | None) -> Any:
+        """What a classifier remembers of its training rows."""
+        raise TypeError(f"{type(self).__name__} has no classes")
 
     def _weigh(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
         """Weights of the rows; a classifier multiplies the weights of the classes in."""
@@ -121,6 +126,8 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
         raw_y = inputs.read_target(y, table.n_rows, name)
         target = self._target(raw_y) if previous is None else self._fitted_target()
         train = Rows(X, table, target.read(raw_y), inputs.read_weights(sample_weight, table.n_rows))
+        n_classes = target.n_classes
+        seen = None if n_classes is None else self._see(table, train.y, n_classes, train.weight)
         train.weight = self._weigh(train.y, target, train.weight)
         self._check_target(train.y, target, more=previous is not None)
         evaluations = [
@@ -128,6 +135,9 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
             for i, one in enumerate(inputs.read_eval_sets(eval_set))
         ]
         self._fit_rows(train, evaluations, target, watchers, previous)
+        if seen is not None:
+            before = getattr(self, "seen_rows_", None) if previous is not None else None
+            self.seen_rows_ = seen if before is None else before.and_then(seen)
         return self
 
     def _fitted_target(self) -> Target:

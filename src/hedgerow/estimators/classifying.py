@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from hedgerow.estimators.base import Boosting, Floats
+from hedgerow.estimators.margins import score_margins
+from hedgerow.estimators.seen import KnowsItsRows
 
 
-class ScoreClassifier(ClassifierMixin, Boosting):  # type: ignore[misc]
+class ScoreClassifier(ClassifierMixin, KnowsItsRows, Boosting):  # type: ignore[misc]
     """What a classifier does with raw scores (outputs, rows), given what they mean, `_probabilities`.
 
     The class predicted is always the one of largest probability, the first of equal ones.
@@ -70,6 +72,35 @@ class ScoreClassifier(ClassifierMixin, Boosting):  # type: ignore[misc]
 
         for predicted in self.staged_predict(X):
             yield float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    def _largest_margin(self, n_rounds: int) -> float:
+        """What the score of the label can be ahead of all others by, after so many rounds."""
+        raise TypeError(f"{type(self).__name__} does not say how large its scores can be")
+
+    def margins(self, X: Any, y: Any) -> Floats:
+        """Normalised margins, from -1 (all against) to 1 (all for the label), cut there.
+
+        For two classes y F(x) / sum of the largest values each round can add; for votes that is the sum of
+        their weights. For more classes, the score of the label less that of the strongest other class, over
+        the largest that this can be.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+
+        Returns
+        -------
+        float64 array of shape (n_samples,)
+        """
+        raw = self._raw(X)
+        return score_margins(raw, self._known(y, raw.shape[1]), self._largest_margin(self.n_estimators_))
+
+    def staged_margins(self, X: Any, y: Any) -> Iterator[Floats]:
+        """`margins` after every round."""
+        classes = self._known(y, self._read(X).n_rows)
+        for number, raw in enumerate(self._staged_raw(X), 1):
+            yield score_margins(raw, classes, self._largest_margin(number))
 
     def _most_probable(self, raw: Floats) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_[np.argmax(self._probabilities(raw), axis=1)]

@@ -51,6 +51,9 @@ class ExtraTreesClassifier(ForestClassifier):
         probability of the second.
     max_bins : int
         Most bins of a numeric column, up to 255.
+    bin_edges : sequence of numbers, sequence of them and None, dict, or None
+        Edges to cut numeric columns at; see the notes of `RandomForestClassifier`. None for edges at
+        quantiles of the training rows.
     categorical_features : None, "from_dtype", mask, positions or names
         Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
 
@@ -113,6 +116,7 @@ class ExtraTreesClassifier(ForestClassifier):
         max_samples: float | None = None,
         monotonic_cst: Any = None,
         max_bins: int = MAX_BINS,
+        bin_edges: Any = None,
         categorical_features: Any = None,
     ) -> None:
         self._set_parameters(locals())
@@ -159,6 +163,9 @@ class ExtraTreesRegressor(ForestRegressor):
         Directions in which predictions may not fall (1) or not rise (-1); only with one output.
     max_bins : int
         Most bins of a numeric column, up to 255.
+    bin_edges : sequence of numbers, sequence of them and None, dict, or None
+        Edges to cut numeric columns at; see the notes of `RandomForestRegressor`. None for edges at
+        quantiles of the training rows.
     categorical_features : None, "from_dtype", mask, positions or names
         Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
     keep_targets : bool
@@ -224,6 +231,7 @@ class ExtraTreesRegressor(ForestRegressor):
         max_samples: float | None = None,
         monotonic_cst: Any = None,
         max_bins: int = MAX_BINS,
+        bin_edges: Any = None,
         categorical_features: Any = None,
         keep_targets: bool = True,
     ) -> None:

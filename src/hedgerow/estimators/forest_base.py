@@ -1,7 +1,6 @@
 """What the four forests share: reading, drawing, growing, out-of-bag answers."""
 
 import math
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,9 @@ from hedgerow.binning import BinnedTable
 from hedgerow.boosting.run import Plan
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.bin_edges import given_edges
 from hedgerow.estimators.constraints import monotonic_directions
+from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
 from hedgerow.growing.deep import DeepGrower
 from hedgerow.table import Schema, Table, read_table
@@ -55,10 +56,11 @@ ALLOWED: dict[str, Allowed] = {
     "max_samples": whole(1) | real(0, 1, above=True) | nothing(),
     "monotonic_cst": parameters.directions() | nothing(),
     "max_bins": whole(2, MAX_BINS),
+    "bin_edges": parameters.edges() | nothing(),
 }
 
 
-class Forest(BaseEstimator):  # type: ignore[misc]
+class Forest(OutOfBag, BaseEstimator):  # type: ignore[misc]
     """Everything but the constructor, the target and what the trees' means are."""
 
     _allowed: ClassVar[dict[str, Allowed]] = {}
@@ -128,7 +130,8 @@ class Forest(BaseEstimator):  # type: ignore[misc]
         seed = self._seed if before else inputs.read_seed(self.random_state)
         own = self._own_weight(numbers, target, weight)
         with Team(resolve_n_jobs(self.n_jobs)) as team:
-            binned = bin_rows(table, weight, self.max_bins, team)
+            given = given_edges(self.bin_edges, table.schema, self.max_bins)
+            binned = bin_rows(table, weight, self.max_bins, team, given)
             sampling = Sampling.of(
                 binned,
                 numbers,
@@ -150,9 +153,10 @@ class Forest(BaseEstimator):  # type: ignore[misc]
         try:
             self._keep(model, sampling, table.schema, target, seed)
             self._keep_more(trees, numbers, weight, n_before=forest.n_trees - len(trees))
+            self._remember(table, numbers, weight)
             if in_bag is not None:
                 self._set_oob(table, numbers, in_bag, weight)
-                self._tell_unknown()
+                self._tell_unknown("tree")
         except BaseException:  # a score of the user's own may fail: the old model stays whole
             self.__dict__ = old
             raise
@@ -216,6 +220,9 @@ class Forest(BaseEstimator):  # type: ignore[misc]
     def _keep_more(self, trees: list[GrownTree], y: Floats, weight: Floats | None, n_before: int) -> None:
         """Keep what else is wanted of the new trees."""
 
+    def _remember(self, table: Table, y: Floats, weight: Floats | None) -> None:
+        """Keep what is needed to know the rows again."""
+
     # --- checks
 
     def _check_sampling(self) -> None:
@@ -244,6 +251,11 @@ class Forest(BaseEstimator):  # type: ignore[misc]
         if not self.warm_start or not hasattr(self, "model_"):
             return None
         forest: VoteForest = self.model_.forest
+        if self.model_.weights is not None:
+            raise ValueError(
+                "warm_start=True cannot go on from a forest whose trees have been given weights of their "
+                "own; set warm_start=False to begin anew"
+            )
         if self.n_estimators < forest.n_trees:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is below the {forest.n_trees} trees of the fitted model; "
@@ -255,13 +267,13 @@ class Forest(BaseEstimator):  # type: ignore[misc]
         bins, old = binned.bins, self.model_.bins
         same_bins = all(
             np.array_equal(getattr(bins, name), getattr(old, name))
-            for name in ("edges", "edge_starts", "tables", "table_starts")
+            for name in ("edges", "edge_starts", "tables", "table_starts", "given")
         )
         same_rows = sampling.draws.same_as(self._sampling.draws)
         if not (same_bins and same_rows and np.array_equal(sampling.copies, self._sampling.copies)):
             raise ValueError(
                 "warm_start=True goes on with the same X, y and sample_weight and with the same max_samples, "
-                "bootstrap and max_bins; something of these has changed since the last fit. Set "
+                "bootstrap, max_bins and bin_edges; something of these has changed since the last fit. Set "
                 "warm_start=False to begin anew"
             )
 
@@ -301,24 +313,7 @@ class Forest(BaseEstimator):  # type: ignore[misc]
         means = np.full_like(sums, np.nan)
         np.divide(sums, self.oob_votes_[:, np.newaxis], out=means, where=known[:, np.newaxis])
         predicted, score = self._keep_oob(means, known)
-        counts = known if weight is None else known & (weight > 0)
-        predicted, said = predicted[counts[known]], self._said(y[counts])
-        if not len(said):
-            self.oob_score_ = np.nan
-        elif callable(self.oob_score):
-            self.oob_score_ = self.oob_score(said, predicted)
-        else:
-            row_weight = None if weight is None else weight[counts]
-            self.oob_score_ = float(score(said, predicted, sample_weight=row_weight))
-
-    def _tell_unknown(self) -> None:
-        n_unknown, n = np.sum(self.oob_votes_ == 0), len(self.oob_votes_)
-        if n_unknown:
-            warnings.warn(
-                f"{n_unknown} of {n} rows are in the bag of every tree: they have no out-of-bag prediction "
-                "(NaN) and do not count in oob_score_; more trees would help",
-                stacklevel=3,
-            )
+        self._score_oob(self._said(y), predicted, weight, score)
 
     def _said(self, y: Floats) -> NDArray[Any]:
         """Targets as the user gave them."""

@@ -1,22 +1,30 @@
 """Forests for classes and for numbers: their targets, and what the means of the trees are."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.bagging.forest import LIGHT_BITS, DeepTarget, Sampling
+from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.forest_base import ALLOWED, Floats, Forest, Target
 from hedgerow.estimators.forest_intervals import Intervals
+from hedgerow.estimators.out_of_bag import doubts_about
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
+from hedgerow.estimators.reweighting import Reweighted
 from hedgerow.losses.base import weighted_mean
+from hedgerow.table import Table
+from hedgerow.threads import resolve_n_jobs
 
 _LARGEST = 1e290  # sums of larger targets would overflow
 
 
-class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]
+class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[misc]
     """What forests for classes share."""
 
     classes_: NDArray[Any]
@@ -25,7 +33,12 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]
         "criterion": one_of("gini", "entropy", "log_loss"),
         "class_weight": nothing() | one_of("balanced", "balanced_subsample") | parameters.class_weights(),
     }
-    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_", "oob_decision_function_")
+    _oob_names: ClassVar[tuple[str, ...]] = (
+        "oob_score_",
+        "oob_votes_",
+        "oob_decision_function_",
+        "oob_losses_",
+    )
 
     def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
         raw = inputs.read_target(y, n_rows, type(self).__name__)
@@ -60,6 +73,49 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]
 
         self.oob_decision_function_ = means
         return self.classes_[np.argmax(means[known], axis=1)], accuracy_score
+
+    def _remember(self, table: Table, y: Floats, weight: Floats | None) -> None:
+        self.seen_rows_ = self._see(table, y, len(self.classes_), weight)
+
+    def _set_oob(self, table: Table, y: Floats, in_bag: NDArray[np.uint8], weight: Floats | None) -> None:
+        super()._set_oob(table, y, in_bag, weight)
+        losses = self._losses(table, y.astype(np.int64), in_bag)
+        doubts = doubts_about(weight, self.class_weight)
+        self.oob_losses_ = PairLosses.of(losses, self.n_estimators_, len(self.classes_), doubts)
+
+    def _losses(
+        self, table: Table, classes: NDArray[np.int64], in_bag: NDArray[np.uint8] | None = None
+    ) -> Iterator[Losses]:
+        forest, bins, n_threads = self.model_.forest, self.model_.bins, resolve_n_jobs(self.n_jobs)
+        losses: Iterator[Losses] = forest.losses(table, bins, classes, STEPS, n_threads, in_bag)
+        return losses
+
+    def vote_losses(self, X: Any, y: Any) -> PairLosses:
+        """Losses of the trees on rows that are new to all of them, one by one and in pairs.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+
+        Returns
+        -------
+        PairLosses
+            What bounds from votes are computed from, see `hedgerow.theory`.
+        """
+        table = self._read(X)
+        losses = self._losses(table, self._known(y, table.n_rows))
+        return PairLosses.of(losses, self.n_estimators_, len(self.classes_))
+
+    @property
+    def estimator_weights_(self) -> Floats:
+        """The share of every tree in the vote: the same for all, unless `reweighted` has changed it."""
+        check_is_fitted(self, "model_")
+        n_trees, weights = self.model_.forest.n_trees, self.model_.weights
+        return np.full(n_trees, 1.0 / n_trees) if weights is None else weights.copy()
+
+    def _set_weights(self, weights: Floats) -> None:
+        self.model_ = replace(self.model_, weights=weights)
 
     def _said(self, y: Floats) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_[y.astype(np.int64)]

@@ -51,6 +51,8 @@ class RandomForestClassifier(ForestClassifier):
         probability of the second.
     max_bins : int
         Most bins of a numeric column, up to 255.
+    bin_edges : sequence of numbers, sequence of them and None, dict, or None
+        Edges to cut numeric columns at; see the notes. None for edges at quantiles of the training rows.
     categorical_features : None, "from_dtype", mask, positions or names
         Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
 
@@ -89,6 +91,13 @@ class RandomForestClassifier(ForestClassifier):
             forest = RandomForestClassifier(max_depth=depth, oob_score=True).fit(X, y)
             print(depth, forest.oob_score_)
 
+    `bin_edges` is one sequence of rising numbers for every numeric column, or a sequence with one entry a
+    column, or a dict of entries by column name or position; with None, or without an entry, the edges of
+    a column come from the training rows. Values up to an edge go left. A column has at most
+    ``max_bins - 1`` edges. Those at quantiles of the training rows depend, if little, on the rows out of a
+    tree's bag: bounds by out-of-bag votes hold to the letter for given ones only, which
+    `hedgerow.theory.quantile_grid` finds on rows set aside.
+
     References
     ----------
     L. Breiman, "Random forests", Machine Learning 45, 2001.
@@ -124,6 +133,7 @@ class RandomForestClassifier(ForestClassifier):
         max_samples: float | None = None,
         monotonic_cst: Any = None,
         max_bins: int = MAX_BINS,
+        bin_edges: Any = None,
         categorical_features: Any = None,
     ) -> None:
         self._set_parameters(locals())
@@ -170,6 +180,8 @@ class RandomForestRegressor(ForestRegressor):
         Directions in which predictions may not fall (1) or not rise (-1); only with one output.
     max_bins : int
         Most bins of a numeric column, up to 255.
+    bin_edges : sequence of numbers, sequence of them and None, dict, or None
+        Edges to cut numeric columns at; see the notes. None for edges at quantiles of the training rows.
     categorical_features : None, "from_dtype", mask, positions or names
         Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
     keep_targets : bool
@@ -211,6 +223,13 @@ class RandomForestRegressor(ForestRegressor):
             forest = RandomForestRegressor(max_depth=depth, oob_score=True).fit(X, y)
             print(depth, forest.oob_score_)
 
+    `bin_edges` is one sequence of rising numbers for every numeric column, or a sequence with one entry a
+    column, or a dict of entries by column name or position; with None, or without an entry, the edges of
+    a column come from the training rows. Values up to an edge go left. A column has at most
+    ``max_bins - 1`` edges. Those at quantiles of the training rows depend, if little, on the rows out of a
+    tree's bag: bounds by out-of-bag votes hold to the letter for given ones only, which
+    `hedgerow.theory.quantile_grid` finds on rows set aside.
+
     References
     ----------
     L. Breiman, "Random forests", Machine Learning 45, 2001.
@@ -248,6 +267,7 @@ class RandomForestRegressor(ForestRegressor):
         max_samples: float | None = None,
         monotonic_cst: Any = None,
         max_bins: int = MAX_BINS,
+        bin_edges: Any = None,
         categorical_features: Any = None,
         keep_targets: bool = True,
     ) -> None:

@@ -181,6 +181,10 @@ class GradientBoostingClassifier(ScoreClassifier, GradientBoosting):
     def _probabilities(self, raw: Floats) -> Floats:
         return columns_of(self.loss_.link.inverse(raw))
 
+    def _largest_margin(self, n_rounds: int) -> float:
+        reach = float(self._tree_model("margins").reaches[n_rounds])
+        return reach if len(self.classes_) == 2 else 2.0 * reach  # scores of classes reach both ways
+
 
 class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: ignore[misc]
     """Gradient boosting of trees for numbers.

@@ -239,7 +239,12 @@ class AnyBoostClassifier(AdaptiveClassifier):
 
     def _keep_record(self, fitted: AdaptiveFitted) -> None:
         super()._keep_record(fitted)
-        self._fitted_cost = make_cost(self.cost)
+        self._fitted_cost, self._fitted_cost_is_ours = make_cost(self.cost), isinstance(self.cost, str)
+
+    def _refuse_other_than_votes(self) -> None:
+        super()._refuse_other_than_votes()
+        if not self._fitted_cost_is_ours:
+            raise TypeError("a cost of your own says what scores mean, and so which class is predicted")
 
     def _probabilities(self, raw: Floats) -> Floats:
         """What the cost says a score means; else the share of the votes for the second class."""

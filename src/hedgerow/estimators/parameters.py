@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,6 +147,25 @@ def groups() -> Allowed:
         return all(whole(0).test(column) for one in sets for column in one)
 
     return Allowed(test, "a sequence of sets of column numbers")
+
+
+def edges() -> Allowed:
+    """Allow bin edges for all columns, by column or by name; what they are is checked with X."""
+
+    def test(v: Any) -> bool:
+        if isinstance(v, Mapping):
+            return all(isinstance(key, str) or whole(0).test(key) for key in v)
+        if isinstance(v, Sequence):
+            return not isinstance(v, str | bytes)
+        if isinstance(v, np.ndarray):
+            return v.ndim in (1, 2)
+        return hasattr(v, "__array__") and np.ndim(v) == 1  # a series of a data frame
+
+    return Allowed(
+        test,
+        "a sequence of numbers, a sequence of such sequences or None, one a column, or a dict of them by "
+        "column name or position",
+    )
 
 
 def check_parameters(values: Mapping[str, Any], allowed: Mapping[str, Allowed]) -> None:

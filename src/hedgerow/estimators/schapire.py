@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.boosting.three import AnyClassifier, ThreeBooster
 from hedgerow.boosting.three_votes import VoteOfThree
 from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.margins import ShareMargins
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
 from hedgerow.estimators.trees import DecisionStump
-from hedgerow.table import Schema, read_table
+from hedgerow.table import Schema, Table, read_table
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class SchapireBoostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SchapireBoostClassifier(ClassifierMixin, ShareMargins, BaseEstimator):  # type: ignore[misc]
     """Boosting by three hypotheses (Schapire 1990), for two or more classes.
 
     h1 is learned from S1, a random part of the training rows S. h2 is learned from S2, rows outside S1 of
@@ -143,6 +144,7 @@ class SchapireBoostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         booster = ThreeBooster(learner, self.first_share, self._teller())
         hypothesis = booster.boost(np.arange(table.n_rows), int(self.depth))
         self._keep(hypothesis, table.schema, labels.classes)
+        self.seen_rows_ = self._see(table, numbers.astype(np.float64), len(labels.classes), None)
         return self
 
     def _weak_learner(self) -> Any:
@@ -180,9 +182,9 @@ class SchapireBoostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _check(self, X: Any) -> None:
+    def _read(self, X: Any) -> Table:
         check_is_fitted(self, "hypothesis_")
-        read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
+        return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
     def predict_proba(self, X: Any) -> Floats:
         """Shares of the vote.
@@ -196,7 +198,7 @@ class SchapireBoostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         -------
         float64 array of shape (n_samples, n_classes)
         """
-        self._check(X)
+        self._read(X)
         return self.hypothesis_.shares(X, len(self.classes_))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -206,7 +208,7 @@ class SchapireBoostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         -------
         array of shape (n_samples,)
         """
-        self._check(X)
+        self._read(X)
         labels: NDArray[Any] = self.classes_[self.hypothesis_.predict(X)]
         return labels
 

@@ -8,147 +8,22 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import RegressorMixin
 
-from hedgerow.binning import find_bins
 from hedgerow.boosting.model import TreeModel
-from hedgerow.boosting.weak import ClassProblem, GrownAnswer, GrownLearner, NumberProblem
-from hedgerow.boosting.weights import RowWeights
+from hedgerow.boosting.weak import GrownLearner, NumberProblem
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, one_of, real, whole
-from hedgerow.forest import Forest
-from hedgerow.growing.weak import WeakGrower, WeakRules
+from hedgerow.estimators.parameters import Allowed, nothing, one_of, real, whole
+from hedgerow.estimators.tree_base import ClassTree, WeakTreeEstimator
+from hedgerow.growing.weak import WeakRules
 from hedgerow.losses.base import weighted_mean
-from hedgerow.table import Schema, Table, read_table
-from hedgerow.threads import Team, resolve_n_jobs
+from hedgerow.table import Schema
 
 Floats = NDArray[np.float64]
 
 
-class WeakTreeEstimator(BaseEstimator):  # type: ignore[misc]
-    """What the three share."""
-
-    _allowed: ClassVar[dict[str, Allowed]] = {}
-
-    def weak_rules(self, criterion: str | None = None) -> WeakRules:
-        """How far a tree may grow; `criterion` replaces the estimator's own."""
-        raise TypeError(f"{type(self).__name__} does not say how it grows; it has {criterion}")
-
-    def _grow(self, X: Any, y: Any, sample_weight: Any) -> None:
-        check_parameters(self.get_params(deep=False), self._allowed)
-        name = type(self).__name__
-        table = read_table(X, estimator_name=name, categorical_features=self.categorical_features)
-        raw_y = inputs.read_target(y, table.n_rows, name)
-        target = self._target(raw_y)
-        numbers = target.read(raw_y)
-        weight = inputs.read_weights(sample_weight, table.n_rows)
-        with Team(resolve_n_jobs(self.n_jobs)) as team:
-            weights = RowWeights(weight, table.n_rows, None, team)
-            bins = find_bins(table, self.max_bins, copies=weights.counts, team=team)
-            grower = WeakGrower(bins.encode(table, team, for_growing=False), self.weak_rules(), team)
-            learner = GrownLearner(grower, weights, resample=False, seed=0, team=team)
-            nodes, values = self._answer(learner, numbers, target, weight)
-        trees = []
-        for output in values:
-            trees.append(nodes.copy())
-            trees[-1]["value"] = output
-        model = TreeModel(np.zeros(len(values)), bins, Forest.of(trees, range(len(values))))
-        self._keep(model, table.schema, target.classes)
-
-    def _target(self, y: NDArray[Any]) -> inputs.Numbers | inputs.Labels:
-        raise TypeError(f"{type(self).__name__} does not say how to read its target")
-
-    def _answer(
-        self, learner: GrownLearner, y: Floats, target: Any, weight: Floats | None
-    ) -> tuple[NDArray[np.void], Floats]:
-        """Nodes of the grown tree and their values (outputs, nodes)."""
-        raise TypeError(f"{type(self).__name__} does not say what it grows")
-
-    def _keep(self, model: TreeModel, schema: Schema, classes: NDArray[Any] | None) -> Self:
-        """Set the fitted attributes."""
-        self.model_, self.schema_ = model, schema
-        self.n_features_in_ = schema.n_columns
-        if schema.names is not None:
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        if classes is not None:
-            self.classes_ = classes
-        return self
-
-    def _read(self, X: Any) -> Table:
-        check_is_fitted(self)
-        return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
-
-    def _scores(self, X: Any) -> Floats:
-        table = self._read(X)
-        return self.model_.scores(table, resolve_n_jobs(self.n_jobs))
-
-    def apply(self, X: Any) -> NDArray[np.int32]:
-        """The number of the leaf of every row."""
-        table = self._read(X)
-        return self.model_.predictor.leaves(table, resolve_n_jobs(self.n_jobs))[:, 0]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.sparse = True
-        return tags
-
-
-class _ClassTree(ClassifierMixin, WeakTreeEstimator):  # type: ignore[misc]
-    """A tree for classes: its leaves hold the shares of the classes."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to classes.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-            A whole number acts exactly as that many copies of the row, zero as no row.
-
-        Returns
-        -------
-        self
-        """
-        self._grow(X, y, sample_weight)
-        return self
-
-    def _target(self, y: NDArray[Any]) -> inputs.Labels:
-        return inputs.Labels.of(y)
-
-    def _answer(
-        self, learner: GrownLearner, y: Floats, target: Any, weight: Floats | None
-    ) -> tuple[NDArray[np.void], Floats]:
-        problem = ClassProblem(y.astype(np.int32), target.classes, learner.weights.uniform())
-        (answer,) = learner.answer([problem], 0)
-        return answer.tree.nodes, leaf_shares(answer)
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Shares of the classes in the leaf of every row, (n_samples, n_classes)."""
-        return np.ascontiguousarray(self._scores(X).T)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Heaviest class in the leaf of every row; the first of equal ones."""
-        probabilities = self.predict_proba(X)
-        labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
-        return labels
-
-
-def leaf_shares(answer: GrownAnswer) -> Floats:
-    """Shares (classes, nodes) of the weight in every leaf, 0 in inner nodes."""
-    sums = answer.opinion.T.astype(np.float64)
-    total = sums[0].copy()
-    for of_class in sums[1:]:
-        total += of_class
-    shares: Floats = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
-    return shares
-
-
-class DecisionStump(_ClassTree):
+class DecisionStump(ClassTree):
     """A tree of one split: the classic weak learner.
 
     Parameters
@@ -158,6 +33,8 @@ class DecisionStump(_ClassTree):
     max_bins : int
         Most bins of a numeric column, up to 65,535. A column with no more distinct values than that is cut
         between all of them: the stump is exact.
+    bin_edges : sequence of numbers, sequence of them and None, dict, or None
+        Edges to cut numeric columns at; see the notes. None for edges at quantiles of the training rows.
     categorical_features : None, "from_dtype", mask, positions or names
         Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
     n_jobs : int or None
@@ -179,6 +56,15 @@ class DecisionStump(_ClassTree):
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    Notes
+    -----
+    `bin_edges` is one sequence of rising numbers for every numeric column, or a sequence with one entry a
+    column, or a dict of entries by column name or position; with None, or without an entry, the edges of
+    a column come from the training rows. Values up to an edge go left. Edges are used as they are, at most
+    ``max_bins - 1`` a column; with an empty sequence only missing values are told from the others. Stumps on
+    edges that do not come from the training rows are a finite class, fixed before the data are seen: that is
+    what bounds by margins ask for. `hedgerow.theory.quantile_grid` finds edges on rows set aside.
+
     Examples
     --------
     >>> stump = DecisionStump().fit([[1.0], [2.0], [3.0], [4.0]], ["low", "low", "high", "high"])
@@ -186,11 +72,14 @@ class DecisionStump(_ClassTree):
     x0 <= 2.5: low, else high
     >>> stump.threshold_, stump.polarity_, stump.predict([[2.2]]).item()
     (2.5, -1, 'low')
+    >>> DecisionStump(bin_edges=[0.0, 3.2]).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]).threshold_
+    3.2
     """
 
     _allowed: ClassVar[dict[str, Allowed]] = {
         "criterion": one_of("error", "gini"),
         "max_bins": whole(2, MAX_WIDE_BINS),
+        "bin_edges": parameters.edges() | nothing(),
         "n_jobs": parameters.threads() | nothing(),
     }
 
@@ -199,11 +88,12 @@ class DecisionStump(_ClassTree):
         criterion: str = "error",
         *,
         max_bins: int = MAX_BINS,
+        bin_edges: Any = None,
         categorical_features: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.criterion = criterion
-        self.max_bins = max_bins
+        self.max_bins, self.bin_edges = max_bins, bin_edges
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
 
@@ -266,11 +156,12 @@ _TREE_ALLOWED: dict[str, Allowed] = {
     "max_leaf_nodes": whole(2) | nothing(),
     "min_weight_fraction_leaf": real(0, 0.5),
     "max_bins": whole(2, MAX_WIDE_BINS),
+    "bin_edges": parameters.edges() | nothing(),
     "n_jobs": parameters.threads() | nothing(),
 }
 
 
-class DecisionTreeClassifier(_ClassTree):
+class DecisionTreeClassifier(ClassTree):
     """A small tree for classes.
 
     Parameters
@@ -283,6 +174,9 @@ class DecisionTreeClassifier(_ClassTree):
         Least share of the whole weight in a leaf.
     max_bins : int
         Most bins of a numeric column, up to 65,535.
+    bin_edges : sequence of numbers, sequence of them and None, dict, or None
+        Edges to cut numeric columns at; see the notes of `DecisionStump`. None for edges at
+        quantiles of the training rows.
     categorical_features : None, "from_dtype", mask, positions or names
         Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
     n_jobs : int or None
@@ -310,13 +204,14 @@ class DecisionTreeClassifier(_ClassTree):
         max_leaf_nodes: int | None = None,
         min_weight_fraction_leaf: float = 0.0,
         max_bins: int = MAX_BINS,
+        bin_edges: Any = None,
         categorical_features: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.criterion = criterion
         self.max_depth, self.max_leaf_nodes = max_depth, max_leaf_nodes
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_bins = max_bins
+        self.max_bins, self.bin_edges = max_bins, bin_edges
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
 
@@ -338,6 +233,9 @@ class DecisionTreeRegressor(RegressorMixin, WeakTreeEstimator):  # type: ignore[
         Least share of the whole weight in a leaf.
     max_bins : int
         Most bins of a numeric column, up to 65,535.
+    bin_edges : sequence of numbers, sequence of them and None, dict, or None
+        Edges to cut numeric columns at; see the notes of `DecisionStump`. None for edges at
+        quantiles of the training rows.
     categorical_features : None, "from_dtype", mask, positions or names
         Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
     n_jobs : int or None
@@ -363,12 +261,13 @@ class DecisionTreeRegressor(RegressorMixin, WeakTreeEstimator):  # type: ignore[
         max_leaf_nodes: int | None = None,
         min_weight_fraction_leaf: float = 0.0,
         max_bins: int = MAX_BINS,
+        bin_edges: Any = None,
         categorical_features: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.max_depth, self.max_leaf_nodes = max_depth, max_leaf_nodes
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_bins = max_bins
+        self.max_bins, self.bin_edges = max_bins, bin_edges
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
 
@@ -409,3 +308,6 @@ class DecisionTreeRegressor(RegressorMixin, WeakTreeEstimator):  # type: ignore[
         """Mean of the target in the leaf of every row, (n_samples,)."""
         means: Floats = self._scores(X)[0]
         return means
+
+
+__all__ = ["DecisionStump", "DecisionTreeClassifier", "DecisionTreeRegressor", "WeakTreeEstimator"]

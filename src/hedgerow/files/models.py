@@ -63,7 +63,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
     Not in the file, and at their defaults in the loaded model: `n_jobs` and `verbose`. The seconds in
     `history_` come back as NaN. A `random_state` that is no integer comes back as None; the seed drawn
-    from it is kept, so that `warm_start` goes on with the same random choices.
+    from it is kept, so that `warm_start` goes on with the same random choices. Fingerprints of the training
+    rows (`seen_rows_`) are not in the file.
 
     Parameters
     ----------

@@ -5,7 +5,19 @@ something is drawn.
 """
 
 from hedgerow.plots.bias_variance import BiasVarianceDisplay
+from hedgerow.plots.error_rounds import ErrorRoundsDisplay
+from hedgerow.plots.margins import MarginDistributionDisplay
 from hedgerow.plots.rounds import BoostingRoundsDisplay
+from hedgerow.plots.sample_sizes import SampleSizeDisplay
 from hedgerow.plots.shapes import ShapeFunctionDisplay
+from hedgerow.plots.weight_paths import WeightPathsDisplay
 
-__all__ = ["BiasVarianceDisplay", "BoostingRoundsDisplay", "ShapeFunctionDisplay"]
+__all__ = [
+    "BiasVarianceDisplay",
+    "BoostingRoundsDisplay",
+    "ErrorRoundsDisplay",
+    "MarginDistributionDisplay",
+    "SampleSizeDisplay",
+    "ShapeFunctionDisplay",
+    "WeightPathsDisplay",
+]

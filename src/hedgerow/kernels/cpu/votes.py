@@ -124,36 +124,30 @@ def _step_by_sets(trees, tree, words, codes, walk, n):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_votes(codes, trees, chosen, in_bag, first_row, out, n_votes):
-    """out[row] += what the leaves of the trees chosen[0]..chosen[1] - 1 say, in the order of the trees.
+def add_votes(codes, trees, weights, in_bag, first_row, out, n_votes):
+    """out[row] += what the leaves of the trees say, times their weights, in the order of the trees.
 
-    codes : uint8, those of the rows one after the other, the same number each. in_bag : uint8 (trees, bytes),
-    a bit for every row of the table, of which the first here is row `first_row`: trees that know a row do not
-    vote on it; or (0, 0) for all votes. out : float64 (rows, classes or outputs). n_votes : int64 (rows,) or
-    empty.
+    codes : uint8, those of the rows one after the other, the same number each. weights : float64 (trees,).
+    in_bag : uint8 (trees, bytes), a bit for every row of the table, of which the first here is row
+    `first_row`: trees that know a row do not vote on it; or (0, 0) for all votes. out : float64 (rows,
+    classes or outputs). n_votes : int64 (rows,) or empty.
     """
     n_rows = out.shape[0]
     stride = codes.shape[0] // n_rows
     walk, asked = new_walk(min(_ROWS_AT_ONCE, n_rows)), np.empty(min(_ROWS_AT_ONCE, n_rows), np.int64)
     for top in range(0, n_rows, _ROWS_AT_ONCE):
         size = min(_ROWS_AT_ONCE, n_rows - top)
-        for tree in range(chosen[0], chosen[1]):
-            n = 0
-            for i in range(size):
-                row = first_row + top + i
-                known = in_bag.shape[0] and (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1)
-                if not known:
-                    walk.who[n], walk.base[n], asked[n] = i, i * stride, i
-                    n += 1
+        for tree in range(weights.shape[0]):
+            n = _choose_rows(in_bag, tree, first_row + top, size, stride, walk, asked)
             descend(trees, tree, codes[top * stride :], walk, n)
-            _take_votes(trees, tree, walk.end, asked, n, out[top : top + size])
+            _take_votes(trees, tree, weights[tree], walk.end, asked, n, out[top : top + size])
             if n_votes.shape[0]:
                 for j in range(n):
                     n_votes[top + asked[j]] += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _take_votes(trees, tree, end, asked, n, out):
+def _take_votes(trees, tree, weight, end, asked, n, out):
     """Add what the leaves say."""
     words = trees.words[trees.starts[tree] : trees.starts[tree + 1]]
     n_pure = np.uint64(trees.n_pure[0])
@@ -162,10 +156,10 @@ def _take_votes(trees, tree, end, asked, n, out):
         i = np.uintp(asked[j])
         number = words[np.uintp(end[i])] >> _CHILD
         if number < n_pure:
-            out[i, number] += 1.0
+            out[i, number] += weight
         else:
             for k in range(out.shape[1]):
-                out[i, k] += values[number - n_pure, k]
+                out[i, k] += weight * values[number - n_pure, k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -182,3 +176,44 @@ def find_vote_leaves(codes, trees, out):
             descend(trees, tree, codes[top * stride :], walk, size)
             for i in range(size):
                 out[top + i, tree] = walk.end[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def tree_losses(codes, trees, in_bag, first_row, classes, steps, out):
+    """out[row, tree] = steps * (1 - what the tree gives to the class of the row), rounded up.
+
+    in_bag as in `add_votes`: -1 where the tree knows the row. classes : int64 (rows,). out : int16.
+    """
+    n_rows, n_pure = out.shape[0], trees.n_pure[0]
+    stride = codes.shape[0] // n_rows
+    walk, asked = new_walk(min(_ROWS_AT_ONCE, n_rows)), np.empty(min(_ROWS_AT_ONCE, n_rows), np.int64)
+    for top in range(0, n_rows, _ROWS_AT_ONCE):
+        size = min(_ROWS_AT_ONCE, n_rows - top)
+        for tree in range(out.shape[1]):
+            n = _choose_rows(in_bag, tree, first_row + top, size, stride, walk, asked)
+            descend(trees, tree, codes[top * stride :], walk, n)
+            words = trees.words[trees.starts[tree] : trees.starts[tree + 1]]
+            values = trees.values[trees.value_starts[tree] : trees.value_starts[tree + 1]]
+            for i in range(size):
+                out[top + i, tree] = -1
+            for j in range(n):
+                i = asked[j]
+                number = np.int64(words[np.uintp(walk.end[i])] >> _CHILD)
+                label = classes[top + i]
+                share = 1.0 if number == label else 0.0
+                if number >= n_pure:
+                    share = values[number - n_pure, label]
+                out[top + i, tree] = np.int16(np.ceil(steps * (1.0 - min(share, 1.0))))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _choose_rows(in_bag, tree, first_row, size, stride, walk, asked):
+    """Put the rows that a tree does not know at the start of its walk; returns how many there are."""
+    n = 0
+    for i in range(size):
+        row = first_row + i
+        known = in_bag.shape[0] and (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1)
+        if not known:
+            walk.who[n], walk.base[n], asked[n] = i, i * stride, i
+            n += 1
+    return n

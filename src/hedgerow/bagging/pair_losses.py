@@ -1,0 +1,146 @@
+"""What voters lose on rows that they have not seen, one by one and in pairs.
+
+The loss of a voter on a row is 1 - p, where p is what it gives to the label: 0 or 1 for a vote, anything
+between for probabilities. If the vote of all, the mean with some weights, is wrong, the label has no more
+than half of it, so that the mean loss is at least 1/2: that is what bounds from votes are made of.
+
+Losses are counted in whole steps of 1 / STEPS, rounded up. Sums of products of such numbers are exact in
+float64, in any order, so that a matrix product of any library gives the same bits.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.kernels.cpu.vote_weights import mean_of_pairs
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Losses = NDArray[np.int16]  # (rows, voters), in steps, or KNOWN
+
+STEPS = 4096
+KNOWN = -1  # in place of a loss: the voter has learned from the row
+CHUNK_ROWS = 4096  # of a matrix product: float32 holds sums of so many losses exactly
+
+
+def in_steps(share: Floats) -> NDArray[np.int16]:
+    """Losses, from what voters give to the label.
+
+    >>> in_steps(np.array([0.0, 1.0, 0.9999, 0.75]))
+    array([4096,    0,    1, 1024], dtype=int16)
+    """
+    return np.ceil(STEPS * (1.0 - np.clip(share, 0.0, 1.0))).astype(np.int16)
+
+
+@dataclass(frozen=True, eq=False)
+class PairLosses:
+    """Sums over the rows that voters have not seen.
+
+    Parameters
+    ----------
+    losses : int64 (voters,)
+        Sums of the losses of each voter, in steps.
+    products : int64 (voters, voters)
+        Sums of the products of the losses of two voters, over rows that neither has seen, in squared steps.
+    counts : int64 (voters, voters)
+        How many such rows there are; on the diagonal those of one voter.
+    differences : int64 (voters, voters)
+        Sums, over the same rows, of l (1 - l') + l' (1 - l), the chance that two voters with the losses l and
+        l' name different classes, in squared steps; (0, 0) for more than two classes.
+    n_classes : int
+    doubts : tuple of str
+        Why the rows may not be like new ones; none if they are.
+
+    Examples
+    --------
+    Two voters, three rows, of which the second voter has learned from the first:
+
+    >>> wrong, right = STEPS, 0
+    >>> losses = np.array([[right, KNOWN], [wrong, wrong], [wrong, right]], np.int16)
+    >>> pairs = PairLosses.of([losses], n_voters=2, n_classes=2)
+    >>> even = np.array([0.5, 0.5])
+    >>> pairs.n, pairs.n_pairs, round(pairs.gibbs(even), 3), round(pairs.tandem(even), 3)
+    (2, 2, 0.583, 0.542)
+    """
+
+    losses: Integers
+    products: Integers
+    counts: Integers
+    differences: Integers
+    n_classes: int
+    doubts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, chunks: Iterable[Losses], n_voters: int, n_classes: int, doubts: tuple[str, ...] = ()
+    ) -> "PairLosses":
+        """Chunks : losses (rows, voters) of some rows each."""
+        losses, square = np.zeros(n_voters), (n_voters, n_voters)
+        products, counts, alone = np.zeros(square), np.zeros(square), np.zeros(square)
+        for chunk in _few_rows(chunks):
+            unseen = (chunk != KNOWN).astype(np.float32)
+            lost = np.maximum(chunk, 0).astype(np.float64)
+            losses += lost.sum(axis=0)
+            products += lost.T @ lost
+            counts += unseen.T @ unseen
+            if n_classes == 2:
+                alone += lost.astype(np.float32).T @ unseen  # of the first, where the second knows it not
+        differences = STEPS * (alone + alone.T) - 2.0 * products if n_classes == 2 else np.empty((0, 0))
+        lost_alone, lost_together, rows, differing = (
+            array.astype(np.int64) for array in (losses, products, counts, differences)
+        )
+        return cls(lost_alone, lost_together, rows, differing, n_classes, doubts)
+
+    @property
+    def n_voters(self) -> int:
+        """How many voters there are."""
+        return len(self.losses)
+
+    @property
+    def n(self) -> int:
+        """The fewest rows that a voter has not seen."""
+        return int(self.counts.diagonal().min())
+
+    @property
+    def n_pairs(self) -> int:
+        """The fewest rows that two voters have both not seen."""
+        return int(self.counts.min())
+
+    @property
+    def voter_losses(self) -> Floats:
+        """Mean loss (voters,) of each voter; NaN for one that knows all rows."""
+        return _ratio(self.losses / STEPS, self.counts.diagonal())
+
+    @property
+    def tandem_losses(self) -> Floats:
+        """Mean product (voters, voters) of the losses of two voters."""
+        return _ratio(self.products / STEPS**2, self.counts)
+
+    def gibbs(self, weights: Floats) -> float:
+        """Mean loss of a voter drawn by the weights, which sum to 1."""
+        return math.fsum(weights * self.voter_losses)
+
+    def tandem(self, weights: Floats) -> float:
+        """Mean product of the losses of two voters drawn by the weights."""
+        return float(mean_of_pairs(self.tandem_losses, weights))
+
+    def disagreement(self, weights: Floats) -> float:
+        """Chance that two voters drawn by the weights name different classes, of two."""
+        return float(mean_of_pairs(_ratio(self.differences / STEPS**2, self.counts), weights))
+
+
+def _ratio(sums: NDArray[Any], counts: NDArray[Any]) -> Floats:
+    out: Floats = np.full(sums.shape, np.nan)
+    np.divide(sums, counts, out=out, where=counts > 0)
+    return out
+
+
+def _few_rows(chunks: Iterable[Losses]) -> Iterator[Losses]:
+    """The same rows, few enough at a time."""
+    for chunk in chunks:
+        for start in range(0, len(chunk), CHUNK_ROWS):
+            yield chunk[start : start + CHUNK_ROWS]

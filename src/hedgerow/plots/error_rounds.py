@@ -1,0 +1,328 @@
+"""Errors along the rounds of boosting, with what is proven about them or with where they stop falling."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.estimators.parameters import check_parameters, flag, real
+from hedgerow.plots import labels, proven, style
+from hedgerow.theory.resamples import as_pair
+
+Floats = NDArray[np.float64]
+
+_ALLOWED = {"delta": real(0, 1, above=True, below=True), "log_rounds": flag()}
+_LEFT_OF = 0.58  # a note at a round beyond this part of the axis stands on its left
+_HIGHEST = 10.0  # of the logarithmic axis: nothing but useless bounds is above
+_LINE = 12.0  # points from one line of notes to the next
+
+
+@dataclass(eq=False)
+class ErrorRoundsDisplay:
+    """Training and test error after every round of boosting.
+
+    Make it with `from_estimator`; the parameters are what it draws. With bounds, the y axis is logarithmic
+    and its lower end is an error of 0; the area where a bound is above the error of always answering the most
+    frequent class, and says nothing, is grey. Without bounds the picture shows how the test error goes on
+    after the training error has become 0: as a rule it still falls.
+
+    Parameters
+    ----------
+    train_error : float64 array of shape (rounds,)
+    test_error : float64 array of shape (rounds,) or None
+    bounds : dict of float64 arrays of shape (rounds,)
+        By name; see `from_estimator`.
+    n_rows : int
+        Rows of the training set.
+    chance : float
+        The error of always answering the most frequent class of the test set, or of the training set without
+        one.
+
+    Attributes
+    ----------
+    zero_from : int or None
+        The round from which on the training error is 0; None if it is not at the end.
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from hedgerow import AdaBoostClassifier
+    >>> from hedgerow.datasets import load_toy
+    >>> X, y = load_toy()
+    >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    >>> display = ErrorRoundsDisplay.from_estimator(model, X, y, bounds=["training", "exponential"])
+    >>> display.train_error, display.zero_from
+    (array([0.3, 0.3, 0. ]), 3)
+    >>> display.bounds["training"].round(2)
+    array([0.92, 0.75, 0.52])
+    """
+
+    train_error: Floats
+    test_error: Floats | None = None
+    bounds: dict[str, Floats] = field(default_factory=dict)
+    n_rows: int = 1
+    chance: float = 0.5
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X_train: Any,
+        y_train: Any,
+        X_test: Any = None,
+        y_test: Any = None,
+        *,
+        bounds: str | Sequence[str] | None = "training",
+        delta: float = 0.05,
+        log_rounds: bool = True,
+        ax: Any = None,
+    ) -> Self:
+        """Follow the errors of a fitted model through its rounds, and draw them.
+
+        Parameters
+        ----------
+        model : fitted classifier
+            With `staged_predict`: of the AdaBoost family, or gradient boosting.
+        X_train, y_train : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
+            What the model was trained on.
+        X_test, y_test : likewise, optional
+            Rows that it was not trained on.
+        bounds : None, "all", str or sequence of str
+            Of the training error "training", the model's `training_error_bound_`, and "exponential",
+            exp(-2 Σ γ²). Of the error on new rows, training error plus a deviation, for votes of stumps and
+            two classes: "vc" by the VC dimension of the vote, "growth" by its growth function, "stumps" by
+            the number of stumps. "all" takes those that apply to the model.
+        delta : float
+            The bounds for new rows hold with probability 1 - delta, for any one number of rounds.
+        log_rounds, ax
+            As in `plot`.
+
+        Returns
+        -------
+        ErrorRoundsDisplay
+
+        Notes
+        -----
+        Sample weights are not known here: errors are shares of rows, while "training" and "exponential" are
+        bounds of the error by the weights that `fit` was given.
+        """
+        names, by_name = proven.read_names(bounds, (*proven.OF_TRAINING, *proven.OF_CLASS))
+        check_parameters({"delta": delta, "log_rounds": log_rounds}, _ALLOWED)
+        check_is_fitted(model)
+        if not hasattr(model, "staged_predict") or not hasattr(model, "classes_"):
+            raise TypeError(
+                f"{type(model).__name__} has no staged_predict of classes: only rounds can be drawn"
+            )
+        if (X_test is None) != (y_test is None):
+            missing = "X_test" if X_test is None else "y_test"
+            raise ValueError(f"{missing}=None is not allowed here: X_test and y_test go together")
+        X, y = _read(model, X_train, y_train, "train")
+        test = None if X_test is None else _read(model, X_test, y_test, "test")
+        drawn = proven.training_bounds(model, names, by_name=by_name)
+        of_class = proven.class_names(model, names, len(model.classes_), by_name=by_name)
+        train_error = _errors(model, X, y)
+        if of_class:
+            missing_values = proven.has_missing(model, X) or (
+                test is not None and proven.has_missing(model, test[0])
+            )
+            rounds = np.arange(1, len(train_error) + 1)
+            n_columns = int(model.n_features_in_)
+            added = proven.deviations(of_class, len(y), n_columns, rounds, delta, missing=missing_values)
+            drawn |= {name: train_error + more for name, more in added.items()}
+        display = cls(
+            train_error=train_error,
+            test_error=None if test is None else _errors(model, *test),
+            bounds=drawn,
+            n_rows=len(y),
+            chance=error_of_chance(y if test is None else test[1]),
+        )
+        return display.plot(ax, log_rounds=log_rounds)
+
+    @property
+    def zero_from(self) -> int | None:
+        """The round from which on the training error is 0."""
+        wrong = np.flatnonzero(self.train_error > 0)
+        first = int(wrong[-1]) + 2 if wrong.size else 1
+        return first if first <= len(self.train_error) else None
+
+    def plot(self, ax: Any = None, *, log_rounds: bool = True, legend: bool = True) -> Self:
+        """Draw the errors.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            None for a new figure.
+        log_rounds : bool
+            Whether the axis of the rounds is logarithmic.
+        legend : bool
+            Whether the lines are explained below.
+
+        Returns
+        -------
+        self
+        """
+        self.figure_, axes, _ = style.panels(ax, 1, 1, (6.0, 4.3 if self.bounds else 3.8))
+        self.ax_ = axes[0]
+        style.dress(self.ax_)
+        labels.rounds_axis(self.ax_, len(self.train_error), log=log_rounds)
+        labels.name_axes(self.ax_, "rounds", "share of wrong labels")
+        more = self._draw_with_bounds() if self.bounds else self._draw_plain()
+        if legend:
+            labels.legend_below(self.ax_, *more)
+        return self
+
+    @property
+    def _rounds(self) -> NDArray[np.int64]:
+        return np.arange(1, len(self.train_error) + 1)
+
+    def _line(self, values: Floats, name: str, colour: str, **look: Any) -> None:
+        marker = {"marker": "o", "markersize": 4} if len(values) == 1 else {}
+        rounds = self._rounds[: len(values)]
+        self.ax_.plot(rounds, values, label=name, color=colour, **({"linewidth": 1.8} | marker | look))
+
+    # --- with bounds
+
+    def _draw_with_bounds(self) -> tuple[list[Any], list[str]]:
+        """Logarithmic: all lines, and where the training error becomes 0; returns more for the legend."""
+        zero = self._zero()
+        end = self.zero_from or len(self.train_error)
+        lower = labels.above_zero(self.train_error[:end], zero)
+        self._line(lower, "training error", style.BLUE, zorder=4)
+        highest = float(self.train_error.max())
+        if self.test_error is not None:
+            self._line(labels.above_zero(self.test_error, zero), "test error", style.VERMILLION, zorder=3)
+            highest = max(highest, float(self.test_error.max()))
+        for name, values in self.bounds.items():
+            label, colour, dashes = proven.LOOKS[name]
+            self._line(values, label, colour, linestyle=dashes)
+            highest = max(highest, float(values.max()))
+        labels.log_errors_axis(self.ax_, zero, min(1.3 * max(1.0, highest), _HIGHEST))
+        is_of_class = bool(set(self.bounds) & set(proven.OF_CLASS))
+        more = labels.shade_vacuous(self.ax_, self.chance) if is_of_class else ([], [])
+        if self.zero_from is not None:
+            self.ax_.plot([end], [zero], "o", color=style.BLUE, markersize=5.5, clip_on=False, zorder=5)
+            self._note_zero(lower)
+        return more
+
+    def _zero(self) -> float:
+        """The lower end of the y axis: half of the smallest error that is not 0."""
+        errors = np.concatenate([self.train_error, [] if self.test_error is None else self.test_error])
+        some = errors[errors > 0]
+        return 0.5 * (float(some.min()) if some.size else 1.0 / self.n_rows)
+
+    def _note_zero(self, lower: Floats) -> None:
+        """Say where the training error is 0: left of where its line comes down, or above its end."""
+        words = f"training error 0\nfrom round {self.zero_from:,}"
+        x, heights = self._places(self._rounds[: len(lower)], lower).T
+        low = int(np.argmax(heights < 0.2))
+        falls = x[low]
+        if low:
+            part = (heights[low - 1] - 0.2) / (heights[low - 1] - heights[low])
+            falls = x[low - 1] + part * (x[low] - x[low - 1])
+        is_left = falls > 0.28
+        look = {"ha": "right" if is_left else "left", "va": "bottom", "color": style.BLUE}
+        at, shift = (falls, -8) if is_left else (x[-1], 9)
+        self._write(words, (at, 0.0), (shift, 4), xycoords="axes fraction", **look)
+
+    # --- without
+
+    def _draw_plain(self) -> tuple[list[Any], list[str]]:
+        """Linear: both errors, and what the test error does after the training error is 0."""
+        self._line(self.train_error, "training error", style.BLUE, zorder=3)
+        if self.test_error is not None:
+            self._line(self.test_error, "test error", style.VERMILLION, zorder=3)
+        percents = style.part("ticker").FuncFormatter(lambda share, _: f"{100 * share:g} %")
+        self.ax_.yaxis.set_major_formatter(percents)
+        notes = []
+        start = self.zero_from
+        if start is not None:
+            self.ax_.axvline(start, color=style.INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+            notes.append((f"training error 0 from round {start:,}", style.INK))
+        if self.test_error is not None:
+            notes += [(words, style.VERMILLION) for words in self._mark_test(start or 1)]
+        self._set_height(start, len(notes))
+        for number, (words, colour) in enumerate(notes):
+            self._note(words, start, -3 - _LINE * number, colour)
+        return [], []
+
+    def _mark_test(self, start: int) -> list[str]:
+        """Marks at the test error when the training error became 0, and where it is lowest; their words."""
+        assert self.test_error is not None  # noqa: S101 - the caller looked
+        lowest = int(np.argmin(self.test_error[start - 1 :])) + start
+        at_start, at_lowest = self.test_error[start - 1], self.test_error[lowest - 1]
+        look = {"color": style.VERMILLION, "zorder": 5, "clip_on": False, "markeredgecolor": "white"}
+        words = []
+        if self.zero_from is not None:
+            self.ax_.plot(start, at_start, "o", markersize=7, **look)
+            words.append(f"● test error {labels.percent(at_start)} there")
+        if at_lowest < at_start or self.zero_from is None:
+            self.ax_.plot(lowest, at_lowest, "D", markersize=6, **look)
+            what = "lowest test error" if self.zero_from is None else "lowest afterwards"
+            words.append(f"◆ {what}: {labels.percent(at_lowest)} at round {lowest:,}")
+        else:
+            words[-1] += ", and never lower"
+        return words
+
+    def _set_height(self, start: int | None, n_notes: int) -> None:
+        """Limits of the y axis such that the notes at the top are above the lines."""
+        curves = [self.train_error] if self.test_error is None else [self.train_error, self.test_error]
+        highest = max(float(curve.max()) for curve in curves)
+        self.ax_.set_ylim(0, 1.08 * highest or 1.0)
+        places = self._places(self._rounds)[:, 0]
+        edge = 1.0 if start is None else places[start - 1]
+        near = places >= edge if edge <= _LEFT_OF else (places > edge - 0.55) & (places <= edge)
+        below = max(float(curve[near].max(initial=0.0)) for curve in curves)
+        height = 72 * self.ax_.get_position().height * self.figure_.get_figheight()
+        room = 1.0 - (_LINE * n_notes + 8.0) / height
+        self.ax_.set_ylim(0, max(1.08 * highest, below / max(room, 0.3)) or 1.0)
+
+    # --- words
+
+    def _places(self, rounds: Any, errors: Any = 1.0) -> Floats:
+        """Where rounds and errors are in the axes, from 0 to 1: (rounds, 2)."""
+        points = np.column_stack(np.broadcast_arrays(rounds, errors))
+        to_axes = self.ax_.transData + self.ax_.transAxes.inverted()
+        return np.asarray(to_axes.transform(points), dtype=np.float64)
+
+    def _note(self, words: str, number: int | None, down: float, colour: str) -> None:
+        """Words at the top, beside a round or in the right corner."""
+        is_left = number is None or bool(self._places(number)[0, 0] > _LEFT_OF)
+        where: dict[str, Any] = {"xycoords": self.ax_.get_xaxis_transform()}
+        look = {"ha": "right" if is_left else "left", "va": "top", "color": colour}
+        x = self._rounds[-1] if number is None else number
+        self._write(words, (x, 1.0), (-8 if is_left else 8, down), **where, **look)
+
+    def _write(self, words: str, at: Any, shift: tuple[float, float], **look: Any) -> None:
+        text = self.ax_.annotate(
+            words, at, shift, textcoords="offset points", fontsize=style.TICK_SIZE, zorder=6, **look
+        )
+        text.set_path_effects(labels.halo())
+
+
+def error_of_chance(y: NDArray[Any]) -> float:
+    """The error of always answering the most frequent class.
+
+    >>> error_of_chance(np.array(["a", "a", "b", "a"]))
+    0.25
+    """
+    return float(1.0 - np.unique(y, return_counts=True)[1].max() / len(y))
+
+
+def _read(model: Any, X: Any, y: Any, name: str) -> tuple[Any, NDArray[Any]]:
+    """Rows and labels that the model knows."""
+    X, y = as_pair((X, y), f"the {'training' if name == 'train' else name} set")
+    found = np.asarray(y)
+    unknown = ~np.isin(found, model.classes_)
+    if unknown.any():
+        first = found[unknown][:1].tolist()[0]
+        raise ValueError(f"y_{name} holds {first!r}: it must hold the classes {model.classes_.tolist()} only")
+    return X, found
+
+
+def _errors(model: Any, X: Any, y: NDArray[Any]) -> Floats:
+    """The share of wrong labels after every round."""
+    return np.array([np.mean(said != y) for said in model.staged_predict(X)], dtype=np.float64)

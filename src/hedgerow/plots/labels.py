@@ -1,0 +1,211 @@
+"""Words and axes that pictures of errors share: labels at line ends, legends below, zero on a log axis."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.plots import style
+
+Floats = NDArray[np.float64]
+
+_LINE = 1.3  # height of a line of text, in sizes of its letters
+_LETTER = 0.5  # mean width of a letter, likewise
+_HANDLE = 38.0  # points that the sample of a line and the gaps of a legend take
+_MORE = 1.12  # width of a legend, of that of the axes: there is room below the tick labels
+_BELOW = 35.0  # points from the axes to a legend below: tick labels and the x label
+
+
+def percent(share: float) -> str:
+    """A share as per cent, two digits at least.
+
+    >>> percent(0.0354), percent(0.125), percent(0.0004), percent(0.0)
+    ('3.5 %', '12.5 %', '0.04 %', '0 %')
+    """
+    value = 100 * share
+    if value == 0:
+        return "0 %"
+    decimals = max(1, 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}".rstrip("0").rstrip(".") + " %"
+
+
+def name_axes(ax: Any, x: str, y: str) -> None:
+    """Say what is drawn against what."""
+    ax.set_xlabel(x, fontsize=style.LABEL_SIZE, color=style.INK)
+    ax.set_ylabel(y, fontsize=style.LABEL_SIZE, color=style.INK)
+
+
+def halo(width: float = 2.5) -> list[Any]:
+    """A white rim for words that a line may pass behind."""
+    return [style.part("patheffects").withStroke(linewidth=width, foreground="white")]
+
+
+def rounds_axis(ax: Any, n_rounds: int, *, log: bool) -> None:
+    """The x axis of rounds 1 to n: whole numbers, logarithmic if asked for."""
+    ticker = style.part("ticker")
+    if log and n_rounds > 1:
+        ax.set_xscale("log")
+        ax.set_xlim(1, n_rounds)
+        plain_log_ticks(ax.xaxis, 1, n_rounds)
+        return
+    ax.xaxis.set_major_locator(ticker.MaxNLocator(6, integer=True, min_n_ticks=1))
+    ax.set_xlim(*((1, n_rounds) if n_rounds > 1 else (0.5, 1.5)))
+
+
+def plain_log_ticks(axis: Any, low: float, high: float, *, from_: float = 0.0) -> None:
+    """Ticks of a logarithmic axis in plain numbers from `from_` on: 1, 2 and 5 of a decade if few."""
+    ticker = style.part("ticker")
+    subs = (1.0,) if math.log10(high / low) > 2.4 else (1.0, 2.0, 5.0)
+    axis.set_major_locator(ticker.LogLocator(subs=subs))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _plain(value) if value >= from_ else ""))
+    axis.set_minor_formatter(ticker.NullFormatter())
+
+
+def _plain(value: float) -> str:
+    """A power of ten, or 2 or 5 of one, as it is spoken; very small and large ones as powers.
+
+    >>> _plain(0.001), _plain(20.0), _plain(100000.0), _plain(1e-7)
+    ('0.001', '20', '100,000', '10⁻⁷')
+    """
+    if 1e-4 <= value < 1e6:
+        return f"{value:,.0f}" if value >= 1 else f"{value:.{math.ceil(-math.log10(value) - 1e-9)}f}"
+    power = math.floor(math.log10(value) + 1e-9)
+    digit = round(value / 10.0**power)
+    small = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{small}" if digit == 1 else f"{digit}·10{small}"
+
+
+def log_errors_axis(ax: Any, zero: float, high: float) -> None:
+    """A logarithmic y axis of errors up to `high`, whose lower end stands for 0 and is labelled so.
+
+    `zero` is below every error that is not 0, so that nothing else is drawn there.
+    """
+    ax.set_yscale("log")
+    ax.set_ylim(zero, high)
+    plain_log_ticks(ax.yaxis, zero, high, from_=1.4 * zero)  # room for the 0
+    look = {"fontsize": style.TICK_SIZE, "color": style.INK, "ha": "right", "va": "center"}
+    ax.annotate("0", (0, 0), (-6, 0), xycoords="axes fraction", textcoords="offset points", **look)
+
+
+def above_zero(errors: Floats, zero: float) -> Floats:
+    """The errors, with zeros where the lower end of the axis is."""
+    return np.asarray(np.maximum(errors, zero))
+
+
+def shade_vacuous(ax: Any, chance: float) -> tuple[list[Any], list[str]]:
+    """A pale area over the error of always answering the most frequent class: a bound there says nothing.
+
+    Returns handles and names for a legend.
+    """
+    low, high = ax.get_ylim()
+    if not low < chance < high:
+        return [], []
+    area = {"color": style.FAINT, "alpha": 0.13, "linewidth": 0}
+    ax.axhspan(chance, high, zorder=0, **area)
+    line = {"color": style.FAINT, "linewidth": 0.9, "linestyle": (0, (4, 3))}
+    ax.axhline(chance, zorder=1, **line)
+    handle = (style.part("patches").Patch(**area), style.part("lines").Line2D([], [], **line))
+    return [handle], [f"above chance, {percent(chance)}: says nothing"]
+
+
+def legend_below(ax: Any, handles: Sequence[Any] = (), names: Sequence[str] = ()) -> None:
+    """The legend of an axes under its x label, in as many columns as fit under it.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        With handles that have labels.
+    handles, names : sequences
+        More of them.
+    """
+    own_handles, own_names = ax.get_legend_handles_labels()
+    handles, names = [*own_handles, *handles], [*own_names, *names]
+    if not handles:
+        return
+    n_columns = legend_columns(names, _MORE * 72 * ax.get_position().width * ax.figure.get_figwidth())
+    # Below tick labels and x label, whose height is known in points only.
+    down = style.part("transforms").ScaledTranslation(0, -_BELOW / 72, ax.figure.dpi_scale_trans)
+    look = {"frameon": False, "fontsize": style.TICK_SIZE, "labelcolor": style.INK, "borderaxespad": 0.0}
+    look |= {"columnspacing": 1.6, "handlelength": 2.4, "ncols": n_columns, "loc": "upper center"}
+    ax.legend(handles, names, bbox_to_anchor=(0.5, 0.0), bbox_transform=ax.transAxes + down, **look)
+
+
+def legend_columns(names: Sequence[str], width: float) -> int:
+    """The most columns of a legend that fit into a width in points; it is filled column by column.
+
+    >>> legend_columns(["training error", "test error"], 400.0), legend_columns(["a" * 80, "b" * 80], 400.0)
+    (2, 1)
+    """
+    for n_columns in range(len(names), 1, -1):
+        n_lines, longer = divmod(len(names), n_columns)
+        columns, start = [], 0
+        for number in range(n_columns):
+            stop = start + n_lines + (number < longer)
+            columns.append(max(map(len, names[start:stop])))
+            start = stop
+        if sum(columns) * _LETTER * style.TICK_SIZE + n_columns * _HANDLE <= width:
+            return n_columns
+    return 1
+
+
+def end_labels(ax: Any, ends: Floats, names: Sequence[str], colours: Sequence[str]) -> None:
+    """Name lines beside their right ends, moved up or down so that no two names overlap.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        With its limits and scale set.
+    ends : float64 array of shape (lines,)
+        Where the lines end, in data of the y axis.
+    names, colours : sequences of str
+    """
+    to_axes = ax.transData + ax.transAxes.inverted()
+    right = ax.get_xlim()[1]
+    low, high = ax.get_ylim()
+    inside = np.clip(ends, low, high)
+    wanted = to_axes.transform(np.column_stack([np.full(len(inside), right), inside]))[:, 1]
+    height = 72 * ax.get_position().height * ax.figure.get_figheight()
+    places = spread(wanted, _LINE * style.TICK_SIZE / (0.9 * height))  # 0.9: a layout may shrink the axes
+    moved = bool(np.any(np.abs(places - wanted) * height > 2))
+    arrow = {"arrowstyle": "-", "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
+    look = {"fontsize": style.TICK_SIZE, "va": "center", "annotation_clip": False}
+    for name, colour, end, place in zip(names, colours, wanted, places, strict=True):
+        ax.annotate(
+            name, (1.0, end), (1.045 if moved else 1.015, place), xycoords="axes fraction", color=colour,
+            arrowprops=arrow | {"color": colour} if moved else None, **look,
+        )  # fmt: skip
+
+
+def spread(wanted: Floats, gap: float) -> Floats:
+    """Places in the same order, at least `gap` apart (less if 1 is too little), near those wanted.
+
+    Neighbours that are too close are moved as a block around their mean; the whole is kept in 0 to 1.
+
+    >>> spread(np.array([0.5, 0.52, 0.9]), 0.1)
+    array([0.46, 0.56, 0.9 ])
+    """
+    order = np.argsort(wanted, kind="stable")
+    gap = min(gap, 1.0 / max(len(wanted) - 1, 1))
+    blocks: list[list[float]] = []  # [sum of (wanted - offset within the block), members]
+    for place in wanted[order]:
+        blocks.append([float(np.clip(place, 0.0, 1.0)), 1])
+        while len(blocks) > 1 and _start(blocks[-2], gap) + gap * blocks[-2][1] > _start(blocks[-1], gap):
+            total, members = blocks.pop()
+            before = blocks[-1]
+            before[0] += total - gap * before[1] * members
+            before[1] += members
+    places = np.empty(len(wanted))
+    done = 0
+    for block in blocks:
+        members = int(block[1])
+        places[order[done : done + members]] = _start(block, gap) + gap * np.arange(members)
+        done += members
+    return places
+
+
+def _start(block: list[float], gap: float) -> float:
+    """The lowest place of a block: the mean of what its members want, kept where all of them fit."""
+    total, members = block
+    return min(max(total / members, 0.0), 1.0 - gap * (members - 1))

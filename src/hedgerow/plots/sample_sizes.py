@@ -1,0 +1,310 @@
+"""Error and bounds against the number of training rows.
+
+For every size some training sets are drawn, a clone is fitted to each, and everything is measured: one value
+a line, size and training set. The lines are means over the training sets, their bands reach from the smallest
+to the largest value.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _num_features
+
+from hedgerow.boosting.weak import seeded_clone
+from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.parameters import check_parameters, nothing, real, whole
+from hedgerow.plots import labels, proven, style
+from hedgerow.plots.error_rounds import error_of_chance
+from hedgerow.theory.resamples import Pair, Resamples, as_pair, seeds_of
+
+Floats = NDArray[np.float64]
+Measure = Callable[[Any, Any, Any], float]
+
+_ALLOWED = {
+    "delta": real(0, 1, above=True, below=True),
+    "n_repeats": whole(1),
+    "random_state": parameters.seed() | nothing(),
+}
+_OWN_COLOURS = ("#009E73", "#56B4E9", "#CC79A7", "#E69F00", style.INK)  # of measures
+_MARKERS = "sD^vP"
+
+
+@dataclass(eq=False)
+class SampleSizeDisplay:
+    """Test error, training error and bounds of a classifier against the number of training rows.
+
+    Make it with `from_estimator`; the parameters are what it draws. Both axes are logarithmic, the lower end
+    of the y axis is an error of 0. The grey area is above the error of always answering the most frequent
+    class: a bound there says nothing.
+
+    Parameters
+    ----------
+    sizes : list of int
+    test_error, train_error : float64 arrays of shape (sizes, repeats)
+    bounds : dict of float64 arrays of shape (sizes, repeats)
+        By name; see `from_estimator`.
+    measures : dict of float64 arrays of shape (sizes, repeats)
+        Likewise.
+    chance : float
+        The error of always answering the most frequent class of the test set.
+    n_test : int
+        Rows of the test set.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from hedgerow import AdaBoostClassifier
+    >>> from hedgerow.datasets import make_hastie
+    >>> def sampler(n_rows, seed):
+    ...     return make_hastie(n_rows, 5, random_state=seed)
+    >>> display = SampleSizeDisplay.from_estimator(
+    ...     AdaBoostClassifier(n_estimators=20), sampler, [100, 400, 1600],
+    ...     test=make_hastie(2000, 5, random_state=12345), n_repeats=2,
+    ... )  # fmt: skip
+    >>> display.test_error.mean(axis=1).round(2)
+    array([0.31, 0.28, 0.22])
+    >>> list(display.bounds)
+    ['vc', 'growth', 'stumps']
+    """
+
+    sizes: list[int]
+    test_error: Floats
+    train_error: Floats
+    bounds: dict[str, Floats] = field(default_factory=dict)
+    measures: dict[str, Floats] = field(default_factory=dict)
+    chance: float = 0.5
+    n_test: int = 1
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        sampler: Any,
+        sizes: Sequence[int],
+        *,
+        test: Pair,
+        bounds: str | Sequence[str] | None = "all",
+        measures: Mapping[str, Measure] | None = None,
+        delta: float = 0.05,
+        n_repeats: int = 5,
+        random_state: Any = 0,
+        ax: Any = None,
+    ) -> Self:
+        """Fit to training sets of several sizes, measure, and draw.
+
+        Parameters
+        ----------
+        estimator : classifier
+            A clone is fitted to every training set, with a seed of its own.
+        sampler : callable or pair (X, y)
+            ``sampler(n_rows, seed)`` draws a fresh training set (X, y) from the true distribution. A pair is
+            one data set, of which so many rows are drawn, each at most once.
+        sizes : sequence of int
+            Rows of the training sets.
+        test : pair (X, y)
+            A large test set from the same distribution, none of it in the training sets.
+        bounds : None, "all", str or sequence of str
+            For boosted stumps and two classes, training error plus what is proven by the VC dimension of the
+            vote ("vc"), by its growth function ("growth"), or by the number of stumps ("stumps"). "all"
+            takes those if they apply to the estimator.
+        measures : dict from names to callables, optional
+            ``measure(model, X, y)`` of a fitted model and its training set gives a number to draw as a line:
+            an out-of-bag error, a bound by the margins.
+        delta : float
+            Each of the bounds holds with probability 1 - delta.
+        n_repeats : int
+            Training sets of a size.
+        random_state : int, RandomState or None
+            With an integer, the training sets depend on nothing but it, their size and their number among
+            the repeats.
+        ax
+            As in `plot`.
+
+        Returns
+        -------
+        SampleSizeDisplay
+        """
+        given = {"delta": delta, "n_repeats": n_repeats, "random_state": random_state}
+        check_parameters(given, _ALLOWED)
+        asked = _Asked.of(estimator, sampler, sizes, test, bounds, measures, float(delta))
+        seed = inputs.read_seed(random_state)
+        found = [[asked.measure(size, number, seed) for number in range(n_repeats)] for size in asked.sizes]
+
+        def values(kind: str, name: str) -> Floats:
+            return np.array([[one[kind, name] for one in row] for row in found], dtype=np.float64)
+
+        names = list(found[0][0])
+        display = cls(
+            sizes=asked.sizes,
+            test_error=values("error", "test"),
+            train_error=values("error", "train"),
+            bounds={name: values(kind, name) for kind, name in names if kind == "bound"},
+            measures={name: values(kind, name) for kind, name in names if kind == "measure"},
+            chance=error_of_chance(asked.y),
+            n_test=len(asked.y),
+        )
+        return display.plot(ax)
+
+    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
+        """Draw the lines.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            None for a new figure.
+        legend : bool
+            Whether they are explained below.
+
+        Returns
+        -------
+        self
+        """
+        self.figure_, axes, _ = style.panels(ax, 1, 1, (6.0, 4.3))
+        self.ax_ = axes[0]
+        style.dress(self.ax_)
+        zero = self._zero()
+        self._line(self.test_error, zero, "test error", style.VERMILLION, zorder=4)
+        self._line(self.train_error, zero, "training error", style.BLUE, zorder=4)
+        for name, values in self.bounds.items():
+            label, colour, dashes = proven.LOOKS[name]
+            self._line(values, zero, label, colour, linestyle=dashes)
+        for number, (name, values) in enumerate(self.measures.items()):
+            colour, marker = _OWN_COLOURS[number % 5], _MARKERS[number % 5]
+            self._line(values, zero, name, colour, linestyle=(0, (5, 2)), marker=marker)
+        few, many = min(self.sizes), max(self.sizes)
+        self.ax_.set_xscale("log")
+        self.ax_.set_xlim(few / 1.12, many * 1.12)
+        labels.plain_log_ticks(self.ax_.xaxis, few / 1.12, many * 1.12)
+        top = max(float(values.max()) for values in self._all())
+        labels.log_errors_axis(self.ax_, zero, 1.3 * max(top, 1.6 * self.chance))
+        more = labels.shade_vacuous(self.ax_, self.chance)
+        labels.name_axes(self.ax_, "training rows", "share of wrong labels")
+        if legend:
+            labels.legend_below(self.ax_, *more)
+        return self
+
+    def _all(self) -> list[Floats]:
+        return [self.test_error, self.train_error, *self.bounds.values(), *self.measures.values()]
+
+    def _zero(self) -> float:
+        """The lower end of the y axis: half of the smallest value that is not 0."""
+        positive = [values[values > 0] for values in self._all()]
+        return 0.5 * min((float(some.min()) for some in positive if some.size), default=1 / self.n_test)
+
+    def _line(self, values: Floats, zero: float, name: str, colour: str, **look: Any) -> None:
+        """The means over the repeats, and a band from the smallest to the largest value."""
+        order = np.argsort(self.sizes)
+        sizes, drawn = np.array(self.sizes)[order], values[order]
+        band = {"color": colour, "alpha": 0.15, "linewidth": 0, "zorder": 2}
+        low, mean, high = drawn.min(axis=1), drawn.mean(axis=1), drawn.max(axis=1)
+        self.ax_.fill_between(sizes, labels.above_zero(low, zero), labels.above_zero(high, zero), **band)
+        shown = {"linewidth": 1.7, "marker": "o", "markersize": 4, "zorder": 3} | look
+        self.ax_.plot(sizes, labels.above_zero(mean, zero), label=name, color=colour, clip_on=False, **shown)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Checked input."""
+
+    estimator: Any
+    sampler: Callable[[int, int], Any]
+    sizes: list[int]
+    X: Any
+    y: NDArray[Any]
+    bounds: list[str]
+    by_name: bool
+    measures: Mapping[str, Measure]
+    delta: float
+
+    @classmethod
+    def of(
+        cls, estimator: Any, sampler: Any, sizes: Any, test: Any, bounds: Any, measures: Any, delta: float
+    ) -> "_Asked":
+        """Check everything that can be checked without a fit."""
+        check_parameters({"estimator": estimator}, {"estimator": parameters.classifier()})
+        names, by_name = proven.read_names(bounds, proven.OF_CLASS)
+        X, y = as_pair(test, "test")
+        labels_of = np.asarray(y)
+        names = proven.class_names(estimator, names, len(np.unique(labels_of)), by_name=by_name)
+        lines = _read_measures(measures)
+        counts = _read_sizes(sizes)
+        draw = sampler if callable(sampler) else _from_pair(sampler, max(counts))
+        return cls(estimator, draw, counts, X, labels_of, names, by_name, lines, delta)
+
+    def measure(self, size: int, number: int, seed: int) -> dict[tuple[str, str], float]:
+        """All values of one training set, by kind and name."""
+        X, y = self._draw(size, number, seed)
+        model = seeded_clone(self.estimator, seeds_of(seed, number)[1])
+        try:
+            model.fit(X, y)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"estimator={self.estimator!r} failed on {size} rows, repeat {number}: {error}"
+            ) from error
+        train_error = float(np.mean(np.asarray(model.predict(X)) != y))
+        found = {("error", "train"): train_error}
+        found["error", "test"] = float(np.mean(np.asarray(model.predict(self.X)) != self.y))
+        for name, more in self._deviations(model, X, size).items():
+            found["bound", name] = train_error + more
+        for name, measure in self.measures.items():
+            value = float(measure(model, X, y))
+            if not np.isfinite(value) or value < 0:
+                raise ValueError(f"measures[{name!r}] gave {value}: it must give a finite number >= 0")
+            found["measure", name] = value
+        return found
+
+    def _draw(self, size: int, number: int, seed: int) -> tuple[Any, NDArray[Any]]:
+        name = f"the training set of {size} rows, repeat {number},"
+        X, y = as_pair(self.sampler(size, seeds_of(seed, number)[0]), name)
+        found = np.asarray(y)
+        if len(found) != size:
+            raise ValueError(f"{name} has {len(found)} rows: the sampler must give as many as asked for")
+        if _num_features(X) != _num_features(self.X):
+            raise ValueError(f"test has {_num_features(self.X)} columns, but {name} has {_num_features(X)}")
+        return X, found
+
+    def _deviations(self, model: Any, X: Any, size: int) -> dict[str, float]:
+        # Which columns are categorical is known now; whether the estimator is of the right kind was before.
+        names = proven.class_names(model, self.bounds, len(model.classes_), by_name=self.by_name)
+        if not names:
+            return {}
+        missing = proven.has_missing(model, X)
+        rounds, n_columns = int(model.n_estimators_), int(model.n_features_in_)
+        added = proven.deviations(names, size, n_columns, rounds, self.delta, missing=missing)
+        return {name: float(more) for name, more in added.items()}
+
+
+def _from_pair(sampler: Any, largest: int) -> Callable[[int, int], Any]:
+    """Draw rows of one data set, each at most once."""
+    X, y = as_pair(sampler, "sampler")
+    if largest >= len(y):
+        raise ValueError(
+            f"sizes holds {largest}, but the sampler is a data set of {len(y)} rows: all must be below that"
+        )
+    return lambda size, seed: Resamples(X, y, size=size, replace=False)(seed)
+
+
+def _read_sizes(sizes: Any) -> list[int]:
+    given = [] if isinstance(sizes, str) or np.ndim(sizes) != 1 else list(sizes)
+    count = whole(2)
+    if not given or not all(count.test(size) for size in given):
+        raise ValueError(f"sizes={sizes!r} is not allowed: it must hold one or more integers >= 2")
+    return sorted({int(size) for size in given})
+
+
+def _read_measures(measures: Any) -> Mapping[str, Measure]:
+    if measures is None:
+        return {}
+    fits = isinstance(measures, Mapping) and all(
+        isinstance(name, str) and callable(one) for name, one in measures.items()
+    )
+    if not fits:
+        raise ValueError(f"measures={measures!r} is not allowed: it must be a dict from names to callables")
+    return dict(measures)

@@ -1,0 +1,243 @@
+"""How far a share seen in a sample may be from the true one: numbers in [0, 1] and what separates them.
+
+Of n rows a share q was wrong. The true share is p. How unlikely it is to see q is measured by
+
+    kl(q||p) = q ln(q / p) + (1 - q) ln((1 - q) / (1 - p))
+
+in natural units a row: P[share <= q] <= exp(-n kl(q||p)) for q <= p (Chernoff). Turned around, the true
+shares that are not too unlikely are those from `kl_lower` to `kl_upper`, where kl(q||p) <= c. Both are
+rounded outwards, since a bound that is a rounding error too small is no bound.
+
+With terms that are never negative nothing cancels. Let d = p - q and phi(x) = x - ln(1 + x) >= 0; the parts
+linear in d are each other's opposite, and
+
+    kl(q||p) = q phi(d / q) + (1 - q) phi(-d / (1 - q)).
+
+For one fixed classifier and a number of errors the exact answer is known, without kl: `holdout_bound`.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincc
+
+from hedgerow.estimators.parameters import check_parameters, real, whole
+
+Floats = NDArray[np.float64]
+
+_SERIES = 0.5  # |x| up to which ln(1 + x) is taken as a series
+_COEFFICIENTS = [2.0 / (2 * k + 3) for k in range(17, -1, -1)]  # of s^2 <= 1/9: the rest is below 1e-17
+_EPSILON = float(np.finfo(np.float64).eps)
+_SLACK = 1.0 + 16.0 * _EPSILON  # a computed kl was never wrong by more than 5 of these
+_LEAST = float(np.finfo(np.float64).tiny)  # next to 0
+_MOST = 1.0 - 0.5 * _EPSILON  # next to 1
+
+
+def binary_kl(q: ArrayLike, p: ArrayLike) -> Any:
+    """kl(q||p), the divergence of two coins: q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)).
+
+    Parameters
+    ----------
+    q, p : float or array
+        From 0 to 1, broadcast.
+
+    Returns
+    -------
+    kl : float or float64 array
+        To nearly all digits, also where p is next to q. Infinite if p is 0 or 1 and q is not.
+
+    Examples
+    --------
+    >>> binary_kl(0.0, 0.5)
+    0.6931471805599453
+    >>> binary_kl([0.1, 0.3], 0.1)
+    array([0.        , 0.15366359])
+    """
+    q, p = np.broadcast_arrays(_shares("q", q), _shares("p", p))
+    return _plain(_kl(q, p))
+
+
+def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
+    """The largest p >= q with kl(q||p) <= c, rounded up.
+
+    Parameters
+    ----------
+    q : float or array
+        From 0 to 1.
+    c : float or array
+        At least 0.
+
+    Returns
+    -------
+    p : float or float64 array
+
+    Examples
+    --------
+    >>> round(kl_upper(0.1, 0.05), 6), kl_upper(0.3, 0.0), kl_upper(1.0, 0.1)
+    (0.220079, 0.3, 1.0)
+    """
+    q, c = np.broadcast_arrays(_shares("q", q), _divergences("c", c))
+    goal = np.maximum(c * _SLACK, 1e-300)  # smaller ones have too few digits
+    with np.errstate(all="ignore"):  # both branches of np.where are computed
+        # All three are above the answer: (p - q)^2 <= c / 2 (Pinsker) and (p - q)^2 <= 2 p c, for small c;
+        # 1 - p >= (1 - q) exp(-(c - q ln q) / (1 - q)), exact for q = 0 and never far off for large c.
+        near = np.minimum(np.sqrt(goal / 2.0), goal + np.sqrt(goal) * np.sqrt(goal + 2.0 * q))
+        far = -(1.0 - q) * np.expm1(-(goal - q * np.log(np.maximum(q, _LEAST))) / (1.0 - q))
+        start = q + np.fmin(near, far) * (1.0 + 1e-9)
+    start = np.nextafter(np.nextafter(start, 2.0), 2.0)
+    found = _outside(q, np.minimum(start, _MOST), goal, _MOST, 1.0)
+    return _plain(np.where(c == 0.0, q, np.where((q >= _MOST) | (c == np.inf), 1.0, found)))
+
+
+def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
+    """The smallest p <= q with kl(q||p) <= c, rounded down.
+
+    Parameters
+    ----------
+    q : float or array
+        From 0 to 1.
+    c : float or array
+        At least 0.
+
+    Returns
+    -------
+    p : float or float64 array
+
+    Examples
+    --------
+    >>> round(kl_lower(0.1, 0.05), 6), kl_lower(0.3, 0.0), kl_lower(0.0, 0.1)
+    (0.031278, 0.3, 0.0)
+    """
+    q, c = np.broadcast_arrays(_shares("q", q), _divergences("c", c))
+    goal = np.maximum(c * _SLACK, 1e-300)  # smaller ones have too few digits
+    with np.errstate(all="ignore"):
+        # Below it: (q - p)^2 <= c / 2, (q - p)^2 <= 2 q c and ln p >= ln q + ((1 - q) ln(1 - q) - c) / q.
+        near = q - np.minimum(np.sqrt(goal / 2.0), np.sqrt(2.0 * q) * np.sqrt(goal)) * (1.0 + 1e-9)
+        rest = (1.0 - q) * np.log1p(-np.minimum(q, _MOST))
+        far = q * np.exp((rest - goal) / q) * (1.0 - 1e-9)
+        start = np.fmax(near, far)
+    start = np.nextafter(np.nextafter(start, -1.0), -1.0)
+    found = _outside(q, np.maximum(start, _LEAST), goal, _LEAST, 0.0)
+    return _plain(np.where(c == 0.0, q, np.where((q <= _LEAST) | (c == np.inf), 0.0, found)))
+
+
+def holdout_bound(n_errors: int, n: int, delta: float) -> float:
+    """Upper bound of the error of a classifier with n_errors mistakes on n rows that it never saw.
+
+    The largest p for which n_errors or fewer mistakes still have probability delta (Clopper and Pearson
+    1934). No bound that holds for every distribution is smaller.
+
+    Parameters
+    ----------
+    n_errors : int
+        Mistakes, from 0 to n.
+    n : int
+        Rows, drawn independently of the classifier and of one another.
+    delta : float
+        Probability, at most, that the true error is above the bound; above 0 and below 1.
+
+    Returns
+    -------
+    bound : float
+        1 if all rows were mistaken.
+
+    Examples
+    --------
+    >>> round(holdout_bound(0, 100, 0.05), 6)  # 1 - 0.05^(1/100)
+    0.029513
+    >>> round(holdout_bound(7, 100, 0.05), 6)
+    0.127458
+    """
+    check_parameters(locals(), {"n": whole(1), "delta": real(0, 1, above=True, below=True)})
+    check_parameters(locals(), {"n_errors": whole(0, int(n))})
+    k, rest = float(n_errors), float(n - n_errors)
+    if rest == 0.0:
+        return 1.0
+    if k == 0.0:  # (1 - p)^n = delta
+        return min(1.0, float(-np.expm1(np.log(delta) / rest)) * _SLACK)
+    # P[n_errors or fewer | p] = betaincc(n_errors + 1, n - n_errors, p), by halving: SciPy's inverse of it is
+    # wrong for a billion rows, and betaincc itself right to 3e-20 n. It is above delta at p = 0, and by
+    # Chernoff not at kl_upper.
+    goal = delta * max(1.0 - 1e-12 - 1e-18 * n, 0.5)
+    low, high = 0.0, float(kl_upper(k / n, -math.log(goal) / n))
+    while True:
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            return high
+        low, high = (low, middle) if betaincc(k + 1.0, rest, middle) <= goal else (middle, high)
+
+
+def _kl(q: Floats, p: Floats) -> Floats:
+    total: Floats = _part(q, p, p - q) + _part(1.0 - q, 1.0 - p, q - p)
+    return total
+
+
+def _part(q: Floats, p: Floats, d: Floats) -> Floats:
+    """One term of kl, q phi(d / q) = d - q ln(p / q), for d = p - q; never negative."""
+    with np.errstate(all="ignore"):
+        x = d / q
+        # ln(1 + x) = 2 (s + s^3/3 + s^5/5 + ...) with s = x / (2 + x), and x - 2 s = x s.
+        s = x / (2.0 + x)
+        series = q * s * (x - s * s * np.polyval(_COEFFICIENTS, s * s))
+        ratio = p / q
+        regular = (ratio >= _LEAST) & (ratio < np.inf)
+        logarithm = np.where(regular, np.log(ratio), np.log(p) - np.log(q))
+        part = np.where(np.abs(x) <= _SERIES, series, d - q * logarithm)
+    return np.where(q == 0.0, d, np.where(p == 0.0, np.inf, part))
+
+
+def _outside(q: Floats, outer: Floats, c: Floats, last: float, end: float) -> Floats:
+    """A point p next to the one with kl(q||p) = c, never on the side of q.
+
+    Newton's steps from outside: kl is convex in p, so that they stay outside but for rounding, and each is
+    taken back by more than its rounding error. They end when that leaves nothing of a step.
+
+    Parameters
+    ----------
+    q, outer, c : float64 arrays of one shape
+        `outer`, on the side of `end` from q, should have kl(q||outer) >= c.
+    last, end : float
+        The number next to an end of the unit interval, and that end: 1 or 0.
+    """
+    sign = 1.0 if end == 1.0 else -1.0
+    shape, q, c, outer = q.shape, q.ravel(), c.ravel(), outer.ravel()
+    outer = np.where(_kl(q, outer) >= c, outer, last)
+    beyond = ~(_kl(q, outer) >= c)
+    inner = q.copy()
+    active = np.flatnonzero(~beyond & (sign * outer > sign * q))
+    while len(active):
+        a, b, at, goal = inner[active], outer[active], q[active], c[active]
+        over_slope = (b / (b - at)) * (1.0 - b)
+        back = _EPSILON * (4.0 * goal * np.abs(over_slope) + 2.0 * b)
+        new = b - (_kl(at, b) - goal) * over_slope + sign * back
+        middle = a + 0.5 * (b - a)
+        new = np.where(sign * new > sign * a, new, middle)  # halving is for safety: steps stay outside
+        closer = (sign * new < sign * b) & (new != a)
+        outside = _kl(at, new) >= goal
+        outer[active] = np.where(closer & outside, new, b)
+        inner[active] = np.where(closer & ~outside, new, a)
+        active = active[closer]
+    return np.where(beyond, end, outer).reshape(shape)
+
+
+def _shares(name: str, values: ArrayLike) -> Floats:
+    array = np.asarray(values, np.float64)
+    if not np.all((array >= 0.0) & (array <= 1.0)):
+        raise ValueError(
+            f"{name}={values!r} is not allowed: it must be a number >= 0 and <= 1, or such numbers"
+        )
+    return array
+
+
+def _divergences(name: str, values: ArrayLike) -> Floats:
+    array = np.asarray(values, np.float64)
+    if not np.all(array >= 0.0):
+        raise ValueError(f"{name}={values!r} is not allowed: it must be a number >= 0, or such numbers")
+    return array
+
+
+def _plain(array: Floats) -> Any:
+    """A float for scalars, as it was given."""
+    return float(array) if array.ndim == 0 else array

@@ -1,0 +1,264 @@
+"""Evidence: bounds that may apply to a model, before delta is shared among them.
+
+Four sources: the class of hypotheses, the margins of the training rows, votes on rows that the voters have
+not seen, and rows held out. Each tells the bounds it can compute and, for those it cannot, why.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.bagging.pair_losses import PairLosses
+from hedgerow.estimators.adaptive_base import AdaptiveClassifier
+from hedgerow.estimators.bagging import BaggingClassifier
+from hedgerow.estimators.forest_kinds import ForestClassifier
+from hedgerow.estimators.weak_class import WeakClass
+from hedgerow.theory import growth, vote_bounds
+from hedgerow.theory.certificate import Unmet
+from hedgerow.theory.deviations import holdout_bound
+from hedgerow.theory.margin_bounds import gao_zhou_bound, schapire_bound
+from hedgerow.theory.optimize import divergence
+
+Floats = NDArray[np.float64]
+Computed = tuple[float, str]  # the bound, and what it was computed from
+
+CLASS = ("VC dimension", "growth function", "count of labelings")
+MARGINS = ("margins, Schapire et al. 1998", "margins, Gao and Zhou 2013")
+HOLD_OUT = "hold-out"
+VOTES = ("first order", "tandem", "C-bound", "Chebyshev-Cantelli")
+
+_BEFOREHAND = "the learner and the most rounds were chosen before the training rows were seen"
+_EDGES = "bin_edges were chosen before the training rows were seen"
+_LEFT_OUT = "the parameters were chosen without the training rows"
+_CALIBRATED = "nothing but the weights of the votes was chosen with the calibration rows"
+_NEW = "nothing about the model was chosen with the rows held out"
+_FOUND_EDGES = "the bin edges, which were taken from the values of all rows, though not from their labels"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A bound that applies.
+
+    Parameters
+    ----------
+    name, conditions, given : str
+        As in `Bound`.
+    n : int
+    compute : callable
+        From a share of delta to the bound and what it was computed from.
+    least : callable or None
+        From a share of delta to the smallest value that any sample of this size could give.
+    """
+
+    name: str
+    n: int
+    conditions: str
+    compute: Callable[[float], Computed]
+    least: Callable[[float], float] | None = None
+    given: str = ""
+
+    def is_hopeless(self, delta: float) -> bool:
+        """Whether no sample of this size could give less than 1: it then needs no share of delta."""
+        return self.least is not None and self.least(delta) >= 1.0
+
+
+@dataclass
+class Evidence:
+    """Bounds that apply, and those that do not with the reason."""
+
+    candidates: list[Candidate]
+    unmet: list[Unmet]
+
+    @classmethod
+    def none(cls, names: tuple[str, ...], reason: str) -> "Evidence":
+        """Nothing, for one reason."""
+        return cls([], [Unmet(name, reason) for name in names])
+
+    def __add__(self, other: "Evidence") -> "Evidence":
+        return Evidence(self.candidates + other.candidates, self.unmet + other.unmet)
+
+
+# --- from the class, and from margins
+
+
+def _weak_class(model: Any) -> WeakClass | str:
+    """The class that members were chosen from, or why class and margins say nothing."""
+    if not isinstance(model, AdaptiveClassifier):
+        return "it is for weighted votes of weak hypotheses, as AdaBoost makes them"
+    if len(model.classes_) != 2:
+        return f"it is for two classes, and there are {len(model.classes_)}"
+    if model.seen_rows_.weighted:
+        return "the training rows had sample weights, and it counts all rows alike"
+    try:
+        return model.weak_class_
+    except TypeError as error:
+        return str(error)
+
+
+def from_class(model: Any) -> Evidence:
+    """Bounds that hold for every vote of the class, whatever the algorithm does."""
+    weak = _weak_class(model)
+    if isinstance(weak, str):
+        return Evidence.none(CLASS, weak)
+    m, most_rounds = len(model.training_margins_), max(3, int(model.n_estimators), int(model.n_estimators_))
+    wrong = float(np.mean(model.training_margins_ <= 0.0))
+    columns, leaves = weak.n_columns, weak.n_leaves
+    if weak.is_stumps:
+        d = max(3, growth.stump_vc_dimension(columns, missing=True))
+    else:
+        d = max(3, growth.tree_vc_dimension(columns, leaves, missing=True))
+    size = growth.boosted_vc_dimension(most_rounds, d)
+    forms: tuple[Callable[[float], float], ...] = (
+        lambda delta: float(growth.vc_bound(m, size, delta)),
+        lambda delta: float(growth.growth_bound(m, d, most_rounds, delta)),
+        lambda delta: float(
+            growth.stump_bound(m, columns, most_rounds, delta, missing=True)
+            if weak.is_stumps
+            else growth.tree_bound(m, columns, leaves, most_rounds, delta, missing=True)
+        ),
+    )
+    of_what = "stumps" if weak.is_stumps else f"trees of up to {leaves} leaves"
+    words = f"training error {wrong:.4f}, {most_rounds} {of_what} in {columns} columns"
+    found = [
+        Candidate(name, m, _BEFOREHAND, partial(_with_training_error, form, wrong, words), form)
+        for name, form in zip(CLASS, forms, strict=True)
+    ]
+    unmet = []
+    if 2 * m < size:
+        found.pop(0)
+        unmet.append(Unmet(CLASS[0], f"it needs 2 m >= D, and D is {size:,.0f} for {m:,} rows"))
+    return Evidence(found, unmet)
+
+
+def _with_training_error(form: Callable[[float], float], wrong: float, words: str, delta: float) -> Computed:
+    return wrong + form(delta), words
+
+
+def from_margins(model: Any) -> Evidence:
+    """Bounds that hold for every vote of a finite class, by how clear the vote is."""
+    weak = _weak_class(model)
+    if isinstance(weak, str):
+        return Evidence.none(MARGINS, weak)
+    if weak.n_edges is None:
+        reason = "stumps and trees must cut at values fixed beforehand: give the learner bin_edges"
+        return Evidence.none(MARGINS, reason)
+    margins, size = model.training_margins_, weak.size
+    found, unmet = [], []
+    for name, bound in zip(MARGINS, (schapire_bound, gao_zhou_bound), strict=True):
+        if len(margins) < 5:
+            unmet.append(Unmet(name, f"it needs 5 rows, and there are {len(margins)}"))
+            continue
+
+        def compute(delta: float, bound: Callable[..., Any] = bound) -> Computed:
+            result = bound(margins, size, delta)
+            below = float(np.mean(margins < result.theta))
+            words = f"{below:.4f} of the rows have a margin below {result.theta:.3f}; {size:,} hypotheses"
+            return float(result.value), words
+
+        # as if every margin were 1
+        least = partial(lambda bound, delta: float(bound(np.ones(len(margins)), size, delta).value), bound)
+        found.append(Candidate(name, len(margins), _EDGES, compute, least))
+    return Evidence(found, unmet)
+
+
+# --- from votes
+
+
+def from_out_of_bag(model: Any) -> Evidence:
+    """Bounds from what members lose on the rows left out of their bags."""
+    names = tuple(f"out-of-bag {name}" for name in VOTES)
+    if not isinstance(model, ForestClassifier | BaggingClassifier):
+        return Evidence.none(("out-of-bag votes",), "the members are not fitted to random parts of the rows")
+    losses: PairLosses | None = getattr(model, "oob_losses_", None)
+    if losses is None:
+        return Evidence.none(("out-of-bag votes",), "the model was not fitted with oob_score=True")
+    if losses.doubts:
+        return Evidence.none(names, "; ".join(losses.doubts))
+    found_edges = isinstance(model, ForestClassifier) and not model.model_.bins.given.all()
+    given = _FOUND_EDGES if found_edges else ""
+    return _from_votes("out-of-bag", losses, model.estimator_weights_, _LEFT_OUT, given)
+
+
+def from_calibration(model: Any) -> Evidence:
+    """Bounds from the rows that the weights of votes were chosen with."""
+    losses: PairLosses | None = getattr(model, "vote_losses_", None)
+    if losses is None:
+        return Evidence([], [])
+    return _from_votes("calibration", losses, model.estimator_weights_, _CALIBRATED)
+
+
+def _from_votes(
+    where: str, losses: PairLosses, weights: Floats, conditions: str, given: str = "", *, chosen: bool = True
+) -> Evidence:
+    """Chosen : whether the weights may have been chosen with these rows, which costs their divergence."""
+    names = tuple(f"{where} {name}" for name in VOTES)
+    n, pairs, kl = losses.n, losses.n_pairs, divergence(weights) if chosen else 0.0
+    if pairs < 1:
+        reason = f"of {losses.n_voters} voters, two have together learned from every row"
+        return Evidence.none(names, reason)
+    gibbs, tandem = losses.gibbs(weights), losses.tandem(weights)
+    cost = f", KL {kl:.3g}" if kl else ""
+    single, joint = f"mean loss {gibbs:.4f}{cost}", f"joint loss {tandem:.4f}{cost}"
+
+    def c_bound(delta: float) -> Computed:
+        differ = losses.disagreement(weights)
+        bound = vote_bounds.c_bound(gibbs, differ, n, pairs, kl, delta)
+        return bound, f"mean loss {gibbs:.4f}, disagreement {differ:.4f}{cost}"
+
+    forms: tuple[tuple[int, Callable[[float], Computed]], ...] = (
+        (n, lambda delta: (vote_bounds.first_order_bound(gibbs, n, kl, delta), single)),
+        (pairs, lambda delta: (vote_bounds.tandem_bound(tandem, pairs, kl, delta), joint)),
+        (pairs, c_bound),
+        (
+            pairs,
+            lambda delta: (
+                vote_bounds.chebyshev_cantelli_bound(gibbs, tandem, n, pairs, kl, delta),
+                f"mean loss {gibbs:.4f}, {joint}",
+            ),
+        ),
+    )
+    found, unmet = [], []
+    for name, (rows, form) in zip(names, forms, strict=True):
+        if form is c_bound and losses.n_classes != 2:
+            unmet.append(Unmet(name, f"it is for two classes, and there are {losses.n_classes}"))
+        else:
+            found.append(Candidate(name, rows, conditions, form, given=given))
+    return Evidence(found, unmet)
+
+
+# --- from rows held out
+
+
+def from_rows(model: Any, X: Any, y: NDArray[Any]) -> Evidence:
+    """Bounds from rows that the model has not seen."""
+    known, said = set(model.classes_.tolist()), y.tolist()
+    if not known & set(said):
+        raise ValueError(
+            f"y holds {said[0]!r}, and none of the classes {model.classes_.tolist()} of the model"
+        )
+    predicted = np.asarray(model.predict(X)).tolist()
+    n, n_errors = len(said), sum(a != b for a, b in zip(predicted, said, strict=True))
+    words = f"{n_errors:,} errors in {n:,} rows ({n_errors / n:.4f})"
+    held_out = Candidate(HOLD_OUT, n, _NEW, lambda delta: (holdout_bound(n_errors, n, delta), words))
+    return Evidence([held_out], []) + _votes_on_rows(model, X, y)
+
+
+def _votes_on_rows(model: Any, X: Any, y: NDArray[Any]) -> Evidence:
+    if not hasattr(model, "vote_losses"):
+        return Evidence([], [])
+    unknown = set(y.tolist()) - set(model.classes_.tolist())
+    if unknown:
+        reason = f"y holds {min(unknown, key=str)!r}, which is no class of the model"
+        return Evidence.none(("hold-out votes",), reason)
+    try:
+        losses = model.vote_losses(X, y)
+    except TypeError as error:
+        return Evidence.none(("hold-out votes",), str(error))
+    alphas = np.asarray(model.estimator_weights_, np.float64)
+    weights = alphas / math.fsum(alphas)
+    return _from_votes("hold-out", losses, weights, _NEW, chosen=False)

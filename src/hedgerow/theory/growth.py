@@ -1,0 +1,415 @@
+"""How many labelings a class of classifiers has, and what follows for the error on rows not seen.
+
+A growth function G(m) is the largest number of different labelings, of 2^m, that a class of two-class
+classifiers can give to any m points. Everything here is its natural logarithm, or an upper bound of it, and
+never above m ln 2. The VC dimension is the largest m with G(m) = 2^m.
+
+Symmetrisation (Vapnik and Chervonenkis 1971) compares the error R_m on m rows with that on m further ones:
+
+    P[sup over the class of R - R_m >= eps] <= 4 G(2m) exp(-m eps^2 / 8)
+
+The right side is delta for eps = sqrt(8/m (ln G(2m) + ln(4/delta))): what may have to be added to the
+training error. The functions named `..._bound` return that. It holds for any sample and any learner, so it is
+large.
+
+A boosted classifier is the sign of a weighted sum of T weak ones (Freund and Schapire 1997). The T weak ones
+label m points in at most G(m)^T ways; each way makes the points vectors of T numbers, which a linear
+threshold function without a constant (VC dimension T, whatever it answers at a tie) labels in at most
+(em/T)^T ways. With Sauer's lemma, G(m) <= (em/d)^d for the VC dimension d and m >= d:
+
+    ln G_boosted(m) <= d T ln(em/d) + T ln(em/T)
+
+Counting the weak labelings themselves is tighter. Points with different values in a column can be cut between
+any two neighbours: m - 1 cuts, each with two polarities, and two constant labelings belong to all columns.
+
+    stumps in c columns                      2 + 2 c (m - 1)
+    the same with missing values             2 + c (4 (m - 2) + 2), m >= 2
+    trees with at most L leaves              Catalan(L-1) (c (m - 1) + 1)^(L-1) 2^L
+    the same with missing values             Catalan(L-1) (2 c (m - 1) + 1)^(L-1) 2^L
+
+Missing: with k >= 1 values missing in a column, m - k - 1 cuts are left, for each of which the missing go to
+either side, and missing against the rest is one more cut: 4 (m - k - 1) + 2 labelings, largest at k = 1.
+Trees: there are Catalan(L-1) shapes with L leaves; each of the L - 1 inner nodes has a cut, all points to the
+left being one that is the same in all columns, and covers smaller trees; leaves have a label each. A cut with
+a left and a right side is one of m - 1 in a column, or one of 2 (m - k - 1) + 2 <= 2 (m - 1) with missing
+values.
+
+These are counts for columns with an order. A column of categories that is cut into any two sets has more.
+Numbers of points, columns, leaves and rounds may be arrays; they are broadcast. Scalars return a float.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+from hedgerow.estimators.parameters import check_parameters, flag, whole
+
+Floats = NDArray[np.float64]
+_LN2 = math.log(2.0)
+
+
+def sauer(m: ArrayLike, d: ArrayLike) -> Any:
+    """The ln of the labelings of m points by a class of VC dimension d: d ln(em/d), at most m ln 2.
+
+    Parameters
+    ----------
+    m : int or array
+        Points, at least 1.
+    d : float or array
+        The VC dimension, or an upper bound of it, which need not be an integer; at least 1. For m < d, where
+        (em/d)^d is no bound, the result is m ln 2.
+
+    Examples
+    --------
+    >>> round(sauer(100, 2), 4)
+    9.824
+    >>> round(sauer(3, 5), 4)  # all 2^3 labelings
+    2.0794
+    """
+    return _plain(_sauer(_counts("m", m), _numbers("d", d, 1.0)))
+
+
+def boosted_growth(m: ArrayLike, d: ArrayLike, T: ArrayLike) -> Any:
+    """The ln of the labelings of m points by votes of T classifiers of VC dimension d.
+
+    d T ln(em/d) + T ln(em/T), and m ln 2 at most.
+
+    Parameters
+    ----------
+    m, T : int or array
+        Points and rounds, at least 1.
+    d : float or array
+        The VC dimension of the weak classifiers, or an upper bound.
+
+    Examples
+    --------
+    >>> round(boosted_growth(10**9, 2, 10**4), 1)
+    545731.6
+    """
+    points = _counts("m", m)
+    return _plain(_boosted(points, _sauer(points, _numbers("d", d, 1.0)), _counts("T", T)))
+
+
+def boosted_vc_dimension(T: ArrayLike, d: ArrayLike) -> Any:
+    """Upper bound of the VC dimension of votes: T (d + 1) (3 ln(T (d + 1)) + 2), for T, d >= 3.
+
+    Parameters
+    ----------
+    T, d : int or array
+        Rounds, and the VC dimension of the weak classifiers; both at least 3.
+
+    References
+    ----------
+    S. Shalev-Shwartz, S. Ben-David, "Understanding machine learning", 2014, lemma 10.3.
+
+    Examples
+    --------
+    >>> round(boosted_vc_dimension(100, 3), 1)
+    7989.8
+    """
+    size = _counts("T", T, 3) * (_numbers("d", d, 3.0) + 1.0)
+    return _plain(size * (3.0 * np.log(size) + 2.0))
+
+
+def stump_growth(m: ArrayLike, n_columns: ArrayLike, *, missing: bool = False) -> Any:
+    """The ln of the labelings of m points by stumps: at most 2 + 2 n_columns (m - 1) of them.
+
+    Parameters
+    ----------
+    m, n_columns : int or array
+        At least 1.
+    missing : bool
+        Whether values may be missing: 2 + n_columns (4 (m - 2) + 2) for m >= 2.
+
+    Examples
+    --------
+    >>> round(np.exp(stump_growth(10, 3)))
+    56
+    >>> round(np.exp(stump_growth(10, 3, missing=True)))
+    104
+    """
+    return _plain(_stumps(_counts("m", m), n_columns, missing))
+
+
+def boosted_stump_growth(m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, *, missing: bool = False) -> Any:
+    """The ln of the labelings of m points by votes of T stumps.
+
+    Parameters
+    ----------
+    m, n_columns, T : int or array
+        Points, columns and rounds, at least 1.
+    missing : bool
+        As in `stump_growth`.
+
+    Examples
+    --------
+    >>> round(boosted_stump_growth(10**9, 10, 10**4), 1), round(boosted_growth(10**9, 5, 10**4), 1)
+    (362319.2, 1130820.7)
+    """
+    points = _counts("m", m)
+    return _plain(_boosted(points, _stumps(points, n_columns, missing), _counts("T", T)))
+
+
+def tree_growth(m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, *, missing: bool = False) -> Any:
+    """The ln of the labelings of m points by trees with at most L leaves.
+
+    There are at most Catalan(L-1) (n_columns (m-1) + 1)^(L-1) 2^L.
+
+    Parameters
+    ----------
+    m, n_columns, n_leaves : int or array
+        Points, columns, and the most leaves L a tree may have; at least 1.
+    missing : bool
+        Whether values may be missing: 2 n_columns (m-1) + 1 instead.
+
+    Examples
+    --------
+    >>> round(np.exp(tree_growth(30, 2, 3)))  # 2 * 59^2 * 8
+    55696
+    """
+    points = _counts("m", m)
+    return _plain(np.minimum(_trees(points, n_columns, n_leaves, missing), points * _LN2))
+
+
+def boosted_tree_growth(
+    m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, T: ArrayLike, *, missing: bool = False
+) -> Any:
+    """The ln of the labelings of m points by votes of T trees.
+
+    Parameters
+    ----------
+    m, n_columns, n_leaves, T : int or array
+        Points, columns, the most leaves of a tree, and rounds; at least 1.
+    missing : bool
+        As in `tree_growth`.
+
+    Examples
+    --------
+    >>> round(boosted_tree_growth(10**9, 10, 8, 10**4), 1)
+    1853005.2
+    """
+    points = _counts("m", m)
+    return _plain(_boosted(points, _trees(points, n_columns, n_leaves, missing), _counts("T", T)))
+
+
+def threshold_vc_dimension(polarity: bool = True) -> int:
+    """The VC dimension of thresholds in one column: 2, or 1 if only one side can be positive.
+
+    Examples
+    --------
+    >>> threshold_vc_dimension(), threshold_vc_dimension(polarity=False)
+    (2, 1)
+    """
+    check_parameters(locals(), {"polarity": flag()})
+    return 2 if polarity else 1
+
+
+def stump_vc_dimension(n_columns: int, *, missing: bool = False) -> int:
+    """The VC dimension of stumps: the largest V with C(V, V // 2) <= 2 n_columns. It grows like log2.
+
+    To shatter V points every set of V // 2 of them must be on one side of a cut, and a column has one such
+    set at each end of its order. That is also enough (Gey 2018).
+
+    Parameters
+    ----------
+    n_columns : int
+        At least 1.
+    missing : bool
+        Whether values may be missing. A column then has at most 4 such sets, with the missing and without;
+        the result is an upper bound.
+
+    References
+    ----------
+    S. Gey, "Vapnik-Chervonenkis dimension of axis-parallel cuts", Communications in Statistics 47, 2018.
+    O. T. Yildiz, "VC-dimension of univariate decision trees", IEEE Transactions on Neural Networks 26, 2015.
+
+    Examples
+    --------
+    >>> [stump_vc_dimension(c) for c in (1, 2, 3, 10, 1000)]
+    [2, 3, 4, 6, 13]
+    """
+    check_parameters(locals(), {"n_columns": whole(1), "missing": flag()})
+    sets, size = (4 if missing else 2) * int(n_columns), 2
+    while math.comb(size + 1, (size + 1) // 2) <= sets:
+        size += 1
+    return size
+
+
+def tree_vc_dimension(n_columns: int, n_leaves: int, *, missing: bool = False) -> int:
+    """Upper bound of the VC dimension of trees: the largest m with 2^m at most the count in `tree_growth`.
+
+    Parameters
+    ----------
+    n_columns, n_leaves : int
+        Columns, and the most leaves of a tree; at least 1.
+    missing : bool
+        As in `tree_growth`.
+
+    Examples
+    --------
+    >>> [tree_vc_dimension(10, leaves) for leaves in (1, 2, 8, 100)]
+    [1, 8, 84, 1676]
+    """
+    check_parameters(locals(), {"n_columns": whole(1), "n_leaves": whole(1), "missing": flag()})
+
+    def all_labelings(m: int) -> bool:
+        count = float(_trees(_counts("m", m), n_columns, n_leaves, missing))
+        return m * _LN2 <= count * (1.0 + 1e-12)  # rounding must not make it smaller
+
+    # True for m = 1 and concave in m: true up to some m, and false after it.
+    low, high = 1, 2
+    while all_labelings(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if all_labelings(middle) else (low, middle)
+    return low
+
+
+def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -> Any:
+    """What is added to the training error: sqrt(8/m (ln G(2m) + ln(4/delta))).
+
+    Parameters
+    ----------
+    log_growth_2m : float or array
+        ln G(2m), at least 0: a growth function of this module at 2 m.
+    m : int or array
+        Training rows.
+    delta : float or array
+        Probability, at most, that the bound fails; above 0 and below 1.
+
+    Examples
+    --------
+    >>> round(growth_deviation(stump_growth(2000, 10), 1000, 0.05), 4)
+    0.3462
+    """
+    points, growth = _counts("m", m), _numbers("log_growth_2m", log_growth_2m, 0.0)
+    failing = np.asarray(delta, np.float64)
+    if not np.all((failing > 0.0) & (failing < 1.0)):
+        raise ValueError(f"delta={delta!r} is not allowed: it must be a number > 0 and < 1")
+    return _plain(np.sqrt(8.0 / points * (growth + np.log(4.0 / failing))))
+
+
+def vc_bound(m: ArrayLike, D: ArrayLike, delta: ArrayLike) -> Any:
+    """What is added to the training error of a class of VC dimension D, by Sauer's lemma.
+
+    Parameters
+    ----------
+    m : int or array
+        Training rows.
+    D : float or array
+        The VC dimension or an upper bound of it. For 2m < D all labelings are counted, and the result is
+        above 1.
+    delta : float or array
+        Probability, at most, that the bound fails.
+
+    Examples
+    --------
+    >>> round(vc_bound(10**6, boosted_vc_dimension(100, 3), 0.05), 4)
+    0.6457
+    """
+    return growth_deviation(sauer(_twice(m), D), m, delta)
+
+
+def growth_bound(m: ArrayLike, d: ArrayLike, T: ArrayLike, delta: ArrayLike) -> Any:
+    """What is added to the training error of a vote of T classifiers of VC dimension d.
+
+    Examples
+    --------
+    >>> round(growth_bound(10**6, 3, 100, 0.05), 4)  # less than that of vc_bound
+    0.2082
+    """
+    return growth_deviation(boosted_growth(_twice(m), d, T), m, delta)
+
+
+def stump_bound(
+    m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, delta: ArrayLike, *, missing: bool = False
+) -> Any:
+    """What is added to the training error of a vote of T stumps.
+
+    Examples
+    --------
+    >>> round(stump_bound(10**6, 3, 100, 0.05), 4)
+    0.1476
+    """
+    return growth_deviation(boosted_stump_growth(_twice(m), n_columns, T, missing=missing), m, delta)
+
+
+def tree_bound(
+    m: ArrayLike,
+    n_columns: ArrayLike,
+    n_leaves: ArrayLike,
+    T: ArrayLike,
+    delta: ArrayLike,
+    *,
+    missing: bool = False,
+) -> Any:
+    """What is added to the training error of a vote of T trees with at most n_leaves leaves.
+
+    Examples
+    --------
+    >>> round(tree_bound(10**6, 3, 8, 100, 0.05), 4)
+    0.3247
+    """
+    growth = boosted_tree_growth(_twice(m), n_columns, n_leaves, T, missing=missing)
+    return growth_deviation(growth, m, delta)
+
+
+def _sauer(m: Floats, d: Floats) -> Floats:
+    lemma = d * (1.0 + np.log(m / d))
+    return np.where(m < d, m * _LN2, np.minimum(lemma, m * _LN2))
+
+
+def _boosted(m: Floats, weak: Floats, T: Floats) -> Floats:
+    """T weak labelings, then a linear threshold function of T numbers."""
+    return np.minimum(T * np.minimum(weak, m * _LN2) + _sauer(m, T), m * _LN2)
+
+
+def _stumps(m: Floats, n_columns: ArrayLike, missing: bool) -> Floats:
+    columns = _counts("n_columns", n_columns)
+    of_column = np.where(m > 1.0, 4.0 * (m - 2.0) + 2.0, 0.0) if _flag(missing) else 2.0 * (m - 1.0)
+    return np.minimum(np.log(2.0 + columns * of_column), m * _LN2)
+
+
+def _trees(m: Floats, n_columns: ArrayLike, n_leaves: ArrayLike, missing: bool) -> Floats:
+    columns, leaves = _counts("n_columns", n_columns), _counts("n_leaves", n_leaves)
+    nodes = leaves - 1.0
+    # Catalan(k) = (2k)! / (k! (k + 1)!)
+    shapes = gammaln(2.0 * nodes + 1.0) - gammaln(nodes + 1.0) - gammaln(nodes + 2.0)
+    cuts = (2.0 if _flag(missing) else 1.0) * columns * (m - 1.0) + 1.0
+    return np.asarray(shapes + nodes * np.log(cuts) + leaves * _LN2, np.float64)
+
+
+def _twice(m: ArrayLike) -> Floats:
+    return 2.0 * _counts("m", m)
+
+
+def _counts(name: str, values: ArrayLike, low: int = 1) -> Floats:
+    """Whole numbers as floats, exact up to 2^53."""
+    array = np.asarray(values)
+    whole_numbers = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
+    if not whole_numbers or not np.all((array >= low) & np.isfinite(array)):
+        raise ValueError(
+            f"{name}={values!r} is not allowed: it must be an integer >= {low}, or such integers"
+        )
+    return array.astype(np.float64)
+
+
+def _numbers(name: str, values: ArrayLike, low: float) -> Floats:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf" or not np.all((array >= low) & np.isfinite(array)):
+        raise ValueError(f"{name}={values!r} is not allowed: it must be a number >= {low:g}, or such numbers")
+    return array.astype(np.float64)
+
+
+def _flag(missing: bool) -> bool:
+    check_parameters(locals(), {"missing": flag()})
+    return bool(missing)
+
+
+def _plain(array: Any) -> Any:
+    """A float for scalars, as they were given."""
+    return float(array) if np.ndim(array) == 0 else array

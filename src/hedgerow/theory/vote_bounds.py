@@ -1,0 +1,232 @@
+"""Bounds of the error of a weighted vote from the losses of its voters on rows they did not see.
+
+rho are the weights of the vote, which sum to 1. Three means over the voters describe it:
+
+    gibbs         sum_i rho_i loss_i: of one voter drawn at random
+    tandem        sum_ij rho_i rho_j mean(loss_i loss_j): of two, on the same rows
+    disagreement  sum_ij rho_i rho_j (share of rows where i and j differ), for two classes
+
+each on rows that none of the voters concerned was fitted to (out-of-bag rows, or a set of their own). kl is
+KL(rho||pi) = sum_i rho_i ln(rho_i / pi_i), for a prior pi fixed before these rows were seen; 0 if rho is pi.
+The weights may be chosen after seeing them: that is what kl pays for. PAC-Bayes-kl (Seeger 2002, Maurer
+2004), with probability 1 - delta for all rho at once:
+
+    kl(mean on n rows||true mean) <= (KL(rho||pi) + ln(2 sqrt(n) / delta)) / n
+
+It holds for losses in [0, 1], not only 0 and 1. So a mean of probabilities can be a vote too: the loss of a
+voter is 1 - p(label), and a wrong answer still means that the rho-mean W of the losses is at least 1/2, since
+the label did not get more than half. What follows is about W alone: its mean is gibbs, its mean square is
+tandem, and
+
+    first order         P[W >= 1/2] <= 2 E W                               (Markov)
+    tandem              P[W >= 1/2] <= 4 E W^2                             (Masegosa et al. 2020)
+    C-bound             P[W >= 1/2] <= 1 - (E M)^2 / E M^2, M = 1 - 2W     (Germain et al. 2015)
+    Chebyshev-Cantelli  P[W >= 1/2] <= E (W - mu)^2 / (1/2 - mu)^2         (Wu et al. 2021)
+
+where E M = 1 - 2 gibbs > 0, E M^2 = 1 - 2 disagreement, and mu is any number below 1/2.
+
+The pairs have the prior pi x pi, hence 2 KL. Where two means are bounded, each has delta / 2; one event
+bounds a mean from both sides. No event depends on mu, so all mu are allowed at no cost.
+
+Voters may have different numbers n_i of unseen rows, pairs too. The smallest may stand for all of them: by
+Jensen E exp(n_min kl_i) <= (E exp(n_i kl_i))^(n_min / n_i) <= (2 sqrt(n_i))^(n_min / n_i) <= 2 sqrt(n_min),
+since ln(2 sqrt(n)) / n falls with n.
+"""
+
+import math
+from typing import Any
+
+from hedgerow.estimators.parameters import check_parameters, real, whole
+from hedgerow.theory.deviations import kl_lower, kl_upper
+
+_ROUNDING = 1e-9  # by how much a mean of losses may be outside [0, 1], and kl below 0
+_ALLOWED = {
+    "n": whole(1),
+    "n_pairs": whole(1),
+    "delta": real(0, 1, above=True, below=True),
+    "gibbs": real(-_ROUNDING, 1 + _ROUNDING),
+    "tandem": real(-_ROUNDING, 1 + _ROUNDING),
+    "disagreement": real(-_ROUNDING, 1 + _ROUNDING),
+    "kl": real(-_ROUNDING),
+}
+
+
+def first_order_bound(gibbs: float, n: int, kl: float, delta: float) -> float:
+    """Twice the upper bound of the mean loss of the voters.
+
+    Parameters
+    ----------
+    gibbs : float
+        rho-mean of the losses of the voters on rows each did not see, from 0 to 1.
+    n : int
+        The smallest number of such rows of any voter.
+    kl : float
+        KL(rho||pi) of the weights from the prior, at least 0.
+    delta : float
+        Probability, at most, that the bound fails; above 0 and below 1.
+
+    Returns
+    -------
+    bound : float
+        Of the error of the vote; 1 at most.
+
+    References
+    ----------
+    J. Langford, J. Shawe-Taylor, "PAC-Bayes and margins", NIPS 2002.
+    A. Maurer, "A note on the PAC Bayesian theorem", 2004.
+
+    Examples
+    --------
+    >>> round(first_order_bound(0.05, 10_000, 0.0, 0.05), 4)
+    0.1188
+    """
+    _check(locals())
+    mean = float(kl_upper(_share(gibbs), _allowance(n, _positive(kl), delta)))
+    return min(1.0, 2.0 * mean)
+
+
+def tandem_bound(tandem: float, n_pairs: int, kl: float, delta: float) -> float:
+    """Four times the upper bound of the mean joint loss of two voters.
+
+    Parameters
+    ----------
+    tandem : float
+        rho x rho-mean of the product of two voters' losses on rows neither saw, from 0 to 1.
+    n_pairs : int
+        The smallest number of such rows of any pair.
+    kl : float
+        KL(rho||pi) of the weights from the prior, at least 0.
+    delta : float
+        Probability, at most, that the bound fails; above 0 and below 1.
+
+    Returns
+    -------
+    bound : float
+        Of the error of the vote; 1 at most.
+
+    References
+    ----------
+    A. R. Masegosa, S. S. Lorenzen, C. Igel, Y. Seldin, "Second order PAC-Bayesian bounds for the weighted
+    majority vote", NeurIPS 2020.
+
+    Examples
+    --------
+    >>> round(tandem_bound(0.01, 10_000, 0.0, 0.05), 4)
+    0.0584
+    """
+    _check(locals())
+    joint = float(kl_upper(_share(tandem), _allowance(n_pairs, 2.0 * _positive(kl), delta)))
+    return min(1.0, 4.0 * joint)
+
+
+def c_bound(gibbs: float, disagreement: float, n: int, n_pairs: int, kl: float, delta: float) -> float:
+    """1 - (1 - 2 G)^2 / (1 - 2 D), for two classes: voters that disagree make better votes.
+
+    Parameters
+    ----------
+    gibbs : float
+        rho-mean of the losses of the voters, as in `first_order_bound`.
+    disagreement : float
+        rho x rho-mean of the share of rows that neither of two voters saw where their answers differ; for
+        probabilities p of one class, of p_i (1 - p_j) + p_j (1 - p_i).
+    n, n_pairs : int
+        The smallest number of unseen rows of any voter, and of any pair.
+    kl : float
+        KL(rho||pi) of the weights from the prior, at least 0.
+    delta : float
+        Probability, at most, that the bound fails; above 0 and below 1.
+
+    Returns
+    -------
+    bound : float
+        Of the error of the vote; 1 at most, and 1 if the upper bound of G is not below 1/2. It is also 1 if
+        the two bounds contradict each other, (1 - 2 G)^2 > 1 - 2 D: this is one of the samples, delta of all,
+        that tell us nothing.
+
+    References
+    ----------
+    P. Germain, A. Lacasse, F. Laviolette, M. Marchand, J.-F. Roy, "Risk bounds for the majority vote: from a
+    PAC-Bayesian analysis to a learning algorithm", JMLR 16, 2015.
+
+    Examples
+    --------
+    >>> round(c_bound(0.2, 0.3, 10_000, 10_000, 0.0, 0.05), 4)
+    0.2708
+    """
+    _check(locals())
+    kl = _positive(kl)
+    upper = float(kl_upper(_share(gibbs), _allowance(n, kl, delta / 2.0)))
+    lower = float(kl_lower(_share(disagreement), _allowance(n_pairs, 2.0 * kl, delta / 2.0)))
+    mean, square = 1.0 - 2.0 * upper, 1.0 - 2.0 * lower
+    if mean <= 0.0 or mean * mean > square:
+        return 1.0
+    return 1.0 - mean * mean / square
+
+
+def chebyshev_cantelli_bound(
+    gibbs: float, tandem: float, n: int, n_pairs: int, kl: float, delta: float
+) -> float:
+    """The smallest of (T - 2 mu G + mu^2) / (1/2 - mu)^2 over mu < 1/2.
+
+    T is an upper bound of the joint loss, and G a lower bound of the mean loss for mu > 0 and an upper bound
+    for mu < 0. With mu = 0 it is the tandem bound at delta / 2. For G < 1/2 it falls up to
+    mu = (G/2 - T) / (1/2 - G) and then rises; for other G it is smallest at an end.
+
+    Parameters
+    ----------
+    gibbs : float
+        rho-mean of the losses of the voters, as in `first_order_bound`.
+    tandem : float
+        rho x rho-mean of their products, as in `tandem_bound`.
+    n, n_pairs : int
+        The smallest number of unseen rows of any voter, and of any pair.
+    kl : float
+        KL(rho||pi) of the weights from the prior, at least 0.
+    delta : float
+        Probability, at most, that the bound fails; above 0 and below 1.
+
+    Returns
+    -------
+    bound : float
+        Of the error of the vote; 1 at most. It is also 1 if the two bounds contradict each other, T < G^2:
+        this is one of the samples, delta of all, that tell us nothing.
+
+    References
+    ----------
+    Y.-S. Wu, A. Masegosa, S. Lorenzen, C. Igel, Y. Seldin, "Chebyshev-Cantelli PAC-Bayes-Bennett inequality
+    for the weighted majority vote", NeurIPS 2021.
+
+    Examples
+    --------
+    >>> round(chebyshev_cantelli_bound(0.2, 0.05, 10_000, 10_000, 0.0, 0.05), 4)
+    0.2069
+    """
+    _check(locals())
+    kl, gibbs = _positive(kl), _share(gibbs)
+    joint = float(kl_upper(_share(tandem), _allowance(n_pairs, 2.0 * kl, delta / 2.0)))
+    allowance = _allowance(n, kl, delta / 2.0)
+    lower, upper = float(kl_lower(gibbs, allowance)), float(kl_upper(gibbs, allowance))
+    if joint < lower * lower:
+        return 1.0
+    values = [1.0, 4.0 * joint]  # mu -> -infinity, and mu = 0
+    for mean, sign in ((lower, 1.0), (upper, -1.0)):
+        mu = (mean / 2.0 - joint) / (0.5 - mean) if mean < 0.5 else 0.0
+        if sign * mu > 0.0 and mu < 0.5:
+            values.append((joint - 2.0 * mu * mean + mu * mu) / (0.5 - mu) ** 2)
+    return min(values)
+
+
+def _allowance(n: int, kl: float, delta: float) -> float:
+    return (kl + math.log(2.0 * math.sqrt(n)) - math.log(delta)) / n
+
+
+def _check(values: dict[str, Any]) -> None:
+    check_parameters(values, {name: _ALLOWED[name] for name in values})
+
+
+def _share(mean: float) -> float:
+    return min(max(float(mean), 0.0), 1.0)
+
+
+def _positive(kl: float) -> float:
+    return max(float(kl), 0.0)

@@ -1,0 +1,165 @@
+"""What `bin_edges` may be: every form that is read, and by name what is refused, before any tree grows."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from bin_edges_cases import BOOSTED, GRID, NAN, WEAK, boosted, problem
+from forest_cases import KINDS, frame
+from hedgerow import AdaBoostClassifier, DecisionStump, RandomForestClassifier
+from hedgerow.estimators.bin_edges import by_position, given_edges
+from hedgerow.growing.deep import DeepGrower
+from hedgerow.growing.weak import WeakGrower
+from hedgerow.table import Schema
+
+# --- the forms
+
+
+FORMS = [
+    (GRID, [GRID] * 3),
+    (tuple(GRID), [GRID] * 3),
+    (np.array(GRID, np.float32), [GRID] * 3),
+    (pd.Series(GRID, index=list("abcd")), [GRID] * 3),
+    (pl.Series(GRID), [GRID] * 3),
+    (range(3), [[0.0, 1.0, 2.0]] * 3),
+    ([2, 10**30], [[2.0, 1e30]] * 3),
+    ([], [[]] * 3),
+    ([[], None, [1]], [[], None, [1.0]]),
+    ((np.array([1, 2]), pd.Series([0.5]), pl.Series([0.5])), [[1.0, 2.0], [0.5], [0.5]]),
+    (np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]),
+    ([None, None, None], [None] * 3),
+    ({}, [None] * 3),
+    ({"c": [1.0], "a": []}, [[], None, [1.0]]),
+    ({0: [1.0], np.int64(2): None}, [[1.0], None, None]),
+    ({"a": [1.0], 2: [2.0]}, [[1.0], None, [2.0]]),
+]
+
+
+@pytest.mark.parametrize(("bin_edges", "expected"), FORMS)
+def test_every_form_is_read(bin_edges, expected):
+    schema = Schema(3, ("a", "b", "c"), (None, None, None))
+    read = given_edges(bin_edges, schema, 255)
+    assert [None if one is None else one.tolist() for one in read] == expected
+    assert all(one is None or one.dtype == np.float64 for one in read)
+    values = np.random.default_rng(0).normal(size=(20, 3))
+    model = DecisionStump(bin_edges=bin_edges)
+    model.fit(pd.DataFrame(values, columns=list("abc")), np.arange(20) % 2)
+    assert model.model_.bins.given.tolist() == [one is not None for one in expected]
+
+
+def test_one_array_is_for_numeric_columns_only():
+    X, score = frame()
+    model = RandomForestClassifier(3, random_state=0, bin_edges=GRID).fit(X, score > 0)
+    assert model.model_.bins.given.tolist() == [1, 1, 1, 0]
+    assert np.diff(model.model_.bins.edge_starts).tolist() == [4, 4, 4, 0]
+    assert model.model_.bins.n_bins.tolist() == [5, 5, 5, 5]
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_data_frames_are_named(library):
+    X, y = problem()
+    table = library(dict(zip(["one", "two", "three", "four"], X.T, strict=True)))
+    by_name = {"three": [0.0], "one": GRID}
+    for model in (
+        DecisionStump(bin_edges=by_name),
+        RandomForestClassifier(3, random_state=0, bin_edges=by_name),
+        AdaBoostClassifier(DecisionStump(bin_edges=by_name), n_estimators=3),
+    ):
+        bins = model.fit(table, y).model_.bins
+        assert bins.given.tolist() == [1, 0, 1, 0]
+        assert (bins.edges_of(0).tolist(), bins.edges_of(2).tolist()) == (GRID, [0.0])
+
+
+def test_edges_are_by_position_unless_named_or_the_same_for_all():
+    assert not by_position(np.array(GRID))
+    assert not by_position({"a": GRID, "b": None})
+    assert by_position([GRID, GRID])
+    assert by_position({"a": GRID, 1: None})
+
+
+# --- what is refused
+
+
+SHAPES = [
+    3.0,
+    "quantiles",
+    {0.5, 1.5},
+    np.zeros((1, 1, 1)),
+    np.array(1.0),
+    pd.DataFrame({"a": [1.0]}),
+    {1.5: [0.0]},
+    {-1: [0.0]},
+    {None: [0.0]},
+    {True: [0.0]},
+]
+
+
+@pytest.mark.parametrize("value", SHAPES, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("kind", [*WEAK, *KINDS])
+def test_another_shape_is_refused_before_x_is_looked_at(kind, value):
+    text = (
+        f"bin_edges={value!r} is not allowed: it must be a sequence of numbers, a sequence of such sequences "
+        "or None, one a column, or a dict of them by column name or position or None"
+    )
+    with pytest.raises(ValueError, match=re.escape(text)):
+        kind(bin_edges=value).fit(None, None)
+
+
+WRONG = [
+    ([0.0, NAN], "bin_edges holds nan at place 1; edges must be finite numbers"),
+    (np.array([0.0, np.inf]), "bin_edges holds inf at place 1; edges must be finite numbers"),
+    ([1, "2"], "bin_edges holds '2' at place 1; edges must be finite numbers"),
+    ([False, 1.0], "bin_edges holds False at place 0; edges must be finite numbers"),
+    ([1.0, 10**400], f"bin_edges holds {10**400} at place 1; edges must be finite numbers"),
+    ([0.0, 2.0, 1.0], "bin_edges holds 1.0 after 2.0; edges must be strictly rising"),
+    ([0.0, 0.0], "bin_edges holds 0.0 after 0.0; edges must be strictly rising"),
+    ([2**53, 2**53 + 1], "edges must be strictly rising"),
+    (list(range(255)), "bin_edges has 255 edges, but max_bins=255 allows at most 254"),
+    ([[0.0], [1.0]], "bin_edges has 2 entries, but X has 4 columns; give one entry a column, None where"),
+    ([[0.0], 1.0, None, None], "bin_edges of column 'b' is 1.0; it must be a sequence of numbers or None"),
+    ([[[0.0]], None, None, None], "bin_edges of column 'a' is [[0.0]]; it must be a sequence of numbers"),
+    ([None, "ab", None, None], "bin_edges of column 'b' is 'ab'; it must be a sequence of numbers or None"),
+    ({"b": [NAN]}, "bin_edges of column 'b' holds nan at place 0; edges must be finite numbers"),
+    ({2: [2.0, 1.0]}, "bin_edges of column 'c' holds 1.0 after 2.0; edges must be strictly rising"),
+    ({"c": range(300)}, "bin_edges of column 'c' has 300 edges, but max_bins=255 allows at most 254"),
+    ({"e": [1.0]}, "bin_edges names the column 'e', which X does not have; its columns are ['a', 'b', 'c'"),
+    ({4: [1.0]}, "bin_edges names column 4, but X has 4 columns; positions must lie in 0..3"),
+    ({"a": [1.0], 0: [2.0]}, "bin_edges names a column twice, as 'a' and as 0"),
+    ({"colour": [1.0]}, "bin_edges of column 'colour' is [1.0], but the column is categorical and has no"),
+    ([None, None, None, []], "bin_edges of column 'colour' is [], but the column is categorical and has no"),
+]
+
+
+@pytest.mark.parametrize(("value", "message"), WRONG)
+def test_wrong_edges_are_refused_before_a_tree_grows(monkeypatch, value, message):
+    def grown(*_):
+        raise AssertionError("a tree was grown before the error")
+
+    for grower in (DeepGrower, WeakGrower):
+        monkeypatch.setattr(grower, "__init__", grown)
+    X, score = frame(60)
+    X.columns = ["a", "b", "c", "colour"]
+    for model in (
+        *(kind(bin_edges=value) for kind in [*WEAK, *KINDS]),
+        *(boosted(model, bin_edges=value) for model in BOOSTED),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            model.fit(X, (score > 0).astype(int))
+
+
+def test_columns_without_names_are_called_by_their_positions():
+    X, y = problem()
+    with pytest.raises(ValueError, match=r"bin_edges of column 1 holds nan at place 0"):
+        DecisionStump(bin_edges=[None, [NAN], None, None]).fit(X, y)
+    with pytest.raises(ValueError, match=r"names the columns \['a'\], but X has no column names; give their"):
+        DecisionStump(bin_edges={"a": [0.0]}).fit(X, y)
+
+
+def test_the_number_of_edges_is_that_of_the_bins_less_one():
+    X, y = problem()
+    assert DecisionStump(max_bins=5, bin_edges=GRID).fit(X, y).model_.bins.n_bins.tolist() == [5] * 4
+    with pytest.raises(ValueError, match="has 4 edges, but max_bins=4 allows at most 3"):
+        DecisionStump(max_bins=4, bin_edges=GRID).fit(X, y)
