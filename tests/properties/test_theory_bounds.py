@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.theory import deviations, growth, margin_bounds, vote_bounds
+from hedgerow.theory.class_bounds import growth_bound, stump_bound, tree_bound, vc_bound
 
 ROUNDING = 1e-12
 
@@ -69,13 +70,14 @@ def test_counts_rise_with_points_columns_leaves_rounds_and_missing_values(m, c, 
 def test_deviations_fall_with_rows_and_delta_and_rise_with_rounds_and_dimension(m, d, c, leaves, T, delta):
     small = {"m": m[1], "delta": delta[1]}
     large = {"m": m[0], "delta": delta[0]}
-    not_above(growth.vc_bound(D=d[0], **small), growth.vc_bound(D=d[1], **large))
-    not_above(growth.growth_bound(d=d[0], T=T[0], **small), growth.growth_bound(d=d[1], T=T[1], **large))
+    not_above(vc_bound(D=d[0], **small), vc_bound(D=d[1], **large))
+    not_above(growth_bound(d=d[0], T=T[0], **small), growth_bound(d=d[1], T=T[1], **large))
     not_above(
-        growth.stump_bound(n_columns=c, T=T[0], **small), growth.stump_bound(n_columns=c, T=T[1], **large)
+        stump_bound(n_columns=c, T=T[0], **small),
+        stump_bound(n_columns=c, T=T[1], **large),
     )
     trees = {"n_columns": c, "n_leaves": leaves}
-    not_above(growth.tree_bound(T=T[0], **trees, **small), growth.tree_bound(T=T[1], **trees, **large))
+    not_above(tree_bound(T=T[0], **trees, **small), tree_bound(T=T[1], **trees, **large))
 
 
 @quick

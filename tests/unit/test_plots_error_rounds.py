@@ -19,12 +19,10 @@ from hedgerow import (
 from hedgerow.datasets import load_toy, make_hastie
 from hedgerow.plots import labels
 from hedgerow.plots.error_rounds import ErrorRoundsDisplay
+from hedgerow.theory.class_bounds import growth_bound, stump_bound, vc_bound
 from hedgerow.theory.growth import (
     boosted_vc_dimension,
-    growth_bound,
-    stump_bound,
     stump_vc_dimension,
-    vc_bound,
 )
 
 draw = ErrorRoundsDisplay.from_estimator

@@ -11,12 +11,10 @@ from sklearn.naive_bayes import GaussianNB
 from hedgerow import AdaBoostClassifier, DecisionTreeClassifier
 from hedgerow.datasets import make_hastie
 from hedgerow.plots.sample_sizes import SampleSizeDisplay
+from hedgerow.theory.class_bounds import growth_bound, stump_bound, vc_bound
 from hedgerow.theory.growth import (
     boosted_vc_dimension,
-    growth_bound,
-    stump_bound,
     stump_vc_dimension,
-    vc_bound,
 )
 from hedgerow.theory.resamples import seeds_of
 

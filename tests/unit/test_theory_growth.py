@@ -7,22 +7,18 @@ import numpy as np
 import pytest
 
 import oracle_bounds as oracle
+from hedgerow.theory.class_bounds import growth_bound, growth_deviation, stump_bound, tree_bound, vc_bound
 from hedgerow.theory.growth import (
     boosted_growth,
     boosted_stump_growth,
     boosted_tree_growth,
     boosted_vc_dimension,
-    growth_bound,
-    growth_deviation,
     sauer,
-    stump_bound,
     stump_growth,
     stump_vc_dimension,
     threshold_vc_dimension,
-    tree_bound,
     tree_growth,
     tree_vc_dimension,
-    vc_bound,
 )
 
 ROUNDING = 1 + 1e-12

@@ -68,6 +68,13 @@ class RandomForestClassifier(ForestClassifier):
         Probabilities by the trees that did not learn from the row; NaN where there are none.
     oob_votes_ : int64 array of shape (n_samples,)
         How many trees did not learn from the row.
+    oob_losses_ : PairLosses
+        What the trees lose on rows they did not learn from, one by one and in pairs: with it,
+        `hedgerow.theory.certify` tells what is proven about the error.
+    estimator_weights_ : float64 array of shape (n_estimators,)
+        Shares of the trees in the vote, all the same unless the model comes from `reweighted`.
+    seen_rows_ : SeenRows
+        Fingerprints of the training rows, by which `has_seen` and certificates know them again.
     n_estimators_ : int
         The number of trees; fewer than asked for after an interrupt.
     model_ : ForestModel

@@ -16,12 +16,10 @@ from sklearn.utils.validation import _num_features
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionStump, DecisionTreeClassifier
 from hedgerow.plots import style
 from hedgerow.table import read_table
+from hedgerow.theory.class_bounds import growth_bound, stump_bound, vc_bound
 from hedgerow.theory.growth import (
     boosted_vc_dimension,
-    growth_bound,
-    stump_bound,
     stump_vc_dimension,
-    vc_bound,
 )
 from hedgerow.theory.training import exponential_bound
 

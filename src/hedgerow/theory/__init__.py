@@ -7,6 +7,7 @@ lower variance and boosting to lower bias: `bias_variance` measures both, on any
 
 from hedgerow.theory.certificate import Bound, Certificate, Unmet
 from hedgerow.theory.certify import certify
+from hedgerow.theory.class_bounds import growth_bound, growth_deviation, stump_bound, tree_bound, vc_bound
 from hedgerow.theory.deviations import binary_kl, holdout_bound, kl_lower, kl_upper
 from hedgerow.theory.grid import quantile_grid
 from hedgerow.theory.growth import (
@@ -14,17 +15,12 @@ from hedgerow.theory.growth import (
     boosted_stump_growth,
     boosted_tree_growth,
     boosted_vc_dimension,
-    growth_bound,
-    growth_deviation,
     sauer,
-    stump_bound,
     stump_growth,
     stump_vc_dimension,
     threshold_vc_dimension,
-    tree_bound,
     tree_growth,
     tree_vc_dimension,
-    vc_bound,
 )
 from hedgerow.theory.margin_bounds import MarginBound, gao_zhou_bound, schapire_bound
 from hedgerow.theory.margins import margin_distribution, margins

@@ -18,7 +18,7 @@ from hedgerow.estimators.adaptive_base import AdaptiveClassifier
 from hedgerow.estimators.bagging import BaggingClassifier
 from hedgerow.estimators.forest_kinds import ForestClassifier
 from hedgerow.estimators.weak_class import WeakClass
-from hedgerow.theory import growth, vote_bounds
+from hedgerow.theory import class_bounds, growth, vote_bounds
 from hedgerow.theory.certificate import Unmet
 from hedgerow.theory.deviations import holdout_bound
 from hedgerow.theory.margin_bounds import gao_zhou_bound, schapire_bound
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 Computed = tuple[float, str]  # the bound, and what it was computed from
 
 CLASS = ("VC dimension", "growth function", "count of labelings")
-MARGINS = ("margins, Schapire et al. 1998", "margins, Gao and Zhou 2013")
+MARGINS = ("margins (Schapire 1998)", "margins (Gao and Zhou 2013)")
 HOLD_OUT = "hold-out"
 VOTES = ("first order", "tandem", "C-bound", "Chebyshev-Cantelli")
 
@@ -114,12 +114,12 @@ def from_class(model: Any) -> Evidence:
         d = max(3, growth.tree_vc_dimension(columns, leaves, missing=True))
     size = growth.boosted_vc_dimension(most_rounds, d)
     forms: tuple[Callable[[float], float], ...] = (
-        lambda delta: float(growth.vc_bound(m, size, delta)),
-        lambda delta: float(growth.growth_bound(m, d, most_rounds, delta)),
+        lambda delta: float(class_bounds.vc_bound(m, size, delta)),
+        lambda delta: float(class_bounds.growth_bound(m, d, most_rounds, delta)),
         lambda delta: float(
-            growth.stump_bound(m, columns, most_rounds, delta, missing=True)
+            class_bounds.stump_bound(m, columns, most_rounds, delta, missing=True)
             if weak.is_stumps
-            else growth.tree_bound(m, columns, leaves, most_rounds, delta, missing=True)
+            else class_bounds.tree_bound(m, columns, leaves, most_rounds, delta, missing=True)
         ),
     )
     of_what = "stumps" if weak.is_stumps else f"trees of up to {leaves} leaves"

@@ -1,16 +1,8 @@
-"""How many labelings a class of classifiers has, and what follows for the error on rows not seen.
+"""How many labelings a class of classifiers has.
 
 A growth function G(m) is the largest number of different labelings, of 2^m, that a class of two-class
 classifiers can give to any m points. Everything here is its natural logarithm, or an upper bound of it, and
 never above m ln 2. The VC dimension is the largest m with G(m) = 2^m.
-
-Symmetrisation (Vapnik and Chervonenkis 1971) compares the error R_m on m rows with that on m further ones:
-
-    P[sup over the class of R - R_m >= eps] <= 4 G(2m) exp(-m eps^2 / 8)
-
-The right side is delta for eps = sqrt(8/m (ln G(2m) + ln(4/delta))): what may have to be added to the
-training error. The functions named `..._bound` return that. It holds for any sample and any learner, so it is
-large.
 
 A boosted classifier is the sign of a weighted sum of T weak ones (Freund and Schapire 1997). The T weak ones
 label m points in at most G(m)^T ways; each way makes the points vectors of T numbers, which a linear
@@ -69,7 +61,7 @@ def sauer(m: ArrayLike, d: ArrayLike) -> Any:
     >>> round(sauer(3, 5), 4)  # all 2^3 labelings
     2.0794
     """
-    return _plain(_sauer(_counts("m", m), _numbers("d", d, 1.0)))
+    return plain(_sauer(counts("m", m), numbers("d", d, 1.0)))
 
 
 def boosted_growth(m: ArrayLike, d: ArrayLike, T: ArrayLike) -> Any:
@@ -89,8 +81,8 @@ def boosted_growth(m: ArrayLike, d: ArrayLike, T: ArrayLike) -> Any:
     >>> round(boosted_growth(10**9, 2, 10**4), 1)
     545731.6
     """
-    points = _counts("m", m)
-    return _plain(_boosted(points, _sauer(points, _numbers("d", d, 1.0)), _counts("T", T)))
+    points = counts("m", m)
+    return plain(_boosted(points, _sauer(points, numbers("d", d, 1.0)), counts("T", T)))
 
 
 def boosted_vc_dimension(T: ArrayLike, d: ArrayLike) -> Any:
@@ -110,8 +102,8 @@ def boosted_vc_dimension(T: ArrayLike, d: ArrayLike) -> Any:
     >>> round(boosted_vc_dimension(100, 3), 1)
     7989.8
     """
-    size = _counts("T", T, 3) * (_numbers("d", d, 3.0) + 1.0)
-    return _plain(size * (3.0 * np.log(size) + 2.0))
+    size = counts("T", T, 3) * (numbers("d", d, 3.0) + 1.0)
+    return plain(size * (3.0 * np.log(size) + 2.0))
 
 
 def stump_growth(m: ArrayLike, n_columns: ArrayLike, *, missing: bool = False) -> Any:
@@ -131,7 +123,7 @@ def stump_growth(m: ArrayLike, n_columns: ArrayLike, *, missing: bool = False) -
     >>> round(np.exp(stump_growth(10, 3, missing=True)))
     104
     """
-    return _plain(_stumps(_counts("m", m), n_columns, missing))
+    return plain(_stumps(counts("m", m), n_columns, missing))
 
 
 def boosted_stump_growth(m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, *, missing: bool = False) -> Any:
@@ -149,8 +141,8 @@ def boosted_stump_growth(m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, *, mi
     >>> round(boosted_stump_growth(10**9, 10, 10**4), 1), round(boosted_growth(10**9, 5, 10**4), 1)
     (362319.2, 1130820.7)
     """
-    points = _counts("m", m)
-    return _plain(_boosted(points, _stumps(points, n_columns, missing), _counts("T", T)))
+    points = counts("m", m)
+    return plain(_boosted(points, _stumps(points, n_columns, missing), counts("T", T)))
 
 
 def tree_growth(m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, *, missing: bool = False) -> Any:
@@ -170,8 +162,8 @@ def tree_growth(m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, *, miss
     >>> round(np.exp(tree_growth(30, 2, 3)))  # 2 * 59^2 * 8
     55696
     """
-    points = _counts("m", m)
-    return _plain(np.minimum(_trees(points, n_columns, n_leaves, missing), points * _LN2))
+    points = counts("m", m)
+    return plain(np.minimum(_trees(points, n_columns, n_leaves, missing), points * _LN2))
 
 
 def boosted_tree_growth(
@@ -191,8 +183,8 @@ def boosted_tree_growth(
     >>> round(boosted_tree_growth(10**9, 10, 8, 10**4), 1)
     1853005.2
     """
-    points = _counts("m", m)
-    return _plain(_boosted(points, _trees(points, n_columns, n_leaves, missing), _counts("T", T)))
+    points = counts("m", m)
+    return plain(_boosted(points, _trees(points, n_columns, n_leaves, missing), counts("T", T)))
 
 
 def threshold_vc_dimension(polarity: bool = True) -> int:
@@ -256,7 +248,7 @@ def tree_vc_dimension(n_columns: int, n_leaves: int, *, missing: bool = False) -
     check_parameters(locals(), {"n_columns": whole(1), "n_leaves": whole(1), "missing": flag()})
 
     def all_labelings(m: int) -> bool:
-        count = float(_trees(_counts("m", m), n_columns, n_leaves, missing))
+        count = float(_trees(counts("m", m), n_columns, n_leaves, missing))
         return m * _LN2 <= count * (1.0 + 1e-12)  # rounding must not make it smaller
 
     # True for m = 1 and concave in m: true up to some m, and false after it.
@@ -267,95 +259,6 @@ def tree_vc_dimension(n_columns: int, n_leaves: int, *, missing: bool = False) -
         middle = (low + high) // 2
         low, high = (middle, high) if all_labelings(middle) else (low, middle)
     return low
-
-
-def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -> Any:
-    """What is added to the training error: sqrt(8/m (ln G(2m) + ln(4/delta))).
-
-    Parameters
-    ----------
-    log_growth_2m : float or array
-        ln G(2m), at least 0: a growth function of this module at 2 m.
-    m : int or array
-        Training rows.
-    delta : float or array
-        Probability, at most, that the bound fails; above 0 and below 1.
-
-    Examples
-    --------
-    >>> round(growth_deviation(stump_growth(2000, 10), 1000, 0.05), 4)
-    0.3462
-    """
-    points, growth = _counts("m", m), _numbers("log_growth_2m", log_growth_2m, 0.0)
-    failing = np.asarray(delta, np.float64)
-    if not np.all((failing > 0.0) & (failing < 1.0)):
-        raise ValueError(f"delta={delta!r} is not allowed: it must be a number > 0 and < 1")
-    return _plain(np.sqrt(8.0 / points * (growth + np.log(4.0 / failing))))
-
-
-def vc_bound(m: ArrayLike, D: ArrayLike, delta: ArrayLike) -> Any:
-    """What is added to the training error of a class of VC dimension D, by Sauer's lemma.
-
-    Parameters
-    ----------
-    m : int or array
-        Training rows.
-    D : float or array
-        The VC dimension or an upper bound of it. For 2m < D all labelings are counted, and the result is
-        above 1.
-    delta : float or array
-        Probability, at most, that the bound fails.
-
-    Examples
-    --------
-    >>> round(vc_bound(10**6, boosted_vc_dimension(100, 3), 0.05), 4)
-    0.6457
-    """
-    return growth_deviation(sauer(_twice(m), D), m, delta)
-
-
-def growth_bound(m: ArrayLike, d: ArrayLike, T: ArrayLike, delta: ArrayLike) -> Any:
-    """What is added to the training error of a vote of T classifiers of VC dimension d.
-
-    Examples
-    --------
-    >>> round(growth_bound(10**6, 3, 100, 0.05), 4)  # less than that of vc_bound
-    0.2082
-    """
-    return growth_deviation(boosted_growth(_twice(m), d, T), m, delta)
-
-
-def stump_bound(
-    m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, delta: ArrayLike, *, missing: bool = False
-) -> Any:
-    """What is added to the training error of a vote of T stumps.
-
-    Examples
-    --------
-    >>> round(stump_bound(10**6, 3, 100, 0.05), 4)
-    0.1476
-    """
-    return growth_deviation(boosted_stump_growth(_twice(m), n_columns, T, missing=missing), m, delta)
-
-
-def tree_bound(
-    m: ArrayLike,
-    n_columns: ArrayLike,
-    n_leaves: ArrayLike,
-    T: ArrayLike,
-    delta: ArrayLike,
-    *,
-    missing: bool = False,
-) -> Any:
-    """What is added to the training error of a vote of T trees with at most n_leaves leaves.
-
-    Examples
-    --------
-    >>> round(tree_bound(10**6, 3, 8, 100, 0.05), 4)
-    0.3247
-    """
-    growth = boosted_tree_growth(_twice(m), n_columns, n_leaves, T, missing=missing)
-    return growth_deviation(growth, m, delta)
 
 
 def _sauer(m: Floats, d: Floats) -> Floats:
@@ -369,13 +272,13 @@ def _boosted(m: Floats, weak: Floats, T: Floats) -> Floats:
 
 
 def _stumps(m: Floats, n_columns: ArrayLike, missing: bool) -> Floats:
-    columns = _counts("n_columns", n_columns)
+    columns = counts("n_columns", n_columns)
     of_column = np.where(m > 1.0, 4.0 * (m - 2.0) + 2.0, 0.0) if _flag(missing) else 2.0 * (m - 1.0)
     return np.minimum(np.log(2.0 + columns * of_column), m * _LN2)
 
 
 def _trees(m: Floats, n_columns: ArrayLike, n_leaves: ArrayLike, missing: bool) -> Floats:
-    columns, leaves = _counts("n_columns", n_columns), _counts("n_leaves", n_leaves)
+    columns, leaves = counts("n_columns", n_columns), counts("n_leaves", n_leaves)
     nodes = leaves - 1.0
     # Catalan(k) = (2k)! / (k! (k + 1)!)
     shapes = gammaln(2.0 * nodes + 1.0) - gammaln(nodes + 1.0) - gammaln(nodes + 2.0)
@@ -383,11 +286,7 @@ def _trees(m: Floats, n_columns: ArrayLike, n_leaves: ArrayLike, missing: bool) 
     return np.asarray(shapes + nodes * np.log(cuts) + leaves * _LN2, np.float64)
 
 
-def _twice(m: ArrayLike) -> Floats:
-    return 2.0 * _counts("m", m)
-
-
-def _counts(name: str, values: ArrayLike, low: int = 1) -> Floats:
+def counts(name: str, values: ArrayLike, low: int = 1) -> Floats:
     """Whole numbers as floats, exact up to 2^53."""
     array = np.asarray(values)
     whole_numbers = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
@@ -398,7 +297,8 @@ def _counts(name: str, values: ArrayLike, low: int = 1) -> Floats:
     return array.astype(np.float64)
 
 
-def _numbers(name: str, values: ArrayLike, low: float) -> Floats:
+def numbers(name: str, values: ArrayLike, low: float) -> Floats:
+    """Numbers from `low` on as floats."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuf" or not np.all((array >= low) & np.isfinite(array)):
         raise ValueError(f"{name}={values!r} is not allowed: it must be a number >= {low:g}, or such numbers")
@@ -410,6 +310,6 @@ def _flag(missing: bool) -> bool:
     return bool(missing)
 
 
-def _plain(array: Any) -> Any:
+def plain(array: Any) -> Any:
     """A float for scalars, as they were given."""
     return float(array) if np.ndim(array) == 0 else array

@@ -1,0 +1,122 @@
+"""What the size of a class proves about the error on rows not seen.
+
+Symmetrisation (Vapnik and Chervonenkis 1971) compares the error R_m on m rows with that on m further ones.
+With G the growth function of the class, see `growth`:
+
+    P[sup over the class of R - R_m >= eps] <= 4 G(2m) exp(-m eps^2 / 8)
+
+The right side is delta for eps = sqrt(8/m (ln G(2m) + ln(4/delta))): what may have to be added to the
+training error, which is what the functions here return. It holds for any sample and any learner, so it is
+large.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.theory.growth import (
+    Floats,
+    boosted_growth,
+    boosted_stump_growth,
+    boosted_tree_growth,
+    counts,
+    numbers,
+    plain,
+    sauer,
+)
+
+
+def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -> Any:
+    """What is added to the training error: sqrt(8/m (ln G(2m) + ln(4/delta))).
+
+    Parameters
+    ----------
+    log_growth_2m : float or array
+        ln G(2m), at least 0: a function of `growth` at 2 m.
+    m : int or array
+        Training rows.
+    delta : float or array
+        Probability, at most, that the bound fails; above 0 and below 1.
+
+    Examples
+    --------
+    >>> from hedgerow.theory import stump_growth
+    >>> round(growth_deviation(stump_growth(2000, 10), 1000, 0.05), 4)
+    0.3462
+    """
+    points, growth = counts("m", m), numbers("log_growth_2m", log_growth_2m, 0.0)
+    failing = np.asarray(delta, np.float64)
+    if not np.all((failing > 0.0) & (failing < 1.0)):
+        raise ValueError(f"delta={delta!r} is not allowed: it must be a number > 0 and < 1")
+    return plain(np.sqrt(8.0 / points * (growth + np.log(4.0 / failing))))
+
+
+def vc_bound(m: ArrayLike, D: ArrayLike, delta: ArrayLike) -> Any:
+    """What is added to the training error of a class of VC dimension D, by Sauer's lemma.
+
+    Parameters
+    ----------
+    m : int or array
+        Training rows.
+    D : float or array
+        The VC dimension or an upper bound of it. For 2m < D all labelings are counted, and the result is
+        above 1.
+    delta : float or array
+        Probability, at most, that the bound fails.
+
+    Examples
+    --------
+    >>> from hedgerow.theory import boosted_vc_dimension
+    >>> round(vc_bound(10**6, boosted_vc_dimension(100, 3), 0.05), 4)
+    0.6457
+    """
+    return growth_deviation(sauer(_twice(m), D), m, delta)
+
+
+def growth_bound(m: ArrayLike, d: ArrayLike, T: ArrayLike, delta: ArrayLike) -> Any:
+    """What is added to the training error of a vote of T classifiers of VC dimension d.
+
+    Examples
+    --------
+    >>> round(growth_bound(10**6, 3, 100, 0.05), 4)  # less than that of vc_bound
+    0.2082
+    """
+    return growth_deviation(boosted_growth(_twice(m), d, T), m, delta)
+
+
+def stump_bound(
+    m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, delta: ArrayLike, *, missing: bool = False
+) -> Any:
+    """What is added to the training error of a vote of T stumps.
+
+    Examples
+    --------
+    >>> round(stump_bound(10**6, 3, 100, 0.05), 4)
+    0.1476
+    """
+    return growth_deviation(boosted_stump_growth(_twice(m), n_columns, T, missing=missing), m, delta)
+
+
+def tree_bound(
+    m: ArrayLike,
+    n_columns: ArrayLike,
+    n_leaves: ArrayLike,
+    T: ArrayLike,
+    delta: ArrayLike,
+    *,
+    missing: bool = False,
+) -> Any:
+    """What is added to the training error of a vote of T trees with at most n_leaves leaves.
+
+    Examples
+    --------
+    >>> round(tree_bound(10**6, 3, 8, 100, 0.05), 4)
+    0.3247
+    """
+    growth = boosted_tree_growth(_twice(m), n_columns, n_leaves, T, missing=missing)
+    return growth_deviation(growth, m, delta)
+
+
+def _twice(m: ArrayLike) -> Floats:
+    return 2.0 * counts("m", m)
