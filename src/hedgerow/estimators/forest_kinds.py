@@ -81,7 +81,8 @@ class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[mis
         super()._set_oob(table, y, in_bag, weight)
         losses = self._losses(table, y.astype(np.int64), in_bag)
         doubts = doubts_about(weight, self.class_weight)
-        self.oob_losses_ = PairLosses.of(losses, self.n_estimators_, len(self.classes_), doubts)
+        n_threads = resolve_n_jobs(self.n_jobs)
+        self.oob_losses_ = PairLosses.of(losses, self.n_estimators_, len(self.classes_), doubts, n_threads)
 
     def _losses(
         self, table: Table, classes: NDArray[np.int64], in_bag: NDArray[np.uint8] | None = None
@@ -105,7 +106,8 @@ class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[mis
         """
         table = self._read(X)
         losses = self._losses(table, self._known(y, table.n_rows))
-        return PairLosses.of(losses, self.n_estimators_, len(self.classes_))
+        n_threads = resolve_n_jobs(self.n_jobs)
+        return PairLosses.of(losses, self.n_estimators_, len(self.classes_), n_threads=n_threads)
 
     @property
     def estimator_weights_(self) -> Floats:

@@ -39,6 +39,8 @@ _CALIBRATED = "nothing but the weights of the votes was chosen with the calibrat
 _NEW = "nothing about the model was chosen with the rows held out"
 _FOUND_EDGES = "the bin edges, which were taken from the values of all rows, though not from their labels"
 
+_SECONDARY = "the constants of the theorem, which were taken from papers that cite it"
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -162,7 +164,8 @@ def from_margins(model: Any) -> Evidence:
 
         # as if every margin were 1
         least = partial(lambda bound, delta: float(bound(np.ones(len(margins)), size, delta).value), bound)
-        found.append(Candidate(name, len(margins), _EDGES, compute, least))
+        given = _SECONDARY if bound is gao_zhou_bound else ""
+        found.append(Candidate(name, len(margins), _EDGES, compute, least, given))
     return Evidence(found, unmet)
 
 
