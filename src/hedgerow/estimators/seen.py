@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from hedgerow.bagging.rows import BLOCK_ROWS, value_bits
 from hedgerow.estimators import inputs
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.table import Table
 from hedgerow.threads import CHUNK_ROWS, over_rows, resolve_n_jobs
+
+_MANY = 10  # different rows, which do not all come again as often as before by chance
 
 Floats = NDArray[np.float64]
 Fingerprints = NDArray[np.uint32]
@@ -61,8 +64,8 @@ class SeenRows:
     Examples
     --------
     >>> seen = SeenRows(np.array([7, 7, 9], np.uint32), np.array([2, 1]), weighted=False)
-    >>> seen.holds(np.array([9, 8], np.uint32)), seen.n_twins, seen.chance_error
-    (array([ True, False]), 2, 0.333...)
+    >>> seen.holds(np.array([9, 8], np.uint32)), seen.chance_error
+    (array([ True, False]), 0.333...)
     """
 
     marks: Fingerprints
@@ -97,11 +100,25 @@ class SeenRows:
     def _sorted(self) -> Fingerprints:
         return np.sort(self.marks)
 
-    @property
-    def n_twins(self) -> int:
-        """Rows that hold the same values as another one of them."""
-        equal = self._sorted[1:] == self._sorted[:-1]
-        return int(np.sum(np.append(equal, False) | np.append(False, equal)))
+    def chance_of_overlap(self, marks: Fingerprints) -> float:
+        """How likely rows as new as these would share as many values with them, at the most.
+
+        If other rows come from where these do, c rows of equal values fall to the two parts by lot: they
+        are in both with probability 1 - f^c - (1 - f)^c, where f is the share of these among all rows.
+        """
+        values, here = np.unique(self.marks, return_counts=True)
+        others, there = np.unique(marks, return_counts=True)
+        common, mine, theirs = np.intersect1d(values, others, assume_unique=True, return_indices=True)
+        both = here[mine] + there[theirs]
+        alone = np.concatenate([np.delete(here, mine), np.delete(there, theirs)])
+        copies = np.concatenate([both, alone[alone > 1]]).astype(np.float64)
+        if not len(common):
+            return 1.0
+        if len(values) > _MANY and np.array_equal(np.sort(marks), self._sorted):
+            return 0.0  # the same rows, all of them
+        share = self.n_rows / (self.n_rows + len(marks))
+        parted = float(np.mean(1.0 - share**copies - (1.0 - share) ** copies))
+        return float(binom.sf(len(common) - 1, len(copies), parted))
 
     def holds(self, marks: Fingerprints) -> NDArray[np.bool_]:
         """Which of other rows equal one of these."""
@@ -149,6 +166,24 @@ class KnowsItsRows:
                 "a file, which holds none"
             )
         return self.seen_rows_.holds(marks)
+
+    def chance_of_overlap(self, X: Any) -> float:
+        """How likely new rows would equal as many training rows as these do; small if they are not new.
+
+        Rows may hold equal values by chance where columns have few values. What is counted are values that
+        occur among the training rows and in X; if X is as new as can be, rows of equal values are parted
+        between the two by lot.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float
+            1 if no row of X has been seen.
+        """
+        return self.seen_rows_.chance_of_overlap(self._marks(X))
 
     def look_at(self, X: Any, y: Any) -> SeenRows:
         """What `seen_rows_` would be for other rows and labels."""

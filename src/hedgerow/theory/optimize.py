@@ -42,23 +42,27 @@ def divergence(weights: Floats) -> float:
 
 
 def best_weights(losses: PairLosses, delta: float) -> Floats:
-    """Weights (voters,) of sum 1 with the lowest tandem bound that is found, starting from equal ones."""
+    """Weights (voters,) of sum 1 with the lowest tandem bound that is found, starting from equal ones.
+
+    Equal ones if none is found below 1: where nothing is proven, there is no reason to leave them.
+    """
     n, n_voters = losses.n_pairs, losses.n_voters
     matrix = np.ascontiguousarray(losses.tandem_losses)
-    weights = best = np.full(n_voters, 1.0 / n_voters)
-    lowest = tandem_bound(losses.tandem(weights), n, 0.0, delta)
+    weights = best = equal = np.full(n_voters, 1.0 / n_voters)
+    lowest = math.inf
     complexity = float(log(2.0 * math.sqrt(n) / delta))
     for _ in range(_TURNS):
         tandem, cost = losses.tandem(weights), 2.0 * divergence(weights) + complexity
         balance = 2.0 / (math.sqrt(2.0 * n * tandem / cost + 1.0) + 1.0)
+        value = (tandem + cost / (balance * n)) / (1.0 - balance / 2.0)
+        if value >= lowest * (1.0 - _TOLERANCE):
+            break
+        lowest, best = value, weights
         weights = weights.copy()
         lower_votes(matrix, 2.0 / (balance * n), weights, _STEPS, _TOLERANCE)
         weights /= math.fsum(weights)
-        found = tandem_bound(losses.tandem(weights), n, divergence(weights), delta)
-        if found >= lowest * (1.0 - _TOLERANCE):
-            break
-        lowest, best = found, weights
-    return best
+    found = tandem_bound(losses.tandem(best), n, divergence(best), delta)
+    return best if found < tandem_bound(losses.tandem(equal), n, 0.0, delta) else equal
 
 
 def optimize_votes(model: Any, X: Any = None, y: Any = None, *, delta: float = 0.05) -> Any:
