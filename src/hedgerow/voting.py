@@ -173,7 +173,7 @@ class VoteForest:
         n_threads: int,
         in_bag: NDArray[np.uint8] | None = None,
     ) -> Iterator[NDArray[np.int16]]:
-        """1 less what each tree gives to the class of a row, in steps and rounded up, (some rows, trees).
+        """What each tree loses on a row, in steps and rounded up, (some rows, trees); see `tree_losses`.
 
         -1 where the tree learned from the row; in_bag as in `left_out_votes`. Memory does not grow with the
         number of rows.

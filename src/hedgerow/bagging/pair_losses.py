@@ -1,8 +1,9 @@
 """What voters lose on rows that they have not seen, one by one and in pairs.
 
-The loss of a voter on a row is 1 - p, where p is what it gives to the label: 0 or 1 for a vote, anything
-between for probabilities. If the vote of all, the mean with some weights, is wrong, the label has no more
-than half of it, so that the mean loss is at least 1/2: that is what bounds from votes are made of.
+The loss of a voter on a row is (1 - p + q) / 2, where p is what it gives to the label and q the most it gives
+to another class: 0 or 1 for a vote, 1 - p for the probabilities of two classes, and no more than that for
+several. If the vote of all, the mean with some weights, is wrong, another class has at least as much of it as
+the label, so that the mean loss is at least 1/2: that is what bounds from votes are made of.
 
 Losses are counted in whole steps of 1 / STEPS, rounded up. Sums of products of such numbers are exact in
 float64, in any order, so that a matrix product of any library gives the same bits.
@@ -29,13 +30,18 @@ KNOWN = -1  # in place of a loss: the voter has learned from the row
 _ROWS_AT_ONCE = 4096  # of a matrix product: float32 holds sums of so many losses exactly
 
 
-def in_steps(share: Floats) -> NDArray[np.int16]:
-    """Losses, from what voters give to the label.
+def in_steps(answer: Floats, classes: Integers) -> NDArray[np.int16]:
+    """Losses (rows,) of a voter, from what it gives to the classes (classes, rows) and the labels' numbers.
 
-    >>> in_steps(np.array([0.0, 1.0, 0.9999, 0.75]))
-    array([4096,    0,    1, 1024], dtype=int16)
+    >>> in_steps(np.array([[0.0, 0.9999, 0.75, 0.4], [1.0, 0.0001, 0.25, 0.6]]), np.array([0, 0, 0, 1]))
+    array([4096,    1, 1024, 1639], dtype=int16)
     """
-    return np.ceil(STEPS * (1.0 - np.clip(share, 0.0, 1.0))).astype(np.int16)
+    rows = np.arange(len(classes))
+    others = answer.copy()
+    others[classes, rows] = 0.0
+    share = 0.5 * (1.0 + answer[classes, rows] - others.max(axis=0, initial=0.0))
+    lost: NDArray[np.int16] = np.ceil(STEPS * (1.0 - np.clip(share, 0.0, 1.0))).astype(np.int16)
+    return lost
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing
 from hedgerow.kernels.cpu.resample import add_keys, add_sparse_keys
 from hedgerow.table import Schema
 from hedgerow.table.arrays import as_array
+from hedgerow.table.categories import is_missing
 from hedgerow.table.checks import (
     check_kind,
     check_not_empty,
@@ -167,7 +168,7 @@ def _add_column(values: NDArray[Any], number: int, keys: Keys) -> None:
     known: dict[str, int] = {}  # texts: Python's own hash of one differs from process to process
     bits = np.empty((len(values), 1), np.uint64)
     for row, value in enumerate(values):
-        text = str(value)
+        text = "missing" if is_missing(value) else f"={value}"  # None of one library is NaN of another
         if text not in known:
             known[text] = int.from_bytes(blake2b(text.encode(errors="replace"), digest_size=8).digest())
         bits[row, 0] = known[text]

@@ -96,9 +96,9 @@ class Bag:
         """What each member loses on every row, (rows, members), see `pair_losses`."""
         ask = delayed(self.ballot.ask)
         tasks = (ask(m, table, c) for m, c in zip(self.members, self.columns, strict=True))
-        out, rows = np.empty((table.shape[0], len(self.members)), np.int16), np.arange(table.shape[0])
+        out: Losses = np.empty((table.shape[0], len(self.members)), np.int16)
         for number, answer in enumerate(workers.to_ask(table.shape[0]).in_order(tasks)):
-            out[:, number] = in_steps(answer[classes, rows])
+            out[:, number] = in_steps(answer, classes)
         return out
 
     def out_of_bag(
@@ -120,6 +120,6 @@ class Bag:
             sums[:, rows] += answer
             counts[rows] += 1
             if classes is not None:
-                losses[rows, number] = in_steps(answer[classes[rows], np.arange(len(rows))])
+                losses[rows, number] = in_steps(answer, classes[rows])
         means = np.full_like(sums, np.nan)
         return np.divide(sums, counts, out=means, where=counts > 0), counts, losses

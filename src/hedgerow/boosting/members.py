@@ -41,10 +41,10 @@ def class_probabilities(member: Any, X: Any, classes: NDArray[Any]) -> Floats:
     given = np.asarray(member.predict_proba(X), np.float64)
     _refuse_other_length(member, given, X)
     known = np.asarray(member.classes_)
-    if given.ndim != 2 or given.shape[1] != len(known) or not np.all(np.isfinite(given)):
+    if given.ndim != 2 or given.shape[1] != len(known) or not np.all(np.abs(given - 0.5) <= 0.5 + 1e-6):
         raise ValueError(
-            f"the weak learner {member!r} gave probabilities of shape {given.shape} or not finite; "
-            f"{len(known)} finite numbers a row are needed"
+            f"the weak learner {member!r} gave probabilities of shape {given.shape} or not from 0 to 1; "
+            f"{len(known)} such numbers a row are needed"
         )
     out = np.zeros((len(classes), len(given)))
     out[np.searchsorted(classes, known)] = given.T

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
@@ -31,6 +32,7 @@ from hedgerow.estimators.trees import (
 from hedgerow.estimators.weak_class import WeakClass
 from hedgerow.forest import Forest
 from hedgerow.losses.links import LogitLink, SoftmaxLink
+from hedgerow.threads import CHUNK_ROWS
 
 ALLOWED: dict[str, Allowed] = {
     **COMMON,
@@ -160,6 +162,8 @@ class AdaptiveClassifier(ScoreClassifier):
         self.normalizers_ = np.array(record.normalizers)
         self.training_error_bound_ = np.array(record.bounds)
         self.sample_weights_ = fitted.sample_weights
+        going_on = getattr(self, "most_rounds_", 0) if self.warm_start else 0
+        self.most_rounds_ = max(going_on, int(self.n_estimators))
         reach = self._largest_margin(len(record.weights))
         self.training_margins_ = score_margins(fitted.raw, fitted.classes, reach)
         self.stop_reason_ = fitted.stop_reason
@@ -265,14 +269,21 @@ class AdaptiveClassifier(ScoreClassifier):
         """
         self._refuse_other_than_votes()
         classes = self._known(y, self._read(X).n_rows)
-        losses: Losses = np.empty((len(classes), self.n_estimators_), np.int16)
-        before = np.zeros((1 if len(self.classes_) == 2 else len(self.classes_), len(classes)))
-        for number, raw in enumerate(self._staged_raw(X)):
-            added = raw - before
-            named = added[0] > 0 if len(added) == 1 else np.argmax(added, axis=0)
-            losses[:, number] = STEPS * (named != classes)
-            before[:] = raw
-        return PairLosses.of([losses], self.n_estimators_, len(self.classes_))
+        return PairLosses.of(self._losses(X, classes), self.n_estimators_, len(self.classes_))
+
+    def _losses(self, X: Any, classes: NDArray[np.int64]) -> Iterator[Losses]:
+        """What the members lose (rows, rounds), some rows at a time."""
+        for start in range(0, len(classes), CHUNK_ROWS):
+            rows = np.arange(start, min(start + CHUNK_ROWS, len(classes)))
+            losses: Losses = np.empty((len(rows), self.n_estimators_), np.int16)
+            before = np.zeros((1 if len(self.classes_) == 2 else len(self.classes_), len(rows)))
+            part = X if len(rows) == len(classes) else _safe_indexing(X, rows)
+            for number, raw in enumerate(self._staged_raw(part)):
+                added = raw - before
+                named = added[0] > 0 if len(added) == 1 else np.argmax(added, axis=0)
+                losses[:, number] = STEPS * (named != classes[rows])
+                before[:] = raw
+            yield losses
 
     def outlier_scores(self, X: Any, y: Any) -> Floats:
         """How much boosting looks at each row: its weight, averaged over the rounds, in units of 1 / n.
@@ -312,7 +323,8 @@ class AdaptiveClassifier(ScoreClassifier):
         classes = self._known(y, self._read(X).n_rows).astype(np.int32)
         for number, raw in enumerate(self._staged_raw(X)):
             weight = self._row_weights(raw, classes, number)
-            yield weight / math.fsum(weight)
+            total = math.fsum(weight)
+            yield weight / total if total else np.full(len(weight), 1.0 / len(weight))
 
     def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:
         """What each row weighs at the scores of a round: the probability of the other classes, never 0."""

@@ -116,7 +116,7 @@ class BaggingClassifier(ClassifierMixin, Reweighted, Bagging):  # type: ignore[m
         "oob_score_",
         "oob_votes_",
         "oob_decision_function_",
-        "oob_losses_",
+        *("oob_losses_", "vote_losses_"),
     )
 
     def __init__(
@@ -153,7 +153,7 @@ class BaggingClassifier(ClassifierMixin, Reweighted, Bagging):  # type: ignore[m
         return inputs.Labels.of(y)
 
     def _ballot(self) -> Ballot:
-        return Ballot(self.classes_, self.voting == "soft")
+        return Ballot(self.classes_, self._soft)
 
     def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
         self.oob_decision_function_ = np.ascontiguousarray(means.T)

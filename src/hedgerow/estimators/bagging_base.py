@@ -43,6 +43,7 @@ class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
     _allowed: ClassVar[dict[str, Allowed]] = {}
     _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_")
     _weights: Floats | None = None
+    _soft: bool = False
 
     # --- what the two say
 
@@ -196,6 +197,7 @@ class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
         self.estimators_, self._weights = members, None
+        self._soft = getattr(self, "voting", None) == "soft"  # a later set_params changes no fitted model
         self.estimators_features_ = [draws.columns(number) for number in range(len(members))]
         self._draws, self._schema = draws, table.schema()
         self.n_features_in_ = draws.n_columns

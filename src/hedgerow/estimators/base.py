@@ -134,6 +134,10 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
             self._read_evaluation(f"eval_set[{i}]", one, train, target)
             for i, one in enumerate(inputs.read_eval_sets(eval_set))
         ]
+        if n_classes is not None and (self._stops_early(table.n_rows) or watchers):
+            for rows in evaluations:  # they decide how many rounds there are
+                assert seen is not None  # noqa: S101 - there are classes
+                seen = seen.beside(self._see(rows.table, rows.y, n_classes, None))
         self._fit_rows(train, evaluations, target, watchers, previous)
         if seen is not None:
             before = getattr(self, "seen_rows_", None) if previous is not None else None
@@ -169,13 +173,15 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
         seed = getattr(self, "_seed", None) if self.warm_start else None
         return inputs.read_seed(self.random_state) if seed is None else seed
 
+    def _stops_early(self, n_rows: int) -> bool:
+        return n_rows > _LARGE if self.early_stopping == "auto" else bool(self.early_stopping)
+
     def _plan(
         self, train: Rows, target: Target, callbacks: Sequence[Callback], *, has_evaluation: bool
     ) -> dict[str, Any]:
         """What every fit is told, as the fields of a `hedgerow.boosting.run.Plan`."""
         seed, n_rows = self._read_seed(), train.table.n_rows
-        stops = n_rows > _LARGE if self.early_stopping == "auto" else bool(self.early_stopping)
-        held_out = None
+        stops, held_out = self._stops_early(n_rows), None
         if stops and not has_evaluation:
             groups = None if target.n_classes is None else train.y
             held_out = inputs.held_out_rows(groups, train.weight, n_rows, self.validation_fraction, seed)

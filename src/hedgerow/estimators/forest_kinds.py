@@ -28,6 +28,7 @@ class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[mis
     """What forests for classes share."""
 
     classes_: NDArray[Any]
+    _doubts: tuple[str, ...] = ()  # about rows left out, of all trees
     _allowed: ClassVar[dict[str, Allowed]] = {
         **ALLOWED,
         "criterion": one_of("gini", "entropy", "log_loss"),
@@ -37,7 +38,7 @@ class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[mis
         "oob_score_",
         "oob_votes_",
         "oob_decision_function_",
-        "oob_losses_",
+        *("oob_losses_", "vote_losses_"),
     )
 
     def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
@@ -76,13 +77,15 @@ class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[mis
 
     def _remember(self, table: Table, y: Floats, weight: Floats | None) -> None:
         self.seen_rows_ = self._see(table, y, len(self.classes_), weight)
+        self._doubts = doubts_about(weight, self.class_weight, self._doubts if self.warm_start else ())
 
     def _set_oob(self, table: Table, y: Floats, in_bag: NDArray[np.uint8], weight: Floats | None) -> None:
         super()._set_oob(table, y, in_bag, weight)
         losses = self._losses(table, y.astype(np.int64), in_bag)
-        doubts = doubts_about(weight, self.class_weight)
         n_threads = resolve_n_jobs(self.n_jobs)
-        self.oob_losses_ = PairLosses.of(losses, self.n_estimators_, len(self.classes_), doubts, n_threads)
+        self.oob_losses_ = PairLosses.of(
+            losses, self.n_estimators_, len(self.classes_), self._doubts, n_threads
+        )
 
     def _losses(
         self, table: Table, classes: NDArray[np.int64], in_bag: NDArray[np.uint8] | None = None

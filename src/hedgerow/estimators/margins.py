@@ -26,7 +26,7 @@ def score_margins(raw: Floats, classes: NDArray[np.integer[Any]], reach: float) 
         others = raw.copy()
         others[classes, rows] = -np.inf
         ahead = raw[classes, rows] - others.max(axis=0)
-    return np.asarray(np.clip(ahead / reach, -1.0, 1.0))
+    return np.asarray(np.clip(ahead / (reach or 1.0), -1.0, 1.0))  # where nothing is added, no margin either
 
 
 class ShareMargins(KnowsItsRows):

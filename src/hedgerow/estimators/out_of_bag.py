@@ -47,15 +47,17 @@ class OutOfBag:
             )
 
 
-def doubts_about(weight: Floats | None, class_weight: Any = None) -> tuple[str, ...]:
-    """Why rows left out may not be like new ones.
+def doubts_about(
+    weight: Floats | None, class_weight: Any = None, before: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Why rows left out may not be like new ones; `before`: of the members gone on from.
 
     >>> doubts_about(np.array([1.0, 1.0])), len(doubts_about(np.array([1.0, 2.0]), "balanced"))
     ((), 2)
     """
-    doubts = []
+    doubts = list(before)
     if weight is not None and np.any(weight != weight[0]):
         doubts.append(_WEIGHTED)
     if isinstance(class_weight, str) and class_weight == "balanced":
         doubts.append(_BALANCED)
-    return tuple(doubts)
+    return tuple(dict.fromkeys(doubts))

@@ -57,6 +57,7 @@ class Reweighted(ShareMargins):
         if bad.size or not given.any():
             shown = f"weights[{bad[0]}]={given[bad[0]]}" if bad.size else "weights that are all zero"
             raise ValueError(f"{shown} is not allowed: {words}")
+        given /= given.max()  # the sum of large ones must not overflow
         other = copy.copy(self)
         other._set_weights(given / math.fsum(given))  # noqa: SLF001 - of our own kind
         for name in _OF_EQUAL_VOTES:

@@ -37,7 +37,9 @@ def fingerprints(table: Table, n_threads: int) -> Fingerprints:
     def look(start: int, stop: int) -> None:
         for first in range(start, stop, BLOCK_ROWS):
             last = min(first + BLOCK_ROWS, stop)
-            add_keys(value_bits(table.block(first, last)), 0, keys[first:last])
+            with np.errstate(over="ignore"):
+                block = table.block(first, last).astype(np.float32)  # a rounded copy is no new row
+            add_keys(value_bits(block), 0, keys[first:last])
 
     over_rows(table.n_rows, look, n_threads, CHUNK_ROWS)
     return short(keys)
@@ -85,6 +87,10 @@ class SeenRows:
             return replace(other, weighted=self.weighted or other.weighted)
         marks = np.concatenate([self.marks, other.marks])
         return SeenRows(marks, self.class_counts + other.class_counts, self.weighted or other.weighted)
+
+    def beside(self, other: "SeenRows") -> "SeenRows":
+        """The same, that knows other rows too: nothing was learned from them, but something was chosen."""
+        return replace(self, marks=np.concatenate([self.marks, other.marks]))
 
     @property
     def n_rows(self) -> int:

@@ -7,6 +7,8 @@ from typing import Any
 from hedgerow.binning import Bins
 from hedgerow.growing.weak import WeakRules
 
+_MOST_LEAVES = 1024
+
 
 @dataclass(frozen=True)
 class WeakClass:
@@ -41,6 +43,8 @@ class WeakClass:
             raise TypeError("the trees may have any number of leaves")
         deepest = math.inf if rules.max_depth is None else 2**rules.max_depth
         leaves = int(min(deepest, math.inf if rules.max_leaf_nodes is None else rules.max_leaf_nodes))
+        if leaves > _MOST_LEAVES:
+            raise TypeError(f"trees of up to {leaves:,} leaves are too large a class for any bound")
         edges: Any = (bins.edge_starts[1:] - bins.edge_starts[:-1]).tolist()
         return cls(bins.n_columns, leaves, tuple(edges) if bins.given.all() else None)
 

@@ -7,6 +7,7 @@ after looking at them.
 
 import json
 import math
+import reprlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -29,7 +30,7 @@ class Bound:
     value : float
         What the error is at the most; 1 says nothing.
     delta : float
-        The probability that it fails: its share.
+        The probability that it fails: its share; 0 if no sample of this size could give less than 1.
     n : int
         The rows it rests on.
     found : str
@@ -128,7 +129,7 @@ class Certificate:
         best = self.best
         if best is None:
             return "Nothing is proven: no bound applies."
-        sure = f"{100 * (1 - self.delta):.10g} %"
+        sure = f"{100 * (1 - self.delta):.10g} %" if self.delta >= 1e-9 else f"1 - {self.delta:.3g}"
         if self.is_vacuous(best):
             return (
                 f"Nothing is proven that always answering the most frequent class would not achieve (error "
@@ -188,6 +189,7 @@ class Certificate:
     def _table(self) -> Any:
         from rich import box  # noqa: PLC0415 - see __str__
         from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("bound")
@@ -197,8 +199,8 @@ class Certificate:
         table.add_column("holds if also")
         for bound in self._sorted:
             value = _figure(bound.value) + (" vacuous" if self.is_vacuous(bound) else "")
-            row = (self._marked(bound), value, f"{bound.delta:.3g}", f"{bound.n:,}")
-            table.add_row(*row, bound.found, bound.conditions)
+            row = (self._marked(bound), value, _share(bound), f"{bound.n:,}", bound.found, bound.conditions)
+            table.add_row(*map(Text, row))  # no text of a stranger's file is taken for markup
         return table
 
     def to_html(self) -> str:
@@ -207,7 +209,8 @@ class Certificate:
 
         source = resources.files("hedgerow.theory").joinpath("certificate.html.jinja").read_text("utf-8")
         template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
-        return template.render(certificate=self, figure=_figure, marked=self._marked, always=ALWAYS)
+        tools = {"figure": _figure, "share": _share, "marked": self._marked, "always": ALWAYS}
+        return template.render(certificate=self, **tools)
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -221,24 +224,26 @@ class Certificate:
     @classmethod
     def from_dict(cls, given: Any) -> "Certificate":
         """The certificate that `to_dict` has told of."""
-        if not isinstance(given, dict) or given.get("format") != FORMAT:
+        if not isinstance(given, dict) or type(given.get("format")) is not int or given["format"] != FORMAT:
             raise ValueError(f"this is no certificate of format {FORMAT}")
         try:
             aside = ("format", "condition of all bounds")
             fields = {name: value for name, value in given.items() if name not in aside}
-            fields["bounds"] = tuple(Bound(**bound) for bound in fields["bounds"])
-            fields["unmet"] = tuple(Unmet(**unmet) for unmet in fields["unmet"])
-            fields["of_training"] = tuple((str(name), float(value)) for name, value in fields["of_training"])
-            fields["notes"] = tuple(map(str, fields["notes"]))
-            return cls(**fields)
-        except (KeyError, TypeError, ValueError) as error:
+            fields["bounds"] = tuple(Bound(**_typed(bound)) for bound in fields["bounds"])
+            fields["unmet"] = tuple(Unmet(**_typed(unmet)) for unmet in fields["unmet"])
+            fields["of_training"] = tuple(
+                (_is(name, str), float(_is(value, float, int))) for name, value in fields["of_training"]
+            )
+            fields["notes"] = tuple(_is(note, str) for note in fields["notes"])
+            return cls(**_typed(fields))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"this is no whole certificate: {error}") from error
 
     def save(self, path: str | Path) -> None:
         """Write a file, JSON or HTML by the end of its name."""
         path = Path(path)
         if path.suffix == ".json":
-            text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+            text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         elif path.suffix == ".html":
             text = self.to_html()
         else:
@@ -250,9 +255,38 @@ class Certificate:
         """Read a JSON file that `save` has written."""
         try:
             given = json.loads(Path(path).read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ValueError(f"path={str(path)!r} holds no certificate: {error}") from error
         return cls.from_dict(given)
+
+
+_NUMBERS = ("value", "delta", "chance_error")
+_SHARES = ("delta", "chance_error")
+
+
+def _is(value: Any, *kinds: type) -> Any:
+    """A value of one of these types; a bool is no number."""
+    if type(value) not in kinds:
+        raise TypeError(f"{reprlib.repr(value)} should be {' or '.join(kind.__name__ for kind in kinds)}")
+    return value
+
+
+def _typed(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a file, checked by their names."""
+    for name, value in fields.items():
+        if name in _NUMBERS:
+            _is(value, float, int)
+            if not 0 <= value <= (1 if name in _SHARES else math.inf) or value == math.inf:
+                raise ValueError(f"{name} is {value}")
+        elif name == "n":
+            _is(value, int)
+        elif name not in ("bounds", "unmet", "of_training", "notes"):
+            _is(value, str)
+    return fields
+
+
+def _share(bound: Bound) -> str:
+    return f"{bound.delta:.3g}" if bound.delta else "–"
 
 
 def _figure(value: float) -> str:

@@ -17,11 +17,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from hedgerow.estimators import inputs
 from hedgerow.estimators.parameters import check_parameters, real
 from hedgerow.estimators.seen import SeenRows
+from hedgerow.table.categories import is_missing
 from hedgerow.theory import evidence
 from hedgerow.theory.certificate import Bound, Certificate
-from hedgerow.theory.evidence import HOLD_OUT, Candidate
-
-_SURELY = 1e-3  # so improbable by chance that rows must have been used before
+from hedgerow.theory.evidence import HOLD_OUT, VOTES, Evidence
+from hedgerow.theory.fresh import refuse_seen
 
 
 def certify(model: Any, X: Any = None, y: Any = None, delta: float = 0.05) -> Certificate:
@@ -61,8 +61,8 @@ def certify(model: Any, X: Any = None, y: Any = None, delta: float = 0.05) -> Ce
     Traceback (most recent call last):
     ValueError: 3000 of the 4000 rows of X hold the same values as rows that the model was fitted to...
     """
-    check_parameters({"delta": delta}, {"delta": real(0, 1, above=True, below=True)})
-    if not is_classifier(model):
+    check_parameters({"delta": delta}, {"delta": real(1e-300, 1, below=True)})
+    if not hasattr(model, "predict") or not is_classifier(model):
         raise TypeError(f"model is a {type(model).__name__}: it must be a fitted classifier")
     check_is_fitted(model)
     if (X is None) != (y is None):
@@ -70,7 +70,7 @@ def certify(model: Any, X: Any = None, y: Any = None, delta: float = 0.05) -> Ce
     labels, notes = None, []
     if y is not None:
         labels = _read_labels(X, y)
-        notes = _refuse_seen(model, X, len(labels))
+        notes = refuse_seen(model, X, len(labels))
     found = (
         evidence.from_class(model)
         + evidence.from_margins(model)
@@ -85,7 +85,7 @@ def certify(model: Any, X: Any = None, y: Any = None, delta: float = 0.05) -> Ce
         model=type(model).__name__,
         delta=float(delta),
         chance_error=_chance_error(model, labels),
-        bounds=tuple(_computed(found.candidates, float(delta))),
+        bounds=tuple(_computed(found, float(delta))),
         unmet=tuple(found.unmet),
         of_training=_of_training(model),
         notes=tuple(notes),
@@ -93,26 +93,11 @@ def certify(model: Any, X: Any = None, y: Any = None, delta: float = 0.05) -> Ce
 
 
 def _read_labels(X: Any, y: Any) -> NDArray[Any]:
-    return inputs.read_target(y, _num_samples(X), "certify")
-
-
-def _refuse_seen(model: Any, X: Any, n: int) -> list[str]:
-    """Refuse rows the model was fitted to; what else there is to say about them.
-
-    New rows may equal old ones by chance, when columns have few values.
-    """
-    if not hasattr(model, "seen_rows_"):
-        return ["the model keeps no fingerprints: whether X holds training rows was not checked"]
-    n_equal = int(np.sum(model.has_seen(X)))
-    if not n_equal:
-        return []
-    if model.chance_of_overlap(X) < _SURELY:
-        raise ValueError(
-            f"{n_equal} of the {n} rows of X hold the same values as rows that the model was fitted to: "
-            "nothing can be learned from them about new rows. Give rows that were held out, or call "
-            "certify(model) without any: it then uses what the model keeps of its training"
-        )
-    return [f"{n_equal} of the {n} rows of X equal training rows, as may happen by chance"]
+    labels = inputs.read_target(y, _num_samples(X), "certify")
+    missing = [row for row, label in enumerate(labels.tolist()) if is_missing(label)]
+    if missing:
+        raise ValueError(f"y[{missing[0]}] is missing ({labels[missing[0]]}); every row needs a label")
+    return labels
 
 
 def _chance_error(model: Any, labels: NDArray[Any] | None) -> float:
@@ -129,26 +114,28 @@ def _of_training(model: Any) -> tuple[tuple[str, float], ...]:
     bound = getattr(model, "training_error_bound_", None)
     if bound is None:
         return ()
-    margins = getattr(model, "training_margins_", None)
-    error = model.training_error_ if margins is None else float(np.mean(margins <= 0.0))
-    proven = float(np.atleast_1d(bound)[-1])
-    told = [("training error", float(error))]
-    return (*told, ("proven bound of the training error", proven)) if np.isfinite(proven) else tuple(told)
+    if hasattr(model, "training_error_"):
+        errors = [float(model.training_error_)]
+    else:  # weighted as the rows are, which is what the bound is of; other rules follow a loss
+        errors = model.history_.get("train_error", [])[: model.n_estimators_]
+    proven = [("proven bound of the training error", value) for value in np.atleast_1d(bound)[-1:].tolist()]
+    told = [("training error", value) for value in errors[-1:]] + proven
+    return tuple((name, value) for name, value in told if np.isfinite(value))
 
 
-def _computed(candidates: list[Candidate], delta: float) -> Iterator[Bound]:
-    """The bounds, each at its share."""
-    shares = {id(one): 0.0 for one in candidates}
-    useful = [one for one in candidates if not one.is_hopeless(delta)]
-    others = [one for one in useful if one.name != HOLD_OUT]
-    left = delta
-    for one in useful:
+def _computed(found: Evidence, delta: float) -> Iterator[Bound]:
+    """The bounds, each at its share, which must not depend on what the rows hold."""
+    hopeless = {one.name for one in found.candidates if one.is_hopeless(delta)}
+    others = [one for one in found.candidates if one.name != HOLD_OUT and one.name not in hopeless]
+    is_held_out = any(one.name == HOLD_OUT for one in found.candidates)
+    has_others = bool(others) or any(one.name == f"{HOLD_OUT} {VOTES[0]}" for one in found.unmet)
+    of_hold_out = (delta / 2 if has_others else delta) if is_held_out else 0.0
+    for one in found.candidates:
+        share = (delta - of_hold_out) / max(1, len(others))
         if one.name == HOLD_OUT:
-            shares[id(one)] = delta if not others else delta / 2
-            left -= shares[id(one)]
-    for one in others:
-        shares[id(one)] = left / len(others)
-    for one in candidates:
-        share = shares[id(one)] or delta
-        value, found = one.compute(share)
-        yield Bound(one.name, value, share, one.n, found, one.conditions, one.given)
+            share = of_hold_out
+        elif one.name in hopeless:
+            share = delta
+        value, words = one.compute(share)
+        shown = 0.0 if one.name in hopeless else share
+        yield Bound(one.name, value, shown, one.n, words, one.conditions, one.given)

@@ -107,7 +107,7 @@ def from_class(model: Any) -> Evidence:
     weak = _weak_class(model)
     if isinstance(weak, str):
         return Evidence.none(CLASS, weak)
-    m, most_rounds = len(model.training_margins_), max(3, int(model.n_estimators), int(model.n_estimators_))
+    m, most_rounds = len(model.training_margins_), max(3, model.most_rounds_)
     wrong = float(np.mean(model.training_margins_ <= 0.0))
     columns, leaves = weak.n_columns, weak.n_leaves
     if weak.is_stumps:
@@ -159,7 +159,9 @@ def from_margins(model: Any) -> Evidence:
         def compute(delta: float, bound: Callable[..., Any] = bound) -> Computed:
             result = bound(margins, size, delta)
             below = float(np.mean(margins < result.theta))
-            words = f"{below:.4f} of the rows have a margin below {result.theta:.3f}; {size:,} hypotheses"
+            words = (
+                f"{below:.4f} of the rows have a margin below {result.theta:.3f}; {_large(size)} hypotheses"
+            )
             return float(result.value), words
 
         # as if every margin were 1
@@ -167,6 +169,10 @@ def from_margins(model: Any) -> Evidence:
         given = _SECONDARY if bound is gao_zhou_bound else ""
         found.append(Candidate(name, len(margins), _EDGES, compute, least, given))
     return Evidence(found, unmet)
+
+
+def _large(number: int) -> str:
+    return f"{number:,}" if number < 10**12 else f"10^{math.log10(number):.0f}"
 
 
 # --- from votes
@@ -239,11 +245,9 @@ def _from_votes(
 
 def from_rows(model: Any, X: Any, y: NDArray[Any]) -> Evidence:
     """Bounds from rows that the model has not seen."""
-    known, said = set(model.classes_.tolist()), y.tolist()
-    if not known & set(said):
-        raise ValueError(
-            f"y holds {said[0]!r}, and none of the classes {model.classes_.tolist()} of the model"
-        )
+    classes, said = getattr(model, "classes_", None), y.tolist()
+    if isinstance(classes, np.ndarray) and not set(classes.tolist()) & set(said):
+        raise ValueError(f"y holds {said[0]!r}, and none of the classes {classes.tolist()} of the model")
     predicted = np.asarray(model.predict(X)).tolist()
     n, n_errors = len(said), sum(a != b for a, b in zip(predicted, said, strict=True))
     words = f"{n_errors:,} errors in {n:,} rows ({n_errors / n:.4f})"
@@ -257,11 +261,11 @@ def _votes_on_rows(model: Any, X: Any, y: NDArray[Any]) -> Evidence:
     unknown = set(y.tolist()) - set(model.classes_.tolist())
     if unknown:
         reason = f"y holds {min(unknown, key=str)!r}, which is no class of the model"
-        return Evidence.none(("hold-out votes",), reason)
+        return Evidence.none(tuple(f"{HOLD_OUT} {name}" for name in VOTES), reason)
     try:
         losses = model.vote_losses(X, y)
     except TypeError as error:
         return Evidence.none(("hold-out votes",), str(error))
     alphas = np.asarray(model.estimator_weights_, np.float64)
     weights = alphas / math.fsum(alphas)
-    return _from_votes("hold-out", losses, weights, _NEW, chosen=False)
+    return _from_votes(HOLD_OUT, losses, weights, _NEW, chosen=False)

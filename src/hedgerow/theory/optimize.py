@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.estimators.bagging import BaggingClassifier
@@ -22,6 +22,7 @@ from hedgerow.estimators.forest_kinds import ForestClassifier
 from hedgerow.estimators.parameters import check_parameters, real
 from hedgerow.kernels.cpu.elementary import log
 from hedgerow.kernels.cpu.vote_weights import lower_votes
+from hedgerow.theory.fresh import refuse_seen
 from hedgerow.theory.vote_bounds import tandem_bound
 
 Floats = NDArray[np.float64]
@@ -105,13 +106,15 @@ def optimize_votes(model: Any, X: Any = None, y: Any = None, *, delta: float = 0
     check_is_fitted(model)
     if (X is None) != (y is None):
         raise ValueError("X and y go together: give both or neither")
+    if X is not None:
+        refuse_seen(model, X, _num_samples(X))
     losses = _out_of_bag(model) if X is None else model.vote_losses(X, y)
     if losses.n_pairs < 1:
         raise ValueError("there are two members that no row is new to: more rows are needed")
     tuned = model.reweighted(best_weights(losses, delta))
     if X is not None:
         tuned.vote_losses_ = losses
-        tuned.seen_rows_ = model.seen_rows_.and_then(model.look_at(X, y))  # it has learned from them too
+        tuned.seen_rows_ = model.seen_rows_.beside(model.look_at(X, y))  # it has learned from them too
     return tuned
 
 

@@ -14,9 +14,9 @@ The weights may be chosen after seeing them: that is what kl pays for. PAC-Bayes
     kl(mean on n rows||true mean) <= (KL(rho||pi) + ln(2 sqrt(n) / delta)) / n
 
 It holds for losses in [0, 1], not only 0 and 1. So a mean of probabilities can be a vote too: the loss of a
-voter is 1 - p(label), and a wrong answer still means that the rho-mean W of the losses is at least 1/2, since
-the label did not get more than half. What follows is about W alone: its mean is gibbs, its mean square is
-tandem, and
+voter is (1 - p(label) + p(best other class)) / 2, which is 1 - p(label) for two classes, and a wrong answer
+still means that the rho-mean W of the losses is at least 1/2, since another class got as much as the label.
+What follows is about W alone: its mean is gibbs, its mean square is tandem, and
 
     first order         P[W >= 1/2] <= 2 E W                               (Markov)
     tandem              P[W >= 1/2] <= 4 E W^2                             (Masegosa et al. 2020)

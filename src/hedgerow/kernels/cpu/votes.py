@@ -180,7 +180,7 @@ def find_vote_leaves(codes, trees, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def tree_losses(codes, trees, in_bag, first_row, classes, steps, out):
-    """out[row, tree] = steps * (1 - what the tree gives to the class of the row), rounded up.
+    """out[row, tree] = steps * (1 - p + q) / 2, rounded up: p for the class of the row, q for the next best.
 
     in_bag as in `add_votes`: -1 where the tree knows the row. classes : int64 (rows,). out : int16.
     """
@@ -200,10 +200,14 @@ def tree_losses(codes, trees, in_bag, first_row, classes, steps, out):
                 i = asked[j]
                 number = np.int64(words[np.uintp(walk.end[i])] >> _CHILD)
                 label = classes[top + i]
-                share = 1.0 if number == label else 0.0
+                ahead = 1.0 if number == label else -1.0
                 if number >= n_pure:
-                    share = values[number - n_pure, label]
-                out[top + i, tree] = np.int16(np.ceil(steps * (1.0 - min(share, 1.0))))
+                    other = 0.0
+                    for k in range(n_pure):
+                        if k != label:
+                            other = max(other, values[number - n_pure, k])
+                    ahead = values[number - n_pure, label] - other
+                out[top + i, tree] = np.int16(np.ceil(steps * (0.5 * (1.0 - ahead))))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,0 +1,32 @@
+"""Whether rows are new to a model, as far as it can tell."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+_SURELY = 1e-3  # so improbable by chance that rows must have been used before
+
+
+def refuse_seen(model: Any, X: Any, n: int) -> list[str]:
+    """Refuse rows that a model was fitted to; what else there is to say about them.
+
+    New rows may equal old ones by chance, when columns have few values. Searches and pipelines are opened:
+    the model inside is asked.
+    """
+    while hasattr(model, "best_estimator_"):
+        model = model.best_estimator_
+    if isinstance(model, Pipeline):
+        return refuse_seen(model[-1], model[:-1].transform(X) if len(model) > 1 else X, n)
+    if not hasattr(model, "seen_rows_"):
+        return ["the model keeps no fingerprints: whether X holds training rows was not checked"]
+    n_equal = int(np.sum(model.has_seen(X)))
+    if not n_equal:
+        return []
+    if model.chance_of_overlap(X) < _SURELY:
+        raise ValueError(
+            f"{n_equal} of the {n} rows of X hold the same values as rows that the model was fitted to, or "
+            "that its rounds were chosen with: nothing can be learned from them about new rows. Give rows "
+            "that were held out, or none: certify(model) uses what the model keeps of its training"
+        )
+    return [f"{n_equal} of the {n} rows of X equal training rows, as may happen by chance"]
