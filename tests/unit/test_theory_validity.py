@@ -93,7 +93,8 @@ def test_the_true_losses_are_sums_over_all_points_and_labels(example):
     shares = [forest.reweighted(one).predict_proba(world.points) for one in ([1, 0], [0, 1])]
     chances = np.full((len(world.points), 3), 0.05)
     chances[np.arange(len(world.points)), world.rule] = 0.9
-    lost = [1.0 - share for share in shares]
+    others = [np.stack([np.delete(p, k, axis=1).max(axis=1) for k in range(3)], axis=1) for p in shares]
+    lost = [(1.0 - p + q) / 2 for p, q in zip(shares, others, strict=True)]
     gibbs, tandem = world.losses(forest)
     assert gibbs == pytest.approx(np.sum(chances * (lost[0] + lost[1]) / 2) / len(chances), abs=1e-3)
     pairs = (lost[0] ** 2 + lost[1] ** 2 + 2 * lost[0] * lost[1]) / 4

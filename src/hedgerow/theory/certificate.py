@@ -255,7 +255,7 @@ class Certificate:
         """Read a JSON file that `save` has written."""
         try:
             given = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # no JSON, no text, or numbers beyond measure
             raise ValueError(f"path={str(path)!r} holds no certificate: {error}") from error
         return cls.from_dict(given)
 

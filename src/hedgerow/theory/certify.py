@@ -62,7 +62,7 @@ def certify(model: Any, X: Any = None, y: Any = None, delta: float = 0.05) -> Ce
     ValueError: 3000 of the 4000 rows of X hold the same values as rows that the model was fitted to...
     """
     check_parameters({"delta": delta}, {"delta": real(1e-300, 1, below=True)})
-    if not hasattr(model, "predict") or not is_classifier(model):
+    if isinstance(model, type) or not hasattr(model, "predict") or not is_classifier(model):
         raise TypeError(f"model is a {type(model).__name__}: it must be a fitted classifier")
     check_is_fitted(model)
     if (X is None) != (y is None):
