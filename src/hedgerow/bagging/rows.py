@@ -119,10 +119,11 @@ def _check_objects(array: NDArray[Any]) -> None:
 # --- keys
 
 
-def row_keys(table: GivenTable, y: Floats | None = None) -> Keys:
+def row_keys(table: GivenTable, y: Floats | None = None, *, rounded: bool = False) -> Keys:
     """A hash of the values of every row, and of its target if there is one; equal rows have equal keys.
 
-    Numbers count as float64 and other values by their text. NaN is one value, and so is zero.
+    Numbers count as float64, or `rounded` to float32, and other values by their text. NaN is one value, and so
+    is zero.
 
     >>> table = GivenTable.of([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]], "")
     >>> keys = row_keys(table, np.array([5.0, 5.0, 5.0]))
@@ -132,51 +133,50 @@ def row_keys(table: GivenTable, y: Floats | None = None) -> Keys:
     n_rows, n_columns = table.shape
     keys = np.zeros(n_rows, np.uint64)
     if y is not None:
-        add_target(keys, y, n_columns)
+        add_keys(value_bits(y[:, np.newaxis]), n_columns, keys)
     if table.is_frame:
         for number, column in enumerate(_frame_of(table.X).iter_columns()):
-            _add_column(column.to_numpy(), number, keys)
+            _add_column(column.to_numpy(), number, keys, rounded=rounded)
     elif sparse.issparse(table.X):
-        _add_sparse(table.X, keys)
+        _add_sparse(table.X, keys, rounded=rounded)
     elif table.X.dtype.kind in "fiub":
         for start in range(0, n_rows, BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
-            add_keys(value_bits(table.X[block]), 0, keys[block])
+            add_keys(value_bits(table.X[block], rounded=rounded), 0, keys[block])
     else:
         for number in range(n_columns):
-            _add_column(table.X[:, number], number, keys)
+            _add_column(table.X[:, number], number, keys, rounded=rounded)
     return keys
 
 
-def add_target(keys: Keys, y: Floats, n_columns: int) -> None:
-    """Put targets into keys that were made without them."""
-    add_keys(value_bits(y[:, np.newaxis]), n_columns, keys)
-
-
-def value_bits(values: NDArray[Any]) -> Keys:
-    """The bits of the values as float64, one pattern for all NaN and for both zeros."""
+def value_bits(values: NDArray[Any], *, rounded: bool = False) -> Keys:
+    """The bits of the values as float64, one pattern for all NaN and for both zeros; of their float32 if asked."""
+    if rounded:
+        with np.errstate(over="ignore"):
+            values = values.astype(np.float32)
     numbers: Floats = np.array(values, np.float64, order="C")
     numbers += 0.0  # -0.0 + 0.0 is 0.0, whose bits are 0
     numbers[np.isnan(numbers)] = np.nan
     return numbers.view(np.uint64)
 
 
-def _add_column(values: NDArray[Any], number: int, keys: Keys) -> None:
+def _add_column(values: NDArray[Any], number: int, keys: Keys, *, rounded: bool) -> None:
     if values.dtype.kind in "fiub":
-        add_keys(value_bits(values[:, np.newaxis]), number, keys)
+        add_keys(value_bits(values[:, np.newaxis], rounded=rounded), number, keys)
         return
     known: dict[str, int] = {}  # texts: Python's own hash of one differs from process to process
     bits = np.empty((len(values), 1), np.uint64)
     for row, value in enumerate(values):
-        text = "missing" if is_missing(value) else f"={value}"  # None of one library is NaN of another
+        text = "\0missing" if is_missing(value) else str(value)  # None of one library is NaN of another
         if text not in known:
             known[text] = int.from_bytes(blake2b(text.encode(errors="replace"), digest_size=8).digest())
         bits[row, 0] = known[text]
     add_keys(bits, number, keys)
 
 
-def _add_sparse(X: Any, keys: Keys) -> None:
+def _add_sparse(X: Any, keys: Keys, *, rounded: bool) -> None:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    add_sparse_keys(value_bits(X.data), X.indices.astype(np.int64), X.indptr.astype(np.int64), keys)
+    bits = value_bits(X.data, rounded=rounded)
+    add_sparse_keys(bits, X.indices.astype(np.int64), X.indptr.astype(np.int64), keys)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
@@ -269,6 +270,7 @@ class AdaptiveClassifier(ScoreClassifier):
         """
         self._refuse_other_than_votes()
         classes = self._known(y, self._read(X).n_rows)
+        X = X.tocsr() if sparse.issparse(X) else X  # other formats have no rows to take
         return PairLosses.of(self._losses(X, classes), self.n_estimators_, len(self.classes_))
 
     def _losses(self, X: Any, classes: NDArray[np.int64]) -> Iterator[Losses]:

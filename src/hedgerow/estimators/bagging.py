@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.bagging.pair_losses import Losses, PairLosses
-from hedgerow.bagging.rows import row_keys
+from hedgerow.bagging.rows import GivenTable, row_keys
 from hedgerow.bagging.votes import Ballot
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bagging_base import ALLOWED, Bagging, Floats
@@ -171,11 +171,12 @@ class BaggingClassifier(ClassifierMixin, Reweighted, Bagging):  # type: ignore[m
     def _set_weights(self, weights: Floats) -> None:
         self._weights = weights
 
-    def _remember(self, keys: NDArray[np.uint64], y: Floats, weight: Floats | None) -> None:
-        self.seen_rows_ = SeenRows.of(short(keys), y, len(self.classes_), weight)
+    def _remember(self, table: GivenTable, y: Floats, weight: Floats | None) -> None:
+        marks = short(row_keys(table, rounded=True))
+        self.seen_rows_ = SeenRows.of(marks, y, len(self.classes_), weight)
 
     def _marks(self, X: Any) -> Fingerprints:
-        return short(row_keys(self._given(X)))
+        return short(row_keys(self._given(X), rounded=True))
 
     def _keep_losses(self, losses: Losses, weight: Floats | None) -> None:
         doubts = doubts_about(weight)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from hedgerow.bagging.loop import Lesson, Workers, fit_members, is_ours
 from hedgerow.bagging.pair_losses import Losses
 from hedgerow.bagging.resampling import Draws, Population
-from hedgerow.bagging.rows import GivenTable, add_target, row_keys
+from hedgerow.bagging.rows import GivenTable, row_keys
 from hedgerow.bagging.votes import Bag, Ballot
 from hedgerow.boosting.run import Plan
 from hedgerow.estimators import inputs, parameters
@@ -88,8 +88,7 @@ class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
         target = self._fitted_target() if before else self._target(raw_y)
         numbers = target.read(raw_y)
         weight = inputs.read_weights(sample_weight, table.shape[0])
-        keys = row_keys(table)
-        draws = self._make_draws(table, keys, numbers, weight, more=bool(before))
+        draws = self._make_draws(table, numbers, weight, more=bool(before))
         self._refuse_unseen(table, draws)
         given = numbers if target.classes is None else target.classes[numbers.astype(np.int64)]
         lesson = Lesson(
@@ -103,14 +102,14 @@ class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
         plan = Plan(n_rounds=int(self.n_estimators), verbose=int(self.verbose), title=name)
         members = fit_members(lesson, before, plan, self._workers())
         self._keep(members, draws, table, target)
-        self._remember(keys, numbers, weight)
+        self._remember(table, numbers, weight)
         if self.oob_score:
             self._set_oob(lesson, numbers, weight)
             self._tell_unknown("member")
         return self
 
-    def _remember(self, keys: NDArray[np.uint64], y: Floats, weight: Floats | None) -> None:
-        """Keep what is needed to know the rows again; their keys are those of X alone."""
+    def _remember(self, table: GivenTable, y: Floats, weight: Floats | None) -> None:
+        """Keep what is needed to know the rows again."""
 
     def _fitted_members(self) -> list[Any]:
         """The members to go on from, with warm_start."""
@@ -131,15 +130,7 @@ class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
     def _fitted_target(self) -> inputs.Labels | inputs.Numbers:
         return inputs.Labels(self.classes_) if hasattr(self, "classes_") else inputs.Numbers()
 
-    def _make_draws(
-        self,
-        table: GivenTable,
-        keys: NDArray[np.uint64],
-        y: Floats,
-        weight: Floats | None,
-        *,
-        more: bool,
-    ) -> Draws:
+    def _make_draws(self, table: GivenTable, y: Floats, weight: Floats | None, *, more: bool) -> Draws:
         """How rows and columns are drawn; checks what depends on their number, and on the fitted model."""
         replace = bool(self.bootstrap)
         if weight is not None and not replace and not has_fit_parameter(self._learner(), "sample_weight"):
@@ -148,9 +139,7 @@ class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
                 f"{self._learner()!r} has no sample_weight in its fit; set bootstrap=True to draw rows by "
                 "weight"
             )
-        with_y = keys.copy()
-        add_target(with_y, y, table.shape[1])
-        people = Population.of(with_y, weight, by_weight=replace)
+        people = Population.of(row_keys(table, y), weight, by_weight=replace)
         n_columns = table.shape[1]
         draws = Draws(
             people,

@@ -37,9 +37,8 @@ def fingerprints(table: Table, n_threads: int) -> Fingerprints:
     def look(start: int, stop: int) -> None:
         for first in range(start, stop, BLOCK_ROWS):
             last = min(first + BLOCK_ROWS, stop)
-            with np.errstate(over="ignore"):
-                block = table.block(first, last).astype(np.float32)  # a rounded copy is no new row
-            add_keys(value_bits(block), 0, keys[first:last])
+            bits = value_bits(table.block(first, last), rounded=True)  # a rounded copy is no new row
+            add_keys(bits, 0, keys[first:last])
 
     over_rows(table.n_rows, look, n_threads, CHUNK_ROWS)
     return short(keys)

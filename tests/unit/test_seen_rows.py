@@ -1,0 +1,304 @@
+"""Classifiers know the rows again that they were fitted to, in whatever form these are given."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from forest_cases import classes, signal
+from hedgerow import (
+    AdaBoostClassifier,
+    AnyBoostClassifier,
+    BaggingClassifier,
+    DecisionStump,
+    DecisionTreeClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    LogitBoostClassifier,
+    RandomForestClassifier,
+    SchapireBoostClassifier,
+)
+from hedgerow.estimators.seen import SeenRows, fingerprints
+from hedgerow.table import read_table
+
+BY_DTYPE = DecisionTreeClassifier(max_depth=2, categorical_features="from_dtype")
+MODELS = {
+    "ada": lambda: AdaBoostClassifier(BY_DTYPE, n_estimators=3),
+    "logit": lambda: LogitBoostClassifier(DecisionStump(categorical_features="from_dtype"), n_estimators=3),
+    "any": lambda: AnyBoostClassifier(BY_DTYPE, n_estimators=3),
+    "gradient": lambda: GradientBoostingClassifier(n_estimators=3),
+    "forest": lambda: RandomForestClassifier(3, random_state=0),
+    "extra": lambda: ExtraTreesClassifier(3, random_state=0),
+    "bag": lambda: BaggingClassifier(BY_DTYPE, n_estimators=3, random_state=0),
+    "three": lambda: SchapireBoostClassifier(BY_DTYPE, random_state=0),
+}
+EVERY = pytest.mark.parametrize("name", MODELS)
+
+
+def rows(n_rows=200, seed=0):
+    X, score = signal(n_rows, seed=seed)
+    return X, (score > 1.0).astype(int)
+
+
+def colours(n_rows=200, seed=0):
+    """A pandas frame: numbers with holes, whole numbers, a flag and a category."""
+    X, y = rows(n_rows, seed)
+    table = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    table["count"] = np.arange(n_rows) % 7
+    table["flag"] = np.arange(n_rows) % 2 == 0
+    table["colour"] = pd.Categorical(np.array(["red", "green", "blue"])[np.arange(n_rows) % 3])
+    return table, y
+
+
+@EVERY
+def test_every_classifier_knows_its_rows_and_no_others(name):
+    X, y = rows()
+    other, _ = rows(seed=1)
+    model = MODELS[name]().fit(X, y)
+    assert model.has_seen(X).all()
+    assert model.has_seen(X).dtype == np.bool_
+    assert not model.has_seen(other).any()
+    mixed = np.concatenate([other[:3], X[5:7], other[3:4]])
+    assert model.has_seen(mixed).tolist() == [False, False, False, True, True, False]
+    assert model.seen_rows_.n_rows == len(X)
+    assert model.seen_rows_.class_counts.tolist() == np.bincount(y).tolist()
+    assert model.seen_rows_.chance_error == pytest.approx(min(np.mean(y), 1 - np.mean(y)))
+
+
+@EVERY
+def test_the_form_of_an_array_does_not_matter(name):
+    X, y = rows()
+    model = MODELS[name]().fit(X, y)
+    for form in (np.asfortranarray(X), X.tolist(), X[::-1], X.astype(np.float32), X.astype(">f8")):
+        assert model.has_seen(form).all()  # signal() has values that float32 holds
+
+
+@EVERY
+def test_one_changed_value_makes_another_row(name):
+    X, y = rows()
+    model = MODELS[name]().fit(X, y)
+    for column in range(X.shape[1]):
+        other = X.copy()
+        other[:, column] = np.where(np.isnan(other[:, column]), 0.125, other[:, column] + 0.125)
+        assert not model.has_seen(other).any()
+    swapped = X[:, [1, 0, 2, 3, 4]]  # the same values in other columns
+    same = np.all((swapped == X) | (np.isnan(swapped) & np.isnan(X)), axis=1)
+    assert model.has_seen(swapped).tolist() == same.tolist()
+
+
+@EVERY
+def test_zeros_and_missing_values_are_one_value_each(name):
+    X, y = rows()
+    model = MODELS[name]().fit(X, y)
+    other = np.where(X == 0, -0.0, X)
+    other[np.isnan(other)] = np.float64(np.uint64(0xFFF8000000000123).view(np.float64))
+    assert (X == 0).any()
+    assert np.isnan(X).any()
+    assert model.has_seen(other).all()
+    if name != "bag":  # which looks at objects by their texts
+        assert model.has_seen(other.astype(object)).all()
+
+
+@EVERY
+def test_sparse_rows_are_their_dense_ones(name):
+    X, y = rows()
+    X = np.where(np.abs(np.nan_to_num(X)) < 0.7, 0.0, np.nan_to_num(X))
+    forms = [sparse.csr_matrix(X), sparse.csc_array(X), sparse.coo_array(X), X]
+    for fitted in (forms[0], X):
+        model = MODELS[name]().fit(fitted, y)
+        assert all(model.has_seen(form).all() for form in forms)
+        moved = sparse.csr_matrix(X + 0.1 * (X != 0))  # which leaves rows of zeros as they are
+        assert model.has_seen(moved).tolist() == np.all(X == 0, axis=1).tolist()
+
+
+@EVERY
+def test_data_frames_of_all_libraries_are_the_same_rows(name):
+    table, y = colours()
+    model = MODELS[name]().fit(table, y)
+    forms = [
+        table,
+        pl.from_pandas(table),
+        pa.Table.from_pandas(table),
+        table.astype({"count": "float64"}),
+        table.astype({"count": "Int64", "a": "Float64"}),
+        table.set_index(pd.Index(np.arange(len(table))[::-1])),
+    ]
+    for form in forms:
+        assert model.has_seen(form).all()
+    others, _ = colours(seed=1)
+    assert not model.has_seen(others).any()
+    repainted = table.assign(colour=table["colour"].cat.rename_categories({"red": "blue", "blue": "red"}))
+    assert model.has_seen(repainted).tolist() == (table["colour"] == "green").tolist()
+
+
+@EVERY
+def test_columns_in_another_order_are_refused_as_everywhere(name):
+    table, y = colours()
+    model = MODELS[name]().fit(table, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.has_seen(table[table.columns[::-1]])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.has_seen(table.iloc[:, :4])
+
+
+@EVERY
+def test_a_copy_by_pickle_knows_the_rows_and_a_clone_knows_none(name):
+    X, y = rows()
+    model = MODELS[name]().fit(X, y)
+    model.has_seen(X)
+    copied = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
+    assert copied.has_seen(X).all()
+    assert not hasattr(clone(model), "seen_rows_")
+
+
+def test_a_row_takes_four_bytes():
+    X, y = rows(5000)
+    seen = RandomForestClassifier(2, random_state=0).fit(X, y).seen_rows_
+    seen.holds(seen.marks)  # makes what it looks things up in
+    assert seen.marks.nbytes == 4 * len(X)
+    assert len(pickle.dumps(seen)) < 4 * len(X) + 1000
+
+
+@EVERY
+def test_threads_do_not_change_the_marks(name):
+    X, y = rows(9000)
+    marks = []
+    for n_jobs in (1, 2, 4):
+        model = MODELS[name]()
+        if "n_jobs" in model.get_params():
+            model.set_params(n_jobs=n_jobs)
+        marks.append(model.fit(X, y).seen_rows_.marks.tobytes())
+    assert len(set(marks)) == 1
+
+
+def test_blocks_of_a_table_do_not_change_the_marks():
+    X, _ = rows(9000)
+    whole = fingerprints(read_table(X), 4)
+    parts = [fingerprints(read_table(part), 1) for part in np.array_split(X, 7)]
+    assert whole.tobytes() == np.concatenate(parts).tobytes()
+
+
+@pytest.mark.parametrize("name", ["ada", "logit", "any", "gradient"])
+def test_going_on_with_other_rows_remembers_both(name):
+    X, y = rows()
+    more, labels = rows(seed=1)
+    model = MODELS[name]().set_params(warm_start=True).fit(X, y)
+    model.set_params(n_estimators=5).fit(more, labels)
+    assert model.has_seen(X).all()
+    assert model.has_seen(more).all()
+    assert model.seen_rows_.n_rows == len(X) + len(more)
+    assert model.seen_rows_.class_counts.sum() == len(X) + len(more)
+    model.set_params(warm_start=False).fit(more, labels)
+    assert not model.has_seen(X).any()
+
+
+@EVERY
+def test_going_on_with_the_same_rows_counts_them_once(name):
+    X, y = rows()
+    model = MODELS[name]()
+    if "warm_start" not in model.get_params():
+        pytest.skip("it does not go on")
+    model.set_params(warm_start=True).fit(X, y).set_params(n_estimators=5).fit(X, y)
+    assert model.seen_rows_.n_rows == len(X)
+
+
+@EVERY
+def test_weights_that_differ_are_remembered(name):
+    X, y = rows()
+    model = MODELS[name]()
+    if name == "three":
+        pytest.skip("it takes no weights")
+    assert not model.fit(X, y).seen_rows_.weighted
+    assert not model.fit(X, y, sample_weight=np.full(len(y), 3.0)).seen_rows_.weighted
+    assert model.fit(X, y, sample_weight=1.0 + np.arange(len(y)) % 2).seen_rows_.weighted
+
+
+def seen_of(marks):
+    return SeenRows(np.asarray(marks, np.uint32), np.array([len(marks)]), weighted=False)
+
+
+def test_rows_are_looked_up_by_their_marks():
+    seen = seen_of([5, 1, 5, 2, 5, 1, 9])
+    assert seen.holds(np.array([0, 1, 2, 3, 9, 2**32 - 1], np.uint32)).tolist() == [0, 1, 1, 0, 1, 0]
+
+
+# --- rows that are equal by chance
+
+
+VALUES = {
+    "few": np.full(60, 1 / 60),
+    "as many as rows": np.full(200, 1 / 200),
+    "many": np.full(5000, 1 / 5000),
+    "some often": (1 / np.arange(1, 3000)) / np.sum(1 / np.arange(1, 3000)),
+}
+
+
+@pytest.mark.parametrize("n_new", [40, 200, 3000])
+@pytest.mark.parametrize("name", VALUES)
+def test_new_rows_of_few_values_are_rarely_taken_for_old_ones(name, n_new):
+    rng = np.random.default_rng(n_new)
+    chances = []
+    for _ in range(150):
+        old, new = (rng.choice(len(VALUES[name]), n, p=VALUES[name]) for n in (200, n_new))
+        chances.append(seen_of(old).chance_of_overlap(new.astype(np.uint32)))
+    assert np.mean(np.array(chances) < 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
+    assert np.sum(np.array(chances) < 1e-3) <= 2
+    assert 0.0 <= min(chances) <= max(chances) <= 1.0
+
+
+def test_old_rows_that_are_all_different_are_noticed_when_there_are_ten():
+    old, new = np.arange(400, dtype=np.uint32), np.arange(1000, 1300, dtype=np.uint32)
+    chances = [seen_of(old).chance_of_overlap(np.concatenate([new, old[:k]])) for k in range(30)]
+    assert chances[0] == 1.0
+    assert chances == sorted(chances, reverse=True)
+    assert chances[1] > 0.3
+    assert chances[12] < 1e-3
+
+
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_rows_that_were_repeated_for_training_are_noticed_when_tested_once(copies):
+    old = np.arange(300, dtype=np.uint32)
+    assert seen_of(np.repeat(old, copies)).chance_of_overlap(old) < 1e-9
+
+
+def test_the_same_rows_in_another_order_are_never_new():
+    rng = np.random.default_rng(0)
+    few = rng.integers(0, 15, 5000).astype(np.uint32)  # every value is in every sample
+    assert seen_of(few).chance_of_overlap(few[::-1]) == 0.0
+    assert seen_of(few).chance_of_overlap(rng.integers(0, 15, 5000).astype(np.uint32)) > 0.5
+
+
+def test_every_classifier_tells_the_chance():
+    (X, y), (other, _) = rows(), rows(seed=1)
+    model = RandomForestClassifier(2, random_state=0).fit(X, y)
+    assert model.chance_of_overlap(other) == 1.0
+    assert model.chance_of_overlap(X) == 0.0
+    assert model.chance_of_overlap(X[:20]) < 1e-6
+
+
+def test_different_rows_share_a_mark_as_rarely_as_32_bits_allow():
+    X = np.arange(200_000, dtype=np.float64).reshape(-1, 2)
+    marks = fingerprints(read_table(X), 1)
+    n_pairs = len(X) * (len(X) - 1) / 2
+    assert len(X) - len(np.unique(marks)) <= 5 + 2 * n_pairs / 2**32
+
+
+def test_labels_are_not_part_of_a_mark():
+    X, y = classes(100)
+    model = RandomForestClassifier(2, random_state=0).fit(X, y)
+    seen = model.look_at(X, y[::-1])
+    assert seen.marks.tobytes() == model.seen_rows_.marks.tobytes()
+    assert seen.class_counts.sum() == len(X)
+
+
+def test_a_classifier_without_marks_says_why():
+    X, y = rows()
+    model = GradientBoostingClassifier(n_estimators=2).fit(X, y)
+    del model.seen_rows_
+    with pytest.raises(AttributeError, match="keeps no fingerprints"):
+        model.has_seen(X)
