@@ -106,10 +106,9 @@ class Figures:
 
 def their_losses(forest: Any, X: Floats, classes: NDArray[np.intp]) -> PairLosses:
     """Compute out-of-bag losses of scikit-learn's trees; `classes` are numbers of the labels."""
-    rows = np.arange(len(X))
     losses = np.empty((len(X), len(forest.estimators_)), np.int16)
     for number, (tree, bag) in enumerate(zip(forest.estimators_, forest.estimators_samples_, strict=True)):
-        losses[:, number] = in_steps(tree.predict_proba(X)[rows, classes])
+        losses[:, number] = in_steps(tree.predict_proba(X).T, classes)
         losses[bag, number] = KNOWN
     return PairLosses.of([losses], len(forest.estimators_), len(forest.classes_))
 

@@ -153,7 +153,7 @@ def test_another_fit_forgets_the_score(kind):
     X, y = data_for(kind)
     model = kind(20, bootstrap=True, oob_score=True, random_state=0).fit(X, y)
     assert len([name for name in vars(model) if name.startswith("oob_") and name.endswith("_")]) == len(
-        [name for name in type(model)._oob_names if not name.startswith("_")]
+        [name for name in type(model)._oob_names if name.startswith("oob_")]
     )
     model.set_params(oob_score=False).fit(X, y)
     assert not [name for name in vars(model) if name.startswith("oob_") and name.endswith("_")]

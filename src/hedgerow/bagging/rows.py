@@ -122,8 +122,8 @@ def _check_objects(array: NDArray[Any]) -> None:
 def row_keys(table: GivenTable, y: Floats | None = None, *, rounded: bool = False) -> Keys:
     """A hash of the values of every row, and of its target if there is one; equal rows have equal keys.
 
-    Numbers count as float64, or `rounded` to float32, and other values by their text. NaN is one value, and so
-    is zero.
+    Numbers count as float64, or `rounded` to float32, and other values by their text. NaN is one value, and
+    so is zero.
 
     >>> table = GivenTable.of([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]], "")
     >>> keys = row_keys(table, np.array([5.0, 5.0, 5.0]))
@@ -150,7 +150,7 @@ def row_keys(table: GivenTable, y: Floats | None = None, *, rounded: bool = Fals
 
 
 def value_bits(values: NDArray[Any], *, rounded: bool = False) -> Keys:
-    """The bits of the values as float64, one pattern for all NaN and for both zeros; of their float32 if asked."""
+    """The bits of the values as float64, or of their float32; one pattern for all NaN and for both zeros."""
     if rounded:
         with np.errstate(over="ignore"):
             values = values.astype(np.float32)
