@@ -175,8 +175,10 @@ class SampleSizeDisplay:
         for name, values in self.bounds.items():
             label, colour, dashes = proven.LOOKS[name]
             self._line(values, zero, label, colour, linestyle=dashes)
+        taken = [proven.LOOKS[name][1] for name in self.bounds]
+        free = [colour for colour in _OWN_COLOURS if colour not in taken]
         for number, (name, values) in enumerate(self.measures.items()):
-            colour, marker = _OWN_COLOURS[number % 5], _MARKERS[number % 5]
+            colour, marker = free[number % len(free)], _MARKERS[number % len(_MARKERS)]
             self._line(values, zero, name, colour, linestyle=(0, (5, 2)), marker=marker)
         few, many = min(self.sizes), max(self.sizes)
         self.ax_.set_xscale("log")
