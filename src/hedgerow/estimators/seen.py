@@ -18,7 +18,7 @@ from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.table import Table
 from hedgerow.threads import CHUNK_ROWS, over_rows, resolve_n_jobs
 
-_MANY = 10  # different rows, which do not all come again as often as before by chance
+_MANY = 4  # different rows, which do not all come again as often as before by chance
 
 Floats = NDArray[np.float64]
 Fingerprints = NDArray[np.uint32]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-_SURELY = 1e-3  # so improbable by chance that rows must have been used before
+_SURELY = 1e-4  # so improbable by chance that rows must have been used before
 
 
 def refuse_seen(model: Any, X: Any, n: int) -> list[str]:
