@@ -14,7 +14,7 @@ from hedgerow.theory import Bound, Certificate, Unmet, certify
 from hedgerow.theory.certificate import ALWAYS, _figure
 
 HOLD_OUT = Bound("hold-out", 0.12341, 0.025, 1200, "96 errors in 1,200 rows", "the rows are new")
-TANDEM = Bound("tandem", 0.7, 0.0125, 90, "joint loss 0.1", "parameters came first", "the bin edges")
+TANDEM = Bound("tandem", 0.7, 0.0125, 90, "joint loss 0.1", "parameters came first", "if edges came first")
 LARGE = Bound("growth function", 3.25, 0.05, 2000, "training error 0.05", "rounds came first")
 
 
@@ -61,7 +61,7 @@ def test_the_statement_says_what_is_proven_and_given_what():
         "With probability 95 % at least, the error on new rows is at most 0.1235 (hold-out)."
     )
     given = certificate([TANDEM], chance_error=0.8).statement
-    assert given.endswith("at most 0.7000 (tandem), given the bin edges.")
+    assert given.endswith("at most 0.7000 (tandem), if edges came first.")
     assert "99.9 %" in certificate(delta=0.001).statement
 
 
@@ -103,7 +103,8 @@ def test_the_table_lists_bounds_from_small_to_large():
     assert places == sorted(places)
     for words in ("0.1235", "0.7000 vacuous", "> 1 vacuous", "1,200", "96 errors", "the rows are new"):
         assert words in text
-    assert "* given the bin edges" in text
+    assert "*  if edges came first" in text
+    assert "a  if the rows are new" in text
     assert "margins, C-bound: there are no edges" in text
     assert "Note: 2 of the rows are old" in text
     assert "training error: 0.05" in text
@@ -112,11 +113,11 @@ def test_the_table_lists_bounds_from_small_to_large():
 
 
 def test_footnotes_are_numbered_by_stars():
-    other = Bound("first order", 0.6, 0.0125, 90, "mean loss 0.1", "parameters came first", "the constants")
+    other = Bound("first order", 0.6, 0.0125, 90, "mean loss 0.1", "parameters came first", "if they are")
     text = str(certificate([TANDEM, other, HOLD_OUT]))
     assert "tandem *" in text
     assert "first order **" in text
-    assert "** given the constants" in text
+    assert "**  if they are" in text
 
 
 # --- as a page

@@ -16,12 +16,13 @@ from hedgerow import (
     AdaBoostClassifier,
     AnyBoostClassifier,
     BaggingClassifier,
+    DecisionStump,
     DecisionTreeClassifier,
     GradientBoostingClassifier,
     LogitBoostClassifier,
     RandomForestClassifier,
 )
-from hedgerow.theory import Certificate, certify, optimize_votes
+from hedgerow.theory import Certificate, certify, optimize_votes, quantile_grid
 from hedgerow.theory.evidence import CLASS, HOLD_OUT
 
 TRAIN, TUNE, OTHER = table(400), table(300, seed=1), table(350, seed=2)
@@ -201,7 +202,7 @@ def test_weights_of_rows_that_cost_nothing_are_numbers():
 
 @pytest.mark.parametrize("model", [5, None, "forest", object(), RandomForestClassifier])
 def test_what_is_no_model_is_refused(model):
-    with pytest.raises(TypeError, match=r"model is a .*: it must be a fitted classifier"):
+    with pytest.raises(TypeError, match="is not allowed: it must be a fitted classifier"):
         certify(model)
 
 
@@ -279,3 +280,61 @@ def test_brackets_in_texts_are_no_markup():
     )
     assert "[/x]" in str(found)
     assert "[red]y[/red]" in str(found)
+
+
+# --- what fresh eyes found
+
+
+def test_a_model_that_went_on_with_another_learner_is_of_the_larger_class():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
+    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=14), n_estimators=2, warm_start=True).fit(
+        X, y
+    )
+    model.set_params(estimator=DecisionStump(), n_estimators=3).fit(X, y)
+    with pytest.raises(TypeError, match=r"more than 1,024 leaves"):
+        model.weak_class_  # noqa: B018 - asking is enough
+    assert not certify(model).bounds
+    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=2, warm_start=True).fit(X, y)
+    model.set_params(estimator=DecisionStump(), n_estimators=3).fit(X, y)
+    assert model.weak_class_.n_leaves == 8
+    model.set_params(warm_start=False).fit(X, y)
+    assert model.weak_class_.n_leaves == 2
+
+
+def test_depths_beyond_all_numbers_are_refused_in_words():
+    X, y = TRAIN
+    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=20_000), n_estimators=2).fit(X, y)
+    reasons = {unmet.reason for unmet in certify(model).unmet}
+    assert any("more than 1,024 leaves" in reason for reason in reasons)
+
+
+def test_a_grid_that_was_found_on_training_rows_is_noticed():
+    X, y = TRAIN
+    for grid, is_fair in ((quantile_grid(TUNE[0], 16), True), (quantile_grid(X, 16), False)):
+        model = AdaBoostClassifier(DecisionStump(bin_edges=grid), n_estimators=5).fit(X, y)
+        reported = {bound.name for bound in certify(model)}
+        assert any(name.startswith("margins") for name in reported) is is_fair
+        forest = RandomForestClassifier(60, bin_edges=grid, oob_score=True, random_state=0).fit(X, y)
+        assert (not certify(forest)["out-of-bag first order"].proviso) is is_fair
+
+
+def test_shares_do_not_depend_on_the_labels_that_are_seen():
+    model, (new, labels), odd = forest(), TUNE, TUNE[1].copy()
+    odd[0] = 99
+    usual, strange = certify(model, new, labels), certify(model, new, odd)
+    for name in ("hold-out", "out-of-bag first order", "out-of-bag tandem"):
+        assert usual[name].delta == strange[name].delta
+
+
+def test_first_order_needs_no_pairs():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(8, 2)), np.array([0, 1] * 4)
+    forest = RandomForestClassifier(40, oob_score=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a row may be in every bag
+        forest.fit(X, y)
+    assert forest.oob_losses_.n_pairs == 0
+    found = certify(forest)
+    assert forest.oob_losses_.n < 1 or found["out-of-bag first order"].value <= 1.0
+    assert {unmet.name for unmet in found.unmet} >= {"out-of-bag tandem"}

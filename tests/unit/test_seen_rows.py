@@ -23,7 +23,7 @@ from hedgerow import (
     RandomForestClassifier,
     SchapireBoostClassifier,
 )
-from hedgerow.estimators.seen import SeenRows, fingerprints
+from hedgerow.estimators.seen import Marks, SeenRows, fingerprints
 from hedgerow.table import read_table
 
 BY_DTYPE = DecisionTreeClassifier(max_depth=2, categorical_features="from_dtype")
@@ -156,12 +156,15 @@ def test_a_copy_by_pickle_knows_the_rows_and_a_clone_knows_none(name):
     assert not hasattr(clone(model), "seen_rows_")
 
 
-def test_a_row_takes_four_bytes():
+def test_a_row_takes_eight_bytes():
     X, y = rows(5000)
     seen = RandomForestClassifier(2, random_state=0).fit(X, y).seen_rows_
-    seen.holds(seen.marks)  # makes what it looks things up in
-    assert seen.marks.nbytes == 4 * len(X)
-    assert len(pickle.dumps(seen)) < 4 * len(X) + 1000
+    assert len(bits(seen.marks)) == 8 * len(X)
+    assert len(pickle.dumps(seen)) < 8 * len(X) + 1000
+
+
+def bits(marks):
+    return marks.exact.tobytes() + marks.rounded.tobytes()
 
 
 @EVERY
@@ -172,7 +175,7 @@ def test_threads_do_not_change_the_marks(name):
         model = MODELS[name]()
         if "n_jobs" in model.get_params():
             model.set_params(n_jobs=n_jobs)
-        marks.append(model.fit(X, y).seen_rows_.marks.tobytes())
+        marks.append(bits(model.fit(X, y).seen_rows_.marks))
     assert len(set(marks)) == 1
 
 
@@ -180,7 +183,9 @@ def test_blocks_of_a_table_do_not_change_the_marks():
     X, _ = rows(9000)
     whole = fingerprints(read_table(X), 4)
     parts = [fingerprints(read_table(part), 1) for part in np.array_split(X, 7)]
-    assert whole.tobytes() == np.concatenate(parts).tobytes()
+    for name in ("exact", "rounded"):
+        joined = np.concatenate([getattr(part, name) for part in parts])
+        assert getattr(whole, name).tobytes() == joined.tobytes()
 
 
 @pytest.mark.parametrize("name", ["ada", "logit", "any", "gradient"])
@@ -218,13 +223,18 @@ def test_weights_that_differ_are_remembered(name):
     assert model.fit(X, y, sample_weight=1.0 + np.arange(len(y)) % 2).seen_rows_.weighted
 
 
-def seen_of(marks):
-    return SeenRows(np.asarray(marks, np.uint32), np.array([len(marks)]), weighted=False)
+def marks_of(numbers):
+    marks = np.asarray(numbers, np.uint32)
+    return Marks(marks, marks)
+
+
+def seen_of(numbers):
+    return SeenRows(marks_of(numbers), np.array([len(numbers)]), weighted=False)
 
 
 def test_rows_are_looked_up_by_their_marks():
     seen = seen_of([5, 1, 5, 2, 5, 1, 9])
-    assert seen.holds(np.array([0, 1, 2, 3, 9, 2**32 - 1], np.uint32)).tolist() == [0, 1, 1, 0, 1, 0]
+    assert seen.holds(marks_of([0, 1, 2, 3, 9, 2**32 - 1])).tolist() == [0, 1, 1, 0, 1, 0]
 
 
 # --- rows that are equal by chance
@@ -245,7 +255,7 @@ def test_new_rows_of_few_values_are_rarely_taken_for_old_ones(name, n_new):
     chances = []
     for _ in range(150):
         old, new = (rng.choice(len(VALUES[name]), n, p=VALUES[name]) for n in (200, n_new))
-        chances.append(seen_of(old).chance_of_overlap(new.astype(np.uint32)))
+        chances.append(seen_of(old).chance_of_overlap(marks_of(new)))
     assert np.mean(np.array(chances) < 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
     assert np.sum(np.array(chances) < 1e-3) <= 2
     assert 0.0 <= min(chances) <= max(chances) <= 1.0
@@ -253,7 +263,7 @@ def test_new_rows_of_few_values_are_rarely_taken_for_old_ones(name, n_new):
 
 def test_old_rows_that_are_all_different_are_noticed_when_there_are_ten():
     old, new = np.arange(400, dtype=np.uint32), np.arange(1000, 1300, dtype=np.uint32)
-    chances = [seen_of(old).chance_of_overlap(np.concatenate([new, old[:k]])) for k in range(30)]
+    chances = [seen_of(old).chance_of_overlap(marks_of(np.concatenate([new, old[:k]]))) for k in range(30)]
     assert chances[0] == 1.0
     assert chances == sorted(chances, reverse=True)
     assert chances[1] > 0.3
@@ -263,14 +273,32 @@ def test_old_rows_that_are_all_different_are_noticed_when_there_are_ten():
 @pytest.mark.parametrize("copies", [1, 2, 5])
 def test_rows_that_were_repeated_for_training_are_noticed_when_tested_once(copies):
     old = np.arange(300, dtype=np.uint32)
-    assert seen_of(np.repeat(old, copies)).chance_of_overlap(old) < 1e-9
+    assert seen_of(np.repeat(old, copies)).chance_of_overlap(marks_of(old)) < 1e-9
 
 
 def test_the_same_rows_in_another_order_are_never_new():
     rng = np.random.default_rng(0)
     few = rng.integers(0, 15, 5000).astype(np.uint32)  # every value is in every sample
-    assert seen_of(few).chance_of_overlap(few[::-1]) == 0.0
-    assert seen_of(few).chance_of_overlap(rng.integers(0, 15, 5000).astype(np.uint32)) > 0.5
+    assert seen_of(few).chance_of_overlap(marks_of(few[::-1])) == 0.0
+    assert seen_of(few).chance_of_overlap(marks_of(rng.integers(0, 15, 5000))) > 0.5
+
+
+def test_a_part_of_the_old_rows_is_too_much_like_them():
+    rng = np.random.default_rng(3)
+    old, new = rng.integers(0, 81, 3000), rng.integers(0, 81, 1000)
+    assert seen_of(old).chance_of_overlap(marks_of(new)) > 0.01
+    assert seen_of(old).chance_of_overlap(marks_of(old[:1000])) < 1e-3
+    assert seen_of(old).chance_of_overlap(marks_of(old[1:])) < 1e-9
+
+
+@pytest.mark.parametrize("shift", [1.6e9, 2.0**25])
+def test_values_that_are_equal_as_float32_are_told_apart(shift):
+    rng = np.random.default_rng(3)
+    X, y = shift + rng.random((600, 2)), rng.integers(0, 2, 600)
+    model = RandomForestClassifier(2, random_state=0).fit(X[:400], y[:400])
+    assert not model.has_seen(X[400:]).any()
+    assert model.has_seen(X[:400]).all()
+    assert model.chance_of_overlap(X[:200]) < 1e-9
 
 
 def test_every_classifier_tells_the_chance():
@@ -283,7 +311,7 @@ def test_every_classifier_tells_the_chance():
 
 def test_different_rows_share_a_mark_as_rarely_as_32_bits_allow():
     X = np.arange(200_000, dtype=np.float64).reshape(-1, 2)
-    marks = fingerprints(read_table(X), 1)
+    marks = fingerprints(read_table(X), 1).exact
     n_pairs = len(X) * (len(X) - 1) / 2
     assert len(X) - len(np.unique(marks)) <= 5 + 2 * n_pairs / 2**32
 
@@ -292,7 +320,7 @@ def test_labels_are_not_part_of_a_mark():
     X, y = classes(100)
     model = RandomForestClassifier(2, random_state=0).fit(X, y)
     seen = model.look_at(X, y[::-1])
-    assert seen.marks.tobytes() == model.seen_rows_.marks.tobytes()
+    assert bits(seen.marks) == bits(model.seen_rows_.marks)
     assert seen.class_counts.sum() == len(X)
 
 

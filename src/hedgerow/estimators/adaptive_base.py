@@ -48,6 +48,8 @@ class AdaptiveClassifier(ScoreClassifier):
 
     _allowed: ClassVar[dict[str, Allowed]] = ALLOWED
     _record: Record
+    _learners: tuple[Any, ...]
+    most_rounds_: int
 
     def _rule(self) -> type[AdaptiveRule]:
         """The update rule."""
@@ -163,8 +165,10 @@ class AdaptiveClassifier(ScoreClassifier):
         self.normalizers_ = np.array(record.normalizers)
         self.training_error_bound_ = np.array(record.bounds)
         self.sample_weights_ = fitted.sample_weights
-        going_on = getattr(self, "most_rounds_", 0) if self.warm_start else 0
-        self.most_rounds_ = max(going_on, int(self.n_estimators))
+        going_on = self.warm_start and hasattr(self, "most_rounds_")
+        self.most_rounds_ = max(self.most_rounds_ if going_on else 0, int(self.n_estimators))
+        # of all fits: a model that went on with another learner has members of both
+        self._learners = (*(self._learners if going_on else ()), self._fitted_learner)
         reach = self._largest_margin(len(record.weights))
         self.training_margins_ = score_margins(fitted.raw, fitted.classes, reach)
         self.stop_reason_ = fitted.stop_reason
@@ -248,10 +252,12 @@ class AdaptiveClassifier(ScoreClassifier):
     def weak_class_(self) -> WeakClass:
         """The hypotheses that the members are chosen from; a `TypeError` says why they are not known."""
         self._refuse_other_than_votes()
-        learner = self._fitted_learner
-        if not isinstance(learner, WeakTreeEstimator) or not isinstance(self.model_, TreeModel):
-            raise TypeError(f"the members are of the class {type(learner).__name__}, not trees of ours")
-        return WeakClass.of(learner.weak_rules(), self.model_.bins)
+        found = []
+        for learner in self._learners:
+            if not isinstance(learner, WeakTreeEstimator) or not isinstance(self.model_, TreeModel):
+                raise TypeError(f"the members are of the class {type(learner).__name__}, not trees of ours")
+            found.append(WeakClass.of(learner.weak_rules(), self.model_.bins, learner.bin_edges))
+        return max(found, key=lambda one: (one.n_leaves, one.n_edges is None))
 
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
         """Losses of the members on rows that are new to all of them, one by one and in pairs.

@@ -15,7 +15,7 @@ from hedgerow.estimators.bagging_base import ALLOWED, Bagging, Floats
 from hedgerow.estimators.out_of_bag import doubts_about
 from hedgerow.estimators.parameters import Allowed, nothing, one_of
 from hedgerow.estimators.reweighting import Reweighted
-from hedgerow.estimators.seen import Fingerprints, SeenRows, short
+from hedgerow.estimators.seen import Marks, SeenRows, short
 from hedgerow.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
 
@@ -172,11 +172,10 @@ class BaggingClassifier(ClassifierMixin, Reweighted, Bagging):  # type: ignore[m
         self._weights = weights
 
     def _remember(self, table: GivenTable, y: Floats, weight: Floats | None) -> None:
-        marks = short(row_keys(table, rounded=True))
-        self.seen_rows_ = SeenRows.of(marks, y, len(self.classes_), weight)
+        self.seen_rows_ = SeenRows.of(_marks_of(table), y, len(self.classes_), weight)
 
-    def _marks(self, X: Any) -> Fingerprints:
-        return short(row_keys(self._given(X), rounded=True))
+    def _marks(self, X: Any) -> Marks:
+        return _marks_of(self._given(X))
 
     def _keep_losses(self, losses: Losses, weight: Floats | None) -> None:
         doubts = doubts_about(weight)
@@ -218,6 +217,11 @@ class BaggingClassifier(ClassifierMixin, Reweighted, Bagging):  # type: ignore[m
         if members is not None:
             tags.classifier_tags.poor_score = members.classifier_tags.poor_score
         return tags
+
+
+def _marks_of(table: GivenTable) -> Marks:
+    is_narrow = getattr(table.X, "dtype", None) == np.float32
+    return Marks(short(row_keys(table)), short(row_keys(table, rounded=True)), is_narrow)
 
 
 class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]

@@ -1,16 +1,16 @@
-"""Which rows a classifier has learned from: 32 bits a row, enough to notice when it is tested on them.
+"""Which rows a classifier has learned from: 64 bits a row, enough to notice when it is tested on them.
 
-A fingerprint is a hash of the values of a row, without its label. Two rows that hold the same values have the
-same one; so have two others by chance, once in four thousand million.
+A row has two fingerprints of 32 bits, hashes of its values without the label: as they are, and rounded to
+float32, by which a rounded copy is known again. Two rows that hold the same values have the same ones; so
+have two others by chance, once in four thousand million.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
 from hedgerow.bagging.rows import BLOCK_ROWS, value_bits
 from hedgerow.estimators import inputs
@@ -19,29 +19,44 @@ from hedgerow.table import Table
 from hedgerow.threads import CHUNK_ROWS, over_rows, resolve_n_jobs
 
 _MANY = 4  # different rows, which do not all come again as often as before by chance
+_FULL, _CELLS = 10, 20  # rows of a value, and such values, from which on counts can be compared
 
 Floats = NDArray[np.float64]
 Fingerprints = NDArray[np.uint32]
 
 
-def fingerprints(table: Table, n_threads: int) -> Fingerprints:
-    """One a row of a table.
+class Marks(NamedTuple):
+    """Fingerprints of rows, (n,) each."""
+
+    exact: Fingerprints
+    rounded: Fingerprints
+    is_narrow: bool = False  # whether the values are float32: only rounded ones can then be compared
+
+    @property
+    def usual(self) -> Fingerprints:
+        """Those that tell equal rows."""
+        return self.rounded if self.is_narrow else self.exact
+
+
+def fingerprints(table: Table, n_threads: int) -> Marks:
+    """Those of the rows of a table.
 
     >>> from hedgerow.table import read_table
-    >>> marks = fingerprints(read_table([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]]), 1)
+    >>> marks = fingerprints(read_table([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]]), 1).exact
     >>> bool(marks[0] == marks[2]), bool(marks[0] == marks[1])
     (True, False)
     """
-    keys = np.zeros(table.n_rows, np.uint64)
+    exact, rounded = np.zeros(table.n_rows, np.uint64), np.zeros(table.n_rows, np.uint64)
 
     def look(start: int, stop: int) -> None:
         for first in range(start, stop, BLOCK_ROWS):
             last = min(first + BLOCK_ROWS, stop)
-            bits = value_bits(table.block(first, last), rounded=True)  # a rounded copy is no new row
-            add_keys(bits, 0, keys[first:last])
+            block = table.block(first, last)
+            add_keys(value_bits(block), 0, exact[first:last])
+            add_keys(value_bits(block, rounded=True), 0, rounded[first:last])
 
     over_rows(table.n_rows, look, n_threads, CHUNK_ROWS)
-    return short(keys)
+    return Marks(short(exact), short(rounded), table.dtype == np.float32)
 
 
 def short(keys: NDArray[np.uint64]) -> Fingerprints:
@@ -55,7 +70,7 @@ class SeenRows:
 
     Parameters
     ----------
-    marks : uint32 (n,)
+    marks : Marks
         Their fingerprints.
     class_counts : int64 (classes,)
         How many rows there are of each class.
@@ -64,75 +79,97 @@ class SeenRows:
 
     Examples
     --------
-    >>> seen = SeenRows(np.array([7, 7, 9], np.uint32), np.array([2, 1]), weighted=False)
-    >>> seen.holds(np.array([9, 8], np.uint32)), seen.chance_error
+    >>> old, new = (np.array(rows, np.uint32) for rows in ([7, 7, 9], [9, 8]))
+    >>> seen = SeenRows(Marks(old, old), np.array([2, 1]), weighted=False)
+    >>> seen.holds(Marks(new, new)), seen.chance_error
     (array([ True, False]), 0.333...)
     """
 
-    marks: Fingerprints
+    marks: Marks
     class_counts: NDArray[np.int64]
     weighted: bool
 
     @classmethod
-    def of(cls, marks: Fingerprints, classes: Floats, n_classes: int, weight: Floats | None) -> "SeenRows":
-        """Classes : numbers of the classes (n,)."""
+    def of(cls, marks: Marks, classes: Floats, n_classes: int, weight: Floats | None) -> "SeenRows":
+        """With the numbers of the classes (n,)."""
         counts = np.bincount(classes.astype(np.int64), minlength=n_classes)
         weighted = weight is not None and bool(np.any(weight != weight[0]))
         return cls(marks, counts, weighted)
 
     def and_then(self, other: "SeenRows") -> "SeenRows":
         """These and the rows of a fit that went on; the same rows are counted once."""
-        if np.array_equal(self.marks, other.marks):
-            return replace(other, weighted=self.weighted or other.weighted)
-        marks = np.concatenate([self.marks, other.marks])
-        return SeenRows(marks, self.class_counts + other.class_counts, self.weighted or other.weighted)
+        weighted = self.weighted or other.weighted
+        if np.array_equal(self.marks.exact, other.marks.exact):
+            return replace(other, weighted=weighted)
+        counts = self.class_counts + other.class_counts
+        return replace(self.beside(other), class_counts=counts, weighted=weighted)
 
     def beside(self, other: "SeenRows") -> "SeenRows":
         """The same, that knows other rows too: nothing was learned from them, but something was chosen."""
-        return replace(self, marks=np.concatenate([self.marks, other.marks]))
+        mine, theirs = self.marks, other.marks
+        exact = np.concatenate([mine.exact, theirs.exact])
+        marks = Marks(exact, np.concatenate([mine.rounded, theirs.rounded]), mine.is_narrow)
+        return replace(self, marks=marks)
 
     @property
     def n_rows(self) -> int:
         """How many there are."""
-        return len(self.marks)
+        return len(self.marks.exact)
 
     @property
     def chance_error(self) -> float:
         """The error, on these rows, of always answering their most frequent class."""
         return 1.0 - int(self.class_counts.max()) / int(self.class_counts.sum())
 
-    @cached_property
-    def _sorted(self) -> Fingerprints:
-        return np.sort(self.marks)
-
-    def chance_of_overlap(self, marks: Fingerprints) -> float:
-        """How likely rows as new as these would share as many values with them, at the most.
-
-        If other rows come from where these do, c rows of equal values fall to the two parts by lot: they
-        are in both with probability 1 - f^c - (1 - f)^c, where f is the share of these among all rows.
-        """
-        values, here = np.unique(self.marks, return_counts=True)
-        others, there = np.unique(marks, return_counts=True)
-        common, mine, theirs = np.intersect1d(values, others, assume_unique=True, return_indices=True)
-        both = here[mine] + there[theirs]
-        alone = np.concatenate([np.delete(here, mine), np.delete(there, theirs)])
-        copies = np.concatenate([both, alone[alone > 1]]).astype(np.float64)
-        if not len(common):
-            return 1.0
-        if len(values) > _MANY and np.array_equal(np.sort(marks), self._sorted):
-            return 0.0  # the same rows, all of them
-        share = self.n_rows / (self.n_rows + len(marks))
-        parted = float(np.mean(1.0 - share**copies - (1.0 - share) ** copies))
-        return float(binom.sf(len(common) - 1, len(copies), parted))
-
-    def holds(self, marks: Fingerprints) -> NDArray[np.bool_]:
+    def holds(self, marks: Marks) -> NDArray[np.bool_]:
         """Which of other rows equal one of these."""
-        places = np.searchsorted(self._sorted, marks).clip(max=self.n_rows - 1)
-        found: NDArray[np.bool_] = self._sorted[places] == marks
-        return found
+        mine = self.marks.rounded if marks.is_narrow else self.marks.usual
+        theirs = marks.rounded if self.marks.is_narrow else marks.usual
+        return np.isin(theirs, mine)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_sorted"}
+    def chance_of_overlap(self, marks: Marks) -> float:
+        """How likely rows as new as these would share as much with them, at the most; by two tests."""
+        exact = _chance_of_common(self.marks.exact, marks.exact)
+        rounded = _chance_of_common(self.marks.rounded, marks.rounded)  # hardly ever another chance
+        return min(1.0, 2.0 * min(exact, rounded, _chance_of_likeness(self.marks.exact, marks.exact)))
+
+
+def _chance_of_common(old: Fingerprints, new: Fingerprints) -> float:
+    """Of so many values that are both among old and new rows.
+
+    If all rows come from one place, c rows of equal values fall to the two parts by lot: they are in both
+    with probability 1 - f^c - (1 - f)^c, where f is the share of the old rows.
+    """
+    values, here = np.unique(old, return_counts=True)
+    others, there = np.unique(new, return_counts=True)
+    common, mine, theirs = np.intersect1d(values, others, assume_unique=True, return_indices=True)
+    if not len(common):
+        return 1.0
+    if len(values) > _MANY and np.array_equal(values, others) and np.array_equal(here, there):
+        return 0.0  # the same rows, all of them
+    both = here[mine] + there[theirs]
+    alone = np.concatenate([np.delete(here, mine), np.delete(there, theirs)])
+    copies = np.concatenate([both, alone[alone > 1]]).astype(np.float64)
+    share = len(old) / (len(old) + len(new))
+    parted = float(np.mean(1.0 - share**copies - (1.0 - share) ** copies))
+    return float(binom.sf(len(common) - 1, len(copies), parted))
+
+
+def _chance_of_likeness(old: Fingerprints, new: Fingerprints) -> float:
+    """Of counts of the values that are as much alike, where each value is there many times.
+
+    By the chi-squared statistic of the two columns of counts: that of a part of the old rows is too small.
+    """
+    values, places = np.unique(np.concatenate([old, new]), return_inverse=True)
+    here = np.bincount(places[: len(old)], minlength=len(values)).astype(np.float64)
+    there = np.bincount(places[len(old) :], minlength=len(values)).astype(np.float64)
+    full = here + there >= _FULL
+    here, there = here[full], there[full]
+    if len(here) < _CELLS or not here.sum() or not there.sum():
+        return 1.0
+    ratio = np.sqrt(there.sum() / here.sum())
+    distance = float(np.sum((ratio * here - there / ratio) ** 2 / (here + there)))
+    return float(chi2.cdf(distance, len(here) - 1))
 
 
 class KnowsItsRows:
@@ -145,7 +182,7 @@ class KnowsItsRows:
         marks = fingerprints(table, resolve_n_jobs(getattr(self, "n_jobs", 1)))
         return SeenRows.of(marks, classes, n_classes, weight)
 
-    def _marks(self, X: Any) -> Fingerprints:
+    def _marks(self, X: Any) -> Marks:
         """Fingerprints of any rows."""
         table = self._read(X)  # type: ignore[attr-defined]
         return fingerprints(table, resolve_n_jobs(getattr(self, "n_jobs", 1)))
@@ -173,11 +210,11 @@ class KnowsItsRows:
         return self.seen_rows_.holds(marks)
 
     def chance_of_overlap(self, X: Any) -> float:
-        """How likely new rows would equal as many training rows as these do; small if they are not new.
+        """How likely new rows would have as much in common with the training rows; small if they are not new.
 
-        Rows may hold equal values by chance where columns have few values. What is counted are values that
-        occur among the training rows and in X; if X is as new as can be, rows of equal values are parted
-        between the two by lot.
+        Rows may hold equal values by chance where columns have few values. If X is as new as can be, rows of
+        equal values are parted between training rows and X by lot. Counted are the values that are in both,
+        and how much alike the counts of frequent values are.
 
         Parameters
         ----------
@@ -193,7 +230,8 @@ class KnowsItsRows:
     def look_at(self, X: Any, y: Any) -> SeenRows:
         """What `seen_rows_` would be for other rows and labels."""
         marks = self._marks(X)
-        return SeenRows.of(marks, self._known(y, len(marks)).astype(np.float64), len(self.classes_), None)
+        classes = self._known(y, len(marks.exact)).astype(np.float64)
+        return SeenRows.of(marks, classes, len(self.classes_), None)
 
     def _known(self, y: Any, n_rows: int) -> NDArray[np.int64]:
         """Class numbers of labels."""

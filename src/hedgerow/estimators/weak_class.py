@@ -23,6 +23,8 @@ class WeakClass:
     n_edges : tuple of int, or None
         How many values each column may be cut at, where these were given before the rows were seen; None if
         they come from the rows.
+    grid_marks : Marks or None
+        Of the rows that `hedgerow.theory.quantile_grid` has found the edges on, if it has.
 
     Examples
     --------
@@ -33,20 +35,24 @@ class WeakClass:
     n_columns: int
     n_leaves: int
     n_edges: tuple[int, ...] | None = None
+    grid_marks: Any = None
 
     @classmethod
-    def of(cls, rules: WeakRules, bins: Bins) -> "WeakClass":
-        """Refuses, with a `TypeError` that says why, what is not counted here."""
+    def of(cls, rules: WeakRules, bins: Bins, given: Any = None) -> "WeakClass":
+        """Refuses, with a `TypeError` that says why, what is not counted here; `given` are the bin_edges."""
         if bins.categorical.any():
             raise TypeError("categorical columns are cut by sets of categories, which are not counted here")
         if rules.max_depth is None and rules.max_leaf_nodes is None:
             raise TypeError("the trees may have any number of leaves")
-        deepest = math.inf if rules.max_depth is None else 2**rules.max_depth
-        leaves = int(min(deepest, math.inf if rules.max_leaf_nodes is None else rules.max_leaf_nodes))
+        depth = _MOST_LEAVES if rules.max_depth is None else rules.max_depth  # more than is looked at
+        leaves = min(2 ** min(depth, _MOST_LEAVES), rules.max_leaf_nodes or 2**_MOST_LEAVES)
         if leaves > _MOST_LEAVES:
-            raise TypeError(f"trees of up to {leaves:,} leaves are too large a class for any bound")
+            raise TypeError(
+                f"the trees may have more than {_MOST_LEAVES:,} leaves, too large a class for any bound"
+            )
         edges: Any = (bins.edge_starts[1:] - bins.edge_starts[:-1]).tolist()
-        return cls(bins.n_columns, leaves, tuple(edges) if bins.given.all() else None)
+        looked_at = getattr(given, "marks", None)
+        return cls(bins.n_columns, leaves, tuple(edges) if bins.given.all() else None, looked_at)
 
     @property
     def is_stumps(self) -> bool:

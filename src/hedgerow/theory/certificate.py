@@ -14,6 +14,7 @@ from functools import cached_property
 from importlib import resources
 from io import StringIO
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 FORMAT = 1  # of the JSON files
@@ -37,8 +38,8 @@ class Bound:
         What it was computed from, in words.
     conditions : str
         What must be true beside `ALWAYS`, in words.
-    given : str
-        What is taken as fixed beforehand though it was not, in words; empty if there is no such thing.
+    proviso : str
+        What is taken for granted though it is not known to be so, "if ..."; empty if there is no such thing.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Bound:
     n: int
     found: str
     conditions: str
-    given: str = ""
+    proviso: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,10 +136,10 @@ class Certificate:
                 f"Nothing is proven that always answering the most frequent class would not achieve (error "
                 f"{self.chance_error:.4f}); the smallest bound is {_figure(best.value)} ({best.name})."
             )
-        given = f", given {best.given}" if best.given else ""
+        proviso = f", {best.proviso}" if best.proviso else ""
         return (
             f"With probability {sure} at least, the error on new rows is at most {_figure(best.value)} "
-            f"({best.name}){given}."
+            f"({best.name}){proviso}."
         )
 
     # --- showing it
@@ -154,8 +155,10 @@ class Certificate:
         if self.bounds:
             console.print(f"Condition of all bounds: {ALWAYS[0].lower()}{ALWAYS[1:]}", **plain)
             console.print(self._table())
+        for letter, words in zip(ascii_lowercase, self._conditions, strict=False):
+            console.print(f"{letter}  if {words}", **plain)
         for number, words in enumerate(self._footnotes, 1):
-            console.print(f"{'*' * number} given {words}", **plain)
+            console.print(f"{'*' * number}  {words}", **plain)
         for name, value in self.of_training:
             console.print(f"{name}: {value:.4g}", **plain)
         if self.unmet:
@@ -175,11 +178,18 @@ class Certificate:
         return [(", ".join(names), reason) for reason, names in by_reason.items()]
 
     @cached_property
+    def _conditions(self) -> list[str]:
+        return list(dict.fromkeys(bound.conditions for bound in self._sorted))
+
+    def _letter(self, bound: Bound) -> str:
+        return ascii_lowercase[self._conditions.index(bound.conditions)]
+
+    @cached_property
     def _footnotes(self) -> list[str]:
-        return list(dict.fromkeys(bound.given for bound in self.bounds if bound.given))
+        return list(dict.fromkeys(bound.proviso for bound in self.bounds if bound.proviso))
 
     def _marked(self, bound: Bound) -> str:
-        marks = " " + "*" * (self._footnotes.index(bound.given) + 1) if bound.given else ""
+        marks = " " + "*" * (self._footnotes.index(bound.proviso) + 1) if bound.proviso else ""
         return bound.name + marks
 
     @property
@@ -196,10 +206,17 @@ class Certificate:
         for head in ("error at most", "delta", "rows"):
             table.add_column(head, justify="right", no_wrap=True)
         table.add_column("found")
-        table.add_column("holds if also")
+        table.add_column("if")
         for bound in self._sorted:
             value = _figure(bound.value) + (" vacuous" if self.is_vacuous(bound) else "")
-            row = (self._marked(bound), value, _share(bound), f"{bound.n:,}", bound.found, bound.conditions)
+            row = (
+                self._marked(bound),
+                value,
+                _share(bound),
+                f"{bound.n:,}",
+                bound.found,
+                self._letter(bound),
+            )
             table.add_row(*map(Text, row))  # no text of a stranger's file is taken for markup
         return table
 

@@ -20,7 +20,7 @@ from hedgerow.estimators.seen import SeenRows
 from hedgerow.table.categories import is_missing
 from hedgerow.theory import evidence
 from hedgerow.theory.certificate import Bound, Certificate
-from hedgerow.theory.evidence import HOLD_OUT, VOTES, Evidence
+from hedgerow.theory.evidence import HOLD_OUT, Evidence
 from hedgerow.theory.fresh import refuse_seen
 
 
@@ -63,7 +63,7 @@ def certify(model: Any, X: Any = None, y: Any = None, delta: float = 0.05) -> Ce
     """
     check_parameters({"delta": delta}, {"delta": real(1e-300, 1, below=True)})
     if isinstance(model, type) or not hasattr(model, "predict") or not is_classifier(model):
-        raise TypeError(f"model is a {type(model).__name__}: it must be a fitted classifier")
+        raise TypeError(f"model={model!r} is not allowed: it must be a fitted classifier")
     check_is_fitted(model)
     if (X is None) != (y is None):
         raise ValueError("X and y go together: give both or neither")
@@ -120,7 +120,7 @@ def _of_training(model: Any) -> tuple[tuple[str, float], ...]:
         errors = model.history_.get("train_error", [])[: model.n_estimators_]
     proven = [("proven bound of the training error", value) for value in np.atleast_1d(bound)[-1:].tolist()]
     told = [("training error", value) for value in errors[-1:]] + proven
-    return tuple((name, value) for name, value in told if np.isfinite(value))
+    return tuple((name, value) for name, value in told if value < 1.0)  # a bound of 1 says nothing
 
 
 def _computed(found: Evidence, delta: float) -> Iterator[Bound]:
@@ -128,14 +128,14 @@ def _computed(found: Evidence, delta: float) -> Iterator[Bound]:
     hopeless = {one.name for one in found.candidates if one.is_hopeless(delta)}
     others = [one for one in found.candidates if one.name != HOLD_OUT and one.name not in hopeless]
     is_held_out = any(one.name == HOLD_OUT for one in found.candidates)
-    has_others = bool(others) or any(one.name == f"{HOLD_OUT} {VOTES[0]}" for one in found.unmet)
-    of_hold_out = (delta / 2 if has_others else delta) if is_held_out else 0.0
+    n_shares = len(others) + found.n_spare
+    of_hold_out = (delta / 2 if n_shares else delta) if is_held_out else 0.0
     for one in found.candidates:
-        share = (delta - of_hold_out) / max(1, len(others))
+        share = (delta - of_hold_out) / max(1, n_shares)
         if one.name == HOLD_OUT:
             share = of_hold_out
         elif one.name in hopeless:
             share = delta
         value, words = one.compute(share)
         shown = 0.0 if one.name in hopeless else share
-        yield Bound(one.name, value, shown, one.n, words, one.conditions, one.given)
+        yield Bound(one.name, value, shown, one.n, words, one.conditions, one.proviso)

@@ -21,6 +21,7 @@ from hedgerow.estimators.weak_class import WeakClass
 from hedgerow.theory import class_bounds, growth, vote_bounds
 from hedgerow.theory.certificate import Unmet
 from hedgerow.theory.deviations import holdout_bound
+from hedgerow.theory.fresh import SURELY
 from hedgerow.theory.margin_bounds import gao_zhou_bound, schapire_bound
 from hedgerow.theory.optimize import divergence
 
@@ -37,9 +38,12 @@ _EDGES = "bin_edges were chosen before the training rows were seen"
 _LEFT_OUT = "the parameters were chosen without the training rows"
 _CALIBRATED = "nothing but the weights of the votes was chosen with the calibration rows"
 _NEW = "nothing about the model was chosen with the rows held out"
-_FOUND_EDGES = "the bin edges, which were taken from the values of all rows, though not from their labels"
+_FOUND_EDGES = (
+    "if the bin edges count as fixed beforehand: they were taken from the values of all rows, though not "
+    "from their labels"
+)
 
-_SECONDARY = "the constants of the theorem, which were taken from papers that cite it"
+_SECONDARY = "if the constants of the theorem are right: they were taken from papers that cite it"
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Candidate:
 
     Parameters
     ----------
-    name, conditions, given : str
+    name, conditions, proviso : str
         As in `Bound`.
     n : int
     compute : callable
@@ -62,7 +66,7 @@ class Candidate:
     conditions: str
     compute: Callable[[float], Computed]
     least: Callable[[float], float] | None = None
-    given: str = ""
+    proviso: str = ""
 
     def is_hopeless(self, delta: float) -> bool:
         """Whether no sample of this size could give less than 1: it then needs no share of delta."""
@@ -71,10 +75,15 @@ class Candidate:
 
 @dataclass
 class Evidence:
-    """Bounds that apply, and those that do not with the reason."""
+    """Bounds that apply, and those that do not with the reason.
+
+    `n_spare` counts those that have a share of delta though they do not apply: that they do not was seen only
+    by looking at the rows, on which shares must not depend.
+    """
 
     candidates: list[Candidate]
     unmet: list[Unmet]
+    n_spare: int = 0
 
     @classmethod
     def none(cls, names: tuple[str, ...], reason: str) -> "Evidence":
@@ -82,7 +91,8 @@ class Evidence:
         return cls([], [Unmet(name, reason) for name in names])
 
     def __add__(self, other: "Evidence") -> "Evidence":
-        return Evidence(self.candidates + other.candidates, self.unmet + other.unmet)
+        spare = self.n_spare + other.n_spare
+        return Evidence(self.candidates + other.candidates, self.unmet + other.unmet, spare)
 
 
 # --- from the class, and from margins
@@ -91,7 +101,7 @@ class Evidence:
 def _weak_class(model: Any) -> WeakClass | str:
     """The class that members were chosen from, or why class and margins say nothing."""
     if not isinstance(model, AdaptiveClassifier):
-        return "it is for weighted votes of weak hypotheses, as AdaBoost makes them"
+        return f"it is for weighted votes of weak hypotheses, as AdaBoost makes them, not {_kind(model)}"
     if len(model.classes_) != 2:
         return f"it is for two classes, and there are {len(model.classes_)}"
     if model.seen_rows_.weighted:
@@ -149,6 +159,8 @@ def from_margins(model: Any) -> Evidence:
     if weak.n_edges is None:
         reason = "stumps and trees must cut at values fixed beforehand: give the learner bin_edges"
         return Evidence.none(MARGINS, reason)
+    if _found_on_training_rows(model, weak.grid_marks):
+        return Evidence.none(MARGINS, "the bin_edges were found on rows that the model was then fitted to")
     margins, size = model.training_margins_, weak.size
     found, unmet = [], []
     for name, bound in zip(MARGINS, (schapire_bound, gao_zhou_bound), strict=True):
@@ -166,9 +178,18 @@ def from_margins(model: Any) -> Evidence:
 
         # as if every margin were 1
         least = partial(lambda bound, delta: float(bound(np.ones(len(margins)), size, delta).value), bound)
-        given = _SECONDARY if bound is gao_zhou_bound else ""
-        found.append(Candidate(name, len(margins), _EDGES, compute, least, given))
+        proviso = _SECONDARY if bound is gao_zhou_bound else ""
+        found.append(Candidate(name, len(margins), _EDGES, compute, least, proviso))
     return Evidence(found, unmet)
+
+
+def _found_on_training_rows(model: Any, marks: Any) -> bool:
+    return marks is not None and model.seen_rows_.chance_of_overlap(marks) < SURELY
+
+
+def _kind(model: Any) -> str:
+    name = type(model).__name__
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
 def _large(number: int) -> str:
@@ -182,15 +203,19 @@ def from_out_of_bag(model: Any) -> Evidence:
     """Bounds from what members lose on the rows left out of their bags."""
     names = tuple(f"out-of-bag {name}" for name in VOTES)
     if not isinstance(model, ForestClassifier | BaggingClassifier):
-        return Evidence.none(("out-of-bag votes",), "the members are not fitted to random parts of the rows")
+        reason = f"it is for our bags and forests, whose members do not know all rows, not {_kind(model)}"
+        return Evidence.none(("out-of-bag votes",), reason)
     losses: PairLosses | None = getattr(model, "oob_losses_", None)
     if losses is None:
         return Evidence.none(("out-of-bag votes",), "the model was not fitted with oob_score=True")
     if losses.doubts:
         return Evidence.none(names, "; ".join(losses.doubts))
-    found_edges = isinstance(model, ForestClassifier) and not model.model_.bins.given.all()
-    given = _FOUND_EDGES if found_edges else ""
-    return _from_votes("out-of-bag", losses, model.estimator_weights_, _LEFT_OUT, given)
+    found_edges = isinstance(model, ForestClassifier) and (
+        not model.model_.bins.given.all()
+        or _found_on_training_rows(model, getattr(model.bin_edges, "marks", None))
+    )
+    proviso = _FOUND_EDGES if found_edges else ""
+    return _from_votes("out-of-bag", losses, model.estimator_weights_, _LEFT_OUT, proviso)
 
 
 def from_calibration(model: Any) -> Evidence:
@@ -202,14 +227,19 @@ def from_calibration(model: Any) -> Evidence:
 
 
 def _from_votes(
-    where: str, losses: PairLosses, weights: Floats, conditions: str, given: str = "", *, chosen: bool = True
+    where: str,
+    losses: PairLosses,
+    weights: Floats,
+    conditions: str,
+    proviso: str = "",
+    *,
+    chosen: bool = True,
 ) -> Evidence:
     """Chosen : whether the weights may have been chosen with these rows, which costs their divergence."""
     names = tuple(f"{where} {name}" for name in VOTES)
     n, pairs, kl = losses.n, losses.n_pairs, divergence(weights) if chosen else 0.0
-    if pairs < 1:
-        reason = f"of {losses.n_voters} voters, two have together learned from every row"
-        return Evidence.none(names, reason)
+    if n < 1:
+        return Evidence.none(names, "a voter has learned from every row")
     gibbs, tandem = losses.gibbs(weights), losses.tandem(weights)
     cost = f", KL {kl:.3g}" if kl else ""
     single, joint = f"mean loss {gibbs:.4f}{cost}", f"joint loss {tandem:.4f}{cost}"
@@ -235,9 +265,13 @@ def _from_votes(
     for name, (rows, form) in zip(names, forms, strict=True):
         if form is c_bound and losses.n_classes != 2:
             unmet.append(Unmet(name, f"it is for two classes, and there are {losses.n_classes}"))
+        elif rows < 1:
+            unmet.append(
+                Unmet(name, f"of {losses.n_voters} voters, two have together learned from every row")
+            )
         else:
-            found.append(Candidate(name, rows, conditions, form, given=given))
-    return Evidence(found, unmet)
+            found.append(Candidate(name, rows, conditions, form, proviso=proviso))
+    return Evidence(found, unmet, len(unmet))
 
 
 # --- from rows held out
@@ -250,7 +284,8 @@ def from_rows(model: Any, X: Any, y: NDArray[Any]) -> Evidence:
         raise ValueError(f"y holds {said[0]!r}, and none of the classes {classes.tolist()} of the model")
     predicted = np.asarray(model.predict(X)).tolist()
     n, n_errors = len(said), sum(a != b for a, b in zip(predicted, said, strict=True))
-    words = f"{n_errors:,} errors in {n:,} rows ({n_errors / n:.4f})"
+    errors = "1 error" if n_errors == 1 else f"{n_errors:,} errors"
+    words = f"{errors} in {n:,} rows ({n_errors / n:.4f})"
     held_out = Candidate(HOLD_OUT, n, _NEW, lambda delta: (holdout_bound(n_errors, n, delta), words))
     return Evidence([held_out], []) + _votes_on_rows(model, X, y)
 
@@ -261,7 +296,8 @@ def _votes_on_rows(model: Any, X: Any, y: NDArray[Any]) -> Evidence:
     unknown = set(y.tolist()) - set(model.classes_.tolist())
     if unknown:
         reason = f"y holds {min(unknown, key=str)!r}, which is no class of the model"
-        return Evidence.none(tuple(f"{HOLD_OUT} {name}" for name in VOTES), reason)
+        unmet = [Unmet(f"{HOLD_OUT} {name}", reason) for name in VOTES]
+        return Evidence([], unmet, len(unmet))
     try:
         losses = model.vote_losses(X, y)
     except TypeError as error:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-_SURELY = 1e-4  # so improbable by chance that rows must have been used before
+SURELY = 1e-4  # so improbable by chance that rows must have been used before
 
 
 def refuse_seen(model: Any, X: Any, n: int) -> list[str]:
@@ -23,10 +23,10 @@ def refuse_seen(model: Any, X: Any, n: int) -> list[str]:
     n_equal = int(np.sum(model.has_seen(X)))
     if not n_equal:
         return []
-    if model.chance_of_overlap(X) < _SURELY:
+    if model.chance_of_overlap(X) < SURELY:
         raise ValueError(
             f"{n_equal} of the {n} rows of X hold the same values as rows that the model was fitted to, or "
-            "that its rounds were chosen with: nothing can be learned from them about new rows. Give rows "
-            "that were held out, or none: certify(model) uses what the model keeps of its training"
+            "that its rounds or weights were chosen with: nothing can be learned from them about new rows. "
+            "Give rows that were held out, or none: certify(model) uses what the model keeps of its training"
         )
     return [f"{n_equal} of the {n} rows of X equal training rows, as may happen by chance"]

@@ -15,19 +15,25 @@ from numpy.typing import NDArray
 from hedgerow.binning import find_bins
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators.parameters import check_parameters, whole
+from hedgerow.estimators.seen import Marks, fingerprints
 from hedgerow.table import read_table
 
 _ALLOWED = {"max_bins": whole(2, MAX_WIDE_BINS)}
 
 
-def quantile_grid(
-    X: Any, max_bins: int = MAX_BINS, *, categorical_features: Any = None
-) -> list[NDArray[np.float64] | None]:
+class Grid(list[NDArray[np.float64] | None]):
+    """A list of edges that knows the rows it was found on: no bound may count them twice."""
+
+    marks: Marks
+
+
+def quantile_grid(X: Any, max_bins: int = MAX_BINS, *, categorical_features: Any = None) -> Grid:
     """Bin edges at quantiles of the columns of X, to be given to a learner as its `bin_edges`.
 
     They are the edges that the learner would have found itself, had it been fitted on X. For a bound that
     asks for a grid fixed before the data are seen, X must be rows set aside: they may then take no part in
-    the fit, nor in measuring the error. They need no labels.
+    the fit, nor in measuring the error. They need no labels. The grid remembers fingerprints of the rows, so
+    that a certificate notices when they were trained on.
 
     Parameters
     ----------
@@ -40,7 +46,8 @@ def quantile_grid(
 
     Returns
     -------
-    list of float64 arrays, one a column
+    Grid
+        A list of float64 arrays, one a column.
         None for a categorical column. A column of one value has no edges, and is then never cut.
 
     Notes
@@ -67,8 +74,9 @@ def quantile_grid(
     check_parameters({"max_bins": max_bins}, _ALLOWED)
     table = read_table(X, estimator_name="quantile_grid", categorical_features=categorical_features)
     bins = find_bins(table, max_bins)
-    grid: list[NDArray[np.float64] | None] = []
+    grid = Grid()
     for column, categories in enumerate(table.schema.categories):
         edges = bins.edges_of(column)
         grid.append(edges[np.isfinite(edges)] if categories is None else None)
+    grid.marks = fingerprints(table, 1)
     return grid
