@@ -76,7 +76,7 @@ class ErrorRoundsDisplay:
         X_test: Any = None,
         y_test: Any = None,
         *,
-        bounds: str | Sequence[str] | None = "training",
+        bounds: str | Sequence[str] | None = "auto",
         delta: float = 0.05,
         log_rounds: bool = True,
         ax: Any = None,
@@ -91,11 +91,13 @@ class ErrorRoundsDisplay:
             What the model was trained on.
         X_test, y_test : likewise, optional
             Rows that it was not trained on.
-        bounds : None, "all", str or sequence of str
+        bounds : None, "auto", "all", str or sequence of str
             Of the training error "training", the model's `training_error_bound_`, and "exponential",
-            exp(-2 Σ γ²). Of the error on new rows, training error plus a deviation, for votes of stumps and
-            two classes: "vc" by the VC dimension of the vote, "growth" by its growth function, "stumps" by
-            the number of stumps. "all" takes those that apply to the model.
+            exp(-2 Σ γ²). Of the error on new rows, for votes of stumps or trees and two classes, training
+            error plus a deviation: "vc" by the VC dimension of the vote, "growth" by its growth function,
+            "stumps" or "trees" by their number; by margins "schapire" and "gao_zhou", if the learner was
+            given `bin_edges`. "all" takes those that apply to the model, "auto" is "training" for models that
+            have it, and None for others.
         delta : float
             The bounds for new rows hold with probability 1 - delta, for any one number of rounds.
         log_rounds, ax
@@ -107,10 +109,15 @@ class ErrorRoundsDisplay:
 
         Notes
         -----
+        Bounds of the class count missing values only if there are some in the rows given.
+
         Sample weights are not known here: errors are shares of rows, while "training" and "exponential" are
         bounds of the error by the weights that `fit` was given.
         """
-        names, by_name = proven.read_names(bounds, (*proven.OF_TRAINING, *proven.OF_CLASS))
+        if isinstance(bounds, str) and bounds == "auto":
+            kept = np.asarray(getattr(model, "training_error_bound_", np.nan), np.float64)
+            bounds = "training" if kept.ndim == 1 and not np.any(np.isnan(kept)) else None
+        names, by_name = proven.read_names(bounds, (*proven.OF_TRAINING, *proven.OF_NEW_ROWS))
         check_parameters({"delta": delta, "log_rounds": log_rounds}, _ALLOWED)
         check_is_fitted(model)
         if not hasattr(model, "staged_predict") or not hasattr(model, "classes_"):
@@ -118,21 +125,20 @@ class ErrorRoundsDisplay:
                 f"{type(model).__name__} has no staged_predict of classes: only rounds can be drawn"
             )
         if (X_test is None) != (y_test is None):
-            missing = "X_test" if X_test is None else "y_test"
-            raise ValueError(f"{missing}=None is not allowed here: X_test and y_test go together")
+            absent = "X_test" if X_test is None else "y_test"
+            raise ValueError(f"{absent}=None is not allowed here: X_test and y_test go together")
         X, y = _read(model, X_train, y_train, "train")
         test = None if X_test is None else _read(model, X_test, y_test, "test")
         drawn = proven.training_bounds(model, names, by_name=by_name)
-        of_class = proven.class_names(model, names, len(model.classes_), by_name=by_name)
         train_error = _errors(model, X, y)
-        if of_class:
-            missing_values = proven.has_missing(model, X) or (
+        of_new = [name for name in names if name in proven.OF_NEW_ROWS]
+        if of_new:
+            missing = proven.has_missing(model, X) or (
                 test is not None and proven.has_missing(model, test[0])
             )
-            rounds = np.arange(1, len(train_error) + 1)
-            n_columns = int(model.n_features_in_)
-            added = proven.deviations(of_class, len(y), n_columns, rounds, delta, missing=missing_values)
-            drawn |= {name: train_error + more for name, more in added.items()}
+            found = proven.new_row_bounds(model, of_new, (X, y), delta, by_name=by_name, missing=missing)
+            for name, values in found.items():
+                drawn[name] = values if name in ("schapire", "gao_zhou") else train_error + values
         display = cls(
             train_error=train_error,
             test_error=None if test is None else _errors(model, *test),
@@ -198,10 +204,13 @@ class ErrorRoundsDisplay:
             highest = max(highest, float(self.test_error.max()))
         for name, values in self.bounds.items():
             label, colour, dashes = proven.LOOKS[name]
-            self._line(values, label, colour, linestyle=dashes)
-            highest = max(highest, float(values.max()))
+            known = np.isfinite(values)
+            self.ax_.plot(
+                self._rounds[known], values[known], label=label, color=colour, linestyle=dashes, linewidth=1.8
+            )
+            highest = max(highest, float(values[known].max()))
         labels.log_errors_axis(self.ax_, zero, min(1.3 * max(1.0, highest), _HIGHEST))
-        is_of_class = bool(set(self.bounds) & set(proven.OF_CLASS))
+        is_of_class = bool(set(self.bounds) & set(proven.OF_NEW_ROWS))
         more = labels.shade_vacuous(self.ax_, self.chance) if is_of_class else ([], [])
         if self.zero_from is not None:
             self.ax_.plot([end], [zero], "o", color=style.BLUE, markersize=5.5, clip_on=False, zorder=5)

@@ -1,9 +1,9 @@
 """Which bounds can be drawn for a model, and their values.
 
 Two kinds. Of the training error: "training", the product of the normalizers that the model recorded, and
-"exponential", exp(-2 sum of squared edges). Of the error on new rows, by how many classifiers a vote of T
-stumps can be: "vc", "growth" and "stumps" are the training error plus a deviation that holds with probability
-1 - delta, each for one number of rounds at a time.
+"exponential", exp(-2 sum of squared edges). Of the error on new rows, with probability 1 - delta: by how
+many classifiers a vote of T stumps or trees can be, "vc", "growth", "stumps" and "trees" are the training
+error plus a deviation, each for one number of rounds at a time; by margins "schapire" and "gao_zhou".
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,23 @@ from sklearn.utils.validation import _num_features
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionStump, DecisionTreeClassifier
 from hedgerow.plots import style
 from hedgerow.table import read_table
-from hedgerow.theory.class_bounds import growth_bound, stump_bound, vc_bound
+from hedgerow.theory.class_bounds import growth_bound, stump_bound, tree_bound, vc_bound
+from hedgerow.theory.evidence import weak_class_of, why_not_fixed
 from hedgerow.theory.growth import (
     boosted_vc_dimension,
     stump_vc_dimension,
+    tree_vc_dimension,
 )
+from hedgerow.theory.margin_bounds import gao_zhou_bound, schapire_bound
 from hedgerow.theory.training import exponential_bound
 
 Floats = NDArray[np.float64]
 
 OF_TRAINING = ("training", "exponential")
 OF_CLASS = ("vc", "growth", "stumps")
+OF_NEW_ROWS = (*OF_CLASS, "trees", "schapire", "gao_zhou")
 
+_BY_MARGINS = {"schapire": schapire_bound, "gao_zhou": gao_zhou_bound}
 _VOTING = ("discrete", "m1", "samme")
 _SLACK = 1 + 1e-9  # of two sums in another order
 # Label, colour and dashes of each bound, the same in every picture. Dashes of lines that coincide alternate.
@@ -37,7 +42,11 @@ LOOKS: dict[str, tuple[str, str, Any]] = {
     "vc": ("bound by VC dimension", "#CC79A7", (0, (2, 4))),
     "growth": ("bound by growth function", "#E69F00", (2, (2, 4))),
     "stumps": ("bound by number of stumps", style.INK, (4, (2, 4))),
+    "trees": ("bound by number of trees", style.INK, (4, (2, 4))),
+    "schapire": ("bound by margins (Schapire 1998)", "#7B3294", (0, (6, 2, 1, 2))),
+    "gao_zhou": ("bound by margins (Gao, Zhou 2013)", "#8C510A", (4, (6, 2, 1, 2))),
 }
+_MARGIN_ROUNDS = 40  # at which bounds by margins are computed: tens of milliseconds each
 
 
 def read_names(bounds: Any, allowed: Sequence[str]) -> tuple[list[str], bool]:
@@ -82,6 +91,47 @@ def class_names(model: Any, names: Sequence[str], n_classes: int, *, by_name: bo
     return _of_those(names, dict.fromkeys(OF_CLASS, why_no_votes_of_stumps(model, n_classes)), by_name)
 
 
+def new_row_bounds(
+    model: Any,
+    names: Sequence[str],
+    rows: tuple[Any, NDArray[Any]],
+    delta: float,
+    *,
+    by_name: bool,
+    missing: bool,
+) -> dict[str, Floats]:
+    """Those of `OF_NEW_ROWS` asked for that hold for a fitted model: what they add, or are, (rounds,)."""
+    weak, reasons = weak_class_of(model), dict.fromkeys(OF_NEW_ROWS, "")
+    if isinstance(weak, str):
+        reasons = dict.fromkeys(OF_NEW_ROWS, weak)
+    else:
+        reasons["trees" if weak.is_stumps else "stumps"] = f"the trees have up to {weak.n_leaves} leaves"
+        reasons["schapire"] = reasons["gao_zhou"] = why_not_fixed(model, weak)
+    kept = _of_those(names, reasons, by_name)
+    if isinstance(weak, str) or not kept:
+        return {}
+    rounds = np.arange(1, int(model.n_estimators_) + 1)
+    of_class = [name for name in kept if name not in _BY_MARGINS]
+    found = deviations(
+        of_class, len(rows[1]), weak.n_columns, rounds, delta, missing=missing, leaves=weak.n_leaves
+    )
+    by_margins = [name for name in kept if name in _BY_MARGINS]
+    return found | (_margin_bounds(model, by_margins, rows, weak.size, delta) if by_margins else {})
+
+
+def _margin_bounds(
+    model: Any, names: Sequence[str], rows: tuple[Any, NDArray[Any]], size: int, delta: float
+) -> dict[str, Floats]:
+    """Bounds by margins at some of the rounds, NaN at the others."""
+    n_rounds = int(model.n_estimators_)
+    chosen = set(np.unique(np.geomspace(1, n_rounds, _MARGIN_ROUNDS).round().astype(np.int64)).tolist())
+    found = {name: np.full(n_rounds, np.nan) for name in names}
+    for number, margins in enumerate(model.staged_margins(*rows), 1):
+        for name in names if number in chosen else ():
+            found[name][number - 1] = _BY_MARGINS[name](margins, size, delta).value
+    return found
+
+
 def why_no_votes_of_stumps(model: Any, n_classes: int) -> str:
     """Why the counts of stumps say nothing about a model; empty if they do."""
     kind = type(model).__name__
@@ -118,15 +168,17 @@ def _of_those(names: Sequence[str], reasons: dict[str, str], by_name: bool) -> l
 
 
 def deviations(
-    names: Sequence[str], m: Any, n_columns: int, rounds: Any, delta: float, *, missing: bool
+    names: Sequence[str], m: Any, n_columns: int, rounds: Any, delta: float, *, missing: bool, leaves: int = 2
 ) -> dict[str, Floats]:
     """What each of the bounds of the class adds to the training error of m rows after so many rounds."""
-    d = stump_vc_dimension(n_columns, missing=missing)
+    of_trees = tree_vc_dimension(n_columns, leaves, missing=missing)
+    d = stump_vc_dimension(n_columns, missing=missing) if leaves == 2 else of_trees
     # D is for T, d >= 3. Fewer rounds are a vote of three, some without weight; a larger d is also a bound.
     made = {
         "vc": lambda: vc_bound(m, boosted_vc_dimension(np.maximum(rounds, 3), max(d, 3)), delta),
         "growth": lambda: growth_bound(m, d, rounds, delta),
         "stumps": lambda: stump_bound(m, n_columns, rounds, delta, missing=missing),
+        "trees": lambda: tree_bound(m, n_columns, leaves, rounds, delta, missing=missing),
     }
     return {name: np.asarray(made[name](), dtype=np.float64) for name in names}
 

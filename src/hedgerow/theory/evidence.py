@@ -98,7 +98,7 @@ class Evidence:
 # --- from the class, and from margins
 
 
-def _weak_class(model: Any) -> WeakClass | str:
+def weak_class_of(model: Any) -> WeakClass | str:
     """The class that members were chosen from, or why class and margins say nothing."""
     if not isinstance(model, AdaptiveClassifier):
         return f"it is for weighted votes of weak hypotheses, as AdaBoost makes them, not {_kind(model)}"
@@ -114,7 +114,7 @@ def _weak_class(model: Any) -> WeakClass | str:
 
 def from_class(model: Any) -> Evidence:
     """Bounds that hold for every vote of the class, whatever the algorithm does."""
-    weak = _weak_class(model)
+    weak = weak_class_of(model)
     if isinstance(weak, str):
         return Evidence.none(CLASS, weak)
     m, most_rounds = len(model.training_margins_), max(3, model.most_rounds_)
@@ -153,14 +153,11 @@ def _with_training_error(form: Callable[[float], float], wrong: float, words: st
 
 def from_margins(model: Any) -> Evidence:
     """Bounds that hold for every vote of a finite class, by how clear the vote is."""
-    weak = _weak_class(model)
+    weak = weak_class_of(model)
     if isinstance(weak, str):
         return Evidence.none(MARGINS, weak)
-    if weak.n_edges is None:
-        reason = "stumps and trees must cut at values fixed beforehand: give the learner bin_edges"
+    if reason := why_not_fixed(model, weak):
         return Evidence.none(MARGINS, reason)
-    if _found_on_training_rows(model, weak.grid_marks):
-        return Evidence.none(MARGINS, "the bin_edges were found on rows that the model was then fitted to")
     margins, size = model.training_margins_, weak.size
     found, unmet = [], []
     for name, bound in zip(MARGINS, (schapire_bound, gao_zhou_bound), strict=True):
@@ -181,6 +178,15 @@ def from_margins(model: Any) -> Evidence:
         proviso = _SECONDARY if bound is gao_zhou_bound else ""
         found.append(Candidate(name, len(margins), _EDGES, compute, least, proviso))
     return Evidence(found, unmet)
+
+
+def why_not_fixed(model: Any, weak: WeakClass) -> str:
+    """Why a class was not fixed before the training rows were seen; empty if it was."""
+    if weak.n_edges is None:
+        return "stumps and trees must cut at values fixed beforehand: give the learner bin_edges"
+    if _found_on_training_rows(model, weak.grid_marks):
+        return "the bin_edges were found on rows that the model was then fitted to"
+    return ""
 
 
 def _found_on_training_rows(model: Any, marks: Any) -> bool:
