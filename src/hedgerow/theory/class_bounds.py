@@ -46,8 +46,8 @@ def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -
     0.3462
     """
     points, growth = counts("m", m), numbers("log_growth_2m", log_growth_2m, 0.0)
-    failing = np.asarray(delta, np.float64)
-    if not np.all((failing > 0.0) & (failing < 1.0)):
+    failing = np.asarray(delta)
+    if failing.dtype.kind not in "fiu" or not np.all((failing > 0.0) & (failing < 1.0)):
         raise ValueError(f"delta={delta!r} is not allowed: it must be a number > 0 and < 1")
     return plain(np.sqrt(8.0 / points * (growth + np.log(4.0 / failing))))
 

@@ -223,7 +223,7 @@ def _outside(q: Floats, outer: Floats, c: Floats, last: float, end: float) -> Fl
 
 
 def _shares(name: str, values: ArrayLike) -> Floats:
-    array = np.asarray(values, np.float64)
+    array = _floats(values)
     if not np.all((array >= 0.0) & (array <= 1.0)):
         raise ValueError(
             f"{name}={values!r} is not allowed: it must be a number >= 0 and <= 1, or such numbers"
@@ -232,10 +232,16 @@ def _shares(name: str, values: ArrayLike) -> Floats:
 
 
 def _divergences(name: str, values: ArrayLike) -> Floats:
-    array = np.asarray(values, np.float64)
+    array = _floats(values)
     if not np.all(array >= 0.0):
         raise ValueError(f"{name}={values!r} is not allowed: it must be a number >= 0, or such numbers")
     return array
+
+
+def _floats(values: ArrayLike) -> Floats:
+    """As float64; NaN, which no check lets pass, for what are no numbers."""
+    array = np.asarray(values)
+    return array.astype(np.float64) if array.dtype.kind in "fiu" else np.full(array.shape, np.nan)
 
 
 def _plain(array: Floats) -> Any:

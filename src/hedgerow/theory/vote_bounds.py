@@ -36,18 +36,19 @@ since ln(2 sqrt(n)) / n falls with n.
 import math
 from typing import Any
 
-from hedgerow.estimators.parameters import check_parameters, real, whole
+from hedgerow.estimators.parameters import Allowed, check_parameters, real, whole
 from hedgerow.theory.deviations import kl_lower, kl_upper
 
 _ROUNDING = 1e-9  # by how much a mean of losses may be outside [0, 1], and kl below 0
+_MEAN = Allowed(real(-_ROUNDING, 1 + _ROUNDING).test, real(0, 1).words)
 _ALLOWED = {
     "n": whole(1),
     "n_pairs": whole(1),
     "delta": real(0, 1, above=True, below=True),
-    "gibbs": real(-_ROUNDING, 1 + _ROUNDING),
-    "tandem": real(-_ROUNDING, 1 + _ROUNDING),
-    "disagreement": real(-_ROUNDING, 1 + _ROUNDING),
-    "kl": real(-_ROUNDING),
+    "gibbs": _MEAN,
+    "tandem": _MEAN,
+    "disagreement": _MEAN,
+    "kl": Allowed(real(-_ROUNDING).test, real(0).words),
 }
 
 
