@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -21,6 +21,8 @@ from hedgerow import (
     GradientBoostingClassifier,
     LogitBoostClassifier,
     RandomForestClassifier,
+    load,
+    save,
 )
 from hedgerow.theory import Certificate, certify, optimize_votes, quantile_grid
 from hedgerow.theory.evidence import CLASS, HOLD_OUT
@@ -338,3 +340,50 @@ def test_first_order_needs_no_pairs():
     found = certify(forest)
     assert forest.oob_losses_.n < 1 or found["out-of-bag first order"].value <= 1.0
     assert {unmet.name for unmet in found.unmet} >= {"out-of-bag tandem"}
+
+
+# --- what a second look found
+
+
+def test_rounded_copies_of_training_rows_are_refused():
+    X, y = TRAIN
+    numbers = X.astype(np.float64) + np.pi
+    copies = numbers.astype(np.float32).astype(np.float64)
+    for model in (AdaBoostClassifier(n_estimators=3), BaggingClassifier(n_estimators=3, random_state=0)):
+        with pytest.raises(ValueError, match="copies, rounded, among the 400 rows of X"):
+            certify(model.fit(numbers, y), copies, y)
+
+
+def test_rows_that_a_grid_was_found_on_are_no_hold_out():
+    grid = quantile_grid(TUNE[0], 16)
+    model = AdaBoostClassifier(DecisionStump(bin_edges=grid), n_estimators=3).fit(*TRAIN)
+    for fitted in (model, RandomForestClassifier(3, bin_edges=grid, random_state=0).fit(*TRAIN)):
+        with pytest.raises(ValueError, match="X holds rows that the bin_edges of the model were found on"):
+            certify(fitted, *TUNE)
+        assert certify(fitted, *OTHER)["hold-out"].n == 350
+
+
+def test_a_grid_of_training_rows_is_a_proviso_of_bags_and_stays_one():
+    X, y = TRAIN
+    grid = quantile_grid(X, 16)
+    member = DecisionTreeClassifier(max_depth=3, bin_edges=grid)
+    bag = BaggingClassifier(member, n_estimators=40, oob_score=True, random_state=0).fit(X, y)
+    trees = forest(bin_edges=grid)
+    for fitted in (bag, trees.set_params(bin_edges=None)):
+        assert all(bound.proviso for bound in certify(fitted))
+
+
+def test_stratified_rows_of_few_values_are_noted_and_not_refused():
+    rng = np.random.default_rng(0)
+    kinds, labels = rng.integers(0, 2, (26, 6)), rng.integers(0, 26, 2000)
+    parts = train_test_split(kinds[labels] + 0.0, labels, test_size=0.3, stratify=labels, random_state=0)
+    X, new, y, new_labels = parts
+    found = certify(RandomForestClassifier(2, random_state=0).fit(X, y), new, new_labels)
+    assert any("stratified" in note for note in found.notes)
+
+
+def test_a_loaded_model_that_goes_on_does_not_claim_to_know_its_rows(tmp_path):
+    model = GradientBoostingClassifier(n_estimators=3).fit(*TRAIN)
+    save(model, tmp_path / "model.safetensors")
+    loaded = load(tmp_path / "model.safetensors").set_params(warm_start=True, n_estimators=5).fit(*TUNE)
+    assert any("no fingerprints" in note for note in certify(loaded, *OTHER).notes)

@@ -19,7 +19,6 @@ from hedgerow import (
 from hedgerow.datasets import load_toy, make_hastie
 from hedgerow.plots import labels
 from hedgerow.plots.error_rounds import ErrorRoundsDisplay
-from hedgerow.theory import gao_zhou_bound, quantile_grid, schapire_bound, tree_bound
 from hedgerow.theory.class_bounds import growth_bound, stump_bound, vc_bound
 from hedgerow.theory.growth import (
     boosted_vc_dimension,
@@ -315,35 +314,6 @@ def test_bounds_of_the_training_error_need_their_proof():
     with pytest.raises(ValueError, match="the bound 'training' is not allowed here"):
         draw(real, X, np.arange(90) % 3, bounds="training")
     assert not draw(real, X, np.arange(90) % 3).bounds
-
-
-def test_trees_have_bounds_by_the_number_of_trees():
-    X, y = make_hastie(300, 4, random_state=0)
-    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=5).fit(X, y)
-    display = draw(model, X, y, bounds="all")
-    assert {"vc", "growth", "trees"} <= set(display.bounds)
-    expected = tree_bound(300, 4, 4, np.arange(1, 6), 0.05)
-    np.testing.assert_allclose(display.bounds["trees"] - display.train_error, expected)
-    with pytest.raises(
-        ValueError, match="the bound 'stumps' is not allowed here: the trees have up to 4 leaves"
-    ):
-        draw(model, X, y, bounds="stumps")
-    model.set_params(estimator=DecisionStump())  # a parameter that says nothing about the fitted model
-    assert "trees" in draw(model, X, y, bounds="all").bounds
-
-
-def test_bounds_by_margins_are_those_of_the_margins_at_some_rounds():
-    X, y = make_hastie(400, 4, random_state=0)
-    grid = quantile_grid(X[:100], 8)
-    model = AdaBoostClassifier(DecisionStump(bin_edges=grid), n_estimators=60).fit(X[100:], y[100:])
-    display = draw(model, X[100:], y[100:], bounds=["schapire", "gao_zhou"])
-    size, last = model.weak_class_.size, model.margins(X[100:], y[100:])
-    assert display.bounds["schapire"][-1] == schapire_bound(last, size, 0.05).value
-    assert display.bounds["gao_zhou"][-1] == gao_zhou_bound(last, size, 0.05).value
-    assert 20 < np.isfinite(display.bounds["schapire"]).sum() < 60
-    found = AdaBoostClassifier(n_estimators=3).fit(X, y)
-    with pytest.raises(ValueError, match=r"'schapire' is not allowed here: .*fixed beforehand"):
-        draw(found, X, y, bounds="schapire")
 
 
 # --- errors

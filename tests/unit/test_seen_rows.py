@@ -286,9 +286,14 @@ def test_the_same_rows_in_another_order_are_never_new():
 def test_a_part_of_the_old_rows_is_too_much_like_them():
     rng = np.random.default_rng(3)
     old, new = rng.integers(0, 81, 3000), rng.integers(0, 81, 1000)
-    assert seen_of(old).chance_of_overlap(marks_of(new)) > 0.01
-    assert seen_of(old).chance_of_overlap(marks_of(old[:1000])) < 1e-3
-    assert seen_of(old).chance_of_overlap(marks_of(old[1:])) < 1e-9
+    assert seen_of(old).chance_of_likeness(marks_of(new)) > 0.01
+    assert seen_of(old).chance_of_likeness(marks_of(old[:1000])) < 1e-3
+    assert seen_of(old).chance_of_likeness(marks_of(old[1:])) < 1e-9
+
+
+def test_halves_of_a_designed_experiment_are_new_to_each_other():
+    half = np.repeat(np.arange(8), 20)
+    assert seen_of(half).chance_of_overlap(marks_of(half)) > 0.5
 
 
 @pytest.mark.parametrize("shift", [1.6e9, 2.0**25])

@@ -169,6 +169,8 @@ class AdaptiveClassifier(ScoreClassifier):
         self.most_rounds_ = max(self.most_rounds_ if going_on else 0, int(self.n_estimators))
         # of all fits: a model that went on with another learner has members of both
         self._learners = (*(self._learners if going_on else ()), self._fitted_learner)
+        grids = [getattr(getattr(one, "bin_edges", None), "marks", None) for one in self._learners]
+        self.grid_marks_ = next((marks for marks in grids if marks is not None), None)
         reach = self._largest_margin(len(record.weights))
         self.training_margins_ = score_margins(fitted.raw, fitted.classes, reach)
         self.stop_reason_ = fitted.stop_reason
@@ -256,7 +258,7 @@ class AdaptiveClassifier(ScoreClassifier):
         for learner in self._learners:
             if not isinstance(learner, WeakTreeEstimator) or not isinstance(self.model_, TreeModel):
                 raise TypeError(f"the members are of the class {type(learner).__name__}, not trees of ours")
-            found.append(WeakClass.of(learner.weak_rules(), self.model_.bins, learner.bin_edges))
+            found.append(WeakClass.of(learner.weak_rules(), self.model_.bins))
         return max(found, key=lambda one: (one.n_leaves, one.n_edges is None))
 
     def vote_losses(self, X: Any, y: Any) -> PairLosses:

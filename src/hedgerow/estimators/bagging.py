@@ -173,8 +173,11 @@ class BaggingClassifier(ClassifierMixin, Reweighted, Bagging):  # type: ignore[m
 
     def _remember(self, table: GivenTable, y: Floats, weight: Floats | None) -> None:
         self.seen_rows_ = SeenRows.of(_marks_of(table), y, len(self.classes_), weight)
+        given = [value for name, value in self._learner().get_params().items() if name.endswith("bin_edges")]
+        self.grid_marks_ = next((edges.marks for edges in given if hasattr(edges, "marks")), None)
 
-    def _marks(self, X: Any) -> Marks:
+    def marks_of(self, X: Any) -> Marks:
+        """Fingerprints of any rows."""
         return _marks_of(self._given(X))
 
     def _keep_losses(self, losses: Losses, weight: Floats | None) -> None:

@@ -139,9 +139,10 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
                 assert seen is not None  # noqa: S101 - there are classes
                 seen = seen.beside(self._see(rows.table, rows.y, n_classes, None))
         self._fit_rows(train, evaluations, target, watchers, previous)
-        if seen is not None:
-            before = getattr(self, "seen_rows_", None) if previous is not None else None
-            self.seen_rows_ = seen if before is None else before.and_then(seen)
+        if seen is not None and previous is None:
+            self.seen_rows_ = seen
+        elif seen is not None and hasattr(self, "seen_rows_"):  # a loaded model does not know its first rows
+            self.seen_rows_ = self.seen_rows_.and_then(seen)
         return self
 
     def _fitted_target(self) -> Target:

@@ -77,6 +77,7 @@ class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[mis
 
     def _remember(self, table: Table, y: Floats, weight: Floats | None) -> None:
         self.seen_rows_ = self._see(table, y, len(self.classes_), weight)
+        self.grid_marks_ = getattr(self.bin_edges, "marks", None)
         self._doubts = doubts_about(weight, self.class_weight, self._doubts if self.warm_start else ())
 
     def _set_oob(self, table: Table, y: Floats, in_bag: NDArray[np.uint8], weight: Floats | None) -> None:

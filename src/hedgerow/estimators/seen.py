@@ -128,10 +128,16 @@ class SeenRows:
         return np.isin(theirs, mine)
 
     def chance_of_overlap(self, marks: Marks) -> float:
-        """How likely rows as new as these would share as much with them, at the most; by two tests."""
+        """How likely rows as new as these would have as many values in common with them, at the most."""
         exact = _chance_of_common(self.marks.exact, marks.exact)
-        rounded = _chance_of_common(self.marks.rounded, marks.rounded)  # hardly ever another chance
-        return min(1.0, 2.0 * min(exact, rounded, _chance_of_likeness(self.marks.exact, marks.exact)))
+        return min(exact, _chance_of_common(self.marks.rounded, marks.rounded))  # hardly ever another chance
+
+    def chance_of_likeness(self, marks: Marks) -> float:
+        """How likely counts of frequent values would be as much alike; small for a part of these rows.
+
+        It is small for stratified samples too, if the values tell what they are stratified by.
+        """
+        return _chance_of_likeness(self.marks.exact, marks.exact)
 
 
 def _chance_of_common(old: Fingerprints, new: Fingerprints) -> float:
@@ -145,7 +151,13 @@ def _chance_of_common(old: Fingerprints, new: Fingerprints) -> float:
     common, mine, theirs = np.intersect1d(values, others, assume_unique=True, return_indices=True)
     if not len(common):
         return 1.0
-    if len(values) > _MANY and np.array_equal(values, others) and np.array_equal(here, there):
+    is_designed = here.max() > 1 and here.min() == here.max()  # as many of each, on purpose
+    if (
+        len(values) > _MANY
+        and not is_designed
+        and np.array_equal(values, others)
+        and np.array_equal(here, there)
+    ):
         return 0.0  # the same rows, all of them
     both = here[mine] + there[theirs]
     alone = np.concatenate([np.delete(here, mine), np.delete(there, theirs)])
@@ -177,12 +189,13 @@ class KnowsItsRows:
 
     classes_: NDArray[Any]
     seen_rows_: SeenRows
+    grid_marks_: Marks | None = None  # of the rows that `hedgerow.theory.quantile_grid` found bin_edges on
 
     def _see(self, table: Table, classes: Floats, n_classes: int, weight: Floats | None) -> SeenRows:
         marks = fingerprints(table, resolve_n_jobs(getattr(self, "n_jobs", 1)))
         return SeenRows.of(marks, classes, n_classes, weight)
 
-    def _marks(self, X: Any) -> Marks:
+    def marks_of(self, X: Any) -> Marks:
         """Fingerprints of any rows."""
         table = self._read(X)  # type: ignore[attr-defined]
         return fingerprints(table, resolve_n_jobs(getattr(self, "n_jobs", 1)))
@@ -201,7 +214,7 @@ class KnowsItsRows:
         -------
         bool array of shape (n_samples,)
         """
-        marks = self._marks(X)
+        marks = self.marks_of(X)
         if not hasattr(self, "seen_rows_"):
             raise AttributeError(
                 f"this {type(self).__name__} keeps no fingerprints of its training rows: it was loaded from "
@@ -213,8 +226,7 @@ class KnowsItsRows:
         """How likely new rows would have as much in common with the training rows; small if they are not new.
 
         Rows may hold equal values by chance where columns have few values. If X is as new as can be, rows of
-        equal values are parted between training rows and X by lot. Counted are the values that are in both,
-        and how much alike the counts of frequent values are.
+        equal values are parted between training rows and X by lot. Counted are the values that are in both.
 
         Parameters
         ----------
@@ -225,11 +237,11 @@ class KnowsItsRows:
         float
             1 if no row of X has been seen.
         """
-        return self.seen_rows_.chance_of_overlap(self._marks(X))
+        return self.seen_rows_.chance_of_overlap(self.marks_of(X))
 
     def look_at(self, X: Any, y: Any) -> SeenRows:
         """What `seen_rows_` would be for other rows and labels."""
-        marks = self._marks(X)
+        marks = self.marks_of(X)
         classes = self._known(y, len(marks.exact)).astype(np.float64)
         return SeenRows.of(marks, classes, len(self.classes_), None)
 

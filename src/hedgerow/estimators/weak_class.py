@@ -23,8 +23,6 @@ class WeakClass:
     n_edges : tuple of int, or None
         How many values each column may be cut at, where these were given before the rows were seen; None if
         they come from the rows.
-    grid_marks : Marks or None
-        Of the rows that `hedgerow.theory.quantile_grid` has found the edges on, if it has.
 
     Examples
     --------
@@ -35,11 +33,10 @@ class WeakClass:
     n_columns: int
     n_leaves: int
     n_edges: tuple[int, ...] | None = None
-    grid_marks: Any = None
 
     @classmethod
-    def of(cls, rules: WeakRules, bins: Bins, given: Any = None) -> "WeakClass":
-        """Refuses, with a `TypeError` that says why, what is not counted here; `given` are the bin_edges."""
+    def of(cls, rules: WeakRules, bins: Bins) -> "WeakClass":
+        """Refuses, with a `TypeError` that says why, what is not counted here."""
         if bins.categorical.any():
             raise TypeError("categorical columns are cut by sets of categories, which are not counted here")
         if rules.max_depth is None and rules.max_leaf_nodes is None:
@@ -51,8 +48,7 @@ class WeakClass:
                 f"the trees may have more than {_MOST_LEAVES:,} leaves, too large a class for any bound"
             )
         edges: Any = (bins.edge_starts[1:] - bins.edge_starts[:-1]).tolist()
-        looked_at = getattr(given, "marks", None)
-        return cls(bins.n_columns, leaves, tuple(edges) if bins.given.all() else None, looked_at)
+        return cls(bins.n_columns, leaves, tuple(edges) if bins.given.all() else None)
 
     @property
     def is_stumps(self) -> bool:

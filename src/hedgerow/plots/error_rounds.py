@@ -114,7 +114,8 @@ class ErrorRoundsDisplay:
         Sample weights are not known here: errors are shares of rows, while "training" and "exponential" are
         bounds of the error by the weights that `fit` was given.
         """
-        if isinstance(bounds, str) and bounds == "auto":
+        is_auto = isinstance(bounds, str) and bounds == "auto"
+        if is_auto:
             kept = np.asarray(getattr(model, "training_error_bound_", np.nan), np.float64)
             bounds = "training" if kept.ndim == 1 and not np.any(np.isnan(kept)) else None
         names, by_name = proven.read_names(bounds, (*proven.OF_TRAINING, *proven.OF_NEW_ROWS))
@@ -129,14 +130,12 @@ class ErrorRoundsDisplay:
             raise ValueError(f"{absent}=None is not allowed here: X_test and y_test go together")
         X, y = _read(model, X_train, y_train, "train")
         test = None if X_test is None else _read(model, X_test, y_test, "test")
-        drawn = proven.training_bounds(model, names, by_name=by_name)
         train_error = _errors(model, X, y)
+        drawn = proven.training_bounds(model, names, train_error, by_name=by_name and not is_auto)
         of_new = [name for name in names if name in proven.OF_NEW_ROWS]
         if of_new:
-            missing = proven.has_missing(model, X) or (
-                test is not None and proven.has_missing(model, test[0])
-            )
-            found = proven.new_row_bounds(model, of_new, (X, y), delta, by_name=by_name, missing=missing)
+            more = None if test is None else test[0]
+            found = proven.new_row_bounds(model, of_new, (X, y), delta, by_name=by_name, test=more)
             for name, values in found.items():
                 drawn[name] = values if name in ("schapire", "gao_zhou") else train_error + values
         display = cls(

@@ -67,17 +67,23 @@ def read_names(bounds: Any, allowed: Sequence[str]) -> tuple[list[str], bool]:
     return [name for name in allowed if name in given], True
 
 
-def training_bounds(model: Any, names: Sequence[str], *, by_name: bool) -> dict[str, Floats]:
+def training_bounds(
+    model: Any, names: Sequence[str], train_error: Floats, *, by_name: bool
+) -> dict[str, Floats]:
     """Those of `OF_TRAINING` among the names that hold for a fitted model, (rounds,) each."""
     kind = type(model).__name__
     product = np.asarray(getattr(model, "training_error_bound_", np.nan), dtype=np.float64)
     edges = np.asarray(getattr(model, "edges_", np.nan), dtype=np.float64)
     proven = product.ndim == 1 and not np.any(np.isnan(product))
     exponential = exponential_bound(edges) if proven and not np.any(np.isnan(edges)) else 0.0 * product
+    of_others = ""
+    if proven and np.any(train_error > _SLACK * product):
+        of_others = "it is of other rows, or of weights: the model has a larger error on these"
     # The exponential is proven by the product below it. It is not below it after shrunken steps, say.
+    full_steps = proven and bool(np.all(product <= _SLACK * exponential))
     reasons = {
-        "training": "" if proven else f"{kind} has no training_error_bound_ as fitted",
-        "exponential": "" if proven and np.all(product <= _SLACK * exponential) else (
+        "training": of_others if proven else f"{kind} has no training_error_bound_ as fitted",
+        "exponential": of_others if full_steps else (
             f"exp(−2 ∑ γ²) is proven for the full steps of AdaBoost with two classes, and {kind} as fitted "
             "took others"
         ),
@@ -98,7 +104,7 @@ def new_row_bounds(
     delta: float,
     *,
     by_name: bool,
-    missing: bool,
+    test: Any = None,
 ) -> dict[str, Floats]:
     """Those of `OF_NEW_ROWS` asked for that hold for a fitted model: what they add, or are, (rounds,)."""
     weak, reasons = weak_class_of(model), dict.fromkeys(OF_NEW_ROWS, "")
@@ -106,10 +112,12 @@ def new_row_bounds(
         reasons = dict.fromkeys(OF_NEW_ROWS, weak)
     else:
         reasons["trees" if weak.is_stumps else "stumps"] = f"the trees have up to {weak.n_leaves} leaves"
-        reasons["schapire"] = reasons["gao_zhou"] = why_not_fixed(model, weak)
+        few = f"it needs 5 rows, and there are {len(rows[1])}" if len(rows[1]) < 5 else ""
+        reasons["schapire"] = reasons["gao_zhou"] = why_not_fixed(model, weak) or few
     kept = _of_those(names, reasons, by_name)
     if isinstance(weak, str) or not kept:
         return {}
+    missing = has_missing(model, rows[0]) or (test is not None and has_missing(model, test))
     rounds = np.arange(1, int(model.n_estimators_) + 1)
     of_class = [name for name in kept if name not in _BY_MARGINS]
     found = deviations(

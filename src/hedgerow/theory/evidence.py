@@ -184,12 +184,14 @@ def why_not_fixed(model: Any, weak: WeakClass) -> str:
     """Why a class was not fixed before the training rows were seen; empty if it was."""
     if weak.n_edges is None:
         return "stumps and trees must cut at values fixed beforehand: give the learner bin_edges"
-    if _found_on_training_rows(model, weak.grid_marks):
+    if _found_on_training_rows(model):
         return "the bin_edges were found on rows that the model was then fitted to"
     return ""
 
 
-def _found_on_training_rows(model: Any, marks: Any) -> bool:
+def _found_on_training_rows(model: Any) -> bool:
+    """Whether the bin_edges, of the model or of its members, come from rows it was then fitted to."""
+    marks = model.grid_marks_
     return marks is not None and model.seen_rows_.chance_of_overlap(marks) < SURELY
 
 
@@ -216,10 +218,8 @@ def from_out_of_bag(model: Any) -> Evidence:
         return Evidence.none(("out-of-bag votes",), "the model was not fitted with oob_score=True")
     if losses.doubts:
         return Evidence.none(names, "; ".join(losses.doubts))
-    found_edges = isinstance(model, ForestClassifier) and (
-        not model.model_.bins.given.all()
-        or _found_on_training_rows(model, getattr(model.bin_edges, "marks", None))
-    )
+    found_edges = isinstance(model, ForestClassifier) and not model.model_.bins.given.all()
+    found_edges = found_edges or _found_on_training_rows(model)
     proviso = _FOUND_EDGES if found_edges else ""
     return _from_votes("out-of-bag", losses, model.estimator_weights_, _LEFT_OUT, proviso)
 

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from hedgerow.estimators.seen import SeenRows
+
 SURELY = 1e-4  # so improbable by chance that rows must have been used before
 
 
@@ -20,13 +22,27 @@ def refuse_seen(model: Any, X: Any, n: int) -> list[str]:
         return refuse_seen(model[-1], model[:-1].transform(X) if len(model) > 1 else X, n)
     if not hasattr(model, "seen_rows_"):
         return ["the model keeps no fingerprints: whether X holds training rows was not checked"]
-    n_equal = int(np.sum(model.has_seen(X)))
-    if not n_equal:
-        return []
-    if model.chance_of_overlap(X) < SURELY:
+    n_equal, marks, notes = int(np.sum(model.has_seen(X))), model.marks_of(X), []
+    if model.seen_rows_.chance_of_overlap(marks) < SURELY:
+        which = f"{n_equal} of the {n} rows" if n_equal else f"copies, rounded, among the {n} rows"
         raise ValueError(
-            f"{n_equal} of the {n} rows of X hold the same values as rows that the model was fitted to, or "
-            "that its rounds or weights were chosen with: nothing can be learned from them about new rows. "
-            "Give rows that were held out, or none: certify(model) uses what the model keeps of its training"
+            f"{which} of X hold the same values as rows that the model was fitted to, or that its rounds or "
+            "weights were chosen with: nothing can be learned from them about new rows. Give rows that were "
+            "held out, or none: certify(model) uses what the model keeps of its training"
         )
-    return [f"{n_equal} of the {n} rows of X equal training rows, as may happen by chance"]
+    grid = model.grid_marks_
+    if (
+        grid is not None
+        and SeenRows(grid, np.ones(1, np.int64), weighted=False).chance_of_overlap(marks) < SURELY
+    ):
+        raise ValueError(
+            "X holds rows that the bin_edges of the model were found on: give rows held out of that"
+        )
+    if n_equal:
+        notes.append(f"{n_equal} of the {n} rows of X equal training rows, as may happen by chance")
+    if model.seen_rows_.chance_of_likeness(marks) < SURELY:
+        notes.append(
+            "the rows of X are as much like the training rows as a part of them would be, or a stratified "
+            "sample: if they were trained on, what follows from them is wrong"
+        )
+    return notes
