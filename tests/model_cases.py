@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
-from hedgerow.files.container import pack, unpack
+from hedgerow.container import pack, unpack
 from hedgerow.forest import Forest
 
 

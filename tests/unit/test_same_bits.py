@@ -13,7 +13,7 @@ from scipy import sparse
 import hedgerow.boosting.fit
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.backends import CpuBackend
-from hedgerow.files.container import unpack
+from hedgerow.container import unpack
 from hedgerow.files.models import from_bytes, to_bytes
 from other_cpu import run_on_plain_cpu, tell_cpu
 

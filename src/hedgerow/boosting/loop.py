@@ -100,10 +100,13 @@ def boost(
     n_rounds: int,
     callbacks: Sequence[Callback] = (),
     first_round: int = 0,
+    *,
+    whole: bool = False,
 ) -> None:
     """Run rounds `first_round` to `n_rounds` - 1, until a callback ends it.
 
-    An interrupt (Ctrl-C) ends it too, with a warning; the rounds done so far make a complete model.
+    An interrupt (Ctrl-C) ends it too, with a warning: the rounds done so far make a complete model. If only
+    the `whole` is of use, the interrupt is raised.
     """
     began = time.perf_counter()
     try:
@@ -125,6 +128,8 @@ def boost(
     except NoBetter:
         return
     except KeyboardInterrupt:
+        if whole:
+            raise
         warnings.warn("fit was interrupted: the model holds the rounds finished so far", stacklevel=2)
 
 

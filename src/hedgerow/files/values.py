@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.files.container import ModelFileError
+from hedgerow.container import ModelFileError
 
 _PLAIN = (type(None), bool, int, float, str)
 

@@ -7,13 +7,12 @@ worth is for the update rule to say. The best leaf is split next, until no split
 import heapq
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.backends.rows import codes_left
-from hedgerow.binning import BinnedTable
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.weak import (
@@ -38,6 +37,28 @@ _STUMP_NODES = 3
 _FEW_NODES = 256
 
 Cells = NDArray[Any]  # node numbers, one byte each where that is enough
+
+
+class ColumnCodes(Protocol):
+    """Codes by column: by_column (columns, rows), n_bins int64 and categorical uint8 (columns,)."""
+
+    @property
+    def by_column(self) -> NDArray[Any]: ...  # noqa: D102 - see the class
+    @property
+    def n_bins(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def categorical(self) -> NDArray[np.uint8]: ...  # noqa: D102
+
+
+class CodedTable(Protocol):
+    """What a weak tree is grown on: a binned table, or the features of windows."""
+
+    @property
+    def codes(self) -> ColumnCodes: ...  # noqa: D102
+    @property
+    def n_rows(self) -> int: ...  # noqa: D102
+    @property
+    def n_columns(self) -> int: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -83,7 +104,7 @@ class WeakTree:
         """The number of leaves."""
         return (len(self.nodes) + 1) // 2
 
-    def cells(self, table: BinnedTable, team: Team) -> Cells:
+    def cells(self, table: CodedTable, team: Team) -> Cells:
         """The node number of the leaf of every row of a coded table."""
         nodes, codes = self.nodes, table.codes.by_column
         if len(nodes) == 1:
@@ -100,15 +121,15 @@ class WeakGrower:
 
     Parameters
     ----------
-    table : BinnedTable
+    table : CodedTable
         Its codes by column are enough, of one byte or two.
     rules : WeakRules
     team : Team
     """
 
-    def __init__(self, table: BinnedTable, rules: WeakRules, team: Team) -> None:
+    def __init__(self, table: CodedTable, rules: WeakRules, team: Team) -> None:
         self.table, self.rules, self.team = table, rules, team
-        self.width = int(table.bins.n_bins.max()) + 2  # codes of a channel, missing, and one place free
+        self.width = int(table.codes.n_bins.max()) + 2  # codes of a channel, missing, and one place free
         self._hist = np.empty((0, 0, 0), np.int64)
         self._work: tuple[NDArray[Any], ...] | None = None
 
@@ -139,12 +160,14 @@ class WeakGrower:
         self._work[0][0] = criterion
         nodes, sums = np.zeros(_STUMP_NODES, NODE), np.empty((_STUMP_NODES, n_channels), np.int64)
         cells = np.empty(table.n_rows, np.uint8)
-        codes, n_bins, categorical = table.codes.by_column, table.bins.n_bins, table.bins.categorical
+        codes, n_bins, categorical = table.codes.by_column, table.codes.n_bins, table.codes.categorical
         n = grow_stump(codes, n_bins, categorical, sample, self._work, nodes, sums, cells)
         return WeakTree(nodes[:n], sums[:n]), cells
 
-    def grow(self, sample: Sample, totals: NDArray[np.int64]) -> WeakTree:
-        """Grow a tree on the rows with weight; `totals` (channels,) are the sums over all rows."""
+    def grow(
+        self, sample: Sample, totals: NDArray[np.int64], rows: NDArray[np.uint32] = _ALL_ROWS
+    ) -> WeakTree:
+        """Grow a tree on the rows with weight, or on `rows` alone; `totals` (channels,) are their sums."""
         moments = bool(sample.second.size)
         weight = int(totals[0]) if moments else sum(totals.tolist())
         share = self.rules.min_weight_fraction * (1.0 - _WEIGHT_SLACK)
@@ -152,7 +175,7 @@ class WeakGrower:
         criterion = MOMENTS if moments else CRITERIA[self.rules.criterion]
         limits = np.array([criterion, self.width, least], np.int64)
         growing = _Growing(self, sample, limits)
-        growing.plant(totals)
+        growing.plant(totals, rows)
         while growing.open and growing.n_leaves < (self.rules.max_leaf_nodes or np.inf):
             growing.split_best()
         return growing.tree()
@@ -162,7 +185,7 @@ class WeakGrower:
     ) -> tuple[np.void, NDArray[np.int64]]:
         """The best split of a node, as a SPLIT record, and the sums of its left side."""
         table, n_columns = self.table, self.table.n_columns
-        codes, n_bins, categorical = table.codes.by_column, table.bins.n_bins, table.bins.categorical
+        codes, n_bins, categorical = table.codes.by_column, table.codes.n_bins, table.codes.categorical
         found, left = np.empty(n_columns, SPLIT), np.empty((n_columns, len(totals)), np.int64)
         n_members = self._members(len(rows) or table.n_rows)
         hist = self._histograms(n_members, len(totals))
@@ -209,9 +232,9 @@ class _Growing:
         self._splits: list[tuple[np.void, NDArray[np.int64]] | None] = []
         self._rows: list[NDArray[np.uint32]] = []
 
-    def plant(self, totals: NDArray[np.int64]) -> None:
+    def plant(self, totals: NDArray[np.int64], rows: NDArray[np.uint32]) -> None:
         """Start with the root."""
-        self._add(totals, _ALL_ROWS, 0)
+        self._add(totals, rows, 0)
 
     def _add(self, totals: NDArray[np.int64], rows: NDArray[np.uint32], depth: int) -> None:
         number = len(self._nodes)
@@ -244,7 +267,7 @@ class _Growing:
     def _part(self, number: int, split: np.void) -> list[NDArray[np.uint32]]:
         rows = self._rows[number]
         codes = self.grower.table.codes.by_column[split["column"]]
-        if not number:
+        if not len(rows):
             rows = np.flatnonzero(self.sample.weight).astype(np.uint32)
         goes_left = codes_left(split, codes[rows])
         return [rows[goes_left], rows[~goes_left]]

@@ -25,7 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
-DTYPES = {"F64": "<f8", "I64": "<i8", "U64": "<u8", "I32": "<i4", "U8": "|u1"}
+DTYPES = {
+    "F64": "<f8",
+    "I64": "<i8",
+    "U64": "<u8",
+    "F32": "<f4",
+    "I32": "<i4",
+    "U32": "<u4",
+    "U8": "|u1",
+}
 _NAMES = {np.dtype(code): name for name, code in DTYPES.items()}
 
 _ALIGNMENT = 8  # the data begin at a multiple of this, and wide dtypes come first: every array is aligned

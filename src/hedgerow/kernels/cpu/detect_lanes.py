@@ -1,0 +1,336 @@
+"""Sixteen windows at once: vectors of LLVM as values of Numba kernels.
+
+`Lanes` is a vector of sixteen numbers, one for each of sixteen neighbouring windows. The functions here take
+the integral images of a band (flat int32), the place of the first window in it and the offsets of a feature's
+corners from there; lane i reads `place + offset + i`. LLVM cuts the vectors into what the machine has
+(AVX-512, AVX2, SSE, NEON). They are written out, not left to the loop vectoriser, as that puts tests for
+overlapping arrays before every loop, which cost more than sixteen windows.
+
+Every function has a twin for one window with the same roundings: float32 products and sums in the order of the
+rectangles, never fused, and float64 sums of leaves.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.extending import intrinsic, register_model
+
+LANES = 16
+LBP_CORNERS = 16  # 4 x 4 corners of 3 x 3 cells, row by row
+HAAR_CORNERS = 12  # 3 rectangles of 4 corners
+# corners of the eight outer cells, clockwise from the top left, and of the centre; the first has the highest bit
+_CELLS = ((0, 1, 4, 5), (1, 2, 5, 6), (2, 3, 6, 7), (6, 7, 10, 11))
+_CELLS += ((10, 11, 14, 15), (9, 10, 13, 14), (8, 9, 12, 13), (4, 5, 8, 9))
+_CENTRE = (5, 6, 9, 10)
+
+_I1, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (1, 16, 32, 64))
+_F32, _F64 = ir.FloatType(), ir.DoubleType()
+
+
+class Lanes(types.Type):
+    """Numba's type of a vector of `LANES` numbers of one kind: "float32", "float64" or "bool"."""
+
+    def __init__(self, kind):
+        self.kind = kind
+        super().__init__(name=f"Lanes({kind})")
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager, kind):
+        element = {"float32": _F32, "float64": _F64, "bool": _I1}[kind.kind]
+        super().__init__(manager, kind, ir.VectorType(element, LANES))
+
+
+_FLOATS, _DOUBLES, _MASK = Lanes("float32"), Lanes("float64"), Lanes("bool")
+
+
+def _splat(builder, value, wide):
+    """The value in every lane, or the value itself for one window."""
+    if not wide:
+        return value
+    vector = ir.VectorType(value.type, LANES)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_I32, 0))
+    places = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
+    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), places)
+
+
+def _constant(value, kind, wide):
+    """A constant of one or all lanes."""
+    return ir.Constant(ir.VectorType(kind, LANES), [value] * LANES) if wide else ir.Constant(kind, value)
+
+
+def _like(kind, wide):
+    return ir.VectorType(kind, LANES) if wide else kind
+
+
+def _data(context, builder, kind, value):
+    return context.make_array(kind)(context, builder, value).data
+
+
+class _Corners:
+    """Loads of corners: data[place + offsets[first + k]], each corner once."""
+
+    def __init__(self, builder, data, place, offsets, first, wide):
+        self.builder, self.data, self.place = builder, data, place
+        self.offsets, self.first, self.wide = offsets, first, wide
+        self.loaded = {}
+
+    def corner(self, k):
+        """Corner k of the feature."""
+        if k not in self.loaded:
+            builder = self.builder
+            place = builder.gep(self.offsets, [builder.add(self.first, ir.Constant(_I64, k))])
+            offset = builder.sext(builder.load(place), _I64)
+            address = builder.gep(self.data, [builder.add(self.place, offset)])
+            if self.wide:
+                address = builder.bitcast(address, _like(_I32, self.wide).as_pointer())
+            self.loaded[k] = builder.load(address, align=4)
+        return self.loaded[k]
+
+    def sum(self, corners):
+        """Sum of a rectangle from its four corners: a - b - c + d, modulo 2**32."""
+        a, b, c, d = (self.corner(k) for k in corners)
+        builder = self.builder
+        return builder.add(builder.sub(builder.sub(a, b), c), d)
+
+
+def _haar_value(builder, corners, weights, node, wide):
+    """Sum over the rectangles of weight times sum, float32; the third one only if it has a weight."""
+    first = builder.mul(node, ir.Constant(_I64, 3))
+
+    def product(k):
+        place = builder.gep(weights, [builder.add(first, ir.Constant(_I64, k))])
+        weight = builder.load(place)
+        total = builder.sitofp(corners.sum(range(4 * k, 4 * k + 4)), _like(_F32, wide))
+        return weight, builder.fmul(_splat(builder, weight, wide), total)
+
+    two = builder.fadd(product(0)[1], product(1)[1])
+    result = cgutils.alloca_once_value(builder, two)
+    weight = builder.load(builder.gep(weights, [builder.add(first, ir.Constant(_I64, 2))]))
+    with builder.if_then(builder.fcmp_unordered("!=", weight, ir.Constant(_F32, 0.0))):
+        builder.store(builder.fadd(two, product(2)[1]), result)
+    return builder.load(result)
+
+
+def _haar(wide):
+    """The code of a Haar node: value * inverse < threshold."""
+
+    def codegen(context, builder, signature, args):
+        kinds = signature.args
+        data, offsets, weights, thresholds = (_data(context, builder, kinds[k], args[k]) for k in (0, 3, 4, 5))
+        place, node, inverse = args[1], args[2], args[6]
+        first = builder.mul(node, ir.Constant(_I64, HAAR_CORNERS))
+        corners = _Corners(builder, data, place, offsets, first, wide)
+        value = builder.fmul(_haar_value(builder, corners, weights, node, wide), inverse)
+        threshold = _splat(builder, builder.load(builder.gep(thresholds, [node])), wide)
+        return builder.fcmp_ordered("<", value, threshold)
+
+    return codegen
+
+
+@intrinsic
+def haar_left(typingctx, field, place, node, offsets, weights, thresholds, inverse):
+    """Whether a Haar node sends the window at `place` left; inverse float32 is that of A sigma."""
+    result = types.boolean(field, types.intp, types.intp, offsets, weights, thresholds, types.float32)
+    return result, _haar(wide=False)
+
+
+@intrinsic
+def haar_lanes_left(typingctx, field, place, node, offsets, weights, thresholds, inverse):
+    """The same for sixteen windows from `place` on."""
+    result = _MASK(field, types.intp, types.intp, offsets, weights, thresholds, _FLOATS)
+    return result, _haar(wide=True)
+
+
+def _subset_word(builder, subsets, node, high, wide):
+    """Word `high` (0 to 7) of a node's subset: a choice in three steps, as no vector load goes by lane."""
+    first = builder.mul(node, ir.Constant(_I64, 8))
+    words = []
+    for k in range(8):
+        place = builder.gep(subsets, [builder.add(first, ir.Constant(_I64, k))])
+        words.append(_splat(builder, builder.load(place), wide))
+    for bit in range(3):
+        digit = builder.and_(high, _constant(1 << bit, _I32, wide))
+        odd = builder.icmp_unsigned("!=", digit, _constant(0, _I32, wide))
+        words = [builder.select(odd, b, a) for a, b in zip(words[::2], words[1::2], strict=True)]
+    return words[0]
+
+
+def _lbp(wide):
+    """The code of an LBP node: is the bit of the window's code set in the subset?"""
+
+    def codegen(context, builder, signature, args):
+        kinds = signature.args
+        data, offsets, subsets = (_data(context, builder, kinds[k], args[k]) for k in (0, 3, 4))
+        place, node = args[1], args[2]
+        first = builder.mul(node, ir.Constant(_I64, LBP_CORNERS))
+        corners = _Corners(builder, data, place, offsets, first, wide)
+        centre = corners.sum(_CENTRE)
+        code = _constant(0, _I32, wide)
+        for k, cell in enumerate(_CELLS):
+            brighter = builder.icmp_signed(">=", corners.sum(cell), centre)
+            bit = builder.select(brighter, _constant(128 >> k, _I32, wide), _constant(0, _I32, wide))
+            code = builder.or_(code, bit)
+        high, low = builder.lshr(code, _constant(5, _I32, wide)), builder.and_(code, _constant(31, _I32, wide))
+        if wide:
+            word = _subset_word(builder, subsets, node, high, wide)
+        else:
+            start = builder.mul(node, ir.Constant(_I64, 8))
+            word = builder.load(builder.gep(subsets, [builder.add(start, builder.zext(high, _I64))]))
+        bit = builder.and_(builder.lshr(word, low), _constant(1, _I32, wide))
+        return builder.icmp_unsigned("!=", bit, _constant(0, _I32, wide))
+
+    return codegen
+
+
+@intrinsic
+def lbp_left(typingctx, field, place, node, offsets, subsets):
+    """Whether an LBP node sends the window at `place` left."""
+    return types.boolean(field, types.intp, types.intp, offsets, subsets), _lbp(wide=False)
+
+
+@intrinsic
+def lbp_lanes_left(typingctx, field, place, node, offsets, subsets):
+    """The same for sixteen windows from `place` on."""
+    return _MASK(field, types.intp, types.intp, offsets, subsets), _lbp(wide=True)
+
+
+def _inverse(wide):
+    """The code of 1 / sqrt(A sum of squares - (sum)**2): float64, then rounded to float32.
+
+    Everything under the root is exact. It may be 0 or below (then the squares wrapped): inf or nan comes back.
+    """
+
+    def codegen(context, builder, signature, args):
+        kinds = signature.args
+        data, offsets = (_data(context, builder, kinds[k], args[k]) for k in (0, 2))
+        corners = _Corners(builder, data, args[1], offsets, ir.Constant(_I64, 0), wide)
+        double = _like(_F64, wide)
+        total = builder.sitofp(corners.sum(range(4)), double)
+        squares = builder.uitofp(corners.sum(range(4, 8)), double)
+        area = _splat(builder, args[3], wide)
+        variance = builder.fsub(builder.fmul(area, squares), builder.fmul(total, total))
+        name = f"llvm.sqrt.v{LANES}f64" if wide else "llvm.sqrt.f64"
+        root = cgutils.get_or_insert_function(builder.module, ir.FunctionType(double, [double]), name)
+        one = _constant(1.0, _F64, wide)
+        return builder.fptrunc(builder.fdiv(one, builder.call(root, [variance])), _like(_F32, wide))
+
+    return codegen
+
+
+@intrinsic
+def inverse_norm(typingctx, field, place, corners, area):
+    """1 / (A sigma), float32, of the window at `place`; corners int32 (8,) of S and then of Q."""
+    return types.float32(field, types.intp, corners, types.float64), _inverse(wide=False)
+
+
+@intrinsic
+def inverse_norm_lanes(typingctx, field, place, corners, area):
+    """The same for sixteen windows."""
+    return _FLOATS(field, types.intp, corners, types.float64), _inverse(wide=True)
+
+
+def _bits(builder, mask):
+    return builder.zext(builder.bitcast(mask, _I16), _I64)
+
+
+@intrinsic
+def contrast_bits(typingctx, inverse, area):
+    """Bit i is set where A * inverse < 0.1, that is, where the pixels of window i have sigma > 10."""
+
+    def codegen(context, builder, signature, args):
+        wide = builder.fpext(args[0], _like(_F64, wide=True))
+        scaled = builder.fmul(_splat(builder, args[1], wide=True), wide)
+        return _bits(builder, builder.fcmp_ordered("<", scaled, _constant(0.1, _F64, wide=True)))
+
+    return types.uint64(_FLOATS, types.float64), codegen
+
+
+@intrinsic
+def splat(typingctx, value):
+    """A float64 in every lane."""
+
+    def codegen(context, builder, signature, args):
+        return _splat(builder, args[0], wide=True)
+
+    return _DOUBLES(types.float64), codegen
+
+
+@intrinsic
+def choose(typingctx, mask, left, right):
+    """Lane by lane, left where the mask is set, else right."""
+
+    def codegen(context, builder, signature, args):
+        return builder.select(*args)
+
+    return _DOUBLES(_MASK, _DOUBLES, _DOUBLES), codegen
+
+
+@intrinsic
+def add(typingctx, a, b):
+    """Sum, lane by lane."""
+
+    def codegen(context, builder, signature, args):
+        return builder.fadd(*args)
+
+    return _DOUBLES(_DOUBLES, _DOUBLES), codegen
+
+
+@intrinsic
+def at_least(typingctx, sums, threshold):
+    """Bit i is set where sum i is not below the threshold."""
+
+    def codegen(context, builder, signature, args):
+        return _bits(builder, builder.fcmp_ordered(">=", args[0], _splat(builder, args[1], wide=True)))
+
+    return types.uint64(_DOUBLES, types.float64), codegen
+
+
+def _lanes_at(context, builder, kind, array, place):
+    data = _data(context, builder, kind, array)
+    return builder.bitcast(builder.gep(data, [place]), _like(_F64, wide=True).as_pointer())
+
+
+@intrinsic
+def load_lanes(typingctx, array, place):
+    """Sixteen float64 from array[place] on."""
+
+    def codegen(context, builder, signature, args):
+        return builder.load(_lanes_at(context, builder, signature.args[0], *args), align=8)
+
+    return _DOUBLES(array, types.intp), codegen
+
+
+@intrinsic
+def store_lanes(typingctx, array, place, lanes):
+    """Write sixteen float64 to array[place] on."""
+
+    def codegen(context, builder, signature, args):
+        builder.store(args[2], _lanes_at(context, builder, signature.args[0], *args[:2]), align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, _DOUBLES), codegen
+
+
+@intrinsic
+def store_inverse(typingctx, array, inverse):
+    """Write sixteen float32 to the first places of an array."""
+
+    def codegen(context, builder, signature, args):
+        data = _data(context, builder, signature.args[0], args[0])
+        builder.store(args[1], builder.bitcast(data, _like(_F32, wide=True).as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, _FLOATS), codegen
+
+
+@intrinsic
+def count_bits(typingctx, bits):
+    """How many bits of a uint64 are set."""
+
+    def codegen(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), codegen

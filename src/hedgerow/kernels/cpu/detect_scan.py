@@ -1,0 +1,184 @@
+"""All windows of an image pyramid, band by band.
+
+A band is a few dozen rows of windows of one level: its integral images stay in the cache from when they are
+made until the last window has read them, and bands are the tasks that threads share.
+
+    levels   int64 (L, 6): width, height, step, start of its columns and of its rows in `tables`, and whether it
+             is the image itself
+    tables   column index uint32, column weight uint16, row index uint32, row weight uint16: see `image`
+    tasks    int64 (n, 3): level, first row of windows, end of the rows of windows
+    shape    window width, window height, pitch and plane of a field, planes (1 without squares, 3 with T)
+    work     field int32, mixed uint16, pixels uint8 (2, W), tilted int32 (3, W + 1), scratch float64,
+             inverses float32 (16,): the memory of one member
+    hits     int32 (n, 3): task, x, y, and float64 (n,): sum of the last stage
+"""
+
+import numpy as np
+
+from hedgerow.kernels.cpu.detect import LEAST_LANES, judge_one, stage_sums
+from hedgerow.kernels.cpu.detect_lanes import (
+    LANES,
+    at_least,
+    contrast_bits,
+    count_bits,
+    inverse_norm_lanes,
+    store_inverse,
+    store_lanes,
+)
+from hedgerow.kernels.cpu.image import add_row, add_tilted_row, mix_columns, mix_rows, spread_row
+from hedgerow.kernels.cpu.intrinsics import atomic_add, lowest_bit
+from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
+
+
+def _skip_table():
+    """Which of eight windows are judged: [skip the first, rejected bits] -> judged bits, and bit 8: skip on."""
+    table = np.zeros((2, 256), np.uint16)
+    for skip in range(2):
+        for rejected in range(256):
+            skipping = bool(skip)
+            for i in range(8):
+                judged = not skipping
+                table[skip, rejected] |= judged << i
+                skipping = judged and bool(rejected >> i & 1)
+            table[skip, rejected] |= skipping << 8
+    return table
+
+
+_JUDGED = _skip_table()
+_ALL = np.uint64((1 << LANES) - 1)
+
+
+@deep_part
+def fill_band(image, level, tables, shape, first, n_rows, work):
+    """Make the integral images of `n_rows` rows of a level from row `first` on."""
+    column_index, column_weight, row_index, row_weight = tables
+    width, step, columns, rows, plain = level[0], level[2], level[3], level[4], level[5]
+    _, _, pitch, plane, planes = shape
+    flat, mixed, pixels, tilted = work[:4]
+    half = pitch // 2 if step == 2 else 0
+    last = image.shape[0] - 1
+    for p in range(planes):
+        flat[p * plane : p * plane + pitch] = 0
+    tilted[:] = 0
+    pixels[:] = 0
+    index = column_index[columns : columns + width]
+    weight = column_weight[columns : columns + width]
+    for y in range(n_rows):
+        row = pixels[y & 1, :width]
+        if plain:
+            source = image[first + y]
+            for x in range(source.size):
+                row[x] = source[x]
+        else:
+            upper = np.int64(row_index[rows + first + y])
+            mix_rows(image[upper], image[min(upper + 1, last)], row_weight[rows + first + y], mixed)
+            mix_columns(mixed, index, weight, row)
+        add_row(row, (flat, pitch), y * pitch, plane, half)
+        if planes == 3:
+            older, old, new = tilted[y % 3], tilted[(y + 1) % 3], tilted[(y + 2) % 3]
+            before = pixels[(y + 1) & 1, :width]
+            add_tilted_row(row, before, older, old, new)
+            spread_row(new[: width + 1], flat, 2 * plane + (y + 1) * pitch, half)
+
+
+@deep_part
+def judge_lanes(field, place, nodes, norm, mode, work):
+    """Send sixteen windows through the stages, as long as enough of them are left.
+
+    mode : (number of stages, valid bits, skip: 0 or 1 for OpenCV's rule, 2 without it). Returns (bits of the
+    windows left, stages they have passed, skip for the next windows). work[4] holds their sums, work[5] their
+    norms.
+
+    OpenCV's rule: a window rejected by the first stage takes the next one with it, unseen.
+    """
+    n_stages, valid, skip = mode
+    corners, area = norm
+    scratch, inverses = work[4], work[5]
+    inverse = inverse_norm_lanes(field, place, corners, area)
+    alive = valid
+    if area > 0.0:
+        alive &= contrast_bits(inverse, area)
+    if alive == np.uint64(0):
+        return alive, 0, (skip if skip == 2 else 0)
+    store_inverse(inverses, inverse)
+    stage = 0
+    while stage < n_stages:
+        if stage > 0 and count_bits(alive) < LEAST_LANES:
+            break
+        sums = stage_sums(field, place, nodes, inverse, stage, scratch)
+        passed = at_least(sums, nodes[9][stage])
+        if stage == 0 and skip != 2:
+            rejected = alive & ~passed
+            low = _JUDGED[skip, np.int64(rejected & np.uint64(255))]
+            high = _JUDGED[np.int64(low >> 8), np.int64((rejected >> np.uint64(8)) & np.uint64(255))]
+            skip = np.int64(high >> 8)
+            alive &= np.uint64(low & 255) | (np.uint64(high & 255) << np.uint64(8))
+        alive &= passed
+        stage += 1
+        if alive == np.uint64(0):
+            break
+        if stage == n_stages:
+            store_lanes(scratch, 0, sums)
+    return alive, stage, skip
+
+
+@deep_part
+def scan_row(row, nodes, norm, mode, work, hits, n_hits):
+    """Judge the windows of one row of a band. row : (place, number of windows, step, y, task)."""
+    place, n_windows, step, y, task = row
+    n_stages, skip = mode
+    found, scores = hits
+    flat, scratch, inverses = work[0], work[4], work[5]
+    for start in range(0, n_windows, LANES):
+        valid = _ALL
+        if n_windows - start < LANES:
+            valid = (np.uint64(1) << np.uint64(n_windows - start)) - np.uint64(1)
+        alive, stage, skip = judge_lanes(
+            flat, place + start, nodes, norm, (n_stages, valid, skip), work
+        )
+        while alive != np.uint64(0):
+            lane = np.int64(lowest_bit(alive))
+            alive &= alive - np.uint64(1)
+            so_far = scratch[lane] if n_stages > 0 else 0.0
+            stages = (stage, n_stages, so_far)
+            reached, score = judge_one(flat, place + start + lane, nodes, inverses[lane], stages)
+            if reached == n_stages:
+                found[n_hits, 0] = task
+                found[n_hits, 1] = (start + lane) * step
+                found[n_hits, 2] = y
+                scores[n_hits] = score
+                n_hits += 1
+    return n_hits
+
+
+@deep_kernel
+def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode):
+    """Take tasks until none is left, or until the hits of the next one might not fit.
+
+    pyramid : (levels, tables). cascade : (offsets (2, ...), the other arrays of nodes, norm corners (2, 8), area).
+    progress int64: [0] the next task, shared by the members. mode : (number of stages, skip, first task), where
+    a first task >= 0 was taken before. Returns (number of hits, task taken but not done, or -1).
+    """
+    levels, tables = pyramid
+    offsets, rest, corners, area = cascade
+    n_stages, skip, task = mode
+    wide, high, pitch = shape[0], shape[1], shape[2]
+    n_hits = 0
+    while True:
+        if task < 0:
+            task = atomic_add(progress, 0, 1)
+        if task >= tasks.shape[0]:
+            return n_hits, np.int64(-1)
+        level = levels[tasks[task, 0]]
+        first, end = tasks[task, 1], tasks[task, 2]
+        step = level[2]
+        n_windows = (level[0] - wide) // step + 1
+        if n_hits + n_windows * ((end - first + step - 1) // step) > hits[1].size:
+            return n_hits, task
+        fill_band(image, level, tables, shape, first, min(end - 1 + high, level[1]) - first, work)
+        nodes = (offsets[step - 1], *rest)
+        norm = (corners[step - 1], area)
+        for y in range(first, end, step):
+            row = ((y - first) * pitch, n_windows, step, y, task)
+            n_hits = scan_row(row, nodes, norm, (n_stages, skip), work, hits, n_hits)
+        task = np.int64(-1)

@@ -1,0 +1,80 @@
+"""Clusters of similar rectangles.
+
+    rectangles  int64 (n, 4)  x, y, width, height
+    parent      int64 (n,)    a forest of links; a root is its own parent, and the first of its cluster
+
+Two rectangles are similar when each of their four sides differs by at most
+eps (min width + min height) / 2. A cluster is all that a chain of similar rectangles connects.
+"""
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _root(parent, i):
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]  # halves the path for the next one
+        i = parent[i]
+    return i
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def link_similar(rectangles, order, eps, parent):
+    """Link similar rectangles in `parent`, which comes in as 0..n-1; `order` sorts them by x.
+
+    Every rectangle meets those to its right until none can be similar: the tolerance of a pair is at most
+    the rectangle's own eps (width + height) / 2.
+    """
+    n = order.size
+    for place in range(n):
+        i = order[place]
+        x, y, width, height = rectangles[i]
+        right, bottom = x + width, y + height
+        reach = eps * (width + height) * 0.5
+        root = _root(parent, i)
+        for other in range(place + 1, n):
+            j = order[other]
+            if rectangles[j, 0] - x > reach:
+                break
+            if parent[j] == root or abs(rectangles[j, 1] - y) > reach:
+                continue  # already linked, as most are in a heap; or too far
+            delta = eps * (min(width, rectangles[j, 2]) + min(height, rectangles[j, 3])) * 0.5
+            if (
+                rectangles[j, 0] - x <= delta
+                and abs(rectangles[j, 1] - y) <= delta
+                and abs(rectangles[j, 0] + rectangles[j, 2] - right) <= delta
+                and abs(rectangles[j, 1] + rectangles[j, 3] - bottom) <= delta
+            ):
+                others = _root(parent, j)
+                if others < root:
+                    parent[root] = others
+                    root = others
+                else:
+                    parent[others] = root
+    for i in range(n):
+        parent[i] = _root(parent, i)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def mark_inner(rectangles, sizes, slack, inner):
+    """Set inner (m,) uint8 of every cluster that lies in another and has too few members to stand beside it.
+
+    `rectangles` int64 (m, 4) are the clusters' means, `sizes` int64 (m,) their members, `slack` int64 (m, 2)
+    how far a cluster reaches beyond its mean in x and y. All are judged, then all marked ones go.
+    """
+    m = sizes.size
+    for i in range(m):
+        x, y, width, height = rectangles[i]
+        least = max(3, sizes[i])
+        for j in range(m):
+            if j == i or not (sizes[j] > least or sizes[i] < 3):
+                continue
+            dx, dy = slack[j]
+            if (
+                x >= rectangles[j, 0] - dx
+                and y >= rectangles[j, 1] - dy
+                and x + width <= rectangles[j, 0] + rectangles[j, 2] + dx
+                and y + height <= rectangles[j, 1] + rectangles[j, 3] + dy
+            ):
+                inner[i] = 1
+                break

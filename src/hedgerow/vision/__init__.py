@@ -1,0 +1,1 @@
+"""Cascades: Haar and LBP features, training, detection, and OpenCV's files."""

@@ -1,0 +1,162 @@
+"""Images, from whatever a caller has: `as_grey` makes uint8 (height, width), contiguous, 0 black, 255 white.
+
+A detector looks at nothing else. Colours become grey in OpenCV's fixed-point formula, so that both libraries
+see the same pixels; other dtypes become uint8 as in scikit-image: a bool is 0 or 255, uint16 ends at 65535,
+a float at 1.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from hedgerow.kernels.cpu.grey import mix
+
+Grey = NDArray[np.uint8]  # (height, width)
+ImageLike = ArrayLike | Image.Image | str | os.PathLike[str]
+
+_CHANNELS = {"rgb": (0, 2), "bgr": (2, 0)}  # the columns of red and blue
+_STEP_16 = 257  # 65535 / 255: what one step of 8 bits is in 16
+_AS_THEY_ARE = {"L", "RGB", "RGBA", "F"}  # modes whose arrays need no conversion
+
+
+def as_grey(image: ImageLike, *, channels: str = "rgb") -> Grey:
+    """The grey values of an image, as every detector and trainer here reads them.
+
+    Parameters
+    ----------
+    image : array, PIL image or path
+        An array is (height, width), or (height, width, channels) with 1, 3 or 4 channels, the fourth (alpha)
+        ignored; its dtype is bool, uint8, uint16 (65535 is white) or float (0 to 1). It need not be
+        contiguous; anything that NumPy reads as an array will do. A PIL image may have any mode. A file is
+        turned upright when its EXIF orientation asks for it.
+    channels : {"rgb", "bgr"}
+        The order of an array's colours; OpenCV's is "bgr". PIL images and files know their own.
+
+    Returns
+    -------
+    ndarray of uint8, (height, width)
+        Contiguous. It is the array given itself when that already is such an array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_grey(np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]]], np.uint8))
+    array([[ 76, 150,  29]], dtype=uint8)
+    >>> as_grey([[0.0, 0.5, 1.0]])
+    array([[  0, 128, 255]], dtype=uint8)
+    """
+    if channels not in _CHANNELS:
+        raise ValueError(f"channels={channels!r} is not allowed: it must be 'rgb' or 'bgr'")
+    if isinstance(image, (str, os.PathLike)):
+        return _grey(_as_array(read_image(image)), "rgb", f"the file {os.fspath(image)}")
+    if isinstance(image, Image.Image):
+        return _grey(_as_array(image), "rgb", f"the PIL image of mode {image.mode}")
+    try:
+        array = np.asarray(image)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"image of type {type(image).__name__} cannot be read as an array: {error}"
+        ) from error
+    return _grey(array, channels, "image")
+
+
+def read_image(path: str | os.PathLike[str]) -> Image.Image:
+    """Read an image file whole, upright as its EXIF orientation says; any error names the file.
+
+    >>> read_image("nowhere.png")
+    Traceback (most recent call last):
+    FileNotFoundError: nowhere.png: there is no such image file
+    """
+    name = os.fspath(path)
+    if not Path(name).exists():
+        raise FileNotFoundError(f"{name}: there is no such image file")
+    if Path(name).is_dir():
+        raise IsADirectoryError(f"{name}: a folder, where an image file is needed")
+    try:
+        with Image.open(name) as image:
+            image.load()
+            return ImageOps.exif_transpose(image)
+    except UnidentifiedImageError as error:
+        raise ValueError(f"{name}: not an image file that Pillow reads") from error
+    except Image.DecompressionBombError as error:
+        raise ValueError(f"{name}: {error}") from error
+    except PermissionError as error:
+        raise PermissionError(f"{name}: the file may not be read") from error
+    except (OSError, SyntaxError, ValueError, EOFError) as error:  # what Pillow's readers raise on damage
+        raise ValueError(f"{name}: the image file is damaged: {error}") from error
+
+
+def _as_array(image: Image.Image) -> NDArray[Any]:
+    """The pixels of a PIL image: (h, w) or (h, w, 3 or 4), of a dtype that `_grey` knows."""
+    if image.mode == "1":
+        return np.asarray(image)  # bool
+    if image.mode.startswith("I"):  # 16 bits, in one of their byte orders, or in 32
+        wide = np.asarray(image)
+        low, high = (int(wide.min()), int(wide.max())) if wide.size else (0, 0)
+        if low < 0 or high > 65535:
+            raise ValueError(
+                f"the PIL image of mode {image.mode} has values from {low} to {high}: "
+                "0 to 65535 (white) are allowed"
+            )
+        return wide.astype(np.uint16)
+    if image.mode in {"LA", "La"}:
+        return np.asarray(image.convert("L") if image.mode == "LA" else image.convert("LA").convert("L"))
+    if image.mode in {"RGBa", "PA"}:
+        return np.asarray(image.convert("RGBA"))
+    if image.mode == "P":  # a palette may have transparent colours: alpha is ignored, as everywhere
+        return np.asarray(image.convert("RGBA"))
+    return np.asarray(image if image.mode in _AS_THEY_ARE else image.convert("RGB"))
+
+
+def _grey(array: NDArray[Any], channels: str, what: str) -> Grey:
+    shape = array.shape
+    fits = array.ndim == 2 or (array.ndim == 3 and shape[2] in {1, 3, 4})
+    if not fits:
+        raise ValueError(
+            f"{what} has the shape {shape}: (height, width) or (height, width, 1, 3 or 4 channels) is allowed"
+        )
+    if array.size == 0:
+        raise ValueError(f"{what} has the shape {shape}: there are no pixels in it")
+    pixels = _eight_bits(array, what)
+    if array.ndim == 2:
+        return pixels
+    if shape[2] == 1:
+        return pixels[:, :, 0]
+    out = np.empty(shape[:2], np.uint8)
+    red, blue = _CHANNELS[channels]
+    mix(pixels.reshape(-1, shape[2]), red, blue, out.reshape(-1))
+    return out
+
+
+def _eight_bits(array: NDArray[Any], what: str) -> NDArray[np.uint8]:
+    """The same pixels as uint8, contiguous."""
+    kind = array.dtype.newbyteorder("=")
+    if kind == np.uint8:
+        return np.ascontiguousarray(array)
+    if kind == np.bool_:
+        return np.where(array, np.uint8(255), np.uint8(0)).copy(order="C")
+    if kind == np.uint16:
+        # nearest; 65535 + 128 needs 17 bits
+        return np.ascontiguousarray((array.astype(np.uint32) + _STEP_16 // 2) // _STEP_16, np.uint8)
+    if kind.kind == "f":
+        return _from_floats(array, what)
+    raise ValueError(
+        f"{what} has the dtype {kind}: bool, uint8, uint16 and floats from 0 to 1 are allowed; numbers from "
+        "0 to 255 become an image with .astype(np.uint8)"
+    )
+
+
+def _from_floats(array: NDArray[Any], what: str) -> NDArray[np.uint8]:
+    low, high = float(array.min()), float(array.max())
+    if np.isnan(low):
+        raise ValueError(f"{what} has NaN among its {array.dtype} values: floats from 0 to 1 are allowed")
+    if low < 0 or high > 1:
+        raise ValueError(
+            f"{what} has {array.dtype} values from {low:g} to {high:g}: floats from 0 to 1 are allowed; "
+            "numbers from 0 to 255 become an image with .astype(np.uint8)"
+        )
+    return np.ascontiguousarray(np.rint(array * 255.0), np.uint8)  # half a step goes to the even one

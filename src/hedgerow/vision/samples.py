@@ -1,0 +1,263 @@
+"""What a cascade is trained on: objects, cut out at the size of the window, and images that show none.
+
+    Samples     images uint8 (n, height, width); group int64 (n,), the original a sample was made from
+    Negatives   a sequence of grey images of any size, read from their files one by one
+
+Copies of one original are much alike: who splits samples must split by `group`.
+
+An annotation file has a line for each image: its path, the number of objects, and x y width height of each,
+as OpenCV's tools write it. Paths are relative to the file. A list of negatives has one path a line.
+"""
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.vision.images import Grey, as_grey
+from hedgerow.vision.jitter import Box, Jitter, cut
+from hedgerow.vision.sources import Source, existing, images_of, listed, named_grey, objects_of, size_of_file
+
+_RESIZE = ("area", "linear")
+_FIT = ("stretch", "grow")
+_LEAST_WINDOW = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Objects at the size of a window; `group` says which of them come from the same original.
+
+    Examples
+    --------
+    >>> samples = Samples(np.zeros((2, 24, 24), np.uint8), np.array([0, 0]))
+    >>> len(samples), samples
+    (2, Samples(2 of 24 × 24, from 1 originals))
+    """
+
+    images: NDArray[np.uint8]  # (n, height, width)
+    group: NDArray[np.int64]  # (n,)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __repr__(self) -> str:
+        n, height, width = self.images.shape
+        return f"Samples({n} of {width} × {height}, from {len(np.unique(self.group))} originals)"
+
+
+def load_positives(
+    source: Source,
+    window: tuple[int, int],
+    *,
+    jitter: int | Jitter = 0,
+    mirror: bool = False,
+    margin: float = 0.0,
+    fit: str = "stretch",
+    resize: str = "area",
+    group: ArrayLike | None = None,
+    channels: str = "rgb",
+    random_state: int | np.random.Generator | None = None,
+) -> Samples:
+    """Objects to train on, from arrays or files, at the size of the window.
+
+    Parameters
+    ----------
+    source : array (n, h, w), list of images, or path
+        Each image of an array or list shows one object and nothing else. A path is a folder of such images
+        (folders in it included), one image, an annotation file (see the module), or a `.vec` file.
+    window : (int, int)
+        Width and height of a sample.
+    jitter : int or Jitter
+        How many moved, scaled and turned copies of each object to add, or exactly how.
+    mirror : bool
+        Whether to add each sample's mirror image, left for right.
+    margin : float
+        Share of the object's width and height to add on each side; a negative one cuts that much away.
+    fit : {"stretch", "grow"}
+        When an object has other proportions than the window: stretch it, as OpenCV does, or grow its box
+        to the window's proportions.
+    resize : {"area", "linear"}
+        Average all pixels of a large object, or take one point a pixel, as the detector's scan does.
+    group : array of int (n,), optional
+        For arrays and lists: the original of each image, when several show the same one.
+    channels : {"rgb", "bgr"}
+        The order of colours in arrays.
+    random_state : int, Generator or None
+        For jitter; the same number gives the same samples.
+
+    Returns
+    -------
+    Samples
+        Object by object: itself, its moved copies, then their mirror images. `group` is the number of the
+        object in the source, or what was given.
+
+    Warns
+    -----
+    UserWarning
+        When objects smaller than the window are left out.
+
+    Examples
+    --------
+    >>> faces = np.random.default_rng(0).integers(0, 256, (5, 30, 30)).astype(np.uint8)
+    >>> load_positives(faces, (24, 24), jitter=2, mirror=True, random_state=0)
+    Samples(30 of 24 × 24, from 5 originals)
+    """
+    _check_window(window)
+    plan = jitter if isinstance(jitter, Jitter) else _copies(jitter)
+    if not -0.5 < margin < np.inf:
+        raise ValueError(f"margin={margin} is not allowed: it must be above -0.5, which leaves nothing")
+    if fit not in _FIT:
+        raise ValueError(f"fit={fit!r} is not allowed: it must be one of {', '.join(_FIT)}")
+    if resize not in _RESIZE:
+        raise ValueError(f"resize={resize!r} is not allowed: it must be one of {', '.join(_RESIZE)}")
+    objects, groups = objects_of(source, window, group, channels)
+    rng = np.random.default_rng(random_state)
+
+    images: list[NDArray[np.uint8]] = []
+    numbers: list[int] = []
+    small: list[str] = []
+    n_objects = 0
+    for n_objects, (place, image, box) in enumerate(objects, start=1):
+        wanted = _with_margin(box, margin, window if fit == "grow" else None)
+        if wanted.width < window[0] or wanted.height < window[1]:
+            small.append(f"{place} with {wanted.width:g} × {wanted.height:g}")
+            continue
+        area = resize == "area"
+        made = [cut(image, wanted, window, area=area)]
+        made += [plan.moved(image, wanted, window, rng, area=area) for _ in range(plan.copies)]
+        if mirror:
+            made += [sample[:, ::-1] for sample in made]
+        images += made
+        numbers += [n_objects - 1] * len(made)
+    _check_left(
+        small, n_objects, len(images), f"objects are smaller than the window of {_times(window)}", source
+    )
+    order = np.array(numbers, np.int64)
+    return Samples(np.stack(images), order if groups is None else groups[order])
+
+
+class Negatives(Sequence[Grey]):
+    """Images that show no object: `len` and indexing, each read from its file when it is asked for.
+
+    Made by `load_negatives`.
+    """
+
+    def __init__(self, images: Sequence[Grey | Path]) -> None:
+        self._images = list(images)
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    @overload
+    def __getitem__(self, number: int) -> Grey: ...
+    @overload
+    def __getitem__(self, number: slice) -> "Negatives": ...
+    def __getitem__(self, number: int | slice) -> "Grey | Negatives":
+        if isinstance(number, slice):
+            return Negatives(self._images[number])
+        image = self._images[number]
+        return as_grey(image) if isinstance(image, Path) else image
+
+    def __repr__(self) -> str:
+        n_files = sum(isinstance(image, Path) for image in self._images)
+        return f"Negatives({len(self)} images, {n_files} of them files)"
+
+
+def load_negatives(
+    source: Source,
+    window: tuple[int, int] | None = None,
+    *,
+    channels: str = "rgb",
+) -> Negatives:
+    """Images without the object, read one by one as a training asks for them.
+
+    Parameters
+    ----------
+    source : list of images or paths, array (n, h, w), or path
+        A path is a folder of images (folders in it included), one image, or a text file that names an image
+        in each line, relative to itself.
+    window : (int, int), optional
+        Width and height; images that are smaller are left out, with a warning that says how many.
+    channels : {"rgb", "bgr"}
+        The order of colours in arrays.
+
+    Returns
+    -------
+    Negatives
+
+    Examples
+    --------
+    >>> negatives = load_negatives([np.zeros((40, 60), np.uint8), np.zeros((50, 50, 3))], (24, 24))
+    >>> len(negatives), negatives[1].shape
+    (2, (50, 50))
+    """
+    if window is not None:
+        _check_window(window)
+    images: list[Grey | Path] = []
+    if isinstance(source, (str, os.PathLike)):
+        images += listed(Path(source))
+    else:
+        for number, one in enumerate(images_of(source)):
+            if isinstance(one, (str, os.PathLike)):
+                images.append(existing(Path(one), f"source[{number}]"))
+            else:
+                images.append(named_grey(one, channels, f"source[{number}]"))
+    if window is None:
+        _check_left([], len(images), len(images), "", source)
+        return Negatives(images)
+    fitting, small = [], []
+    for image in images:
+        width, height = size_of_file(image, max(window)) if isinstance(image, Path) else image.shape[::-1]
+        if width < window[0] or height < window[1]:
+            small.append(f"{image if isinstance(image, Path) else 'an array'} with {width} × {height}")
+        else:
+            fitting.append(image)
+    _check_left(
+        small, len(images), len(fitting), f"images are smaller than the window of {_times(window)}", source
+    )
+    return Negatives(fitting)
+
+
+def _check_window(window: Any) -> None:
+    sides = tuple(window) if isinstance(window, (tuple, list)) else ()
+    whole = all(isinstance(side, (int, np.integer)) and not isinstance(side, bool) for side in sides)
+    if len(sides) != 2 or not whole or min(sides) < _LEAST_WINDOW:
+        raise ValueError(
+            f"window={window!r} is not allowed: it must be width and height, at least {_LEAST_WINDOW} each"
+        )
+
+
+def _copies(jitter: Any) -> Jitter:
+    if isinstance(jitter, bool) or not isinstance(jitter, (int, np.integer)) or jitter < 0:
+        raise ValueError(f"jitter={jitter!r} is not allowed: it must be a number of copies, or a Jitter")
+    return Jitter(int(jitter))
+
+
+def _with_margin(box: Box, margin: float, window: tuple[int, int] | None) -> Box:
+    """The box with its margin, and grown to the proportions of the window if that is given."""
+    width, height = box.width * (1 + 2 * margin), box.height * (1 + 2 * margin)
+    if window is not None:
+        factor = max(width / window[0], height / window[1])
+        width, height = factor * window[0], factor * window[1]
+    return Box(box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height)
+
+
+def _check_left(small: list[str], n: int, n_left: int, what: str, source: object) -> None:
+    named = f"{os.fspath(source)}: " if isinstance(source, (str, os.PathLike)) else "source: "
+    if n == 0:
+        raise ValueError(f"{named}there are no images in it")
+    if n_left == 0:
+        raise ValueError(f"{named}all {n} {what}; the first is {small[0]}")
+    if small:
+        warnings.warn(
+            f"{named}{len(small)} of {n} {what} and left out; the first is {small[0]}", stacklevel=3
+        )
+
+
+def _times(window: tuple[int, int]) -> str:
+    return f"{window[0]} × {window[1]}"

@@ -1,0 +1,247 @@
+"""What a scan needs before it begins: the levels of the pyramid, and a cascade laid out for the kernels.
+
+The levels of an image are those of OpenCV's detectMultiScale: factors 1, f, f**2, ... in float64, rounded to
+float32, as long as the window times the factor fits into the image. Level sizes and rectangles are products
+and quotients in float32, rounded half to even; the resizing is OpenCV's INTER_LINEAR_EXACT. A window that is
+found in both libraries is so the same window, to the last bit.
+"""
+
+import math
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.kernels.cpu.detect_lanes import HAAR_CORNERS, LANES, LBP_CORNERS
+from hedgerow.kernels.cpu.image import resize
+from hedgerow.vision.model import HAAR, CascadeModel
+
+Grey = NDArray[np.uint8]
+Pair = tuple[int, int]
+
+_STAGE_SLACK = np.float32(1e-5)  # a stage passes at its threshold less this, as in OpenCV
+_UNIT = 256  # weights of pixels are in 1/256
+
+
+class Level(NamedTuple):
+    """One size of the image: `factor` times the window is looked for in it, `step` pixels apart."""
+
+    factor: float
+    step: int
+    image: Grey
+
+
+def as_pair(name: str, size: int | Pair | None) -> Pair | None:
+    """A size as (width, height); ValueError for anything but a positive integer or two of them."""
+    if size is None:
+        return None
+    pair = (size, size) if isinstance(size, (int, np.integer)) else tuple(size)
+    if len(pair) != 2 or not all(isinstance(n, (int, np.integer)) and n >= 1 for n in pair):
+        raise ValueError(f"{name}={size!r} is not allowed: give a positive integer, or (width, height)")
+    return int(pair[0]), int(pair[1])
+
+
+def scan_factors(
+    image_shape: Pair,
+    window: Pair,
+    scale_factor: float = 1.1,
+    min_size: int | Pair | None = None,
+    max_size: int | Pair | None = None,
+) -> list[float]:
+    """The factors by which the window is enlarged, as in OpenCV's detectMultiScale.
+
+    Parameters
+    ----------
+    image_shape : (height, width)
+    window : (width, height)
+    scale_factor : float
+        The ratio of two neighbouring factors, above 1.
+    min_size, max_size : int or (width, height), optional
+        Smallest and largest window. If no factor lies between them, the one nearest to `min_size` is taken.
+
+    Returns
+    -------
+    list of float
+        Float32 numbers, rising from 1. Empty when the window does not fit into the image.
+
+    Examples
+    --------
+    >>> scan_factors((50, 80), (20, 20), scale_factor=1.5)
+    [1.0, 1.5, 2.25]
+    """
+    if not (isinstance(scale_factor, (int, float, np.number)) and math.isfinite(scale_factor)):
+        raise ValueError(f"scale_factor={scale_factor!r} is not allowed: it must be a number above 1")
+    if not float(scale_factor) > 1.0:
+        raise ValueError(f"scale_factor={scale_factor!r} is not allowed: it must be a number above 1")
+    smallest, largest = as_pair("min_size", min_size), as_pair("max_size", max_size)
+    if smallest and largest and (smallest[0] > largest[0] or smallest[1] > largest[1]):
+        raise ValueError(f"min_size={min_size!r} is not allowed: it is above max_size={max_size!r}")
+    high, wide = image_shape
+    factors: list[np.float32] = []
+    factor = 1.0
+    while round(window[0] * factor) <= wide and round(window[1] * factor) <= high:
+        factors.append(np.float32(factor))
+        factor *= float(scale_factor)
+    low, top = smallest or (0, 0), largest or (wide, high)
+    sizes = [_window_at(window, factor) for factor in factors]
+    kept = [
+        float(factor)
+        for factor, (w, h) in zip(factors, sizes, strict=True)
+        if low[0] <= w <= top[0] and low[1] <= h <= top[1]
+    ]
+    if factors and not kept:
+        distance = [(w - low[0]) ** 2 + (h - low[1]) ** 2 for w, h in sizes]
+        kept = [float(factors[int(np.argmin(distance))])]
+    return kept
+
+
+def _window_at(window: Pair, factor: np.float32 | float) -> Pair:
+    """The window times a factor, in the image."""
+    w, h = (np.rint(np.float32(n) * np.float32(factor)) for n in window)
+    return int(w), int(h)
+
+
+def level_shape(image_shape: Pair, factor: float) -> Pair:
+    """Height and width of the level of a factor: quotients in float32, rounded half to even."""
+    high, wide = (np.rint(np.float32(n) / np.float32(factor)) for n in image_shape)
+    return int(high), int(wide)
+
+
+def level_step(factor: float) -> int:
+    """Pixels of the level between windows."""
+    return 1 if factor >= 2 else 2
+
+
+def resize_table(n_from: int, n_to: int) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
+    """For each of `n_to` pixels, the first of the two pixels it lies between, and the second's weight / 256."""
+    scale = 1.0 / (n_to / n_from)
+    place = scale * (np.arange(n_to) + 0.5) - 0.5
+    index = np.floor(place)
+    weight = np.rint((place - index) * _UNIT)
+    index = index.astype(np.int64)
+    weight[(index < 0) | (index >= n_from - 1)] = 0  # beyond the middle of the outermost pixels
+    return np.clip(index, 0, n_from - 1).astype(np.uint32), weight.astype(np.uint16)
+
+
+def level_image(grey: Grey, window: Pair, factor: float) -> Grey:
+    """The image reduced by a factor, so that windows of the factor have the size of `window`.
+
+    Parameters
+    ----------
+    grey : uint8 (height, width)
+    window : (width, height)
+        Only to tell whether it fits.
+    factor : float
+        One of `scan_factors`.
+
+    Returns
+    -------
+    uint8 (height / factor, width / factor)
+        Bilinear, the same bits as OpenCV's INTER_LINEAR_EXACT.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> level_image(np.arange(48, dtype=np.uint8).reshape(6, 8), (3, 3), 2.0)
+    array([[ 5,  7,  9, 11],
+           [21, 23, 25, 27],
+           [37, 39, 41, 43]], dtype=uint8)
+    """
+    high, wide = level_shape((grey.shape[0], grey.shape[1]), factor)
+    if wide < window[0] or high < window[1]:
+        raise ValueError(f"factor={factor!r} is not allowed: the level is smaller than the window {window}")
+    if (high, wide) == grey.shape:
+        return np.ascontiguousarray(grey)
+    out = np.empty((high, wide), np.uint8)
+    rows, columns = resize_table(grey.shape[0], high), resize_table(grey.shape[1], wide)
+    resize(np.ascontiguousarray(grey), rows, columns, np.empty(grey.shape[1] + 1, np.uint16), out)
+    return out
+
+
+class Plan(NamedTuple):
+    """A cascade as the kernels want it: corners by node, and the arrays of `kernels.cpu.detect`."""
+
+    corners: NDArray[np.int64]  # (N, 12 or 16, 3): x, y and plane of the corners of every node's feature
+    rest: tuple[NDArray[Any], ...]  # all arrays of `nodes` but the offsets
+    norm: NDArray[np.int64]  # (8, 3): corners of the normalising rectangle in S and in Q
+    area: float  # its pixels; 0 for LBP, which is not normalised
+    planes: int  # of integral images
+    most_nodes: int  # of a tree
+
+
+_PLANS: "weakref.WeakKeyDictionary[CascadeModel, Plan]" = weakref.WeakKeyDictionary()
+
+
+def plan_of(model: CascadeModel) -> Plan:
+    """The plan of a model, made once."""
+    plan = _PLANS.get(model)
+    if plan is None:
+        plan = _PLANS[model] = _make_plan(model)
+    return plan
+
+
+def _upright(rects: NDArray[np.int64], plane: int = 0) -> NDArray[np.int64]:
+    """Corners (..., 4, 3) of rectangles (..., 4): those with the signs + - - + of a sum."""
+    x, y, w, h = (rects[..., i] for i in range(4))
+    flat = np.full_like(x, plane)
+    corners = [(x, y), (x + w, y), (x, y + h), (x + w, y + h)]
+    return np.stack([np.stack([a, b, flat], axis=-1) for a, b in corners], axis=-2)
+
+
+def _turned(rects: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same for tilted rectangles: (x, y) is the top, w goes down to the right, h down to the left."""
+    x, y, w, h = (rects[..., i] for i in range(4))
+    flat = np.full_like(x, 2)
+    corners = [(x, y), (x - h, y + h), (x + w, y + w), (x + w - h, y + w + h)]
+    return np.stack([np.stack([a, b, flat], axis=-1) for a, b in corners], axis=-2)
+
+
+def _make_plan(model: CascadeModel) -> Plan:
+    rects = model.rects.astype(np.int64)
+    haar = model.kind == HAAR
+    if haar:
+        tilted = (model.tilted != 0)[:, None, None, None]
+        corners = np.where(tilted, _turned(rects), _upright(rects)).reshape(-1, HAAR_CORNERS, 3)
+        inner = np.array([1, 1, model.width - 2, model.height - 2], np.int64)
+        area = float(inner[2] * inner[3])
+        norm = np.concatenate([_upright(inner), _upright(inner, plane=1)])
+    else:
+        x, y, w, h = (rects[:, 0, i] for i in range(4))
+        k = np.arange(LBP_CORNERS)
+        corners = np.stack(
+            [x[:, None] + w[:, None] * (k % 4), y[:, None] + h[:, None] * (k // 4), np.zeros((len(x), 16), int)],
+            axis=-1,
+        )
+        area, norm = 0.0, np.zeros((8, 3), np.int64)
+    feature = model.feature
+    rest = (
+        np.ascontiguousarray(model.weights[feature] if haar else np.zeros((0, 3), np.float32)).ravel(),
+        model.threshold,
+        model.subsets.ravel(),
+        model.left,
+        model.right,
+        model.values.astype(np.float64),
+        model.tree_starts,
+        model.stage_starts,
+        (model.stage_thresholds - _STAGE_SLACK).astype(np.float64),
+    )
+    sizes = np.diff(model.tree_starts)
+    planes = 3 if model.has_tilted else 2
+    return Plan(corners[feature], rest, norm, area, planes, int(sizes.max(initial=1)))
+
+
+def offsets_at(corners: NDArray[np.int64], pitch: int, plane: int, step: int) -> NDArray[np.int32]:
+    """Offsets of corners (..., 3) from the place of a window, flat; for step 2 odd columns lie half a row on."""
+    x, y, which = corners[..., 0], corners[..., 1], corners[..., 2]
+    if step == 2:
+        x = (x >> 1) + (x & 1) * (pitch // 2)
+    return (y * pitch + x + which * plane).astype(np.int32).ravel()
+
+
+def field_pitch(wide: int) -> int:
+    """Numbers a row of a field: for width + 1 columns, in halves of at least that, too.
+
+    An odd multiple of 16: rows that begin a power of two apart would push one another out of the cache.
+    """
+    return (wide + 2 + LANES) // (2 * LANES) * (2 * LANES) + LANES

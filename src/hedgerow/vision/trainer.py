@@ -1,0 +1,451 @@
+"""Training a cascade: stage after stage, each on what the earlier ones let pass.
+
+    positives ── split by original ──▶ boosted on | held out ─┐
+                                                              ├─▶ StageBooster ─▶ one more stage ─▶ checkpoint
+    images ──▶ Miner: windows that still pass ── by image ────┘
+
+A stage is a pure function of the data, the parameters, the seed and the stages before it. So a training that
+was stopped and goes on from its checkpoint gives the same bytes as one that was not.
+"""
+
+import hashlib
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from hedgerow.container import ModelFileError, write_atomically
+from hedgerow.estimators import parameters
+from hedgerow.estimators.inputs import read_seed
+from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, one_of, real, whole
+from hedgerow.kernels.cpu.random import FEATURE_POOL, HELD_OUT_WINDOWS, draw_rows
+from hedgerow.threads import Team, resolve_n_jobs
+from hedgerow.vision.assemble import empty_cascade, with_stage
+from hedgerow.vision.cascade import Cascade
+from hedgerow.vision.features import Features, HaarFeatures, LBPFeatures, check_window
+from hedgerow.vision.mining import Mined, Miner
+from hedgerow.vision.model import CascadeModel
+from hedgerow.vision.samples import Samples, load_negatives, load_positives
+from hedgerow.vision.scan import judge
+from hedgerow.vision.stage import RULES, Stage, StageBooster, StageRules
+from hedgerow.vision.storage import pack_cascade, unpack_cascade
+from hedgerow.vision.training_log import StageReport, TrainingLog, heading, line
+from hedgerow.vision.windows import WindowSet
+
+_LEAST_NEGATIVES = 20  # fewer say nothing about a false-alarm rate
+_LEAST_POSITIVES = 10
+
+
+def _each_stage(low: float, high: float, *, above: bool = False, below: bool = False) -> Allowed:
+    """Allow a number for all stages, or a sequence with one for each."""
+    one = real(low, high, above=above, below=below)
+
+    def test(v: Any) -> bool:
+        return one.test(v) or (isinstance(v, list | tuple) and len(v) > 0 and all(one.test(n) for n in v))
+
+    return Allowed(test, f"{one.words}, or a list of such numbers, one a stage")
+
+
+ALLOWED = {
+    "features": one_of("basic", "core", "all", "lbp"),
+    "algorithm": one_of(*RULES),
+    "n_stages": whole(1, 1000),
+    "min_hit_rate": _each_stage(0.5, 1.0),
+    "max_false_alarm": _each_stage(0.0, 1.0, above=True, below=True),
+    "target_false_alarm": real(0.0, 1.0, above=True) | nothing(),
+    "max_learners": whole(1),
+    "max_depth": whole(1, 8),
+    "n_negatives": whole(_LEAST_NEGATIVES),
+    "validation_fraction": real(0.0, 1.0, above=True, below=True),
+    "max_features": whole(1) | nothing(),
+    "weight_trim": real(0.0, 0.5),
+    "scale_factor": real(1.0, 2.0, above=True),
+    "jitter": whole(0, 1000),
+    "mirror": parameters.flag(),
+    "random_state": parameters.seed() | nothing(),
+    "n_jobs": parameters.threads() | nothing(),
+    "verbose": whole(0, 2),
+}
+_NOT_IN_KEY = ("n_stages", "target_false_alarm", "checkpoint", "n_jobs", "verbose", "random_state")
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """What every stage is made from: positives of both parts, numbers of the images of both parts."""
+
+    train: NDArray[np.uint8]
+    held: NDArray[np.uint8]
+    images: Sequence[NDArray[np.uint8]]
+    train_images: NDArray[np.int64]
+    held_images: NDArray[np.int64]
+    features: Features
+    seed: int
+    key: str  # of the data and the parameters that a stage depends on
+
+
+class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+    """Trains a cascade of boosted features (Viola and Jones 2001).
+
+    Parameters
+    ----------
+    window : (int, int), default=(24, 24)
+        Width and height of the window.
+    features : {"basic", "core", "all", "lbp"}, default="basic"
+        Haar features of a kind, see `HaarFeatures`, or local binary patterns.
+    algorithm : {"gentle", "real", "discrete"}, default="gentle"
+        The AdaBoost that makes the stages.
+    n_stages : int, default=20
+    min_hit_rate : float or list of float, default=0.995
+        Share of the held-out objects that a stage must let pass, of those that reach it: d. A list has one
+        number a stage, and its last one is for all further stages.
+    max_false_alarm : float or list of float, default=0.5
+        Share of the held-out other windows that a stage may let pass: f.
+    target_false_alarm : float, optional
+        Training ends when the cascade lets at most this share of all windows of the images pass.
+    max_learners : int, default=200
+        Trees of a stage, at the most.
+    max_depth : int, default=1
+        Of the trees; 1 is a stump.
+    n_negatives : int, default=5000
+        Windows without the object that a stage is boosted on; a share of `validation_fraction` of as many
+        more is held out.
+    validation_fraction : float, default=0.2
+        Share of the originals, and of the images, that are held out to measure d and f.
+    max_features : int, optional
+        Features that a stage chooses from, drawn anew for each stage; all by default.
+    weight_trim : float, default=0.0
+        Windows that together have at most this share of the weight are left out when a tree is grown.
+    scale_factor : float, default=1.1
+        Between the sizes at which images are searched for negatives.
+    jitter : int, default=0
+        Copies of each positive, moved, scaled and turned a little.
+    mirror : bool, default=False
+        Add the mirror image of each positive.
+    checkpoint : path, optional
+        A file that is written after every stage. If it is there, training goes on from it.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, optional
+        Threads; all cores by default. The cascade does not depend on it.
+    verbose : int, default=1
+        0: silent; 1: a progress bar on terminals; 2: a line a stage as well.
+
+    Attributes
+    ----------
+    cascade_ : Cascade
+    stages_ : list of StageReport
+    log_ : list of str
+        The lines of the training log.
+    stop_reason_ : str
+    mean_positive_ : float64 (height, width)
+        The mean of the positives.
+    curves_ : list of list of (float, float)
+        Hit rate and false-alarm rate on the held-out windows after each tree of each stage; empty lists for
+        stages from a checkpoint.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> crosses = rng.integers(60, 120, (60, 12, 12)).astype(np.uint8)
+    >>> crosses[:, 5:7, 1:11] += 100
+    >>> crosses[:, 1:5, 5:7] += 100
+    >>> crosses[:, 7:11, 5:7] += 100
+    >>> photos = [rng.integers(0, 256, (60, 60)).astype(np.uint8) for _ in range(10)]
+    >>> trainer = CascadeTrainer(
+    ...     (12, 12), n_stages=2, n_negatives=100, max_features=500, random_state=0, verbose=0)
+    >>> cascade = trainer.fit(crosses, photos).cascade_
+    >>> cascade.n_stages <= 2, bool((cascade.score_windows(crosses) > -np.inf).mean() > 0.9)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        window: tuple[int, int] = (24, 24),
+        *,
+        features: str = "basic",
+        algorithm: str = "gentle",
+        n_stages: int = 20,
+        min_hit_rate: float | Sequence[float] = 0.995,
+        max_false_alarm: float | Sequence[float] = 0.5,
+        target_false_alarm: float | None = None,
+        max_learners: int = 200,
+        max_depth: int = 1,
+        n_negatives: int = 5000,
+        validation_fraction: float = 0.2,
+        max_features: int | None = None,
+        weight_trim: float = 0.0,
+        scale_factor: float = 1.1,
+        jitter: int = 0,
+        mirror: bool = False,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 1,
+    ) -> None:
+        self.window = window
+        self.features = features
+        self.algorithm = algorithm
+        self.n_stages = n_stages
+        self.min_hit_rate = min_hit_rate
+        self.max_false_alarm = max_false_alarm
+        self.target_false_alarm = target_false_alarm
+        self.max_learners = max_learners
+        self.max_depth = max_depth
+        self.n_negatives = n_negatives
+        self.validation_fraction = validation_fraction
+        self.max_features = max_features
+        self.weight_trim = weight_trim
+        self.scale_factor = scale_factor
+        self.jitter = jitter
+        self.mirror = mirror
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, positives: Any, negatives: Any, *, groups: Any = None) -> Self:
+        """Train a cascade.
+
+        Parameters
+        ----------
+        positives : array, folder, annotation file or .vec file
+            The objects; see `load_positives`.
+        negatives : folder, list of paths or arrays, or file of paths
+            Images without the object; see `load_negatives`.
+        groups : array of int, optional
+            Which original each positive of an array comes from: all of one are held out together, or none.
+
+        Returns
+        -------
+        CascadeTrainer
+        """
+        check_parameters(self.get_params(), ALLOWED)
+        data = self._read(positives, negatives, groups)
+        self.mean_positive_ = data.train.mean(axis=0)
+        self.stages_: list[StageReport] = []
+        self.curves_: list[list[tuple[float, float]]] = []
+        self.stop_reason_ = ""
+        model = self._resume(data)
+        with TrainingLog(self.verbose) as log, Team(resolve_n_jobs(self.n_jobs)) as team:
+            self.log_ = log.lines
+            log.write(heading())
+            for report in self.stages_:
+                log.write(line(report))
+            try:
+                model = self._train(model, data, log, team)
+            except KeyboardInterrupt:
+                if not self.stages_:
+                    raise
+                self.stop_reason_ = f"interrupted in stage {len(self.stages_) + 1}"
+                model = self._model
+                warnings.warn(
+                    f"training was {self.stop_reason_}: the cascade holds those before", stacklevel=2
+                )
+            log.write(f"ended: {self.stop_reason_}")
+        self.cascade_ = Cascade(model, self._info(data))
+        return self
+
+    def _train(self, model: CascadeModel, data: _Data, log: TrainingLog, team: Team) -> CascadeModel:
+        miner = Miner(data.images, data.features.window, self.scale_factor, data.seed, team)
+        self._model = model
+        while not self.stop_reason_:
+            began = time.perf_counter()
+            number = model.n_stages
+            if number >= self.n_stages:
+                self.stop_reason_ = f"all {self.n_stages} stages are trained"
+                break
+            faces, held_faces = (part[_passes(model, part, team)] for part in (data.train, data.held))
+            if min(len(faces), len(held_faces)) < _LEAST_POSITIVES:
+                self.stop_reason_ = f"stage {number + 1}: fewer than {_LEAST_POSITIVES} positives pass"
+                break
+            mined = self._mine(miner, model, data, log)
+            if mined is None:
+                break
+            stage, features = self._boost((faces, held_faces), mined, data, log, team)
+            model = with_stage(model, features, stage.trees, stage.threshold)
+            self._model = model
+            report = self._report(stage, number, len(faces), mined[0], time.perf_counter() - began)
+            self.stages_.append(report)
+            self.curves_.append(stage.curve)
+            log.write(line(report))
+            if self.checkpoint is not None:
+                write_atomically(self.checkpoint, pack_cascade(model, self._info(data)))
+        return model
+
+    # --- the steps of a stage
+
+    def _mine(
+        self, miner: Miner, model: CascadeModel, data: _Data, log: TrainingLog
+    ) -> tuple[Mined, Mined] | None:
+        """Negatives to boost on and to hold out; None when there are too few, or no more are needed."""
+        number = model.n_stages
+        share = self.validation_fraction / (1.0 - self.validation_fraction)
+        mined = []
+        for n, numbers in (
+            (self.n_negatives, data.train_images),
+            (max(_LEAST_NEGATIVES, round(self.n_negatives * share)), data.held_images),
+        ):
+            mined.append(miner.mine(model, n, number, numbers, log.mining(number + 1, n)))
+            found = mined[-1]
+            target = self.target_false_alarm
+            if target is not None and found.pass_rate <= target:
+                self.stop_reason_ = (
+                    f"the {number} stages let {found.pass_rate:.1e} of the windows pass: target_false_alarm "
+                    "is reached"
+                )
+                return None
+            if len(found.windows) < _LEAST_NEGATIVES:
+                self.stop_reason_ = (
+                    f"negatives ran out: of {found.n_judged:,} windows in {len(numbers)} images, seen in every "
+                    f"turn, the {number} stages let {found.n_passed} pass; more images would allow more stages"
+                )
+                return None
+            if len(found.windows) < n:
+                log.write(
+                    f"stage {number + 1}: {len(found.windows):,} negatives instead of {n:,}, from all "
+                    f"{len(numbers)} images in every turn"
+                )
+        return mined[0], mined[1]
+
+    def _boost(
+        self,
+        positives: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+        mined: tuple[Mined, Mined],
+        data: _Data,
+        log: TrainingLog,
+        team: Team,
+    ) -> tuple[Stage, Features]:
+        number = len(self.stages_)
+        features = data.features
+        if self.max_features is not None and self.max_features < len(features):
+            keys = np.empty(len(features), np.uint64)
+            draw_rows(data.seed, FEATURE_POOL, number, keys)
+            features = features.take(np.sort(np.argsort(keys, kind="stable")[: self.max_features]))
+        tilted = bool(features.tilted.any())
+        sets = []
+        for faces, others in zip(positives, mined, strict=True):
+            windows = np.concatenate([faces, others.windows])
+            classes = np.repeat(np.array([1, 0], np.uint8), [len(faces), len(others.windows)])
+            sets.append((WindowSet(windows, team, tilted=tilted), classes))
+        rules = StageRules(
+            self.algorithm,
+            _of_stage(self.min_hit_rate, number),
+            _of_stage(self.max_false_alarm, number),
+            self.max_learners,
+            self.max_depth,
+            self.weight_trim,
+        )
+        booster = StageBooster(sets[0], sets[1], features, rules, team)
+        return booster.boost(log.boosting(number + 1, self.max_learners)), features
+
+    def _report(
+        self, stage: Stage, number: int, n_positives: int, mined: Mined, seconds: float
+    ) -> StageReport:
+        before = self.stages_[-1] if self.stages_ else None
+        return StageReport(
+            number + 1,
+            len(stage.trees),
+            stage.hit_rate,
+            stage.false_alarm,
+            stage.train_hit_rate,
+            stage.train_false_alarm,
+            stage.hit_rate * (before.total_hit_rate if before else 1.0),
+            stage.false_alarm * (before.total_false_alarm if before else 1.0),
+            n_positives,
+            len(mined.windows),
+            mined.pass_rate,
+            mined.n_images,
+            seconds,
+        )
+
+    # --- data and checkpoints
+
+    def _read(self, positives: Any, negatives: Any, groups: Any) -> _Data:
+        window = check_window(self.window)
+        seed = read_seed(self.random_state)
+        samples = load_positives(
+            positives, window, jitter=self.jitter, mirror=self.mirror, group=groups, random_state=seed
+        )
+        images = load_negatives(negatives, window)
+        features = LBPFeatures(window) if self.features == "lbp" else HaarFeatures(window, self.features)
+        held = _held_out(samples.group, self.validation_fraction, seed, 0)
+        images_held = _held_out(np.arange(len(images)), self.validation_fraction, seed, 1)
+        return _Data(
+            samples.images[~held],
+            samples.images[held],
+            images,
+            np.flatnonzero(~images_held),
+            np.flatnonzero(images_held),
+            features,
+            seed,
+            self._key(samples, images, seed),
+        )
+
+    def _key(self, samples: Samples, images: Sequence[NDArray[np.uint8]], seed: int) -> str:
+        settings = {k: v for k, v in self.get_params().items() if k not in _NOT_IN_KEY}
+        digest = hashlib.sha256(repr([seed, sorted(settings.items()), len(images)]).encode())
+        digest.update(samples.images.tobytes())
+        digest.update(samples.group.tobytes())
+        for number in range(0, len(images), max(1, len(images) // 16)):  # to read all would take long
+            digest.update(images[number].tobytes())
+        return digest.hexdigest()
+
+    def _info(self, data: _Data) -> dict[str, Any]:
+        settings = {k: v for k, v in self.get_params().items() if k not in _NOT_IN_KEY}
+        return {
+            "key": data.key,
+            "parameters": {**settings, "window": list(data.features.window)},
+            "stages": [report.plain() for report in self.stages_],
+        }
+
+    def _resume(self, data: _Data) -> CascadeModel:
+        """The stages of the checkpoint, or none."""
+        if self.checkpoint is None or not Path(self.checkpoint).exists():
+            if self.checkpoint is not None and not Path(self.checkpoint).resolve().parent.is_dir():
+                raise FileNotFoundError(
+                    f"checkpoint={str(self.checkpoint)!r}: the folder {Path(self.checkpoint).resolve().parent} does not exist"
+                )
+            return empty_cascade(data.features.kind, data.features.window)
+        model, info = unpack_cascade(Path(self.checkpoint).read_bytes())
+        if info.get("key") != data.key:
+            raise ModelFileError(
+                f"checkpoint={str(self.checkpoint)!r} is of a training with other data, other parameters or "
+                "another random_state; give those, or another file"
+            )
+        self.stages_ = [StageReport(**report) for report in info["stages"]][: self.n_stages]
+        self.curves_ = [[] for _ in self.stages_]
+        return model
+
+
+def _of_stage(value: Any, number: int) -> float:
+    """The value for a stage: the last one of a list is for all that follow."""
+    return float(value[min(number, len(value) - 1)] if isinstance(value, list | tuple) else value)
+
+
+def _held_out(group: NDArray[Any], share: float, seed: int, purpose: int) -> NDArray[np.bool_]:
+    """Which entries are held out: at least one of the groups, and at least one is not."""
+    names, place = np.unique(group, return_inverse=True)
+    if len(names) < 2:
+        what = "image without the object" if purpose else "original"
+        raise ValueError(f"there is only {len(names)} {what}: at least 2 are needed, one to be held out")
+    keys = np.empty(len(names), np.uint64)
+    draw_rows(seed, HELD_OUT_WINDOWS, purpose, keys)
+    n = min(len(names) - 1, max(1, math.floor(share * len(names) + 0.5)))
+    held = np.zeros(len(names), bool)
+    held[np.argsort(keys, kind="stable")[:n]] = True
+    chosen: NDArray[np.bool_] = held[place]
+    return chosen
+
+
+def _passes(model: CascadeModel, images: NDArray[np.uint8], team: Team) -> NDArray[np.bool_]:
+    """Which windows pass all stages."""
+    stages, _ = judge(model, images, team)
+    passed: NDArray[np.bool_] = stages == model.n_stages
+    return passed

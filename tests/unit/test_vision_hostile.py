@@ -1,0 +1,320 @@
+"""Damaged and hostile cascade files: a clean refusal that says where, in bounded time and memory."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cascade_files import large_seeds, make_model, old_format, small_seeds
+from fuzz_cascades import find_judge, fuzz, outcome
+from hedgerow.container import ModelFileError, pack, unpack
+from hedgerow.vision.model import LBP
+from hedgerow.vision.opencv import read_opencv, write_opencv
+from hedgerow.vision.opencv_xml import MOST_BYTES
+from hedgerow.vision.storage import pack_cascade, unpack_cascade
+
+HAAR_FILE = b"""<?xml version="1.0"?>
+<opencv_storage>
+<cascade>
+<stageType>BOOST</stageType>
+<featureType>HAAR</featureType>
+<height>20</height>
+<width>24</width>
+<featureParams><maxCatCount>0</maxCatCount></featureParams>
+<stages>
+<_><stageThreshold>0.5</stageThreshold>
+<weakClassifiers><_>
+<internalNodes>1 0 0 0.1 -1 -2 1 0.2</internalNodes>
+<leafValues>0.1 0.2 0.3</leafValues>
+</_></weakClassifiers></_></stages>
+<features>
+<_><rects><_>0 0 4 4 -1.</_><_>0 0 2 2 2.</_></rects></_>
+<_><rects><_>12 3 4 4 -1.</_></rects><tilted>1</tilted></_>
+</features></cascade></opencv_storage>"""
+LBP_FILE = write_opencv(make_model(LBP, seed=1, stages=1, trees=1))
+OLD_FILE = old_format(make_model(seed=2, nodes=2, stages=1, trees=1))
+
+NUMBERS = [  # in place of 0.2, a leaf
+    ("nan", "'nan' is not allowed: a number is needed"),
+    ("-inf", "a number is needed"),
+    (".Inf", "a number is needed"),
+    ("1e39", "'1e39' is not allowed: it is too large for single precision"),
+    ("-1e999", "too large for single precision"),
+    ("3.4028236e38", "too large for single precision"),
+    ("1_000", "a number is needed"),
+    ("0x1p3", "a number is needed"),
+    ("1e", "a number is needed"),
+    ("--1", "a number is needed"),
+    ("1,5", "a number is needed"),
+    ("\u0661", "ASCII is needed"),
+    ("1\u00a02", "ASCII is needed"),
+    ("1" * 65, "a number is needed"),
+    ("0.2 0.3", "4 numbers are not allowed: 3 are needed"),
+    ("", "2 numbers are not allowed: 3 are needed"),
+    ("<a/>", "stands beside elements"),
+]
+INTEGERS = [  # in place of 24, the width
+    ("2147483648", "2147483648 is not allowed: whole numbers have 32 bits"),
+    ("99999999999", "a whole number is needed"),
+    ("9" * 100_000, "a whole number is needed"),
+    ("24.", "'24.' is not allowed: a whole number is needed"),
+    ("024", "a whole number is needed"),
+    ("0x18", "a whole number is needed"),
+    ("2_4", "a whole number is needed"),
+    ("nan", "a whole number is needed"),
+    ("24 24", "2 numbers are not allowed: 1 are needed"),
+    ("", "0 numbers are not allowed: 1 are needed"),
+    ("0", "the window is 0 x 20"),
+    ("-24", "the window is -24 x 20"),
+    ("2147483647", "the window is 2147483647 x 20"),
+    ("3", "does not lie in the 3 x 20 window"),
+]
+HAAR_EDITS = [
+    ("opencv_storage", "svg", "line 2, <svg>: not a file of OpenCV"),
+    ("<stageType>BOOST</stageType>", "", "<cascade>: not a cascade: <stageType> .* or <size>"),
+    ("BOOST", "FOREST", "line 4, <stageType>: 'FOREST' is not supported; BOOST is"),
+    ("HAAR", "HOG", "line 5, <featureType>: 'HOG' features are not supported; HAAR and LBP are"),
+    ("HAAR", "", "<featureType>: '' features are not supported"),
+    ("HAAR", "H" * 99_999, "H... features are not supported|features are not supported"),
+    ("HAAR", "LBP", "line 8, <maxCatCount>: LBP features need 256"),
+    ("<height>20</height>", "", "<cascade>: the element <height> is missing"),
+    ("<height>20</height>", "<height>20</height>" * 2, "<height> is there 2 times; once is allowed"),
+    ("<height>20</height>", "<height><_>20</_></height>", "<height>: <_> in it is not allowed: a text"),
+    ("<maxCatCount>0<", "<maxCatCount>256<", "HAAR features need 0"),
+    ("<stageThreshold>0.5</stageThreshold>", "", "line 10, <_>: the element <stageThreshold> is missing"),
+    ("<stageThreshold>0.5<", "<stageThreshold><", "0 numbers are not allowed: 1 are needed"),
+    ("leafValues", "leaves", "line 11, <_>: the element <leafValues> is missing"),
+    ("0.1 -1 -2", "0.1 -1", "line 12, <internalNodes>: 7 numbers .*: a multiple of 4 is needed"),
+    ("1 0 0 0.1", "0 0 0 0.1", None),  # a node that nothing leads to does no harm
+    ("1 0 0 0.1", "2 0 0 0.1", "left: a child must be a later node of its tree"),
+    ("-1 -2 1 0.2<", "1 -2 1 0.2<", "left: a child must be a later node of its tree"),
+    ("-1 -2 1 0.2<", "-1 -3 1 0.2<", "right: a child must be a later node .* or one of its leaves"),
+    ("-1 -2 1 0.2<", "-1 -2 2 0.2<", "must name one of the 2 features"),
+    ("-1 -2 1 0.2<", "-1 -2 -1 0.2<", "must name one of the 2 features"),
+    ("0 0 4 4 -1.", "21 0 4 4 -1.", r"feature 0: the rectangle \[21, 0, 4, 4\] does not lie in the 24 x 20"),
+    ("0 0 4 4 -1.", "0 0 0 4 -1.", "does not lie in"),
+    ("0 0 4 4 -1.", "2147483647 0 2147483647 4 -1.", "does not lie in"),
+    ("0 0 4 4 -1.", "-1 0 4 4 -1.", "does not lie in"),
+    ("0 0 4 4 -1.", "0 0 4 4", "line 16, <_>: 4 numbers are not allowed: 5 are needed"),
+    ("12 3 4 4", "3 3 4 4", r"feature 1: the rectangle \[3, 3, 4, 4\] does not lie"),
+    ("12 3 4 4", "12 13 4 4", "does not lie in"),
+    ("<_>0 0 2 2 2.</_>", "<_>0 0 2 2 2.</_>" * 3, "<rects>: 4 rectangles; 1 to 3 are allowed"),
+    ("<_>12 3 4 4 -1.</_>", "", "<rects>: the sequence is empty"),
+    ("<tilted>1<", "<tilted>yes<", "line 17, <tilted>: 'yes' is not allowed: a whole number"),
+    ("<stages>", "<stages>x", "the text 'x' stands beside elements"),
+    ("<stages>", "<stages><stage/>", "<stages>: <stage> in a sequence; only <_> is allowed"),
+    ("<cascade>", "<first/><cascade>", "<first>: not a cascade"),
+    ("</cascade>", "</casc>", "not valid XML: mismatched tag"),
+    ("<cascade>", "<cascade a=b>", "not valid XML"),
+    ("<cascade>", "<cascade>&x;", "not valid XML: undefined entity"),
+    ("<cascade>", "<cascade>\x01", "not valid XML"),
+    ("<cascade>", "<cascade>" + "<a>" * 40, "line 3: elements nested deeper than 32 are not allowed"),
+    ("<cascade>", "<cascade>\0", "null bytes"),
+    ("</opencv_storage>", "</opencv_storage>more", "not valid XML"),
+    ("</opencv_storage>", "</opencv_storage><a/>", "not valid XML"),
+]
+
+
+def refuse(data, message):
+    with pytest.raises(ModelFileError, match=message) as caught:
+        read_opencv(data)
+    assert len(str(caught.value)) < 300
+
+
+def edited(data, old, new):
+    assert data.count(old.encode()) >= 1, old
+    return data.replace(old.encode(), new.encode())
+
+
+def test_the_files_before_the_edits_are_good():
+    for data in (HAAR_FILE, LBP_FILE, OLD_FILE):
+        assert outcome(data, read_opencv) == "loaded"
+
+
+@pytest.mark.parametrize(("new", "message"), NUMBERS)
+def test_only_finite_decimal_numbers_are_read(new, message):
+    refuse(edited(HAAR_FILE, "0.1 0.2 0.3", f"0.1 {new} 0.3"), "line 13, <leafValues>: .*" + message)
+
+
+@pytest.mark.parametrize(("new", "message"), INTEGERS)
+def test_only_whole_numbers_of_32_bits_are_read(new, message):
+    refuse(edited(HAAR_FILE, "<width>24<", f"<width>{new}<"), message)
+
+
+@pytest.mark.parametrize(("old", "new", "message"), HAAR_EDITS)
+def test_the_message_names_what_is_wrong(old, new, message):
+    data = edited(HAAR_FILE, old, new)
+    if message is None:
+        assert outcome(data, read_opencv, find_judge()) == "loaded"
+    else:
+        refuse(data, message)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<rect>", "<rect>1 ", "<rect>: 5 numbers are not allowed: 4 are needed"),
+        ("<internalNodes>", "<internalNodes>1 ", "a multiple of 11 is needed"),
+        ("LBP", "HAAR", "HAAR features need 0"),
+        ("<width>24<", "<width>8<", "does not lie in the 8 x 20 window"),
+        ("rect>", "rects>", "the element <rect> is missing"),
+        ("0 -1 0 ", "0 -1 0.5 ", "a whole number is needed"),
+    ],
+)
+def test_lbp_files_are_checked_too(old, new, message):
+    refuse(edited(LBP_FILE, old, new), message)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("24 20</size>", "24</size>", "<size>: 1 numbers are not allowed: 2 are needed"),
+        ("<left_node>1</left_node>", "", "<_>: one of <left_val> and <left_node> is needed"),
+        ("<left_node>1<", "<left_node>0<", "<left_node> 0 is not allowed"),
+        ("<left_node>1<", "<left_node>2<", "left: a child must be a later node"),
+        ("left_node>", "left_val>", "2 nodes with 4 leaves; 3 leaves are needed"),
+        ("<threshold>", "<threshold>1 ", "2 numbers are not allowed: 1 are needed"),
+        ("<trees>", "<tree>", "not valid XML"),
+        ("stage_threshold", "threshold", "the element <stage_threshold> is missing"),
+        ("feature>", "f>", "the element <feature> is missing"),
+    ],
+)
+def test_old_files_are_checked_too(old, new, message):
+    refuse(edited(OLD_FILE.replace(b"right_node", b"left_node") if False else OLD_FILE, old, new), message)
+
+
+@pytest.mark.parametrize("data", [HAAR_FILE, LBP_FILE, OLD_FILE], ids=["haar", "lbp", "old"])
+def test_a_truncated_file_is_refused(data):
+    for length in range(0, data.rindex(b">"), 5):
+        refuse(data[:length], "not valid XML")
+
+
+BOMB = b'<!DOCTYPE a [<!ENTITY a "xxxxxxxxxx">' + b"".join(
+    b'<!ENTITY %c "%s">' % (98 + n, b"&%c;" % (97 + n) * 10) for n in range(9)
+)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        BOMB + b"]>",
+        b'<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]>',
+        b'<!DOCTYPE a SYSTEM "http://localhost/a.dtd">',
+        b'<!DOCTYPE a [<!ENTITY % p "x">]>',
+        b"<!DOCTYPE a>",
+        b'<!ENTITY a "b">',
+    ],
+)
+def test_document_types_and_entities_are_refused_outright(declared):
+    data = HAAR_FILE.replace(b"<opencv_storage>", declared + b"<opencv_storage>").replace(b"0.2", b"&j;")
+    refuse(data, "line 2: <!(DOCTYPE|ENTITY) is not allowed in a cascade file")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-7", "cp037"])
+def test_other_encodings_are_refused(encoding):
+    refuse(HAAR_FILE.decode().encode(encoding), "null bytes|not valid UTF-8|not valid XML")
+
+
+def test_a_declared_encoding_is_not_followed():
+    data = HAAR_FILE.replace(b'"1.0"', b'"1.0" encoding="cp037"')
+    assert outcome(data, read_opencv) == "loaded"
+    refuse(data.replace(b"<cascade>", b"<cascade><!-- \xff -->"), "byte [0-9]+ is not valid UTF-8")
+
+
+def test_other_files_are_refused():
+    for data in (
+        b"",
+        b"\0" * 100,
+        b"GIF89a",
+        b"{}",
+        b"<a/>",
+        b"<opencv_storage/>",
+        b"%YAML:1.0\n---\n",
+        b"<",
+    ):
+        refuse(data, ".")
+
+
+ATTACKS = """
+import resource, sys
+from hedgerow.container import ModelFileError
+from hedgerow.vision.opencv import read_opencv
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+M = 15 << 20
+a, z = b"<opencv_storage>", b"</opencv_storage>"
+files = {
+    "comment": lambda: a + b"<!--" + b"x" * M + b"-->" + z,
+    "text": lambda: a + b"1 " * (M // 2) + z,
+    "attribute": lambda: b"<opencv_storage a='" + b"x" * M + b"'/>",
+    "attributes": lambda: b"<opencv_storage" + b"".join(b" a%x=''" % n for n in range(M // 11)) + b"/>",
+    "name": lambda: b"<" + b"x" * M + b"/>",
+    "elements": lambda: a + b"<_/>" * (M // 4) + z,
+    "names": lambda: a + b"".join(b"<a%x/>" % n for n in range(M // 9)) + z,
+    "depth": lambda: b"<a>" * (M // 3),
+    "brackets": lambda: b"<" * M,
+    "instructions": lambda: a + b"<?a?>" * (M // 5) + z,
+    "references": lambda: a + b"&#49;" * (M // 5) + z,
+    "zeros": lambda: bytes(1 << 28),
+}
+before = peak()
+for name, make in files.items():
+    try:
+        read_opencv(make())
+    except ModelFileError as error:
+        assert len(str(error)) < 300
+    else:
+        raise AssertionError(name)
+sys.stdout.write(str(peak() - before))
+"""
+
+
+def test_attacks_on_memory_are_refused_in_bounded_memory():
+    done = subprocess.run([sys.executable, "-c", ATTACKS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 600  # MiB, the 256 of the largest file among them
+
+
+def test_a_file_over_the_limit_is_refused():
+    refuse(HAAR_FILE + b" " * MOST_BYTES, "bytes are too many: at most 16777216 are allowed in an XML file")
+
+
+def test_starts_that_wrap_around_in_32_bits_are_refused():
+    contents = unpack(pack_cascade(make_model(seed=1, stages=4, trees=1)))
+    wrapped = np.array([0, 2**31 - 1, -(2**31), -1, 4], np.int32)
+    for name in ("stage_starts", "tree_starts"):
+        with pytest.raises(ModelFileError, match=f"{name}: must rise"):
+            unpack_cascade(pack(contents.text, contents.arrays | {name: wrapped}))
+
+
+def test_shapes_that_numpy_does_not_have_are_refused():
+    for shape in ("[0,4611686018427387904]", "[0,9223372036854775808]", "[" + "1," * 99 + "1]"):
+        stored = "[0,0]" if shape.startswith("[0") else "[0,1]"
+        head = '{"__metadata__":{"hedgerow":"{}"},"left":{"dtype":"U8","shape":%s,"data_offsets":%s}}'
+        head = (head % (shape, stored)).encode()
+        with pytest.raises(ModelFileError):
+            unpack_cascade(len(head).to_bytes(8, "little") + head + bytes(stored == "[0,1]"))
+
+
+def test_the_seeds_of_the_fuzzer_are_good_files():
+    judge = find_judge()
+    assert len(small_seeds()) == 13
+    for seed in small_seeds() + large_seeds():
+        assert outcome(seed.data, seed.read, judge) == "loaded", seed.name
+
+
+def test_mutated_files_load_or_are_refused_cleanly():
+    counts, _ = fuzz(2000, seed=7, judge=find_judge())
+    assert counts["loaded"] > 100
+    assert counts["refused"] > 1000
+
+
+def test_the_fuzzer_tells_of_any_other_exception():
+    def broken(*_):
+        raise KeyError("x")
+
+    told = []
+    counts, _ = fuzz(100, seed=7, judge=broken, say=told.append)
+    assert counts["failed"] == len(told) > 0
+    assert "KeyError" in told[0]
