@@ -14,6 +14,7 @@ landmarks a face. What is counted:
   lie in no group are added as groups of one. Groups are ranked by their number of windows, and among equal
   numbers by the largest score. Keeping only the groups above a place in this ranking gives one point of the
   *curve*; the points after the last group of k + 1 windows are exactly those of `detect(min_neighbors=k)`.
+  (Ranking the groups of two and more by score alone is worse for both of OpenCV's models.)
 - The rate at n false positives is the best one among all points with at most n; nothing is interpolated.
 
 All detectors see the same grey pixels, the same scales and the same grouping. `measure` is the whole

@@ -9,9 +9,9 @@ give the counts, the slowest file and the memory; the exit code is 1 if any file
 
 import argparse
 import json
+import math
 import random
 import re
-import resource
 import sys
 import time
 import traceback
@@ -86,9 +86,8 @@ def nudge_number(data, rng, _):
     """A number one larger or smaller: most such files are good ones."""
 
     def near(old):
-        return (
-            str(int(old) + rng.choice((-2, -1, 1, 2))).encode() if old.lstrip(b"-").isdigit() else old + b"1"
-        )
+        whole = old.lstrip(b"-").isdigit() and len(old) < 30
+        return str(int(old) + rng.choice((-2, -1, 1, 2))).encode() if whole else old + b"1"
 
     return _replace(data, rng, NUMBER, near)
 
@@ -264,6 +263,16 @@ def find_judge():
     return judge
 
 
+def peak_memory():
+    """In MiB; NaN where the system does not tell."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return math.nan
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", type=int, default=10_000)
@@ -276,16 +285,16 @@ def main():
 
     warnings.simplefilter("error")
     judge = None if given.readers_only else find_judge()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     start = time.perf_counter()
     counts, (seconds, number) = fuzz(given.files, given.seed, judge, say)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = peak_memory()
     say(
         f"{given.files} files in {time.perf_counter() - start:.0f} s: "
         + ", ".join(f"{n} {k}" for k, n in counts.items())
     )
     say(f"slowest: file {number}, {1000 * seconds:.0f} ms")
-    say(f"peak memory: {peak / 1024:.0f} MiB, {before / 1024:.0f} MiB before the first file")
+    say(f"peak memory: {peak:.0f} MiB, {before:.0f} MiB before the first file")
     return 1 if counts["failed"] else 0
 
 

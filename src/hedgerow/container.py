@@ -114,7 +114,11 @@ def unpack(data: bytes) -> Contents:
         if tensor["dtype"] not in DTYPES:
             raise ModelFileError(f"the array {name!r} has the unknown dtype {tensor['dtype']!r}")
         flat = np.frombuffer(tensor["data"], DTYPES[tensor["dtype"]])
-        arrays[name] = flat.reshape(tensor["shape"]).astype(flat.dtype.newbyteorder("="), copy=True)
+        try:
+            shaped = flat.reshape(tensor["shape"])
+        except ValueError as error:  # more axes than NumPy has, or a side beyond its integers
+            raise ModelFileError(f"the array {name!r} has the impossible shape {tensor['shape']}") from error
+        arrays[name] = shaped.astype(flat.dtype.newbyteorder("="), copy=True)
     length = int.from_bytes(data[:8], "little")
     metadata = parse(data[8 : 8 + length], "the header").get("__metadata__")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("hedgerow"), str):

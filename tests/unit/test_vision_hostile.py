@@ -181,7 +181,7 @@ def test_lbp_files_are_checked_too(old, new, message):
     ],
 )
 def test_old_files_are_checked_too(old, new, message):
-    refuse(edited(OLD_FILE.replace(b"right_node", b"left_node") if False else OLD_FILE, old, new), message)
+    refuse(edited(OLD_FILE, old, new), message)
 
 
 @pytest.mark.parametrize("data", [HAAR_FILE, LBP_FILE, OLD_FILE], ids=["haar", "lbp", "old"])
@@ -211,7 +211,7 @@ def test_document_types_and_entities_are_refused_outright(declared):
     refuse(data, "line 2: <!(DOCTYPE|ENTITY) is not allowed in a cascade file")
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-7", "cp037"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "cp037"])
 def test_other_encodings_are_refused(encoding):
     refuse(HAAR_FILE.decode().encode(encoding), "null bytes|not valid UTF-8|not valid XML")
 
@@ -241,8 +241,9 @@ import resource, sys
 from hedgerow.container import ModelFileError
 from hedgerow.vision.opencv import read_opencv
 def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-M = 15 << 20
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB elsewhere
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+M = 8 << 20
 a, z = b"<opencv_storage>", b"</opencv_storage>"
 files = {
     "comment": lambda: a + b"<!--" + b"x" * M + b"-->" + z,
@@ -250,13 +251,14 @@ files = {
     "attribute": lambda: b"<opencv_storage a='" + b"x" * M + b"'/>",
     "attributes": lambda: b"<opencv_storage" + b"".join(b" a%x=''" % n for n in range(M // 11)) + b"/>",
     "name": lambda: b"<" + b"x" * M + b"/>",
-    "elements": lambda: a + b"<_/>" * (M // 4) + z,
-    "names": lambda: a + b"".join(b"<a%x/>" % n for n in range(M // 9)) + z,
+    "elements": lambda: a + b"<_/>" * 600000 + z,
+    "tags": lambda: a + b"<_/>" * (M // 4) + z,
+    "names": lambda: a + b"".join(b"<a%x/>" % n for n in range(100000)) + z,
     "depth": lambda: b"<a>" * (M // 3),
     "brackets": lambda: b"<" * M,
     "instructions": lambda: a + b"<?a?>" * (M // 5) + z,
     "references": lambda: a + b"&#49;" * (M // 5) + z,
-    "zeros": lambda: bytes(1 << 28),
+    "zeros": lambda: bytes(1 << 27),
 }
 before = peak()
 for name, make in files.items():
@@ -271,9 +273,10 @@ sys.stdout.write(str(peak() - before))
 
 
 def test_attacks_on_memory_are_refused_in_bounded_memory():
+    pytest.importorskip("resource", reason="only Unix tells the peak of memory")
     done = subprocess.run([sys.executable, "-c", ATTACKS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 600  # MiB, the 256 of the largest file among them
+    assert float(done.stdout) < 400  # MiB, the 128 of the largest file among them
 
 
 def test_a_file_over_the_limit_is_refused():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hedgerow.vision.images import as_grey, read_image
+from hedgerow.vision.images import as_colour, as_grey, read_image
 
 RNG = np.random.default_rng(0)
 COLOUR = RNG.integers(0, 256, (12, 17, 3)).astype(np.uint8)
@@ -42,6 +42,14 @@ def test_a_grey_array_is_returned_itself():
     grey = np.ascontiguousarray(COLOUR[:, :, 0])
     assert as_grey(grey) is grey
     assert np.array_equal(as_grey(grey[:, :, None]), grey)
+
+
+def test_read_only_images_are_copied():
+    grey = np.ascontiguousarray(COLOUR[:, :, 0])
+    grey.flags.writeable = False
+    for image in (grey, Image.fromarray(grey)):
+        assert as_grey(image).flags.writeable
+        assert np.array_equal(as_grey(image), grey)
 
 
 @pytest.mark.parametrize(
@@ -179,3 +187,16 @@ def test_a_huge_image_file_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 20)
     with pytest.raises(ValueError, match=r"a\.png: Image size"):
         as_grey(tmp_path / "a.png")
+
+
+def test_colours_are_kept_by_as_colour(tmp_path):
+    alpha = np.dstack([COLOUR, COLOUR[:, :, 0]])
+    Image.fromarray(COLOUR).save(tmp_path / "a.png")
+    for image in (COLOUR, alpha, Image.fromarray(alpha), tmp_path / "a.png", COLOUR / 255):
+        colours = as_colour(image)
+        assert np.array_equal(colours, COLOUR)
+        assert not np.shares_memory(colours, COLOUR)
+    assert np.array_equal(as_colour(COLOUR[:, :, ::-1], channels="bgr"), COLOUR)
+    assert np.array_equal(as_colour(alpha[:, :, [2, 1, 0, 3]], channels="bgr"), COLOUR)
+    grey = COLOUR[:, :, 0]
+    assert np.array_equal(as_colour(grey), np.dstack([grey] * 3))

@@ -103,6 +103,7 @@ class RuleSettings:
     restart: bool = False
     seed: int = 0
     foreign: bool = False  # members are of another library
+    quiet: bool = False  # when no learner is better than chance, the caller says so
 
     @property
     def n_classes(self) -> int:
@@ -240,6 +241,8 @@ class AdaptiveRule(abc.ABC):
             return
         again = f" after {_MOST_RESTARTS} restarts" if self.settings.restart else ""
         error = self.refusal
+        if self.settings.quiet:
+            raise NoBetter
         if not self.record.weights:
             raise ValueError(f"{error} in the first round{again}; there is nothing to boost: {self.advice}")
         self.stop_reason = f"{error} in round {number + 1}{again}: the rounds before it are the model"

@@ -1,1 +1,54 @@
-"""Cascades: Haar and LBP features, training, detection, and OpenCV's files."""
+"""Cascades: train, exchange and run Viola-Jones detectors.
+
+    images ──▶ integral images ──▶ Haar or LBP features ──▶ boosted stages ──▶ cascade ──▶ detections
+
+`load_cascade` reads OpenCV's files and our own; `CascadeTrainer` makes new ones.
+"""
+
+from hedgerow.vision.annotate import detect_files, detections_as_json, draw_detections
+from hedgerow.vision.cascade import Cascade, Detection, Detections, load_cascade
+from hedgerow.vision.faces import Face, FaceDetector
+from hedgerow.vision.features import HaarFeatures, LBPFeatures
+from hedgerow.vision.groups import group_rectangles
+from hedgerow.vision.images import as_grey
+from hedgerow.vision.integral import (
+    integral_image,
+    rectangle_sum,
+    squared_integral_image,
+    tilted_integral_image,
+    tilted_sum,
+)
+from hedgerow.vision.jitter import Jitter
+from hedgerow.vision.samples import Samples, load_negatives, load_positives
+from hedgerow.vision.trainer import CascadeTrainer
+from hedgerow.vision.training_log import StageReport
+from hedgerow.vision.vec import read_vec, write_vec
+
+__all__ = [
+    "Cascade",
+    "CascadeTrainer",
+    "Detection",
+    "Detections",
+    "Face",
+    "FaceDetector",
+    "HaarFeatures",
+    "Jitter",
+    "LBPFeatures",
+    "Samples",
+    "StageReport",
+    "as_grey",
+    "detect_files",
+    "detections_as_json",
+    "draw_detections",
+    "group_rectangles",
+    "integral_image",
+    "load_cascade",
+    "load_negatives",
+    "load_positives",
+    "read_vec",
+    "rectangle_sum",
+    "squared_integral_image",
+    "tilted_integral_image",
+    "tilted_sum",
+    "write_vec",
+]

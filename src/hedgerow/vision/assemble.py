@@ -1,6 +1,7 @@
 """Cascades put together stage by stage."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,24 @@ def empty_cascade(kind: str, window: tuple[int, int]) -> CascadeModel:
         stage_starts=np.zeros(1, np.int32),
         stage_thresholds=no_float,
     )
+
+
+def first_stages(model: CascadeModel, n: int) -> CascadeModel:
+    """The first stages of a cascade that was put together by `with_stage`, at most n."""
+    if n >= model.n_stages:
+        return model
+    n_trees = int(model.stage_starts[n])
+    n_nodes = int(model.tree_starts[n_trees])
+    n_features = int(model.feature[:n_nodes].max(initial=-1)) + 1
+    lengths = {
+        **dict.fromkeys(("rects", "weights", "tilted"), n_features),
+        **dict.fromkeys(("feature", "threshold", "subsets", "left", "right"), n_nodes),
+        "values": n_nodes + n_trees,
+        "tree_starts": n_trees + 1,
+        "stage_starts": n + 1,
+        "stage_thresholds": n,
+    }
+    return replace(model, **{name: getattr(model, name)[:length] for name, length in lengths.items()})
 
 
 def with_stage(

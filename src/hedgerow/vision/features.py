@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from hedgerow.vision.model import HAAR, LBP
 
+MOST_PIXELS = 64 * 64  # of a window: it has eight million basic features
 Rect = tuple[int, int, int, int, float]  # x, y, width, height in units of (dx, dy), and weight
 
 
@@ -162,14 +163,17 @@ class LBPFeatures(Features):
 
 
 def check_window(window: Any) -> tuple[int, int]:
-    """Width and height, at least 3 and at most 255 each."""
+    """Width and height of a window whose features can be enumerated."""
     try:
         width, height = (int(side) for side in window)
         whole = (width, height) == tuple(window)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         whole, width, height = False, 0, 0
-    if not whole or not (3 <= width <= 255 and 3 <= height <= 255):
-        raise ValueError(f"window={window!r} is not allowed: give (width, height), whole numbers, 3 to 255")
+    if not whole or min(width, height) < 3 or width * height > MOST_PIXELS:
+        raise ValueError(
+            f"window={window!r} is not allowed: give (width, height), whole numbers of at least 3, and at "
+            f"most {MOST_PIXELS} pixels"
+        )
     return width, height
 
 

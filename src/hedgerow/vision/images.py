@@ -39,7 +39,7 @@ def as_grey(image: ImageLike, *, channels: str = "rgb") -> Grey:
     Returns
     -------
     ndarray of uint8, (height, width)
-        Contiguous. It is the array given itself when that already is such an array.
+        Contiguous and writable. It is the array given itself when that already is such an array.
 
     Examples
     --------
@@ -49,19 +49,27 @@ def as_grey(image: ImageLike, *, channels: str = "rgb") -> Grey:
     >>> as_grey([[0.0, 0.5, 1.0]])
     array([[  0, 128, 255]], dtype=uint8)
     """
-    if channels not in _CHANNELS:
-        raise ValueError(f"channels={channels!r} is not allowed: it must be 'rgb' or 'bgr'")
-    if isinstance(image, (str, os.PathLike)):
-        return _grey(_as_array(read_image(image)), "rgb", f"the file {os.fspath(image)}")
-    if isinstance(image, Image.Image):
-        return _grey(_as_array(image), "rgb", f"the PIL image of mode {image.mode}")
-    try:
-        array = np.asarray(image)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"image of type {type(image).__name__} cannot be read as an array: {error}"
-        ) from error
-    return _grey(array, channels, "image")
+    pixels, order = _pixels(image, channels)
+    if pixels.ndim == 2:
+        return pixels
+    out = np.empty(pixels.shape[:2], np.uint8)
+    red, blue = _CHANNELS[order]
+    mix(pixels.reshape(-1, pixels.shape[2]), red, blue, out.reshape(-1))
+    return out
+
+
+def as_colour(image: ImageLike, *, channels: str = "rgb") -> NDArray[np.uint8]:
+    """The colours of an image, uint8 (height, width, 3) in the order red, green, blue; always a copy.
+
+    It takes what `as_grey` takes; a grey image has three equal channels.
+
+    >>> as_colour([[0.0, 1.0]]).tolist()
+    [[[0, 0, 0], [255, 255, 255]]]
+    """
+    pixels, order = _pixels(image, channels)
+    if pixels.ndim == 2:
+        return np.repeat(pixels[:, :, None], 3, axis=2)
+    return (pixels[:, :, :3] if order == "rgb" else pixels[:, :, 2::-1]).copy()
 
 
 def read_image(path: str | os.PathLike[str]) -> Image.Image:
@@ -112,7 +120,24 @@ def _as_array(image: Image.Image) -> NDArray[Any]:
     return np.asarray(image if image.mode in _AS_THEY_ARE else image.convert("RGB"))
 
 
-def _grey(array: NDArray[Any], channels: str, what: str) -> Grey:
+def _pixels(image: ImageLike, channels: str) -> tuple[NDArray[np.uint8], str]:
+    """The pixels as uint8, (h, w) or (h, w, 3 or 4), contiguous, and the order of their colours."""
+    if channels not in _CHANNELS:
+        raise ValueError(f"channels={channels!r} is not allowed: it must be 'rgb' or 'bgr'")
+    if isinstance(image, (str, os.PathLike)):
+        return _checked(_as_array(read_image(image)), f"the file {os.fspath(image)}"), "rgb"
+    if isinstance(image, Image.Image):
+        return _checked(_as_array(image), f"the PIL image of mode {image.mode}"), "rgb"
+    try:
+        array = np.asarray(image)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"image of type {type(image).__name__} cannot be read as an array: {error}"
+        ) from error
+    return _checked(array, "image"), channels
+
+
+def _checked(array: NDArray[Any], what: str) -> NDArray[np.uint8]:
     shape = array.shape
     fits = array.ndim == 2 or (array.ndim == 3 and shape[2] in {1, 3, 4})
     if not fits:
@@ -122,21 +147,14 @@ def _grey(array: NDArray[Any], channels: str, what: str) -> Grey:
     if array.size == 0:
         raise ValueError(f"{what} has the shape {shape}: there are no pixels in it")
     pixels = _eight_bits(array, what)
-    if array.ndim == 2:
-        return pixels
-    if shape[2] == 1:
-        return pixels[:, :, 0]
-    out = np.empty(shape[:2], np.uint8)
-    red, blue = _CHANNELS[channels]
-    mix(pixels.reshape(-1, shape[2]), red, blue, out.reshape(-1))
-    return out
+    return pixels[:, :, 0] if array.ndim == 3 and shape[2] == 1 else pixels
 
 
 def _eight_bits(array: NDArray[Any], what: str) -> NDArray[np.uint8]:
     """The same pixels as uint8, contiguous."""
     kind = array.dtype.newbyteorder("=")
     if kind == np.uint8:
-        return np.ascontiguousarray(array)
+        return np.require(array, np.uint8, ["C", "W"])  # kernels are compiled for writable arrays
     if kind == np.bool_:
         return np.where(array, np.uint8(255), np.uint8(0)).copy(order="C")
     if kind == np.uint16:

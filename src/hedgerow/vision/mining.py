@@ -135,7 +135,9 @@ class Miner:
     ) -> tuple[NDArray[np.uint8], int, int]:
         """Some windows of one image that pass, how many were judged, and how many passed."""
         width, height = self.window
-        levels, places, n_judged = [], [], 0
+        levels: list[NDArray[np.uint8]] = []
+        places: list[NDArray[np.int32]] = []
+        n_judged = 0
         for factor in scan_factors(grey.shape, self.window, self.scale_factor, None, None):
             level = level_image(grey, self.window, factor)
             step = 2 if factor < 2.0 else 1

@@ -181,5 +181,6 @@ def _check_trees(model: CascadeModel) -> None:
 
 
 def _check_starts(name: str, starts: NDArray[np.int32], n: int) -> None:
-    fine = len(starts) >= 1 and starts[0] == 0 and starts[-1] == n and bool(np.all(np.diff(starts) > 0))
+    rising = np.diff(starts.astype(np.int64)) > 0  # as int64: differences of int32 wrap around
+    fine = len(starts) >= 1 and starts[0] == 0 and starts[-1] == n and bool(np.all(rising))
     _require(fine, f"{name}: must rise from 0 to {n}, no part empty")

@@ -149,6 +149,8 @@ def _check_bytes(data: bytes) -> None:
         raise ModelFileError(
             f"{len(data)} bytes are too many: at most {MOST_BYTES} are allowed in an XML file"
         )
+    if data.count(b"<") > 2 * MOST_ELEMENTS:  # each begins and ends
+        raise ModelFileError(f"more than {2 * MOST_ELEMENTS} tags are not allowed")
     if data.count(b"=") > MOST_ATTRIBUTES:  # the parser makes a dictionary of those of an element
         raise ModelFileError(f"the file has too many attributes: {MOST_ATTRIBUTES} '=' are allowed")
     if b"\0" in data:

@@ -1,11 +1,11 @@
 """Scanning an image with a cascade: which windows pass all stages.
 
-`find_windows` looks at all sizes of the pyramid as OpenCV's detectMultiScale does, with the same windows as a
-result. `passing` looks at every window of one level, and `judge` at windows that are already cut out: these two
-serve training.
+`find_windows` looks at all sizes of the pyramid as OpenCV's detectMultiScale does, with the same windows as
+a result. `passing` looks at every window of one level, and `judge` at windows that are already cut out: these
+two serve training.
 
-Levels are cut into bands of rows, the tasks that the members of a team share. What a band finds does not depend
-on who scans it, and the findings are put in the order of the bands.
+Levels are cut into bands of rows, the tasks that the members of a team share. What a band finds does not
+depend on who scans it, and the findings are put in the order of the bands.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.detect import judge_patches
-from hedgerow.kernels.cpu.detect_lanes import LANES
+from hedgerow.kernels.cpu.detect_lanes import LANES, TILE
 from hedgerow.kernels.cpu.detect_scan import scan_bands
 from hedgerow.threads import Team
 from hedgerow.vision.model import CascadeModel
@@ -23,6 +23,7 @@ from hedgerow.vision.scan_plan import (
     Level,
     Pair,
     Plan,
+    block_offsets,
     field_pitch,
     level_image,
     level_shape,
@@ -101,21 +102,33 @@ def _plan_scan(model: CascadeModel, grey: Grey, shapes: list[Pair], steps: list[
     steps_of, wide_of = levels[tasks[:, 0], 2], levels[tasks[:, 0], 0]
     per_row = (wide_of - model.width) // steps_of + 1
     n_rows = (tasks[:, 2] - tasks[:, 1] + steps_of - 1) // steps_of
-    cascade = (*_both_offsets(plan, pitch, plane), plan.area)
+    cascade = (*_all_offsets(plan, model.window, pitch, plane), plan.area)
     shape = (model.width, model.height, pitch, plane, plan.planes)
     most = int((per_row * n_rows).max(initial=0))
     return _Scan((levels, tables), tasks, cascade, shape, most, widest, plan.most_nodes)
 
 
-def _both_offsets(plan: Plan, pitch: int, plane: int) -> tuple[Any, ...]:
-    offsets = np.stack([offsets_at(plan.corners, pitch, plane, step) for step in (1, 2)])
+def _all_offsets(plan: Plan, window: Pair, pitch: int, plane: int) -> tuple[Any, ...]:
+    offsets = np.stack(
+        [
+            offsets_at(plan.corners, pitch, plane, 1),
+            offsets_at(plan.corners, pitch, plane, 2),
+            block_offsets(plan, window),
+        ]
+    )
     norm = np.stack([offsets_at(plan.norm, pitch, plane, step) for step in (1, 2)])
     return offsets, plan.rest, norm
 
 
-def _work(scan: _Scan) -> tuple[NDArray[Any], ...]:
+def _work(scan: _Scan) -> tuple[Any, ...]:
     """The memory of one member."""
-    plane, planes = scan.shape[3], scan.shape[4]
+    wide, high, _, plane, planes = scan.shape
+    waiting = (
+        np.zeros(LANES, np.int64),
+        np.zeros((LANES, 4), np.int32),
+        np.zeros(LANES, np.float32),
+        np.zeros(1, np.int64),
+    )
     return (
         np.empty(planes * plane + 2 * LANES, np.int32),  # lanes beyond the last window read on
         np.empty(scan.widest + 1, np.uint16),
@@ -123,6 +136,8 @@ def _work(scan: _Scan) -> tuple[NDArray[Any], ...]:
         np.empty((3, scan.widest + 1), np.int32),
         np.empty(scan.most_nodes * LANES, np.float64),
         np.empty(LANES, np.float32),
+        np.empty(((planes + 1) // 2 * (high + 1) * (wide + 1) + 2 * TILE) * LANES, np.int32),
+        waiting,
     )
 
 
@@ -153,7 +168,7 @@ def _run(scan: _Scan, grey: Grey, team: Team | None, n_stages: int, skip: int) -
         return np.zeros((0, 3), np.int32), np.zeros(0)
     hits = np.concatenate([pair[0] for pair in found])
     scores = np.concatenate([pair[1] for pair in found])
-    order = np.argsort(hits[:, 0], kind="stable")  # a task is one member's, in the order of y, x
+    order = np.lexsort((hits[:, 1], hits[:, 2], hits[:, 0]))  # by task, y, x
     hits, scores = hits[order], scores[order]
     hits[:, 0] = scan.tasks[hits[:, 0], 0]
     return hits, scores
@@ -204,8 +219,8 @@ def passing(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """The windows of one image, in its own size, that pass the first `n_stages` stages.
 
-    Every window on the grid is judged: unlike in `find_windows`, a rejection by the first stage does not take the
-    next window with it.
+    Every window on the grid is judged: unlike in `find_windows`, a rejection by the first stage does not take
+    the next window with it.
 
     Parameters
     ----------

@@ -21,6 +21,7 @@ Grey = NDArray[np.uint8]
 Pair = tuple[int, int]
 
 _STAGE_SLACK = np.float32(1e-5)  # a stage passes at its threshold less this, as in OpenCV
+_MOST_LEVELS = 10_000  # of a pyramid
 _UNIT = 256  # weights of pixels are in 1/256
 
 
@@ -36,8 +37,9 @@ def as_pair(name: str, size: int | Pair | None) -> Pair | None:
     """A size as (width, height); ValueError for anything but a positive integer or two of them."""
     if size is None:
         return None
-    pair = (size, size) if isinstance(size, (int, np.integer)) else tuple(size)
-    if len(pair) != 2 or not all(isinstance(n, (int, np.integer)) and n >= 1 for n in pair):
+    pair: Any = (size, size) if isinstance(size, (int, np.integer)) else size
+    fine = isinstance(pair, (tuple, list)) and len(pair) == 2
+    if not fine or not all(isinstance(n, (int, np.integer)) and n >= 1 for n in pair):
         raise ValueError(f"{name}={size!r} is not allowed: give a positive integer, or (width, height)")
     return int(pair[0]), int(pair[1])
 
@@ -70,14 +72,17 @@ def scan_factors(
     >>> scan_factors((50, 80), (20, 20), scale_factor=1.5)
     [1.0, 1.5, 2.25]
     """
-    if not (isinstance(scale_factor, (int, float, np.number)) and math.isfinite(scale_factor)):
-        raise ValueError(f"scale_factor={scale_factor!r} is not allowed: it must be a number above 1")
-    if not float(scale_factor) > 1.0:
-        raise ValueError(f"scale_factor={scale_factor!r} is not allowed: it must be a number above 1")
+    _check_ratio(scale_factor)
     smallest, largest = as_pair("min_size", min_size), as_pair("max_size", max_size)
     if smallest and largest and (smallest[0] > largest[0] or smallest[1] > largest[1]):
         raise ValueError(f"min_size={min_size!r} is not allowed: it is above max_size={max_size!r}")
     high, wide = image_shape
+    largest_factor = min(wide / window[0], high / window[1])
+    if largest_factor > 1 and math.log(largest_factor) > _MOST_LEVELS * math.log(scale_factor):
+        raise ValueError(
+            f"scale_factor={scale_factor!r} is not allowed for an image of {wide} x {high}: it is so close to "
+            f"1 that there are more than {_MOST_LEVELS} sizes"
+        )
     factors: list[np.float32] = []
     factor = 1.0
     while round(window[0] * factor) <= wide and round(window[1] * factor) <= high:
@@ -94,6 +99,12 @@ def scan_factors(
         distance = [(w - low[0]) ** 2 + (h - low[1]) ** 2 for w, h in sizes]
         kept = [float(factors[int(np.argmin(distance))])]
     return kept
+
+
+def _check_ratio(scale_factor: Any) -> None:
+    number = isinstance(scale_factor, (int, float, np.number)) and not isinstance(scale_factor, bool)
+    if not (number and math.isfinite(scale_factor) and float(scale_factor) > 1.0):
+        raise ValueError(f"scale_factor={scale_factor!r} is not allowed: it must be a number above 1")
 
 
 def _window_at(window: Pair, factor: np.float32 | float) -> Pair:
@@ -114,7 +125,7 @@ def level_step(factor: float) -> int:
 
 
 def resize_table(n_from: int, n_to: int) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
-    """For each of `n_to` pixels, the first of the two pixels it lies between, and the second's weight / 256."""
+    """For each of `n_to` pixels the first of the two it lies between, and the second's weight in 1/256."""
     scale = 1.0 / (n_to / n_from)
     place = scale * (np.arange(n_to) + 0.5) - 0.5
     index = np.floor(place)
@@ -210,7 +221,11 @@ def _make_plan(model: CascadeModel) -> Plan:
         x, y, w, h = (rects[:, 0, i] for i in range(4))
         k = np.arange(LBP_CORNERS)
         corners = np.stack(
-            [x[:, None] + w[:, None] * (k % 4), y[:, None] + h[:, None] * (k // 4), np.zeros((len(x), 16), int)],
+            [
+                x[:, None] + w[:, None] * (k % 4),
+                y[:, None] + h[:, None] * (k // 4),
+                np.zeros((len(x), 16), int),
+            ],
             axis=-1,
         )
         area, norm = 0.0, np.zeros((8, 3), np.int64)
@@ -232,11 +247,18 @@ def _make_plan(model: CascadeModel) -> Plan:
 
 
 def offsets_at(corners: NDArray[np.int64], pitch: int, plane: int, step: int) -> NDArray[np.int32]:
-    """Offsets of corners (..., 3) from the place of a window, flat; for step 2 odd columns lie half a row on."""
+    """Offsets of corners (..., 3) from a window's place, flat; for step 2 odd columns lie half a row on."""
     x, y, which = corners[..., 0], corners[..., 1], corners[..., 2]
     if step == 2:
         x = (x >> 1) + (x & 1) * (pitch // 2)
     return (y * pitch + x + which * plane).astype(np.int32).ravel()
+
+
+def block_offsets(plan: Plan, window: Pair) -> NDArray[np.int32]:
+    """The same for sixteen windows copied number by number; of the planes it has S and T."""
+    corners = plan.corners
+    place = (corners[..., 1] + corners[..., 2] // 2 * (window[1] + 1)) * (window[0] + 1) + corners[..., 0]
+    return (place * LANES).astype(np.int32).ravel()
 
 
 def field_pitch(wide: int) -> int:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hedgerow.backends.rows import codes_left
 from hedgerow.boosting.adaboost import DiscreteRule, GentleRule, RealRule
 from hedgerow.boosting.adaptive import AdaptiveRule, Judged, RuleSettings
-from hedgerow.boosting.loop import Round, boost
+from hedgerow.boosting.loop import NoBetter, Round, boost
 from hedgerow.boosting.weak import ClassProblem, GrownAnswer
 from hedgerow.boosting.weights import RowWeights
 from hedgerow.growing.weak import WeakGrower, WeakRules, WeakTree
@@ -30,7 +30,7 @@ from hedgerow.vision.windows import CodedWindows, WindowSet
 
 RULES: dict[str, type[AdaptiveRule]] = {"discrete": DiscreteRule, "real": RealRule, "gentle": GentleRule}
 CRITERIA = {"discrete": "error", "real": "gini", "gentle": "gini"}
-SLACK = 1e-5  # the detector lets sums pass that are so much below the threshold
+_SLACK = np.float32(1e-5)  # the detector lets sums pass that are so much below the threshold
 _ALL_WINDOWS = np.empty(0, np.uint32)
 
 Scores = NDArray[np.float64]
@@ -77,7 +77,8 @@ class StageTree:
     def _goes_left(self, windows: WindowSet, features: Features, node: int) -> NDArray[np.bool_]:
         number = int(self.feature[node])
         if features.kind == HAAR:
-            return np.less(windows.values(features, number), self.threshold[node])
+            below: NDArray[np.bool_] = windows.values(features, number) < self.threshold[node]
+            return below
         bits = np.unpackbits(self.subsets[node].astype("<u4").view(np.uint8), bitorder="little")
         return bits[windows.patterns(features, number)].astype(np.bool_)
 
@@ -103,8 +104,8 @@ class Stage:
 class FeatureLearner:
     """Answers a boosting rule with trees on the features of windows.
 
-    Windows that together have at most a share `weight_trim` of the weight are left out of the search
-    (Friedman, Hastie and Tibshirani 2000).
+    Windows of a kind that together have at most a share `weight_trim` of its weight are left out of the
+    search (Friedman, Hastie and Tibshirani 2000). Without a cut that gains anything the stage ends.
     """
 
     def __init__(self, coded: CodedWindows, rules: StageRules, team: Team) -> None:
@@ -117,24 +118,30 @@ class FeatureLearner:
         (problem,) = request
         assert isinstance(problem, ClassProblem)  # noqa: S101 - all rules for two classes ask one
         weight, classes = problem.distribution.rounded, problem.classes
-        rows = _heaviest(weight, self.trim)
+        rows = _heaviest(weight, classes, self.trim)
         part = rows if len(rows) else slice(None)
         totals = np.zeros(2, np.int64)
         np.add.at(totals, classes[part], weight[part])
         tree = self.grower.grow(Sample(weight, np.empty(0, np.int64), classes), totals, rows)
+        if len(tree.nodes) == 1:
+            raise NoBetter
         cells = tree.cells(self.coded, self.team)
         sums = np.zeros((len(tree.nodes), 2), np.int64)
         tally(cells, classes, weight, sums)
         return [GrownAnswer(tree, cells, sums, sums, 0.0, self.team)]
 
 
-def _heaviest(weight: NDArray[np.int64], trim: float) -> NDArray[np.uint32]:
-    """The windows but the lightest, which together weigh at most the share `trim`; empty for all."""
+def _heaviest(weight: NDArray[np.int64], classes: NDArray[np.uint8], trim: float) -> NDArray[np.uint32]:
+    """The windows but the lightest of each class, of at most the share `trim` of its weight; empty for all."""
     if not trim:
         return _ALL_WINDOWS
     order = np.argsort(weight, kind="stable")
-    light = np.cumsum(weight[order]) <= math.floor(trim * int(weight.sum()))
-    return np.sort(order[~light]).astype(np.uint32)
+    parts = []
+    for k in range(2):
+        mine = order[classes[order] == k]
+        light = np.cumsum(weight[mine]) <= math.floor(trim * int(weight[mine].sum()))
+        parts.append(mine[~light])
+    return np.sort(np.concatenate(parts)).astype(np.uint32)
 
 
 class StageBooster:
@@ -173,7 +180,7 @@ class StageBooster:
         balance = (0.5 * self.windows.n / n)[self.classes]  # both kinds weigh the same
         weights = RowWeights(balance, self.windows.n, None, self.team)
         judged = Judged(self.classes, weights.shares, np.zeros((1, self.windows.n)), None)
-        settings = RuleSettings(np.array([0, 1]))
+        settings = RuleSettings(np.array([0, 1]), quiet=True)
         rule = RULES[self.rules.algorithm](judged, [], weights, settings)
 
         def after_round(_: Round) -> bool:
@@ -195,9 +202,10 @@ class StageBooster:
         faces = np.sort(self._held_scores[self.held_classes == 1])
         lost = math.floor((1.0 - self.rules.min_hit_rate) * len(faces) + 1e-9)
         stage.threshold = float(_float_below(faces[lost]))
-        passing = self._held_scores >= stage.threshold - SLACK
+        limit = float(np.float32(stage.threshold) - _SLACK)
+        passing = self._held_scores >= limit
         stage.hit_rate, stage.false_alarm = _rates(passing, self.held_classes)
-        passing = self._scores >= stage.threshold - SLACK
+        passing = self._scores >= limit
         stage.train_hit_rate, stage.train_false_alarm = _rates(passing, self.classes)
         stage.curve.append((stage.hit_rate, stage.false_alarm))
 

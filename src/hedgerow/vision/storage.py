@@ -16,6 +16,7 @@ whole numbers below 256 have one byte a number. A Haar stump takes about 45 byte
 Every array that was left out has the length of one that is there: no small file becomes a large model.
 """
 
+import importlib.metadata
 import json
 import math
 import reprlib
@@ -24,10 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import hedgerow
 from hedgerow.container import Contents, ModelFileError, pack, parse, unpack
 from hedgerow.vision.model import ARRAYS, HAAR, LBP, MOST_PARTS, MOST_PIXELS, SUBSET_WORDS, CascadeModel
 
+VERSION = importlib.metadata.version("hedgerow")
 FORMAT = 1
 KIND = "cascade"
 MOST_BYTES = 64 << 20  # of a file: more than a million stumps
@@ -75,7 +76,7 @@ def pack_cascade(model: CascadeModel, info: dict[str, Any] | None = None) -> byt
     content = {
         "format": FORMAT,
         "kind": KIND,
-        "hedgerow": hedgerow.__version__,
+        "hedgerow": VERSION,
         "window": [model.width, model.height],
         "features": model.kind,
         "info": info,
@@ -138,8 +139,6 @@ def _unpack(data: bytes) -> Contents:
         return unpack(data)
     except ModelFileError as error:
         raise ModelFileError(str(error)[:300]) from error  # it may quote the file at length
-    except ValueError as error:  # safetensors allows shapes that NumPy does not have
-        raise ModelFileError(f"an array has an impossible shape: {error}") from error
 
 
 def is_packed(data: bytes) -> bool:
@@ -200,7 +199,7 @@ def _check_format(content: dict[str, Any]) -> None:
         writer = reprlib.repr(content.get("hedgerow"))
         raise ModelFileError(
             f"format {reprlib.repr(number)} is newer than format {FORMAT}, the newest that Hedgerow "
-            f"{hedgerow.__version__} reads; it was written by Hedgerow {writer}: load it with that version"
+            f"{VERSION} reads; it was written by Hedgerow {writer}: load it with that version"
         )
     if number < 1:
         raise ModelFileError(f"format {reprlib.repr(number)} does not exist; formats are numbered from 1")

@@ -8,12 +8,9 @@ A stage is a pure function of the data, the parameters, the seed and the stages 
 was stopped and goes on from its checkpoint gives the same bytes as one that was not.
 """
 
-import hashlib
-import math
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,72 +19,23 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from hedgerow.container import ModelFileError, write_atomically
-from hedgerow.estimators import parameters
-from hedgerow.estimators.inputs import read_seed
-from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, one_of, real, whole
-from hedgerow.kernels.cpu.random import FEATURE_POOL, HELD_OUT_WINDOWS, draw_rows
+from hedgerow.estimators.parameters import check_parameters
+from hedgerow.kernels.cpu.random import FEATURE_POOL, draw_rows
 from hedgerow.threads import Team, resolve_n_jobs
-from hedgerow.vision.assemble import empty_cascade, with_stage
+from hedgerow.vision.assemble import empty_cascade, first_stages, with_stage
 from hedgerow.vision.cascade import Cascade
-from hedgerow.vision.features import Features, HaarFeatures, LBPFeatures, check_window
+from hedgerow.vision.features import Features
 from hedgerow.vision.mining import Mined, Miner
 from hedgerow.vision.model import CascadeModel
-from hedgerow.vision.samples import Samples, load_negatives, load_positives
-from hedgerow.vision.scan import judge
-from hedgerow.vision.stage import RULES, Stage, StageBooster, StageRules
+from hedgerow.vision.stage import Stage, StageBooster, StageRules
 from hedgerow.vision.storage import pack_cascade, unpack_cascade
+from hedgerow.vision.training_data import TrainingData, passes, read_training_data
 from hedgerow.vision.training_log import StageReport, TrainingLog, heading, line
+from hedgerow.vision.training_parameters import ALLOWED, LEAST_NEGATIVES, of_stage, plain
 from hedgerow.vision.windows import WindowSet
 
-_LEAST_NEGATIVES = 20  # fewer say nothing about a false-alarm rate
 _LEAST_POSITIVES = 10
-
-
-def _each_stage(low: float, high: float, *, above: bool = False, below: bool = False) -> Allowed:
-    """Allow a number for all stages, or a sequence with one for each."""
-    one = real(low, high, above=above, below=below)
-
-    def test(v: Any) -> bool:
-        return one.test(v) or (isinstance(v, list | tuple) and len(v) > 0 and all(one.test(n) for n in v))
-
-    return Allowed(test, f"{one.words}, or a list of such numbers, one a stage")
-
-
-ALLOWED = {
-    "features": one_of("basic", "core", "all", "lbp"),
-    "algorithm": one_of(*RULES),
-    "n_stages": whole(1, 1000),
-    "min_hit_rate": _each_stage(0.5, 1.0),
-    "max_false_alarm": _each_stage(0.0, 1.0, above=True, below=True),
-    "target_false_alarm": real(0.0, 1.0, above=True) | nothing(),
-    "max_learners": whole(1),
-    "max_depth": whole(1, 8),
-    "n_negatives": whole(_LEAST_NEGATIVES),
-    "validation_fraction": real(0.0, 1.0, above=True, below=True),
-    "max_features": whole(1) | nothing(),
-    "weight_trim": real(0.0, 0.5),
-    "scale_factor": real(1.0, 2.0, above=True),
-    "jitter": whole(0, 1000),
-    "mirror": parameters.flag(),
-    "random_state": parameters.seed() | nothing(),
-    "n_jobs": parameters.threads() | nothing(),
-    "verbose": whole(0, 2),
-}
 _NOT_IN_KEY = ("n_stages", "target_false_alarm", "checkpoint", "n_jobs", "verbose", "random_state")
-
-
-@dataclass(frozen=True, eq=False)
-class _Data:
-    """What every stage is made from: positives of both parts, numbers of the images of both parts."""
-
-    train: NDArray[np.uint8]
-    held: NDArray[np.uint8]
-    images: Sequence[NDArray[np.uint8]]
-    train_images: NDArray[np.int64]
-    held_images: NDArray[np.int64]
-    features: Features
-    seed: int
-    key: str  # of the data and the parameters that a stage depends on
 
 
 class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
@@ -227,7 +175,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         CascadeTrainer
         """
         check_parameters(self.get_params(), ALLOWED)
-        data = self._read(positives, negatives, groups)
+        data = read_training_data(positives, negatives, groups, self.get_params(), self._settings())
         self.mean_positive_ = data.train.mean(axis=0)
         self.stages_: list[StageReport] = []
         self.curves_: list[list[tuple[float, float]]] = []
@@ -249,10 +197,12 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                     f"training was {self.stop_reason_}: the cascade holds those before", stacklevel=2
                 )
             log.write(f"ended: {self.stop_reason_}")
+        if not model.n_stages:
+            raise ValueError(f"nothing was trained: {self.stop_reason_}")
         self.cascade_ = Cascade(model, self._info(data))
         return self
 
-    def _train(self, model: CascadeModel, data: _Data, log: TrainingLog, team: Team) -> CascadeModel:
+    def _train(self, model: CascadeModel, data: TrainingData, log: TrainingLog, team: Team) -> CascadeModel:
         miner = Miner(data.images, data.features.window, self.scale_factor, data.seed, team)
         self._model = model
         while not self.stop_reason_:
@@ -261,7 +211,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             if number >= self.n_stages:
                 self.stop_reason_ = f"all {self.n_stages} stages are trained"
                 break
-            faces, held_faces = (part[_passes(model, part, team)] for part in (data.train, data.held))
+            faces, held_faces = (part[passes(model, part, team)] for part in (data.train, data.held))
             if min(len(faces), len(held_faces)) < _LEAST_POSITIVES:
                 self.stop_reason_ = f"stage {number + 1}: fewer than {_LEAST_POSITIVES} positives pass"
                 break
@@ -269,6 +219,9 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             if mined is None:
                 break
             stage, features = self._boost((faces, held_faces), mined, data, log, team)
+            if not stage.trees:
+                self.stop_reason_ = f"stage {number + 1}: no feature tells the windows apart"
+                break
             model = with_stage(model, features, stage.trees, stage.threshold)
             self._model = model
             report = self._report(stage, number, len(faces), mined[0], time.perf_counter() - began)
@@ -282,7 +235,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     # --- the steps of a stage
 
     def _mine(
-        self, miner: Miner, model: CascadeModel, data: _Data, log: TrainingLog
+        self, miner: Miner, model: CascadeModel, data: TrainingData, log: TrainingLog
     ) -> tuple[Mined, Mined] | None:
         """Negatives to boost on and to hold out; None when there are too few, or no more are needed."""
         number = model.n_stages
@@ -290,7 +243,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         mined = []
         for n, numbers in (
             (self.n_negatives, data.train_images),
-            (max(_LEAST_NEGATIVES, round(self.n_negatives * share)), data.held_images),
+            (max(LEAST_NEGATIVES, round(self.n_negatives * share)), data.held_images),
         ):
             mined.append(miner.mine(model, n, number, numbers, log.mining(number + 1, n)))
             found = mined[-1]
@@ -301,10 +254,10 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                     "is reached"
                 )
                 return None
-            if len(found.windows) < _LEAST_NEGATIVES:
+            if len(found.windows) < LEAST_NEGATIVES:
                 self.stop_reason_ = (
-                    f"negatives ran out: of {found.n_judged:,} windows in {len(numbers)} images, seen in every "
-                    f"turn, the {number} stages let {found.n_passed} pass; more images would allow more stages"
+                    f"negatives ran out: of {found.n_judged:,} windows in {len(numbers)} images, seen in "
+                    f"every turn, the {number} stages let {found.n_passed} pass; more images would allow more"
                 )
                 return None
             if len(found.windows) < n:
@@ -318,7 +271,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         self,
         positives: tuple[NDArray[np.uint8], NDArray[np.uint8]],
         mined: tuple[Mined, Mined],
-        data: _Data,
+        data: TrainingData,
         log: TrainingLog,
         team: Team,
     ) -> tuple[Stage, Features]:
@@ -336,8 +289,8 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             sets.append((WindowSet(windows, team, tilted=tilted), classes))
         rules = StageRules(
             self.algorithm,
-            _of_stage(self.min_hit_rate, number),
-            _of_stage(self.max_false_alarm, number),
+            of_stage(self.min_hit_rate, number),
+            of_stage(self.max_false_alarm, number),
             self.max_learners,
             self.max_depth,
             self.weight_trim,
@@ -367,53 +320,27 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
     # --- data and checkpoints
 
-    def _read(self, positives: Any, negatives: Any, groups: Any) -> _Data:
-        window = check_window(self.window)
-        seed = read_seed(self.random_state)
-        samples = load_positives(
-            positives, window, jitter=self.jitter, mirror=self.mirror, group=groups, random_state=seed
-        )
-        images = load_negatives(negatives, window)
-        features = LBPFeatures(window) if self.features == "lbp" else HaarFeatures(window, self.features)
-        held = _held_out(samples.group, self.validation_fraction, seed, 0)
-        images_held = _held_out(np.arange(len(images)), self.validation_fraction, seed, 1)
-        return _Data(
-            samples.images[~held],
-            samples.images[held],
-            images,
-            np.flatnonzero(~images_held),
-            np.flatnonzero(images_held),
-            features,
-            seed,
-            self._key(samples, images, seed),
-        )
+    def _settings(self) -> dict[str, Any]:
+        """The parameters that a stage depends on, as plain data."""
+        chosen = {name: value for name, value in self.get_params().items() if name not in _NOT_IN_KEY}
+        return {name: plain(value) for name, value in chosen.items()}
 
-    def _key(self, samples: Samples, images: Sequence[NDArray[np.uint8]], seed: int) -> str:
-        settings = {k: v for k, v in self.get_params().items() if k not in _NOT_IN_KEY}
-        digest = hashlib.sha256(repr([seed, sorted(settings.items()), len(images)]).encode())
-        digest.update(samples.images.tobytes())
-        digest.update(samples.group.tobytes())
-        for number in range(0, len(images), max(1, len(images) // 16)):  # to read all would take long
-            digest.update(images[number].tobytes())
-        return digest.hexdigest()
-
-    def _info(self, data: _Data) -> dict[str, Any]:
-        settings = {k: v for k, v in self.get_params().items() if k not in _NOT_IN_KEY}
+    def _info(self, data: TrainingData) -> dict[str, Any]:
         return {
             "key": data.key,
-            "parameters": {**settings, "window": list(data.features.window)},
+            "seed": data.seed,
+            "parameters": self._settings(),
             "stages": [report.plain() for report in self.stages_],
         }
 
-    def _resume(self, data: _Data) -> CascadeModel:
+    def _resume(self, data: TrainingData) -> CascadeModel:
         """The stages of the checkpoint, or none."""
         if self.checkpoint is None or not Path(self.checkpoint).exists():
-            if self.checkpoint is not None and not Path(self.checkpoint).resolve().parent.is_dir():
-                raise FileNotFoundError(
-                    f"checkpoint={str(self.checkpoint)!r}: the folder {Path(self.checkpoint).resolve().parent} does not exist"
-                )
             return empty_cascade(data.features.kind, data.features.window)
-        model, info = unpack_cascade(Path(self.checkpoint).read_bytes())
+        try:
+            model, info = unpack_cascade(Path(self.checkpoint).read_bytes())
+        except ModelFileError as error:
+            raise ModelFileError(f"checkpoint={str(self.checkpoint)!r} cannot be read: {error}") from error
         if info.get("key") != data.key:
             raise ModelFileError(
                 f"checkpoint={str(self.checkpoint)!r} is of a training with other data, other parameters or "
@@ -421,31 +348,4 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             )
         self.stages_ = [StageReport(**report) for report in info["stages"]][: self.n_stages]
         self.curves_ = [[] for _ in self.stages_]
-        return model
-
-
-def _of_stage(value: Any, number: int) -> float:
-    """The value for a stage: the last one of a list is for all that follow."""
-    return float(value[min(number, len(value) - 1)] if isinstance(value, list | tuple) else value)
-
-
-def _held_out(group: NDArray[Any], share: float, seed: int, purpose: int) -> NDArray[np.bool_]:
-    """Which entries are held out: at least one of the groups, and at least one is not."""
-    names, place = np.unique(group, return_inverse=True)
-    if len(names) < 2:
-        what = "image without the object" if purpose else "original"
-        raise ValueError(f"there is only {len(names)} {what}: at least 2 are needed, one to be held out")
-    keys = np.empty(len(names), np.uint64)
-    draw_rows(seed, HELD_OUT_WINDOWS, purpose, keys)
-    n = min(len(names) - 1, max(1, math.floor(share * len(names) + 0.5)))
-    held = np.zeros(len(names), bool)
-    held[np.argsort(keys, kind="stable")[:n]] = True
-    chosen: NDArray[np.bool_] = held[place]
-    return chosen
-
-
-def _passes(model: CascadeModel, images: NDArray[np.uint8], team: Team) -> NDArray[np.bool_]:
-    """Which windows pass all stages."""
-    stages, _ = judge(model, images, team)
-    passed: NDArray[np.bool_] = stages == model.n_stages
-    return passed
+        return first_stages(model, self.n_stages)

@@ -33,7 +33,6 @@ from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
 
 REFUSED = -1  # a window of too little contrast
 CONTRAST = 0.1  # A * inverse must be below: the pixels' standard deviation is above 10
-LEAST_LANES = 4
 
 
 @deep_part

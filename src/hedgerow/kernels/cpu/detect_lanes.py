@@ -17,6 +17,7 @@ from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 
 LANES = 16
+TILE = 8  # numbers of a window that are copied at once: 8 x 8 are transposed in 24 steps
 LBP_CORNERS = 16  # 4 x 4 corners of 3 x 3 cells, row by row
 HAAR_CORNERS = 12  # 3 rectangles of 4 corners
 # corners of the eight outer cells, clockwise from the top left, and of the centre; the first has the highest bit
@@ -24,7 +25,7 @@ _CELLS = ((0, 1, 4, 5), (1, 2, 5, 6), (2, 3, 6, 7), (6, 7, 10, 11))
 _CELLS += ((10, 11, 14, 15), (9, 10, 13, 14), (8, 9, 12, 13), (4, 5, 8, 9))
 _CENTRE = (5, 6, 9, 10)
 
-_I1, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (1, 16, 32, 64))
+_I1, _I32, _I64 = (ir.IntType(bits) for bits in (1, 32, 64))
 _F32, _F64 = ir.FloatType(), ir.DoubleType()
 
 
@@ -119,7 +120,9 @@ def _haar(wide):
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
-        data, offsets, weights, thresholds = (_data(context, builder, kinds[k], args[k]) for k in (0, 3, 4, 5))
+        data, offsets, weights, thresholds = (
+            _data(context, builder, kinds[k], args[k]) for k in (0, 3, 4, 5)
+        )
         place, node, inverse = args[1], args[2], args[6]
         first = builder.mul(node, ir.Constant(_I64, HAAR_CORNERS))
         corners = _Corners(builder, data, place, offsets, first, wide)
@@ -173,7 +176,10 @@ def _lbp(wide):
             brighter = builder.icmp_signed(">=", corners.sum(cell), centre)
             bit = builder.select(brighter, _constant(128 >> k, _I32, wide), _constant(0, _I32, wide))
             code = builder.or_(code, bit)
-        high, low = builder.lshr(code, _constant(5, _I32, wide)), builder.and_(code, _constant(31, _I32, wide))
+        high, low = (
+            builder.lshr(code, _constant(5, _I32, wide)),
+            builder.and_(code, _constant(31, _I32, wide)),
+        )
         if wide:
             word = _subset_word(builder, subsets, node, high, wide)
         else:
@@ -233,7 +239,7 @@ def inverse_norm_lanes(typingctx, field, place, corners, area):
 
 
 def _bits(builder, mask):
-    return builder.zext(builder.bitcast(mask, _I16), _I64)
+    return builder.zext(builder.bitcast(mask, ir.IntType(LANES)), _I64)
 
 
 @intrinsic
@@ -314,16 +320,75 @@ def store_lanes(typingctx, array, place, lanes):
     return types.void(array, types.intp, _DOUBLES), codegen
 
 
+def _floats_at(context, builder, kind, array):
+    return builder.bitcast(_data(context, builder, kind, array), _like(_F32, wide=True).as_pointer())
+
+
 @intrinsic
 def store_inverse(typingctx, array, inverse):
     """Write sixteen float32 to the first places of an array."""
 
     def codegen(context, builder, signature, args):
-        data = _data(context, builder, signature.args[0], args[0])
-        builder.store(args[1], builder.bitcast(data, _like(_F32, wide=True).as_pointer()), align=4)
+        builder.store(args[1], _floats_at(context, builder, signature.args[0], args[0]), align=4)
         return context.get_dummy_value()
 
     return types.void(array, _FLOATS), codegen
+
+
+@intrinsic
+def load_inverse(typingctx, array):
+    """The first sixteen float32 of an array."""
+
+    def codegen(context, builder, signature, args):
+        return builder.load(_floats_at(context, builder, signature.args[0], args[0]), align=4)
+
+    return _FLOATS(array), codegen
+
+
+def _transposed(builder, rows):
+    """Columns of TILE vectors of TILE numbers: in each of log2(TILE) steps, pairs swap their halves."""
+    distance = 1
+    while distance < TILE:
+        swapped = list(rows)
+        for i in range(TILE):
+            if not i & distance:
+                a, b = rows[i], rows[i + distance]
+                low = [(k if not k & distance else k - distance + TILE) for k in range(TILE)]
+                high = [(k + distance if not k & distance else k + TILE) for k in range(TILE)]
+                kind = ir.VectorType(_I32, TILE)
+                swapped[i] = builder.shuffle_vector(a, b, ir.Constant(kind, low))
+                swapped[i + distance] = builder.shuffle_vector(a, b, ir.Constant(kind, high))
+        rows = swapped
+        distance *= 2
+    return rows
+
+
+@intrinsic
+def gather_tile(typingctx, field, places, offset, block, target, stride):
+    """Copy TILE numbers of each of sixteen windows so that the lanes of a number lie side by side.
+
+    block[target + k * stride + lane] = field[places[lane] + offset + k], k < TILE; places int64 (16,).
+    """
+
+    def codegen(context, builder, signature, args):
+        kinds = signature.args
+        data, where, out = (_data(context, builder, kinds[k], args[k]) for k in (0, 1, 3))
+        offset, target, stride = args[2], args[4], args[5]
+        pointer = ir.VectorType(_I32, TILE).as_pointer()
+        for lane in range(0, LANES, TILE):
+            rows = []
+            for k in range(TILE):
+                place = builder.load(builder.gep(where, [ir.Constant(_I64, lane + k)]))
+                address = builder.gep(data, [builder.add(place, offset)])
+                rows.append(builder.load(builder.bitcast(address, pointer), align=4))
+            at = builder.add(target, ir.Constant(_I64, lane))
+            for row in _transposed(builder, rows):
+                builder.store(row, builder.bitcast(builder.gep(out, [at]), pointer), align=4)
+                at = builder.add(at, stride)
+        return context.get_dummy_value()
+
+    kinds = (field, places, types.intp, block, types.intp, types.intp)
+    return types.void(*kinds), codegen
 
 
 @intrinsic

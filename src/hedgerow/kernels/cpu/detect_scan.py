@@ -9,19 +9,22 @@ made until the last window has read them, and bands are the tasks that threads s
     tasks    int64 (n, 3): level, first row of windows, end of the rows of windows
     shape    window width, window height, pitch and plane of a field, planes (1 without squares, 3 with T)
     work     field int32, mixed uint16, pixels uint8 (2, W), tilted int32 (3, W + 1), scratch float64,
-             inverses float32 (16,): the memory of one member
+             inverses float32 (16,), block int32, waiting (see `judge_waiting`): the memory of one member
     hits     int32 (n, 3): task, x, y, and float64 (n,): sum of the last stage
 """
 
 import numpy as np
 
-from hedgerow.kernels.cpu.detect import LEAST_LANES, judge_one, stage_sums
+from hedgerow.kernels.cpu.detect import stage_sums
 from hedgerow.kernels.cpu.detect_lanes import (
     LANES,
+    TILE,
     at_least,
     contrast_bits,
     count_bits,
+    gather_tile,
     inverse_norm_lanes,
+    load_inverse,
     store_inverse,
     store_lanes,
 )
@@ -45,6 +48,7 @@ def _skip_table():
 
 
 _JUDGED = _skip_table()
+CROWD = 6  # of sixteen windows: fewer wait until others have come so far
 _ALL = np.uint64((1 << LANES) - 1)
 
 
@@ -103,51 +107,120 @@ def judge_lanes(field, place, nodes, norm, mode, work):
     store_inverse(inverses, inverse)
     stage = 0
     while stage < n_stages:
-        if stage > 0 and count_bits(alive) < LEAST_LANES:
-            break
         sums = stage_sums(field, place, nodes, inverse, stage, scratch)
         passed = at_least(sums, nodes[9][stage])
         if stage == 0 and skip != 2:
             rejected = alive & ~passed
-            low = _JUDGED[skip, np.int64(rejected & np.uint64(255))]
-            high = _JUDGED[np.int64(low >> 8), np.int64((rejected >> np.uint64(8)) & np.uint64(255))]
-            skip = np.int64(high >> 8)
-            alive &= np.uint64(low & 255) | (np.uint64(high & 255) << np.uint64(8))
+            judged = np.uint64(0)
+            for eight in range(0, LANES, 8):
+                bits = _JUDGED[skip, np.int64((rejected >> np.uint64(eight)) & np.uint64(255))]
+                skip = np.int64(bits >> 8)
+                judged |= np.uint64(bits & 255) << np.uint64(eight)
+            alive &= judged
         alive &= passed
         stage += 1
-        if alive == np.uint64(0):
-            break
         if stage == n_stages:
             store_lanes(scratch, 0, sums)
+        elif count_bits(alive) < CROWD:
+            break
     return alive, stage, skip
 
 
 @deep_part
-def scan_row(row, nodes, norm, mode, work, hits, n_hits):
+def copy_windows(field, pitch, step, shape, places, block):
+    """Copy the integral images of sixteen windows, number by number: block[(y (w + 1) + x) 16 + lane]."""
+    wide, high, _, plane, planes = shape
+    column = np.int64(LANES)
+    pitch_out = (wide + 1) * column
+    plane_out = (high + 1) * pitch_out
+    for p in range(0, planes, 2):  # the squares have done their duty
+        for y in range(high + 1):
+            source = p * plane + y * pitch
+            target = (p >> 1) * plane_out + y * pitch_out
+            # what a tile has too much is overwritten by the next row
+            for half in range(step):
+                for x in range(half, wide + 1, TILE * step):
+                    offset = source + half * (pitch // 2) + x // step
+                    gather_tile(field, places, offset, block, target + x * column, step * column)
+
+
+@deep_part
+def judge_waiting(field, step, shape, nodes, n_stages, waiting, work, hits, n_hits):
+    """Judge up to sixteen windows from anywhere in the band.
+
+    waiting : places int64 (16,), windows int32 (16, 4): task, x, y and stages passed, inverses float32 (16,),
+    number int64 (1,). Neighbours share the work of loading a corner, and strangers must be brought together:
+    but that costs less than to send two or three windows alone through the long last stages.
+    """
+    places, windows, inverses, number = waiting
+    found, scores = hits
+    scratch, block = work[4], work[6]
+    n = number[0]
+    number[0] = 0
+    stage = np.int64(windows[0, 3])
+    for i in range(n):
+        stage = min(stage, np.int64(windows[i, 3]))  # to pass a stage twice does no harm
+    for i in range(n, LANES):
+        places[i] = places[0]
+        inverses[i] = inverses[0]
+    copy_windows(field, shape[2], step, shape, places, block)
+    inverse = load_inverse(inverses)
+    alive = (np.uint64(1) << np.uint64(n)) - np.uint64(1)
+    while stage < n_stages:
+        sums = stage_sums(block, 0, nodes, inverse, stage, scratch)
+        alive &= at_least(sums, nodes[9][stage])
+        if alive == np.uint64(0):
+            return n_hits
+        stage += 1
+        if stage == n_stages:
+            store_lanes(scratch, 0, sums)
+    while alive != np.uint64(0):
+        lane = np.int64(lowest_bit(alive))
+        alive &= alive - np.uint64(1)
+        for k in range(3):
+            found[n_hits, k] = windows[lane, k]
+        scores[n_hits] = scratch[lane]
+        n_hits += 1
+    return n_hits
+
+
+@deep_part
+def scan_row(row, shape, cascade, mode, waiting, work, hits, n_hits):
     """Judge the windows of one row of a band. row : (place, number of windows, step, y, task)."""
     place, n_windows, step, y, task = row
+    nodes, nodes_of_block, norm = cascade
     n_stages, skip = mode
     found, scores = hits
-    flat, scratch, inverses = work[0], work[4], work[5]
+    places, windows, inverses, number = waiting
+    flat, scratch, own_inverses = work[0], work[4], work[5]
     for start in range(0, n_windows, LANES):
         valid = _ALL
         if n_windows - start < LANES:
             valid = (np.uint64(1) << np.uint64(n_windows - start)) - np.uint64(1)
-        alive, stage, skip = judge_lanes(
-            flat, place + start, nodes, norm, (n_stages, valid, skip), work
-        )
+        alive, stage, skip = judge_lanes(flat, place + start, nodes, norm, (n_stages, valid, skip), work)
+        done = stage == n_stages
         while alive != np.uint64(0):
             lane = np.int64(lowest_bit(alive))
             alive &= alive - np.uint64(1)
-            so_far = scratch[lane] if n_stages > 0 else 0.0
-            stages = (stage, n_stages, so_far)
-            reached, score = judge_one(flat, place + start + lane, nodes, inverses[lane], stages)
-            if reached == n_stages:
+            if done:
                 found[n_hits, 0] = task
                 found[n_hits, 1] = (start + lane) * step
                 found[n_hits, 2] = y
-                scores[n_hits] = score
+                scores[n_hits] = scratch[lane] if n_stages > 0 else 0.0
                 n_hits += 1
+                continue
+            i = number[0]
+            places[i] = place + start + lane
+            windows[i, 0] = task
+            windows[i, 1] = (start + lane) * step
+            windows[i, 2] = y
+            windows[i, 3] = stage
+            inverses[i] = own_inverses[lane]
+            number[0] = i + 1
+            if i + 1 == LANES:
+                n_hits = judge_waiting(
+                    flat, step, shape, nodes_of_block, n_stages, waiting, work, hits, n_hits
+                )
     return n_hits
 
 
@@ -155,15 +228,18 @@ def scan_row(row, nodes, norm, mode, work, hits, n_hits):
 def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode):
     """Take tasks until none is left, or until the hits of the next one might not fit.
 
-    pyramid : (levels, tables). cascade : (offsets (2, ...), the other arrays of nodes, norm corners (2, 8), area).
-    progress int64: [0] the next task, shared by the members. mode : (number of stages, skip, first task), where
-    a first task >= 0 was taken before. Returns (number of hits, task taken but not done, or -1).
+    pyramid : (levels, tables). cascade : (offsets (3, ...): for step 1, step 2 and for a block, the other arrays
+    of nodes, norm corners (2, 8), area). progress int64: [0] the next task, shared by the members. mode :
+    (number of stages, skip, first task), where a first task >= 0 was taken before. Returns (number of hits,
+    task taken but not done, or -1). The hits of a task are in no particular order.
     """
     levels, tables = pyramid
     offsets, rest, corners, area = cascade
     n_stages, skip, task = mode
     wide, high, pitch = shape[0], shape[1], shape[2]
-    n_hits = 0
+    waiting = work[7]
+    nodes_of_block = (offsets[2], *rest)
+    n_hits = np.int64(0)
     while True:
         if task < 0:
             task = atomic_add(progress, 0, 1)
@@ -176,9 +252,12 @@ def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode
         if n_hits + n_windows * ((end - first + step - 1) // step) > hits[1].size:
             return n_hits, task
         fill_band(image, level, tables, shape, first, min(end - 1 + high, level[1]) - first, work)
-        nodes = (offsets[step - 1], *rest)
-        norm = (corners[step - 1], area)
+        both = ((offsets[step - 1], *rest), nodes_of_block, (corners[step - 1], area))
         for y in range(first, end, step):
             row = ((y - first) * pitch, n_windows, step, y, task)
-            n_hits = scan_row(row, nodes, norm, (n_stages, skip), work, hits, n_hits)
+            n_hits = scan_row(row, shape, both, (n_stages, skip), waiting, work, hits, n_hits)
+        if waiting[3][0] > 0:
+            n_hits = judge_waiting(
+                work[0], step, shape, nodes_of_block, n_stages, waiting, work, hits, n_hits
+            )
         task = np.int64(-1)

@@ -109,7 +109,9 @@ def add_tilted_row(pixels, before, older, old, new):
     for x in range(1, n):
         j = np.uintp(x)
         i = j - np.uintp(1)
-        new[j] = np.int32(old[i] + old[j + np.uintp(1)] - older[j] + np.int32(pixels[i]) + np.int32(before[i]))
+        new[j] = np.int32(
+            old[i] + old[j + np.uintp(1)] - older[j] + np.int32(pixels[i]) + np.int32(before[i])
+        )
     new[n] = np.int32(old[n - 1] + np.int32(pixels[n - 1]) + np.int32(before[n - 1]))
 
 

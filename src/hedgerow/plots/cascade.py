@@ -1,0 +1,401 @@
+"""A cascade in pictures: its first features on the mean object, and what its stages let pass.
+
+    features   a small picture each: pixels that add are white, pixels that subtract black, half transparent
+    stages     products of the hit rates and of the false-alarm rates after 0, 1, ... stages, and the share of
+               all windows that mining really saw pass; trees of every stage
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.estimators.parameters import check_parameters, whole
+from hedgerow.plots import labels, style
+from hedgerow.vision.images import as_grey
+from hedgerow.vision.model import LBP, CascadeModel
+
+Floats = NDArray[np.float64]
+
+_ALLOWED = {"n_features": whole(1, 24)}
+_A_ROW = 8  # features beside one another, at the most
+_FEATURE_SIZE, _STAGES_SIZE = 1.45, (2.9, 2.5)  # inches
+_FINE = 12  # points a pixel and axis at which features are drawn: enough for the edges of tilted ones
+_PLAIN_GREY = 150.0
+_ALPHA = 0.62
+_RATES = ("hit_rate", "false_alarm", "pass_rate")
+
+
+@dataclass(eq=False)
+class CascadeDisplay:
+    """The first features of a cascade, the rates of its stages, and their trees.
+
+    Make it with `from_estimator`; the parameters are what it draws. Products start at 1 before the first
+    stage. The measured share is of all windows of the images without the object that mining looked at; it
+    includes what the detector refuses for lack of contrast, and images that differ from the held-out ones, so
+    it need not be the product.
+
+    Parameters
+    ----------
+    kind : {"HAAR", "LBP"}
+    window : (int, int)
+        Width and height.
+    rects, weights, tilted : arrays of shape (n, 3, 4), (n, 3) and (n,)
+        The features, in the order in which the cascade computes them; see `hedgerow.vision.model`.
+    stages : int array of shape (n,)
+        The stage of each, from 1.
+    n_trees : int array of shape (n_stages,)
+    hit_rates, false_alarms : float64 arrays of shape (n_stages,), or None
+        Of each stage, on held-out windows; None if the cascade has no record of its training.
+    pass_rates : float64 array of shape (n_stages,), or None
+        Share of the windows that the stages before each let pass.
+    background : array of shape (h, w), or None
+        Grey values that the features are drawn on; None for plain grey.
+
+    Attributes
+    ----------
+    total_hit_rates, total_false_alarms : float64 arrays of shape (n_stages + 1,), or None
+        Products after 0, 1, ... stages.
+    axes_ : object array of matplotlib Axes
+        The features, then the stages.
+    figure_ : matplotlib Figure
+
+    References
+    ----------
+    P. Viola, M. Jones, "Rapid object detection using a boosted cascade of simple features", CVPR 2001.
+
+    Examples
+    --------
+    >>> from hedgerow.vision.trainer import CascadeTrainer
+    >>> rng = np.random.default_rng(0)
+    >>> bars = rng.integers(60, 120, (60, 12, 12)).astype(np.uint8)
+    >>> bars[:, 4:8] += 100
+    >>> photos = [rng.integers(0, 256, (60, 60)).astype(np.uint8) for _ in range(10)]
+    >>> trainer = CascadeTrainer((12, 12), n_stages=1, n_negatives=100, random_state=0, verbose=0)
+    >>> display = CascadeDisplay.from_estimator(trainer.fit(bars, photos), n_features=1)
+    >>> display.rects[0].tolist(), display.weights[0].tolist()  # the bar, between what is above and below
+    ([[1, 0, 9, 12], [1, 4, 9, 4], [0, 0, 0, 0]], [-1.0, 3.0, 0.0])
+    >>> display.total_hit_rates, display.n_trees
+    (array([1., 1.]), array([1]))
+    """
+
+    kind: str
+    window: tuple[int, int]
+    rects: NDArray[Any]
+    weights: NDArray[Any]
+    tilted: NDArray[Any]
+    stages: NDArray[Any]
+    n_trees: NDArray[Any]
+    hit_rates: Floats | None = None
+    false_alarms: Floats | None = None
+    pass_rates: Floats | None = None
+    background: NDArray[Any] | None = None
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, n_features: int = 6, background: Any = None, ax: Any = None
+    ) -> Self:
+        """Take a cascade apart, and draw it.
+
+        Parameters
+        ----------
+        estimator : fitted CascadeTrainer, or Cascade
+            One that was not trained here, from a file of OpenCV say, shows its features and trees only.
+        n_features : int
+            How many of the first features to draw, 24 at the most; each is shown once.
+        background : image, optional
+            What to draw them on, of any size. By default the mean of the training objects if it is known,
+            else plain grey.
+        ax
+            As in `plot`.
+
+        Returns
+        -------
+        CascadeDisplay
+        """
+        check_parameters({"n_features": n_features}, _ALLOWED)
+        if isinstance(estimator, BaseEstimator):
+            check_is_fitted(estimator)
+        cascade = getattr(estimator, "cascade_", estimator)
+        model = getattr(cascade, "model", None)
+        if not isinstance(model, CascadeModel):
+            raise TypeError(
+                f"estimator={type(estimator).__name__} is not allowed: it must be a CascadeTrainer or Cascade"
+            )
+        info = getattr(cascade, "info", {})
+        numbers, stages = _first_features(model, n_features)
+        rates = _rates(getattr(estimator, "stages_", info.get("stages", ())), model.n_stages)
+        mean = getattr(estimator, "mean_positive_", info.get("mean"))
+        display = cls(
+            kind=model.kind,
+            window=model.window,
+            rects=model.rects[numbers],
+            weights=model.weights[numbers],
+            tilted=model.tilted[numbers],
+            stages=stages,
+            n_trees=np.diff(model.stage_starts),
+            hit_rates=rates.get("hit_rate"),
+            false_alarms=rates.get("false_alarm"),
+            pass_rates=rates.get("pass_rate"),
+            background=as_grey(background) if background is not None else _mean(mean, model.window),
+        )
+        return display.plot(ax)
+
+    @property
+    def total_hit_rates(self) -> Floats | None:
+        """The product of the hit rates after 0, 1, ... stages."""
+        return None if self.hit_rates is None else np.cumprod([1.0, *self.hit_rates])
+
+    @property
+    def total_false_alarms(self) -> Floats | None:
+        """The product of the false-alarm rates after 0, 1, ... stages."""
+        return None if self.false_alarms is None else np.cumprod([1.0, *self.false_alarms])
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw features and stages.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, a sequence of them, or None
+            None for a new figure. One of a grid of subplots gives its place to all panels; else there must be
+            one for each feature and one for each of the panels of the stages: 3, or 1 without a record.
+
+        Returns
+        -------
+        self
+        """
+        n_features, n_stages_panels = len(self.rects), 1 if self.hit_rates is None else 3
+        self.figure_, self.axes_ = _layout(ax, n_features, n_stages_panels)
+        for number, one in enumerate(self.axes_[:n_features]):
+            self._draw_feature(one, number)
+        rest = self.axes_[n_features:]
+        if self.hit_rates is not None:
+            self._draw_hits(rest[0])
+            self._draw_false_alarms(rest[1])
+        self._draw_trees(rest[-1])
+        return self
+
+    # --- features
+
+    def _draw_feature(self, ax: Any, number: int) -> None:
+        width, height = self.window
+        place = {"extent": (0, width, height, 0)}
+        plain = np.full((1, 1), _PLAIN_GREY)
+        background = plain if self.background is None else self.background
+        limits = (0, 255) if self.background is None else (float(background.min()), float(background.max()))
+        look = {"cmap": "gray", "vmin": limits[0], "vmax": limits[1]}
+        ax.imshow(background, interpolation="bicubic", **look, **place)  # a face of 24 x 24 reads better smooth
+        signs = feature_signs(
+            self.kind, self.rects[number], self.weights[number], tilted=bool(self.tilted[number]),
+            window=self.window, fine=_FINE,
+        )  # fmt: skip
+        cover = np.zeros((*signs.shape, 4))
+        cover[signs > 0, :3] = 1.0
+        cover[signs != 0, 3] = _ALPHA
+        ax.imshow(cover, interpolation="nearest", **place)
+        lines = style.part("collections").LineCollection(
+            self._outlines(number), colors=style.BLUE, linewidths=1.1, zorder=3
+        )
+        lines.set_clip_on(False)  # half of a line at the edge would be lost
+        ax.add_collection(lines)
+        ax.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[], aspect="equal")
+        for spine in ax.spines.values():
+            spine.set_color(style.FAINT)
+        title = f"feature {number + 1}\nstage {self.stages[number]}"
+        ax.set_title(title, fontsize=style.TICK_SIZE, color=style.INK, pad=4)
+
+    def _outlines(self, number: int) -> list[Floats]:
+        """The edges of the rectangles of a feature, or of the cells of a grid: (points, 2) each."""
+        rects, tilted = self.rects[number], bool(self.tilted[number])
+        if self.kind == LBP:
+            x, y, w, h = rects[0]
+            return [_corners((x + w * i, y + h * j, w, h), tilted=False) for i in range(3) for j in range(3)]
+        return [_corners(rect, tilted=tilted) for rect in rects if rect[2] > 0]
+
+    # --- stages
+
+    def _draw_hits(self, ax: Any) -> None:
+        totals = self.total_hit_rates
+        assert totals is not None  # noqa: S101 - the caller looked
+        style.dress(ax)
+        ax.plot(np.arange(len(totals)), totals, "o-", color=style.BLUE, linewidth=1.8, markersize=3.5)
+        low = min(float(totals.min()), 0.99)
+        ax.set_ylim(max(0.0, 1.0 - 1.35 * (1.0 - low)), 1.0 + 0.06 * (1.0 - low))
+        ticker = style.part("ticker")
+        ax.yaxis.set_major_locator(ticker.MaxNLocator(5))
+        ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
+        _note_end(ax, totals, labels.percent(round(float(totals[-1]), 4)), style.BLUE)
+        _name(ax, "objects that pass", "after stage")
+        _stages_axis(ax, 0, len(totals) - 1)
+
+    def _draw_false_alarms(self, ax: Any) -> None:
+        totals = self.total_false_alarms
+        assert totals is not None  # noqa: S101 - the caller looked
+        style.dress(ax)
+        measured = np.empty(0) if self.pass_rates is None else self.pass_rates
+        every = np.concatenate([totals, measured])
+        least = float(every[every > 0].min())
+        low = 0.5 * least if every.min() <= 0 else 10.0 ** math.floor(math.log10(least) + 0.15)
+        if every.min() <= 0:
+            labels.log_errors_axis(ax, low, 1.6)
+        else:
+            ax.set_yscale("log")
+            ax.set_ylim(low, 1.6)
+            labels.plain_log_ticks(ax.yaxis, low, 1.6)
+        ax.yaxis.set_minor_locator(style.part("ticker").NullLocator())
+        if measured.size:
+            ax.plot(
+                np.arange(len(measured)), labels.above_zero(measured, low), "D", color=style.VERMILLION,
+                markersize=4.5, markerfacecolor="white", markeredgewidth=1.4, label="measured", zorder=4,
+            )  # fmt: skip
+        ax.plot(
+            np.arange(len(totals)), labels.above_zero(totals, low), "o-", color=style.BLUE, linewidth=1.8,
+            markersize=3.5, label="product", zorder=3,
+        )  # fmt: skip
+        _name(ax, "other windows that pass", "after stage")
+        _stages_axis(ax, 0, len(totals) - 1)
+        look = {"frameon": False, "fontsize": style.TICK_SIZE, "labelcolor": style.INK, "handlelength": 1.6}
+        ax.legend(loc="lower left", borderaxespad=0.1, **look)
+
+    def _draw_trees(self, ax: Any) -> None:
+        style.dress(ax)
+        numbers = np.arange(1, len(self.n_trees) + 1)
+        ax.bar(numbers, self.n_trees, color=style.BLUE, width=0.78, zorder=2)
+        ax.yaxis.set_major_locator(style.part("ticker").MaxNLocator(5, integer=True, min_n_ticks=1))
+        if len(numbers) <= 12:
+            for number, count in zip(numbers, self.n_trees, strict=True):
+                ax.annotate(
+                    f"{count}", (number, count), (0, 2), textcoords="offset points", ha="center", va="bottom",
+                    fontsize=style.TICK_SIZE, color=style.INK,
+                )  # fmt: skip
+        ax.set_ylim(0, 1.12 * max(1, int(self.n_trees.max(initial=0))))
+        _name(ax, f"trees, {int(self.n_trees.sum()):,} in all", "stage")
+        _stages_axis(ax, 0.6, len(self.n_trees) + 0.4)
+
+
+def feature_signs(
+    kind: str, rects: Any, weights: Any, *, tilted: bool, window: tuple[int, int], fine: int = 1
+) -> NDArray[np.int8]:
+    """Which points of a window a feature adds (1), subtracts (-1) or leaves alone (0).
+
+    Parameters
+    ----------
+    kind, rects, weights, tilted
+        One feature, as `hedgerow.vision.model` holds it; of an LBP grid the middle is 1, what it is compared
+        with -1.
+    window : (int, int)
+        Width and height.
+    fine : int
+        Points a pixel, along each axis.
+
+    Returns
+    -------
+    int8 array of shape (fine * height, fine * width)
+
+    Examples
+    --------
+    >>> rects = np.array([[0, 0, 4, 1], [2, 0, 2, 1], [0, 0, 0, 0]])
+    >>> feature_signs("HAAR", rects, np.array([-1, 2, 0]), tilted=False, window=(5, 2)).tolist()
+    [[-1, -1, 1, 1, 0], [0, 0, 0, 0, 0]]
+    """
+    if kind == LBP:
+        x, y, w, h = (int(part) for part in rects[0])
+        rects, weights = np.array([(x, y, 3 * w, 3 * h), (x + w, y + h, w, h)]), np.array([-1.0, 2.0])
+    width, height = window
+    px = ((np.arange(fine * width) + 0.5) / fine)[None, :]
+    py = ((np.arange(fine * height) + 0.5) / fine)[:, None]
+    total = np.zeros((fine * height, fine * width))
+    for (x, y, w, h), weight in zip(rects, weights, strict=True):
+        across, down = px - x, py - y
+        if tilted:  # w goes down-right from the top corner, h down-left
+            across, down = (across + down) / 2, (down - across) / 2
+        total += weight * ((across >= 0) & (across < w) & (down >= 0) & (down < h))
+    return np.sign(total.round(6)).astype(np.int8)
+
+
+def _corners(rect: Any, *, tilted: bool) -> Floats:
+    """The outline of a rectangle, closed: (5, 2)."""
+    x, y, w, h = (float(part) for part in rect)
+    right, down = ((w, w), (-h, h)) if tilted else ((w, 0.0), (0.0, h))
+    steps = [(0.0, 0.0), right, (right[0] + down[0], right[1] + down[1]), down, (0.0, 0.0)]
+    return np.array(steps) + (x, y)
+
+
+def _first_features(model: CascadeModel, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Numbers of the first features in the order of the nodes, each once, and their stages from 1."""
+    _, first = np.unique(model.feature, return_index=True)
+    nodes = np.sort(first)[:n]
+    trees = np.searchsorted(model.tree_starts, nodes, side="right") - 1
+    return model.feature[nodes].astype(np.intp), np.searchsorted(model.stage_starts, trees, side="right")
+
+
+def _rates(stages: Any, n_stages: int) -> dict[str, Floats]:
+    """The rates of every stage by name; none if there is no record of them all."""
+    records = [record if isinstance(record, Mapping) else asdict(record) for record in stages]
+    if not records or len(records) != n_stages or any(name not in records[0] for name in _RATES):
+        return {}
+    return {name: np.array([record[name] for record in records], np.float64) for name in _RATES}
+
+
+def _mean(mean: Any, window: tuple[int, int]) -> Floats | None:
+    """The mean object if there is one, of the shape of the window."""
+    if mean is None:
+        return None
+    array = np.asarray(mean, np.float64)
+    return array if array.shape == window[::-1] else None
+
+
+def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
+    """The figure and its axes: rows of features above a row for the stages."""
+    n_columns = style.even_columns(_A_ROW, max(1, n_features))
+    n_rows = -(-n_features // n_columns)
+    given = [] if ax is None else [ax] if hasattr(ax, "plot") else list(np.ravel(np.asarray(ax, dtype=object)))
+    n_panels = n_features + n_stages_panels
+    if len(given) == n_panels:
+        return given[0].figure, np.array([*given, None], dtype=object)[:-1]
+    heights = [1.25 * _FEATURE_SIZE * max(1, n_rows), _STAGES_SIZE[1]]
+    if ax is None:
+        width = max(n_columns * _FEATURE_SIZE, 3 * _STAGES_SIZE[0])
+        figure = style.part("pyplot").figure(figsize=(width, sum(heights)), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.05, h_pad=0.06, hspace=0.03)
+        grid = figure.add_gridspec(2, 1, height_ratios=heights)
+    else:
+        place = given[0].get_subplotspec() if len(given) == 1 else None
+        if place is None:
+            raise ValueError(
+                f"ax holds {len(given)} axes, and there are {n_panels} panels: it must be None, {n_panels} "
+                "axes, or one of a grid of subplots"
+            )
+        given[0].set_axis_off()
+        figure = given[0].figure
+        grid = place.subgridspec(2, 1, height_ratios=heights)
+    above = grid[0].subgridspec(max(1, n_rows), n_columns)
+    below = grid[1].subgridspec(1, n_stages_panels)
+    axes = [figure.add_subplot(above[divmod(number, n_columns)]) for number in range(n_features)]
+    axes += [figure.add_subplot(below[0, number]) for number in range(n_stages_panels)]
+    return figure, np.array([*axes, None], dtype=object)[:-1]
+
+
+def _stages_axis(ax: Any, low: float, high: float) -> None:
+    ax.xaxis.set_major_locator(style.part("ticker").MaxNLocator(6, integer=True, min_n_ticks=1))
+    room = 0.03 * max(high - low, 1.0)  # for half of the first and the last mark
+    ax.set_xlim(low - room, max(high, low + 1) + room)
+
+
+def _name(ax: Any, title: str, x: str) -> None:
+    ax.set_title(title, fontsize=style.LABEL_SIZE, color=style.INK, loc="left", pad=6)
+    ax.set_xlabel(x, fontsize=style.LABEL_SIZE, color=style.INK)
+
+
+def _note_end(ax: Any, values: Sequence[float] | Floats, words: str, colour: str) -> None:
+    """Say where a falling line ends, below its end."""
+    text = ax.annotate(
+        words, (len(values) - 1, float(values[-1])), (0, -7), textcoords="offset points", ha="right", va="top",
+        fontsize=style.TICK_SIZE, color=colour,
+    )  # fmt: skip
+    text.set_path_effects(labels.halo())

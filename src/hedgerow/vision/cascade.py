@@ -1,0 +1,366 @@
+"""Cascades as users have them: `Cascade` finds objects in images, `load_cascade` reads one from a file.
+
+A `Detections` is a sequence of `Detection`, with the same numbers as arrays: `rectangles` (n, 4), `scores` and
+`neighbors`. The object that most windows agree on comes first.
+"""
+
+import importlib.resources
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.container import ModelFileError, write_atomically
+from hedgerow.threads import Team, resolve_n_jobs
+from hedgerow.vision.groups import group_rectangles
+from hedgerow.vision.images import ImageLike, as_grey
+from hedgerow.vision.model import CascadeModel
+from hedgerow.vision.opencv import read_opencv, write_opencv
+from hedgerow.vision.scan import find_windows, judge, scan_factors
+from hedgerow.vision.scan_plan import Pair
+from hedgerow.vision.storage import pack_cascade, unpack_cascade
+
+_SUFFIX = ".hedgerow"
+_OWN = b'{"__metadata__"'  # at byte 8 of a file of our own
+_SHOWN = 4  # detections in a repr
+_ALIKE = 0.2  # OpenCV's eps of grouping
+
+
+class Detection(NamedTuple):
+    """One object: its rectangle, the largest score of its windows, and how many windows agree on it.
+
+    Examples
+    --------
+    >>> Detection(10, 20, 24, 24, score=1.5, neighbors=3).width
+    24
+    """
+
+    x: int
+    y: int
+    width: int
+    height: int
+    score: float
+    neighbors: int
+
+
+class Detections(Sequence[Detection]):
+    """The objects found in an image, those with the most neighbours first.
+
+    Among equal numbers of neighbours the higher score comes first, then the smaller y, x and width.
+
+    Parameters
+    ----------
+    rectangles : int32 (n, 4)
+        x, y, width, height.
+    scores : float64 (n,)
+    neighbors : int32 (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = Detections(np.array([[3, 4, 20, 20]], np.int32), np.array([1.5]), np.array([7], np.int32))
+    >>> found
+    <1 detection: (3, 4, 20, 20) score 1.5, 7 neighbors>
+    >>> found[0].score
+    1.5
+    """
+
+    def __init__(
+        self, rectangles: NDArray[np.int32], scores: NDArray[np.float64], neighbors: NDArray[np.int32]
+    ) -> None:
+        keys = (rectangles[:, 2], rectangles[:, 0], rectangles[:, 1], -scores, -neighbors.astype(np.int64))
+        order = np.lexsort(keys)  # the last key counts most
+        self.rectangles = rectangles[order]
+        self.scores = scores[order]
+        self.neighbors = neighbors[order]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @overload
+    def __getitem__(self, index: int) -> Detection: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Detections": ...
+    def __getitem__(self, index: int | slice) -> "Detection | Detections":
+        if isinstance(index, slice):
+            return Detections(self.rectangles[index], self.scores[index], self.neighbors[index])
+        x, y, width, height = self.rectangles[index].tolist()
+        return Detection(x, y, width, height, float(self.scores[index]), int(self.neighbors[index]))
+
+    def __iter__(self) -> Iterator[Detection]:
+        rows = zip(self.rectangles.tolist(), self.scores.tolist(), self.neighbors.tolist(), strict=True)
+        return (Detection(x, y, w, h, score, n) for (x, y, w, h), score, n in rows)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Detections):
+            return NotImplemented
+        pairs = ((self.rectangles, other.rectangles), (self.scores, other.scores))
+        same = all(np.array_equal(a, b) for a, b in pairs)
+        return same and np.array_equal(self.neighbors, other.neighbors)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = [
+            f"({d.x}, {d.y}, {d.width}, {d.height}) score {d.score:.4g}, {d.neighbors} neighbors"
+            for d in self[:_SHOWN]
+        ]
+        shown += ["..."] if len(self) > _SHOWN else []
+        plural = "" if len(self) == 1 else "s"
+        return f"<{len(self)} detection{plural}{': ' if shown else ''}{'; '.join(shown)}>"
+
+
+class Cascade:
+    """A detector: stages of boosted trees on Haar or LBP features, run over all windows of an image.
+
+    Parameters
+    ----------
+    model : CascadeModel
+        The arrays of the cascade.
+    info : dict, optional
+        Anything in plain JSON to be kept with it, such as the record of the training.
+
+    Attributes
+    ----------
+    model, info
+        As given.
+    window : (width, height)
+        The smallest object, in pixels.
+    kind : {"HAAR", "LBP"}
+    n_stages, n_features : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow.vision.cascade import load_cascade
+    >>> cascade = load_cascade("frontalface")  # doctest: +SKIP
+    >>> cascade.detect("photo.jpg")  # doctest: +SKIP
+    <1 detection: (170, 69, 110, 110) score 3.1, 41 neighbors>
+    """
+
+    def __init__(self, model: CascadeModel, info: dict[str, Any] | None = None) -> None:
+        if not isinstance(model, CascadeModel):
+            raise TypeError(f"model={model!r} is not allowed: a CascadeModel is needed; files: load_cascade")
+        self.model = model
+        self.info: dict[str, Any] = dict(info or {})
+
+    @property
+    def window(self) -> Pair:
+        """Width and height of the window that the cascade was trained for."""
+        return self.model.window
+
+    @property
+    def kind(self) -> str:
+        """HAAR or LBP."""
+        return self.model.kind
+
+    @property
+    def n_stages(self) -> int:
+        """The number of stages."""
+        return self.model.n_stages
+
+    @property
+    def n_features(self) -> int:
+        """The number of features that the trees choose from."""
+        return self.model.n_features
+
+    def detect(
+        self,
+        image: ImageLike,
+        scale_factor: float = 1.1,
+        min_neighbors: int = 3,
+        min_size: int | Pair | None = None,
+        max_size: int | Pair | None = None,
+        *,
+        channels: str = "rgb",
+        n_jobs: int | None = None,
+    ) -> Detections:
+        """Find the objects in an image: those that OpenCV's detectMultiScale finds with the same cascade.
+
+        Parameters
+        ----------
+        image : array, PIL image or path
+            See `as_grey` for what may be in an array.
+        scale_factor : float
+            The ratio between two sizes of windows, above 1. Smaller finds more and takes longer.
+        min_neighbors : int
+            Windows around an object are put together; a group needs more windows than this. With 0 every
+            window is returned as it is.
+        min_size, max_size : int or (width, height), optional
+            The smallest and largest object, in pixels.
+        channels : {"rgb", "bgr"}
+            The order of an array's colours; OpenCV's is "bgr".
+        n_jobs : int, optional
+            Threads; all cores if None. No result depends on it.
+
+        Returns
+        -------
+        Detections
+            Those with the most neighbours first; empty if there is none, or if no window fits.
+        """
+        settings = _Settings(scale_factor, min_neighbors, min_size, max_size)
+        settings.check()
+        with Team(resolve_n_jobs(n_jobs)) as team:
+            return self._detect(as_grey(image, channels=channels), settings, team)
+
+    def detect_batch(
+        self,
+        images: Iterable[ImageLike],
+        scale_factor: float = 1.1,
+        min_neighbors: int = 3,
+        min_size: int | Pair | None = None,
+        max_size: int | Pair | None = None,
+        *,
+        channels: str = "rgb",
+        n_jobs: int | None = None,
+    ) -> list[Detections]:
+        """`detect` for many images, each by one thread; see there for the parameters.
+
+        Returns
+        -------
+        list of Detections
+            One for each image, in their order.
+        """
+        settings = _Settings(scale_factor, min_neighbors, min_size, max_size)
+        settings.check()
+        given = list(images)
+        results: list[Detections | None] = [None] * len(given)
+        with Team(resolve_n_jobs(n_jobs)) as team:
+            if len(given) < team.n_members:
+                return [self._detect(as_grey(image, channels=channels), settings, team) for image in given]
+            turns = (
+                itertools.count()
+            )  # its next() is one step of the interpreter: no two members get the same
+
+            def share(_member: int) -> None:
+                while (i := next(turns)) < len(given):
+                    results[i] = self._detect(as_grey(given[i], channels=channels), settings, None)
+
+            team.together(share)
+        return [result for result in results if result is not None]
+
+    def _detect(self, grey: NDArray[np.uint8], settings: "_Settings", team: Team | None) -> Detections:
+        scale, neighbors, smallest, largest = settings
+        windows = find_windows(
+            self.model, grey, scale_factor=scale, min_size=smallest, max_size=largest, team=team
+        )
+        grouped = group_rectangles(windows.rectangles, neighbors, _ALIKE, windows.scores)
+        return Detections(grouped.rectangles, grouped.scores, grouped.neighbors)
+
+    def score_windows(self, windows: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Scores of windows that are already cut out.
+
+        Parameters
+        ----------
+        windows : uint8 (n, height, width)
+            Of the size of the cascade's `window`.
+        n_jobs : int, optional
+            Threads; all cores if None.
+
+        Returns
+        -------
+        ndarray of float64, (n,)
+            The sum of the last stage, as in `Detection.score`, for windows that pass all stages; -inf for
+            those that do not.
+        """
+        with Team(resolve_n_jobs(n_jobs)) as team:
+            stages, scores = judge(self.model, np.asarray(windows), team)
+        return np.where(stages == self.n_stages, scores, -np.inf)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the cascade to a file: OpenCV's XML if the name ends in .xml, else Hedgerow's own format.
+
+        XML keeps all that detection needs, but not `info`.
+        """
+        xml = Path(path).suffix.lower() == ".xml"
+        write_atomically(path, write_opencv(self.model) if xml else pack_cascade(self.model, self.info))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Cascade):
+            return NotImplemented
+        mine, others = self.model.arrays(), other.model.arrays()
+        same = self.kind == other.kind and self.window == other.window
+        return same and all(np.array_equal(mine[name], others[name]) for name in mine)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        w, h = self.window
+        return (
+            f"<Cascade: {self.kind}, {w} x {h} window, {self.n_stages} stages, {self.model.n_trees} trees, "
+            f"{self.n_features} features>"
+        )
+
+
+class _Settings(NamedTuple):
+    scale_factor: float
+    min_neighbors: int
+    min_size: int | Pair | None
+    max_size: int | Pair | None
+
+    def check(self) -> None:
+        """Raise ValueError for a setting that is not allowed."""
+        n: Any = self.min_neighbors
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise ValueError(f"min_neighbors={n!r} is not allowed: it must be an integer, 0 or more")
+        scan_factors((0, 0), (1, 1), self.scale_factor, self.min_size, self.max_size)
+
+
+def load_cascade(path_or_name: str | os.PathLike[str]) -> Cascade:
+    """Read a cascade: a file of Hedgerow, an OpenCV XML file, or one that comes with the package.
+
+    Parameters
+    ----------
+    path_or_name : str or path
+        A file, whose content tells its format; or the name of a packaged cascade, such as "frontalface".
+
+    Returns
+    -------
+    Cascade
+
+    Raises
+    ------
+    ModelFileError
+        If the file is no cascade, or is damaged.
+    FileNotFoundError
+        If there is neither such a file nor such a name.
+
+    Examples
+    --------
+    >>> try:
+    ...     load_cascade("no-such-thing")
+    ... except FileNotFoundError as error:
+    ...     print(str(error)[:34])
+    'no-such-thing' is neither a file n
+    """
+    path = Path(path_or_name)
+    if path.is_file():
+        return _parse(path.read_bytes(), os.fspath(path))
+    packaged = _packaged()
+    if isinstance(path_or_name, str) and path_or_name in packaged:
+        return _parse(packaged[path_or_name].read_bytes(), path_or_name)
+    names = ", ".join(sorted(packaged)) or "none"
+    raise FileNotFoundError(
+        f"{os.fspath(path_or_name)!r} is neither a file nor the name of a packaged cascade ({names})"
+    )
+
+
+def _packaged() -> dict[str, Any]:
+    """The cascades in the package, by name."""
+    folder = importlib.resources.files("hedgerow.vision") / "models"
+    if not folder.is_dir():
+        return {}
+    return {f.name.removesuffix(_SUFFIX): f for f in folder.iterdir() if f.name.endswith(_SUFFIX)}
+
+
+def _parse(data: bytes, name: str) -> Cascade:
+    try:
+        if data[8 : 8 + len(_OWN)] == _OWN:
+            return Cascade(*unpack_cascade(data))
+        return Cascade(read_opencv(data))
+    except ModelFileError as error:
+        raise ModelFileError(f"{name}: {error}") from error

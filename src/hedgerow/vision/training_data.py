@@ -1,0 +1,111 @@
+"""What a cascade is trained on: positives and images, each in two parts, to boost on and held out.
+
+Positives are parted by their originals and images one by one, by a hash of the seed: a window that is held
+out has no relative among those that are boosted on.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.estimators.inputs import read_seed
+from hedgerow.kernels.cpu.random import HELD_OUT_WINDOWS, draw_rows
+from hedgerow.threads import Team
+from hedgerow.vision.features import Features, HaarFeatures, LBPFeatures, check_window
+from hedgerow.vision.model import CascadeModel
+from hedgerow.vision.samples import load_negatives, load_positives
+from hedgerow.vision.scan import judge
+
+_IMAGES_IN_KEY = 16  # to read all of them only to tell them from others would take long
+_POSITIVES, _IMAGES = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Windows, images and features.
+
+    train, held : uint8 (n, height, width), positives to boost on and held out
+    images : sequence of uint8 (h, w), without the object
+    train_images, held_images : their numbers, to boost on and held out
+    features : Features
+        To choose from.
+    seed : int
+    key : str
+        Of the data and the settings that a stage depends on.
+    """
+
+    train: NDArray[np.uint8]
+    held: NDArray[np.uint8]
+    images: Sequence[NDArray[np.uint8]]
+    train_images: NDArray[np.int64]
+    held_images: NDArray[np.int64]
+    features: Features
+    seed: int
+    key: str
+
+
+def read_training_data(
+    positives: Any, negatives: Any, groups: Any, parameters: Mapping[str, Any], settings: Mapping[str, Any]
+) -> TrainingData:
+    """Read and part the data; the parameters are those of `CascadeTrainer`, the settings those in the key."""
+    window = check_window(parameters["window"])
+    seed, share = read_seed(parameters["random_state"]), parameters["validation_fraction"]
+    samples = load_positives(
+        positives,
+        window,
+        jitter=parameters["jitter"],
+        mirror=parameters["mirror"],
+        group=groups,
+        random_state=seed,
+    )
+    images = load_negatives(negatives, window)
+    kind = parameters["features"]
+    features = LBPFeatures(window) if kind == "lbp" else HaarFeatures(window, kind)
+    held = held_out(samples.group, share, seed, _POSITIVES)
+    images_held = held_out(np.arange(len(images)), share, seed, _IMAGES)
+    digest = hashlib.sha256(repr([seed, sorted(settings.items()), len(images)]).encode())
+    digest.update(samples.images.tobytes())
+    digest.update(samples.group.tobytes())
+    for number in range(0, len(images), max(1, len(images) // _IMAGES_IN_KEY)):
+        digest.update(images[number].tobytes())
+    return TrainingData(
+        samples.images[~held],
+        samples.images[held],
+        images,
+        np.flatnonzero(~images_held),
+        np.flatnonzero(images_held),
+        features,
+        seed,
+        digest.hexdigest(),
+    )
+
+
+def held_out(group: NDArray[Any], share: float, seed: int, purpose: int) -> NDArray[np.bool_]:
+    """Which entries are held out: at least one of the groups, and at least one is not.
+
+    >>> held_out(np.array([7, 7, 8, 8, 9]), 0.3, 0, 0).tolist()
+    [True, True, False, False, False]
+    """
+    names, place = np.unique(group, return_inverse=True)
+    if len(names) < 2:
+        what = "image without the object" if purpose == _IMAGES else "original"
+        raise ValueError(f"there is only {len(names)} {what}: at least 2 are needed, one to be held out")
+    keys = np.empty(len(names), np.uint64)
+    draw_rows(seed, HELD_OUT_WINDOWS, purpose, keys)
+    n = min(len(names) - 1, max(1, math.floor(share * len(names) + 0.5)))
+    held = np.zeros(len(names), bool)
+    held[np.argsort(keys, kind="stable")[:n]] = True
+    chosen: NDArray[np.bool_] = held[place]
+    return chosen
+
+
+def passes(model: CascadeModel, images: NDArray[np.uint8], team: Team) -> NDArray[np.bool_]:
+    """Which windows pass all stages."""
+    stages, _ = judge(model, images, team)
+    passed: NDArray[np.bool_] = stages == model.n_stages
+    return passed
