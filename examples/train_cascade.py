@@ -1,8 +1,8 @@
 """Train a small cascade for faces in less than a minute, and look for the astronaut's face with it.
 
 All data come with scikit-image: the 100 faces and 100 patches without a face of its `lfw_subset`, and
-photographs that show none. A hundred faces are few: the cascade finds the astronaut, but it also takes more
-other things for faces than the packaged model, which was trained on thousands and is run beside it.
+photographs that show none. A hundred faces are few, and the settings were chosen with the astronaut in view:
+this shows how training goes, not how good a cascade can be. The packaged model is run beside it.
 
 `python examples/train_cascade.py FOLDER` writes there: the cascade as OpenCV's XML and in Hedgerow's format,
 a picture of the training, the astronaut with what was found, and all that is printed. `--no-models` writes no
@@ -34,11 +34,9 @@ from hedgerow.vision import (
 try:
     from skimage import data
 except ModuleNotFoundError:
-    raise SystemExit(
-        "This example takes its images from scikit-image: pip install scikit-image"
-    ) from None
+    raise SystemExit("This example takes its images from scikit-image: pip install scikit-image") from None
 
-WINDOW = (20, 20)
+WINDOW = (24, 24)
 # Not among them: coins (heads are on them), camera (a man), eagle and others that are not in the package.
 # A cat is no human face, and a good thing to learn the difference from.
 PHOTOGRAPHS = (
@@ -46,17 +44,15 @@ PHOTOGRAPHS = (
     "hubble_deep_field", "immunohistochemistry", "retina", "cell", "microaneurysms",
 )  # fmt: skip
 N_FACES = 100  # of lfw_subset, before the patches without a face
-NEIGHBORS = 12  # a weak cascade needs more windows that agree than the usual 3
+NEIGHBORS = 10  # a weak cascade needs more windows that agree than the usual 3
 DPI = 110
 
 
 def load_data() -> tuple[Samples, list[np.ndarray]]:
-    """Faces of 20 x 20 cut from 25 x 25, with copies a little moved and mirrored; images without faces."""
+    """Faces of 24 x 24 cut from 25 x 25, with copies a little moved and mirrored; images without faces."""
     patches = data.lfw_subset()  # float64 (200, 25, 25)
     small = Jitter(copies=4, shift=0.5, scale=0.05, rotation=3.0)
-    faces = load_positives(
-        patches[:N_FACES], WINDOW, jitter=small, mirror=True, margin=-0.1, random_state=0
-    )
+    faces = load_positives(patches[:N_FACES], WINDOW, jitter=small, mirror=True, margin=-0.02, random_state=0)
     photographs = [getattr(data, name)() for name in PHOTOGRAPHS]
     photographs.append(data.stereo_motorcycle()[0])
     return faces, [*photographs, *patches[N_FACES:]]
@@ -72,7 +68,7 @@ def make_trainer(verbose: int = 1) -> CascadeTrainer:
         max_learners=60,
         n_negatives=1500,
         validation_fraction=0.25,
-        max_features=4000,  # of 78,460, drawn anew for each stage: nearly as good, and much quicker
+        max_features=4000,  # of 162,336, drawn anew for each stage: nearly as good, and much quicker
         random_state=0,
         verbose=verbose,
     )
@@ -84,11 +80,17 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return work(), time.perf_counter() - start
 
 
-def describe(name: str, cascade: Cascade, found: Detections, seconds: float) -> list[str]:
-    """Say what a cascade is, and what it found in the astronaut."""
+def look(name: str, cascade: Cascade, image: np.ndarray, neighbors: int) -> tuple[Detections, list[str]]:
+    """Return what a cascade finds in an image, and say it; what more neighbours leave out is said too."""
+    usual = cascade.detect(image)  # the first call compiles what is not compiled yet
+    found, seconds = timed(lambda: cascade.detect(image, min_neighbors=neighbors))
     lines = [f"{name}: {cascade.n_stages} stages, {cascade.model.n_trees} trees, {1000 * seconds:.0f} ms"]
     lines += [f"  ({d.x}, {d.y}) {d.width} x {d.height}, {d.neighbors} windows agree" for d in found]
-    return lines if len(found) else [*lines, "  nothing found"]
+    if not found:
+        lines.append("  nothing found")
+    if len(usual) > len(found):
+        lines.append(f"  {len(usual) - len(found)} more where {neighbors} windows or fewer agree")
+    return found, lines
 
 
 def picture(image: np.ndarray, results: dict[str, Detections]) -> Any:
@@ -123,11 +125,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     astronaut = data.astronaut()
     results = {}
     for name, (cascade, neighbors) in cascades.items():
-        cascade.detect(astronaut)  # compiles what is not compiled yet
-        results[name], seconds = timed(
-            lambda c=cascade, n=neighbors: c.detect(astronaut, min_neighbors=n)
-        )
-        tell(*describe(name, cascade, results[name], seconds))
+        results[name], lines = look(name, cascade, astronaut, neighbors)
+        tell(*lines)
     CascadeDisplay.from_estimator(trainer).figure_.savefig(options.folder / "training.png", dpi=DPI)
     picture(astronaut, results).savefig(options.folder / "astronaut.png", dpi=DPI)
     plt.close("all")

@@ -11,7 +11,16 @@ from hedgerow.vision.model import HAAR, CascadeModel
 
 F = np.float32
 LEAST_CONTRAST = 0.1
-NEIGHBOURS = ((0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # cells clockwise, highest bit first
+NEIGHBOURS = (
+    (0, 0),
+    (1, 0),
+    (2, 0),
+    (2, 1),
+    (2, 2),
+    (1, 2),
+    (0, 2),
+    (0, 1),
+)  # cells clockwise, highest bit first
 
 
 def integral(image):

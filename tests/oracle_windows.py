@@ -29,7 +29,16 @@ CORE = BASIC | {
 }
 ALL = CORE | {f"tilted {name}": (*CORE[name][:3], True) for name in ("x2", "y2", "x3", "y3", "x4", "y4")}
 SHAPES = {"basic": BASIC, "core": CORE, "all": ALL}
-CLOCKWISE = [(0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (1, 2), (0, 2), (0, 1)]  # cells (x, y), the highest bit first
+CLOCKWISE = [
+    (0, 0),
+    (1, 0),
+    (2, 0),
+    (2, 1),
+    (2, 2),
+    (1, 2),
+    (0, 2),
+    (0, 1),
+]  # cells (x, y), the highest bit first
 
 
 # --- features
@@ -109,7 +118,11 @@ def haar_value(window, rects, weights, tilted):
 def lbp_code(window, cell):
     """The pattern of a grid of 3 x 3 cells, of which `cell` is the first."""
     x, y, w, h = cell
-    sums = {(i, j): rect_sum(window, (x + i * w, y + j * h, w, h), tilted=False) for i in range(3) for j in range(3)}
+    sums = {
+        (i, j): rect_sum(window, (x + i * w, y + j * h, w, h), tilted=False)
+        for i in range(3)
+        for j in range(3)
+    }
     return sum((sums[place] >= sums[1, 1]) << (7 - k) for k, place in enumerate(CLOCKWISE))
 
 

@@ -1,4 +1,4 @@
-"""The lists of features of a window: complete, inside, without repetition, and of no weight on flat windows."""
+"""The lists of features of a window: complete, inside, listed once, and 0 on flat windows."""
 
 import dataclasses
 
@@ -27,9 +27,7 @@ def listed(features):
 def cascade_with(features):
     """A cascade without stages that has these features."""
     empty = empty_cascade(features.kind, features.window)
-    return dataclasses.replace(
-        empty, rects=features.rects, weights=features.weights, tilted=features.tilted
-    )
+    return dataclasses.replace(empty, rects=features.rects, weights=features.weights, tilted=features.tilted)
 
 
 @pytest.mark.parametrize(
@@ -126,8 +124,8 @@ def test_features_can_be_taken_in_any_order():
 @pytest.mark.parametrize("make", [HaarFeatures, LBPFeatures])
 @pytest.mark.parametrize(
     "window",
-    [(2, 24), (24, 2), (0, 0), (-5, 5), (300, 300), (3, 10**9), (24.5, 24), (24,), (24, 24, 24), 24, None, "24", "ab", (None, 3),
-     (float("nan"), 24), (float("inf"), 24), ([3], [3])],
+    [(2, 24), (24, 2), (0, 0), (-5, 5), (300, 300), (3, 10**9), (24.5, 24), (24,), (24, 24, 24), 24, None,
+     "24", "ab", (None, 3), (float("nan"), 24), (float("inf"), 24), ([3], [3])],
 )  # fmt: skip
 def test_a_window_that_is_none_gets_a_clear_error(make, window):
     with pytest.raises(ValueError, match=r"^window=.* is not allowed: .*at least 3.* at most .* pixels"):

@@ -1,4 +1,4 @@
-"""Hard negatives: they pass, they are crops of the images they should be of, and they are the same for all threads."""
+"""Hard negatives: they pass, they are crops of the right images, and the same for any number of threads."""
 
 import numpy as np
 import pytest
@@ -108,6 +108,20 @@ def test_windows_come_from_the_images_asked_for_only():
     assert mined.n_images == 8 * 3
     rest = miner_of(images).mine(model, 10**6, 0, np.array([0, 2, 3]))
     assert set((rest.windows.min(axis=(1, 2)) // 40).tolist()) == {0, 2, 3}
+
+
+def test_every_stage_and_turn_begins_with_other_images():
+    rng = np.random.default_rng(0)
+    images = [(40 * i + rng.integers(0, 40, (8, 8))).astype(np.uint8) for i in range(6)]
+    orders = set()
+    for stage in range(6):
+        mined = miner_of(images).mine(empty_cascade("LBP", WINDOW), 10**6, stage, everyone(images))
+        sources = (mined.windows.min(axis=(1, 2)) // 40).tolist()
+        turns = [tuple(dict.fromkeys(sources[n : n + 6 * 2])) for n in range(0, len(sources), 6 * 2)]
+        assert all(sorted(turn) == [0, 1, 2, 3, 4, 5] for turn in turns)  # two windows of every image
+        assert len(set(turns)) > 4
+        orders.add(turns[0])
+    assert len(orders) > 3
 
 
 def test_an_image_does_not_give_much_more_than_its_share():

@@ -61,7 +61,9 @@ def test_judge_says_how_far_a_window_comes(name):
     patches = np.stack([picture(rng, (11, 30))[:, x : x + 9] for x in range(0, 20, 2) for _ in range(30)])
     patches[3] = 77  # flat
     stages, scores = judge(model, patches)
-    assert list(zip(stages.tolist(), scores.tolist(), strict=True)) == [oracle.judge(model, p) for p in patches]
+    assert list(zip(stages.tolist(), scores.tolist(), strict=True)) == [
+        oracle.judge(model, p) for p in patches
+    ]
     assert len(set(scores.tolist())) > 1
     with Team(3) as team:
         again = judge(model, np.concatenate([patches] * 3), team)

@@ -1,4 +1,4 @@
-"""A stage: the best trees, scores as the detector has them, and the highest threshold that lets enough pass."""
+"""A stage: the best trees, scores as the detector has them, the highest threshold that lets enough pass."""
 
 import math
 from fractions import Fraction
@@ -165,7 +165,9 @@ def test_a_longer_stage_begins_like_a_shorter_one():
     short, long = (boosted(max_learners=n, max_false_alarm=1e-9)[1] for n in (3, 8))
     assert long.curve[:3] == short.curve
     for one, other in zip(short.trees, long.trees, strict=False):
-        assert all(np.array_equal(a, b) for a, b in zip(vars(one).values(), vars(other).values(), strict=True))
+        assert all(
+            np.array_equal(a, b) for a, b in zip(vars(one).values(), vars(other).values(), strict=True)
+        )
 
 
 def test_the_target_of_a_harder_stage_takes_more_trees():
@@ -211,7 +213,11 @@ def test_every_stump_is_the_best_of_all_cuts_of_all_features(algorithm, kind):
     assert stage.trees
     for weight, tree, _ in spy.rounds[: len(stage.trees)]:
         best = best_gain(
-            booster.coded.by_column, windows[1].tolist(), weight.tolist(), criterion, categorical=kind == "lbp"
+            booster.coded.by_column,
+            windows[1].tolist(),
+            weight.tolist(),
+            criterion,
+            categorical=kind == "lbp",
         )
         assert float(tree.nodes["split"]["gain"][0]) == pytest.approx(float(best), rel=1e-9)
 
@@ -236,7 +242,10 @@ def test_both_kinds_weigh_the_same_at_first():
     images, classes = labelled(60, seed=1)
     few = np.flatnonzero((classes == 0) | (np.arange(60) < 12))
     booster = booster_of(
-        make_features("basic", (8, 8), most=40), (images[few], classes[few]), labelled(40), StageRules(max_learners=1)
+        make_features("basic", (8, 8), most=40),
+        (images[few], classes[few]),
+        labelled(40),
+        StageRules(max_learners=1),
     )
     spy = Spy(booster)
     booster.boost()

@@ -1,4 +1,4 @@
-"""Integral images, values and codes of windows: bit for bit what their definitions say, and what the detector sees."""
+"""Integral images, values and codes of windows: what their definitions say, and what the detector sees."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def windows_of(n, width=7, height=6, seed=0):
 
 
 def decisions(features, trees, windows):
-    """Which windows go right in each of some stumps, (trees, windows), and which are judged; by the detector."""
+    """Which windows the detector sends right in each of some stumps, and which windows it judges at all."""
     model = empty_cascade(features.kind, features.window)
     rows = []
     for first in range(0, len(trees), AT_ONCE):
@@ -233,7 +233,9 @@ def test_the_largest_window_does_not_overflow():
         values = made.values(features, number)
         total = np.float32(0)
         for k in (0, 1):
-            part = sum(pixels[1, j, i] for i, j in pixels_of(rects[number, k].tolist(), number == 1, side, side))
+            part = sum(
+                pixels[1, j, i] for i, j in pixels_of(rects[number, k].tolist(), number == 1, side, side)
+            )
             total += weights[number, k] * np.float32(part)
         assert values[1] == total * inverse[1]
         trees.append(stump(number, values[1]))

@@ -5,6 +5,7 @@ something is drawn.
 """
 
 from hedgerow.plots.bias_variance import BiasVarianceDisplay
+from hedgerow.plots.cascade import CascadeDisplay
 from hedgerow.plots.error_rounds import ErrorRoundsDisplay
 from hedgerow.plots.margins import MarginDistributionDisplay
 from hedgerow.plots.rounds import BoostingRoundsDisplay
@@ -15,6 +16,7 @@ from hedgerow.plots.weight_paths import WeightPathsDisplay
 __all__ = [
     "BiasVarianceDisplay",
     "BoostingRoundsDisplay",
+    "CascadeDisplay",
     "ErrorRoundsDisplay",
     "MarginDistributionDisplay",
     "SampleSizeDisplay",

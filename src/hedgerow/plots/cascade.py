@@ -1,12 +1,11 @@
 """A cascade in pictures: its first features on the mean object, and what its stages let pass.
 
-    features   a small picture each: pixels that add are white, pixels that subtract black, half transparent
-    stages     products of the hit rates and of the false-alarm rates after 0, 1, ... stages, and the share of
-               all windows that mining really saw pass; trees of every stage
+features   a small picture each: pixels that add are white, pixels that subtract black, half transparent
+stages     products of the hit rates and of the false-alarm rates after 0, 1, ... stages, and the share of
+           all windows that mining really saw pass; trees of every stage
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -78,10 +77,10 @@ class CascadeDisplay:
     >>> photos = [rng.integers(0, 256, (60, 60)).astype(np.uint8) for _ in range(10)]
     >>> trainer = CascadeTrainer((12, 12), n_stages=1, n_negatives=100, random_state=0, verbose=0)
     >>> display = CascadeDisplay.from_estimator(trainer.fit(bars, photos), n_features=1)
-    >>> display.rects[0].tolist(), display.weights[0].tolist()  # the bar, between what is above and below
-    ([[1, 0, 9, 12], [1, 4, 9, 4], [0, 0, 0, 0]], [-1.0, 3.0, 0.0])
-    >>> display.total_hit_rates, display.n_trees
-    (array([1., 1.]), array([1]))
+    >>> display.rects[0].tolist(), display.weights[0].tolist()  # dark above, the bar below
+    ([[0, 0, 3, 8], [0, 4, 3, 4], [0, 0, 0, 0]], [-1.0, 2.0, 0.0])
+    >>> display.total_hit_rates.tolist(), display.n_trees.tolist()
+    ([1.0, 1.0], [1])
     """
 
     kind: str
@@ -189,7 +188,9 @@ class CascadeDisplay:
         background = plain if self.background is None else self.background
         limits = (0, 255) if self.background is None else (float(background.min()), float(background.max()))
         look = {"cmap": "gray", "vmin": limits[0], "vmax": limits[1]}
-        ax.imshow(background, interpolation="bicubic", **look, **place)  # a face of 24 x 24 reads better smooth
+        ax.imshow(
+            background, interpolation="bicubic", **look, **place
+        )  # a face of 24 x 24 reads better smooth
         signs = feature_signs(
             self.kind, self.rects[number], self.weights[number], tilted=bool(self.tilted[number]),
             window=self.window, fine=_FINE,
@@ -229,7 +230,11 @@ class CascadeDisplay:
         ticker = style.part("ticker")
         ax.yaxis.set_major_locator(ticker.MaxNLocator(5))
         ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
-        _note_end(ax, totals, labels.percent(round(float(totals[-1]), 4)), style.BLUE)
+        text = ax.annotate(
+            labels.percent(round(float(totals[-1]), 4)), (len(totals) - 1, float(totals[-1])), (0, -7),
+            textcoords="offset points", ha="right", va="top", fontsize=style.TICK_SIZE, color=style.BLUE,
+        )  # fmt: skip
+        text.set_path_effects(labels.halo())
         _name(ax, "objects that pass", "after stage")
         _stages_axis(ax, 0, len(totals) - 1)
 
@@ -240,7 +245,7 @@ class CascadeDisplay:
         measured = np.empty(0) if self.pass_rates is None else self.pass_rates
         every = np.concatenate([totals, measured])
         least = float(every[every > 0].min())
-        low = 0.5 * least if every.min() <= 0 else 10.0 ** math.floor(math.log10(least) + 0.15)
+        low = 0.5 * least  # where zeros are drawn, if there are any
         if every.min() <= 0:
             labels.log_errors_axis(ax, low, 1.6)
         else:
@@ -323,7 +328,7 @@ def _corners(rect: Any, *, tilted: bool) -> Floats:
     x, y, w, h = (float(part) for part in rect)
     right, down = ((w, w), (-h, h)) if tilted else ((w, 0.0), (0.0, h))
     steps = [(0.0, 0.0), right, (right[0] + down[0], right[1] + down[1]), down, (0.0, 0.0)]
-    return np.array(steps) + (x, y)
+    return np.array([(x + across, y + below) for across, below in steps])
 
 
 def _first_features(model: CascadeModel, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -354,7 +359,9 @@ def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
     """The figure and its axes: rows of features above a row for the stages."""
     n_columns = style.even_columns(_A_ROW, max(1, n_features))
     n_rows = -(-n_features // n_columns)
-    given = [] if ax is None else [ax] if hasattr(ax, "plot") else list(np.ravel(np.asarray(ax, dtype=object)))
+    given = (
+        [] if ax is None else [ax] if hasattr(ax, "plot") else list(np.ravel(np.asarray(ax, dtype=object)))
+    )
     n_panels = n_features + n_stages_panels
     if len(given) == n_panels:
         return given[0].figure, np.array([*given, None], dtype=object)[:-1]
@@ -390,12 +397,3 @@ def _stages_axis(ax: Any, low: float, high: float) -> None:
 def _name(ax: Any, title: str, x: str) -> None:
     ax.set_title(title, fontsize=style.LABEL_SIZE, color=style.INK, loc="left", pad=6)
     ax.set_xlabel(x, fontsize=style.LABEL_SIZE, color=style.INK)
-
-
-def _note_end(ax: Any, values: Sequence[float] | Floats, words: str, colour: str) -> None:
-    """Say where a falling line ends, below its end."""
-    text = ax.annotate(
-        words, (len(values) - 1, float(values[-1])), (0, -7), textcoords="offset points", ha="right", va="top",
-        fontsize=style.TICK_SIZE, color=colour,
-    )  # fmt: skip
-    text.set_path_effects(labels.halo())

@@ -249,7 +249,7 @@ class Cascade:
             self.model, grey, scale_factor=scale, min_size=smallest, max_size=largest, team=team
         )
         grouped = group_rectangles(windows.rectangles, neighbors, _ALIKE, windows.scores)
-        return Detections(grouped.rectangles, grouped.scores, grouped.neighbors)
+        return Detections(_clipped(grouped.rectangles, grey), grouped.scores, grouped.neighbors)
 
     def score_windows(self, windows: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Scores of windows that are already cut out.
@@ -294,6 +294,15 @@ class Cascade:
             f"<Cascade: {self.kind}, {w} x {h} window, {self.n_stages} stages, {self.model.n_trees} trees, "
             f"{self.n_features} features>"
         )
+
+
+def _clipped(rectangles: NDArray[np.int32], grey: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """Rectangles cut off at the border: a level is rounded to whole pixels, so that one may reach beyond it."""
+    high, wide = grey.shape
+    clipped = rectangles.copy()
+    clipped[:, 2] = np.minimum(clipped[:, 2], wide - clipped[:, 0])
+    clipped[:, 3] = np.minimum(clipped[:, 3], high - clipped[:, 1])
+    return clipped
 
 
 class _Settings(NamedTuple):

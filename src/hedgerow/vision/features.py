@@ -130,7 +130,7 @@ class HaarFeatures(Features):
     """
 
     def __init__(self, window: tuple[int, int] = (24, 24), kind: str = "basic") -> None:
-        if kind not in KINDS:
+        if kind not in list(KINDS):  # a list, so that what cannot be hashed is refused alike
             raise ValueError(f"kind={kind!r} is not allowed: it must be one of {', '.join(map(repr, KINDS))}")
         width, height = check_window(window)
         parts = [_lay(shape, width, height) for shape in KINDS[kind]]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.detect import judge_patches
 from hedgerow.kernels.cpu.detect_lanes import LANES, TILE
-from hedgerow.kernels.cpu.detect_scan import scan_bands
+from hedgerow.kernels.cpu.detect_scan import DEPTHS, scan_bands
 from hedgerow.threads import Team
 from hedgerow.vision.model import CascadeModel
 from hedgerow.vision.scan_plan import (
@@ -38,6 +38,7 @@ __all__ = ["Level", "Windows", "find_windows", "judge", "level_image", "passing"
 
 BAND_BYTES = 1 << 19  # of integral images of a band: half of a common second-level cache
 FEW_WINDOWS = 4096  # not worth a second thread: starting one takes as long as judging these
+_LINE = 64  # bytes
 _JUDGE_ROWS = 256  # patches a member takes at a time
 _SKIP, _NO_SKIP = 0, 2  # whether a window rejected by the first stage takes the next one with it
 
@@ -60,7 +61,8 @@ class _Scan(NamedTuple):
     cascade: tuple[Any, ...]
     shape: tuple[int, int, int, int, int]
     most: int  # windows of a task
-    widest: int
+    image_width: int
+    widest: int  # of the levels
     most_nodes: int
 
 
@@ -105,7 +107,7 @@ def _plan_scan(model: CascadeModel, grey: Grey, shapes: list[Pair], steps: list[
     cascade = (*_all_offsets(plan, model.window, pitch, plane), plan.area)
     shape = (model.width, model.height, pitch, plane, plan.planes)
     most = int((per_row * n_rows).max(initial=0))
-    return _Scan((levels, tables), tasks, cascade, shape, most, widest, plan.most_nodes)
+    return _Scan((levels, tables), tasks, cascade, shape, most, grey.shape[1], widest, plan.most_nodes)
 
 
 def _all_offsets(plan: Plan, window: Pair, pitch: int, plane: int) -> tuple[Any, ...]:
@@ -120,23 +122,30 @@ def _all_offsets(plan: Plan, window: Pair, pitch: int, plane: int) -> tuple[Any,
     return offsets, plan.rest, norm
 
 
+def _aligned(n: int) -> NDArray[np.int32]:
+    """An array whose every 16 numbers are one line of the cache."""
+    array = np.empty(n + LANES, np.int32)
+    skip = -array.ctypes.data % _LINE // array.itemsize
+    return array[skip : skip + n]
+
+
 def _work(scan: _Scan) -> tuple[Any, ...]:
     """The memory of one member."""
     wide, high, _, plane, planes = scan.shape
     waiting = (
-        np.zeros(LANES, np.int64),
-        np.zeros((LANES, 4), np.int32),
-        np.zeros(LANES, np.float32),
-        np.zeros(1, np.int64),
+        np.zeros((DEPTHS, LANES), np.int64),
+        np.zeros((DEPTHS, LANES, 4), np.int32),
+        np.zeros((DEPTHS, LANES), np.float32),
+        np.zeros(DEPTHS, np.int64),
     )
     return (
         np.empty(planes * plane + 2 * LANES, np.int32),  # lanes beyond the last window read on
-        np.empty(scan.widest + 1, np.uint16),
+        np.empty(scan.image_width + 1, np.uint16),
         np.empty((2, scan.widest), np.uint8),
         np.empty((3, scan.widest + 1), np.int32),
         np.empty(scan.most_nodes * LANES, np.float64),
         np.empty(LANES, np.float32),
-        np.empty(((planes + 1) // 2 * (high + 1) * (wide + 1) + 2 * TILE) * LANES, np.int32),
+        _aligned(((planes + 1) // 2 * (high + 1) * (wide + 1) + 2 * TILE) * LANES),
         waiting,
     )
 
@@ -184,6 +193,9 @@ def find_windows(
     team: Team | None = None,
 ) -> Windows:
     """All windows of all sizes that pass: those of OpenCV's detectMultiScale with minNeighbors=0.
+
+    Levels are rounded to whole pixels, so that a rectangle may reach a pixel or two beyond the image. Grouping
+    takes it as it is; OpenCV, and `Cascade.detect`, cut it off at the very end.
 
     Parameters
     ----------

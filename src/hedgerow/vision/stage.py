@@ -132,7 +132,7 @@ class FeatureLearner:
 
 
 def _heaviest(weight: NDArray[np.int64], classes: NDArray[np.uint8], trim: float) -> NDArray[np.uint32]:
-    """The windows but the lightest of each class, of at most the share `trim` of its weight; empty for all."""
+    """The windows but the lightest of each class, with a share `trim` of its weight; empty for all."""
     if not trim:
         return _ALL_WINDOWS
     order = np.argsort(weight, kind="stable")
@@ -252,7 +252,7 @@ class StageBooster:
 def _float_below(value: float) -> np.float32:
     """The largest float32 that is not above a value."""
     rounded = np.float32(value)
-    return rounded if rounded <= value else np.nextafter(rounded, np.float32(-np.inf))
+    return rounded if float(rounded) <= value else np.nextafter(rounded, np.float32(-np.inf))
 
 
 def _rates(passing: NDArray[np.bool_], classes: NDArray[np.uint8]) -> tuple[float, float]:

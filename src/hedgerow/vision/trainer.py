@@ -25,6 +25,7 @@ from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.vision.assemble import empty_cascade, first_stages, with_stage
 from hedgerow.vision.cascade import Cascade
 from hedgerow.vision.features import Features
+from hedgerow.vision.jitter import Jitter
 from hedgerow.vision.mining import Mined, Miner
 from hedgerow.vision.model import CascadeModel
 from hedgerow.vision.stage import Stage, StageBooster, StageRules
@@ -69,10 +70,11 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     max_features : int, optional
         Features that a stage chooses from, drawn anew for each stage; all by default.
     weight_trim : float, default=0.0
-        Windows that together have at most this share of the weight are left out when a tree is grown.
+        Windows of a kind that together have at most this share of its weight are left out when a tree is
+        grown.
     scale_factor : float, default=1.1
         Between the sizes at which images are searched for negatives.
-    jitter : int, default=0
+    jitter : int or Jitter, default=0
         Copies of each positive, moved, scaled and turned a little.
     mirror : bool, default=False
         Add the mirror image of each positive.
@@ -130,7 +132,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         max_features: int | None = None,
         weight_trim: float = 0.0,
         scale_factor: float = 1.1,
-        jitter: int = 0,
+        jitter: int | Jitter = 0,
         mirror: bool = False,
         checkpoint: Any = None,
         random_state: Any = None,
@@ -228,6 +230,8 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             self.stages_.append(report)
             self.curves_.append(stage.curve)
             log.write(line(report))
+            if stage.false_alarm > of_stage(self.max_false_alarm, number):
+                log.write(f"stage {number + 1}: f is above max_false_alarm after {len(stage.trees)} trees")
             if self.checkpoint is not None:
                 write_atomically(self.checkpoint, pack_cascade(model, self._info(data)))
         return model
@@ -331,6 +335,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             "seed": data.seed,
             "parameters": self._settings(),
             "stages": [report.plain() for report in self.stages_],
+            "mean": np.rint(self.mean_positive_).astype(int).tolist(),
         }
 
     def _resume(self, data: TrainingData) -> CascadeModel:

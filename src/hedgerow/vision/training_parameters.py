@@ -1,6 +1,7 @@
 """What the parameters of `CascadeTrainer` may be, and what they are in a stage."""
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from hedgerow.estimators import parameters
 from hedgerow.estimators.parameters import Allowed, nothing, one_of, real, whole
+from hedgerow.vision.jitter import Jitter
 from hedgerow.vision.stage import RULES
 
 LEAST_NEGATIVES = 20  # fewer say nothing about a false-alarm rate
@@ -44,7 +46,7 @@ ALLOWED = {
     "max_features": whole(1) | nothing(),
     "weight_trim": real(0.0, 0.5),
     "scale_factor": real(1.0, 2.0, above=True),
-    "jitter": whole(0, 1000),
+    "jitter": whole(0, 1000) | Allowed(lambda v: isinstance(v, Jitter), "a Jitter"),
     "mirror": parameters.flag(),
     "random_state": parameters.seed() | nothing(),
     "n_jobs": parameters.threads() | nothing(),
@@ -54,14 +56,16 @@ ALLOWED = {
 
 
 def plain(value: Any) -> Any:
-    """Numbers and lists of them as JSON knows them.
+    """Parameters as JSON knows them.
 
     >>> plain((np.float64(0.5), 1))
     [0.5, 1]
     """
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, Jitter):
+        return asdict(value)
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
 def of_stage(value: Any, number: int) -> float:

@@ -48,7 +48,8 @@ def _skip_table():
 
 
 _JUDGED = _skip_table()
-CROWD = 6  # of sixteen windows: fewer wait until others have come so far
+CROWD = 5  # of sixteen windows: fewer wait until others have come so far
+DEPTHS = 4  # of groups of what is left of groups
 _ALL = np.uint64((1 << LANES) - 1)
 
 
@@ -145,18 +146,14 @@ def copy_windows(field, pitch, step, shape, places, block):
 
 
 @deep_part
-def judge_waiting(field, step, shape, nodes, n_stages, waiting, work, hits, n_hits):
-    """Judge up to sixteen windows from anywhere in the band.
-
-    waiting : places int64 (16,), windows int32 (16, 4): task, x, y and stages passed, inverses float32 (16,),
-    number int64 (1,). Neighbours share the work of loading a corner, and strangers must be brought together:
-    but that costs less than to send two or three windows alone through the long last stages.
-    """
-    places, windows, inverses, number = waiting
+def judge_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits):
+    """Judge the windows that wait at a depth; those left when the group has shrunk wait one deeper."""
+    all_places, all_windows, all_inverses, number = work[7]
+    places, windows, inverses = all_places[depth], all_windows[depth], all_inverses[depth]
     found, scores = hits
     scratch, block = work[4], work[6]
-    n = number[0]
-    number[0] = 0
+    n = number[depth]
+    number[depth] = 0
     stage = np.int64(windows[0, 3])
     for i in range(n):
         stage = min(stage, np.int64(windows[i, 3]))  # to pass a stage twice does no harm
@@ -166,32 +163,60 @@ def judge_waiting(field, step, shape, nodes, n_stages, waiting, work, hits, n_hi
     copy_windows(field, shape[2], step, shape, places, block)
     inverse = load_inverse(inverses)
     alive = (np.uint64(1) << np.uint64(n)) - np.uint64(1)
+    enough = CROWD if depth + 1 < DEPTHS else 1
     while stage < n_stages:
         sums = stage_sums(block, 0, nodes, inverse, stage, scratch)
         alive &= at_least(sums, nodes[9][stage])
-        if alive == np.uint64(0):
-            return n_hits
         stage += 1
         if stage == n_stages:
             store_lanes(scratch, 0, sums)
+        elif count_bits(alive) < enough:
+            break
     while alive != np.uint64(0):
         lane = np.int64(lowest_bit(alive))
         alive &= alive - np.uint64(1)
-        for k in range(3):
-            found[n_hits, k] = windows[lane, k]
-        scores[n_hits] = scratch[lane]
-        n_hits += 1
+        if stage < n_stages:
+            i = number[depth + 1]
+            number[depth + 1] = i + 1
+            all_places[depth + 1, i] = places[lane]
+            all_inverses[depth + 1, i] = inverses[lane]
+            for k in range(3):
+                all_windows[depth + 1, i, k] = windows[lane, k]
+            all_windows[depth + 1, i, 3] = max(stage, np.int64(windows[lane, 3]))
+        else:
+            for k in range(3):
+                found[n_hits, k] = windows[lane, k]
+            scores[n_hits] = scratch[lane]
+            n_hits += 1
+    return n_hits
+
+
+@deep_kernel  # not inlined: it is long, called from two places, and seldom
+def judge_waiting(field, step, shape, nodes, n_stages, last, work, hits, n_hits):
+    """Judge the windows that wait, sixteen from anywhere in the band at a time.
+
+    waiting : places int64 (D, 16), windows int32 (D, 16, 4): task, x, y and stages passed, inverses float32
+    (D, 16), number int64 (D,). Neighbours load a corner together, and strangers must be brought together
+    first: but that costs less than to send two or three windows alone through the long last stages. A group
+    shrinks as well, so that what is left of several ones waits for a new group, one deeper.
+
+    last : whether no more windows come; else only groups that are nearly full are judged.
+    """
+    number = work[7][3]
+    for depth in range(DEPTHS):
+        if number[depth] > (0 if last else LANES - CROWD):
+            n_hits = judge_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits)
     return n_hits
 
 
 @deep_part
-def scan_row(row, shape, cascade, mode, waiting, work, hits, n_hits):
+def scan_row(row, shape, cascade, mode, work, hits, n_hits):
     """Judge the windows of one row of a band. row : (place, number of windows, step, y, task)."""
     place, n_windows, step, y, task = row
     nodes, nodes_of_block, norm = cascade
     n_stages, skip = mode
     found, scores = hits
-    places, windows, inverses, number = waiting
+    places, windows, inverses, number = work[7]
     flat, scratch, own_inverses = work[0], work[4], work[5]
     for start in range(0, n_windows, LANES):
         valid = _ALL
@@ -210,17 +235,15 @@ def scan_row(row, shape, cascade, mode, waiting, work, hits, n_hits):
                 n_hits += 1
                 continue
             i = number[0]
-            places[i] = place + start + lane
-            windows[i, 0] = task
-            windows[i, 1] = (start + lane) * step
-            windows[i, 2] = y
-            windows[i, 3] = stage
-            inverses[i] = own_inverses[lane]
+            places[0, i] = place + start + lane
+            windows[0, i, 0] = task
+            windows[0, i, 1] = (start + lane) * step
+            windows[0, i, 2] = y
+            windows[0, i, 3] = stage
+            inverses[0, i] = own_inverses[lane]
             number[0] = i + 1
             if i + 1 == LANES:
-                n_hits = judge_waiting(
-                    flat, step, shape, nodes_of_block, n_stages, waiting, work, hits, n_hits
-                )
+                n_hits = judge_waiting(flat, step, shape, nodes_of_block, n_stages, False, work, hits, n_hits)
     return n_hits
 
 
@@ -237,7 +260,6 @@ def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode
     offsets, rest, corners, area = cascade
     n_stages, skip, task = mode
     wide, high, pitch = shape[0], shape[1], shape[2]
-    waiting = work[7]
     nodes_of_block = (offsets[2], *rest)
     n_hits = np.int64(0)
     while True:
@@ -255,9 +277,6 @@ def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode
         both = ((offsets[step - 1], *rest), nodes_of_block, (corners[step - 1], area))
         for y in range(first, end, step):
             row = ((y - first) * pitch, n_windows, step, y, task)
-            n_hits = scan_row(row, shape, both, (n_stages, skip), waiting, work, hits, n_hits)
-        if waiting[3][0] > 0:
-            n_hits = judge_waiting(
-                work[0], step, shape, nodes_of_block, n_stages, waiting, work, hits, n_hits
-            )
+            n_hits = scan_row(row, shape, both, (n_stages, skip), work, hits, n_hits)
+        n_hits = judge_waiting(work[0], step, shape, nodes_of_block, n_stages, True, work, hits, n_hits)
         task = np.int64(-1)

@@ -1,0 +1,188 @@
+"""What a trainer takes: forms of data and parameters; what it tells."""
+
+import io
+import math
+
+import pytest
+from PIL import Image
+from rich.console import Console
+from sklearn.base import clone
+
+from hedgerow.vision.stage import Stage
+from hedgerow.vision.trainer import CascadeTrainer
+from hedgerow.vision.training_log import StageReport, TrainingLog, heading, line
+from hedgerow.vision.vec import write_vec
+from oracle_windows import objects
+from trainer_cases import NEGATIVES, POSITIVES, fitted, make, packed
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """A training that nothing disturbed."""
+    return fitted(n_stages=4)
+
+
+# --- forms of data
+
+
+@pytest.fixture(scope="module")
+def large():
+    return objects(60, size=12)
+
+
+def test_positives_of_another_size_are_resized(large):
+    trainer = fitted(large, n_stages=1)
+    assert trainer.cascade_.window == (8, 8)
+    assert fitted(list(large), n_stages=1).cascade_ == trainer.cascade_
+
+
+def test_floats_are_grey_values(whole):
+    same = fitted(POSITIVES / 255, [image / 255 for image in NEGATIVES], n_stages=4)
+    assert same.cascade_.model.n_trees == whole.cascade_.model.n_trees
+    assert packed(same) == packed(whole)
+
+
+def test_folders_and_vec_files_give_the_same_as_arrays(whole, tmp_path):
+    for name, images in (("faces", POSITIVES), ("others", NEGATIVES)):
+        (tmp_path / name).mkdir()
+        for number, image in enumerate(images):
+            Image.fromarray(image).save(tmp_path / name / f"{number:03}.png")
+    (tmp_path / "faces.vec").write_bytes(write_vec(POSITIVES))
+    for positives in (tmp_path / "faces", str(tmp_path / "faces.vec")):
+        assert packed(fitted(positives, tmp_path / "others", n_stages=4)) == packed(whole)
+
+
+def test_windows_need_not_be_square():
+    trainer = fitted(POSITIVES[:, :6], window=(8, 6), n_stages=2)
+    assert trainer.cascade_.window == (8, 6)
+    assert trainer.mean_positive_.shape == (6, 8)
+
+
+def test_copies_and_mirror_images_are_added():
+    plain, more = fitted(n_stages=1), fitted(n_stages=1, jitter=2, mirror=True)
+    assert more.stages_[0].n_positives == 6 * plain.stages_[0].n_positives
+
+
+def test_positives_smaller_than_the_window_are_an_error():
+    with pytest.raises(ValueError, match="smaller than the window of 12 × 12"):
+        fitted(window=(12, 12))
+
+
+# --- parameters
+
+
+BAD = {
+    "window": [None, (8,), (2, 8), (8, 2.5), 8, "8x8"],
+    "features": ["haar", None, "BASIC", 3],
+    "algorithm": ["logit", None, "samme"],
+    "n_stages": [0, -1, 1.5, None, True, 1001],
+    "min_hit_rate": [0.4, 1.1, None, [], [0.9, 2], "0.9", math.nan],
+    "max_false_alarm": [0, 1, 1.0, None, [], (0.5, 0.0), math.nan],
+    "target_false_alarm": [0, -0.1, 1.1, "x", math.inf],
+    "max_learners": [0, 1.5, None],
+    "max_depth": [0, 9, None, 1.0],
+    "n_negatives": [0, 19, None, 1e3],
+    "validation_fraction": [0, 1, -0.1, None, math.nan],
+    "max_features": [0, -1, 1.5],
+    "weight_trim": [-0.1, 0.6, None, math.nan],
+    "scale_factor": [1, 0.9, 2.1, None],
+    "jitter": [-1, 1.5, None, 1001],
+    "mirror": [1, None, "yes"],
+    "checkpoint": [5, "", ".", "no/such/folder/c"],
+    "random_state": [-1, 1.5, "x"],
+    "n_jobs": [0, 1.5, "2"],
+    "verbose": [-1, 3, None],
+}
+
+
+def test_every_parameter_is_in_the_list():
+    assert set(BAD) == set(CascadeTrainer().get_params())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in BAD.items() for value in values]
+)
+def test_a_bad_value_gets_an_error_before_anything_is_read(name, value):
+    with pytest.raises(ValueError, match=rf"^{name}=.* is not allowed: "):
+        make(**{name: value}).fit("no such folder", "no such folder")
+
+
+def test_missing_files_are_named():
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        fitted("no such folder")
+
+
+def test_a_trainer_can_be_cloned_and_shown():
+    trainer = make(min_hit_rate=[0.9, 0.8])
+    copy = clone(trainer)
+    assert copy is not trainer
+    assert copy.get_params() == trainer.get_params()
+    assert repr(CascadeTrainer(n_stages=3)) == "CascadeTrainer(n_stages=3)"
+    assert trainer.set_params(n_stages=7).n_stages == 7
+
+
+def test_fitting_changes_no_parameter(whole):
+    assert whole.get_params() == make(n_stages=4).get_params()
+
+
+# --- the log
+
+
+def test_the_log_is_a_table(whole):
+    assert whole.log_[0] == heading()
+    rows = [text for text in whole.log_[1:] if not text.startswith(("stage", "ended"))]
+    assert rows == [line(report) for report in whole.stages_]
+    for text in rows:
+        assert len(text) == len(heading())
+        assert len(text.split()) == 10
+    assert [text.split()[0] for text in rows] == ["1", "2", "3", "4"]
+
+
+def test_the_log_names_stages_that_miss_their_target(whole):
+    missed = [f"stage {r.stage}: f is above max_false_alarm" for r in whole.stages_ if r.false_alarm > 0.5]
+    assert [text.split(" after")[0] for text in whole.log_ if "max_false_alarm" in text] == missed
+
+
+def test_a_line_has_the_rates_of_its_stage():
+    report = StageReport(3, 17, 0.99512, 0.4321, 1.0, 0.4, 0.98, 0.00012, 4000, 5000, 1.5e-3, 12, 3.14)
+    assert line(report).split() == [
+        "3", "17", "0.9951", "0.4321", "0.9800", "1.2e-04", "4000", "5000", "1.5e-03", "3.1",
+    ]  # fmt: skip
+    assert "seconds" not in report.plain()
+    assert StageReport(**report.plain()).plain() == report.plain()
+
+
+@pytest.mark.parametrize("verbose", [0, 1, 2])
+def test_lines_are_printed_if_asked_for(capsys, verbose):
+    trainer = fitted(verbose=verbose, n_stages=2)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == (trainer.log_ if verbose == 2 else [])
+
+
+def test_a_resumed_training_tells_the_stages_it_has(tmp_path):
+    fitted(n_stages=2, checkpoint=tmp_path / "c")
+    resumed = fitted(n_stages=3, checkpoint=tmp_path / "c")
+    rows = [text for text in resumed.log_[1:] if not text.startswith(("stage", "ended"))]
+    assert [text.split()[0] for text in rows] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_a_terminal_gets_a_bar(verbose):
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with TrainingLog(verbose, console) as log:
+        log.mining(1, 500)(123)
+        log._bar.refresh()
+        log.boosting(2, 30)(Stage(trees=[None] * 5, hit_rate=0.9876, false_alarm=0.25))
+        log._bar.refresh()
+    shown = console.file.getvalue()
+    if verbose:
+        for words in (
+            "stage 1: looking for negatives",
+            "123 of 500",
+            "stage 2: boosting",
+            "5 trees, d 0.9876, f 0.250",
+        ):
+            assert words in shown
+    else:
+        assert shown == ""
