@@ -13,8 +13,12 @@ import statistics
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+Grey = NDArray[np.uint8]
 
 CASCADES = ("frontalface_alt2", "frontalface_default", "profileface", "eye", "frontalface_alt_tree", "lbp")
 SIZES = ((640, 480), (1920, 1080))
@@ -23,7 +27,7 @@ TARGET = 1.5  # times faster than OpenCV
 THREADS = 2
 
 
-def photo(name, size):
+def photo(name: str, size: tuple[int, int]) -> Grey:
     """A photo of scikit-image, scaled to fill width x height, the rest cut off."""
     import cv2
     import skimage
@@ -36,7 +40,7 @@ def photo(name, size):
     return np.ascontiguousarray(cv2.resize(grey, whole, interpolation=kind)[:high, :wide])
 
 
-def both(name):
+def both(name: str) -> tuple[Any, Any]:
     """The cascade in both libraries."""
     import cv2
     import skimage
@@ -57,19 +61,19 @@ def both(name):
     return Cascade(read_opencv(text.encode())), theirs
 
 
-def same_windows(ours, theirs, image):
+def same_windows(ours: Any, theirs: Any, image: Grey) -> bool:
     """Whether all windows and scores are equal."""
     found = ours.detect(image, 1.1, 0)
     rectangles, _, scores = theirs.detectMultiScale3(image, 1.1, 0, outputRejectLevels=True)
 
-    def rows(rectangles, scores):
+    def rows(rectangles: Any, scores: Any) -> list[tuple[float, ...]]:
         sides = np.asarray(rectangles).reshape(-1, 4).tolist()
         return sorted((*r, s) for r, s in zip(sides, np.ravel(scores).tolist(), strict=True))
 
     return rows(found.rectangles, found.scores) == rows(rectangles, scores)
 
 
-def times(ours, theirs, image, repeats):
+def times(ours: Any, theirs: Any, image: Grey, repeats: int) -> tuple[list[float], list[float]]:
     """Seconds of every repetition, ours and OpenCV's in turns."""
     mine, others = [], []
     for _ in range(repeats):
@@ -82,7 +86,7 @@ def times(ours, theirs, image, repeats):
     return mine, others
 
 
-def main():
+def main() -> int:
     """Print the table; exit code 1 if windows differ or the target is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

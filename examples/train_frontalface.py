@@ -39,7 +39,7 @@ TURN, SCALE, SHIFT = (
 RECIPE = {
     "features": "core",
     "algorithm": "gentle",
-    "n_stages": 24,
+    "n_stages": 20,
     "min_hit_rate": 0.998,
     "max_false_alarm": 0.5,
     "max_learners": 300,
@@ -92,9 +92,8 @@ def main() -> None:
     if "HEDGEROW_DATA" not in os.environ:
         parser.error("set HEDGEROW_DATA to the folder with faces/ and negatives/")
     folder = Path(os.environ["HEDGEROW_DATA"])
-    rng = np.random.default_rng(0)
-    first, first_group = photographs(folder, rng)
-    second, second_group = heads(folder, rng)
+    first, first_group = photographs(folder, np.random.default_rng(1))
+    second, second_group = heads(folder, np.random.default_rng(2))
     faces = np.concatenate([first, second])
     groups = np.concatenate([first_group, second_group + first_group.max() + 1])
     images = load_negatives(folder / "negatives", (WINDOW, WINDOW))

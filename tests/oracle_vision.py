@@ -54,7 +54,7 @@ def turned_sum(image, x, y, w, h):
     total = 0
     for i in range(w):
         for j in range(h):
-            # the step (i, j) leads to column x + i - j and row y + i + j; the pixel left of it and the one below
+            # the step (i, j) leads to (x + i - j, y + i + j): the pixel left of it, and the one below
             column, row = x + i - j - 1, y + i + j
             total += int(image[row][column]) + int(image[row + 1][column])
     return total
@@ -224,7 +224,7 @@ def _random_rect(rng, wide, high, cells, *, tilt):
 
 
 def _random_tree(rng, size, left, right):
-    """Children of `size` nodes: each later node hangs on a free place of an earlier one, the rest are leaves."""
+    """Children of `size` nodes: each later node hangs on a free place of an earlier one."""
     children = [[None, None] for _ in range(size)]
     for node in range(1, size):
         free = [(p, side) for p in range(node) for side in range(2) if children[p][side] is None]

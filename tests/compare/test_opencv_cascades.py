@@ -1,7 +1,7 @@
 """OpenCV's own detector, window by window: all of its Haar cascades and the LBP one of scikit-image.
 
-Raw windows come from detectMultiScale3 with minNeighbors=0: the windows as a set with the sum of the last stage
-of each, since OpenCV's threads give them in any order. Everything is compared bit by bit.
+Raw windows come from detectMultiScale3 with minNeighbors=0: the windows as a set, with the sum of the last
+stage of each, since OpenCV's threads give them in any order. Everything is compared bit by bit.
 """
 
 import os
@@ -49,7 +49,7 @@ def photos():
 
 
 def both(path, folder):
-    """The same cascade for both libraries; scikit-image's file has a typing error that OpenCV does not forgive."""
+    """The same cascade for both libraries; one file has a typing error that OpenCV does not forgive."""
     data = path.read_bytes().replace(b"featuhreParams", b"featureParams")
     copy = folder / path.name
     copy.write_bytes(data)

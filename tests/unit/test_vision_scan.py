@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 import oracle_vision as oracle
+from hedgerow.kernels.cpu.detect import judge_patches
+from hedgerow.kernels.cpu.detect_scan import scan_bands
 from hedgerow.threads import Team
 from hedgerow.vision import scan as scan_module
 from hedgerow.vision.model import HAAR, LBP
@@ -86,6 +88,30 @@ def test_threads_and_bands_change_nothing(name, monkeypatch):
             assert all(np.array_equal(a, b) for a, b in zip(windows, expected, strict=True))
 
 
+def test_one_compiled_kernel_serves_all_models_and_images():
+    rng = np.random.default_rng(0)
+    image = picture(rng, (40, 60))
+    image.flags.writeable = False
+    models = [oracle.random_model(rng, **KINDS[name]) for name in ("mixed", "lbp", "stumps")]
+    for model in models:
+        for array in model.arrays().values():
+            array.flags.writeable = False
+    for model in models:
+        find_windows(model, image)
+        find_windows(model, image[:, ::2])
+        passing(model, image.T)
+        judge(model, image[None, :10, :12])
+    assert len(scan_bands.signatures) == 1
+    assert len(judge_patches.signatures) == 1
+
+
+def test_a_window_and_an_image_of_too_many_places_are_refused(monkeypatch):
+    monkeypatch.setattr(scan_module, "_MOST_PLACES", 10_000)
+    model = oracle.random_model(np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"an image of 300 x 40 is too large for the window 12 x 10"):
+        find_windows(model, np.zeros((40, 300), np.uint8))
+
+
 def test_hits_that_do_not_fit_at_once_are_all_there():
     rng = np.random.default_rng(0)
     model = oracle.random_model(rng, kind=LBP, stages=(1,), window=(6, 6))
@@ -163,7 +189,7 @@ def test_sizes_limit_the_factors_and_the_nearest_is_taken_if_none_is_left():
 
 @pytest.mark.parametrize("scale_factor", [1.0, 0.5, float("nan"), float("inf"), "1.1", None, True])
 def test_a_scale_factor_not_above_one_is_refused(scale_factor):
-    with pytest.raises(ValueError, match="scale_factor=.* is not allowed: it must be a number above 1"):
+    with pytest.raises(ValueError, match=r"scale_factor=.* is not allowed: it must be a number above 1"):
         scan_factors((100, 100), (20, 20), scale_factor)
 
 

@@ -1,7 +1,7 @@
 """Cascades as users have them: `Cascade` finds objects in images, `load_cascade` reads one from a file.
 
-A `Detections` is a sequence of `Detection`, with the same numbers as arrays: `rectangles` (n, 4), `scores` and
-`neighbors`. The object that most windows agree on comes first.
+A `Detections` is a sequence of `Detection`, with the same numbers as arrays: `rectangles` (n, 4), `scores`
+and `neighbors`. The object that most windows agree on comes first.
 """
 
 import importlib.resources
@@ -135,11 +135,27 @@ class Cascade:
 
     Examples
     --------
+    A cascade of one stump, "the lower half is brighter than the upper one", and an image where that is so:
+
     >>> import numpy as np
-    >>> from hedgerow.vision.cascade import load_cascade
-    >>> cascade = load_cascade("frontalface")  # doctest: +SKIP
-    >>> cascade.detect("photo.jpg")  # doctest: +SKIP
-    <1 detection: (170, 69, 110, 110) score 3.1, 41 neighbors>
+    >>> from hedgerow.vision.opencv import read_opencv
+    >>> cascade = Cascade(read_opencv(b'''<?xml version="1.0"?>
+    ... <opencv_storage><cascade>
+    ...   <stageType>BOOST</stageType> <featureType>HAAR</featureType>
+    ...   <height>8</height> <width>8</width>
+    ...   <stages><_>
+    ...     <stageThreshold>0.5</stageThreshold>
+    ...     <weakClassifiers><_>
+    ...       <internalNodes>0 -1 0 1.5</internalNodes>
+    ...       <leafValues>-1. 1.</leafValues></_></weakClassifiers></_></stages>
+    ...   <features><_><rects><_>0 0 8 8 -1.</_> <_>0 4 8 4 2.</_></rects></_></features>
+    ... </cascade></opencv_storage>'''))
+    >>> cascade
+    <Cascade: HAAR, 8 x 8 window, 1 stages, 1 trees, 1 features>
+    >>> image = np.zeros((8, 8), np.uint8)
+    >>> image[4:] = 200
+    >>> cascade.detect(image, min_neighbors=0)
+    <1 detection: (0, 0, 8, 8) score 1, 1 neighbors>
     """
 
     def __init__(self, model: CascadeModel, info: dict[str, Any] | None = None) -> None:
@@ -297,7 +313,7 @@ class Cascade:
 
 
 def _clipped(rectangles: NDArray[np.int32], grey: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """Rectangles cut off at the border: a level is rounded to whole pixels, so that one may reach beyond it."""
+    """Rectangles cut off at the border: levels are rounded to whole pixels, so that one may reach beyond."""
     high, wide = grey.shape
     clipped = rectangles.copy()
     clipped[:, 2] = np.minimum(clipped[:, 2], wide - clipped[:, 0])
@@ -343,8 +359,8 @@ def load_cascade(path_or_name: str | os.PathLike[str]) -> Cascade:
     >>> try:
     ...     load_cascade("no-such-thing")
     ... except FileNotFoundError as error:
-    ...     print(str(error)[:34])
-    'no-such-thing' is neither a file n
+    ...     print(str(error)[:31])
+    'no-such-thing' is neither a fi
     """
     path = Path(path_or_name)
     if path.is_file():

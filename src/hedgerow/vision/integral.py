@@ -171,7 +171,7 @@ def _checked(image: ArrayLike) -> NDArray[np.int64]:
     pixels = np.asarray(image)
     if pixels.ndim != 2 or pixels.dtype.kind not in "biu":
         raise ValueError(
-            f"image: integers of shape (height, width) are needed, found {pixels.dtype} of shape {pixels.shape}"
+            f"image: integers of shape (height, width) are needed, found {pixels.dtype} {pixels.shape}"
         )
     if pixels.size and max(abs(int(pixels.max())), abs(int(pixels.min()))) >= _LARGEST:
         raise ValueError(f"image: the pixels must lie below {_LARGEST} in size")

@@ -25,6 +25,7 @@ from hedgerow.container import ModelFileError
 HAAR, LBP = "HAAR", "LBP"
 SUBSET_WORDS = 8  # of 32 bits: one bit for each LBP code
 MOST_PIXELS = 1 << 20  # of a window
+MOST_NODES = 4096  # of a tree: a kernel keeps some bytes for each
 MOST_PARTS = 1 << 22  # features, nodes, trees or stages: more is no cascade but an attack
 _RECTS = 3
 
@@ -170,6 +171,7 @@ def _check_trees(model: CascadeModel) -> None:
         f"feature: a node must name one of the {len(model.rects)} features",
     )
     sizes = np.diff(model.tree_starts)
+    _require(sizes <= MOST_NODES, f"tree_starts: a tree may have {MOST_NODES} nodes at the most")
     size = np.repeat(sizes, sizes).astype(np.int64)  # of the tree of every node
     first = np.repeat(model.tree_starts[:-1], sizes).astype(np.int64)
     own = np.arange(len(size)) - first

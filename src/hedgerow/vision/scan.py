@@ -38,6 +38,7 @@ __all__ = ["Level", "Windows", "find_windows", "judge", "level_image", "passing"
 
 BAND_BYTES = 1 << 19  # of integral images of a band: half of a common second-level cache
 FEW_WINDOWS = 4096  # not worth a second thread: starting one takes as long as judging these
+_MOST_PLACES = 1 << 31
 _LINE = 64  # bytes
 _JUDGE_ROWS = 256  # patches a member takes at a time
 _SKIP, _NO_SKIP = 0, 2  # whether a window rejected by the first stage takes the next one with it
@@ -61,6 +62,7 @@ class _Scan(NamedTuple):
     cascade: tuple[Any, ...]
     shape: tuple[int, int, int, int, int]
     most: int  # windows of a task
+    total: int  # windows
     image_width: int
     widest: int  # of the levels
     most_nodes: int
@@ -104,10 +106,16 @@ def _plan_scan(model: CascadeModel, grey: Grey, shapes: list[Pair], steps: list[
     steps_of, wide_of = levels[tasks[:, 0], 2], levels[tasks[:, 0], 0]
     per_row = (wide_of - model.width) // steps_of + 1
     n_rows = (tasks[:, 2] - tasks[:, 1] + steps_of - 1) // steps_of
+    if plan.planes * plane >= _MOST_PLACES:
+        raise ValueError(
+            f"an image of {grey.shape[1]} x {grey.shape[0]} is too large for the window "
+            f"{model.width} x {model.height}: places in it are 32-bit numbers"
+        )
     cascade = (*_all_offsets(plan, model.window, pitch, plane), plan.area)
     shape = (model.width, model.height, pitch, plane, plan.planes)
-    most = int((per_row * n_rows).max(initial=0))
-    return _Scan((levels, tables), tasks, cascade, shape, most, grey.shape[1], widest, plan.most_nodes)
+    windows = per_row * n_rows
+    most, total = int(windows.max(initial=0)), int(windows.sum())
+    return _Scan((levels, tables), tasks, cascade, shape, most, total, grey.shape[1], widest, plan.most_nodes)
 
 
 def _all_offsets(plan: Plan, window: Pair, pitch: int, plane: int) -> tuple[Any, ...]:
@@ -120,6 +128,11 @@ def _all_offsets(plan: Plan, window: Pair, pitch: int, plane: int) -> tuple[Any,
     )
     norm = np.stack([offsets_at(plan.norm, pitch, plane, step) for step in (1, 2)])
     return offsets, plan.rest, norm
+
+
+def _one_type(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The array, contiguous and writable: any other kind would have the kernels compiled for it, too."""
+    return np.require(array, requirements=["C", "W"])
 
 
 def _aligned(n: int) -> NDArray[np.int32]:
@@ -169,7 +182,7 @@ def _run(scan: _Scan, grey: Grey, team: Team | None, n_stages: int, skip: int) -
             if task < 0:
                 return
 
-    if team is None or len(scan.tasks) < 2:
+    if team is None or len(scan.tasks) < 2 or scan.total < FEW_WINDOWS:
         scan_on(0)
     else:
         team.together(scan_on, min(team.n_members, len(scan.tasks)))
@@ -194,8 +207,8 @@ def find_windows(
 ) -> Windows:
     """All windows of all sizes that pass: those of OpenCV's detectMultiScale with minNeighbors=0.
 
-    Levels are rounded to whole pixels, so that a rectangle may reach a pixel or two beyond the image. Grouping
-    takes it as it is; OpenCV, and `Cascade.detect`, cut it off at the very end.
+    Levels are rounded to whole pixels, so that a rectangle may reach a pixel or two beyond the image.
+    Grouping takes it as it is; OpenCV, and `Cascade.detect`, cut it off at the very end.
 
     Parameters
     ----------
@@ -209,7 +222,14 @@ def find_windows(
     Returns
     -------
     Windows
-        In the order of scale, y, x; empty when no window fits.
+        In the order of scale, y, x; empty when no window fits, and for a cascade without stages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow.vision.assemble import empty_cascade
+    >>> find_windows(empty_cascade("HAAR", (8, 8)), np.zeros((20, 20), np.uint8)).rectangles.shape
+    (0, 4)
     """
     image_shape = (grey.shape[0], grey.shape[1])
     factors = scan_factors(image_shape, model.window, scale_factor, min_size, max_size)
@@ -217,6 +237,7 @@ def find_windows(
         none = np.zeros(0, np.int32)
         return Windows(np.zeros((0, 4), np.int32), np.zeros(0), none, none, none)
     shapes = [level_shape(image_shape, factor) for factor in factors]
+    grey = _one_type(grey)
     scan = _plan_scan(model, grey, shapes, [level_step(factor) for factor in factors])
     hits, scores = _run(scan, grey, team, model.n_stages, _SKIP)
     level, x, y = (np.ascontiguousarray(hits[:, i]) for i in range(3))
@@ -249,6 +270,14 @@ def passing(
         x and y, in the order of y, x.
     scores : float64 (n,)
         Sums of the last of the stages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow.vision.assemble import empty_cascade
+    >>> positions, scores = passing(empty_cascade("LBP", (8, 8)), np.zeros((9, 12), np.uint8), step=2)
+    >>> positions.tolist()
+    [[0, 0], [2, 0], [4, 0]]
     """
     stages = model.n_stages if n_stages is None else n_stages
     if not 0 <= stages <= model.n_stages:
@@ -258,7 +287,7 @@ def passing(
     high, wide = level_image.shape
     if wide < model.width or high < model.height:
         return np.zeros((0, 2), np.int32), np.zeros(0)
-    grey = np.ascontiguousarray(level_image)
+    grey = _one_type(level_image)
     scan = _plan_scan(model, grey, [(high, wide)], [2 if step % 2 == 0 else 1])
     hits, scores = _run(scan, grey, None, stages, _NO_SKIP)
     if step > 2:
@@ -286,13 +315,22 @@ def judge(
         Stages passed; -1 for a window refused because its contrast is too low (Haar only).
     scores : float64 (n,)
         Sum of the last stage reached, passed or not; -inf for a window refused, 0 without any stage.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow.vision.assemble import empty_cascade
+    >>> flat_and_striped = np.zeros((2, 8, 8), np.uint8)
+    >>> flat_and_striped[1, ::2] = 255
+    >>> judge(empty_cascade("HAAR", (8, 8)), flat_and_striped)
+    (array([-1,  0], dtype=int32), array([-inf,   0.]))
     """
     if patches.ndim != 3 or patches.shape[1:] != (model.height, model.width) or patches.dtype != np.uint8:
         raise ValueError(
             f"patches: uint8 of shape (n, {model.height}, {model.width}) is needed, "
             f"found {patches.dtype} {patches.shape}"
         )
-    patches = np.ascontiguousarray(patches)
+    patches = _one_type(patches)
     plan = plan_of(model)
     pitch, n = model.width + 1, len(patches)
     plane = (model.height + 1) * pitch

@@ -80,8 +80,8 @@ def scan_factors(
     largest_factor = min(wide / window[0], high / window[1])
     if largest_factor > 1 and math.log(largest_factor) > _MOST_LEVELS * math.log(scale_factor):
         raise ValueError(
-            f"scale_factor={scale_factor!r} is not allowed for an image of {wide} x {high}: it is so close to "
-            f"1 that there are more than {_MOST_LEVELS} sizes"
+            f"scale_factor={scale_factor!r} is not allowed for an image of {wide} x {high}: it is so close "
+            f"to 1 that there are more than {_MOST_LEVELS} sizes"
         )
     factors: list[np.float32] = []
     factor = 1.0
@@ -166,7 +166,9 @@ def level_image(grey: Grey, window: Pair, factor: float) -> Grey:
         return np.ascontiguousarray(grey)
     out = np.empty((high, wide), np.uint8)
     rows, columns = resize_table(grey.shape[0], high), resize_table(grey.shape[1], wide)
-    resize(np.ascontiguousarray(grey), rows, columns, np.empty(grey.shape[1] + 1, np.uint16), out)
+    resize(
+        np.require(grey, requirements=["C", "W"]), rows, columns, np.empty(grey.shape[1] + 1, np.uint16), out
+    )
     return out
 
 
@@ -230,7 +232,7 @@ def _make_plan(model: CascadeModel) -> Plan:
         )
         area, norm = 0.0, np.zeros((8, 3), np.int64)
     feature = model.feature
-    rest = (
+    rest: tuple[NDArray[Any], ...] = (
         np.ascontiguousarray(model.weights[feature] if haar else np.zeros((0, 3), np.float32)).ravel(),
         model.threshold,
         model.subsets.ravel(),
@@ -241,6 +243,7 @@ def _make_plan(model: CascadeModel) -> Plan:
         model.stage_starts,
         (model.stage_thresholds - _STAGE_SLACK).astype(np.float64),
     )
+    rest = tuple(np.array(array) for array in rest)  # writable: one type of arrays, one compiled kernel
     sizes = np.diff(model.tree_starts)
     planes = 3 if model.has_tilted else 2
     return Plan(corners[feature], rest, norm, area, planes, int(sizes.max(initial=1)))

@@ -2,7 +2,7 @@
 
 `nodes` is a tuple of arrays, the same for every window:
 
-    offsets     int32 (N * 12,) or (N * 16,): corners of every node's feature, from the window's place in a field
+    offsets     int32 (N * 12,) or (N * 16,): corners of every node's feature, from the window's place
     weights     float32 (N * 3,) and threshold float32 (N,), Haar only
     subsets     int32 (N * 8,), LBP only
     left, right int32 (N,): > 0 a node of the same tree, counted from its root; <= 0 the leaf of number -child
@@ -64,7 +64,7 @@ def judge_one(field, place, nodes, inverse, stages):
     return last, total
 
 
-@deep_part
+@deep_kernel
 def stage_sums(field, place, nodes, inverse, stage, scratch):
     """Sums of one stage for sixteen windows. scratch float64 (nodes of the largest tree * 16,).
 
@@ -103,7 +103,7 @@ def stage_sums(field, place, nodes, inverse, stage, scratch):
 
 @deep_kernel
 def judge_patches(patches, nodes, norm, work, passed, scores):
-    """Judge windows uint8 (n, h, w): passed int32 (n,), stages or REFUSED; scores float64 (n,), -inf if refused.
+    """Judge windows uint8 (n, h, w): passed int32 (n,), stages or REFUSED, scores float64 (n,), or -inf.
 
     work : field int32 (2 or 3 planes of (h + 1) (w + 1)) tilted int32 (3, w + 1), blank: w zeros uint8.
     """

@@ -6,8 +6,8 @@ corners from there; lane i reads `place + offset + i`. LLVM cuts the vectors int
 (AVX-512, AVX2, SSE, NEON). They are written out, not left to the loop vectoriser, as that puts tests for
 overlapping arrays before every loop, which cost more than sixteen windows.
 
-Every function has a twin for one window with the same roundings: float32 products and sums in the order of the
-rectangles, never fused, and float64 sums of leaves.
+Every function has a twin for one window with the same roundings: float32 products and sums in the order of
+the rectangles, never fused, and float64 sums of leaves.
 """
 
 from llvmlite import ir
@@ -20,7 +20,7 @@ LANES = 16
 TILE = 8  # numbers of a window that are copied at once: 8 x 8 are transposed in 24 steps
 LBP_CORNERS = 16  # 4 x 4 corners of 3 x 3 cells, row by row
 HAAR_CORNERS = 12  # 3 rectangles of 4 corners
-# corners of the eight outer cells, clockwise from the top left, and of the centre; the first has the highest bit
+# corners of the eight outer cells, clockwise from the top left: the first has the highest bit
 _CELLS = ((0, 1, 4, 5), (1, 2, 5, 6), (2, 3, 6, 7), (6, 7, 10, 11))
 _CELLS += ((10, 11, 14, 15), (9, 10, 13, 14), (8, 9, 12, 13), (4, 5, 8, 9))
 _CENTRE = (5, 6, 9, 10)
@@ -93,8 +93,7 @@ class _Corners:
     def sum(self, corners):
         """Sum of a rectangle from its four corners: a - b - c + d, modulo 2**32."""
         a, b, c, d = (self.corner(k) for k in corners)
-        builder = self.builder
-        return builder.add(builder.sub(builder.sub(a, b), c), d)
+        return self.builder.add(self.builder.sub(self.builder.sub(a, b), c), d)
 
 
 def _haar_value(builder, corners, weights, node, wide):
@@ -162,7 +161,7 @@ def _subset_word(builder, subsets, node, high, wide):
 
 
 def _lbp(wide):
-    """The code of an LBP node: is the bit of the window's code set in the subset?"""
+    """The code of an LBP node: left if the bit of the window's code is set in the subset."""
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
@@ -206,7 +205,7 @@ def lbp_lanes_left(typingctx, field, place, node, offsets, subsets):
 def _inverse(wide):
     """The code of 1 / sqrt(A sum of squares - (sum)**2): float64, then rounded to float32.
 
-    Everything under the root is exact. It may be 0 or below (then the squares wrapped): inf or nan comes back.
+    Everything under the root is exact. It may be 0, or below if the squares wrapped: inf or nan comes back.
     """
 
     def codegen(context, builder, signature, args):
@@ -387,8 +386,7 @@ def gather_tile(typingctx, field, places, offset, block, target, stride):
                 at = builder.add(at, stride)
         return context.get_dummy_value()
 
-    kinds = (field, places, types.intp, block, types.intp, types.intp)
-    return types.void(*kinds), codegen
+    return types.void(field, places, types.intp, block, types.intp, types.intp), codegen
 
 
 @intrinsic

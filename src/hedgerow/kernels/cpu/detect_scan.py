@@ -3,14 +3,16 @@
 A band is a few dozen rows of windows of one level: its integral images stay in the cache from when they are
 made until the last window has read them, and bands are the tasks that threads share.
 
-    levels   int64 (L, 6): width, height, step, start of its columns and of its rows in `tables`, and whether it
-             is the image itself
+    levels   int64 (L, 6): width, height, step, start of its columns and of its rows in `tables`, and whether
+             it is the image itself
     tables   column index uint32, column weight uint16, row index uint32, row weight uint16: see `image`
     tasks    int64 (n, 3): level, first row of windows, end of the rows of windows
     shape    window width, window height, pitch and plane of a field, planes (1 without squares, 3 with T)
     work     field int32, mixed uint16, pixels uint8 (2, W), tilted int32 (3, W + 1), scratch float64,
              inverses float32 (16,), block int32, waiting (see `judge_waiting`): the memory of one member
     hits     int32 (n, 3): task, x, y, and float64 (n,): sum of the last stage
+
+What is called for a row or less often is not inlined: it would be compiled once more in each of its callers.
 """
 
 import numpy as np
@@ -34,7 +36,7 @@ from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
 
 
 def _skip_table():
-    """Which of eight windows are judged: [skip the first, rejected bits] -> judged bits, and bit 8: skip on."""
+    """Which of eight windows are judged: [skip the first, rejected bits] -> judged bits; bit 8: skip on."""
     table = np.zeros((2, 256), np.uint16)
     for skip in range(2):
         for rejected in range(256):
@@ -50,10 +52,11 @@ def _skip_table():
 _JUDGED = _skip_table()
 CROWD = 5  # of sixteen windows: fewer wait until others have come so far
 DEPTHS = 4  # of groups of what is left of groups
+ROOM, NOBODY = np.int64(LANES - CROWD), np.int64(0)  # who may go on waiting, see `judge_waiting`
 _ALL = np.uint64((1 << LANES) - 1)
 
 
-@deep_part
+@deep_kernel
 def fill_band(image, level, tables, shape, first, n_rows, work):
     """Make the integral images of `n_rows` rows of a level from row `first` on."""
     column_index, column_weight, row_index, row_weight = tables
@@ -104,9 +107,9 @@ def judge_lanes(field, place, nodes, norm, mode, work):
     if area > 0.0:
         alive &= contrast_bits(inverse, area)
     if alive == np.uint64(0):
-        return alive, 0, (skip if skip == 2 else 0)
+        return alive, np.int64(0), (skip if skip == 2 else np.int64(0))
     store_inverse(inverses, inverse)
-    stage = 0
+    stage = np.int64(0)
     while stage < n_stages:
         sums = stage_sums(field, place, nodes, inverse, stage, scratch)
         passed = at_least(sums, nodes[9][stage])
@@ -165,7 +168,7 @@ def judge_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits):
     alive = (np.uint64(1) << np.uint64(n)) - np.uint64(1)
     enough = CROWD if depth + 1 < DEPTHS else 1
     while stage < n_stages:
-        sums = stage_sums(block, 0, nodes, inverse, stage, scratch)
+        sums = stage_sums(block, np.int64(0), nodes, inverse, stage, scratch)
         alive &= at_least(sums, nodes[9][stage])
         stage += 1
         if stage == n_stages:
@@ -191,8 +194,8 @@ def judge_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits):
     return n_hits
 
 
-@deep_kernel  # not inlined: it is long, called from two places, and seldom
-def judge_waiting(field, step, shape, nodes, n_stages, last, work, hits, n_hits):
+@deep_kernel
+def judge_waiting(field, step, shape, nodes, n_stages, most, work, hits, n_hits):
     """Judge the windows that wait, sixteen from anywhere in the band at a time.
 
     waiting : places int64 (D, 16), windows int32 (D, 16, 4): task, x, y and stages passed, inverses float32
@@ -200,16 +203,16 @@ def judge_waiting(field, step, shape, nodes, n_stages, last, work, hits, n_hits)
     first: but that costs less than to send two or three windows alone through the long last stages. A group
     shrinks as well, so that what is left of several ones waits for a new group, one deeper.
 
-    last : whether no more windows come; else only groups that are nearly full are judged.
+    most : so many may go on waiting; LANES - CROWD leaves room for more, 0 is for the end of a band.
     """
     number = work[7][3]
     for depth in range(DEPTHS):
-        if number[depth] > (0 if last else LANES - CROWD):
+        if number[depth] > most:
             n_hits = judge_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits)
     return n_hits
 
 
-@deep_part
+@deep_kernel
 def scan_row(row, shape, cascade, mode, work, hits, n_hits):
     """Judge the windows of one row of a band. row : (place, number of windows, step, y, task)."""
     place, n_windows, step, y, task = row
@@ -243,7 +246,7 @@ def scan_row(row, shape, cascade, mode, work, hits, n_hits):
             inverses[0, i] = own_inverses[lane]
             number[0] = i + 1
             if i + 1 == LANES:
-                n_hits = judge_waiting(flat, step, shape, nodes_of_block, n_stages, False, work, hits, n_hits)
+                n_hits = judge_waiting(flat, step, shape, nodes_of_block, n_stages, ROOM, work, hits, n_hits)
     return n_hits
 
 
@@ -251,10 +254,10 @@ def scan_row(row, shape, cascade, mode, work, hits, n_hits):
 def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode):
     """Take tasks until none is left, or until the hits of the next one might not fit.
 
-    pyramid : (levels, tables). cascade : (offsets (3, ...): for step 1, step 2 and for a block, the other arrays
-    of nodes, norm corners (2, 8), area). progress int64: [0] the next task, shared by the members. mode :
-    (number of stages, skip, first task), where a first task >= 0 was taken before. Returns (number of hits,
-    task taken but not done, or -1). The hits of a task are in no particular order.
+    pyramid : (levels, tables). cascade : (offsets (3, ...): for step 1, step 2 and for a block; the other
+    arrays of nodes; norm corners (2, 8); area). progress int64: [0] the next task, shared by the members.
+    mode : (number of stages, skip, first task), where a first task >= 0 was taken before. Returns (number of
+    hits, task taken but not done, or -1). The hits of a task are in no particular order.
     """
     levels, tables = pyramid
     offsets, rest, corners, area = cascade
@@ -278,5 +281,5 @@ def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode
         for y in range(first, end, step):
             row = ((y - first) * pitch, n_windows, step, y, task)
             n_hits = scan_row(row, shape, both, (n_stages, skip), work, hits, n_hits)
-        n_hits = judge_waiting(work[0], step, shape, nodes_of_block, n_stages, True, work, hits, n_hits)
+        n_hits = judge_waiting(work[0], step, shape, nodes_of_block, n_stages, NOBODY, work, hits, n_hits)
         task = np.int64(-1)

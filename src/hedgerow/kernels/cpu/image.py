@@ -1,23 +1,23 @@
 """Levels of an image pyramid and their integral images, made row by row.
 
-A level is the image resized to (height, width) by bilinear interpolation in fixed point. Column x of the level
-lies between columns `index` and `index + 1` of the image, `weight` / 256 of the way; rows the same. With
-c = 256 - weight, d = weight, and both for columns (c, d) and rows (e, g)
+A level is the image resized to (height, width) by bilinear interpolation in fixed point. Column x of it lies
+between columns `index` and `index + 1` of the image, `weight` / 256 of the way; rows the same. With
+c = 256 - weight, d = weight for columns, and e, g for rows,
 
     pixel = (e (c p00 + d p01) + g (c p10 + d p11) + 2**15) >> 16
 
 which is exact until the last shift: rows or columns may come first.
 
 A band is some rows of a level with their integral images, counted from the first row of the band: the sum of
-a rectangle does not depend on where counting began. Its planes lie one after the other in one flat int32 array:
+a rectangle does not depend on where counting began. Its planes lie one after the other in a flat int32 array:
 
     plane 0   S[y, x]: sum of the pixels above and left of (x, y)
     plane 1   Q[y, x]: the same of the squared pixels, modulo 2**32
     plane 2   T[y, x]: sum of the pixels in the cone that opens upwards from (x, y), for tilted features
 
-A plane has `pitch` numbers a row. If windows are two columns apart, the even columns of a row come first and the
-odd ones begin at `half`: so the same corner of neighbouring windows always lies in neighbouring memory, and
-sixteen windows load it at once.
+A plane has `pitch` numbers a row. If windows are two columns apart, the even columns of a row come first and
+the odd ones begin at `half`: so the same corner of neighbouring windows always lies in neighbouring memory,
+and sixteen windows load it at once.
 """
 
 import numpy as np

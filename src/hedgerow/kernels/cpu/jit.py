@@ -1,4 +1,4 @@
-"""How the kernels of deep trees are compiled.
+"""How the kernels of deep trees and of detection are compiled.
 
 They hand dozens of arrays from function to function and make none. `_nrt=False` leaves out the counting of
 references to arrays, which they do not need: half of the time of a tree of small nodes went into it. Parts
