@@ -1,5 +1,5 @@
 # Each target makes its own .venv from python3 (3.11 or later) with pip; no compiler is needed.
-#   make demo    fit on a small data set, with a progress bar, beside logistic regression
+#   make demo    boosting beside logistic regression; a face cascade trained and run (pictures in demo/)
 #   make test    the tests and the examples in the docstrings    (ARGS="-k binning" passes options)
 #   make check   ruff, mypy, import-linter
 #   make bench   fit time, accuracy and memory beside the peers  (ARGS="--quick", see benchmarks/)
@@ -18,8 +18,9 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(KERNELS)
 .DEFAULT_GOAL := test
 .PHONY: demo test check bench clean
 
-demo: .venv/.installed-base .cache/.gitignore
+demo: .venv/.installed-demo .cache/.gitignore
 	$(BIN)/python examples/demo.py $(ARGS)
+	$(BIN)/python examples/train_cascade.py demo
 
 test: .venv/.installed-dev .cache/.gitignore
 	$(BIN)/python -m pytest $(ARGS)
@@ -34,7 +35,7 @@ bench: .venv/.installed-peers .cache/.gitignore
 	$(BIN)/python benchmarks/gradient_boosting.py $(ARGS)
 
 clean:
-	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build
+	rm -rf .venv .cache demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -42,8 +43,8 @@ clean:
 	$(PYTHON) -m venv .venv
 
 # One stamp for each set of dependencies; a changed pyproject.toml installs it anew.
-.venv/.installed-base: pyproject.toml | .venv/bin/python
-	$(PIP) install --editable .
+.venv/.installed-demo: pyproject.toml | .venv/bin/python
+	$(PIP) install --editable '.[demo]'
 	@touch $@
 
 .venv/.installed-dev: pyproject.toml | .venv/bin/python

@@ -15,9 +15,9 @@ from sklearn.linear_model import LinearRegression
 import hedgerow
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.binning import Bins
+from hedgerow.container import unpack
 from hedgerow.files import ModelFileError, load, save
 from hedgerow.files.checks import ARRAYS
-from hedgerow.container import unpack
 from hedgerow.files.models import LEFT_OUT, from_bytes, to_bytes
 from hedgerow.forest import Forest
 from hedgerow.kernels.cpu.forest import add_predictions

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from hedgerow.files import ModelFileError, load
 from hedgerow.container import pack, unpack
+from hedgerow.files import ModelFileError, load
 from hedgerow.files.models import from_bytes, to_bytes
 from model_cases import changed, coloured, regressor
 

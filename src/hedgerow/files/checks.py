@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hedgerow.binning import Bins
 from hedgerow.boosting.model import TreeModel
-from hedgerow.dtypes import MAX_BINS
 from hedgerow.container import ModelFileError
+from hedgerow.dtypes import MAX_BINS
 from hedgerow.forest import Forest
 from hedgerow.table import Schema
 

@@ -33,12 +33,12 @@ import hedgerow
 from hedgerow.binning import Bins
 from hedgerow.boosting.fit import Fitted, Settings
 from hedgerow.boosting.model import TreeModel
+from hedgerow.container import ModelFileError, pack, parse, unpack, write_atomically
 from hedgerow.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.estimators.gradient_base import ALLOWED
 from hedgerow.estimators.inputs import Labels, Numbers
 from hedgerow.estimators.parameters import Allowed, check_parameters
 from hedgerow.files.checks import check_arrays, check_model
-from hedgerow.container import ModelFileError, pack, parse, unpack, write_atomically
 from hedgerow.files.values import decode, decode_labels, encode, encode_labels
 from hedgerow.forest import Forest
 from hedgerow.growing.rules import GrowthRules
