@@ -5,6 +5,7 @@ run at the same time, so that they may meet at barriers. A fit makes its own tea
 in two threads never wait for each other's members, and nothing survives into a forked process.
 """
 
+import numbers
 import os
 import queue
 import threading
@@ -32,6 +33,8 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return available_threads()
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral):
+        raise TypeError(f"n_jobs={n_jobs!r} is not allowed: it must be an integer or None")
     if n_jobs == 0:
         raise ValueError("n_jobs=0 has no meaning: give a positive number, -1 for all cores, or None")
     return n_jobs if n_jobs > 0 else max(1, available_threads() + 1 + n_jobs)

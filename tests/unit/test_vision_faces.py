@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from hedgerow.vision.cascade import Detection, load_cascade
+from hedgerow.vision.cascade import load_cascade
+from hedgerow.vision.detections import Detection
 from hedgerow.vision.faces import Face, FaceDetector
 
 IMAGE = np.zeros((100, 200), np.uint8)

@@ -208,6 +208,8 @@ def _short(error: ValueError) -> str:
 
 
 def _decode_model(content: dict[str, Any], arrays: dict[str, Any]) -> Model:
+    if content.get("kind") == "cascade":
+        raise ModelFileError("a cascade: hedgerow.vision.load_cascade reads it")
     name = _field(content, "estimator", str)
     kinds = {kind.__name__: kind for kind in _TASKS}
     if name not in kinds:

@@ -6,7 +6,8 @@
 """
 
 from hedgerow.vision.annotate import detect_files, detections_as_json, draw_detections
-from hedgerow.vision.cascade import Cascade, Detection, Detections, load_cascade
+from hedgerow.vision.cascade import Cascade, load_cascade
+from hedgerow.vision.detections import Detection, Detections
 from hedgerow.vision.faces import Face, FaceDetector
 from hedgerow.vision.features import HaarFeatures, LBPFeatures
 from hedgerow.vision.groups import group_rectangles

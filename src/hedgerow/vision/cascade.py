@@ -1,117 +1,30 @@
-"""Cascades as users have them: `Cascade` finds objects in images, `load_cascade` reads one from a file.
-
-A `Detections` is a sequence of `Detection`, with the same numbers as arrays: `rectangles` (n, 4), `scores`
-and `neighbors`. The object that most windows agree on comes first.
-"""
+"""Cascades as users have them: `Cascade` finds objects in images, `load_cascade` reads one from a file."""
 
 import importlib.resources
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.container import ModelFileError, write_atomically
 from hedgerow.threads import Team, resolve_n_jobs
-from hedgerow.vision.groups import group_rectangles
+from hedgerow.vision.detections import Detections
+from hedgerow.vision.groups import check_grouping, group_rectangles
 from hedgerow.vision.images import ImageLike, as_grey
 from hedgerow.vision.model import CascadeModel
 from hedgerow.vision.opencv import read_opencv, write_opencv
 from hedgerow.vision.scan import find_windows, judge, scan_factors
 from hedgerow.vision.scan_plan import Pair
-from hedgerow.vision.storage import pack_cascade, unpack_cascade
+from hedgerow.vision.storage import MOST_BYTES, is_packed, pack_cascade, unpack_cascade
 
 _SUFFIX = ".hedgerow"
-_OWN = b'{"__metadata__"'  # at byte 8 of a file of our own
-_SHOWN = 4  # detections in a repr
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_OTHER_FORMATS = {".yml", ".yaml", ".json", ".gz"}  # which OpenCV writes, and we do not
 _ALIKE = 0.2  # OpenCV's eps of grouping
-
-
-class Detection(NamedTuple):
-    """One object: its rectangle, the largest score of its windows, and how many windows agree on it.
-
-    Examples
-    --------
-    >>> Detection(10, 20, 24, 24, score=1.5, neighbors=3).width
-    24
-    """
-
-    x: int
-    y: int
-    width: int
-    height: int
-    score: float
-    neighbors: int
-
-
-class Detections(Sequence[Detection]):
-    """The objects found in an image, those with the most neighbours first.
-
-    Among equal numbers of neighbours the higher score comes first, then the smaller y, x and width.
-
-    Parameters
-    ----------
-    rectangles : int32 (n, 4)
-        x, y, width, height.
-    scores : float64 (n,)
-    neighbors : int32 (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = Detections(np.array([[3, 4, 20, 20]], np.int32), np.array([1.5]), np.array([7], np.int32))
-    >>> found
-    <1 detection: (3, 4, 20, 20) score 1.5, 7 neighbors>
-    >>> found[0].score
-    1.5
-    """
-
-    def __init__(
-        self, rectangles: NDArray[np.int32], scores: NDArray[np.float64], neighbors: NDArray[np.int32]
-    ) -> None:
-        keys = (rectangles[:, 2], rectangles[:, 0], rectangles[:, 1], -scores, -neighbors.astype(np.int64))
-        order = np.lexsort(keys)  # the last key counts most
-        self.rectangles = rectangles[order]
-        self.scores = scores[order]
-        self.neighbors = neighbors[order]
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    @overload
-    def __getitem__(self, index: int) -> Detection: ...
-    @overload
-    def __getitem__(self, index: slice) -> "Detections": ...
-    def __getitem__(self, index: int | slice) -> "Detection | Detections":
-        if isinstance(index, slice):
-            return Detections(self.rectangles[index], self.scores[index], self.neighbors[index])
-        x, y, width, height = self.rectangles[index].tolist()
-        return Detection(x, y, width, height, float(self.scores[index]), int(self.neighbors[index]))
-
-    def __iter__(self) -> Iterator[Detection]:
-        rows = zip(self.rectangles.tolist(), self.scores.tolist(), self.neighbors.tolist(), strict=True)
-        return (Detection(x, y, w, h, score, n) for (x, y, w, h), score, n in rows)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Detections):
-            return NotImplemented
-        pairs = ((self.rectangles, other.rectangles), (self.scores, other.scores))
-        same = all(np.array_equal(a, b) for a, b in pairs)
-        return same and np.array_equal(self.neighbors, other.neighbors)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        shown = [
-            f"({d.x}, {d.y}, {d.width}, {d.height}) score {d.score:.4g}, {d.neighbors} neighbors"
-            for d in self[:_SHOWN]
-        ]
-        shown += ["..."] if len(self) > _SHOWN else []
-        plural = "" if len(self) == 1 else "s"
-        return f"<{len(self)} detection{plural}{': ' if shown else ''}{'; '.join(shown)}>"
 
 
 class Cascade:
@@ -161,6 +74,8 @@ class Cascade:
     def __init__(self, model: CascadeModel, info: dict[str, Any] | None = None) -> None:
         if not isinstance(model, CascadeModel):
             raise TypeError(f"model={model!r} is not allowed: a CascadeModel is needed; files: load_cascade")
+        if info is not None and not isinstance(info, dict):
+            raise TypeError(f"info is {type(info).__name__}: a dict or None is needed")
         self.model = model
         self.info: dict[str, Any] = dict(info or {})
 
@@ -243,18 +158,16 @@ class Cascade:
         """
         settings = _Settings(scale_factor, min_neighbors, min_size, max_size)
         settings.check()
-        given = list(images)
+        given = _many(images)
         results: list[Detections | None] = [None] * len(given)
         with Team(resolve_n_jobs(n_jobs)) as team:
             if len(given) < team.n_members:
-                return [self._detect(as_grey(image, channels=channels), settings, team) for image in given]
-            turns = (
-                itertools.count()
-            )  # its next() is one step of the interpreter: no two members get the same
+                return [self._detect(_grey(given, i, channels), settings, team) for i in range(len(given))]
+            turns = itertools.count()  # its next() is one step of the interpreter: no two get the same
 
             def share(_member: int) -> None:
                 while (i := next(turns)) < len(given):
-                    results[i] = self._detect(as_grey(given[i], channels=channels), settings, None)
+                    results[i] = self._detect(_grey(given, i, channels), settings, None)
 
             team.together(share)
         return [result for result in results if result is not None]
@@ -283,8 +196,15 @@ class Cascade:
             The sum of the last stage, as in `Detection.score`, for windows that pass all stages; -inf for
             those that do not.
         """
+        array: NDArray[Any] = np.asarray(windows)
+        width, height = self.window
+        if array.dtype != np.uint8 or array.shape[1:] != (height, width):
+            raise ValueError(
+                f"windows: uint8 of shape (n, {height}, {width}) is needed, found {array.dtype} of shape "
+                f"{array.shape}"
+            )
         with Team(resolve_n_jobs(n_jobs)) as team:
-            stages, scores = judge(self.model, np.asarray(windows), team)
+            stages, scores = judge(self.model, array, team)
         return np.where(stages == self.n_stages, scores, -np.inf)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -292,7 +212,12 @@ class Cascade:
 
         XML keeps all that detection needs, but not `info`.
         """
-        xml = Path(path).suffix.lower() == ".xml"
+        suffix = Path(path).suffix.lower()
+        if suffix in _OTHER_FORMATS:
+            raise ValueError(f"path={os.fspath(path)!r}: cascades are written as .xml or in our own format")
+        if not self.n_stages:
+            raise ValueError("a cascade without stages finds everything everywhere: it is not saved")
+        xml = suffix == ".xml"
         write_atomically(path, write_opencv(self.model) if xml else pack_cascade(self.model, self.info))
 
     def __eq__(self, other: object) -> bool:
@@ -312,6 +237,23 @@ class Cascade:
         )
 
 
+def _many(images: Any) -> list[Any]:
+    """Images as a list; ValueError for one image, of which a list could be made too."""
+    several = not isinstance(images, str | os.PathLike) and hasattr(images, "__iter__")
+    if isinstance(images, np.ndarray):
+        several = images.ndim == 4 or (images.ndim == 3 and images.shape[2] not in {3, 4})
+    if not several:
+        raise ValueError("images: a list of images is needed; for a single one there is `detect`")
+    return list(images)
+
+
+def _grey(images: list[Any], number: int, channels: str) -> NDArray[np.uint8]:
+    try:
+        return as_grey(images[number], channels=channels)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"images[{number}]: {error}") from error
+
+
 def _clipped(rectangles: NDArray[np.int32], grey: NDArray[np.uint8]) -> NDArray[np.int32]:
     """Rectangles cut off at the border: levels are rounded to whole pixels, so that one may reach beyond."""
     high, wide = grey.shape
@@ -329,9 +271,7 @@ class _Settings(NamedTuple):
 
     def check(self) -> None:
         """Raise ValueError for a setting that is not allowed."""
-        n: Any = self.min_neighbors
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise ValueError(f"min_neighbors={n!r} is not allowed: it must be an integer, 0 or more")
+        check_grouping(self.min_neighbors, _ALIKE)
         scan_factors((0, 0), (1, 1), self.scale_factor, self.min_size, self.max_size)
 
 
@@ -362,8 +302,14 @@ def load_cascade(path_or_name: str | os.PathLike[str]) -> Cascade:
     ...     print(str(error)[:31])
     'no-such-thing' is neither a fi
     """
+    if not isinstance(path_or_name, str | os.PathLike):
+        raise TypeError(f"path_or_name={path_or_name!r} is not allowed: give the name of a file or a cascade")
     path = Path(path_or_name)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file")
     if path.is_file():
+        if path.stat().st_size > MOST_BYTES:
+            raise ModelFileError(f"{path} has {path.stat().st_size:,} bytes, which is too much for a cascade")
         return _parse(path.read_bytes(), os.fspath(path))
     packaged = _packaged()
     if isinstance(path_or_name, str) and path_or_name in packaged:
@@ -383,8 +329,11 @@ def _packaged() -> dict[str, Any]:
 
 
 def _parse(data: bytes, name: str) -> Cascade:
+    is_xml = data.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"<")
+    if not is_xml and not is_packed(data):
+        raise ModelFileError(f"{name}: neither a cascade of Hedgerow nor XML of OpenCV")
     try:
-        if data[8 : 8 + len(_OWN)] == _OWN:
+        if is_packed(data):
             return Cascade(*unpack_cascade(data))
         return Cascade(read_opencv(data))
     except ModelFileError as error:

@@ -61,7 +61,7 @@ class FaceDetector:
     --------
     Any object with a `detect` method is a cascade; this one takes the brightest pixel for a face.
 
-    >>> from hedgerow.vision.cascade import Detection
+    >>> from hedgerow.vision.detections import Detection
     >>> class Brightest:
     ...     def detect(self, image, scale_factor=1.1, min_neighbors=3, **options):
     ...         y, x = np.unravel_index(image.argmax(), image.shape)

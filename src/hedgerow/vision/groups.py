@@ -5,6 +5,8 @@ and scales, and chance finds in single ones. Grouping puts similar rectangles in
 with enough members, and gives its mean: the rules, and the rounding, are those of OpenCV's groupRectangles.
 """
 
+import math
+import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,7 +62,7 @@ def group_rectangles(
     """
     rows = _checked_rectangles(rectangles)
     values = _checked_scores(scores, len(rows))
-    _check_settings(min_neighbors, eps)
+    check_grouping(min_neighbors, eps)
     if min_neighbors <= 0 or not len(rows):
         return Grouped(rows.astype(np.int32), np.ones(len(rows), np.int32), values)
 
@@ -74,6 +76,7 @@ def group_rectangles(
 
     share = np.float32(1) / sizes.astype(np.float32)
     means = np.rint(sums.astype(np.float32) * share[:, None]).astype(np.int64)
+    means = np.clip(means, -_MOST - 1, _MOST)  # a float32 may round to one more than 32 bits hold
     kept = sizes > min_neighbors
     means, sizes, best = means[kept], sizes[kept], best[kept]
     inner = np.zeros(len(means), np.uint8)
@@ -103,7 +106,10 @@ def _checked_rectangles(rectangles: ArrayLike) -> NDArray[np.int64]:
 def _checked_scores(scores: ArrayLike | None, n: int) -> NDArray[np.float64]:
     if scores is None:
         return np.zeros(n)
-    values = np.array(scores, np.float64)
+    try:
+        values = np.array(scores, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"scores are not numbers: {error}") from error
     if values.shape != (n,):
         raise ValueError(f"scores has the shape {values.shape}: one for each of the {n} rectangles is needed")
     if np.isnan(values).any():
@@ -111,10 +117,10 @@ def _checked_scores(scores: ArrayLike | None, n: int) -> NDArray[np.float64]:
     return values
 
 
-def _check_settings(min_neighbors: int, eps: float) -> None:
-    if isinstance(min_neighbors, bool) or not isinstance(min_neighbors, (int, np.integer)):
-        raise TypeError(f"min_neighbors={min_neighbors!r} is not allowed: it must be a whole number")
-    if min_neighbors < 0:
-        raise ValueError(f"min_neighbors={min_neighbors} is not allowed: it must be 0 or more")
-    if not (np.isreal(eps) and np.isfinite(eps) and eps >= 0):
+def check_grouping(min_neighbors: int, eps: float) -> None:
+    """Raise for settings of `group_rectangles` that are not allowed."""
+    n: Any = min_neighbors
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+        raise ValueError(f"min_neighbors={n!r} is not allowed: it must be an integer, 0 or more")
+    if isinstance(eps, bool) or not isinstance(eps, numbers.Real) or not 0 <= eps < math.inf:
         raise ValueError(f"eps={eps!r} is not allowed: it must be a number that is not negative")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_LARGEST = 2**31  # of a pixel: its squares and their sums stay below 2**63
+_LARGEST = 2**31  # of a pixel
 
 
 def integral_image(image: ArrayLike) -> NDArray[np.int64]:
@@ -57,6 +57,9 @@ def squared_integral_image(image: ArrayLike) -> NDArray[np.int64]:
            [ 0, 10, 30]])
     """
     pixels = _checked(image)
+    largest = int(np.abs(pixels).max(initial=0))
+    if largest**2 * pixels.size >= 2**63:
+        raise ValueError(f"image: the squares of pixels up to {largest} add up to more than 64 bits hold")
     return _summed(pixels * pixels)
 
 
@@ -95,7 +98,7 @@ def tilted_integral_image(image: ArrayLike) -> NDArray[np.int64]:
 
 
 def rectangle_sum(
-    table: NDArray[np.int64], x: ArrayLike, y: ArrayLike, width: ArrayLike, height: ArrayLike
+    table: ArrayLike, x: ArrayLike, y: ArrayLike, width: ArrayLike, height: ArrayLike
 ) -> NDArray[np.int64]:
     """The sum of a rectangle, S[y, x] - S[y, x+w] - S[y+h, x] + S[y+h, x+w].
 
@@ -119,6 +122,7 @@ def rectangle_sum(
     >>> rectangle_sum(table, [0, 1, 2], 1, 1, 1)
     array([4, 5, 6])
     """
+    table = _checked_table(table)
     left, top, wide, high = _checked_rectangles(x, y, width, height)
     right, bottom = left + wide, top + high
     inside = (left >= 0) & (top >= 0) & (wide >= 0) & (high >= 0)
@@ -129,7 +133,7 @@ def rectangle_sum(
 
 
 def tilted_sum(
-    table: NDArray[np.int64], x: ArrayLike, y: ArrayLike, width: ArrayLike, height: ArrayLike
+    table: ArrayLike, x: ArrayLike, y: ArrayLike, width: ArrayLike, height: ArrayLike
 ) -> NDArray[np.int64]:
     """The sum of a rectangle turned by 45 degrees, T[y, x] - T[y+h, x-h] - T[y+w, x+w] + T[y+w+h, x+w-h].
 
@@ -153,6 +157,7 @@ def tilted_sum(
     >>> int(tilted_sum(table, 2, 0, 1, 1))  # the pixels 1 and 8 in column 1
     9
     """
+    table = _checked_table(table)
     left, top, wide, high = _checked_rectangles(x, y, width, height)
     inside = (left - high >= 0) & (top >= 0) & (wide >= 0) & (high >= 0)
     inside &= (left + wide < table.shape[1]) & (top + wide + high < table.shape[0])
@@ -178,11 +183,20 @@ def _checked(image: ArrayLike) -> NDArray[np.int64]:
     return pixels.astype(np.int64)
 
 
+def _checked_table(table: ArrayLike) -> NDArray[np.int64]:
+    sums = np.asarray(table)
+    if sums.ndim != 2 or sums.dtype.kind not in "iu" or not sums.size:
+        raise ValueError(f"table: an integral image is needed, found {sums.dtype} of shape {sums.shape}")
+    return sums.astype(np.int64, copy=False)
+
+
 def _checked_rectangles(*numbers: ArrayLike) -> list[NDArray[np.int64]]:
     arrays = [np.asarray(number) for number in numbers]
     for name, array in zip(("x", "y", "width", "height"), arrays, strict=True):
         if array.dtype.kind not in "iu":
             raise ValueError(f"{name}={array.tolist()!r} is not allowed: integers are needed")
+        if array.size and max(abs(int(array.max())), abs(int(array.min()))) >= _LARGEST:
+            raise ValueError(f"{name} is not allowed to be {_LARGEST} or more in size")
     return [np.asarray(array) for array in np.broadcast_arrays(*(a.astype(np.int64) for a in arrays))]
 
 

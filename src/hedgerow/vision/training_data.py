@@ -89,7 +89,7 @@ def held_out(group: NDArray[Any], share: float, seed: int, purpose: int) -> NDAr
     """Which entries are held out: at least one of the groups, and at least one is not.
 
     >>> held_out(np.array([7, 7, 8, 8, 9]), 0.3, 0, 0).tolist()
-    [True, True, False, False, False]
+    [False, False, True, True, False]
     """
     names, place = np.unique(group, return_inverse=True)
     if len(names) < 2:
