@@ -20,7 +20,11 @@ from numpy.typing import NDArray
 
 Grey = NDArray[np.uint8]
 
-CASCADES = ("frontalface_alt2", "frontalface_default", "profileface", "eye", "frontalface_alt_tree", "lbp")
+PACKAGED = "hedgerow frontalface"
+CASCADES = (
+    *("frontalface_alt2", "frontalface_default", "profileface", "eye", "frontalface_alt_tree", "lbp"),
+    PACKAGED,
+)
 SIZES = ((640, 480), (1920, 1080))
 PHOTOS = ("astronaut.png", "coffee.png", "motorcycle_left.png")
 TARGET = 1.5  # times faster than OpenCV
@@ -45,19 +49,21 @@ def both(name: str) -> tuple[Any, Any]:
     import cv2
     import skimage
 
-    from hedgerow.vision.cascade import Cascade
-    from hedgerow.vision.opencv import read_opencv
+    from hedgerow.vision.cascade import Cascade, load_cascade
+    from hedgerow.vision.opencv import read_opencv, write_opencv
 
-    if name == "lbp":
+    if name == PACKAGED:
+        text = write_opencv(load_cascade("frontalface").model).decode()
+    elif name == "lbp":
         path = Path(skimage.__file__).parent / "data" / "lbpcascade_frontalface_opencv.xml"
+        # scikit-image's file has a typing error that OpenCV does not forgive
+        text = path.read_text().replace("featuhreParams", "featureParams")
     else:
-        path = Path(cv2.data.haarcascades) / f"haarcascade_{name}.xml"
-    # scikit-image's file has a typing error that OpenCV does not forgive
-    text = path.read_text().replace("featuhreParams", "featureParams")
+        text = (Path(cv2.data.haarcascades) / f"haarcascade_{name}.xml").read_text()
     theirs = cv2.CascadeClassifier()
     storage = cv2.FileStorage(text, cv2.FILE_STORAGE_READ | cv2.FILE_STORAGE_MEMORY)
-    if not theirs.read(storage.getFirstTopLevelNode()):  # the old format: only `load` converts it
-        theirs = cv2.CascadeClassifier(str(path))
+    if not theirs.read(storage.getFirstTopLevelNode()):
+        raise ValueError(f"OpenCV does not read {name}")
     return Cascade(read_opencv(text.encode())), theirs
 
 

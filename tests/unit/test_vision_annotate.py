@@ -190,15 +190,51 @@ def test_existing_files_are_not_replaced_unless_allowed(tmp_path):
     assert json.loads((tmp_path / "all.json").read_text())["images"]
 
 
-def test_a_failing_detector_leaves_nothing_behind(tmp_path):
-    class Failing:
+def test_an_image_that_the_detector_refuses_does_not_stop_the_others(tmp_path):
+    class Choosy:
         def detect(self, image, **options):
-            raise ValueError("scale_factor=1.0 is not allowed")
+            if image.size == (60, 20):
+                raise ValueError("this image is too wide")
+            return []
+
+    paths = [save(tmp_path / "a.png"), tmp_path / "wide.png"]
+    Image.new("L", (60, 20)).save(paths[1])
+    results = detect_files(paths, Choosy(), out_dir=tmp_path / "out", json_path=tmp_path / "out" / "all.json")
+    assert [result.error for result in results] == [None, "this image is too wide"]
+    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["a.detected.png", "all.json"]
+    assert json.loads((tmp_path / "out" / "all.json").read_text())["images"][1]["error"]
+
+
+@pytest.mark.parametrize(
+    "options", [{"scale_factor": 1.0}, {"min_neighbors": -1}, {"min_size": (0, 3)}, {"max_size": "large"}]
+)
+def test_settings_that_make_no_sense_are_refused_before_work(tmp_path, options):
+    class Unasked:
+        def detect(self, image, **options):
+            raise AssertionError
 
     path = save(tmp_path / "a.png")
-    with pytest.raises(ValueError, match="scale_factor"):
-        detect_files([path], Failing(), out_dir=tmp_path, json_path=tmp_path / "all.json")
+    with pytest.raises((ValueError, TypeError), match=next(iter(options))):
+        detect_files([path], Unasked(), out_dir=tmp_path / "out", **options)
     assert [one.name for one in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_settings_may_be_numpy_numbers(tmp_path):
+    class Nothing:
+        def detect(self, image, **options):
+            return []
+
+    path, listing = save(tmp_path / "a.png"), tmp_path / "all.json"
+    settings = {"min_neighbors": np.int64(2), "min_size": (np.int64(30), 30), "scale_factor": np.float32(1.5)}
+    detect_files([path], Nothing(), json_path=listing, **settings)
+    assert json.loads(listing.read_text())["settings"]["min_size"] == [30, 30]
+
+
+def test_the_list_must_not_take_the_place_of_a_copy(tmp_path):
+    path = save(tmp_path / "a.png")
+    with pytest.raises(ValueError, match="where an annotated copy goes"):
+        detect_files([path], object.__new__(type("D", (), {"detect": None})), out_dir=tmp_path,
+                     json_path=tmp_path / "a.detected.png", overwrite=True)  # fmt: skip
 
 
 @pytest.mark.parametrize(

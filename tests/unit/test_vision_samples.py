@@ -247,7 +247,7 @@ def test_damaged_images_are_named(tmp_path):
     [
         (FACES, {"window": (24,)}, r"window=\(24,\)"),
         (FACES, {"window": 24}, "window=24"),
-        (FACES, {"window": (24.0, 20)}, r"window=\(24.0, 20\)"),
+        (FACES, {"window": (24.5, 20)}, r"window=\(24.5, 20\)"),
         (FACES, {"window": (24, 2)}, r"window=\(24, 2\)"),
         (FACES, {"jitter": -1}, "jitter=-1"),
         (FACES, {"jitter": 0.5}, "jitter=0.5"),

@@ -83,9 +83,9 @@ def test_the_mean_of_the_positives_is_kept(whole):
 @pytest.mark.parametrize("algorithm", ["gentle", "real", "discrete"])
 @pytest.mark.parametrize("features", ["basic", "core", "all", "lbp"])
 def test_all_features_and_algorithms_can_be_trained(features, algorithm):
-    trainer = fitted(features=features, algorithm=algorithm, n_stages=2, max_depth=2, weight_trim=0.1)
+    trainer = fitted(features=features, algorithm=algorithm, n_stages=1, max_depth=2, min_hit_rate=0.7)
     assert trainer.cascade_.kind == ("LBP" if features == "lbp" else "HAAR")
-    assert trainer.cascade_.n_stages == 2
+    assert trainer.cascade_.n_stages == 1
     model, info = unpack_cascade(packed(trainer))
     assert info["parameters"]["features"] == features
     assert judge(model, POSITIVES)[1].tobytes() == judge(trainer.cascade_.model, POSITIVES)[1].tobytes()
@@ -109,7 +109,7 @@ def test_any_number_of_threads_gives_the_same_bytes(features):
 
 def test_another_seed_gives_another_cascade_and_the_same_seed_the_same(whole):
     assert packed(fitted(n_stages=4)) == packed(whole)
-    assert packed(fitted(n_stages=4, random_state=1)) != packed(whole)
+    assert packed(fitted(n_stages=2, random_state=1)) != packed(fitted(n_stages=2))
     assert packed(fitted(random_state=np.random.RandomState(5))) == packed(
         fitted(random_state=np.random.RandomState(5))
     )
@@ -146,7 +146,8 @@ def test_it_ends_when_the_target_is_reached():
 
 
 def test_it_ends_when_negatives_run_out_and_says_so():
-    trainer = fitted(n_stages=50, max_learners=40)
+    with pytest.warns(UserWarning, match="training ended after [0-9]+ stages: negatives ran out"):
+        trainer = fitted(n_stages=50, max_learners=40)
     assert 1 <= trainer.cascade_.n_stages < 50
     assert trainer.stop_reason_.startswith("negatives ran out: of ")
     assert f"the {trainer.cascade_.n_stages} stages let " in trainer.stop_reason_
@@ -163,8 +164,8 @@ def test_fewer_negatives_than_wanted_are_told():
 @pytest.mark.parametrize(
     ("positives", "negatives", "words"),
     [
-        (POSITIVES[:2], NEGATIVES, "fewer than 10 positives"),
-        (np.full((60, 8, 8), 50, np.uint8), NEGATIVES, "fewer than 10 positives"),
+        (POSITIVES[:2], NEGATIVES, "1 held out, 1 and 1 pass .*; 10 are needed"),
+        (np.full((60, 8, 8), 50, np.uint8), NEGATIVES, "0 and 0 pass .*; 10 are needed"),
         (POSITIVES, [np.full((30, 30), 50, np.uint8)] * 4, "negatives ran out"),
         (
             np.repeat(NEGATIVES[0][None, :8, :8], 60, axis=0),

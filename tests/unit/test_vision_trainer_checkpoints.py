@@ -159,7 +159,7 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(tmp_path, damage):
     ids=str,
 )
 def test_whatever_numbers_are_allowed_can_be_kept_in_a_checkpoint(tmp_path, parameters):
-    trainer = fitted(checkpoint=tmp_path / "c", **{"n_stages": 1, "max_learners": 1} | parameters)
+    trainer = fitted(checkpoint=tmp_path / "c", **{"n_stages": 1, "max_learners": 20} | parameters)
     assert unpack_cascade((tmp_path / "c").read_bytes())[1] == trainer.cascade_.info
-    again = fitted(checkpoint=tmp_path / "c", **{"n_stages": 1, "max_learners": 1} | parameters)
+    again = fitted(checkpoint=tmp_path / "c", **{"n_stages": 1, "max_learners": 20} | parameters)
     assert packed(again) == packed(trainer)

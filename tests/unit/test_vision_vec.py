@@ -33,8 +33,10 @@ def test_other_windows_need_their_width_and_height():
     assert np.array_equal(read_vec(write_vec(samples), window=(8, 3)), samples)
     with pytest.raises(ModelFileError, match=r"24 pixels, no square: give window=\(width, height\)"):
         read_vec(write_vec(samples))
-    for window in ((8, 4), (-8, -3), (24, 0)):
-        with pytest.raises(ModelFileError, match="a window has 24 pixels"):
+    with pytest.raises(ModelFileError, match="a window has 24 pixels"):
+        read_vec(write_vec(samples), window=(8, 4))
+    for window in ((-8, -3), (24, 0), 24, (8.5, 3)):
+        with pytest.raises(ValueError, match=r"window=.* is not allowed"):
             read_vec(write_vec(samples), window=window)
 
 

@@ -17,10 +17,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from hedgerow.container import write_atomically
+from hedgerow.vision.groups import check_grouping
 from hedgerow.vision.images import ImageLike, as_colour, read_image
+from hedgerow.vision.scan_plan import scan_factors
 
 FORMAT = "hedgerow detections 1"
 SUFFIX = ".detected.png"
@@ -139,8 +142,8 @@ def detect_files(
 ) -> list[FileResult]:
     """Find objects in image files; write annotated copies and one JSON file, if asked to.
 
-    A file that cannot be read does not stop the others: its result, and its entry in the JSON file, has an
-    `error`. What is written is written whole or not at all.
+    A file that cannot be read, or whose copy cannot be written, does not stop the others: its result, and its
+    entry in the JSON file, has an `error`. What is written is written whole or not at all.
 
     Parameters
     ----------
@@ -186,13 +189,15 @@ def detect_files(
         raise ValueError("paths is empty: at least one image file is needed")
     if not hasattr(detector, "detect"):
         raise TypeError(f"detector of type {type(detector).__name__} is not allowed: it has no detect method")
+    check_grouping(min_neighbors, eps=0.0)
+    scan_factors((0, 0), (1, 1), scale_factor, min_size, max_size)  # raises for what is not allowed
     copies = _copies(files, None if out_dir is None else Path(out_dir))
     _check_targets(files, copies, None if json_path is None else Path(json_path), overwrite)
     settings = {
-        "scale_factor": scale_factor,
-        "min_neighbors": min_neighbors,
-        "min_size": min_size,
-        "max_size": max_size,
+        "scale_factor": _plain(scale_factor),
+        "min_neighbors": _plain(min_neighbors),
+        "min_size": _plain(min_size),
+        "max_size": _plain(max_size),
     }
     if out_dir is not None:
         Path(out_dir).mkdir(parents=True, exist_ok=True)
@@ -201,6 +206,13 @@ def detect_files(
         whole = {"format": FORMAT, "settings": settings, "images": [_entry(result) for result in results]}
         write_atomically(json_path, (json.dumps(whole, indent=1) + "\n").encode())
     return results
+
+
+def _plain(value: Any) -> Any:
+    """A number, a pair or None as JSON knows them."""
+    if isinstance(value, tuple | list):
+        return tuple(_plain(one) for one in value)
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
 def _copies(files: list[Path], folder: Path | None) -> list[Path | None]:
@@ -228,8 +240,11 @@ def _check_targets(
     if listing is not None:
         if listing.is_dir():
             raise IsADirectoryError(f"json_path={listing} is a folder, where a file is needed")
-        if not listing.parent.is_dir():
+        made = {copy.parent.resolve() for copy in copies if copy is not None}
+        if not listing.parent.is_dir() and listing.parent.resolve() not in made:
             raise FileNotFoundError(f"json_path={listing}: the folder {listing.parent} does not exist")
+        if listing.resolve() in {target.resolve() for target in targets}:
+            raise ValueError(f"json_path={listing} is where an annotated copy goes: choose another name")
         targets.append(listing)
     images = {path.resolve() for path in files}
     for target in targets:
@@ -243,14 +258,14 @@ def _detect_file(path: Path, copy: Path | None, detector: Any, settings: dict[st
     try:
         image = read_image(path)
         colours = as_colour(image)
+        height, width = colours.shape[:2]
+        found = list(detector.detect(image, **settings))
+        if copy is not None:
+            stream = io.BytesIO()
+            draw_detections(colours, found).save(stream, "PNG")
+            write_atomically(copy, stream.getvalue())
     except (OSError, ValueError) as error:
         return FileResult(path, [], error=str(error))
-    height, width = colours.shape[:2]
-    found = list(detector.detect(image, **settings))
-    if copy is not None:
-        stream = io.BytesIO()
-        draw_detections(colours, found).save(stream, "PNG")
-        write_atomically(copy, stream.getvalue())
     return FileResult(path, found, width, height, copy)
 
 

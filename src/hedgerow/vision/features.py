@@ -162,17 +162,17 @@ class LBPFeatures(Features):
         super().__init__(LBP, width, height, rects, np.zeros((n, 3), np.float32), np.zeros(n, np.uint8))
 
 
-def check_window(window: Any) -> tuple[int, int]:
-    """Width and height of a window whose features can be enumerated."""
+def check_window(window: Any, most_pixels: int = MOST_PIXELS) -> tuple[int, int]:
+    """Width and height of a window; by default one whose features can be enumerated."""
     try:
         width, height = (int(side) for side in window)
         whole = (width, height) == tuple(window)
     except (TypeError, ValueError, OverflowError):
         whole, width, height = False, 0, 0
-    if not whole or min(width, height) < 3 or width * height > MOST_PIXELS:
+    if not whole or min(width, height) < 3 or width * height > most_pixels:
         raise ValueError(
             f"window={window!r} is not allowed: give (width, height), whole numbers of at least 3, and at "
-            f"most {MOST_PIXELS} pixels"
+            f"most {most_pixels} pixels"
         )
     return width, height
 

@@ -9,6 +9,7 @@ An annotation file has a line for each image: its path, the number of objects, a
 as OpenCV's tools write it. Paths are relative to the file. A list of negatives has one path a line.
 """
 
+import hashlib
 import os
 import warnings
 from collections.abc import Sequence
@@ -19,13 +20,13 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.vision.features import check_window
 from hedgerow.vision.images import Grey, as_grey
 from hedgerow.vision.jitter import Box, Jitter, cut
 from hedgerow.vision.sources import Source, existing, images_of, listed, named_grey, objects_of, size_of_file
 
 _RESIZE = ("area", "linear")
 _FIT = ("stretch", "grow")
-_LEAST_WINDOW = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class Samples:
 
 
 def load_positives(
-    source: Source,
+    source: "Source | Samples",
     window: tuple[int, int],
     *,
     jitter: int | Jitter = 0,
@@ -67,7 +68,7 @@ def load_positives(
 
     Parameters
     ----------
-    source : array (n, h, w), list of images, or path
+    source : array (n, h, w), list of images, Samples, or path
         Each image of an array or list shows one object and nothing else. A path is a folder of such images
         (folders in it included), one image, an annotation file (see the module), or a `.vec` file.
     window : (int, int)
@@ -107,7 +108,12 @@ def load_positives(
     >>> load_positives(faces, (24, 24), jitter=2, mirror=True, random_state=0)
     Samples(30 of 24 × 24, from 5 originals)
     """
-    _check_window(window)
+    window = check_window(window)
+    if not isinstance(mirror, bool | np.bool_):
+        raise TypeError(f"mirror={mirror!r} is not allowed: it must be True or False")
+    if isinstance(source, Samples):
+        group = source.group if group is None else group
+        source = source.images
     plan = jitter if isinstance(jitter, Jitter) else _copies(jitter)
     if not -0.5 < margin < np.inf:
         raise ValueError(f"margin={margin} is not allowed: it must be above -0.5, which leaves nothing")
@@ -163,6 +169,16 @@ class Negatives(Sequence[Grey]):
         image = self._images[number]
         return as_grey(image) if isinstance(image, Path) else image
 
+    def digest(self) -> str:
+        """A checksum of all images; of files, their bytes, which need not be decoded for it."""
+        whole = hashlib.sha256()
+        for image in self._images:
+            data = image.read_bytes() if isinstance(image, Path) else image.tobytes()
+            shape = () if isinstance(image, Path) else image.shape
+            whole.update(repr((shape, len(data))).encode())
+            whole.update(data)
+        return whole.hexdigest()
+
     def __repr__(self) -> str:
         n_files = sum(isinstance(image, Path) for image in self._images)
         return f"Negatives({len(self)} images, {n_files} of them files)"
@@ -197,7 +213,7 @@ def load_negatives(
     (2, (50, 50))
     """
     if window is not None:
-        _check_window(window)
+        window = check_window(window)
     images: list[Grey | Path] = []
     if isinstance(source, (str, os.PathLike)):
         images += listed(Path(source))
@@ -221,15 +237,6 @@ def load_negatives(
         small, len(images), len(fitting), f"images are smaller than the window of {_times(window)}", source
     )
     return Negatives(fitting)
-
-
-def _check_window(window: Any) -> None:
-    sides = tuple(window) if isinstance(window, (tuple, list)) else ()
-    whole = all(isinstance(side, (int, np.integer)) and not isinstance(side, bool) for side in sides)
-    if len(sides) != 2 or not whole or min(sides) < _LEAST_WINDOW:
-        raise ValueError(
-            f"window={window!r} is not allowed: it must be width and height, at least {_LEAST_WINDOW} each"
-        )
 
 
 def _copies(jitter: Any) -> Jitter:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from hedgerow.container import ModelFileError, write_atomically
+from hedgerow.estimators.inputs import read_seed
 from hedgerow.estimators.parameters import check_parameters
 from hedgerow.kernels.cpu.random import FEATURE_POOL, draw_rows
 from hedgerow.threads import Team, resolve_n_jobs
@@ -84,7 +85,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     n_jobs : int, optional
         Threads; all cores by default. The cascade does not depend on it.
     verbose : int, default=1
-        0: silent; 1: a progress bar on terminals; 2: a line a stage as well.
+        0: silent; 1: a progress bar on terminals, and targets that are missed; 2: a line a stage as well.
 
     Attributes
     ----------
@@ -165,7 +166,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
         Parameters
         ----------
-        positives : array, folder, annotation file or .vec file
+        positives : array, Samples, folder, annotation file or .vec file
             The objects; see `load_positives`.
         negatives : folder, list of paths or arrays, or file of paths
             Images without the object; see `load_negatives`.
@@ -177,12 +178,18 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         CascadeTrainer
         """
         check_parameters(self.get_params(), ALLOWED)
-        data = read_training_data(positives, negatives, groups, self.get_params(), self._settings())
+        checkpoint = self._read_checkpoint()
+        seed = read_seed(self.random_state)
+        if self.random_state is None and checkpoint is not None:
+            seed = checkpoint[1].get("seed", seed)  # to go on with
+        parameters = {**self.get_params(), "random_state": seed}
+        data = read_training_data(positives, negatives, groups, parameters, self._settings())
+        self.__dict__.pop("cascade_", None)  # of an earlier fit
         self.mean_positive_ = data.train.mean(axis=0)
         self.stages_: list[StageReport] = []
         self.curves_: list[list[tuple[float, float]]] = []
-        self.stop_reason_ = ""
-        model = self._resume(data)
+        self.stop_reason_, self._ended_early = "", False
+        model = self._resume(checkpoint, data)
         with TrainingLog(self.verbose) as log, Team(resolve_n_jobs(self.n_jobs)) as team:
             self.log_ = log.lines
             log.write(heading())
@@ -201,6 +208,8 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             log.write(f"ended: {self.stop_reason_}")
         if not model.n_stages:
             raise ValueError(f"nothing was trained: {self.stop_reason_}")
+        if self._ended_early:
+            warnings.warn(f"training ended after {model.n_stages} stages: {self.stop_reason_}", stacklevel=2)
         self.cascade_ = Cascade(model, self._info(data))
         return self
 
@@ -215,14 +224,20 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                 break
             faces, held_faces = (part[passes(model, part, team)] for part in (data.train, data.held))
             if min(len(faces), len(held_faces)) < _LEAST_POSITIVES:
-                self.stop_reason_ = f"stage {number + 1}: fewer than {_LEAST_POSITIVES} positives pass"
+                self.stop_reason_ = (
+                    f"stage {number + 1}: of {len(data.train)} positives to boost on and {len(data.held)} "
+                    f"held out, {len(faces)} and {len(held_faces)} pass (windows without contrast do not); "
+                    f"{_LEAST_POSITIVES} are needed"
+                )
+                self._ended_early = True
                 break
             mined = self._mine(miner, model, data, log)
             if mined is None:
                 break
             stage, features = self._boost((faces, held_faces), mined, data, log, team)
-            if not stage.trees:
-                self.stop_reason_ = f"stage {number + 1}: no feature tells the windows apart"
+            if stage.false_alarm >= 1.0:  # without trees, too
+                self.stop_reason_ = f"stage {number + 1}: its trees tell none of the held-out windows apart"
+                self._ended_early = True
                 break
             model = with_stage(model, features, stage.trees, stage.threshold)
             self._model = model
@@ -231,7 +246,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             self.curves_.append(stage.curve)
             log.write(line(report))
             if stage.false_alarm > of_stage(self.max_false_alarm, number):
-                log.write(f"stage {number + 1}: f is above max_false_alarm after {len(stage.trees)} trees")
+                log.note(f"stage {number + 1}: f is above max_false_alarm after {len(stage.trees)} trees")
             if self.checkpoint is not None:
                 write_atomically(self.checkpoint, pack_cascade(model, self._info(data)))
         return model
@@ -263,9 +278,10 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                     f"negatives ran out: of {found.n_judged:,} windows in {len(numbers)} images, seen in "
                     f"every turn, the {number} stages let {found.n_passed} pass; more images would allow more"
                 )
+                self._ended_early = True
                 return None
             if len(found.windows) < n:
-                log.write(
+                log.note(
                     f"stage {number + 1}: {len(found.windows):,} negatives instead of {n:,}, from all "
                     f"{len(numbers)} images in every turn"
                 )
@@ -338,14 +354,21 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             "mean": np.rint(self.mean_positive_).astype(int).tolist(),
         }
 
-    def _resume(self, data: TrainingData) -> CascadeModel:
-        """The stages of the checkpoint, or none."""
+    def _read_checkpoint(self) -> tuple[CascadeModel, dict[str, Any]] | None:
         if self.checkpoint is None or not Path(self.checkpoint).exists():
-            return empty_cascade(data.features.kind, data.features.window)
+            return None
         try:
-            model, info = unpack_cascade(Path(self.checkpoint).read_bytes())
+            return unpack_cascade(Path(self.checkpoint).read_bytes())
         except ModelFileError as error:
             raise ModelFileError(f"checkpoint={str(self.checkpoint)!r} cannot be read: {error}") from error
+
+    def _resume(
+        self, checkpoint: tuple[CascadeModel, dict[str, Any]] | None, data: TrainingData
+    ) -> CascadeModel:
+        """The stages of the checkpoint, or none."""
+        if checkpoint is None:
+            return empty_cascade(data.features.kind, data.features.window)
+        model, info = checkpoint
         if info.get("key") != data.key:
             raise ModelFileError(
                 f"checkpoint={str(self.checkpoint)!r} is of a training with other data, other parameters or "

@@ -6,22 +6,21 @@ out has no relative among those that are boosted on.
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimators.inputs import read_seed
 from hedgerow.kernels.cpu.random import HELD_OUT_WINDOWS, draw_rows
 from hedgerow.threads import Team
 from hedgerow.vision.features import Features, HaarFeatures, LBPFeatures, check_window
 from hedgerow.vision.model import CascadeModel
-from hedgerow.vision.samples import load_negatives, load_positives
+from hedgerow.vision.samples import Negatives, load_negatives, load_positives
 from hedgerow.vision.scan import judge
 
-_IMAGES_IN_KEY = 16  # to read all of them only to tell them from others would take long
 _POSITIVES, _IMAGES = 0, 1
 
 
@@ -30,7 +29,7 @@ class TrainingData:
     """Windows, images and features.
 
     train, held : uint8 (n, height, width), positives to boost on and held out
-    images : sequence of uint8 (h, w), without the object
+    images : Negatives
     train_images, held_images : their numbers, to boost on and held out
     features : Features
         To choose from.
@@ -41,7 +40,7 @@ class TrainingData:
 
     train: NDArray[np.uint8]
     held: NDArray[np.uint8]
-    images: Sequence[NDArray[np.uint8]]
+    images: Negatives
     train_images: NDArray[np.int64]
     held_images: NDArray[np.int64]
     features: Features
@@ -52,27 +51,30 @@ class TrainingData:
 def read_training_data(
     positives: Any, negatives: Any, groups: Any, parameters: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> TrainingData:
-    """Read and part the data; the parameters are those of `CascadeTrainer`, the settings those in the key."""
+    """Read and part the data.
+
+    The parameters are those of `CascadeTrainer`, the seed for `random_state`; the settings go into the key.
+    """
     window = check_window(parameters["window"])
-    seed, share = read_seed(parameters["random_state"]), parameters["validation_fraction"]
-    samples = load_positives(
-        positives,
-        window,
-        jitter=parameters["jitter"],
-        mirror=parameters["mirror"],
-        group=groups,
-        random_state=seed,
-    )
-    images = load_negatives(negatives, window)
+    seed, share = parameters["random_state"], parameters["validation_fraction"]
+    with _named("positives"):
+        samples = load_positives(
+            positives,
+            window,
+            jitter=parameters["jitter"],
+            mirror=parameters["mirror"],
+            group=groups,
+            random_state=seed,
+        )
+    with _named("negatives"):
+        images = load_negatives(negatives, window)
     kind = parameters["features"]
     features = LBPFeatures(window) if kind == "lbp" else HaarFeatures(window, kind)
     held = held_out(samples.group, share, seed, _POSITIVES)
     images_held = held_out(np.arange(len(images)), share, seed, _IMAGES)
-    digest = hashlib.sha256(repr([seed, sorted(settings.items()), len(images)]).encode())
+    digest = hashlib.sha256(repr([seed, sorted(settings.items()), images.digest()]).encode())
     digest.update(samples.images.tobytes())
     digest.update(samples.group.tobytes())
-    for number in range(0, len(images), max(1, len(images) // _IMAGES_IN_KEY)):
-        digest.update(images[number].tobytes())
     return TrainingData(
         samples.images[~held],
         samples.images[held],
@@ -83,6 +85,15 @@ def read_training_data(
         seed,
         digest.hexdigest(),
     )
+
+
+@contextmanager
+def _named(parameter: str) -> Iterator[None]:
+    """Errors of the loaders speak of their `source`: say which parameter of `fit` that is."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{parameter}: {error}") from error
 
 
 def held_out(group: NDArray[Any], share: float, seed: int, purpose: int) -> NDArray[np.bool_]:

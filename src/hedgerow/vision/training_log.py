@@ -89,7 +89,7 @@ class TrainingLog:
     Parameters
     ----------
     verbose : int
-        0: silent; 1: a bar on terminals; 2: lines as well.
+        0: silent; 1: a bar on terminals, and targets that are missed; 2: a line a stage as well.
     console : rich.console.Console, optional
         Where to draw; standard error by default.
     """
@@ -120,11 +120,15 @@ class TrainingLog:
         if not self._bar.disable:
             self._bar.stop()
 
-    def write(self, text: str) -> None:
-        """Keep a line, and print it if asked for."""
+    def write(self, text: str, verbose: int = 2) -> None:
+        """Keep a line, and print it if so much is asked for."""
         self.lines.append(text)
-        if self._verbose >= 2:
+        if self._verbose >= verbose:
             self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """Keep a line that should not be missed, and print it unless nothing is to be printed."""
+        self.write(text, verbose=1)
 
     def mining(self, stage: int, n_wanted: int) -> Callable[[int], None]:
         """A function to be told how many negatives there are."""

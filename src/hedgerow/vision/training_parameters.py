@@ -38,7 +38,7 @@ ALLOWED = {
     "n_stages": whole(1, 1000),
     "min_hit_rate": _each_stage(0.5, 1.0),
     "max_false_alarm": _each_stage(0.0, 1.0, above=True, below=True),
-    "target_false_alarm": real(0.0, 1.0, above=True) | nothing(),
+    "target_false_alarm": real(0.0, 1.0, above=True, below=True) | nothing(),
     "max_learners": whole(1),
     "max_depth": whole(1, 8),
     "n_negatives": whole(LEAST_NEGATIVES),
@@ -64,7 +64,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     if isinstance(value, Jitter):
-        return asdict(value)
+        return {name: plain(number) for name, number in asdict(value).items()}
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 

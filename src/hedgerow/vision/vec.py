@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.container import ModelFileError
+from hedgerow.vision.features import check_window
 
 _HEADER = 12
 MOST_PIXELS = 1 << 20  # of a window
@@ -108,7 +109,7 @@ def _check_sizes(head: bytes, n_bytes: int) -> tuple[int, int]:
 
 def _decode(data: bytes, window: tuple[int, int] | None) -> NDArray[np.uint8]:
     n, n_pixels = _check_sizes(data[:_HEADER], len(data))
-    width, height = window if window is not None else (math.isqrt(n_pixels),) * 2
+    width, height = check_window(window, MOST_PIXELS) if window is not None else (math.isqrt(n_pixels),) * 2
     if width < 1 or height < 1 or width * height != n_pixels:
         given = "" if window is not None else ", no square: give window=(width, height)"
         raise ModelFileError(f"window={window} is not allowed: a window has {n_pixels} pixels{given}")
