@@ -23,6 +23,7 @@ measurement for any function that finds groups in a grey image, for use in exper
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,18 +180,21 @@ def grouped(rectangles: NDArray[Any], scores: NDArray[Any]) -> Grouped:
 
 def windows_of(cascade: str, scale_factor: float, library: str) -> Windows:
     """The ungrouped windows of a cascade: a file, or a packaged model's name; found by `library`."""
+    from hedgerow.vision.cascade import load_cascade
+
     if library == "opencv":
         import cv2
 
-        detector = cv2.CascadeClassifier(cascade)
+        with tempfile.TemporaryDirectory() as folder:  # as XML, whatever it was
+            path = Path(folder) / "cascade.xml"
+            load_cascade(cascade).save(path)
+            detector = cv2.CascadeClassifier(str(path))
 
         def by_opencv(grey: Grey) -> tuple[NDArray[Any], NDArray[Any]]:
             found, _, scores = detector.detectMultiScale3(grey, scale_factor, 0, outputRejectLevels=True)
             return np.reshape(found, (-1, 4)), np.ravel(scores)
 
         return by_opencv
-    from hedgerow.vision.cascade import load_cascade
-
     ours = load_cascade(cascade)
 
     def by_hedgerow(grey: Grey) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -39,7 +39,7 @@ TURN, SCALE, SHIFT = (
 RECIPE = {
     "features": "core",
     "algorithm": "gentle",
-    "n_stages": 20,
+    "n_stages": 18,
     "min_hit_rate": 0.998,
     "max_false_alarm": 0.5,
     "max_learners": 300,

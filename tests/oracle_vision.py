@@ -154,11 +154,11 @@ def _leaf(model, tree, patch, inverse):
             return model.values[root + tree - own]
 
 
-def scan_level(model, level, step, skipping, n_stages=None):
+def scan_level(model, level, step, skipping, n_stages=None, n_rows=None):
     """Windows (x, y, score) of one level that pass."""
     high, wide = level.shape
     found = []
-    for y in range(0, high - model.height + 1, step):
+    for y in range(0, high - model.height + 1 if n_rows is None else n_rows, step):
         x = 0
         while x + model.width <= wide:
             stage, score = judge(model, level[y : y + model.height, x : x + model.width], n_stages)
@@ -172,10 +172,14 @@ def scan(model, image, scale_factor):
     """Rectangles and scores of all sizes, in the order of scale, y, x."""
     high, wide = image.shape
     found, factor = [], 1.0
+    stripes = math.ceil((wide - model.width + 1) / 32)  # of the first level, which is the image
     while round(model.width * factor) <= wide and round(model.height * factor) <= high:
         f = F(factor)
         level = resize(image, int(np.rint(F(high) / f)), int(np.rint(F(wide) / f)))
-        for x, y, score in scan_level(model, level, 1 if f >= 2 else 2, skipping=True):
+        step = 1 if f >= 2 else 2
+        rows = len(level) - model.height + 1
+        covered = stripes * max(math.ceil(rows // step / stripes), 1) * step
+        for x, y, score in scan_level(model, level, step, skipping=True, n_rows=min(rows, covered)):
             sides = (np.rint(F(n) * f) for n in (x, y, model.width, model.height))
             found.append((*(int(side) for side in sides), score))
         factor *= scale_factor

@@ -7,9 +7,11 @@ import pytest
 
 from hedgerow.container import ModelFileError
 from hedgerow.vision import trainer as trainer_module
+from hedgerow.vision.assemble import first_stages
 from hedgerow.vision.jitter import Jitter
 from hedgerow.vision.storage import pack_cascade, unpack_cascade
 from hedgerow.vision.training_log import TrainingLog
+from oracle_windows import photos
 from trainer_cases import NEGATIVES, POSITIVES, fitted, packed
 
 
@@ -143,6 +145,22 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(tmp_path, damage):
     with pytest.raises(ModelFileError, match=r"checkpoint='.*c'"):
         fitted(n_stages=2, checkpoint=tmp_path / "c")
     assert (tmp_path / "c").read_bytes() == bad
+
+
+def test_one_other_image_of_many_is_noticed(tmp_path):
+    images = photos(40)
+    fitted(negatives=images, n_stages=1, checkpoint=tmp_path / "c")
+    images[23] = images[23][::-1].copy()
+    with pytest.raises(ModelFileError, match="other data"):
+        fitted(negatives=images, n_stages=2, checkpoint=tmp_path / "c")
+
+
+def test_without_a_random_state_training_goes_on_with_that_of_the_checkpoint(tmp_path):
+    first = fitted(n_stages=1, random_state=None, checkpoint=tmp_path / "c")
+    second = fitted(n_stages=2, random_state=None, checkpoint=tmp_path / "c")
+    assert (
+        first_stages(second.cascade_.model, 1).threshold.tobytes() == first.cascade_.model.threshold.tobytes()
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from PIL import Image
 from rich.console import Console
 from sklearn.base import clone
 
+from hedgerow.vision import trainer as trainer_module
 from hedgerow.vision.stage import Stage
 from hedgerow.vision.trainer import CascadeTrainer
 from hedgerow.vision.training_log import StageReport, TrainingLog, heading, line
@@ -50,6 +51,11 @@ def test_folders_and_vec_files_give_the_same_as_arrays(whole, tmp_path):
     (tmp_path / "faces.vec").write_bytes(write_vec(POSITIVES))
     for positives in (tmp_path / "faces", str(tmp_path / "faces.vec")):
         assert fitted(positives, tmp_path / "others", n_stages=4).cascade_ == whole.cascade_
+
+
+def test_more_codes_than_memory_are_refused():
+    with pytest.raises(MemoryError, match=r"8,000,000 features of 10,000,000 windows take .* max_features="):
+        trainer_module._check_memory(8_000_000, 10_000_000)
 
 
 def test_windows_need_not_be_square():

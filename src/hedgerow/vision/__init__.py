@@ -5,12 +5,12 @@
 `load_cascade` reads OpenCV's files and our own; `CascadeTrainer` makes new ones.
 """
 
-from hedgerow.vision.annotate import detect_files, detections_as_json, draw_detections
+from hedgerow.vision.annotate import FileResult, detect_files, detections_as_json, draw_detections
 from hedgerow.vision.cascade import Cascade, load_cascade
 from hedgerow.vision.detections import Detection, Detections
 from hedgerow.vision.faces import Face, FaceDetector
 from hedgerow.vision.features import HaarFeatures, LBPFeatures
-from hedgerow.vision.groups import group_rectangles
+from hedgerow.vision.groups import Grouped, group_rectangles
 from hedgerow.vision.images import as_grey
 from hedgerow.vision.integral import (
     integral_image,
@@ -32,6 +32,8 @@ __all__ = [
     "Detections",
     "Face",
     "FaceDetector",
+    "FileResult",
+    "Grouped",
     "HaarFeatures",
     "Jitter",
     "LBPFeatures",

@@ -73,6 +73,7 @@ def draw_detections(
     >>> draw_detections(np.zeros((100, 120)), [face]).size
     (120, 100)
     """
+    detections = [one if hasattr(one, "x") else _Rectangle(*map(int, one)) for one in detections]
     picture = Image.fromarray(as_colour(image, channels=channels))
     draw = ImageDraw.Draw(picture)
     line = max(1, round(math.hypot(*picture.size) / _LINES))
@@ -87,6 +88,15 @@ def draw_detections(
         if labels and getattr(one, "score", None) is not None:
             _write_label(draw, one, colour, picture.size)
     return picture
+
+
+class _Rectangle(NamedTuple):
+    """A bare rectangle."""
+
+    x: int
+    y: int
+    width: int
+    height: int
 
 
 def _grown(corners: tuple[int, int, int, int], by: int) -> tuple[int, int, int, int]:

@@ -251,7 +251,8 @@ def _grey(images: list[Any], number: int, channels: str) -> NDArray[np.uint8]:
     try:
         return as_grey(images[number], channels=channels)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"images[{number}]: {error}") from error
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"images[{number}]: {error}") from error
 
 
 def _clipped(rectangles: NDArray[np.int32], grey: NDArray[np.uint8]) -> NDArray[np.int32]:

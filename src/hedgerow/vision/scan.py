@@ -31,6 +31,7 @@ from hedgerow.vision.scan_plan import (
     offsets_at,
     plan_of,
     resize_table,
+    rows_scanned,
     scan_factors,
 )
 
@@ -82,12 +83,11 @@ def _levels(grey: Grey, shapes: list[Pair], steps: list[int]) -> tuple[NDArray[n
     return levels, tables
 
 
-def _tasks(levels: NDArray[np.int64], window: Pair, planes: int) -> NDArray[np.int64]:
+def _tasks(levels: NDArray[np.int64], window: Pair, planes: int, ends: list[int]) -> NDArray[np.int64]:
     """Bands (level, first row, end) whose integral images take about BAND_BYTES each."""
     wide, high = window
     bands = []
-    for i, level in enumerate(levels):
-        end = int(level[1]) - high + 1
+    for i, (level, end) in enumerate(zip(levels, ends, strict=True)):
         rows = BAND_BYTES // (4 * planes * (int(level[0]) + 1)) - high
         rows = max(rows, high, 8) // 2 * 2
         if int(level[0]) >= wide:
@@ -95,10 +95,12 @@ def _tasks(levels: NDArray[np.int64], window: Pair, planes: int) -> NDArray[np.i
     return np.array(bands, np.int64).reshape(-1, 3)
 
 
-def _plan_scan(model: CascadeModel, grey: Grey, shapes: list[Pair], steps: list[int]) -> _Scan:
+def _plan_scan(
+    model: CascadeModel, grey: Grey, shapes: list[Pair], steps: list[int], ends: list[int]
+) -> _Scan:
     plan = plan_of(model)
     levels, tables = _levels(grey, shapes, steps)
-    tasks = _tasks(levels, model.window, plan.planes)
+    tasks = _tasks(levels, model.window, plan.planes, ends)
     widest = int(levels[:, 0].max())
     pitch = field_pitch(widest)
     rows = int((tasks[:, 2] - tasks[:, 1]).max(initial=0)) + model.height + 1
@@ -238,7 +240,8 @@ def find_windows(
         return Windows(np.zeros((0, 4), np.int32), np.zeros(0), none, none, none)
     shapes = [level_shape(image_shape, factor) for factor in factors]
     grey = _one_type(grey)
-    scan = _plan_scan(model, grey, shapes, [level_step(factor) for factor in factors])
+    steps = [level_step(factor) for factor in factors]
+    scan = _plan_scan(model, grey, shapes, steps, rows_scanned(shapes, model.window, steps))
     hits, scores = _run(scan, grey, team, model.n_stages, _SKIP)
     level, x, y = (np.ascontiguousarray(hits[:, i]) for i in range(3))
     scale = np.array(factors, np.float32)[level]
@@ -288,7 +291,8 @@ def passing(
     if wide < model.width or high < model.height:
         return np.zeros((0, 2), np.int32), np.zeros(0)
     grey = _one_type(level_image)
-    scan = _plan_scan(model, grey, [(high, wide)], [2 if step % 2 == 0 else 1])
+    ends = [high - model.height + 1]
+    scan = _plan_scan(model, grey, [(high, wide)], [2 if step % 2 == 0 else 1], ends)
     hits, scores = _run(scan, grey, None, stages, _NO_SKIP)
     if step > 2:
         on_grid = (hits[:, 1] % step == 0) & (hits[:, 2] % step == 0)

@@ -124,6 +124,21 @@ def level_step(factor: float) -> int:
     return 1 if factor >= 2 else 2
 
 
+def rows_scanned(shapes: list[Pair], window: Pair, steps: list[int]) -> list[int]:
+    """How many rows of places a scan covers in each level: all, or all but the last.
+
+    OpenCV shares out the rows in stripes, one for every 32 columns of the first level. In a level with a step
+    of 2 their height is rounded down to whole steps, and the last row may be in no stripe.
+    """
+    n_stripes = -(-(shapes[0][1] + 1 - window[0]) // 32)
+    ends = []
+    for (high, _), step in zip(shapes, steps, strict=True):
+        rows = high + 1 - window[1]
+        stripe = max((rows // step + n_stripes - 1) // n_stripes, 1) * step
+        ends.append(min(rows, n_stripes * stripe))
+    return ends
+
+
 def resize_table(n_from: int, n_to: int) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
     """For each of `n_to` pixels the first of the two it lies between, and the second's weight in 1/256."""
     scale = 1.0 / (n_to / n_from)

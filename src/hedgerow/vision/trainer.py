@@ -8,6 +8,7 @@ A stage is a pure function of the data, the parameters, the seed and the stages 
 was stopped and goes on from its checkpoint gives the same bytes as one that was not.
 """
 
+import os
 import time
 import warnings
 from collections.abc import Sequence
@@ -301,6 +302,9 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             keys = np.empty(len(features), np.uint64)
             draw_rows(data.seed, FEATURE_POOL, number, keys)
             features = features.take(np.sort(np.argsort(keys, kind="stable")[: self.max_features]))
+        _check_memory(
+            len(features), sum(len(p) + len(m.windows) for p, m in zip(positives, mined, strict=True))
+        )
         tilted = bool(features.tilted.any())
         sets = []
         for faces, others in zip(positives, mined, strict=True):
@@ -377,3 +381,17 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         self.stages_ = [StageReport(**report) for report in info["stages"]][: self.n_stages]
         self.curves_ = [[] for _ in self.stages_]
         return first_stages(model, self.n_stages)
+
+
+def _check_memory(n_features: int, n_windows: int) -> None:
+    """Raise MemoryError if the codes, one byte for each feature of each window, cannot fit."""
+    needed = n_features * n_windows
+    try:
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not known on this system
+        return
+    if needed > there:
+        raise MemoryError(
+            f"{n_features:,} features of {n_windows:,} windows take {needed / 2**30:.0f} GiB, and this "
+            f"machine has {there / 2**30:.0f}: set max_features={there // (4 * n_windows)}, say"
+        )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.container import ModelFileError
 from hedgerow.kernels.cpu.random import HELD_OUT_WINDOWS, draw_rows
 from hedgerow.threads import Team
 from hedgerow.vision.features import Features, HaarFeatures, LBPFeatures, check_window
@@ -92,8 +93,9 @@ def _named(parameter: str) -> Iterator[None]:
     """Errors of the loaders speak of their `source`: say which parameter of `fit` that is."""
     try:
         yield
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{parameter}: {error}") from error
+    except (TypeError, ValueError) as error:  # ModelFileError, too; other kinds are made otherwise
+        kind = type(error) if type(error) in {TypeError, ModelFileError} else ValueError
+        raise kind(f"{parameter}: {error}") from error
 
 
 def held_out(group: NDArray[Any], share: float, seed: int, purpose: int) -> NDArray[np.bool_]:

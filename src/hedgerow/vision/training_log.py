@@ -34,6 +34,12 @@ class StageReport:
         Images looked at for negatives, each turn counted.
     seconds : float
         Not kept in files.
+
+    Examples
+    --------
+    >>> report = StageReport(1, 5, 0.998, 0.45, 0.999, 0.4, 0.998, 0.45, 2000, 1000, 0.7, 12, seconds=3.2)
+    >>> report.total_false_alarm, "seconds" in report.plain()
+    (0.45, False)
     """
 
     stage: int
