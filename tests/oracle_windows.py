@@ -13,6 +13,7 @@ from hedgerow.vision.features import HaarFeatures, LBPFeatures
 from hedgerow.vision.mining import turned
 from hedgerow.vision.scan import judge, level_image, scan_factors
 from hedgerow.vision.stage import StageTree
+from oracle_vision import NEIGHBOURS
 
 BASIC = {
     # name: width, height, inner rectangles (x, y, width, height, weight), tilted
@@ -29,16 +30,6 @@ CORE = BASIC | {
 }
 ALL = CORE | {f"tilted {name}": (*CORE[name][:3], True) for name in ("x2", "y2", "x3", "y3", "x4", "y4")}
 SHAPES = {"basic": BASIC, "core": CORE, "all": ALL}
-CLOCKWISE = [
-    (0, 0),
-    (1, 0),
-    (2, 0),
-    (2, 1),
-    (2, 2),
-    (1, 2),
-    (0, 2),
-    (0, 1),
-]  # cells (x, y), the highest bit first
 
 
 # --- features
@@ -123,7 +114,7 @@ def lbp_code(window, cell):
         for i in range(3)
         for j in range(3)
     }
-    return sum((sums[place] >= sums[1, 1]) << (7 - k) for k, place in enumerate(CLOCKWISE))
+    return sum((sums[place] >= sums[1, 1]) << (7 - k) for k, place in enumerate(NEIGHBOURS))
 
 
 # --- stumps

@@ -16,6 +16,7 @@ import contextlib
 import hashlib
 import json
 import os
+import reprlib
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -136,6 +137,36 @@ def parse(text: str | bytes, what: str) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise ModelFileError(f"{what} is {type(parsed).__name__}; a JSON object is needed")
     return parsed
+
+
+def entry(content: Mapping[str, Any], name: str, *kinds: type) -> Any:
+    """An entry of exactly one of these types (a bool is no int).
+
+    >>> entry({"format": 1}, "format", int)
+    1
+    """
+    value = content.get(name)
+    if name not in content or type(value) not in kinds:
+        needed = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
+        raise ModelFileError(f"{name} is {reprlib.repr(value)}; {needed} is needed")
+    return value
+
+
+def check_format(content: Mapping[str, Any], newest: int, version: str) -> None:
+    """Refuse a format that this version, which reads those up to `newest`, does not know.
+
+    >>> check_format({"format": 1}, 1, "0.1.0")
+    """
+    number = entry(content, "format", int)
+    shown = reprlib.repr(number)  # it may have thousands of digits
+    if number > newest:
+        writer = reprlib.repr(content.get("hedgerow"))
+        raise ModelFileError(
+            f"format {shown} is newer than format {newest}, the newest that Hedgerow {version} reads; it was "
+            f"written by Hedgerow {writer}: load it with that version"
+        )
+    if number < 1:
+        raise ModelFileError(f"format {shown} does not exist; formats are numbered from 1")
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:

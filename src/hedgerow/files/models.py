@@ -33,7 +33,7 @@ import hedgerow
 from hedgerow.binning import Bins
 from hedgerow.boosting.fit import Fitted, Settings
 from hedgerow.boosting.model import TreeModel
-from hedgerow.container import ModelFileError, pack, parse, unpack, write_atomically
+from hedgerow.container import ModelFileError, check_format, entry, pack, parse, unpack, write_atomically
 from hedgerow.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.estimators.gradient_base import ALLOWED
 from hedgerow.estimators.inputs import Labels, Numbers
@@ -173,34 +173,13 @@ def from_bytes(data: bytes) -> Model:
     """The model of a file's bytes; see `load`."""
     contents = unpack(data)
     content = parse(contents.text, "the description of the model")
-    _check_format(content)
+    check_format(content, FORMAT, hedgerow.__version__)
     if not contents.intact:
         raise ModelFileError("the file is damaged: its checksum does not fit its contents")
     try:
         return _decode_model(content, contents.arrays)
     except RecursionError as error:
         raise ModelFileError("the description of the model is nested too deeply") from error
-
-
-def _check_format(content: dict[str, Any]) -> None:
-    number = _field(content, "format", int)
-    if number > FORMAT:
-        writer = reprlib.repr(content.get("hedgerow"))
-        raise ModelFileError(
-            f"format {number} is newer than format {FORMAT}, the newest that Hedgerow "
-            f"{hedgerow.__version__} reads; it was written by Hedgerow {writer}: load it with that version"
-        )
-    if number < 1:
-        raise ModelFileError(f"format {number} does not exist; formats are numbered from 1")
-
-
-def _field(content: dict[str, Any], name: str, *kinds: type) -> Any:
-    """An entry of exactly one of these types (a bool is no int)."""
-    value = content.get(name)
-    if name not in content or type(value) not in kinds:
-        needed = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
-        raise ModelFileError(f"{name} is {reprlib.repr(value)}; {needed} is needed")
-    return value
 
 
 def _short(error: ValueError) -> str:
@@ -210,20 +189,20 @@ def _short(error: ValueError) -> str:
 def _decode_model(content: dict[str, Any], arrays: dict[str, Any]) -> Model:
     if content.get("kind") == "cascade":
         raise ModelFileError("a cascade: hedgerow.vision.load_cascade reads it")
-    name = _field(content, "estimator", str)
+    name = entry(content, "estimator", str)
     kinds = {kind.__name__: kind for kind in _TASKS}
     if name not in kinds:
         raise ModelFileError(f"estimator {reprlib.repr(name)} is unknown; known are {', '.join(kinds)}")
     task = _TASKS[kinds[name]]
     estimator = _decode_parameters(content, kinds[name])
-    described = _field(content, "schema", dict)
+    described = entry(content, "schema", dict)
     try:
         schema = Schema.from_dict(described)
     except ValueError as error:
         raise ModelFileError(f"schema: {_short(error)}") from error
     target = Numbers() if task == "regression" else Labels(decode_labels(content.get("classes")))
     loss = _decode_loss(content, task, target.n_classes)
-    start = _field(content, "start", list)
+    start = entry(content, "start", list)
     if not all(type(score) is float for score in start):
         raise ModelFileError("start must be a list of scores")
     check_arrays(arrays)
@@ -231,7 +210,7 @@ def _decode_model(content: dict[str, Any], arrays: dict[str, Any]) -> Model:
     forest = Forest(**{key[7:]: array for key, array in arrays.items() if key.startswith("forest.")})
     model = TreeModel(np.array(start, np.float64), bins, forest)
     check_model(model, schema, loss.n_outputs)
-    best, seed = (_field(content, key, int, type(None)) for key in ("best_iteration", "seed"))
+    best, seed = (entry(content, key, int, type(None)) for key in ("best_iteration", "seed"))
     if best is not None and not 0 <= best < model.n_rounds:
         raise ModelFileError(f"best_iteration {best} is none of the {model.n_rounds} rounds")
     if seed is not None and not 0 <= seed < 2**63:
@@ -260,7 +239,7 @@ def _encode_parameters(model: Model) -> dict[str, Any]:
 
 def _decode_parameters(content: dict[str, Any], kind: type[Model]) -> Model:
     """The estimator; parameters that the file's version did not have take their defaults."""
-    given = _field(content, "parameters", dict)
+    given = entry(content, "parameters", dict)
     parameters = {name: decode(data, name) for name, data in given.items()}
     estimator = kind()
     values = estimator.get_params(deep=False)
@@ -272,8 +251,8 @@ def _decode_parameters(content: dict[str, Any], kind: type[Model]) -> Model:
         check_parameters(values, _allowed(estimator))
     except ValueError as error:
         raise ModelFileError(f"parameters: {_short(error)}") from error
-    _field(values, "loss", str)
-    _field(values, "random_state", int, type(None))
+    entry(values, "loss", str)
+    entry(values, "random_state", int, type(None))
     return kind(**parameters)
 
 
@@ -302,8 +281,8 @@ def _n_classes(loss: Loss) -> int:
 
 
 def _decode_loss(content: dict[str, Any], task: str, n_classes: int | None) -> Loss:
-    described = _field(content, "loss", dict)
-    name, parameters = _field(described, "name", str), _field(described, "parameters", dict)
+    described = entry(content, "loss", dict)
+    name, parameters = entry(described, "name", str), entry(described, "parameters", dict)
     if name not in LOSSES[task]:
         raise ModelFileError(f"loss {reprlib.repr(name)} is unknown for {task}")
     if set(parameters) != set(_LOSS_PARAMETERS.get(name, ())):
@@ -328,7 +307,7 @@ def _encode_history(history: dict[str, list[float]]) -> dict[str, Any]:
 
 def _decode_history(content: dict[str, Any]) -> dict[str, list[float]]:
     history: dict[str, list[float]] = {}
-    for name, data in _field(content, "history", dict).items():
+    for name, data in entry(content, "history", dict).items():
         values = decode(data, "history")
         if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
             raise ModelFileError(f"history: {reprlib.repr(name)} must be a list of numbers")

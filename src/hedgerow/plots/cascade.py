@@ -372,13 +372,7 @@ def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
         figure.get_layout_engine().set(w_pad=0.05, h_pad=0.06, hspace=0.03)
         grid = figure.add_gridspec(2, 1, height_ratios=heights)
     else:
-        place = given[0].get_subplotspec() if len(given) == 1 else None
-        if place is None:
-            raise ValueError(
-                f"ax holds {len(given)} axes, and there are {n_panels} panels: it must be None, {n_panels} "
-                "axes, or one of a grid of subplots"
-            )
-        given[0].set_axis_off()
+        place = style.place_for(given, n_panels)
         figure = given[0].figure
         grid = place.subgridspec(2, 1, height_ratios=heights)
     above = grid[0].subgridspec(max(1, n_rows), n_columns)

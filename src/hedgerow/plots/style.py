@@ -55,6 +55,13 @@ def panels(
     given = np.array([ax], dtype=object) if hasattr(ax, "plot") else np.ravel(np.asarray(ax, dtype=object))
     if len(given) == n_panels:
         return given[0].figure, given, False
+    place = place_for(given, n_panels)
+    figure = given[0].figure
+    return figure, _fill(figure, place.subgridspec(n_rows, n_columns), n_panels, n_columns), False
+
+
+def place_for(given: Any, n_panels: int) -> Any:
+    """The place of the one axes given, which is cleared for the panels; ValueError if there is none."""
     place = given[0].get_subplotspec() if len(given) == 1 else None
     if place is None:
         raise ValueError(
@@ -62,8 +69,7 @@ def panels(
             "or one of a grid of subplots"
         )
     given[0].set_axis_off()
-    figure = given[0].figure
-    return figure, _fill(figure, place.subgridspec(n_rows, n_columns), n_panels, n_columns), False
+    return place
 
 
 def _fill(figure: Any, grid: Any, n_panels: int, n_columns: int) -> Any:

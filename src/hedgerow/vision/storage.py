@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.container import Contents, ModelFileError, pack, parse, unpack
+from hedgerow.container import Contents, ModelFileError, check_format, entry, pack, parse, unpack
 from hedgerow.vision.model import ARRAYS, HAAR, LBP, MOST_PARTS, MOST_PIXELS, SUBSET_WORDS, CascadeModel
 
 VERSION = importlib.metadata.version("hedgerow")
@@ -124,12 +124,12 @@ def unpack_cascade(data: bytes) -> tuple[CascadeModel, dict[str, Any]]:
     _check_format(content)
     if not contents.intact:
         raise ModelFileError("the file is damaged: its checksum does not fit its contents")
-    window, features = _field(content, "window", list), _field(content, "features", str)
+    window, features = entry(content, "window", list), entry(content, "features", str)
     if features not in {HAAR, LBP}:
         raise ModelFileError(f"features is {reprlib.repr(features)}; {HAAR} and {LBP} are known")
     if len(window) != 2 or not all(type(size) is int and 0 < size <= MOST_PIXELS for size in window):
         raise ModelFileError(f"window is {reprlib.repr(window)}; [width, height] is needed")
-    info = _field(content, "info", dict)
+    info = entry(content, "info", dict)
     _check_info(info)
     return CascadeModel(features, window[0], window[1], **_complete(contents.arrays)), info
 
@@ -194,23 +194,7 @@ def _check_format(content: dict[str, Any]) -> None:
     if content.get("kind") != KIND:
         what = reprlib.repr(content.get("kind", content.get("estimator")))
         raise ModelFileError(f"a model of Hedgerow, but of kind {what}; {KIND!r} is needed")
-    number = _field(content, "format", int)
-    if number > FORMAT:
-        writer = reprlib.repr(content.get("hedgerow"))
-        raise ModelFileError(
-            f"format {reprlib.repr(number)} is newer than format {FORMAT}, the newest that Hedgerow "
-            f"{VERSION} reads; it was written by Hedgerow {writer}: load it with that version"
-        )
-    if number < 1:
-        raise ModelFileError(f"format {reprlib.repr(number)} does not exist; formats are numbered from 1")
-
-
-def _field(content: dict[str, Any], name: str, kind: type) -> Any:
-    """An entry of exactly this type (a bool is no int)."""
-    value = content.get(name)
-    if type(value) is not kind:
-        raise ModelFileError(f"{name} is {reprlib.repr(value)}; {kind.__name__} is needed")
-    return value
+    check_format(content, FORMAT, VERSION)
 
 
 def _check_info(info: dict[str, Any]) -> None:
