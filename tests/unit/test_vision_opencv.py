@@ -2,13 +2,14 @@
 
 import dataclasses
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cascade_files import make_model, old_format
-from hedgerow.vision.model import LBP
+from hedgerow.vision.model import HAAR, LBP
 from hedgerow.vision.opencv import read_opencv, write_opencv
 
 SHIPPED = {  # window, stages, trees, features, tilted
@@ -233,3 +234,21 @@ def test_opencv_reads_an_old_file_as_we_do(name, tmp_path):
     assert wanted
     assert raw_windows(cv2, write_opencv(model), photograph(), tmp_path) == wanted
     assert raw_windows(cv2, write_opencv(read_opencv(old_format(model))), photograph(), tmp_path) == wanted
+
+
+def test_stumps_are_written_with_their_leaves_in_order():
+    model = make_model(HAAR, nodes=1)
+    turned = dataclasses.replace(
+        model,
+        left=np.full_like(model.left, -1),
+        right=np.zeros_like(model.right),
+        values=model.values.reshape(-1, 2)[:, ::-1].ravel().copy(),
+    )
+    assert write_opencv(turned) == write_opencv(model)
+
+
+def test_children_of_stumps_are_not_looked_at_as_in_opencv():
+    text = write_opencv(make_model(HAAR, nodes=1))
+    turned = re.sub(rb"(<internalNodes>\s*)0 -1 ", rb"\g<1>-1 0 ", text)
+    assert turned != text
+    assert write_opencv(read_opencv(turned)) == text

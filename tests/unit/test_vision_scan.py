@@ -8,6 +8,7 @@ from hedgerow.threads import Team
 from hedgerow.vision import scan as scan_module
 from hedgerow.vision.model import HAAR, LBP
 from hedgerow.vision.scan import find_windows, judge, level_image, passing, scan_factors
+from hedgerow.vision.scan_plan import rows_scanned
 
 KINDS = {
     "stumps": {"most_nodes": 1, "tilted_share": 0.0},
@@ -219,3 +220,13 @@ def test_passing_and_judge_refuse_what_does_not_fit():
     with pytest.raises(ValueError, match=r"patches: uint8 of shape \(n, 10, 12\) is needed"):
         judge(model, np.zeros((2, 12, 10), np.uint8))
     assert len(passing(model, image[:5])[0]) == 0
+
+
+@pytest.mark.parametrize("shape", [(10, 12), (10, 13), (11, 40)])
+def test_a_ratio_next_to_one_is_refused_for_images_of_the_size_of_the_window(shape):
+    with pytest.raises(ValueError, match=r"scale_factor=1.000000001 is not allowed for an image"):
+        scan_factors(shape, (12, 10), 1 + 1e-9)
+
+
+def test_a_level_that_is_too_narrow_by_a_rounding_has_no_windows():
+    assert rows_scanned([(30, 11)], (12, 10), [2]) == [20]

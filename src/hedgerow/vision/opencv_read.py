@@ -10,6 +10,7 @@ needed either, for featureType says all; if it is there, its maxCatCount must ag
 """
 
 from array import array
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,8 @@ class Parts:
         self.tilted.append(0)
 
     def model(self, kind: str, width: int, height: int) -> CascadeModel:
-        """The cascade, checked."""
-        return CascadeModel(
+        """The cascade, checked; where all trees are stumps, OpenCV does not look at their children."""
+        model = CascadeModel(
             kind=kind,
             width=width,
             height=height,
@@ -84,6 +85,9 @@ class Parts:
             stage_starts=_array(self.stage_starts, np.int32),
             stage_thresholds=_array(self.stage_thresholds, np.float32),
         )
+        if model.n_trees < len(model.feature):
+            return model
+        return replace(model, left=np.zeros_like(model.left), right=np.full_like(model.right, -1))
 
 
 def _array(numbers: Any, dtype: type[np.generic]) -> NDArray[Any]:

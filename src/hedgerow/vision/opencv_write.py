@@ -73,16 +73,20 @@ def _stage_lines(model: CascadeModel, stage: int) -> Iterator[str]:
         root, stop = model.tree_starts[tree : tree + 2].tolist()
         yield "<_>"
         yield "<internalNodes>"
-        yield "\n".join(_node(model, node) for node in range(root, stop)) + "</internalNodes>"
+        children = np.stack([model.left[root:stop], model.right[root:stop]], axis=1)
         leaves = model.values[root + tree : stop + tree + 1]
+        if stop - root == 1:  # OpenCV takes the leaves of stumps in their order, whatever the children say
+            leaves, children = leaves[-children[0]], np.array([[0, -1]])
+        nodes = zip(range(root, stop), children.tolist(), strict=True)
+        yield "\n".join(_node(model, node, sides) for node, sides in nodes) + "</internalNodes>"
         yield f"<leafValues>{_join(map(_number, leaves))}</leafValues>"
         yield "</_>"
     yield "</weakClassifiers>"
     yield "</_>"
 
 
-def _node(model: CascadeModel, node: int) -> str:
-    head = f"{model.left[node]} {model.right[node]} {model.feature[node]} "
+def _node(model: CascadeModel, node: int, children: list[int]) -> str:
+    head = f"{children[0]} {children[1]} {model.feature[node]} "
     if model.kind == HAAR:
         return head + _number(model.threshold[node])
     return head + _join(model.subsets[node].view(np.int32).tolist())

@@ -77,7 +77,7 @@ def scan_factors(
     if smallest and largest and (smallest[0] > largest[0] or smallest[1] > largest[1]):
         raise ValueError(f"min_size={min_size!r} is not allowed: it is above max_size={max_size!r}")
     high, wide = image_shape
-    largest_factor = min(wide / window[0], high / window[1])
+    largest_factor = min((wide + 0.5) / window[0], (high + 0.5) / window[1])  # sizes are rounded
     if largest_factor > 1 and math.log(largest_factor) > _MOST_LEVELS * math.log(scale_factor):
         raise ValueError(
             f"scale_factor={scale_factor!r} is not allowed for an image of {wide} x {high}: it is so close "
@@ -130,7 +130,7 @@ def rows_scanned(shapes: list[Pair], window: Pair, steps: list[int]) -> list[int
     OpenCV shares out the rows in stripes, one for every 32 columns of the first level. In a level with a step
     of 2 their height is rounded down to whole steps, and the last row may be in no stripe.
     """
-    n_stripes = -(-(shapes[0][1] + 1 - window[0]) // 32)
+    n_stripes = max(1, -(-(shapes[0][1] + 1 - window[0]) // 32))
     ends = []
     for (high, _), step in zip(shapes, steps, strict=True):
         rows = high + 1 - window[1]
