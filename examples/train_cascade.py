@@ -119,8 +119,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     faces, images = load_data()
     tell(f"{faces!r}; {len(images)} images without a face")
-    trainer, seconds = timed(lambda: make_trainer().fit(faces.images, images, groups=faces.group))
-    tell(*trainer.log_, f"{seconds:.0f} s for all; the first run on a machine compiles the kernels", "")
+    trainer, seconds = timed(lambda: make_trainer(verbose=2).fit(faces.images, images, groups=faces.group))
+    told.extend(trainer.log_)  # which it has printed
+    tell(f"{seconds:.0f} s for all; the first run on a machine compiles the kernels", "")
     cascades = {"trained here": (trainer.cascade_, NEIGHBORS), "packaged": (load_cascade("frontalface"), 3)}
     astronaut = data.astronaut()
     results = {}
