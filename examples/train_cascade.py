@@ -5,8 +5,8 @@ photographs that show none. A hundred faces are few, and the settings were chose
 this shows how training goes, not how good a cascade can be. The packaged model is run beside it.
 
 `python examples/train_cascade.py FOLDER` writes there: the cascade as OpenCV's XML and in Hedgerow's format,
-a picture of the training, the astronaut with what was found, and all that is printed. `--no-models` writes no
-cascades.
+pictures of its training and of the packaged model, the astronaut with what was found, and all that is printed.
+`--no-models` writes no cascades.
 """
 
 import argparse
@@ -129,6 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results[name], lines = look(name, cascade, astronaut, neighbors)
         tell(*lines)
     CascadeDisplay.from_estimator(trainer).figure_.savefig(options.folder / "training.png", dpi=DPI)
+    packaged = CascadeDisplay.from_estimator(cascades["packaged"][0], n_features=12)
+    packaged.figure_.savefig(options.folder / "frontalface.png", dpi=DPI)
     picture(astronaut, results).savefig(options.folder / "astronaut.png", dpi=DPI)
     plt.close("all")
     (options.folder / "figures.txt").write_text("\n".join(told) + "\n", encoding="utf-8")
