@@ -5,7 +5,7 @@ photographs that show none. A hundred faces are few, and the settings were chose
 this shows how training goes, not how good a cascade can be. The packaged model is run beside it.
 
 `python examples/train_cascade.py FOLDER` writes there: the cascade as OpenCV's XML and in Hedgerow's format,
-pictures of its training and of the packaged model, the astronaut with what was found, and all that is printed.
+pictures of its training and of the packaged model, the astronaut with what was found, and what is printed.
 `--no-models` writes no cascades.
 """
 

@@ -1,5 +1,6 @@
 """Damaged and hostile cascade files: a clean refusal that says where, in bounded time and memory."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 from cascade_files import large_seeds, make_model, old_format, small_seeds
 from fuzz_cascades import find_judge, fuzz, outcome
 from hedgerow.container import ModelFileError, pack, unpack
-from hedgerow.vision.model import LBP
+from hedgerow.vision.model import HAAR, LBP
 from hedgerow.vision.opencv import read_opencv, write_opencv
 from hedgerow.vision.opencv_xml import MOST_BYTES
 from hedgerow.vision.storage import pack_cascade, unpack_cascade
@@ -321,3 +322,24 @@ def test_the_fuzzer_tells_of_any_other_exception():
     counts, _ = fuzz(100, seed=7, judge=broken, say=told.append)
     assert counts["failed"] == len(told) > 0
     assert "KeyError" in told[0]
+
+
+def test_arrays_cannot_be_changed_after_the_checks():
+    model = make_model(HAAR)
+    given = model.left.copy()
+    copied = dataclasses.replace(model, left=given)
+    given[:] = 2**30
+    assert copied.left.max() < 2**30
+    with pytest.raises(ValueError, match="read-only"):
+        model.left[:] = 2**30
+
+
+@pytest.mark.parametrize("side", [12.5, "24", None, np.float64(24)])
+def test_sides_of_a_window_are_integers(side):
+    with pytest.raises(ModelFileError, match=r"width is .*; an integer is needed"):
+        dataclasses.replace(make_model(HAAR), width=side)
+
+
+def test_sides_of_a_window_cannot_wrap_around():
+    with pytest.raises(ModelFileError, match="at most"):
+        dataclasses.replace(make_model(HAAR), width=np.int32(65536), height=np.int32(65536))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -116,7 +118,7 @@ def test_a_window_and_an_image_of_too_many_places_are_refused(monkeypatch):
 def test_hits_that_do_not_fit_at_once_are_all_there():
     rng = np.random.default_rng(0)
     model = oracle.random_model(rng, kind=LBP, stages=(1,), window=(6, 6))
-    model.stage_thresholds[:] = -100  # everything passes
+    model = replace(model, stage_thresholds=np.full(1, -100, np.float32))  # everything passes
     image = picture(rng, (120, 300))
     places, _ = passing(model, image, 1)
     assert len(places) == 115 * 295
@@ -230,3 +232,9 @@ def test_a_ratio_next_to_one_is_refused_for_images_of_the_size_of_the_window(sha
 
 def test_a_level_that_is_too_narrow_by_a_rounding_has_no_windows():
     assert rows_scanned([(30, 11)], (12, 10), [2]) == [20]
+
+
+@pytest.mark.parametrize("ratio", [1e308, 10**400, 2 + 0j, np.complex64(2), True, "2", float("nan")])
+def test_ratios_beyond_reason_are_refused(ratio):
+    with pytest.raises(ValueError, match=r"scale_factor=.* is not allowed"):
+        scan_factors((100, 100), (12, 10), ratio)

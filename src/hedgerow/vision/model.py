@@ -26,7 +26,7 @@ HAAR, LBP = "HAAR", "LBP"
 SUBSET_WORDS = 8  # of 32 bits: one bit for each LBP code
 MOST_PIXELS = 1 << 20  # of a window
 MOST_NODES = 4096  # of a tree: a kernel keeps some bytes for each
-MOST_PARTS = 1 << 22  # features, nodes, trees or stages: more is no cascade but an attack
+MOST_PARTS = 1 << 18  # features, nodes, trees or stages: more is no cascade but an attack
 _RECTS = 3
 
 _DTYPES: dict[str, tuple[type[np.generic], tuple[int | None, ...]]] = {
@@ -50,7 +50,8 @@ ARRAYS = tuple(_DTYPES)
 class CascadeModel:
     """The arrays of a cascade, checked: see the module for what they hold.
 
-    Making one raises ModelFileError for anything that a kernel could not follow safely.
+    Making one raises ModelFileError for anything that a kernel could not follow safely. The arrays are copied
+    and read-only.
     """
 
     kind: str
@@ -70,6 +71,10 @@ class CascadeModel:
     stage_thresholds: NDArray[np.float32]
 
     def __post_init__(self) -> None:
+        for name in ("width", "height"):
+            side = getattr(self, name)
+            _require(isinstance(side, int | np.integer), f"{name} is {side!r}; an integer is needed")
+            object.__setattr__(self, name, int(side))
         _require(self.kind in {HAAR, LBP}, f"the features are {self.kind!r}; HAAR and LBP are known")
         _require(
             self.width >= 3 and self.height >= 3 and self.width * self.height <= MOST_PIXELS,
@@ -79,6 +84,10 @@ class CascadeModel:
         _check_arrays(self)
         _check_features(self)
         _check_trees(self)
+        for name in ARRAYS:  # nobody may change them after the checks
+            array = getattr(self, name).copy()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
 
     @property
     def window(self) -> tuple[int, int]:

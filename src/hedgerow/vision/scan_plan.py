@@ -7,6 +7,7 @@ found in both libraries is so the same window, to the last bit.
 """
 
 import math
+import numbers
 import weakref
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ Grey = NDArray[np.uint8]
 Pair = tuple[int, int]
 
 _STAGE_SLACK = np.float32(1e-5)  # a stage passes at its threshold less this, as in OpenCV
+_LARGEST_RATIO = 1e6  # of two sizes: beyond any image
 _MOST_LEVELS = 10_000  # of a pyramid
 _UNIT = 256  # weights of pixels are in 1/256
 
@@ -102,9 +104,12 @@ def scan_factors(
 
 
 def _check_ratio(scale_factor: Any) -> None:
-    number = isinstance(scale_factor, (int, float, np.number)) and not isinstance(scale_factor, bool)
-    if not (number and math.isfinite(scale_factor) and float(scale_factor) > 1.0):
-        raise ValueError(f"scale_factor={scale_factor!r} is not allowed: it must be a number above 1")
+    number = isinstance(scale_factor, numbers.Real) and not isinstance(scale_factor, bool)
+    if not (number and 1.0 < scale_factor <= _LARGEST_RATIO):
+        raise ValueError(
+            f"scale_factor={scale_factor!r} is not allowed: it must be a number above 1 (up to "
+            f"{_LARGEST_RATIO:g})"
+        )
 
 
 def _window_at(window: Pair, factor: np.float32 | float) -> Pair:
