@@ -1,6 +1,6 @@
 # Each target makes its own .venv from python3 (3.11 or later) with pip; no compiler is needed.
 #   make demo    boosting beside logistic regression; a face cascade trained and run (pictures in demo/)
-#   make test    the tests and the examples in the docstrings    (ARGS="-k binning" passes options)
+#   make test    the tests and the examples in the docstrings, a process for each core (ARGS="-k binning")
 #   make check   ruff, mypy, import-linter
 #   make bench   fit time, accuracy and memory beside the peers  (ARGS="--quick", see benchmarks/)
 #   make clean   remove what the other targets made
@@ -23,7 +23,7 @@ demo: .venv/.installed-demo .cache/.gitignore
 	$(BIN)/python examples/train_cascade.py demo
 
 test: .venv/.installed-dev .cache/.gitignore
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile $(ARGS)
 
 check: .venv/.installed-dev
 	$(BIN)/ruff check
