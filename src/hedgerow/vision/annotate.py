@@ -17,13 +17,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from hedgerow.container import write_atomically
 from hedgerow.vision.groups import check_grouping
 from hedgerow.vision.images import ImageLike, as_colour, read_image
 from hedgerow.vision.scan_plan import scan_factors
+from hedgerow.vision.training_parameters import plain
 
 FORMAT = "hedgerow detections 1"
 SUFFIX = ".detected.png"
@@ -204,25 +204,19 @@ def detect_files(
     copies = _copies(files, None if out_dir is None else Path(out_dir))
     _check_targets(files, copies, None if json_path is None else Path(json_path), overwrite)
     settings = {
-        "scale_factor": _plain(scale_factor),
-        "min_neighbors": _plain(min_neighbors),
-        "min_size": _plain(min_size),
-        "max_size": _plain(max_size),
+        "scale_factor": scale_factor,
+        "min_neighbors": min_neighbors,
+        "min_size": min_size,
+        "max_size": max_size,
     }
     if out_dir is not None:
         Path(out_dir).mkdir(parents=True, exist_ok=True)
     results = [_detect_file(path, copy, detector, settings) for path, copy in zip(files, copies, strict=True)]
     if json_path is not None:
-        whole = {"format": FORMAT, "settings": settings, "images": [_entry(result) for result in results]}
+        plainly = {name: plain(value) for name, value in settings.items()}
+        whole = {"format": FORMAT, "settings": plainly, "images": [_entry(result) for result in results]}
         write_atomically(json_path, (json.dumps(whole, indent=1) + "\n").encode())
     return results
-
-
-def _plain(value: Any) -> Any:
-    """A number, a pair or None as JSON knows them."""
-    if isinstance(value, tuple | list):
-        return tuple(_plain(one) for one in value)
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
 def _copies(files: list[Path], folder: Path | None) -> list[Path | None]:

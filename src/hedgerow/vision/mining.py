@@ -17,6 +17,7 @@ from hedgerow.kernels.cpu.random import MINING, draw_rows
 from hedgerow.threads import Team
 from hedgerow.vision.model import CascadeModel
 from hedgerow.vision.scan import level_image, passing, scan_factors
+from hedgerow.vision.scan_plan import level_step
 
 N_TURNS = 8  # of a square: four rotations, and their mirror images
 _BATCH = 16  # images between two looks at whether there is enough
@@ -140,7 +141,7 @@ class Miner:
         n_judged = 0
         for factor in scan_factors(grey.shape, self.window, self.scale_factor, None, None):
             level = level_image(grey, self.window, factor)
-            step = 2 if factor < 2.0 else 1
+            step = level_step(factor)
             positions, _ = passing(model, level, step)
             n_judged += ((level.shape[1] - width) // step + 1) * ((level.shape[0] - height) // step + 1)
             places.append(np.column_stack([np.full(len(positions), len(levels), np.int32), positions]))

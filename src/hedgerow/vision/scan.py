@@ -20,7 +20,6 @@ from hedgerow.threads import Team
 from hedgerow.vision.model import CascadeModel
 from hedgerow.vision.scan_plan import (
     Grey,
-    Level,
     Pair,
     Plan,
     block_offsets,
@@ -35,7 +34,7 @@ from hedgerow.vision.scan_plan import (
     scan_factors,
 )
 
-__all__ = ["Level", "Windows", "find_windows", "judge", "level_image", "passing", "scan_factors"]
+__all__ = ["Windows", "find_windows", "judge", "level_image", "passing", "scan_factors"]
 
 BAND_BYTES = 1 << 19  # of integral images of a band: half of a common second-level cache
 FEW_WINDOWS = 4096  # not worth a second thread: starting one takes as long as judging these

@@ -27,14 +27,6 @@ _MOST_LEVELS = 10_000  # of a pyramid
 _UNIT = 256  # weights of pixels are in 1/256
 
 
-class Level(NamedTuple):
-    """One size of the image: `factor` times the window is looked for in it, `step` pixels apart."""
-
-    factor: float
-    step: int
-    image: Grey
-
-
 def as_pair(name: str, size: int | Pair | None) -> Pair | None:
     """A size as (width, height); ValueError for anything but a positive integer or two of them."""
     if size is None:

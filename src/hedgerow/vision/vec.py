@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from hedgerow.container import ModelFileError
 from hedgerow.vision.features import check_window
+from hedgerow.vision.model import MOST_PIXELS
 
 _HEADER = 12
-MOST_PIXELS = 1 << 20  # of a window
 
 
 def read_vec(
