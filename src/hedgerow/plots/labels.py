@@ -31,6 +31,63 @@ def percent(share: float) -> str:
     return f"{value:.{decimals}f}".rstrip("0").rstrip(".") + " %"
 
 
+def percent_axis(axis: Any) -> None:
+    """Write the ticks of an axis of shares as per cent."""
+    axis.set_major_locator(plain_ticks(6))
+    formatter = style.part("ticker").FuncFormatter(lambda share, _: minus(f"{100 * share:.4g} %"))
+    axis.set_major_formatter(formatter)
+
+
+def minus(number: str) -> str:
+    """A number with a true minus sign.
+
+    >>> minus("-0.5")
+    '−0.5'
+    """
+    return number.replace("-", "−")
+
+
+def plain_axis(axis: Any, n_ticks: int = 5, *, whole: bool = False) -> None:
+    """A few ticks of plain, or whole, numbers: thousands with commas, no power of ten apart from the axis."""
+    ticker = style.part("ticker")
+    axis.set_major_locator(plain_ticks(n_ticks, whole=whole))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: figure(value)))
+
+
+def plain_ticks(n_ticks: int, *, whole: bool = False) -> Any:
+    """A locator of at most about so many ticks at 1, 2, 2.5 or 5 of a decade."""
+    steps = [1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10]
+    return style.part("ticker").MaxNLocator(
+        n_ticks, steps=steps, integer=whole, min_n_ticks=1 if whole else 3
+    )
+
+
+def figure(value: float) -> str:
+    """A number of a tick.
+
+    >>> figure(-1250.0), figure(0.25), figure(3e7), figure(-2e-7), figure(0.0)
+    ('−1,250', '0.25', '3e7', '−2e−7', '0')
+    """
+    size = abs(value)
+    if size == 0 or 1e-4 <= size < 1e6:
+        return minus(f"{value:,.6g}" if size >= 1000 else f"{value:.6g}")
+    digits, power = f"{value:.4e}".split("e")
+    digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
+    return minus(f"{digits}e{int(power)}")
+
+
+def short(name: str, longest: int) -> str:
+    """A name of so many letters at the most: of a longer one, the beginning and the end.
+
+    >>> short("mean radius", 14), short("a_name_of_very_many_letters", 14)
+    ('mean radius', 'a_name…letters')
+    """
+    if len(name) <= longest:
+        return name
+    first = (longest - 1) // 2
+    return f"{name[:first]}…{name[first + 1 - longest :]}"
+
+
 def name_axes(ax: Any, x: str, y: str) -> None:
     """Say what is drawn against what."""
     ax.set_xlabel(x, fontsize=style.LABEL_SIZE, color=style.INK)

@@ -60,6 +60,21 @@ def panels(
     return figure, _fill(figure, place.subgridspec(n_rows, n_columns), n_panels, n_columns), False
 
 
+def stacked(ax: Any, heights: tuple[float, ...], size: tuple[float, float]) -> tuple[Any, Any]:
+    """A figure and axes one below the other, of relative heights; `ax` is as in `panels`."""
+    n_panels = len(heights)
+    if ax is None:
+        figure = part("pyplot").figure(figsize=size, layout="constrained")
+        grid = figure.add_gridspec(n_panels, 1, height_ratios=heights)
+        return figure, _fill(figure, grid, n_panels, 1)
+    given = np.array([ax], dtype=object) if hasattr(ax, "plot") else np.ravel(np.asarray(ax, dtype=object))
+    figure = given[0].figure
+    if len(given) == n_panels:
+        return figure, given
+    grid = place_for(given, n_panels).subgridspec(n_panels, 1, height_ratios=heights)
+    return figure, _fill(figure, grid, n_panels, 1)
+
+
 def place_for(given: Any, n_panels: int) -> Any:
     """The place of the one axes given, which is cleared for the panels; ValueError if there is none."""
     place = given[0].get_subplotspec() if len(given) == 1 else None

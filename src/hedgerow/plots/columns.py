@@ -1,0 +1,122 @@
+"""Tables of any kind whose rows are picked and whose columns are moved, without knowing what they hold.
+
+Partial dependence and permutation importance both put a value of another row into a column:
+
+    X with column j from rows r:   row i  =  (X[i, 0], ..., X[r[i], j], ..., X[i, d - 1])
+
+so that no value is ever made, and categories, dates and missing values stay what they are.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hedgerow.table import read_table
+from hedgerow.table.frames import as_frame
+
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def as_table(X: Any) -> Any:
+    """X as something rows and columns can be picked from: an array, a sparse matrix or a narwhals frame."""
+    if sparse.issparse(X):
+        return X.tocsc()
+    if not isinstance(X, np.ndarray | list | tuple):
+        frame = as_frame(X)
+        if frame is not None:
+            return frame
+    found = np.asarray(X)
+    if found.ndim != 2 or not found.size:
+        raise ValueError(f"X of shape {found.shape} is not allowed: it must be a table with rows and columns")
+    return found
+
+
+def native(table: Any) -> Any:
+    """What `as_table` was given, or as good as that: what a model can read."""
+    return table.to_native() if isinstance(table, nw.DataFrame) else table
+
+
+def take(table: Any, rows: Rows) -> Any:
+    """Some rows of it."""
+    return table[rows.tolist()] if isinstance(table, nw.DataFrame) else table[rows]
+
+
+def with_column_from(table: Any, column: int, rows: Rows) -> Any:
+    """The table with the values of one column taken from other rows."""
+    if isinstance(table, nw.DataFrame):
+        name = table.columns[column]
+        return table.with_columns(table[name][rows.tolist()].alias(name))
+    if sparse.issparse(table):
+        parts = [table[:, :column], table[:, [column]][rows], table[:, column + 1 :]]
+        return sparse.hstack(parts, format="csc")
+    changed = np.array(table, order="C")
+    changed[:, column] = table[rows, column]
+    return changed
+
+
+def names_of(model: Any, X: Any, n_columns: int) -> list[str]:
+    """Names of the columns: those that the model was fitted with, those of X, or numbers."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None and X is not None:
+        given = getattr(X, "column_names", None)  # Arrow; a frame of other kinds has columns
+        names = getattr(X, "columns", None) if given is None else given
+        names = names if names is not None and len(names) == n_columns else None
+    if names is None or len(names) != n_columns:
+        return [f"column {number}" for number in range(n_columns)]
+    return [str(name) for name in names]
+
+
+def values_of(model: Any, table: Any) -> tuple[Floats, Sequence[NDArray[Any] | None]]:
+    """Numbers of all columns, and for categorical ones the categories that they count; NaN is missing."""
+    schema = getattr(model, "schema_", None)
+    X = native(table)
+    if schema is not None and schema.n_columns == table.shape[1]:
+        read = read_table(X, schema=schema, estimator_name=type(model).__name__)
+    else:
+        read = read_table(X, categorical_features=_categorical(table))
+    return np.asarray(read.block(0, read.n_rows), dtype=np.float64), read.schema.categories
+
+
+def _categorical(table: Any) -> Any:
+    """Positions of the columns that are no numbers."""
+    if isinstance(table, nw.DataFrame):
+        kinds = (nw.String, nw.Categorical, nw.Enum)
+        return [number for number, dtype in enumerate(table.schema.values()) if dtype in kinds] or None
+    if sparse.issparse(table) or table.dtype.kind not in "OUS":
+        return None
+    return [number for number in range(table.shape[1]) if not _are_numbers(table[:, number])] or None
+
+
+def _are_numbers(values: NDArray[Any]) -> bool:
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def read_column(column: Any, names: Sequence[str]) -> int:
+    """The number of a column that is given by name or number."""
+    if isinstance(column, str) and column in names:
+        return list(names).index(column)
+    is_whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
+    if is_whole and 0 <= column < len(names):
+        return int(column)
+    listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+    raise ValueError(
+        f"feature {column!r} is not allowed: it must be a number from 0 to {len(names) - 1} or one of the "
+        f"names {listed}"
+    )
+
+
+def sample_rows(n_rows: int, most: int, seed: int) -> Rows:
+    """Numbers of at most so many rows, drawn without repetition, in order."""
+    if n_rows <= most:
+        return np.arange(n_rows, dtype=np.int64)
+    generator = np.random.default_rng(seed)
+    return np.sort(generator.choice(n_rows, most, replace=False)).astype(np.int64)

@@ -1,0 +1,105 @@
+"""Reliability curves: bins of equal counts, exact whiskers, two classes and more."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+from hedgerow.plots import CalibrationDisplay
+
+draw = CalibrationDisplay.from_predictions
+
+
+@pytest.fixture(autouse=True)
+def _no_windows():
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def coins():
+    generator = np.random.default_rng(0)
+    said = generator.random(1000)
+    return generator.random(1000) < said, said
+
+
+def test_bins_hold_as_many_rows_each_and_their_shares(coins):
+    y, said = coins
+    display = draw(y, said, n_bins=4)
+    assert display.n_rows.tolist() == [250, 250, 250, 250]
+    lowest = said <= np.sort(said)[249]
+    assert display.predicted[0] == pytest.approx(said[lowest].mean())
+    assert display.observed[0] == pytest.approx(y[lowest].mean())
+
+
+def test_whiskers_are_those_of_clopper_and_pearson():
+    y = np.repeat([0, 0, 1, 1, 1], [5, 5, 3, 4, 8])
+    said = np.repeat([0.1, 0.6, 0.6, 0.6, 0.9], [5, 5, 3, 4, 8])
+    display = draw(y, said, n_bins=3)
+    for number, (hits, n) in enumerate([(0, 5), (7, 12), (8, 8)]):
+        interval = binomtest(hits, n).proportion_ci(0.95, "exact")
+        assert (display.low[number], display.high[number]) == pytest.approx((interval.low, interval.high))
+
+
+def test_rows_of_one_probability_stay_together():
+    display = draw([0, 1, 0, 1, 1, 1], [0.2, 0.2, 0.2, 0.2, 0.2, 0.7], n_bins=5)
+    assert display.n_rows.tolist() == [5, 1]
+
+
+def test_the_gap_is_zero_for_true_probabilities_and_large_for_false_ones(coins):
+    y, said = coins
+    assert draw(y, said).gap < 0.05
+    assert draw(y, said**4).gap > 0.15
+
+
+def test_of_several_classes_it_is_the_probability_of_the_class_predicted():
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=500).fit(X[::2], y[::2])
+    display = CalibrationDisplay.from_estimator(model, X[1::2], y[1::2], n_bins=1)
+    said = model.predict_proba(X[1::2])
+    assert display.predicted[0] == pytest.approx(said.max(axis=1).mean())
+    assert display.observed[0] == pytest.approx(model.score(X[1::2], y[1::2]))
+    assert display.positive is None
+    assert display.axes_[1].get_xlabel() == "predicted probability of the class predicted"
+
+
+def test_the_histogram_counts_all_rows(coins):
+    display = draw(*coins)
+    assert display.histogram.sum() == 1000
+    heights = [bar.get_height() for bar in display.axes_[1].patches]
+    assert heights == display.histogram.tolist()
+
+
+def test_plot_divides_the_place_of_one_axes_or_takes_two(coins):
+    display = draw(*coins)
+    figure, ax = plt.subplots(1, 2)
+    display.plot(ax[0])
+    assert len(figure.axes) == 4
+    figure, ax = plt.subplots(2)
+    assert display.plot(ax).axes_.tolist() == ax.tolist()
+    with pytest.raises(ValueError, match="ax holds 3 axes, and there are 2 panels"):
+        display.plot(plt.subplots(3)[1])
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "n_bins", "message"),
+    [
+        ([0.5, 1.5], 10, "probabilities from -0.5 to 1.5 are not allowed"),
+        ([0.5, np.nan], 10, "scores hold NaN"),
+        ([0.5], 10, "2 rows of the 2 classes"),
+        ([0.5, 0.5], 0, "n_bins=0 is not allowed"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(probabilities, n_bins, message):
+    with pytest.raises(ValueError, match=message):
+        draw([0, 1], probabilities, n_bins=n_bins)
+
+
+def test_a_model_without_probabilities_is_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match="RidgeClassifier has no predict_proba"):
+        CalibrationDisplay.from_estimator(RidgeClassifier().fit(X, y), X, y)

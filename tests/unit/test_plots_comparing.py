@@ -1,0 +1,157 @@
+"""Pictures of bounds, of scores of methods, and of curves over a quantity."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from hedgerow.plots import BoundsDisplay, CurvesDisplay, ScoresDisplay
+from hedgerow.selection.results import Choice, CompareRow, Comparison, Trial
+from hedgerow.theory.certificate import Bound, Certificate
+
+
+@pytest.fixture(autouse=True)
+def _no_windows():
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+
+
+def ticks(display):
+    return [text.get_text() for text in display.ax_.get_yticklabels()]
+
+
+def figures(display):
+    return [text.get_text() for text in display.ax_.texts]
+
+
+# --- bounds
+
+
+def certificate(*values):
+    found = tuple(Bound(f"bound {number}", value, 0.01, 100, "", "") for number, value in enumerate(values))
+    return Certificate("a model", 0.05, 0.4, found)
+
+
+def test_bounds_are_bars_from_the_smallest_and_end_at_one():
+    display = BoundsDisplay.from_certificate(certificate(0.7, 1.8, 0.12341), test_error=0.1)
+    assert ticks(display) == ["bound 2", "bound 0", "bound 1"]
+    assert figures(display) == ["12.35 %", "70 %", "> 1"]  # rounded up
+    assert [bar.get_width() for bar in display.ax_.patches] == pytest.approx([0.12341, 0.7, 1.0])
+
+
+def test_bounds_that_say_nothing_are_grey():
+    display = BoundsDisplay.from_certificate(certificate(0.1, 0.4, 0.5))
+    assert [mpl.colors.to_hex(bar.get_facecolor()) for bar in display.ax_.patches] == [
+        "#0072b2",
+        "#9a9a9a",
+        "#9a9a9a",
+    ]
+
+
+def test_chance_and_test_error_are_lines_with_names():
+    display = BoundsDisplay.from_certificate(certificate(0.2), test_error=0.125)
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert names == ["most frequent class: 40 %", "error on test rows: 12.5 %"]
+    assert "95 %" in display.ax_.get_xlabel()
+
+
+def test_bounds_that_cannot_be_drawn_are_said():
+    with pytest.raises(ValueError, match="the certificate holds no bound"):
+        BoundsDisplay.from_certificate(certificate())
+    with pytest.raises(ValueError, match="test_error=2 is not allowed"):
+        BoundsDisplay.from_certificate(certificate(0.1), test_error=2)
+    with pytest.raises(TypeError, match="certificate is a dict: what certify returns is needed"):
+        BoundsDisplay.from_certificate({})
+
+
+# --- scores
+
+
+@pytest.fixture
+def comparison():
+    rows = (
+        CompareRow("forest", "random forest", {"accuracy": (0.9, 0.02), "log-loss": (0.3, 0.1)}, 1.0, 0.1),
+        CompareRow("stump", "one stump", {"accuracy": (0.7, 0.05), "log-loss": (0.2, 0.1)}, 0.1, 0.1),
+        CompareRow("schapire", "three learners", {}, note="not used"),
+    )
+    return Comparison("classification", 5, rows)
+
+
+def test_the_best_method_is_at_the_top_whichever_way_is_better(comparison):
+    display = ScoresDisplay.from_comparison(comparison)
+    assert display.names == ["random forest", "one stump"]
+    assert figures(display) == ["90 %", "70 %"]
+    assert display.ax_.get_xlabel() == "accuracy (more is better)"
+    other = ScoresDisplay.from_comparison(comparison, "log-loss")
+    assert other.names == ["one stump", "random forest"]
+    assert other.spreads == [0.1, 0.1]
+    assert other.ax_.get_xlabel() == "log-loss (less is better)"
+
+
+def test_of_a_choice_the_best_trial_of_each_method_is_drawn():
+    trials = (
+        Trial("gradient", "gradient boosting", {"a": 1}, {"log-loss": 0.5, "accuracy": 0.8}, 0.02),
+        Trial("gradient", "gradient boosting", {"a": 2}, {"log-loss": 0.4, "accuracy": 0.7}, 0.03),
+        Trial("forest", "random forest", {}, {"log-loss": 0.45, "accuracy": 0.9}, None),
+        Trial("bagging", "bagging", {}, status="skipped"),
+    )
+    choice = Choice("classification", "log-loss", "5 folds", trials, trials[1], "", None, 1.0)
+    display = ScoresDisplay.from_comparison(choice)
+    assert (display.names, display.means) == (["gradient boosting", "random forest"], [0.4, 0.45])
+    assert display.spreads == [0.03, 0]
+    assert ScoresDisplay.from_comparison(choice, "accuracy").spreads == [0, 0]
+
+
+def test_scores_that_cannot_be_drawn_are_said(comparison):
+    with pytest.raises(
+        ValueError, match=r"metric='rmse' is not allowed: it must be one of \['accuracy', 'log-loss'\]"
+    ):
+        ScoresDisplay.from_comparison(comparison, "rmse")
+    with pytest.raises(TypeError, match="comparison is a list: what compare or choose returns is needed"):
+        ScoresDisplay.from_comparison([])
+    with pytest.raises(ValueError, match="no method has a score: there is nothing to draw"):
+        ScoresDisplay.from_comparison(Comparison("classification", 5, ()))
+    with pytest.raises(ValueError, match="metric='f1' is not allowed"):
+        ScoresDisplay.from_scores({"a": (1.0, 0.0)}, "f1")
+    with pytest.raises(ValueError, match="no method has a score that is a number"):
+        ScoresDisplay.from_scores({"a": (np.nan, 0.0)}, "r2")
+
+
+# --- curves
+
+
+def test_curves_are_lines_with_bands_and_names_at_their_ends():
+    found = {"one": ([0.1, 0.2, 0.3], [0.01, 0.01, 0.01]), "two": ([0.1, np.nan, 0.5], None)}
+    display = CurvesDisplay.from_values(
+        [1, 10, 100], found, x_label="learners", y_label="accuracy", log_x=True
+    )
+    assert figures(display) == ["one", "two"]
+    assert len(display.ax_.collections) == 1
+    assert display.ax_.lines[1].get_xdata().tolist() == [1, 100]
+    assert display.ax_.get_xscale() == "log"
+    assert display.ax_.yaxis.get_major_formatter()(0.25, 0) == "25 %"
+
+
+def test_one_point_is_drawn():
+    display = CurvesDisplay.from_values([3], {"one": ([0.5], None)}, log_x=True)
+    assert display.ax_.lines[0].get_marker() == "o"
+
+
+@pytest.mark.parametrize(
+    ("x", "curves", "options", "message"),
+    [
+        ([2, 1], {"one": ([1, 1], None)}, {}, "x of shape .* must be increasing"),
+        ([0, 1], {"one": ([1, 1], None)}, {"log_x": True}, "x begins with 0, which is not allowed"),
+        ([0, 1], {}, {}, "0 curves are not allowed: there must be 1 to 7"),
+        ([0, 1], {str(number): ([1, 1], None) for number in range(8)}, {}, "8 curves are not allowed"),
+        ([0, 1], {"one": ([1], None)}, {}, r"curve 'one' has means of shape \(1,\): x has 2 points"),
+        ([0, 1], {"one": ([1, 2], [1])}, {}, "curve 'one' has spreads of shape"),
+        ([0, 1], {"one": [1, 2, 3]}, {}, "curve 'one' must be a pair"),
+        ([0, 1], {"one": ([np.nan, np.nan], None)}, {}, "curve 'one' holds no number"),
+        ([0, 1], {"one": ([1, 2], None)}, {"log_x": 1}, "log_x=1 is not allowed"),
+    ],
+)
+def test_curves_that_cannot_be_drawn_are_said(x, curves, options, message):
+    with pytest.raises(ValueError, match=message):
+        CurvesDisplay.from_values(x, curves, **options)

@@ -1,0 +1,102 @@
+"""Confusion matrices: the counts, the words in the cells, and what cannot be drawn."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import confusion_matrix
+
+from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
+from hedgerow.plots import ConfusionMatrixDisplay
+
+draw = ConfusionMatrixDisplay.from_predictions
+
+
+@pytest.fixture(autouse=True)
+def _no_windows():
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+
+
+def words(display):
+    return [text.get_text() for text in display.ax_.texts]
+
+
+def test_counts_are_those_of_scikit_learn():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    for model in (GradientBoostingClassifier(n_estimators=3), LogisticRegression(max_iter=500)):
+        model.fit(X[::2], names[::2])
+        display = ConfusionMatrixDisplay.from_estimator(model, X[1::2], names[1::2])
+        np.testing.assert_array_equal(display.counts, confusion_matrix(names[1::2], model.predict(X[1::2])))
+        assert display.classes == ["setosa", "versicolor", "virginica"]
+
+
+def test_a_cell_says_count_and_share_of_its_row():
+    display = draw(["a"] * 1500 + ["b"] * 4, ["a"] * 1496 + ["b"] * 4 + ["b", "b", "a", "a"])
+    assert words(display) == ["1,496\n> 99 %", "4\n< 1 %", "2\n50 %", "2\n50 %"]
+    np.testing.assert_allclose(display.shares.sum(axis=1), 1)
+
+
+def test_words_are_white_on_full_cells_and_dark_on_pale_ones():
+    display = draw([0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 1])
+    colours = dict(zip(words(display), [text.get_color() for text in display.ax_.texts], strict=True))
+    assert (colours["4\n80 %"], colours["1\n20 %"]) == ("white", "#333333")
+    assert colours["0"] == "#9A9A9A"
+
+
+def test_right_cells_and_wrong_cells_have_other_colours():
+    display = draw([0, 1], [0, 0])
+    faces = [mpl.colors.to_hex(patch.get_facecolor()) for patch in display.ax_.patches]
+    assert faces == ["#0072b2", "#d55e00", "#d55e00", "#0072b2"]
+
+
+def test_many_classes_are_a_picture_with_a_key_instead_of_words():
+    labels = np.arange(40).repeat(3)
+    display = draw(labels, np.roll(labels, 1))
+    assert words(display) == []
+    (key,) = display.ax_.child_axes
+    assert [text.get_text() for text in key.get_yticklabels()][-1] == "100 %"
+    shown = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert 10 < len(shown) <= 40
+
+
+def test_a_class_without_rows_has_shares_of_zero():
+    display = draw(["a", "b"], ["a", "b"], classes=["a", "b", "c"])
+    assert display.counts.shape == (3, 3)
+    assert display.shares[2].tolist() == [0, 0, 0]
+
+
+def test_plot_draws_again_on_other_axes():
+    display = draw([0, 1], [0, 1])
+    _, ax = plt.subplots()
+    assert display.plot(ax).ax_ is ax
+    assert words(display)[0] == "1\n100 %"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((["a"], ["a", "b"]), {}, "y has 1 rows, but predicted has 2"),
+        (
+            (["a", "z"], ["a", "a"]),
+            {"classes": ["a", "b"]},
+            r"y holds 'z': it must hold the classes \['a', 'b'\]",
+        ),
+        (([[1, 2]], [1, 2]), {}, "shape"),
+        (([], []), {}, "shape"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(arguments, options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        draw(*arguments, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_regressor_is_refused():
+    model = GradientBoostingRegressor(n_estimators=2).fit(np.arange(40.0).reshape(-1, 1), np.arange(40.0))
+    with pytest.raises(TypeError, match="GradientBoostingRegressor has no classes_"):
+        ConfusionMatrixDisplay.from_estimator(model, [[1.0]], [1.0])

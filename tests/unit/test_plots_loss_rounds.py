@@ -1,0 +1,86 @@
+"""Losses along the rounds: from the history, computed on rows given, and the best round."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import GradientBoostingRegressor as SklearnBoosting
+from sklearn.metrics import log_loss
+
+from hedgerow import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+)
+from hedgerow.plots import LossRoundsDisplay
+
+draw = LossRoundsDisplay.from_estimator
+
+
+@pytest.fixture(autouse=True)
+def _no_windows():
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[::2], y[::2], X[1::2], y[1::2]
+
+
+def test_the_history_of_early_stopping_is_drawn_with_its_best_round(cancer):
+    X, y, _, _ = cancer
+    model = GradientBoostingClassifier(
+        n_estimators=200, early_stopping=True, n_iter_no_change=5, learning_rate=0.3, random_state=0
+    ).fit(X, y)
+    display = draw(model)
+    assert list(display.curves) == ["train", "validation"]
+    assert display.best_round == model.best_iteration_ + 1
+    np.testing.assert_array_equal(display.curves["validation"], model.history_["validation_loss"])
+    (note,) = display.ax_.texts
+    assert f"round {model.best_iteration_ + 1}" in note.get_text()
+
+
+def test_log_losses_of_rows_given_are_those_of_scikit_learn(cancer):
+    model = GradientBoostingClassifier(n_estimators=8).fit(*cancer[:2])
+    display = draw(model, *cancer)
+    assert display.measure == "log-loss"
+    assert display.curves["test"][-1] == pytest.approx(log_loss(cancer[3], model.predict_proba(cancer[2])))
+    assert len(display.curves["train"]) == 8
+
+
+def test_regressors_have_the_root_mean_squared_error_here_and_in_scikit_learn():
+    X, y = load_diabetes(return_X_y=True)
+    for kind in (GradientBoostingRegressor, SklearnBoosting):
+        model = kind(n_estimators=6, random_state=0).fit(X[::2], y[::2])
+        display = draw(model, X_test=X[1::2], y_test=y[1::2])
+        wanted = np.sqrt(np.mean((model.predict(X[1::2]) - y[1::2]) ** 2))
+        assert display.curves["test"][-1] == pytest.approx(wanted)
+        assert list(display.curves) == ["test"]
+
+
+def test_adaboost_has_errors_in_per_cent_and_no_best_round_of_training_rows(cancer):
+    display = draw(AdaBoostClassifier(n_estimators=5).fit(*cancer[:2]))
+    assert display.measure == "share of wrong labels"
+    assert display.best_round is None
+    assert display.ax_.yaxis.get_major_formatter()(0.05, 0) == "5 %"
+
+
+def test_what_cannot_be_drawn_is_said(cancer):
+    X, y, _, _ = cancer
+    model = GradientBoostingClassifier(n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match="has recorded no loss: give X_train and y_train, or fit it with"):
+        draw(model)
+    with pytest.raises(ValueError, match="y_train=None is not allowed here"):
+        draw(model, X)
+    with pytest.raises(ValueError, match="log_rounds=2 is not allowed"):
+        draw(model, X, y, log_rounds=2)
+    forest = RandomForestClassifier(n_estimators=2, random_state=0).fit(X, y)
+    with pytest.raises(TypeError, match="RandomForestClassifier has no history_"):
+        draw(forest)
+    with pytest.raises(TypeError, match="RandomForestClassifier has no staged_predict_proba"):
+        draw(forest, X, y)
