@@ -1,0 +1,303 @@
+"""A recipe: how a file becomes X and y. It is made once, from the training table, and kept with the model."""
+
+import reprlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hedgerow.datafiles.dates import PARTS, expand
+from hedgerow.datafiles.errors import DataFileError
+from hedgerow.datafiles.labels import LABELS, TASKS, known_rows, label_array
+from hedgerow.datafiles.names import unknown_name
+from hedgerow.datafiles.shaping import as_category_column, as_dates, as_numbers, as_truths
+
+PLANNED = ("number", "boolean", "category", "date")
+_KEYS = ("target", "task", "labels_are", "columns", "dropped", "notes")
+
+
+@dataclass(frozen=True)
+class PlannedColumn:
+    """One column of the file that the model uses.
+
+    Parameters
+    ----------
+    name : str
+        Of the column in the file.
+    kind : str
+        "number", "boolean", "category" or "date".
+    parts : tuple of str
+        Of a date, which of year, month, day, weekday, hour and days become features.
+
+    Examples
+    --------
+    >>> PlannedColumn("born", "date", ("year", "days")).features
+    ('born.year', 'born.days')
+    """
+
+    name: str
+    kind: str
+    parts: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features it becomes."""
+        return tuple(f"{self.name}.{part}" for part in self.parts) if self.kind == "date" else (self.name,)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a table becomes X and y; made by `make_recipe`, kept in model files.
+
+    Parameters
+    ----------
+    target : str
+        The column that is predicted.
+    task : str
+        "classification" or "regression".
+    columns : tuple of PlannedColumn
+        What X is made of, in this order.
+    dropped : tuple of (str, str)
+        Columns that are left out, each with the reason.
+    notes : tuple of str
+        Sentences for the user.
+    labels_are : str
+        "text", "integer", "boolean" or "number": what y holds.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from hedgerow.datafiles import make_recipe
+    >>> table = pa.table({"size": [1, 2, 3, 4], "hue": ["red", "blue"] * 2, "price": [1.5, 2.5, 3.5, 9.0]})
+    >>> recipe = make_recipe(table, "price")
+    >>> recipe.task, recipe.feature_names
+    ('regression', ('size', 'hue'))
+    >>> recipe.features(table).schema.types
+    [DataType(double), DictionaryType(dictionary<values=string, indices=int32, ordered=0>)]
+    >>> recipe.labels(table)
+    array([1.5, 2.5, 3.5, 9. ])
+    >>> Recipe.from_dict(recipe.to_dict()) == recipe
+    True
+    """
+
+    target: str
+    task: str
+    columns: tuple[PlannedColumn, ...]
+    dropped: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    labels_are: str = "text"
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the columns of X."""
+        return tuple(name for column in self.columns for name in column.features)
+
+    def features(self, table: pa.Table) -> pa.Table:
+        """The table X: float64 numbers, truth values and dictionary<string> categories.
+
+        The columns of the table may stand in any order, and more of them may be there. Categories that
+        training has not seen pass through.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            With the columns of the recipe; the target is not needed.
+
+        Returns
+        -------
+        pyarrow.Table
+            Of the columns `feature_names`.
+
+        Raises
+        ------
+        DataFileError
+            If a column is missing or holds something else than in training.
+        """
+        names: list[str] = []
+        made: list[Any] = []
+        there = set(table.column_names)
+        missing = [column.name for column in self.columns if column.name not in there]
+        if missing:
+            others = (
+                f" ({len(missing) - 1} other columns of the model are missing too)" if missing[1:] else ""
+            )
+            raise DataFileError(unknown_name(missing[0], table.column_names) + others)
+        for column in self.columns:
+            values = _only(table, column.name)
+            if column.kind == "date":
+                made += expand(as_dates(values, column.name), column.parts)
+            else:
+                made.append(_SHAPES[column.kind](values, column.name))
+            names += column.features
+        return pa.table(made, names=names)
+
+    def labels(self, table: pa.Table) -> NDArray[Any]:
+        """The array y: texts (as objects), integers, truth values, or float64 numbers for regression.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            Its target must be known in every row; see `with_labels`.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            One label a row.
+        """
+        return label_array(self._target(table), self.target, self.labels_are)
+
+    def with_labels(self, table: pa.Table) -> tuple[pa.Table, int]:
+        """The rows whose target is known, and how many rows were left out.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            With the target.
+
+        Returns
+        -------
+        table : pyarrow.Table
+            The rows that have a target.
+        left_out : int
+            How many have none.
+
+        Examples
+        --------
+        >>> table = pa.table({"a": [1, 2, 3], "y": ["yes", None, "no"]})
+        >>> recipe = Recipe("y", "classification", (PlannedColumn("a", "number"),))
+        >>> recipe.with_labels(table)[1]
+        1
+        """
+        known = known_rows(self._target(table))
+        n_known = pc.sum(known).as_py() or 0
+        if n_known == 0:
+            raise DataFileError(f"the target {self.target!r} is missing in every row")
+        return (table if n_known == table.num_rows else table.filter(known)), table.num_rows - n_known
+
+    def _target(self, table: pa.Table) -> pa.ChunkedArray:
+        if self.target not in table.column_names:
+            raise DataFileError(unknown_name(self.target, table.column_names))
+        return _only(table, self.target)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The recipe as lists, texts and dictionaries, ready for JSON."""
+        return {
+            "target": self.target,
+            "task": self.task,
+            "labels_are": self.labels_are,
+            "columns": [
+                {"name": column.name, "kind": column.kind, "parts": list(column.parts)}
+                for column in self.columns
+            ],
+            "dropped": [list(pair) for pair in self.dropped],
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Recipe":
+        """The recipe that `to_dict` gave; whatever else the dictionary holds is refused.
+
+        Parameters
+        ----------
+        content : dict
+            Perhaps from a stranger's file.
+
+        Returns
+        -------
+        Recipe
+            Equal to the one that was kept.
+
+        Raises
+        ------
+        ValueError
+            In one line, if anything is not as `to_dict` makes it.
+        """
+        _check_keys(content, _KEYS, "the recipe")
+        target = _name(content["target"], "target")
+        columns = tuple(_planned(entry) for entry in _list(content["columns"], "columns"))
+        dropped = tuple(_dropped(pair) for pair in _list(content["dropped"], "dropped"))
+        notes = tuple(_words(note, "notes") for note in _list(content["notes"], "notes"))
+        task = _choice(content["task"], TASKS, "task")
+        labels_are = _choice(content["labels_are"], LABELS, "labels_are")
+        if (task == "regression") != (labels_are == "number"):
+            raise ValueError(f"recipe: labels_are={labels_are!r} does not fit the task {task!r}")
+        recipe = cls(target, task, columns, dropped, notes, labels_are)
+        if not columns:
+            raise ValueError("recipe: columns is empty; at least one is needed")
+        names = [target, *(column.name for column in columns), *(name for name, _ in dropped)]
+        for what, texts in (("column", names), ("feature", list(recipe.feature_names))):
+            if len(set(texts)) < len(texts):
+                double = next(text for text in texts if texts.count(text) > 1)
+                raise ValueError(f"recipe: the {what} {reprlib.repr(double)} occurs twice")
+        return recipe
+
+
+_SHAPES: dict[str, Callable[[pa.ChunkedArray, str], Any]] = {
+    "number": as_numbers,
+    "boolean": as_truths,
+    "category": as_category_column,
+}
+
+
+def _only(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """The column of a name, which must not occur twice."""
+    places = table.schema.get_all_field_indices(name)
+    if len(places) > 1:
+        raise DataFileError(f"the column {name!r} occurs {len(places)} times; rename or drop the others")
+    return table.column(places[0])
+
+
+# -------------------------------------------------------------------------- checks of a stranger's recipe
+def _check_keys(content: Any, keys: tuple[str, ...], what: str) -> None:
+    needed = f"{what} must be a dictionary of {', '.join(keys)}"
+    if type(content) is not dict:
+        raise ValueError(f"{needed}; found {reprlib.repr(content)}")
+    for key in (*content, *keys):
+        if key not in keys or key not in content:
+            state = "is missing" if key in keys else "is unknown"
+            raise ValueError(f"{needed}; {reprlib.repr(key)} {state}")
+
+
+def _list(value: Any, what: str) -> list[Any]:
+    if type(value) is not list:
+        raise ValueError(f"recipe: {what} must be a list; found {reprlib.repr(value)}")
+    return value
+
+
+def _name(value: Any, what: str) -> str:
+    """Any text that can stand in a file: lone surrogates cannot."""
+    if type(value) is not str or (not value.isascii() and value.encode(errors="replace").decode() != value):
+        raise ValueError(f"recipe: {what} must be a text; found {reprlib.repr(value)}")
+    return value
+
+
+def _words(value: Any, what: str) -> str:
+    """A sentence, which a terminal will show: no control characters."""
+    if not _name(value, what).isprintable():
+        raise ValueError(f"recipe: {what} must be printable; found {reprlib.repr(value)}")
+    return str(value)
+
+
+def _choice(value: Any, allowed: tuple[str, ...], what: str) -> str:
+    if type(value) is not str or value not in allowed:
+        raise ValueError(f"recipe: {what} must be one of {', '.join(allowed)}; found {reprlib.repr(value)}")
+    return value
+
+
+def _planned(entry: Any) -> PlannedColumn:
+    _check_keys(entry, ("name", "kind", "parts"), "recipe: a column")
+    name, kind = _name(entry["name"], "name"), _choice(entry["kind"], PLANNED, "kind")
+    parts = tuple(_choice(part, PARTS, "parts") for part in _list(entry["parts"], "parts"))
+    in_order = tuple(part for part in PARTS if part in parts)
+    if parts != in_order or bool(parts) != (kind == "date"):
+        raise ValueError(f"recipe: the parts {parts} do not fit a {kind} column; dates have some of {PARTS}")
+    return PlannedColumn(name, kind, parts)
+
+
+def _dropped(pair: Any) -> tuple[str, str]:
+    if type(pair) is not list or len(pair) != 2:
+        raise ValueError(f"recipe: dropped must hold pairs of name and reason; found {reprlib.repr(pair)}")
+    return _name(pair[0], "dropped"), _words(pair[1], "dropped")

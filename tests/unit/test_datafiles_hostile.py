@@ -1,0 +1,189 @@
+"""Files that are not what they seem: each is refused in one line that names the file and says why."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import pickle
+import re
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import ipc, parquet
+
+from hedgerow.datafiles import DataFileError, read_data
+
+ROWS = b"a,b\n" + b"1,2\n" * 1000
+TABLE = pa.table({"a": list(range(1000)), "b": ["x", "y"] * 500})
+
+
+def zipped(*names):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, "x")
+    return file.getvalue()
+
+
+def packed_by_arrow(data, codec):
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, codec) as stream:
+        stream.write(data)
+    return bytes(sink.getvalue())
+
+
+def parquet_bytes(table):
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table, sink)
+    return bytes(sink.getvalue())
+
+
+def stream_bytes(table):
+    sink = pa.BufferOutputStream()
+    with ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+CUT = "compression is damaged or cut short"
+DAMAGED = "damaged or cut short"
+BAD = {
+    "empty": (b"", "it is empty"),
+    "only spaces": (b" \n\n\t\r\n", "it is empty"),
+    "only a mark": (b"\xef\xbb\xbf", "it is empty"),
+    "header only": (b"a,b\n", "a header of 2 names but no rows"),
+    "header without end": (b"a,b", "a header of 2 names but no rows"),
+    "no header": (b"5.1,3.5\n4.9,3.0\n", r"holds only numbers \(5\.1, 3\.5\)"),
+    "same name twice": (b"a,b,a\n1,2,3\n", "columns 1 and 3 have the same name 'a'"),
+    "short row": (b"a,b\n1,2\n\n3\n4,5\n", "line 4 has 1 field, but the header has 2 names"),
+    "long row": (b'a,b\n"1\n2",2\n3,4,5\n', "line 4 has 3 fields, but the header has 2 names"),
+    "long row after returns": (b"a,b\r1,2\r3,4,5\r", "line 3 has 3 fields"),
+    "row names of R": (b"a,b\nr1,1,2\n", "line 2 has 3 fields"),
+    "open quote in the last column": (b'a,b\n1,"2\n3,4\n5,6\n', "quote .* line 2 is never closed"),
+    "open quote in the first column": (b'a,b\n1,2\n"1,2\n3,4\n', "quote .* line 3 is never closed"),
+    "zero byte": (b"a,b\n1,2\n1,\x002\n", "line 3 holds a NUL byte"),
+    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), "text in UTF-16; save it as UTF-8"),
+    "UTF-16 without mark": ("a,b\n1,2\n".encode("utf-16-be"), "text in UTF-16; save it as UTF-8"),
+    "UTF-32": ("a,b\n1,2\n".encode("utf-32"), "text in UTF-32; save it as UTF-8"),
+    "Latin-1": ("a,b\nAnn,2\nJosé,1\n".encode("latin-1"), "line 3 is not UTF-8 .*'é'.*Latin-1"),
+    "Latin-1 in the header": ("größe,b\n1,2\n".encode("latin-1"), "line 1 is not UTF-8"),
+    "web page": (b"\n<!DOCTYPE html><html></html>", "it is a web page"),
+    "packed web page": (gzip.compress(b"<html>"), "it is a web page"),
+    "workbook": (zipped("[Content_Types].xml", "xl/workbook.xml"), "it is an Excel workbook"),
+    "old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "it is an old Excel"),
+    "zip": (zipped("data.csv"), "it is a zip archive; unpack it first"),
+    "NumPy archive": (zipped("a.npy"), "it is a NumPy archive"),
+    "pickle": (pickle.dumps([1, 2]), "it is a Python pickle"),
+    "pickled array": (pickle.dumps(np.arange(3)), "it is a Python pickle"),
+    "JSON": (b'[{"a": 1}]', "it is JSON"),
+    "JSON lines": (b'{"a": 1}\n{"a": 2}\n', "it is JSON"),
+    "model": (b'\x40\0\0\0\0\0\0\0{"__metadata__":{"sha256":"0","hedgerow":"{}"}}', "it is a Hedgerow model"),
+    "database": (b"SQLite format 3\0", "it is an SQLite database"),
+    "image": (b"\x89PNG\r\n\x1a\n", "it is an image"),
+    "junk": (bytes(range(1, 256)) * 4, "it is no text"),
+    "gzip cut": (gzip.compress(ROWS)[:-12], f"its gzip {CUT}"),
+    "gzip damaged": (gzip.compress(ROWS)[:-6] + b"abcdef", f"its gzip {CUT}"),
+    "gzip head only": (b"\x1f\x8b", f"its gzip {CUT}"),
+    "bzip2 cut": (bz2.compress(ROWS)[:-5], f"its bzip2 {CUT}"),
+    "xz cut": (lzma.compress(ROWS)[:-9], f"its xz {CUT}"),
+    "zstd cut": (packed_by_arrow(ROWS, "zstd")[:-6], f"its Zstandard {CUT}"),
+    "lz4 cut": (packed_by_arrow(ROWS, "lz4")[:-6], f"its LZ4 {CUT}"),
+    "packed nothing": (gzip.compress(b""), "it is empty"),
+    "packed twice": (gzip.compress(gzip.compress(ROWS)), "compressed twice"),
+    "Parquet cut": (parquet_bytes(TABLE)[:-20], f"begins as a Parquet file but is {DAMAGED}"),
+    "Parquet head only": (b"PAR1", f"begins as a Parquet file but is {DAMAGED}"),
+    "Parquet without rows": (parquet_bytes(TABLE[:0]), "it holds no rows"),
+    "Parquet without columns": (parquet_bytes(pa.table({})), "it holds no"),
+    "Arrow cut": (stream_bytes(TABLE)[:-1000], f"begins as an Arrow file but is {DAMAGED}"),
+    "Arrow head only": (b"ARROW1\0\0", f"begins as an Arrow file but is {DAMAGED}"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_file_is_refused_in_one_line(tmp_path, what):
+    data, message = BAD[what]
+    path = tmp_path / "data.csv"
+    path.write_bytes(data)
+    with pytest.raises(DataFileError) as caught:
+        read_data(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path}: ")
+    assert text.isprintable()
+    assert re.search(message, text)
+
+
+def test_a_missing_file_is_named_with_the_nearest_name(tmp_path):
+    (tmp_path / "accidents.csv.gz").write_bytes(b"x")
+    with pytest.raises(
+        DataFileError, match=r"acidents\.csv: there is no such file; did you mean 'accidents\.csv\.gz'"
+    ):
+        read_data(tmp_path / "acidents.csv")
+    with pytest.raises(DataFileError, match=r"zzz\.csv: there is no such file$"):
+        read_data(tmp_path / "zzz.csv")
+    with pytest.raises(DataFileError, match="there is no folder"):
+        read_data(tmp_path / "no" / "accidents.csv")
+
+
+def test_folders_and_impossible_names_are_refused(tmp_path):
+    with pytest.raises(DataFileError, match="it is a folder; give the name of a file"):
+        read_data(tmp_path)
+    with pytest.raises(DataFileError, match=r"^'a\\x00b': no file can have that name$"):
+        read_data("a\0b")
+    with pytest.raises(DataFileError, match=r"^'a\\nb': there is no such file$"):
+        read_data("a\nb")
+
+
+def test_a_file_that_may_not_be_read_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "data.csv"
+    path.write_bytes(ROWS)
+
+    def refuse(*_args, **_kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(path), "open", refuse)
+    with pytest.raises(DataFileError, match="it may not be read"):
+        read_data(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_permissions_are_respected(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(ROWS)
+    path.chmod(0)
+    with pytest.raises(DataFileError, match="it may not be read"):
+        read_data(path)
+
+
+@pytest.mark.parametrize("kind", [parquet_bytes, stream_bytes])
+def test_damage_anywhere_ends_in_one_line_or_a_valid_table(tmp_path, kind):
+    whole = kind(TABLE[:50])
+    rng = np.random.default_rng(5)
+    path = tmp_path / "data"
+    for _ in range(150):
+        data = bytearray(whole)
+        for place in rng.integers(0, len(data), 3):
+            data[place] = rng.integers(0, 256)
+        path.write_bytes(bytes(data))
+        try:
+            read_data(path).validate(full=True)
+        except DataFileError as error:
+            assert str(error).isprintable()  # noqa: PT017 - either outcome is right
+
+
+def test_damaged_text_ends_in_one_line_or_a_table(tmp_path):
+    whole = b'name,size,"when"\n' + b'"Lee, ""Ann""",1.5,2024-01-01\nBob,,2024-01-02\n' * 5
+    rng = np.random.default_rng(6)
+    path = tmp_path / "data.csv"
+    letters = np.frombuffer(b'",;\n\r\t|0a\xe9 \0', dtype=np.uint8)
+    for _ in range(300):
+        data = bytearray(whole)
+        for place in rng.integers(0, len(data), 4):
+            data[place] = rng.choice(letters)
+        path.write_bytes(bytes(data))
+        try:
+            assert read_data(path).num_rows > 0
+        except DataFileError as error:
+            assert str(error).isprintable()  # noqa: PT017 - either outcome is right

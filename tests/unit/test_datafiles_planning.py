@@ -1,0 +1,176 @@
+"""make_recipe: which task a target is for, which columns are refused, and what the user is told."""
+
+import datetime as dt
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hedgerow.datafiles import DataFileError, make_recipe
+
+N = 60
+DAY = dt.date(2024, 5, 17)
+NAMES = [f"Person {number}" for number in range(N)]
+
+
+def table(**columns):
+    return pa.table({"x": [number % 7 for number in range(N)]} | columns)
+
+
+@pytest.mark.parametrize(
+    ("target", "task", "labels", "values"),
+    [
+        (["no", "yes"] * 30, "classification", "text", {"no", "yes"}),
+        (pa.array(["no", "yes"] * 30).dictionary_encode(), "classification", "text", {"no", "yes"}),
+        (["0", "1"] * 30, "classification", "text", {"0", "1"}),
+        ([True, False] * 30, "classification", "boolean", {True, False}),
+        ([3, 8] * 30, "classification", "integer", {3, 8}),
+        ([3.0, 8.0] * 30, "classification", "integer", {3, 8}),
+        ([1, 2, 3, 4, 5] * 12, "classification", "integer", {1, 2, 3, 4, 5}),
+        ([1, 2, 3, 4, 5, 6] * 10, "regression", "number", {1, 2, 3, 4, 5, 6}),  # a tenth of the rows
+        ([0.5, 1.5] * 30, "regression", "number", {0.5, 1.5}),
+        (list(range(N)), "regression", "number", set(range(N))),
+        (pa.array([1, 2, 3] * 20, pa.uint8()), "classification", "integer", {1, 2, 3}),
+        (pa.array(list(range(N)), pa.decimal128(9, 2)), "regression", "number", set(range(N))),
+    ],
+)
+def test_the_task_is_found_and_labels_keep_their_type(target, task, labels, values):
+    data = table(y=target)
+    recipe = make_recipe(data, "y")
+    y = recipe.labels(data)
+    assert (recipe.task, recipe.labels_are) == (task, labels)
+    assert set(y.tolist()) == values
+    assert y.dtype == {"text": object, "boolean": bool, "integer": np.int64, "number": np.float64}[labels]
+    assert recipe.notes[0].startswith(f"The task is {task}: ")
+
+
+def test_the_task_can_be_asked_for():
+    numbers = table(y=[number % 30 for number in range(N)])
+    assert make_recipe(numbers, "y", task="classification").labels(numbers).dtype == np.int64
+    truths = table(y=[True, False] * 30)
+    assert make_recipe(truths, "y", task="regression").labels(truths)[:2].tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("target", "task", "message"),
+    [
+        (["a"] * N, None, "the target 'y' has one class only, 'a'; at least 2 are needed"),
+        ([7] * N, None, "the target 'y' has one class only, 7"),
+        ([7.5] * N, None, "the target 'y' is 7.5 in every row; there is nothing to learn"),
+        (["a", "b", *["c"] * 58], None, r"the class 'a' \(and 1 other classes of 3\).* has only one row"),
+        ([None] * N, None, "the target 'y' is missing in every row"),
+        (["NA", ""] * 30, None, "the target 'y' is missing in every row"),
+        ([DAY] * N, None, "the target 'y' holds dates, which cannot be predicted"),
+        ([[1]] * N, None, "the target 'y' holds the type list.*, which cannot be predicted"),
+        ([0.5, 1.0] * 30, "classification", "the target 'y' holds 0.5, which is no class"),
+        (["a", "b"] * 30, "regression", "the target 'y' holds texts such as 'a'; regression needs numbers"),
+        ([1.5, float("inf")] * 30, None, "the target 'y' holds an infinite number"),
+        ([1, 2] * 30, "ranking", "task='ranking' is not allowed: it must be one of"),
+    ],
+)
+def test_a_target_that_cannot_be_learnt_is_refused(target, task, message):
+    with pytest.raises(DataFileError, match=message) as caught:
+        make_recipe(table(y=target), "y", task=task)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            NAMES,
+            r"column 'c' is free text: 60 different values in 60 rows, such as 'Person 0'; --drop c, or ",
+        ),
+        (["fine\nthing " + name for name in NAMES], r"such as 'fine\\nthing Person 0'"),
+        (
+            [f"{number % 28 + 1}.{number % 12 + 1}.2024" for number in range(N)],
+            "dates must be written as 2024-05-17",
+        ),
+        ([[1], [2]] * 30, r"column 'c' has the type list<.*>, which cannot be used; --drop c"),
+        ([b"a", b"b"] * 30, "column 'c' has the type binary, which cannot be used; --drop c"),
+    ],
+)
+def test_columns_of_no_use_are_refused_with_a_way_out(values, message):
+    data = table(c=values, y=["no", "yes"] * 30)
+    with pytest.raises(DataFileError, match=message) as caught:
+        make_recipe(data, "y")
+    assert str(caught.value).isprintable()
+    recipe = make_recipe(data, "y", drop=["c"])
+    assert recipe.feature_names == ("x",)
+    assert recipe.dropped == (("c", "asked for"),)
+
+
+def test_free_text_may_be_named_categorical():
+    data = table(name=NAMES, y=["no", "yes"] * 30)
+    recipe = make_recipe(data, "y", categorical=["name", "x"])
+    assert [column.kind for column in recipe.columns] == ["category", "category"]
+    assert recipe.features(data)["x"][:2].to_pylist() == ["0", "1"]
+
+
+def test_names_with_spaces_are_quoted_as_one_types_them():
+    with pytest.raises(DataFileError, match="--drop 'full name', or --categorical 'full name'"):
+        make_recipe(pa.table({"full name": NAMES, "y": ["no", "yes"] * 30}), "y")
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "message"),
+    [
+        ("Y", {}, r"there is no column 'Y'; did you mean 'y'\?"),
+        ("y", {"drop": ["z"]}, "there is no column 'z'; the columns are 'x', 'y'"),
+        ("y", {"categorical": ["z"]}, "there is no column 'z'"),
+        ("y", {"drop": ["y"]}, "the column 'y' cannot be dropped: it is the target"),
+        ("y", {"drop": ["x"], "categorical": ["x"]}, "cannot be dropped: it is also named categorical"),
+        ("y", {"categorical": ["y"]}, "the column 'y' is the target; it cannot be a categorical column"),
+        ("y", {"drop": "x"}, "drop='x' is not allowed: it must be a list of names"),
+        ("y", {"drop": ["x"]}, "no column is left to predict 'y' from"),
+    ],
+)
+def test_names_are_checked(target, options, message):
+    with pytest.raises(DataFileError, match=message):
+        make_recipe(table(y=["no", "yes"] * 30), target, **options)
+
+
+def test_rows_without_a_label_are_left_out_and_said():
+    data = table(c=["rare", *["usual"] * (N - 1)], y=["", *["no", "yes"] * 29, "no"])
+    recipe = make_recipe(data, "y")
+    assert "1 of 60 rows has no 'y'; left out." in recipe.notes[1]
+    assert recipe.dropped == (("c", "it is 'usual' in every row"),)  # of the rows that count
+    rows, left_out = recipe.with_labels(data)
+    assert (rows.num_rows, left_out) == (N - 1, 1)
+    assert len(recipe.labels(rows)) == N - 1
+    with pytest.raises(DataFileError, match="the target 'y' is missing in 1 of 60 rows"):
+        recipe.labels(data)
+    with pytest.raises(DataFileError, match="the target 'y' is missing in every row"):
+        recipe.with_labels(data[:1])
+
+
+def test_what_deserves_a_word_is_noted():
+    data = table(
+        number=list(range(100, 100 + N)),
+        day=[f"{number % 5 + 1}/5/2024" for number in range(N)],
+        digits=[str(number % 9) for number in range(N)],
+        y=["no", "yes"] * 30,
+    )
+    said = " ".join(make_recipe(data, "y").notes)
+    assert "'number' counts the rows, as an identifier does" in said
+    assert "'day' looks like dates ('1/5/2024') but is taken for categories" in said
+    assert "'digits' is text in which all values are numbers" in said
+    assert "'x'" not in said
+
+
+def test_a_date_and_a_column_cannot_share_a_feature():
+    data = pa.table({"d": [DAY, DAY + dt.timedelta(1)] * 30, "d.year": range(N), "y": ["no", "yes"] * 30})
+    with pytest.raises(DataFileError, match=r"the date 'd' becomes 'd\.year', which is a column too"):
+        make_recipe(data, "y")
+
+
+def test_labels_of_a_later_table_are_those_of_training():
+    truths = make_recipe(table(y=[True, False] * 30), "y")
+    assert truths.labels(table(y=[1, 0] * 30)).tolist() == [True, False] * 30
+    integers = make_recipe(table(y=[1, 2] * 30), "y")
+    assert integers.labels(table(y=["1", "2"] * 30)).dtype == np.int64
+    assert integers.labels(table(y=[1.0, 2.0] * 30)).tolist() == [1, 2] * 30
+    with pytest.raises(DataFileError, match="its classes are whole numbers"):
+        integers.labels(table(y=[1.0, 2.5] * 30))
+    texts = make_recipe(table(y=["1", "x"] * 30), "y")
+    assert texts.labels(table(y=[1, 2] * 30)).tolist() == ["1", "2"] * 30
