@@ -1,0 +1,112 @@
+"""Pages of the documentation as data: their blocks of code, what these print, their links.
+
+A page runs from top to bottom in one namespace and one folder. A block of Python that prints is followed by a
+block of text with what it prints. A block of `console` has command lines after "$ ", each followed by what it
+prints. In both, "..." stands for anything, as in a doctest.
+"""
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+PAGES = sorted(DOCS.rglob("*.md"))
+
+_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
+_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+_LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block; `line` is where its first line stands on the page."""
+
+    language: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Example:
+    """Something of a page that was run: where, what it printed, and what the page says it prints."""
+
+    line: int
+    printed: str
+    said: str
+
+    @property
+    def agrees(self):
+        return doctest.OutputChecker().check_output(self.said, self.printed, _FLAGS)
+
+
+def name(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+def read(page):
+    return page.read_text(encoding="utf-8")
+
+
+def blocks(page):
+    text = read(page)
+    return [
+        Block(found[1], found[2], text.count("\n", 0, found.start()) + 2) for found in _FENCE.finditer(text)
+    ]
+
+
+def run(page):
+    """Run the examples of a page, one after the other."""
+    namespace = {"__name__": "__page__"}
+    listed = blocks(page)
+    for block, following in zip(listed, [*listed[1:], None], strict=True):
+        if block.language == "python":
+            said = following.text if following is not None and following.language == "text" else ""
+            yield Example(block.line, _printed_by(lambda block=block: _execute(block, page, namespace)), said)
+        elif block.language == "console":
+            for command, said in commands(block):
+                yield Example(block.line, _printed_by(lambda command=command: _call(command)), said)
+
+
+def commands(block):
+    """The command lines of a console block, each with what is said to follow."""
+    parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
+    pieces = [part.replace("\\\n", " ").partition("\n") for part in parts[1:]]
+    return [(line, said) for line, _, said in pieces]
+
+
+def _execute(block, page, namespace):
+    code = "\n" * (block.line - 1) + block.text  # so that a traceback names the line of the page
+    exec(compile(code, str(page), "exec"), namespace)  # noqa: S102 - our own pages
+
+
+def _call(command):
+    from hedgerow.cli.app import main  # noqa: PLC0415 - only pages with command lines need it
+
+    program, *arguments = shlex.split(command)
+    assert program == "hedgerow", command
+    main(arguments)
+
+
+def _printed_by(call):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        call()
+    return printed.getvalue()
+
+
+def links(page):
+    """Targets of links and pictures that are files or places on a page, not other sites."""
+    prose = re.sub(r"`[^`\n]*`", "", _FENCE.sub("", read(page)))  # in code, brackets are no links
+    return [target for target in _LINK.findall(prose) if not re.match(r"[a-z]+:", target)]
+
+
+def anchors(page):
+    """The names of a page's headings, as the site and GitHub make them."""
+    heads = re.findall(r"^#+ (.+)$", _FENCE.sub("", read(page)), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}

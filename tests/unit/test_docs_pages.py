@@ -1,0 +1,128 @@
+"""The documentation is whole: links lead somewhere, every page is in the navigation, names are the code's."""
+
+import importlib.util
+import inspect
+import re
+
+import pytest
+
+import hedgerow
+from documents import DOCS, PAGES, README, ROOT, anchors, links, name, read
+from hedgerow.cli.app import app
+
+CONFIG = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+NAVIGATION = re.findall(r":\s+([\w/-]+\.md)\s*$", CONFIG, flags=re.MULTILINE)
+ESTIMATORS = {
+    name: value
+    for name, value in vars(hedgerow).items()
+    if inspect.isclass(value) and hasattr(value, "get_params")
+}
+
+
+@pytest.fixture(scope="module")
+def reference():
+    spec = importlib.util.spec_from_file_location("reference", DOCS / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def program():
+    """Commands with their options, as typer tells them."""
+    from typer.main import get_command  # noqa: PLC0415
+
+    group = get_command(app)
+    return {
+        command: [
+            option for parameter in found.params for option in parameter.opts if option.startswith("--")
+        ]
+        for command, found in group.commands.items()
+    }
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=name)
+def test_links_and_pictures_lead_somewhere(page):
+    broken = []
+    for target in links(page):
+        path, _, place = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        if not found.exists() or (place and found.suffix == ".md" and place not in anchors(found)):
+            broken.append(target)
+    assert not broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_pages_do_not_link_out_of_the_site(page):
+    places = {target: (page.parent / target.partition("#")[0]).resolve() for target in links(page)}
+    outside = [target for target, place in places.items() if not place.is_relative_to(DOCS)]
+    assert not outside, "the built site has no such file"
+
+
+def test_every_page_is_in_the_navigation_once():
+    assert sorted(NAVIGATION) == sorted(page.relative_to(DOCS).as_posix() for page in PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_page_begins_with_its_title(page):
+    assert re.match(r"# \S", read(page))
+
+
+def test_pages_ask_nothing_of_other_sites():
+    assert "font: false" in CONFIG
+    for page in PAGES:
+        assert not re.search(r"<script|<link|!\[[^\]]*\]\(https?:", read(page)), name(page)
+
+
+def test_the_reference_is_that_of_the_code(reference):
+    assert read(DOCS / "api.md") == reference.page(), "run: python docs/reference.py"
+
+
+def test_the_reference_names_every_public_name(reference):
+    text = read(DOCS / "api.md")
+    for room in reference.ROOMS:
+        part = text.partition(f"\n## {room}\n")[2].partition("\n## ")[0]
+        module = importlib.import_module(room)
+        missing = [
+            name for name in module.__all__ if not name.startswith("_") and f"| `{name}` |" not in part
+        ]
+        assert not missing, room
+
+
+def test_the_page_of_the_command_line_names_every_command_and_option():
+    text = read(DOCS / "command-line.md")
+    for command, options in program().items():
+        part = text.partition(f"\n## {command}\n")[2].partition("\n## ")[0]
+        assert part, f"{command} has no section"
+        missing = [option for option in options if f"`{option}" not in part and option != "--help"]
+        assert not missing, f"{command}: {missing}"
+
+
+def test_the_page_of_the_command_line_names_no_other_options():
+    text = read(DOCS / "command-line.md")
+    for command, options in program().items():
+        part = text.partition(f"\n## {command}\n")[2].partition("\n## ")[0]
+        listed = re.findall(r"^\| `(--[\w-]+)", part, flags=re.MULTILINE)
+        assert set(listed) <= set(options), command
+
+
+def test_parameters_of_peers_are_compared_with_parameters_that_exist():
+    parts = read(DOCS / "peers.md").split("\n| here |")[1]
+    rows = [line.split("|")[1] for line in parts.split("\n\n")[0].splitlines()[2:]]
+    named = {word for row in rows for word in re.findall(r"`(\w+)`", row)}
+    assert len(named) > 15
+    assert named <= set(inspect.signature(hedgerow.GradientBoostingClassifier).parameters)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_estimators_that_a_page_names_exist(page):
+    named = set(re.findall(r"`(\w+(?:Classifier|Regressor|Stump))`", read(page)))
+    ours = {one for one in named if not one.startswith(("KNeighbors", "HistGradient"))}
+    assert ours <= set(ESTIMATORS)
+
+
+def test_quoted_figures_of_the_theory_are_figures_of_its_script():
+    told = (DOCS / "theory" / "figures.txt").read_text(encoding="utf-8")
+    text = read(DOCS / "choosing.md")
+    quoted = re.findall(r"\b0\.\d{3}\b", text)
+    assert len(quoted) > 25
+    assert not [number for number in quoted if number not in told]
