@@ -1,8 +1,10 @@
 # Each target makes its own .venv from python3 (3.11 or later) with pip; no compiler is needed.
-#   make demo    boosting beside logistic regression; a face cascade trained and run (pictures in demo/)
+#   make demo    boosting beside logistic regression on three data sets; writes demo/report.html
 #   make test    the tests and the examples in the docstrings, a process for each core (ARGS="-k binning")
 #   make check   ruff, mypy, import-linter
+#   make docs    the documentation as pages in site/
 #   make bench   fit time, accuracy and memory beside the peers  (ARGS="--quick", see benchmarks/)
+#   make table   the comparison in README.md, measured anew (ten minutes on an idle machine)
 #   make clean   remove what the other targets made
 
 PYTHON ?= python3
@@ -16,11 +18,11 @@ KERNELS := $(shell find src/hedgerow/kernels -name '*.py' | LC_ALL=C sort | xarg
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(KERNELS)
 
 .DEFAULT_GOAL := test
-.PHONY: demo test check bench clean
+.PHONY: demo test check docs bench table clean
 
 demo: .venv/.installed-demo .cache/.gitignore
-	$(BIN)/python examples/demo.py $(ARGS)
-	$(BIN)/python examples/train_cascade.py demo
+	@mkdir -p demo
+	$(BIN)/hedgerow demo --out demo/report.html --force $(ARGS)
 
 test: .venv/.installed-dev .cache/.gitignore
 	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile $(ARGS)
@@ -31,11 +33,18 @@ check: .venv/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: .venv/.installed-docs
+	PYTHONPATH=docs $(BIN)/zensical build --clean --strict
+	@echo "site/index.html; to search it: $(BIN)/python -m http.server --directory site"
+
+table: .venv/.installed-peers .cache/.gitignore
+	$(BIN)/python benchmarks/readme_table.py --write $(ARGS)
+
 bench: .venv/.installed-peers .cache/.gitignore
 	$(BIN)/python benchmarks/gradient_boosting.py $(ARGS)
 
 clean:
-	rm -rf .venv .cache demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build
+	rm -rf .venv .cache demo site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -49,6 +58,10 @@ clean:
 
 .venv/.installed-dev: pyproject.toml | .venv/bin/python
 	$(PIP) install --editable '.[dev]'
+	@touch $@
+
+.venv/.installed-docs: pyproject.toml | .venv/bin/python
+	$(PIP) install --editable '.[docs]'
 	@touch $@
 
 .venv/.installed-peers: pyproject.toml | .venv/bin/python

@@ -17,6 +17,8 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
+from hedgerow.container import write_atomically
+
 FORMAT = 1  # of the JSON files
 ALWAYS = "The rows are independent draws from the distribution that new rows come from."
 
@@ -265,7 +267,7 @@ class Certificate:
             text = self.to_html()
         else:
             raise ValueError(f"path={str(path)!r} is not allowed: it must end in .json or .html")
-        path.write_text(text, encoding="utf-8")
+        write_atomically(path, text.encode())
 
     @classmethod
     def load(cls, path: str | Path) -> "Certificate":

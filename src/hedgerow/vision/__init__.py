@@ -5,7 +5,13 @@
 `load_cascade` reads OpenCV's files and our own; `CascadeTrainer` makes new ones.
 """
 
-from hedgerow.vision.annotate import FileResult, detect_files, detections_as_json, draw_detections
+from hedgerow.vision.annotate import (
+    FileResult,
+    detect_files,
+    detections_as_json,
+    draw_detections,
+    results_as_json,
+)
 from hedgerow.vision.cascade import Cascade, load_cascade
 from hedgerow.vision.detections import Detection, Detections
 from hedgerow.vision.faces import Face, FaceDetector
@@ -50,6 +56,7 @@ __all__ = [
     "load_positives",
     "read_vec",
     "rectangle_sum",
+    "results_as_json",
     "squared_integral_image",
     "tilted_integral_image",
     "tilted_sum",

@@ -13,7 +13,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,6 +149,7 @@ def detect_files(
     min_size: tuple[int, int] | None = None,
     max_size: tuple[int, int] | None = None,
     overwrite: bool = False,
+    told: Callable[[int, int, str], None] | None = None,
 ) -> list[FileResult]:
     """Find objects in image files; write annotated copies and one JSON file, if asked to.
 
@@ -169,6 +170,8 @@ def detect_files(
         See `Cascade.detect`.
     overwrite : bool
         Whether files that are already there may be replaced.
+    told : function of (done, total, name), optional
+        Called before every file.
 
     Returns
     -------
@@ -211,12 +214,25 @@ def detect_files(
     }
     if out_dir is not None:
         Path(out_dir).mkdir(parents=True, exist_ok=True)
-    results = [_detect_file(path, copy, detector, settings) for path, copy in zip(files, copies, strict=True)]
+    results = []
+    for path, copy in zip(files, copies, strict=True):
+        if told is not None:
+            told(len(results), len(files), path.name)
+        results.append(_detect_file(path, copy, detector, settings))
     if json_path is not None:
-        plainly = {name: plain(value) for name, value in settings.items()}
-        whole = {"format": FORMAT, "settings": plainly, "images": [_entry(result) for result in results]}
+        whole = results_as_json(results, settings)
         write_atomically(json_path, (json.dumps(whole, indent=1) + "\n").encode())
     return results
+
+
+def results_as_json(results: Iterable[FileResult], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What `detect_files` found, as one object; the module shows its form.
+
+    >>> results_as_json([FileResult(Path("notes.txt"), [], error="not an image")], {"scale_factor": 1.1})["images"]
+    [{'file': 'notes.txt', 'error': 'not an image'}]
+    """
+    plainly = {name: plain(value) for name, value in settings.items()}
+    return {"format": FORMAT, "settings": plainly, "images": [_entry(result) for result in results]}
 
 
 def _copies(files: list[Path], folder: Path | None) -> list[Path | None]:

@@ -1,0 +1,109 @@
+"""`hedgerow warmup` and `hedgerow info`: this machine, and the kernels compiled for it."""
+
+import importlib.metadata
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+
+import hedgerow
+from hedgerow.cli import options
+from hedgerow.cli.output import Output, seconds
+from hedgerow.selection import METHODS, make_model
+from hedgerow.threads import resolve_n_jobs
+from hedgerow.vision import CascadeTrainer, load_cascade
+
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow", "narwhals", "matplotlib", "rich", "typer")
+OPTIONAL = ("pandas", "polars", "dmba", "scikit-image")
+
+
+def warmup(as_json: options.AsJson = False) -> None:
+    """Compile the kernels of every method, so that the first fit does not have to."""
+    output = Output(as_json)
+    jobs = _jobs()
+    took: dict[str, float] = {}
+    with output.progress("compiling") as told:
+        for number, (name, job) in enumerate(jobs.items()):
+            told(number, len(jobs), name)
+            start = time.perf_counter()
+            job()
+            took[name] = time.perf_counter() - start
+    output.table(["", "seconds"], [[name, seconds(value)] for name, value in took.items()])
+    output.say(f"compiled in {seconds(sum(took.values()))}; the code is kept in {cache_folder()}")
+    output.result({"seconds": took, "cache": str(cache_folder())})
+
+
+def _jobs() -> dict[str, Callable[[], Any]]:
+    """Small fits and predictions that use every kernel a user's would."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 6))
+    two, three, number = (X[:, 0] > 0).astype(np.int64), np.digitize(X[:, 0], (-0.5, 0.5)), X[:, 0] + X[:, 1]
+    targets = {"two classes": two, "three classes": three, "numbers": number}
+
+    def fit(method: str, y: np.ndarray[Any, Any], task: str) -> Callable[[], Any]:
+        return lambda: make_model(method, task, random_state=0).fit(X, y).predict(X)
+
+    jobs: dict[str, Callable[[], Any]] = {}
+    for method, described in METHODS.items():
+        for name, y in targets.items():
+            task = "regression" if name == "numbers" else "classification"
+            n_classes = None if task == "regression" else len(np.unique(y))
+            is_theirs = method == "linear"  # scikit-learn's: nothing to compile
+            if not is_theirs and described.reason_against(task, n_classes) is None:
+                jobs[f"{described.title_of(task)}, {name}"] = fit(method, y, task)
+    photograph = rng.integers(0, 256, (80, 80)).astype(np.uint8)
+    jobs["cascades, detecting"] = lambda: load_cascade("frontalface").detect(photograph)
+    jobs["cascades, training"] = lambda: _train_cascade(rng)
+    return jobs
+
+
+def _train_cascade(rng: np.random.Generator) -> None:
+    objects = rng.integers(60, 120, (60, 12, 12)).astype(np.uint8)
+    objects[:, 5:7, 1:11] += 100
+    photographs = [rng.integers(0, 256, (60, 60)).astype(np.uint8) for _ in range(10)]
+    CascadeTrainer((12, 12), n_stages=1, n_negatives=100, max_features=500, random_state=0, verbose=0).fit(
+        objects, photographs
+    )
+
+
+def cache_folder() -> Path:
+    """Where Numba keeps compiled kernels."""
+    settings: Any = numba.config  # its names are made when it is imported
+    return Path(settings.CACHE_DIR or Path(hedgerow.__file__).parent / "kernels" / "cpu" / "__pycache__")
+
+
+def info(as_json: options.AsJson = False) -> None:
+    """Show versions, processor, threads and where compiled kernels are."""
+    output = Output(as_json)
+    versions = {name: _version(name) for name in (*PACKAGES, *OPTIONAL)}
+    folder = cache_folder()
+    compiled = sum(1 for _ in folder.rglob("*.nbc")) if folder.is_dir() else 0
+    found = {
+        "hedgerow": hedgerow.__version__,
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
+        "processor": str(llvm.get_host_cpu_name()),
+        "threads": str(resolve_n_jobs(None)),
+        "kernel cache": f"{folder} ({compiled} compiled functions)" if compiled else f"{folder} (empty)",
+    }
+    output.table(["", "value "], list(found.items()))
+    output.table(
+        ["package", "version "], [[name, value or "not installed"] for name, value in versions.items()]
+    )
+    if not compiled:
+        output.say("The first fit compiles its kernels, 10 to 30 seconds; `hedgerow warmup` does it for all.")
+    output.result({**found, "threads": resolve_n_jobs(None), "packages": versions, "cores": os.cpu_count()})
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

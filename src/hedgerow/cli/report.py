@@ -1,0 +1,45 @@
+"""`hedgerow report`: a page about a model that was trained before."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hedgerow.cli import options, tables
+from hedgerow.cli.card import Trained, command_line, read_model
+from hedgerow.cli.fits import measure, write_report
+from hedgerow.cli.output import Output
+from hedgerow.cli.places import check_new_file, written
+from hedgerow.datafiles import read_data
+
+
+def report(
+    model: options.Model,
+    data: options.Data,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The name of MODEL with .html by default.", show_default=False),
+    ] = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write an HTML report of a model and rows that are new to it."""
+    output = Output(as_json)
+    place = out if out is not None else Path(model.name).with_suffix(".html")
+    tables.check_numbers(seed, None)
+    replaces = check_new_file("--out", place, force=force, suffixes=(".html",), inputs=(model, data))
+    trained = read_model(model)
+    problem, is_training_file = trained.problem(data, read_data(data))
+    tables.tell_problem(problem, output)
+    if is_training_file:
+        output.say(f"{data} is the training file: its {len(problem.test):,} rows held out are reported on")
+    fit = measure(trained.model, problem)
+    write_report(fit, problem, seed, place, output, reproduce=_commands(trained))
+    output.say(f"report: {written(place, replaced=replaces)}")
+    output.result({"report": str(place), "rows": len(problem.test), "scores": fit.scores})
+
+
+def _commands(trained: Trained) -> tuple[str, ...]:
+    trained_by = trained.card.get("command")
+    return (*([trained_by] if isinstance(trained_by, str) else []), command_line())

@@ -1,0 +1,256 @@
+"""The commands do what they say: models, predictions, certificates and reports of small tables."""
+
+import json
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+from pyarrow import csv, parquet
+
+import hedgerow
+from hedgerow.cli import main
+from hedgerow.files import load_card
+
+
+def make_table(n_rows=400, seed=0):
+    """Numbers, a category, a date, a boolean and missing values; the target follows from two of them."""
+    rng = np.random.default_rng(seed)
+    size = rng.normal(50, 10, n_rows)
+    colour = rng.choice(["red", "green", "blue"], n_rows)
+    days = rng.integers(0, 700, n_rows)
+    score = (size - 50) / 10 + 2.0 * (colour == "red") - 0.7 + 0.3 * rng.standard_normal(n_rows)
+    return pa.table(
+        {
+            "size": pa.array(np.where(rng.random(n_rows) < 0.1, np.nan, size), from_pandas=True),
+            "colour": pa.array([None if rng.random() < 0.05 else str(c) for c in colour]),
+            "bought": pa.array((np.datetime64("2020-01-01") + days).astype("datetime64[D]")),
+            "new": pa.array(rng.random(n_rows) < 0.5),
+            "rooms": pa.array(rng.integers(1, 9, n_rows)),
+            "sold": pa.array(np.where(score > 0, "yes", "no")),
+            "price": pa.array(100 * score + 1000),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with a table, and a model of each kind trained on it by the program."""
+    folder = tmp_path_factory.mktemp("trained")
+    csv.write_csv(make_table(), folder / "houses.csv")
+    parquet.write_table(make_table(100, seed=1), folder / "more.parquet")
+    data = str(folder / "houses.csv")
+    for name, target, method in (("sold", "sold", "adaboost"), ("price", "price", "gradient")):
+        drop = "price" if target == "sold" else "sold"
+        out = str(folder / f"{name}.hedgerow")
+        assert (
+            main(["train", data, "--target", target, "--drop", drop, "--method", method, "--out", out]) == 0
+        )
+    return folder
+
+
+@pytest.fixture
+def folder(trained, tmp_path, monkeypatch):
+    """A copy, and the present folder."""
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_json(arguments, capsys):
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+TRAIN = ["train", "houses.csv", "--target", "sold", "--drop", "price"]
+
+
+@pytest.mark.parametrize("method", ["gradient", "adaboost", "logitboost", "forest", "bagging"])
+def test_every_method_is_trained_saved_and_predicts_what_it_predicted(method, folder, capsys):
+    told = run_json([*TRAIN, "--method", method, "--out", "m.hedgerow"], capsys)
+    assert told["model"] == "m.hedgerow"
+    assert told["scores"]["accuracy"] > 0.8
+    assert told["hold_out"]["rows"] + told["hold_out"]["train_rows"] == 400
+    assert told["certificate"]["bounds"]
+    assert main(["predict", "m.hedgerow", "houses.csv", "--out", "p.parquet"]) == 0
+    predicted = parquet.read_table(folder / "p.parquet")
+    assert predicted.column_names == ["predicted sold", "probability no", "probability yes"]
+    truth = make_table()["sold"].to_pylist()
+    assert np.mean(np.array(predicted["predicted sold"].to_pylist()) == truth) > 0.85
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_was_understood_is_said(capsys):
+    assert main([*TRAIN, "--method", "adaboost", "--out", "m.hedgerow"]) == 0
+    said = capsys.readouterr().out
+    assert "400 rows, 7 columns" in said
+    assert "classification, 2 classes (no: " in said
+    assert "'bought' holds dates" in said
+    assert "held out: 80 of 400 rows, drawn by seed 0" in said
+    assert "With probability 95 % at least" in said
+    assert "m.hedgerow (new, " in said
+
+
+def test_the_same_command_gives_the_same_file_for_any_number_of_threads(folder):
+    for number, threads in enumerate(("1", "2")):
+        assert (
+            main([*TRAIN, "--method", "gradient", "--out", f"{number}.hedgerow", "--threads", threads]) == 0
+        )
+    one, two = (hedgerow.load(f"{number}.hedgerow") for number in (0, 1))
+    hedgerow.save(one, "one")
+    hedgerow.save(two, "two")
+    assert (folder / "one").read_bytes() == (folder / "two").read_bytes()
+
+
+@pytest.mark.usefixtures("folder")
+def test_auto_says_why_and_keeps_to_a_reproducible_choice(capsys):
+    told = run_json([*TRAIN, "--out", "m.hedgerow", "--budget", "2"], capsys)
+    assert told["choice"]["reason"]
+    assert {trial["method"] for trial in told["choice"]["trials"]} >= {"gradient", "adaboost", "forest"}
+
+
+@pytest.mark.usefixtures("folder")
+def test_numbers_are_predicted_from_another_file_of_another_format(capsys):
+    assert main(["predict", "price.hedgerow", "more.parquet", "--keep", "rooms"]) == 0
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert lines[0] == '"rooms","predicted price"'
+    assert len(lines) == 101
+    assert "R squared" in said.err
+    values = np.array([float(line.split(",")[1]) for line in lines[1:]])
+    truth = make_table(100, seed=1)["price"].to_numpy()
+    assert np.corrcoef(values, truth)[0, 1] > 0.85
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_file_is_replaced_only_with_force_and_it_is_said(capsys):
+    assert main([*TRAIN, "--method", "adaboost", "--out", "sold.hedgerow"]) == 1
+    assert "--force" in capsys.readouterr().err
+    assert main([*TRAIN, "--method", "adaboost", "--out", "sold.hedgerow", "--force"]) == 0
+    assert "sold.hedgerow (replaced, " in capsys.readouterr().out
+
+
+def test_the_model_goes_to_the_name_of_the_table_by_default(folder):
+    assert main([*TRAIN, "--method", "adaboost"]) == 0
+    assert load_card(folder / "houses.hedgerow")["data"]["name"] == "houses.csv"
+
+
+@pytest.mark.usefixtures("folder")
+def test_certify_takes_only_rows_that_are_new(capsys):
+    assert main(["certify", "sold.hedgerow", "houses.csv"]) == 0
+    said = capsys.readouterr().out
+    assert "its 80 rows held out are taken" in said
+    assert "hold-out" in said
+    told = run_json(["certify", "sold.hedgerow", "more.parquet", "--delta", "0.1"], capsys)
+    assert told["delta"] == 0.1
+    assert next(bound for bound in told["bounds"] if bound["name"] == "hold-out")["n"] == 100
+
+
+def test_certify_writes_a_file(folder):
+    assert main(["certify", "sold.hedgerow", "more.parquet", "--out", "c.json"]) == 0
+    assert json.loads((folder / "c.json").read_text())["model"] == "AdaBoostClassifier"
+
+
+@pytest.mark.usefixtures("folder")
+def test_numbers_have_no_certificate(capsys):
+    assert main(["certify", "price.hedgerow", "more.parquet"]) == 1
+    assert "certificates are of classifiers" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_explain_names_the_columns_that_matter(capsys):
+    told = run_json(["explain", "sold.hedgerow"], capsys)
+    assert {row["column"] for row in told["importances"][:2]} == {"size", "colour"}
+    told = run_json(["explain", "price.hedgerow", "more.parquet"], capsys)
+    assert {row["column"] for row in told["permutation"][:2]} == {"size", "colour"}
+    assert main(["explain", "sold.hedgerow", "more.parquet"]) == 0
+    assert "size" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_compare_lists_every_method_and_the_linear_one(capsys):
+    told = run_json(["compare", "houses.csv", "--target", "sold", "--drop", "price", "--folds", "2"], capsys)
+    methods = {row["method"] for row in told["rows"]}
+    assert methods >= {"gradient", "adaboost", "logitboost", "forest", "bagging", "linear"}
+    assert main(["compare", "houses.csv", "--target", "price", "--drop", "sold", "--folds", "2",
+                 "--method", "forest", "--method", "linear"]) == 0  # fmt: skip
+    assert "±" in capsys.readouterr().out
+
+
+def test_report_is_written_by_train_and_by_report(folder):
+    assert main([*TRAIN, "--method", "adaboost", "--out", "m.hedgerow", "--report", "r.html"]) == 0
+    page = (folder / "r.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "hedgerow train houses.csv --target sold" in page
+    assert main(["report", "sold.hedgerow", "houses.csv", "--out", "again.html"]) == 0
+    assert main(["report", "price.hedgerow", "more.parquet"]) == 0
+    assert (folder / "price.html").is_file()
+
+
+def test_a_column_that_gives_the_target_away_is_told(folder, capsys):
+    table = make_table()
+    table = table.append_column("paid", table["sold"].combine_chunks().dictionary_encode().indices)
+    parquet.write_table(table, folder / "leak.parquet")
+    assert main(["train", "leak.parquet", "--target", "sold", "--drop", "price", "--method", "gradient"]) == 0
+    assert "'paid' alone predicts" in capsys.readouterr().err
+
+
+def test_predict_needs_the_columns_of_the_model(folder, capsys):
+    parquet.write_table(make_table().drop_columns(["colour"]), folder / "less.parquet")
+    assert main(["predict", "sold.hedgerow", "less.parquet"]) == 1
+    assert "'colour'" in capsys.readouterr().err
+
+
+def test_help_and_version(capsys):
+    assert main(["--help"]) == 0
+    said = capsys.readouterr().out
+    commands = (
+        "train",
+        "predict",
+        "compare",
+        "certify",
+        "explain",
+        "report",
+        "detect",
+        "train-cascade",
+        "demo",
+        "warmup",
+        "info",
+    )
+    assert all(command in said for command in commands)
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"hedgerow {hedgerow.__version__}\n"
+    assert main([]) == 0
+
+
+def test_info_tells_versions(capsys):
+    told = run_json(["info"], capsys)
+    assert told["hedgerow"] == hedgerow.__version__
+    assert told["packages"]["numpy"] == np.__version__
+
+
+def test_detect_finds_the_astronaut(folder, capsys):
+    data = pytest.importorskip("skimage.data")
+    Image.fromarray(data.astronaut()).save(folder / "astronaut.png")
+    told = run_json(["detect", "astronaut.png", "--out", "drawn"], capsys)
+    [image] = told["images"]
+    assert len(image["detections"]) == 1
+    assert (folder / "drawn" / "astronaut.detected.png").is_file()
+
+
+def test_train_cascade_writes_a_file_that_detect_reads(folder, capsys):
+    rng = np.random.default_rng(0)
+    for kind, n in (("objects", 60), ("others", 10)):
+        (folder / kind).mkdir()
+        for number in range(n):
+            side = 12 if kind == "objects" else 60
+            image = rng.integers(60, 120, (side, side)).astype(np.uint8)
+            if kind == "objects":
+                image[5:7, 1:11] += 100
+            Image.fromarray(image).save(folder / kind / f"{number}.png")
+    arguments = ["train-cascade", "objects", "others", "--out", "c.xml", "--window", "12x12", "--stages", "2",
+                 "--n-negatives", "100", "--max-features", "500"]  # fmt: skip
+    told = run_json(arguments, capsys)
+    assert 1 <= len(told["stages"]) <= 2
+    assert main(["detect", "others/0.png", "--model", "c.xml"]) == 0

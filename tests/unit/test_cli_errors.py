@@ -1,0 +1,211 @@
+"""Wrong command lines and bad files: one line, the right exit code, nothing written."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+from pyarrow import parquet
+
+from hedgerow.cli import errors, main
+
+CARS = """colour,doors,power,bought,when,price
+red,2,101,2020-01-31,yes,1000.5
+blue,4,,2020-02-29,no,900
+green,4,88,2021-03-01,yes,1200.25
+red,5,75,2021-04-01,no,
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a good table, bad files of all kinds, and nothing else."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = [CARS.splitlines()[1 + i % 4] for i in range(40)]
+    (tmp_path / "cars.csv").write_text("\n".join([CARS.splitlines()[0], *rows]) + "\n")
+    (tmp_path / "empty.csv").write_bytes(b"")
+    (tmp_path / "header.csv").write_text("a,b,c\n")
+    (tmp_path / "ragged.csv").write_text("a,b,c\n1,2,3\n4,5\n6,7,8\n")
+    (tmp_path / "twice.csv").write_text("a,b,a\n1,2,3\n4,5,6\n")
+    (tmp_path / "one_class.csv").write_text("a,y\n" + "".join(f"{i},same\n" for i in range(30)))
+    (tmp_path / "no_label.csv").write_text("a,y\n" + "".join(f"{i},\n" for i in range(30)))
+    (tmp_path / "latin.csv").write_bytes("a,y\ncaf\xe9,1\nth\xe9,0\n".encode("latin-1") * 20)
+    (tmp_path / "page.csv").write_text("<!doctype html><html><body>404</body></html>\n")
+    (tmp_path / "sheet.csv").write_bytes(b"PK\x03\x04" + bytes(rng.integers(0, 256, 400, dtype=np.uint8)))
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(CARS.encode() * 500)[:400])
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1" + bytes(300))
+    (tmp_path / "model.hedgerow").write_bytes(b"not a model")
+    (tmp_path / "there.hedgerow").write_bytes(b"somebody else's")
+    words = [
+        " ".join(rng.choice(["the", "car", "was", "red", "and", "fast", "so"], 9)) + f" {i}"
+        for i in range(60)
+    ]
+    parquet.write_table(
+        pa.table({"remark": words, "y": [i % 2 for i in range(60)]}), tmp_path / "text.parquet"
+    )
+    parquet.write_table(
+        pa.table({"parts": [[1, 2], [3]] * 20, "a": range(40), "y": [0, 1] * 20}), tmp_path / "nested.parquet"
+    )
+    (tmp_path / "tiny.csv").write_text("a,y\n1,0\n2,1\n")
+    (tmp_path / "notes.txt").write_text("this is no image")
+    (tmp_path / "inner").mkdir()
+    return tmp_path
+
+
+def snapshot(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+USAGE, FAILED = errors.WRONG_USAGE, errors.FAILED
+TRAIN = ["train", "cars.csv", "--target", "when"]
+BAD = {
+    # --- the command line itself
+    "unknown command": (["trian"], USAGE, ["'trian'", "'train'"]),
+    "unknown option": (["train", "cars.csv", "--tarket", "when"], USAGE, ["--tarket", "--target"]),
+    "no data": (["train", "--target", "when"], USAGE, ["DATA"]),
+    "no target": (["train", "cars.csv"], USAGE, ["--target"]),
+    "option without a value": (["train", "cars.csv", "--target"], USAGE, ["--target"]),
+    "two tables": (["train", "cars.csv", "more.csv", "--target", "when"], USAGE, ["more.csv"]),
+    "unknown method": ([*TRAIN, "--method", "forrest"], USAGE, ["'forest'"]),
+    "unknown task": ([*TRAIN, "--task", "class"], USAGE, ["'class'"]),
+    "unknown metric": ([*TRAIN, "--metric", "acuracy"], USAGE, ["'accuracy'"]),
+    "seed is a word": ([*TRAIN, "--seed", "lucky"], USAGE, ["--seed"]),
+    "negative seed": ([*TRAIN, "--seed", "-1"], USAGE, ["--seed -1"]),
+    "no rows left": ([*TRAIN, "--hold-out", "1.5"], USAGE, ["--hold-out 1.5"]),
+    "negative budget": ([*TRAIN, "--budget", "-5"], USAGE, ["--budget -5"]),
+    "no threads": ([*TRAIN, "--threads", "0"], USAGE, ["--threads 0"]),
+    "report of another kind": (
+        [*TRAIN, "--report", "report.pdf"], USAGE, ["report.pdf", ".html"],
+    ),
+    "model over its data": (
+        [*TRAIN, "--out", "cars.csv", "--force"], USAGE, ["cars.csv", "read"],
+    ),
+    "one fold": (["compare", "cars.csv", "--target", "when", "--folds", "1"], USAGE, ["--folds 1"]),
+    "impossible delta": (["certify", "model.hedgerow", "--delta", "2"], USAGE, ["--delta 2"]),
+    "size in words": (["detect", "notes.txt", "--min-size", "small"], USAGE, ["--min-size small", "24x24"]),
+    # --- columns
+    "column missing": (["train", "cars.csv", "--target", "wen"], FAILED, ["'wen'", "'when'"]),
+    "dropped column missing": (
+        [*TRAIN, "--drop", "color"], FAILED, ["'color'", "'colour'"],
+    ),
+    "categorical column missing": (
+        [*TRAIN, "--categorical", "door"], FAILED, ["'door'", "'doors'"],
+    ),
+    "date as target": (["train", "cars.csv", "--target", "bought"], FAILED, ["bought", "date"]),
+    "text as regression": (
+        ["train", "cars.csv", "--target", "colour", "--task", "regression"], FAILED, ["colour"],
+    ),
+    "one class": (["train", "one_class.csv", "--target", "y"], FAILED, ["'y'", "same"]),
+    "no label": (["train", "no_label.csv", "--target", "y"], FAILED, ["'y'"]),
+    "free text": (["train", "text.parquet", "--target", "y"], FAILED, ["'remark'", "--drop"]),
+    "nested column": (["train", "nested.parquet", "--target", "y"], FAILED, ["'parts'"]),
+    "two rows": (["train", "tiny.csv", "--target", "y"], FAILED, ["y"]),
+    # --- files
+    "no such file": (["train", "cras.csv", "--target", "when"], FAILED, ["cras.csv"]),
+    "a folder": (["train", "inner", "--target", "when"], FAILED, ["inner", "folder"]),
+    "empty file": (["train", "empty.csv", "--target", "y"], FAILED, ["empty.csv", "empty"]),
+    "header only": (["train", "header.csv", "--target", "a"], FAILED, ["header.csv"]),
+    "ragged rows": (["train", "ragged.csv", "--target", "a"], FAILED, ["ragged.csv"]),
+    "a name twice": (["train", "twice.csv", "--target", "b"], FAILED, ["twice.csv", "'a'"]),
+    "not UTF-8": (["train", "latin.csv", "--target", "y"], FAILED, ["latin.csv", "UTF-8"]),
+    "a web page": (["train", "page.csv", "--target", "y"], FAILED, ["page.csv", "web page"]),
+    "a spreadsheet": (["train", "sheet.csv", "--target", "y"], FAILED, ["sheet.csv"]),
+    "a gzip file cut short": (["train", "cut.csv.gz", "--target", "when"], FAILED, ["cut.csv.gz"]),
+    "a Parquet file cut short": (["train", "cut.parquet", "--target", "when"], FAILED, ["cut.parquet"]),
+    "model file is there": (
+        [*TRAIN, "--out", "there.hedgerow"], FAILED, ["there.hedgerow", "--force"],
+    ),
+    "folder is not there": (
+        [*TRAIN, "--out", "nowhere/m.hedgerow"], FAILED, ["nowhere"],
+    ),
+    "model goes to a folder": (
+        [*TRAIN, "--out", "inner"], FAILED, ["inner", "folder"],
+    ),
+    "no such model": (["predict", "none.hedgerow", "cars.csv"], FAILED, ["none.hedgerow"]),
+    "not a model": (["predict", "model.hedgerow", "cars.csv"], FAILED, ["model.hedgerow"]),
+    "a table as model": (["explain", "cars.csv"], FAILED, ["cars.csv"]),
+    "not a model to certify": (["certify", "model.hedgerow", "cars.csv"], FAILED, ["model.hedgerow"]),
+    "not a model to report": (["report", "model.hedgerow", "cars.csv"], FAILED, ["model.hedgerow"]),
+    "no such cascade": (["detect", "notes.txt", "--model", "frontalfaces"], FAILED, ["frontalfaces"]),
+    "no such positives": (["train-cascade", "none", "inner", "--out", "c.xml"], FAILED, ["none"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_command_line_gets_one_line_and_writes_nothing(kind, folder, capsys):
+    arguments, code, words = BAD[kind]
+    before = snapshot(folder)
+    assert main(arguments) == code
+    said = capsys.readouterr()
+    assert said.err.startswith("hedgerow: error: ")
+    assert said.err.count("\n") == 1
+    assert said.err.endswith("\n")
+    assert "Traceback" not in said.err
+    assert len(said.err) < 700
+    for word in words:
+        assert word in said.err
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize("kind", ["column missing", "unknown option", "no such file"])
+@pytest.mark.usefixtures("folder")
+def test_with_json_the_error_is_an_object_too(kind, capsys):
+    arguments, code, words = BAD[kind]
+    assert main([*arguments, "--json"]) == code
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert found["exit_code"] == code
+    assert all(word in found["error"] for word in words)
+    assert said.err.count("\n") == 1
+
+
+def test_an_image_that_cannot_be_read_does_not_stop_the_others(folder, capsys):
+    Image.fromarray(np.zeros((60, 60), np.uint8)).save(folder / "grey.png")
+    assert main(["detect", "notes.txt", "grey.png"]) == FAILED
+    said = capsys.readouterr()
+    assert "grey.png: 60 x 60 pixels, 0 found" in said.out
+    assert "notes.txt" in said.err
+    assert "1 of 2 images" in said.err
+
+
+def test_the_program_ends_with_the_code(folder):
+    done = subprocess.run(
+        [sys.executable, "-m", "hedgerow", "train", "cars.csv", "--target", "wen"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
+    assert done.returncode == FAILED
+    assert done.stdout == ""
+    assert done.stderr.startswith("hedgerow: error: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_defect_is_told_as_one(monkeypatch, capsys):
+    def broken(*_, **__):
+        raise KeyError("y")
+
+    monkeypatch.setattr("hedgerow.cli.tables.read_data", broken)
+    assert main(["compare", "cars.csv", "--target", "when"]) == errors.DEFECT
+    said = capsys.readouterr().err
+    assert "KeyError" in said
+    assert errors.TRACEBACK in said
+    assert said.count("\n") == 1
+
+
+def test_an_interrupt_ends_with_130_and_nothing_written(monkeypatch, capsys, folder):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    before = snapshot(folder)
+    monkeypatch.setattr("hedgerow.cli.fits.choose", interrupted)
+    assert main(["train", "cars.csv", "--target", "when"]) == errors.INTERRUPTED
+    assert "interrupted" in capsys.readouterr().err
+    assert snapshot(folder) == before
