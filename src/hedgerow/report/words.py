@@ -1,0 +1,86 @@
+"""Numbers and values as a reader likes them."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hedgerow.plots.labels import percent
+
+__all__ = ["between", "count", "number", "percent", "plural", "shortened", "value"]
+
+NOTHING = "–"
+
+
+def number(given: float | None, digits: int = 4) -> str:
+    """A number with so many digits that mean something, true minus signs, and a dash for none.
+
+    >>> number(1234567.0), number(0.123456), number(-2.5), number(None), number(float("nan"))
+    ('1,234,567', '0.1235', '−2.5', '–', '–')
+    """
+    if given is None or math.isnan(given):
+        return NOTHING
+    if given == 0 or math.isinf(given):
+        return f"{given:g}".replace("-", "−")
+    size = math.floor(math.log10(abs(given)))
+    if not -5 <= size < 12:
+        return f"{given:.{digits - 1}e}".replace("-", "−")
+    text = f"{given:,.{max(0, digits - 1 - size)}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace("-", "−")
+
+
+def count(given: int) -> str:
+    """A whole number with commas.
+
+    >>> count(12345)
+    '12,345'
+    """
+    return f"{given:,}"
+
+
+def plural(given: int, one: str, many: str = "") -> str:
+    """So many things.
+
+    >>> plural(1, "row"), plural(1200, "row"), plural(2, "class", "classes")
+    ('1 row', '1,200 rows', '2 classes')
+    """
+    return f"{given:,} {one if given == 1 else many or one + 's'}"
+
+
+def between(low: float, high: float) -> str:
+    """An interval of shares in per cent, rounded outwards so that it stays one.
+
+    >>> between(0.9312, 0.98)
+    '93.1 % to 98.0 %'
+    >>> between(0.9319, 0.9801)
+    '93.1 % to 98.1 %'
+    """
+    slack = 1e-9  # 0.98 is a little more than 98 per cent
+    return f"{math.floor(1000 * low + slack) / 10:.1f} % to {math.ceil(1000 * high - slack) / 10:.1f} %"
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """A text cut to a length.
+
+    >>> shortened("abcdefgh", 5)
+    'abcd…'
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def value(given: Any, most: int = 40) -> str:
+    """A cell of a table or a label.
+
+    >>> value(np.float64(2.0)), value("red"), value(None), value(np.True_)
+    ('2', 'red', '–', 'True')
+    """
+    if given is None:
+        return NOTHING
+    if isinstance(given, bool | np.bool_ | str):
+        return shortened(str(given), most)
+    if isinstance(given, int | np.integer):
+        return str(given).replace("-", "−")
+    if isinstance(given, float | np.floating):
+        return number(float(given))
+    return shortened(str(given), most)
