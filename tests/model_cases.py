@@ -1,14 +1,37 @@
-"""Small fitted models of every kind a file can hold, each with the rows it was fitted to."""
+"""Small fitted models of every kind a file can hold, each with the rows it was fitted to.
+
+MODELS are gradient boosted ones with all sorts of parameters; KINDS are those of all other kinds.
+"""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
-from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
+from hedgerow import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    AnyBoostClassifier,
+    BaggingClassifier,
+    BaggingRegressor,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    LogitBoostClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    SchapireBoostClassifier,
+)
 from hedgerow.container import pack, unpack
 from hedgerow.forest import Forest
+from hedgerow.theory import optimize_votes, quantile_grid
 
 
 def numbers(n=300, n_columns=4, seed=0):
@@ -92,3 +115,169 @@ def changed(data, *, arrays=None, **entries):
     contents = unpack(data)
     description = json.loads(contents.text) | entries
     return pack(json.dumps(description), contents.arrays | (arrays or {}))
+
+
+# --- the other kinds: a model that is not fitted, and the rows it is to be fitted to
+
+ROWS = 150
+
+
+def plain(n_classes=None):
+    """Numbers with missing values, and so many classes, or two columns of targets, or one."""
+    X, signal = numbers(ROWS)
+    return X, signal if n_classes is None else classes(signal, n_classes)
+
+
+def named(n_classes=None):
+    """A frame with categories, and labels that are words."""
+    X, signal = frame(ROWS)
+    return X, signal if n_classes is None else np.array(["no", "so", "yes"])[classes(signal, n_classes)]
+
+
+def weighed(kind, given, **parameters):
+    """A model that the rows are weighed for."""
+    X, y = given
+    return kind(**parameters), X, y, {"sample_weight": np.arange(len(y)) % 3 / 4 + 0.5}
+
+
+def on_grid(kind, **parameters):
+    X, y = plain(2)
+    grid = quantile_grid(X[:50], 8)
+    if kind is AdaBoostClassifier:
+        return AdaBoostClassifier(DecisionStump(bin_edges=grid), **parameters), X[50:], y[50:]
+    return kind(bin_edges=grid, **parameters), X[50:], y[50:]
+
+
+ADA, FEW = {"n_estimators": 4}, {"n_estimators": 3, "random_state": 0}
+OOB = {"n_estimators": 30, "random_state": 0, "oob_score": True}
+KINDS = {
+    "adaboost": lambda: (AdaBoostClassifier(**ADA), *plain(2)),
+    "adaboost m1, three classes": lambda: (AdaBoostClassifier(algorithm="m1", **ADA), *plain(3)),
+    "adaboost samme, categories": lambda: (AdaBoostClassifier(algorithm="samme", **ADA), *named(3)),
+    "adaboost real": lambda: (AdaBoostClassifier(algorithm="real", **ADA), *named(2)),
+    "adaboost samme.r, trees": lambda: (
+        AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), algorithm="samme.r", **ADA), *plain(3),
+    ),
+    "adaboost gentle": lambda: (AdaBoostClassifier(algorithm="gentle", **ADA), *plain(3)),
+    "adaboost, exact": lambda: (AdaBoostClassifier(DecisionStump(max_bins=9000), **ADA), *numbers_many()),
+    "adaboost, drawn": lambda: (AdaBoostClassifier(resample=True, random_state=1, **ADA), *plain(2)),
+    "adaboost, early": lambda: (
+        AdaBoostClassifier(n_estimators=30, early_stopping=True, n_iter_no_change=2, random_state=0),
+        *plain(2),
+    ),
+    "adaboost on a grid": lambda: on_grid(AdaBoostClassifier, **ADA),
+    "adaboost, weighed": lambda: weighed(AdaBoostClassifier, plain(2), **ADA),
+    "logitboost": lambda: (LogitBoostClassifier(**ADA), *plain(2)),
+    "logitboost, three classes": lambda: (LogitBoostClassifier(**ADA), *named(3)),
+    "anyboost": lambda: (AnyBoostClassifier(**ADA), *plain(2)),
+    "anyboost sigmoid": lambda: (AnyBoostClassifier(cost="sigmoid", **ADA), *plain(2)),
+    "anyboost logistic": lambda: (AnyBoostClassifier(cost="logistic", **ADA), *named(2)),
+    "adaboost.r2": lambda: (AdaBoostRegressor(**ADA), *plain()),
+    "adaboost.r2, categories": lambda: (
+        AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), loss="square", **ADA), *named(),
+    ),
+    "three": lambda: (SchapireBoostClassifier(random_state=0), *named(2)),
+    "nine": lambda: (SchapireBoostClassifier(DecisionTreeClassifier(), depth=2, random_state=0), *plain(2)),
+    "forest": lambda: (RandomForestClassifier(**OOB), *plain(2)),
+    "forest, categories": lambda: (RandomForestClassifier(**FEW), *named(3)),
+    "forest, shallow": lambda: (RandomForestClassifier(max_depth=2, **FEW), *plain(3)),
+    "forest on a grid": lambda: on_grid(RandomForestClassifier, **OOB),
+    "forest, weighed": lambda: weighed(RandomForestClassifier, plain(3), class_weight="balanced", **OOB),
+    "forest, whole": lambda: weighed(RandomForestClassifier, plain(2), bootstrap=False, **FEW),
+    "forest of numbers": lambda: (RandomForestRegressor(min_samples_leaf=4, **OOB), *named()),
+    "forest of numbers, weighed": lambda: weighed(RandomForestRegressor, plain(), **OOB),
+    "forest of pairs": lambda: (RandomForestRegressor(**OOB), *pairs()),
+    "extra trees": lambda: (ExtraTreesClassifier(**FEW), *plain(3)),
+    "extra trees of numbers": lambda: (ExtraTreesRegressor(criterion="poisson", **FEW), *counts()),
+    "bag": lambda: (BaggingClassifier(**OOB), *named(3)),
+    "bag, soft": lambda: (BaggingClassifier(voting="soft", max_features=0.5, **OOB), *plain(2)),
+    "bag, few rows": lambda: (BaggingClassifier(max_samples=3, **FEW | {"n_estimators": 9}), *plain(3)),
+    "bag, columns twice": lambda: (BaggingClassifier(bootstrap_features=True, **FEW), *plain(2)),
+    "bag, weighed": lambda: weighed(BaggingClassifier, plain(2), **OOB),
+    "bag of boosters": lambda: (
+        BaggingClassifier(GradientBoostingClassifier(n_estimators=2, subsample=0.9), **FEW), *plain(2),
+    ),
+    "bag of bags": lambda: (
+        BaggingClassifier(BaggingClassifier(DecisionStump(), n_estimators=2), **FEW), *plain(2),
+    ),
+    "bag of numbers": lambda: (BaggingRegressor(**OOB), *named()),
+    "bag of forests": lambda: (BaggingRegressor(ExtraTreesRegressor(3), bootstrap=False, **FEW), *plain()),
+    "tree": lambda: (DecisionTreeClassifier(), *named(3)),
+    "tree of numbers": lambda: (DecisionTreeRegressor(), *named()),
+    "stump": lambda: (DecisionStump(), *plain(2)),
+    "stump, categories": lambda: (DecisionStump(), *only_colours()),
+    "gradient": lambda: (small(GradientBoostingClassifier, random_state=3), *named(3)),
+    "gradient of numbers": lambda: (small(GradientBoostingRegressor), *plain()),
+}  # fmt: skip
+
+
+def numbers_many():
+    """More distinct values than one byte tells apart."""
+    X, signal = numbers(600, 2)
+    return X, classes(signal, 2)
+
+
+def pairs():
+    X, signal = plain()
+    return X, np.stack([signal, signal**2], axis=1)
+
+
+def counts():
+    X, signal = plain()
+    return X, np.floor(np.abs(signal))
+
+
+def only_colours():
+    X, y = named(2)
+    return X[["colour"]], y
+
+
+def fit(name):
+    """A model of KINDS, its rows and their targets."""
+    model, X, y, *more = KINDS[name]()
+    return model.fit(X, y, **(more[0] if more else {})), X, y
+
+
+@cache
+def fitted(name):
+    """The same, made once: not to be changed."""
+    return fit(name)
+
+
+def reweighted():
+    """A forest whose trees were given weights by rows that it did not learn from."""
+    X, y = plain(2)
+    forest = RandomForestClassifier(**OOB).fit(X[:100], y[:100])
+    return optimize_votes(forest, X[100:], y[100:]), X, y
+
+
+# --- whether two models are the same
+
+
+def assert_same(mine, theirs, place="model"):
+    """All that a fitted model holds, bit for bit; what a cache holds is not looked at."""
+    assert type(mine) is type(theirs), place
+    if isinstance(mine, np.ndarray):
+        assert mine.dtype == theirs.dtype, place
+        np.testing.assert_array_equal(mine, theirs, place)
+    elif isinstance(mine, BaseEstimator):
+        assert repr(mine) == repr(theirs), place
+        parameters = mine.get_params(deep=False)
+        held = {name: value for name, value in vars(mine).items() if name not in parameters}
+        assert set(vars(mine)) == set(vars(theirs)), place
+        assert_same(held, {name: vars(theirs)[name] for name in held}, place)
+    elif is_dataclass(mine):
+        for field in fields(mine):
+            assert_same(getattr(mine, field.name), getattr(theirs, field.name), f"{place}.{field.name}")
+    elif isinstance(mine, dict):
+        assert list(mine) == list(theirs) or set(mine) == set(theirs), place
+        for name in mine.keys() - {"seconds", "_seed", "_made"}:
+            assert_same(mine[name], theirs[name], f"{place}.{name}")
+    elif isinstance(mine, list | tuple) and not isinstance(mine, type):
+        assert len(mine) == len(theirs), place
+        for number, (one, other) in enumerate(zip(mine, theirs, strict=True)):
+            assert_same(one, other, f"{place}[{number}]")
+    elif hasattr(mine, "__dict__") and not isinstance(mine, type):
+        assert_same(vars(mine), vars(theirs), place)
+    else:
+        assert mine == theirs or repr(mine) == repr(theirs) == "nan", place

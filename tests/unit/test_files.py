@@ -17,12 +17,24 @@ from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.binning import Bins
 from hedgerow.container import unpack
 from hedgerow.files import ModelFileError, load, save
-from hedgerow.files.checks import ARRAYS
-from hedgerow.files.models import LEFT_OUT, from_bytes, to_bytes
+from hedgerow.files.checks import BINS, FOREST
+from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.files.specs import LEFT_OUT
 from hedgerow.forest import Forest
 from hedgerow.kernels.cpu.forest import add_predictions
 from hedgerow.losses import Huber
-from model_cases import MODELS, changed, classes, classifier, coloured, numbers, regressor, small, stopped
+from model_cases import (
+    MODELS,
+    assert_same,
+    changed,
+    classes,
+    classifier,
+    coloured,
+    numbers,
+    regressor,
+    small,
+    stopped,
+)
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -46,7 +58,7 @@ def test_a_loaded_model_is_the_saved_one(name, tmp_path):
     for mine, theirs in zip(outputs(model, X), outputs(same, X), strict=True):
         assert mine.dtype == theirs.dtype
         np.testing.assert_array_equal(mine, theirs)
-    assert set(vars(same)) == set(vars(model)) - {"seen_rows_"}
+    assert set(vars(same)) == set(vars(model))
     assert same.schema_ == model.schema_
     assert repr(same.loss_) == repr(model.loss_)
     assert vars(same.loss_) == vars(model.loss_)
@@ -143,10 +155,10 @@ def test_any_safetensors_reader_reads_it(tmp_path):
     model, _ = coloured()
     save(model, tmp_path / "model.safetensors")
     with safe_open(tmp_path / "model.safetensors", framework="np") as file:
-        assert set(file.keys()) == set(ARRAYS)
+        assert set(file.keys()) == {*BINS, *FOREST, "bins.given", "seen.exact", "seen.rounded"}
         np.testing.assert_array_equal(file.get_tensor("forest.value"), model.model_.forest.value)
         description = json.loads(file.metadata()["hedgerow"])
-    assert description["format"] == 1
+    assert description["format"] == 2
     assert description["hedgerow"] == hedgerow.__version__
 
 
@@ -162,7 +174,7 @@ def test_loading_compiles_no_kernel_anew():
 def test_the_format_names_every_array_of_the_model():
     held = {f"bins.{field.name}" for field in fields(Bins)}
     held |= {f"forest.{field.name}" for field in fields(Forest)}
-    assert held == set(ARRAYS)
+    assert held == {*BINS, *FOREST}
 
 
 # --- labels
@@ -343,10 +355,20 @@ def test_files_of_format_1_are_read_for_ever(name):
     assert model.get_params()["learning_rate"] == 0.25
 
 
+@pytest.mark.parametrize("name", ["classifier", "regressor"])
+def test_a_model_of_format_1_is_saved_in_the_newest(name):
+    model = load(DATA / f"format_1_{name}.safetensors")
+    data = to_bytes(model)
+    assert json.loads(unpack(data).text)["format"] == 2
+    same = from_bytes(data)
+    assert_same(model, same)
+    assert not hasattr(same, "seen_rows_")
+
+
 def test_a_newer_format_is_refused_with_advice():
     model, _ = regressor()
-    with pytest.raises(ModelFileError, match=r"format 2 is newer than format 1.*written by Hedgerow '9.0'"):
-        from_bytes(changed(to_bytes(model), format=2, hedgerow="9.0"))
+    with pytest.raises(ModelFileError, match=r"format 3 is newer than format 2.*written by Hedgerow '9.0'"):
+        from_bytes(changed(to_bytes(model), format=3, hedgerow="9.0"))
 
 
 def test_parameters_of_later_versions_take_their_defaults():

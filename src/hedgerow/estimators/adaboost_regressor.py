@@ -11,7 +11,7 @@ from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.model import TreeModel
-from hedgerow.boosting.r2 import LOSSES
+from hedgerow.boosting.r2 import LOSSES, R2Record
 from hedgerow.boosting.r2_fit import R2Fitted, R2Settings, fit_r2
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.base import COMMON, Boosting, Floats, Target
@@ -185,13 +185,17 @@ class AdaBoostRegressor(RegressorMixin, Boosting):  # type: ignore[misc]
             fitted.model, train.table.schema, target, settings.seed, fitted.history, fitted.best_round,
             n_before,
         )  # fmt: skip
-        self._fitted_loss, self._record = settings.loss, fitted.record
-        self.estimator_weights_ = np.array(fitted.record.weights)
-        self.estimator_errors_ = np.array(fitted.record.errors)
-        self.edges_ = 0.5 - self.estimator_errors_
-        self.normalizers_ = np.array(fitted.record.normalizers)
+        self._keep_rounds(fitted.record, settings.loss)
         self.sample_weights_ = fitted.sample_weights
         self.stop_reason_ = fitted.stop_reason
+
+    def _keep_rounds(self, record: R2Record, loss: str) -> None:
+        """Set what the rounds leave: their record, and the loss they were made with."""
+        self._fitted_loss, self._record = loss, record
+        self.estimator_weights_ = np.array(record.weights)
+        self.estimator_errors_ = np.array(record.errors)
+        self.edges_ = 0.5 - self.estimator_errors_
+        self.normalizers_ = np.array(record.normalizers)
 
     def _settings(
         self, train: Rows, target: Target, has_evaluation: bool, callbacks: Sequence[Callback]

@@ -156,24 +156,28 @@ class AdaptiveClassifier(ScoreClassifier):
         )
 
     def _keep_record(self, fitted: AdaptiveFitted) -> None:
-        record = self._record = fitted.record
+        going_on = self.warm_start and hasattr(self, "most_rounds_")
+        self.most_rounds_ = max(self.most_rounds_ if going_on else 0, int(self.n_estimators))
         # What the parameters were: changing them later must not change a fitted model.
-        self._fitted_rule, self._fitted_learner = self._rule(), clone(self._learner())
+        # Learners are those of all fits: a model that went on with another one has members of both.
+        learners = (*(self._learners if going_on else ()), clone(self._learner()))
+        self._keep_rounds(fitted.record, self._rule(), learners)
+        self.sample_weights_ = fitted.sample_weights
+        grids = [getattr(getattr(one, "bin_edges", None), "marks", None) for one in learners]
+        self.grid_marks_ = next((marks for marks in grids if marks is not None), None)
+        reach = self._largest_margin(len(fitted.record.weights))
+        self.training_margins_ = score_margins(fitted.raw, fitted.classes, reach)
+        self.stop_reason_ = fitted.stop_reason
+
+    def _keep_rounds(self, record: Record, rule: type[AdaptiveRule], learners: tuple[Any, ...]) -> None:
+        """Set what the rounds leave: their record, and the rule and learners they were made with."""
+        self._record, self._fitted_rule = record, rule
+        self._learners, self._fitted_learner = learners, learners[-1]
         self.estimator_weights_ = np.array(record.weights)
         self.estimator_errors_ = np.array(record.errors)
         self.edges_ = 0.5 - self.estimator_errors_
         self.normalizers_ = np.array(record.normalizers)
         self.training_error_bound_ = np.array(record.bounds)
-        self.sample_weights_ = fitted.sample_weights
-        going_on = self.warm_start and hasattr(self, "most_rounds_")
-        self.most_rounds_ = max(self.most_rounds_ if going_on else 0, int(self.n_estimators))
-        # of all fits: a model that went on with another learner has members of both
-        self._learners = (*(self._learners if going_on else ()), self._fitted_learner)
-        grids = [getattr(getattr(one, "bin_edges", None), "marks", None) for one in self._learners]
-        self.grid_marks_ = next((marks for marks in grids if marks is not None), None)
-        reach = self._largest_margin(len(record.weights))
-        self.training_margins_ = score_margins(fitted.raw, fitted.classes, reach)
-        self.stop_reason_ = fitted.stop_reason
 
     # --- after fitting
 

@@ -141,7 +141,7 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
         self._fit_rows(train, evaluations, target, watchers, previous)
         if seen is not None and previous is None:
             self.seen_rows_ = seen
-        elif seen is not None and hasattr(self, "seen_rows_"):  # a loaded model does not know its first rows
+        elif seen is not None and hasattr(self, "seen_rows_"):  # a file of format 1 does not know them
             self.seen_rows_ = self.seen_rows_.and_then(seen)
         return self
 

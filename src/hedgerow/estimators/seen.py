@@ -218,7 +218,7 @@ class KnowsItsRows:
         if not hasattr(self, "seen_rows_"):
             raise AttributeError(
                 f"this {type(self).__name__} keeps no fingerprints of its training rows: it was loaded from "
-                "a file, which holds none"
+                "a file of format 1, which holds none"
             )
         return self.seen_rows_.holds(marks)
 

@@ -1,10 +1,11 @@
 """Model files: one safetensors file a model, without pickle.
 
 Arrays are tensors, everything else is one JSON text beside them; see `container` for the bytes and `models`
-for the contents. Nothing in a file is ever executed, and everything is checked before it is used.
+for the contents. Every kind of model has a codec of its own, made of pieces that several share. Nothing in a
+file is ever executed, and everything is checked before it is used.
 """
 
 from hedgerow.container import ModelFileError
-from hedgerow.files.models import load, save
+from hedgerow.files.models import load, load_card, save
 
-__all__ = ["ModelFileError", "load", "save"]
+__all__ = ["ModelFileError", "load", "load_card", "save"]

@@ -4,25 +4,24 @@ A kernel follows `left`, `column`, `set_number` and the starts without looking: 
 it read foreign memory. Hence a file is refused unless every number points where it may.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.binning import Bins
 from hedgerow.boosting.model import TreeModel
-from hedgerow.container import ModelFileError
 from hedgerow.dtypes import MAX_BINS
+from hedgerow.files.parts import check_starts, require
 from hedgerow.forest import Forest
+from hedgerow.kernels.cpu.forest import MOST_COLUMNS, MOST_NODES
 from hedgerow.table import Schema
 
-# dtype and number of axes of every array of format 1
-ARRAYS = {
+# dtype and number of axes of every array of bins, and of a forest of trees that add up
+BINS = {
     "bins.edges": (np.float64, 1),
     "bins.edge_starts": (np.int64, 1),
     "bins.tables": (np.uint8, 1),
     "bins.table_starts": (np.int64, 1),
+}
+FOREST = {
     "forest.starts": (np.int64, 1),
     "forest.output": (np.int32, 1),
     "forest.column": (np.int32, 1),
@@ -35,62 +34,38 @@ ARRAYS = {
     "forest.count": (np.int64, 1),
     "forest.sets": (np.uint64, 2),
 }
-_SET_WORDS = 4  # of 64 bits: one bit for each code
-_MOST_NODES = 2**31 - 1  # node numbers are int32
+SET_WORDS = 4  # of 64 bits: one bit for each code
 
 
-def _require(name: str, fine: Any, needed: str) -> None:
-    if not np.all(fine):
-        raise ModelFileError(f"{name}: {needed}")
-
-
-def check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Names, dtypes and axes."""
-    for name in (*arrays, *ARRAYS):
-        if name not in ARRAYS:
-            raise ModelFileError(f"the array {name!r} does not belong to a tree model")
-        if name not in arrays:
-            raise ModelFileError(f"the array {name!r} is missing")
-    for name, (dtype, n_axes) in ARRAYS.items():
-        array = arrays[name]
-        if array.dtype != dtype or array.ndim != n_axes:
-            raise ModelFileError(
-                f"{name}: {n_axes} axes of {np.dtype(dtype)} are needed, found {array.ndim} of {array.dtype}"
-            )
-
-
-def check_model(model: TreeModel, schema: Schema, n_outputs: int) -> None:
+def check_model(model: TreeModel, schema: Schema, n_outputs: int, *, most_bins: int = MAX_BINS) -> None:
     """Everything that the kernels take for granted."""
-    _require("start", len(model.start) == n_outputs, f"{n_outputs} scores are needed, one an output")
-    _require("start", np.isfinite(model.start), "the scores must be finite")
-    _check_bins(model.bins, schema)
+    require("start", len(model.start) == n_outputs, f"{n_outputs} scores are needed, one an output")
+    require("start", np.isfinite(model.start), "the scores must be finite")
+    check_bins(model.bins, schema, most_bins)
     _check_trees(model.forest, n_outputs)
     _check_splits(model.forest, model.bins)
 
 
-def _check_starts(name: str, starts: NDArray[np.int64], n_parts: int, size: int) -> None:
-    """Starts of n_parts pieces that follow one another and cover `size` entries."""
-    _require(name, len(starts) == n_parts + 1, f"{n_parts + 1} entries are needed, found {len(starts)}")
-    _require(name, starts[0] == 0 and starts[-1] == size, f"it must go from 0 to {size}")
-    _require(name, starts[1:] >= starts[:-1], "it must not fall")
-
-
-def _check_bins(bins: Bins, schema: Schema) -> None:
+def check_bins(bins: Bins, schema: Schema, most_bins: int = MAX_BINS) -> None:
+    """Edges and codes of the columns; `most_bins` is what codes have room for."""
     edges, edge_starts = bins.edges, bins.edge_starts
-    _check_starts("bins.edge_starts", edge_starts, schema.n_columns, len(edges))
-    _check_starts("bins.table_starts", bins.table_starts, schema.n_columns, len(bins.tables))
+    check_starts("bins.edge_starts", edge_starts, schema.n_columns, len(edges))
+    check_starts("bins.table_starts", bins.table_starts, schema.n_columns, len(bins.tables))
     categorical = np.array([values is not None for values in schema.categories])
     n_edges = np.diff(edge_starts)
-    _require("bins.edge_starts", n_edges < MAX_BINS, f"a column has at most {MAX_BINS - 1} edges")
-    _require("bins.edge_starts", n_edges[categorical] == 0, "a categorical column has no edges")
-    _require("bins.edges", edges < np.inf, "edges must be numbers below infinity")  # -inf may be one
+    require("bins.edge_starts", n_edges < most_bins, f"a column has at most {most_bins - 1} edges")
+    require("bins.edge_starts", n_edges[categorical] == 0, "a categorical column has no edges")
+    require("bins.edges", edges < np.inf, "edges must be numbers below infinity")  # -inf may be one
     within = np.ones(max(len(edges) - 1, 0), bool)  # whether an edge and the next are of one column
     inner = edge_starts[(edge_starts > 0) & (edge_starts < len(edges))]
     within[inner - 1] = False
-    _require("bins.edges", (edges[1:] > edges[:-1]) | ~within, "the edges of a column must rise")
+    require("bins.edges", (edges[1:] > edges[:-1]) | ~within, "the edges of a column must rise")
     sizes = [0 if values is None else len(values) for values in schema.categories]
-    _require("bins.table_starts", np.diff(bins.table_starts) == sizes, "every category needs one code")
-    _require("bins.tables", bins.tables > 0, "code 0 is for missing values only")
+    require("bins.table_starts", np.diff(bins.table_starts) == sizes, "every category needs one code")
+    require("bins.tables", bins.tables > 0, "code 0 is for missing values only")
+    given = bins.given
+    require("bins.given", len(given) == schema.n_columns, f"{schema.n_columns} entries are needed")
+    require("bins.given", given <= ~categorical, "it must be 0 or 1, for a categorical column 0")
 
 
 def _check_trees(forest: Forest, n_outputs: int) -> None:
@@ -98,50 +73,51 @@ def _check_trees(forest: Forest, n_outputs: int) -> None:
     n_nodes, starts, left = len(forest.left), forest.starts, forest.left
     for name, array in forest.arrays().items():
         if name not in ("starts", "output", "sets"):
-            _require(f"forest.{name}", len(array) == n_nodes, f"{n_nodes} entries are needed, one a node")
-    _require("forest.left", n_nodes <= _MOST_NODES, f"at most {_MOST_NODES} nodes are possible")
-    _require("forest.starts", len(starts) > 0, "at least one entry is needed")
+            require(f"forest.{name}", len(array) == n_nodes, f"{n_nodes} entries are needed, one a node")
+    require("forest.left", n_nodes < MOST_NODES, f"fewer than {MOST_NODES} nodes are possible")
+    require("forest.starts", len(starts) > 0, "at least one entry is needed")
     n_trees = len(starts) - 1
-    _check_starts("forest.starts", starts, n_trees, n_nodes)
-    _require("forest.starts", starts[1:] > starts[:-1], "every tree needs a node")
-    _require("forest.starts", n_trees % n_outputs == 0, f"every round needs {n_outputs} trees")
+    check_starts("forest.starts", starts, n_trees, n_nodes)
+    require("forest.starts", starts[1:] > starts[:-1], "every tree needs a node")
+    require("forest.starts", n_trees % n_outputs == 0, f"every round needs {n_outputs} trees")
     outputs = np.tile(np.arange(n_outputs), n_trees // n_outputs)
-    _require("forest.output", len(forest.output) == n_trees, f"{n_trees} entries are needed, one a tree")
-    _require("forest.output", forest.output == outputs, f"it must count to {n_outputs - 1} in each round")
+    require("forest.output", len(forest.output) == n_trees, f"{n_trees} entries are needed, one a tree")
+    require("forest.output", forest.output == outputs, f"it must count to {n_outputs - 1} in each round")
     tree = np.repeat(np.arange(n_trees), np.diff(starts))
     number = np.arange(n_nodes) - starts[tree]  # of a node in its tree
     inner = left != 0
-    _require("forest.left", left[inner] > number[inner], "children must come after their parent")
+    require("forest.left", left[inner] > number[inner], "children must come after their parent")
     last = starts[tree + 1] - starts[tree] - 1
-    _require("forest.left", left[inner] < last[inner], "children must lie in their tree")
+    require("forest.left", left[inner] < last[inner], "children must lie in their tree")
     first_child = (starts[tree] + left)[inner]
     parents = np.bincount(first_child, minlength=n_nodes) + np.bincount(first_child + 1, minlength=n_nodes)
-    _require("forest.left", parents == (number > 0), "every node but the root needs one parent")
+    require("forest.left", parents == (number > 0), "every node but the root needs one parent")
 
 
 def _check_splits(forest: Forest, bins: Bins) -> None:
     """Columns, thresholds, sets and values of the nodes."""
     inner, by_set = forest.left > 0, forest.set_number >= 0
     column = forest.column
-    _require("forest.column", (column >= 0) & (column < bins.n_columns), "there is no such column")
+    most = min(bins.n_columns, MOST_COLUMNS)
+    require("forest.column", (column >= 0) & (column < most), "there is no such column")
     by_code = inner & ~by_set
     categorical = bins.categorical[column] == 1
-    _require("forest.set_number", by_set[inner] == categorical[inner], "sets are for categorical columns")
-    _require("forest.set_number", forest.set_number[~by_set] == -1, "it is -1 without a set")
+    require("forest.set_number", by_set[inner] == categorical[inner], "sets are for categorical columns")
+    require("forest.set_number", forest.set_number[~by_set] == -1, "it is -1 without a set")
     numbers = np.arange(len(forest.sets))
-    _require("forest.sets", forest.sets.shape[1] == _SET_WORDS, f"{_SET_WORDS} words are needed in a set")
-    _require(
+    require("forest.sets", forest.sets.shape[1] == SET_WORDS, f"{SET_WORDS} words are needed in a set")
+    require(
         "forest.set_number",
         by_set.sum() == len(numbers) and np.all(forest.set_number[by_set] == numbers),
         "every set needs one split, in order",
     )
     threshold, n_bins = forest.threshold[by_code], bins.n_bins[column[by_code]]
-    _require("forest.threshold", (threshold >= 1) & (threshold <= n_bins), "there is no such bin")
-    _require("forest.threshold", forest.threshold[~by_code] == 0, "only numeric splits have one")
-    _require("forest.missing_left", forest.missing_left <= inner, "it must be 0 or 1, in a leaf 0")
-    _require("forest.column", column[~inner] == 0, "a leaf has none")
-    _require("forest.set_number", inner[by_set], "a leaf has none")
+    require("forest.threshold", (threshold >= 1) & (threshold <= n_bins), "there is no such bin")
+    require("forest.threshold", forest.threshold[~by_code] == 0, "only numeric splits have one")
+    require("forest.missing_left", forest.missing_left <= inner, "it must be 0 or 1, in a leaf 0")
+    require("forest.column", column[~inner] == 0, "a leaf has none")
+    require("forest.set_number", inner[by_set], "a leaf has none")
     # Gains are squares: those of a target of 1e200 overflow, and nothing but importances suffers.
-    _require("forest.gain", np.where(inner, forest.gain >= 0, forest.gain == 0), "gains must be positive")
-    _require("forest.value", np.isfinite(forest.value), "values must be finite")
-    _require("forest.count", forest.count >= 0, "counts must not be negative")
+    require("forest.gain", np.where(inner, forest.gain >= 0, forest.gain == 0), "gains must be positive")
+    require("forest.value", np.isfinite(forest.value), "values must be finite")
+    require("forest.count", forest.count >= 0, "counts must not be negative")

@@ -5,6 +5,7 @@ None, bool, int, finite float and str stand for themselves, and lists hold them;
     infinities and NaN     {"float": "inf"}
     dicts                  {"items": [[key, value], ...]}, ordered by key
     tuples, arrays, sets   lists; sets sorted, since their own order changes from run to run
+    a grid of edges        {"grid": [[0.5, 1.5], null]}; its fingerprints are arrays of the file
     an array of labels     {"dtype": "<U5", "values": ["blue", "red"]}
 """
 
@@ -54,6 +55,8 @@ def encode(value: Any, name: str) -> Any:
     if isinstance(value, Mapping):
         items = [[encode(key, name), encode(one, name)] for key, one in value.items()]
         return {"items": sorted(items, key=lambda item: json.dumps(item[0]))}
+    if isinstance(value, list) and hasattr(value, "marks"):
+        return {"grid": [encode(one, name) for one in value]}
     if isinstance(value, AbstractSet):
         return sorted((encode(one, name) for one in value), key=lambda one: (type(one).__name__, one))
     if isinstance(value, list | tuple | range | np.ndarray) or hasattr(value, "__array__"):
@@ -76,6 +79,8 @@ def decode(data: Any, name: str) -> Any:
         return data
     if set(data) == {"float"} and data["float"] in ("inf", "-inf", "nan"):
         return float(data["float"])
+    if set(data) == {"grid"} and isinstance(data["grid"], list):
+        return as_grid([_edges(decode(one, name), name) for one in data["grid"]])
     items = data.get("items")
     if set(data) != {"items"} or not isinstance(items, list):
         raise ModelFileError(f"{name} is malformed: {reprlib.repr(data)}")
@@ -85,6 +90,25 @@ def decode(data: Any, name: str) -> Any:
             raise ModelFileError(f"{name} is malformed: {reprlib.repr(item)} is not a key and its value")
         decoded[item[0]] = decode(item[1], name)
     return decoded
+
+
+def as_grid(edges: list[Any]) -> Any:
+    """A list of edges as a `hedgerow.theory.grid.Grid`, without fingerprints yet."""
+    from hedgerow.theory.grid import Grid  # noqa: PLC0415 - loads 0.1 s of modules that few files need
+
+    return Grid(edges)
+
+
+def _edges(values: Any, name: str) -> NDArray[np.float64] | None:
+    """The edges of a column of a grid."""
+    if values is None:
+        return None
+    if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
+        raise ModelFileError(f"{name} is malformed: a grid holds lists of numbers")
+    try:
+        return np.array(values, np.float64)
+    except OverflowError as error:
+        raise ModelFileError(f"{name} is malformed: a grid holds lists of numbers") from error
 
 
 def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:

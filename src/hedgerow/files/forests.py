@@ -1,0 +1,196 @@
+"""Forests in a file: deep trees that vote, how their rows were drawn, and what is known out of bag.
+
+votes.*             the trees, see `votes`
+draws, draws.*      see `draws`; draws.copies, int64, how often each row is there, empty for once
+vote_weights        float64, of the trees; empty when all count the same
+leaves.*            the targets in the leaves, of regressors with keep_targets
+oob.*               out-of-bag answers of the rows, as the attributes of the model
+oob_losses.*        what the trees lose on rows they do not know
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.bagging.forest import ForestModel, Sampling
+from hedgerow.container import ModelFileError
+from hedgerow.estimators.forest_kinds import ForestClassifier
+from hedgerow.estimators.inputs import Labels
+from hedgerow.files.checks import check_bins
+from hedgerow.files.draws import read_draws, write_draws
+from hedgerow.files.parts import Reader, Writer, require
+from hedgerow.files.pieces import (
+    read_bins,
+    read_count,
+    read_grid_marks,
+    read_losses,
+    read_schema,
+    read_seen,
+    read_target,
+    write_bins,
+    write_columns,
+    write_losses,
+    write_seen,
+)
+from hedgerow.files.specs import mark_grids
+from hedgerow.files.votes import read_leaves, read_votes, write_leaves, write_votes
+
+# Out-of-bag attributes and their dtype; all have an entry a row, NaN where no tree has an answer.
+_OOB: dict[str, Any] = {
+    "oob_votes_": np.int64,
+    "oob_decision_function_": np.float64,
+    "oob_prediction_": np.float64,
+    "_residuals": np.float64,
+    "_residual_weight": np.float64,
+    "_ranks": np.float64,
+}
+_SHARES = ("oob_decision_function_", "_ranks")  # lie in 0..1
+_LOSSES = ("oob_losses_", "vote_losses_")
+
+
+# --- shared with bags
+
+
+def write_weights(out: Writer, weights: NDArray[np.float64] | None) -> None:
+    """Weights of the votes; none when all count the same."""
+    out.put("vote_weights", np.empty(0) if weights is None else weights)
+
+
+def read_weights(part: Reader, n_members: int) -> NDArray[np.float64] | None:
+    """Weights of sum 1, or None."""
+    weights = part.array("vote_weights", np.float64)
+    if not len(weights):
+        return None
+    require("vote_weights", len(weights) == n_members, f"{n_members} weights are needed, one a member")
+    require("vote_weights", (weights >= 0) & (weights <= 1), "weights lie in 0..1")
+    require("vote_weights", abs(math.fsum(weights) - 1.0) < 1e-9, "the sum of weights must be 1")
+    return weights
+
+
+def write_out_of_bag(out: Writer, model: Any) -> None:
+    """Out-of-bag answers, as far as the model has them."""
+    score = getattr(model, "oob_score_", None)
+    if score is not None and not (isinstance(score, float | int | np.number) and math.isfinite(score)):
+        raise ModelFileError(f"oob_score_ is {score!r}; a model file holds finite numbers")
+    out.entries["oob_score"] = None if score is None else float(score)
+    out.entries["oob"] = {}
+    for name in _OOB:
+        array = getattr(model, name, None)
+        if name in vars(model):
+            out.entries["oob"][name] = 0 if array is None else array.ndim
+        if array is not None:
+            out.put(f"oob.{name}", array)
+    for name in _LOSSES:
+        write_losses(out, name, model)
+
+
+def read_out_of_bag(part: Reader, model: Any, n_rows: int, n_members: int, n_outputs: int) -> None:
+    """Set the out-of-bag attributes that the file has."""
+    score = part.entry("oob_score", float, type(None))
+    if score is not None:
+        require("oob_score", math.isfinite(score), "it must be finite")
+        model.oob_score_ = score
+    held = part.entry("oob", dict)
+    for name, n_axes in held.items():
+        require("oob", name in _OOB and n_axes in (0, 1, 2), f"{name!r:.50} is no out-of-bag attribute")
+        value = None
+        if n_axes:
+            value = part.array(f"oob.{name}", _OOB[name], n_axes)
+            width = 2 if name == "_ranks" else n_outputs
+            shape = (n_rows,) if value.ndim == 1 else (n_rows, width)
+            require(f"oob.{name}", value.shape == shape, f"the shape {shape} is needed")
+            _check_answers(name, value, n_members)
+        setattr(model, name, value)
+    classes = getattr(model, "classes_", None)
+    for name in _LOSSES:
+        if classes is None:
+            part.entry(name, type(None))
+        else:
+            read_losses(part, name, model, n_members, len(classes))
+
+
+def _check_answers(name: str, value: NDArray[Any], n_members: int) -> None:
+    if name == "oob_votes_":
+        require(f"oob.{name}", (value >= 0) & (value <= n_members), "no row has more answers than members")
+        return
+    known = value[~np.isnan(value)]
+    require(f"oob.{name}", np.isfinite(known), "answers must be finite, or NaN where there is none")
+    if name in _SHARES:
+        require(f"oob.{name}", np.abs(known - 0.5) <= 0.5 + 1e-9, "shares lie in 0..1")
+    if name == "_residual_weight":
+        require(f"oob.{name}", (value >= 0) & (value.sum() > 0), "weights are numbers from 0 on")
+
+
+# --- forests
+
+
+def write_forest(model: Any, out: Writer) -> None:
+    """A random forest or extra trees."""
+    classes = isinstance(model, ForestClassifier)
+    held: ForestModel = model.model_
+    check_bins(held.bins, model.schema_)
+    write_columns(out, model.schema_, model.classes_ if classes else None)
+    write_bins(out, held.bins)
+    write_votes(out, held.forest, held.bins)
+    write_weights(out, held.weights)
+    sampling: Sampling = model._sampling  # noqa: SLF001 - part of the fitted model
+    write_draws(out, sampling.draws)
+    once = bool(np.all(sampling.copies == 1))
+    out.put("draws.copies", sampling.copies[:0] if once else sampling.copies)
+    write_out_of_bag(out, model)
+    if classes:
+        write_seen(out, model)
+        out.entries["doubts"] = list(model._doubts)  # noqa: SLF001
+    else:
+        out.entries["n_outputs"] = model.n_outputs_
+        write_leaves(out, model._leaves)  # noqa: SLF001
+
+
+def read_forest(part: Reader, estimator: Any) -> None:
+    """Make the estimator the fitted one."""
+    schema = read_schema(part)
+    target = read_target(part, classes=isinstance(estimator, ForestClassifier))
+    bins = read_bins(part)
+    check_bins(bins, schema)
+    n_pure = target.n_classes or 0
+    n_outputs = n_pure or read_count(part, "n_outputs", 1, 2**31)
+    forest = read_votes(part, bins, n_outputs, n_pure)
+    model = ForestModel(bins, forest, read_weights(part, forest.n_trees))
+    sampling = _read_sampling(part, schema.n_columns)
+    seed = sampling.draws.seed
+    estimator._keep(model, sampling, schema, target, seed)  # noqa: SLF001 - sets what fit would
+    n_rows = sampling.draws.population.n_rows
+    read_out_of_bag(part, estimator, n_rows, forest.n_trees, n_outputs)
+    if isinstance(target, Labels):
+        read_seen(part, estimator, target.n_classes)
+        estimator.grid_marks_ = read_grid_marks(part)
+        mark_grids(estimator.grid_marks_, estimator)
+        doubts = part.entry("doubts", list)
+        require("doubts", all(type(doubt) is str for doubt in doubts), "they must be sentences")
+        estimator._doubts = tuple(doubts)  # noqa: SLF001
+    else:
+        require("vote_weights", model.weights is None, "the trees of a regressor count the same")
+        estimator._leaves = read_leaves(part, forest)  # noqa: SLF001
+        _check_intervals(estimator)
+
+
+def _read_sampling(part: Reader, n_columns: int) -> Sampling:
+    draws = read_draws(part, n_columns)
+    n_rows, copies = draws.population.n_rows, part.array("draws.copies", np.int64)
+    require("draws", draws.n_chosen == n_columns, "a tree is given all columns")
+    require("draws.copies", len(copies) in (0, n_rows), "there must be one a row")
+    require("draws.copies", (copies >= 0) & (copies < 2**31), "they are numbers from 0 on")
+    if not len(copies):
+        copies = np.ones(n_rows, np.int64)
+    return Sampling(draws, draws.replace, copies)
+
+
+def _check_intervals(model: Any) -> None:
+    """What intervals are made of is there together."""
+    known, leaves = vars(model), model._leaves  # noqa: SLF001 - of our own kind
+    require("oob", ("_residuals" in known) == ("_residual_weight" in known), "residuals come with weights")
+    if leaves is not None:
+        require("leaves.starts", model.n_outputs_ == 1, "targets are kept for one output")
+        require("oob", ("_ranks" in known) == ("_residuals" in known), "residuals come with ranks")

@@ -1,0 +1,143 @@
+"""The budget: what is skipped, cut short and sampled when there is a clock. No test looks at the real one."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from hedgerow.selection import choose, choosing, make_model
+from hedgerow.selection.budgeting import Clock, Cost, sample_size
+from hedgerow.selection.metrics import METRICS
+from hedgerow.selection.settings import Setting, settings_for
+from hedgerow.selection.trying import Problem, Split, grow_members, try_setting
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 4))
+LABELS = (X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * RNG.normal(size=200) > 0).astype(np.int64)
+AT_ONCE = 1e-9  # seconds: over before the first round is
+
+
+def _problem(n_splits=1):
+    splits = [Split(X[:150], LABELS[:150], X[150:], LABELS[150:])] * n_splits
+    return Problem("classification", METRICS["log-loss"], splits, 0, 1)
+
+
+def _short(method, task, n_rows):
+    return [setting.shortened(12) for setting in settings_for(method, task, n_rows)[:2]]
+
+
+@pytest.fixture
+def a_second_a_look(monkeypatch):
+    """A clock that is a second later whenever it is looked at."""
+    monkeypatch.setattr(choosing, "settings_for", _short)
+    seconds = itertools.count()
+    monkeypatch.setattr(choosing, "Clock", lambda budget: Clock(budget, now=lambda: float(next(seconds))))
+
+
+@pytest.mark.usefixtures("a_second_a_look")
+def test_what_there_is_no_time_for_is_skipped_and_named():
+    choice = choose(X, LABELS, "classification", methods=["gradient", "adaboost", "forest"], budget=2.5)
+    statuses = [trial.status for trial in choice.trials]
+    assert statuses[0] in ("done", "cut short")
+    assert statuses[-3:] == ["skipped"] * 3
+    assert len(statuses) == 6
+    assert "what a larger budget would try next" in choice.reason
+    assert choice.budget == 2.5
+
+
+@pytest.mark.usefixtures("a_second_a_look")
+def test_the_first_trial_is_made_whatever_the_budget():
+    choice = choose(X, LABELS, "classification", methods=["adaboost", "forest"], budget=0.001)
+    assert choice.best.method == "adaboost"
+    assert [trial.status for trial in choice.trials[1:]] == ["skipped"] * 3
+    assert choice.trials[1].note == "no time was left"
+    assert choice.model.predict(X).shape == (200,)
+
+
+def test_boosting_that_has_no_time_ends_after_a_round_and_says_so():
+    for method in ("gradient", "adaboost", "logitboost"):
+        tried = try_setting(_problem(), Setting(method, {"n_estimators": 50}), AT_ONCE)
+        assert tried.trial.status == "cut short"
+        assert tried.trial.note == "the clock ended it after 1 of 50"
+        assert tried.trial.parameters["n_estimators"] == 1
+
+
+def test_folds_that_there_is_no_time_for_are_not_begun():
+    tried = try_setting(_problem(5), Setting("forest", {"n_estimators": 4}), AT_ONCE)
+    assert tried.trial.status == "skipped"
+    assert tried.trial.note.startswith("1 of 5 folds took")
+    assert tried.shares is None
+
+
+@pytest.mark.parametrize("method", ["forest", "bagging"])
+def test_members_that_there_is_no_time_for_are_left_out_and_the_others_are_the_same(method):
+    few = make_model(method, "classification", n_jobs=1, n_estimators=20)
+    grow_members(few, X, LABELS, AT_ONCE)
+    as_many = make_model(method, "classification", n_jobs=1, n_estimators=2).fit(X, LABELS)
+    np.testing.assert_array_equal(few.predict_proba(X), as_many.predict_proba(X))
+    all_of_them = make_model(method, "classification", n_jobs=1, n_estimators=20)
+    grow_members(all_of_them, X, LABELS, 1e9)
+    one_fit = make_model(method, "classification", n_jobs=1, n_estimators=20).fit(X, LABELS)
+    np.testing.assert_array_equal(all_of_them.predict_proba(X), one_fit.predict_proba(X))
+    assert not all_of_them.warm_start
+
+
+def test_the_last_fit_can_be_cut_short_too():
+    many = make_model("gradient", "classification", n_estimators=30)
+    trial = try_setting(_problem(), Setting("gradient", {"n_estimators": 30}, patience=30), None).trial
+    given = choosing.Given.of(X, LABELS, "classification", "choose")
+    model, note = choosing.fit_whole(trial, given, 0, 1, AT_ONCE)
+    assert model.n_estimators_ == 1
+    assert note.startswith("The clock ended the last fit after 1 of ")
+    whole, nothing = choosing.fit_whole(trial, given, 0, 1, None)
+    assert (whole.n_estimators_, nothing) == (trial.parameters["n_estimators"], "")
+    assert many.n_estimators == 30
+
+
+def test_many_rows_are_sampled_and_rounds_limited_when_small_fits_say_so(monkeypatch):
+    n = 24_000
+    values = RNG.normal(size=(n, 3))
+    labels = np.where(values[:, 0] + values[:, 1] > 0, "a", "b")
+    monkeypatch.setattr(choosing, "settings_for", _short)
+    real = Cost.from_pilots.__func__
+    monkeypatch.setattr(
+        Cost, "from_pilots", classmethod(lambda cls, _: real(cls, [(1000, 0.05), (2000, 0.1)]))
+    )
+    monkeypatch.setattr(Cost, "learn", lambda *_: None)
+    choice = choose(values, labels, "classification", methods=["adaboost", "gradient"], budget=20.0)
+    assert choice.validation == "one validation split of 800 rows, from a sample of 4,000 of the 24,000 rows"
+    first = choice.trials[0]
+    assert (
+        first.status == "cut short"
+    )  # a round on all rows takes 1.2 s, so that 8 would be possible: 10 at least
+    assert first.note == "10 of 12, for more would take too long on all rows"
+    assert choice.model.predict(values[:3]).shape == (3,)
+    assert {trial.status for trial in choice.trials} <= {"cut short", "done", "skipped"}
+
+
+def test_without_a_budget_nothing_is_sampled(monkeypatch):
+    n = 21_000
+    values = RNG.normal(size=(n, 2))
+    monkeypatch.setattr(choosing, "settings_for", _short)
+    choice = choose(values, values[:, 0] > 0, "classification", methods=["adaboost"], budget=None)
+    assert choice.validation == "one validation split of 4,200 of the 21,000 rows"
+    assert choice.budget is None
+
+
+def test_costs_are_lines_through_two_small_fits():
+    cost = Cost.from_pilots([(1000, 0.003), (5000, 0.007)])
+    assert cost.of(1000, 1) == pytest.approx(0.003)
+    assert cost.of(9000, 10) == pytest.approx(0.11)
+    cost.learn(9000, 0.022)
+    assert cost.of(9000, 10) == pytest.approx(0.22)
+
+
+def test_costs_never_fall_with_rows_however_odd_the_small_fits_are():
+    cost = Cost.from_pilots([(1000, 0.009), (5000, 0.004)])
+    assert cost.of(10_000, 1) > cost.of(1000, 1) > 0
+
+
+def test_a_sample_is_all_rows_if_there_is_time_and_never_too_small():
+    assert sample_size(50_000, 100.0, lambda rows: rows / 1000) == 50_000
+    assert sample_size(50_000, 20.0, lambda rows: rows / 1000) == 19_000
+    assert sample_size(50_000, 0.001, lambda rows: rows / 1000) == 4_000

@@ -1,0 +1,165 @@
+"""Methods: every name makes an estimator that can be fitted; and the linear baseline on any table."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from hedgerow.datasets import make_gaussian
+from hedgerow.estimators import AdaBoostClassifier, BaggingClassifier, DecisionTreeRegressor
+from hedgerow.selection import AUTO, METHODS, make_model
+from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
+from hedgerow.selection.settings import settings_for
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+LABELS = np.where(X[:, 0] + X[:, 1] > 0, "up", "down")
+NUMBERS = X @ [1.0, -2.0, 0.5] + 3.0
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_makes_a_model_that_learns_classes_if_it_is_for_them(name):
+    if "classification" not in METHODS[name].tasks:
+        pytest.skip("not for classes")
+    model = make_model(name, "classification", n_jobs=1).fit(X, LABELS)
+    assert np.mean(model.predict(X) == LABELS) > 0.7
+    assert model.predict_proba(X).shape == (120, 2)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_makes_a_model_that_learns_numbers_or_says_that_it_does_not(name):
+    if "regression" not in METHODS[name].tasks:
+        with pytest.raises(ValueError, match="it is for classes, not for numbers"):
+            make_model(name, "regression")
+        return
+    model = make_model(name, "regression", n_jobs=1).fit(X, NUMBERS)
+    assert np.corrcoef(model.predict(X), NUMBERS)[0, 1] > 0.7
+
+
+def test_the_families_of_auto_are_methods():
+    assert set(AUTO) <= set(METHODS)
+    assert [name for name in METHODS if name not in AUTO] == [
+        *(
+            "extra-trees",
+            "adaboost-real",
+            "adaboost-gentle",
+            "anyboost",
+            "schapire",
+            "tree",
+            "stump",
+            "linear",
+        )
+    ]
+
+
+def test_the_seed_and_the_threads_reach_the_model():
+    model = make_model("forest", "classification", random_state=7, n_jobs=2)
+    assert (model.random_state, model.n_jobs) == (7, 2)
+
+
+def test_max_depth_is_the_depth_of_the_members():
+    assert make_model("adaboost", "classification", max_depth=3).estimator.max_depth == 3
+    assert make_model("adaboost", "classification", max_depth=1).estimator is None
+    assert isinstance(
+        make_model("logitboost", "classification", max_depth=2).estimator, DecisionTreeRegressor
+    )
+    assert isinstance(make_model("adaboost", "regression", max_depth=1).estimator, DecisionTreeRegressor)
+    assert make_model("bagging", "classification", max_depth=4).estimator.max_depth == 4
+    assert make_model("bagging", "classification", max_depth=None).estimator is None
+    assert make_model("gradient", "classification", max_depth=4).max_depth == 4
+
+
+def test_parameters_take_the_place_of_defaults():
+    model = make_model("adaboost-real", "classification", n_estimators=7)
+    assert isinstance(model, AdaBoostClassifier)
+    assert (model.algorithm, model.n_estimators) == ("real", 7)
+    assert isinstance(make_model("bagging", "classification"), BaggingClassifier)
+
+
+def test_an_unknown_method_or_parameter_is_refused():
+    with pytest.raises(ValueError, match="method='boost' is not allowed: it must be one of 'gradient'"):
+        make_model("boost", "classification")
+    with pytest.raises(ValueError, match="depth=3 is not allowed: method 'forest' has no such parameter"):
+        make_model("forest", "classification", depth=3)
+    with pytest.raises(ValueError, match="task='classes' is not allowed"):
+        make_model("forest", "classes")
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("n_rows", [100, 3000, 100_000])
+def test_all_settings_are_plain_and_make_models(task, n_rows):
+    for name in METHODS:
+        if task not in METHODS[name].tasks:
+            continue
+        settings = settings_for(name, task, n_rows)
+        assert len(settings) >= (2 if name in AUTO else 1)
+        for setting in settings:
+            json.dumps(dict(setting.parameters))
+            make_model(name, task, **setting.parameters)
+
+
+# --- the linear baseline
+
+
+def test_without_categories_and_missing_values_it_is_scaled_logistic_regression():
+    data, labels = make_gaussian(300, random_state=0)
+    ours = LogisticBaseline().fit(data, labels)
+    theirs = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(data, labels)
+    np.testing.assert_allclose(ours.predict_proba(data), theirs.predict_proba(data), atol=1e-6)
+
+
+def test_missing_values_have_the_median_and_a_column_of_their_own():
+    values = np.array([[1.0], [2.0], [9.0], [np.nan]])
+    model = RidgeBaseline().fit(values, [1.0, 2.0, 9.0, 50.0])
+    preparation = model.preparation_
+    assert preparation.median.tolist() == [2.0]
+    assert preparation.marked.tolist() == [0]
+    assert model.predict([[np.nan]])[0] > 30  # that it is missing says much here
+
+
+def test_infinities_are_drawn_in_to_the_extremes():
+    values = np.array([[1.0], [2.0], [3.0], [np.inf], [-np.inf]])
+    model = RidgeBaseline().fit(values, [1.0, 2.0, 3.0, 3.0, 1.0])
+    np.testing.assert_allclose(model.predict([[np.inf], [3.0]])[0], model.predict([[3.0]])[0])
+    assert np.all(np.isfinite(model.predict(values)))
+
+
+def test_unseen_and_missing_categories_are_all_zeros():
+    frame = pd.DataFrame({"c": pd.Categorical(["x", "y", "x", "y"])})
+    model = RidgeBaseline().fit(frame, [0.0, 2.0, 0.0, 2.0])
+    new = pd.DataFrame({"c": pd.Categorical(["z", None, "x", "y"])})
+    unseen, missing, x, y = model.predict(new)
+    assert unseen == missing
+    assert x < unseen < y
+
+
+def test_empty_and_constant_columns_do_no_harm():
+    values = np.column_stack([np.full(20, np.nan), np.ones(20), np.arange(20.0)])
+    model = LogisticBaseline().fit(values, np.arange(20) > 9)
+    assert np.mean(model.predict(values) == (np.arange(20) > 9)) == 1.0
+
+
+def test_many_categories_are_stored_sparsely_and_give_the_same():
+    names = [f"c{i % 400}" for i in range(1200)]
+    target = np.array([int(name[1:]) % 2 for name in names])
+    table = pa.table({"c": pa.array(names).dictionary_encode(), "x": np.arange(1200.0)})
+    model = LogisticBaseline().fit(table, target)
+    assert sparse.issparse(model._columns(table))
+    assert np.mean(model.predict(table) == target) == 1.0
+
+
+def test_sparse_tables_and_clones_work():
+    model = clone(LogisticBaseline(C=0.5))
+    assert model.fit(sparse.csr_matrix(X), LABELS).score(sparse.csr_matrix(X), LABELS) > 0.9
+
+
+def test_labels_of_any_kind_come_back():
+    assert set(LogisticBaseline().fit(X, LABELS).predict(X)) == {"up", "down"}
+    assert set(LogisticBaseline().fit(X, LABELS == "up").predict(X).tolist()) == {True, False}

@@ -1,0 +1,140 @@
+"""Metrics against scikit-learn's, and their standard errors against what they should be."""
+
+import numpy as np
+import pytest
+from sklearn import metrics as theirs
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+from hedgerow import GradientBoostingRegressor
+from hedgerow.selection import METRICS, score_model
+from hedgerow.selection.metrics import Answers, classified, find_metric, score_answers
+from hedgerow.selection.trying import standard_error
+
+
+def _classes(n_classes, n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n)
+    logits = rng.normal(size=(n, n_classes))
+    logits[np.arange(n), truth] += 1.0
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return classified(truth, probabilities.round(2) / probabilities.round(2).sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_scores_of_classes_are_those_of_scikit_learn(n_classes):
+    answers = _classes(n_classes)
+    scores = score_answers(answers, "classification")
+    truth, said, probabilities = answers.truth, answers.said, answers.probabilities
+    assert scores["accuracy"] == pytest.approx(theirs.accuracy_score(truth, said))
+    assert scores["balanced-accuracy"] == pytest.approx(theirs.balanced_accuracy_score(truth, said))
+    assert scores["log-loss"] == pytest.approx(theirs.log_loss(truth, probabilities))
+    if n_classes == 2:
+        assert scores["auc"] == pytest.approx(theirs.roc_auc_score(truth, probabilities[:, 1]))
+        assert scores["brier"] == pytest.approx(theirs.brier_score_loss(truth, probabilities[:, 1]))
+    else:
+        assert "auc" not in scores
+        one_hot = np.eye(n_classes)[truth]
+        assert scores["brier"] == pytest.approx(np.mean(np.sum((probabilities - one_hot) ** 2, axis=1)))
+
+
+def test_scores_of_numbers_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=200)
+    said = truth + rng.normal(size=200)
+    scores = score_answers(Answers(truth, said), "regression")
+    assert scores["r2"] == pytest.approx(theirs.r2_score(truth, said))
+    assert scores["rmse"] == pytest.approx(theirs.root_mean_squared_error(truth, said))
+    assert scores["mae"] == pytest.approx(theirs.mean_absolute_error(truth, said))
+
+
+@pytest.mark.parametrize("name", ["accuracy", "balanced-accuracy", "log-loss", "brier", "auc"])
+def test_the_standard_error_of_a_score_is_its_deviation_over_samples(name):
+    whole = _classes(2, n=40_000)
+    scores, errors = [], []
+    for part in range(100):
+        rows = slice(400 * part, 400 * part + 400)
+        answers = classified(whole.truth[rows], whole.probabilities[rows])
+        shares = METRICS[name].shares(answers)
+        scores.append(np.mean(shares))
+        errors.append(standard_error(shares))
+    assert np.mean(errors) == pytest.approx(np.std(scores), rel=0.2)
+
+
+@pytest.mark.parametrize("name", ["r2", "rmse", "mae"])
+def test_the_standard_error_of_numbers_is_their_deviation_over_samples(name):
+    rng = np.random.default_rng(1)
+    scores, errors = [], []
+    for _ in range(150):
+        truth = rng.uniform(-2, 2, size=300)
+        shares = METRICS[name].shares(Answers(truth, truth + rng.normal(size=300)))
+        scores.append(np.mean(shares))
+        errors.append(standard_error(shares))
+    assert np.mean(errors) == pytest.approx(np.std(scores), rel=0.35)
+
+
+def test_certain_and_wrong_costs_much_but_not_everything():
+    scores = score_answers(classified(np.array([0, 1]), np.array([[0.0, 1.0], [0.0, 1.0]])), "classification")
+    assert scores["log-loss"] == pytest.approx(theirs.log_loss([0, 1], [[0.0, 1.0], [0.0, 1.0]]))
+    assert scores["log-loss"] < 20
+
+
+def test_rows_of_one_class_have_no_area_under_the_curve():
+    scores = score_answers(classified(np.zeros(3, int), np.full((3, 2), 0.5)), "classification")
+    assert "auc" not in scores
+    assert scores["accuracy"] == 1.0
+
+
+def test_a_constant_target_has_no_r_squared():
+    scores = score_answers(Answers(np.ones(4), np.array([1.0, 1.0, 1.0, 2.0])), "regression")
+    assert set(scores) == {"rmse", "mae"}
+    assert scores["rmse"] == 0.5
+
+
+def test_perfect_numbers_score_zero():
+    scores = score_answers(Answers(np.arange(4.0), np.arange(4.0)), "regression")
+    assert (scores["rmse"], scores["mae"], scores["r2"]) == (0.0, 0.0, 1.0)
+
+
+def test_a_class_that_the_model_does_not_know_counts_as_wrong():
+    X, y = make_classification(100, random_state=0)
+    model = LogisticRegression().fit(X, y)
+    scores = score_model(model, X[:4], np.array([7, 7, 7, 7]), "classification")
+    assert scores["accuracy"] == 0.0
+    assert scores["log-loss"] > 30
+
+
+def test_a_model_without_probabilities_has_fewer_scores():
+    X, y = make_classification(100, random_state=0)
+    labels = np.array(["no", "yes"])[y]
+    model = RidgeClassifier().fit(X, labels)
+    scores = score_model(model, X, labels, "classification")
+    assert set(scores) == {"accuracy", "balanced-accuracy"}
+    assert scores["accuracy"] == model.score(X, labels)
+
+
+def test_a_regressor_of_ours_is_scored():
+    X = np.arange(60.0)[:, np.newaxis]
+    model = GradientBoostingRegressor(min_samples_leaf=1).fit(X, 3.0 * X[:, 0])
+    assert score_model(model, X, 3.0 * X[:, 0], "regression")["r2"] > 0.99
+
+
+def test_metrics_know_which_way_is_better():
+    better = {name for name, metric in METRICS.items() if metric.higher_is_better}
+    assert better == {"accuracy", "balanced-accuracy", "auc", "r2"}
+    assert METRICS["auc"].loss(0.9) == -0.9
+    assert METRICS["mae"].loss(0.9) == 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "n_classes", "words"),
+    [
+        ("auc", "classification", 3, "needs two classes, and y has 3"),
+        ("rmse", "classification", 2, "must be one of 'accuracy'"),
+        ("acuracy", "classification", 2, "must be one of 'accuracy'"),
+        ("accuracy", "regression", None, "must be one of 'r2'"),
+    ],
+)
+def test_a_metric_that_does_not_fit_is_refused(name, task, n_classes, words):
+    with pytest.raises(ValueError, match=words):
+        find_metric(name, task, n_classes)
