@@ -24,7 +24,7 @@ from hedgerow.estimators import (
     RandomForestRegressor,
     SchapireBoostClassifier,
 )
-from hedgerow.files import ModelFileError, load, save
+from hedgerow.files import ModelFileError, load, load_card, save
 
 __version__ = "0.1.0"
 
@@ -51,5 +51,6 @@ __all__ = [
     "TimeLimit",
     "__version__",
     "load",
+    "load_card",
     "save",
 ]

@@ -56,7 +56,7 @@ class Bins:
     def given(self) -> NDArray[np.uint8]:
         """1 for every column whose edges were given, 0 where they were found or the column is categorical.
 
-        No part of how values are coded, and so no field: model files do not hold it.
+        No part of how values are coded, and so no field.
         """
         return np.zeros(self.n_columns, np.uint8)
 

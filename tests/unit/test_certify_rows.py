@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from certify_cases import BINARY, fitted, forest, names, table
-from hedgerow import AdaBoostClassifier, GradientBoostingClassifier
-from hedgerow.files import load, save
+from certify_cases import BINARY, fitted, forest, table
+from hedgerow import AdaBoostClassifier
 from hedgerow.theory import certify
-from hedgerow.theory.evidence import HOLD_OUT
 
 OURS = [name for name in BINARY if name not in ("scikit-learn", "pipeline", "search")]
 
@@ -59,17 +57,6 @@ def test_new_rows_that_equal_old_ones_because_there_are_few_values_are_accepted(
         else:
             assert "as may happen by chance" in certificate.notes[0]
     assert n_refused <= 2
-
-
-def test_a_model_from_a_file_is_certified_by_new_rows_only(tmp_path):
-    model = GradientBoostingClassifier(n_estimators=5).fit(*table())
-    save(model, tmp_path / "model.safetensors")
-    loaded = load(tmp_path / "model.safetensors")
-    certificate = certify(loaded, *table(300, seed=1))
-    assert certificate[HOLD_OUT].value == certify(model, *table(300, seed=1))[HOLD_OUT].value
-    assert any("keeps no fingerprints" in note for note in certificate.notes)
-    assert names(certify(loaded)) == set()
-    assert certify(loaded).chance_error == 1.0
 
 
 @pytest.mark.parametrize("name", ["forest", "fixed edges", "foreign bag", "three"])

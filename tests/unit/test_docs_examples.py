@@ -3,11 +3,15 @@
 import matplotlib as mpl
 import pytest
 
-from documents import PAGES, blocks, commands, name, run
+from documents import PAGES, README, blocks, commands, name, run
 
-NEEDS = {"docs/cascades.md": "skimage"}  # what a page imports beyond the dependencies
+NEEDS = {"docs/cascades.md": "skimage", "README.md": "skimage"}  # what a page imports beyond the dependencies
 SLOW = {"docs/cascades.md", "docs/getting-started.md"}
-WITH_CODE = [page for page in PAGES if any(block.language in {"python", "console"} for block in blocks(page))]
+WITH_CODE = [
+    page
+    for page in [README, *PAGES]
+    if any(block.language in {"python", "console"} for block in blocks(page))
+]
 
 
 def cases():

@@ -117,7 +117,7 @@ def test_bad_arguments_are_refused(given, words):
 
 def test_parameters_are_said_in_words():
     assert in_words("adaboost", {"n_estimators": 1, "max_depth": 1}) == "1 round, stumps"
-    assert in_words("bagging", {"n_estimators": 50, "max_depth": None}) == "50 members, any depth"
+    assert in_words("bagging", {"n_estimators": 50, "max_depth": None}) == "50 trees, any depth"
     assert in_words("forest", {"n_estimators": 9, "new": 3}) == "9 trees, new=3"
     assert Trial("gradient", "g", {"n_estimators": 100}, status="skipped").words == "g (up to 100 rounds)"
     assert Trial("forest", "f", {"n_estimators": 100}, status="skipped").words == "f (100 trees)"

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hedgerow.datasets import make_gaussian
-from hedgerow.estimators import AdaBoostClassifier, BaggingClassifier, DecisionTreeRegressor
+from hedgerow.estimators import AdaBoostClassifier, DecisionTreeRegressor, RandomForestClassifier
 from hedgerow.selection import AUTO, METHODS, make_model
 from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
 from hedgerow.selection.settings import settings_for
@@ -71,8 +71,7 @@ def test_max_depth_is_the_depth_of_the_members():
         make_model("logitboost", "classification", max_depth=2).estimator, DecisionTreeRegressor
     )
     assert isinstance(make_model("adaboost", "regression", max_depth=1).estimator, DecisionTreeRegressor)
-    assert make_model("bagging", "classification", max_depth=4).estimator.max_depth == 4
-    assert make_model("bagging", "classification", max_depth=None).estimator is None
+    assert make_model("bagging", "classification", max_depth=4).max_depth == 4
     assert make_model("gradient", "classification", max_depth=4).max_depth == 4
 
 
@@ -80,7 +79,9 @@ def test_parameters_take_the_place_of_defaults():
     model = make_model("adaboost-real", "classification", n_estimators=7)
     assert isinstance(model, AdaBoostClassifier)
     assert (model.algorithm, model.n_estimators) == ("real", 7)
-    assert isinstance(make_model("bagging", "classification"), BaggingClassifier)
+    bagging = make_model("bagging", "classification")
+    assert isinstance(bagging, RandomForestClassifier)
+    assert bagging.max_features == 1.0
 
 
 def test_an_unknown_method_or_parameter_is_refused():

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-import matplotlib as mpl
 import typer
 
 import hedgerow
@@ -76,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    mpl.use("Agg")  # pictures go to files; no window is opened
+    os.environ["MPLBACKEND"] = "Agg"  # pictures go to files; no window is opened
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:

@@ -8,7 +8,6 @@ import typer
 from hedgerow.cli import options, tables
 from hedgerow.cli.output import Output
 from hedgerow.cli.places import check_new_file, written
-from hedgerow.experiments import run_experiments
 
 
 def demo(
@@ -22,14 +21,17 @@ def demo(
     as_json: options.AsJson = False,
 ) -> None:
     """Boosting beside logistic regression on three data sets; writes a report."""
+    from hedgerow.experiments import run_experiments  # noqa: PLC0415 - loads what no other command needs
+
     output = Output(as_json)
     tables.check_numbers(seed, threads)
     replaces = check_new_file("--out", out, force=force, suffixes=(".html",))
     with output.progress("experiments") as told:
         experiments = run_experiments(full=full, random_state=seed, n_jobs=threads, told=told)
     for table in experiments.tables:
-        output.table(table.columns, table.rows, title=table.name)
-    for words in experiments.findings:
+        heads = [head if how else f"{head} " for head, how in zip(table.columns, table.formats, strict=True)]
+        output.table(heads, table.rows, title=table.name)
+    for words in (*experiments.findings, *experiments.left_out):
         output.say(f"- {words}")
     experiments.save(out)
     output.say("")

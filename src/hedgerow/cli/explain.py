@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import typer
 
@@ -14,7 +13,6 @@ from hedgerow.cli.output import Output, figure
 from hedgerow.cli.tables import Problem
 from hedgerow.datafiles import read_data
 from hedgerow.estimators import DecisionStump
-from hedgerow.plots import ImportancesDisplay, PartialDependenceDisplay
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _POINTS = 24  # of a line of blocks
@@ -36,6 +34,10 @@ def explain(
     as_json: options.AsJson = False,
 ) -> None:
     """Show which columns matter, how the predictions depend on them, and the first stumps."""
+    import matplotlib.pyplot as plt  # noqa: PLC0415 - half a second that other commands save
+
+    from hedgerow.plots import ImportancesDisplay  # noqa: PLC0415
+
     output = Output(as_json)
     if top < 1:
         raise UsageError(f"--top {top} is not allowed: it must be a whole number above 0")
@@ -60,6 +62,8 @@ def explain(
 def _look_at_rows(
     trained: Trained, data: Path, top: int, seed: int, found: dict[str, Any], output: Output
 ) -> None:
+    from hedgerow.plots import ImportancesDisplay, PartialDependenceDisplay  # noqa: PLC0415
+
     table = read_data(data)
     X, y = trained.recipe.features(table), None
     if trained.recipe.target in table.column_names:
@@ -85,7 +89,7 @@ def _look_at_rows(
     )
 
 
-def _importances(shown: ImportancesDisplay) -> list[dict[str, Any]]:
+def _importances(shown: Any) -> list[dict[str, Any]]:
     spreads = np.zeros(len(shown.values)) if shown.spreads is None else shown.spreads
     return [
         {"column": shown.names[number], "importance": shown.values[number], "spread": spreads[number]}
@@ -118,7 +122,7 @@ def _stumps(model: Any) -> list[tuple[str, float]]:
     return [(str(one), float(weight)) for one, weight in zip(first, weights, strict=False)]
 
 
-def _dependence(one: Any, display: PartialDependenceDisplay) -> dict[str, Any]:
+def _dependence(one: Any, display: Any) -> dict[str, Any]:
     """A column's dependence, of the output (a class, or the number) that it changes most."""
     places = one.categories if one.categories is not None else one.values.tolist()
     output = max(display.outputs, key=lambda output: float(np.ptp(one.means[output])))

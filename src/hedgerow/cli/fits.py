@@ -10,7 +10,6 @@ from typing import Any
 
 from hedgerow.cli.output import Output, figure, seconds
 from hedgerow.cli.tables import Problem
-from hedgerow.report import Report
 from hedgerow.selection import METHODS, METRICS, Choice, choose, make_model, score_model
 from hedgerow.theory import Certificate, certify
 
@@ -73,9 +72,17 @@ def tell_fit(fit: Fit, problem: Problem, leaks: list[str], output: Output) -> No
 
 
 def write_report(
-    fit: Fit, problem: Problem, seed: int, path: Path, output: Output, reproduce: tuple[str, ...]
+    model_file: Path,
+    fit: Fit,
+    problem: Problem,
+    seed: int,
+    path: Path,
+    output: Output,
+    reproduce: tuple[str, ...],
 ) -> None:
     """Write the report of a fit."""
+    from hedgerow.report import Report  # noqa: PLC0415 - loads matplotlib, half a second
+
     X_test, y_test = problem.part(problem.test)
     X_train, y_train = problem.part(problem.train) if len(problem.train) else (None, None)
     with output.progress("writing the report") as told:
@@ -91,6 +98,9 @@ def write_report(
             choice=fit.choice,
             certificate=fit.certificate,
             reproduce=reproduce,
+            model_file=model_file,
+            test_rows=problem.numbers[problem.test],
+            train_rows=problem.numbers[problem.train] if len(problem.train) else None,
             random_state=seed,
             told=told,
         ).save(path)

@@ -35,7 +35,7 @@ def report(
     if is_training_file:
         output.say(f"{data} is the training file: its {len(problem.test):,} rows held out are reported on")
     fit = measure(trained.model, problem)
-    write_report(fit, problem, seed, place, output, reproduce=_commands(trained))
+    write_report(model, fit, problem, seed, place, output, reproduce=_commands(trained))
     output.say(f"report: {written(place, replaced=replaces)}")
     output.result({"report": str(place), "rows": len(problem.test), "scores": fit.scores})
 

@@ -29,6 +29,7 @@ from hedgerow.datafiles import (
 )
 from hedgerow.selection import hold_out, take_rows
 
+_NUMBER = "\0number"  # a column beside those of the file; none of theirs has such a name
 TASKS = ("auto", "classification", "regression")
 Rows = NDArray[np.int64]
 
@@ -44,7 +45,12 @@ class Problem:
     y: NDArray[Any]
     train: Rows
     test: Rows
-    n_unlabelled: int  # rows that were left out, because the target is missing
+    numbers: Rows  # of the rows in the file, from 1; rows without a target are left out
+
+    @property
+    def n_unlabelled(self) -> int:
+        """How many rows were left out."""
+        return self.summary.n_rows - len(self.numbers)
 
     @property
     def task(self) -> str:
@@ -118,11 +124,11 @@ def about(path: Path) -> Iterator[None]:
 def split(path: Path, table: pa.Table, recipe: Recipe, share: float, seed: int) -> Problem:
     """The problem of a table that a recipe was made for."""
     with about(path):
-        labelled, n_unlabelled = recipe.with_labels(table)
+        labelled, _ = recipe.with_labels(table.append_column(_NUMBER, pa.array(np.arange(1, len(table) + 1))))
         X, y = recipe.features(labelled), recipe.labels(labelled)
     everything = np.arange(len(y), dtype=np.int64)
     train, test = hold_out(y, recipe.task, share, seed) if share else (everything, everything[:0])
-    return Problem(path, recipe, describe(table), X, y, train, test, n_unlabelled)
+    return Problem(path, recipe, describe(table), X, y, train, test, labelled.column(_NUMBER).to_numpy())
 
 
 def all_new(problem: Problem) -> Problem:

@@ -89,7 +89,7 @@ def train(
     save(fit.model, place, card=described)
     output.say(f"model: {written(place, replaced=replaces)}")
     if report is not None:
-        write_report(fit, problem, seed, report, output, reproduce=(described["command"],))
+        write_report(place, fit, problem, seed, report, output, reproduce=(described["command"],))
         output.say(f"report: {written(report, replaced=replaces_report)}")
     output.result({**described, "leaks": leaks, "model": str(place), "report": report and str(report)})
 

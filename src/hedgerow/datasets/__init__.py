@@ -1,15 +1,18 @@
 """Small data sets that show what boosting does, and known label noise for any labels.
 
 Every function returns plain arrays: X is float64 of shape (n_samples, n_features), and y is int64 with the
-classes -1 and +1. `random_state` is an integer, a `numpy.random.RandomState` or None, as in scikit-learn.
+classes -1 and +1 (0 and 1 for the accidents, which are read from a file of another package).
+`random_state` is an integer, a `numpy.random.RandomState` or None, as in scikit-learn.
 """
 
+from hedgerow.datasets.accidents import load_accidents
 from hedgerow.datasets.noise import flip_labels
 from hedgerow.datasets.points import load_three_points, load_toy, make_interval
 from hedgerow.datasets.simulated import make_gaussian, make_hastie
 
 __all__ = [
     "flip_labels",
+    "load_accidents",
     "load_three_points",
     "load_toy",
     "make_gaussian",

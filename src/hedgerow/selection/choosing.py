@@ -105,8 +105,8 @@ def choose(
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> choice = choose(X, y, "classification", methods=["logitboost", "bagging"], budget=None)
-    >>> choice.best.words
-    'bagging of trees (50 members)'
+    >>> choice.best.title
+    'bagging of trees'
     >>> choice.model.predict(X[:2]).tolist()
     [0, 0]
     """

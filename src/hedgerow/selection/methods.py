@@ -12,8 +12,6 @@ from hedgerow.estimators import (
     AdaBoostClassifier,
     AdaBoostRegressor,
     AnyBoostClassifier,
-    BaggingClassifier,
-    BaggingRegressor,
     DecisionStump,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -127,13 +125,14 @@ METHODS: dict[str, Method] = {
             for_numbers={"max_features": 0.5},
             rounds="members",
         ),
+        # Bagging of trees (Breiman 1996) is a forest that may split on any column: the forest's kernels grow
+        # such trees many times faster than members are fitted one by one, which bagging anything else needs.
         Method(
             "bagging",
             "bagging of trees",
-            BaggingClassifier,
-            BaggingRegressor,
-            defaults={"n_estimators": 50},
-            member=DecisionTreeClassifier,
+            RandomForestClassifier,
+            RandomForestRegressor,
+            defaults={"n_estimators": 100, "max_features": 1.0},
             rounds="members",
         ),
         Method(
@@ -217,7 +216,7 @@ def make_model(
     n_jobs : int or None
         Threads; None for all cores. The model is the same for any number.
     **parameters
-        Of the estimator, in place of the defaults of the method. For boosting of small trees and for bagging
+        Of the estimator, in place of the defaults of the method. For boosting of small trees
         ``max_depth`` is the depth of the members: 1 for stumps.
 
     Returns
@@ -251,8 +250,7 @@ def make_model(
 
 def _member(kind: Any, method: str, depth: int | None) -> Any:
     """The weak learner; None, the default of its ensemble, where that is the same."""
-    usual = None if method == "bagging" else 1
     regressor = kind is DecisionTreeRegressor and method == "adaboost"
-    if kind is DecisionStump or (depth == usual and not regressor):
+    if kind is DecisionStump or (depth == 1 and not regressor):
         return None
     return kind(max_depth=depth)

@@ -256,7 +256,7 @@ class Comparison:
 
 # --- words and tables
 
-_COUNTED = {"gradient": "rounds", "forest": "trees", "extra-trees": "trees", "bagging": "members"}
+_COUNTED = {"gradient": "rounds", "forest": "trees", "extra-trees": "trees", "bagging": "trees"}
 _WORDS = {
     "learning_rate": "learning rate {}",
     "max_leaf_nodes": "{} leaves",

@@ -12,7 +12,7 @@ from typing import Any
 from hedgerow.selection.methods import METHODS
 
 _FEW = 1000  # rows below which leaves of 20 rows would be too coarse
-_SOME = 5000  # rows from which larger trees may pay, and from which the deepest ones cost much
+_SOME = 5000  # rows from which larger trees may pay
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def settings_for(method: str, task: str, n_rows: int) -> list[Setting]:
     if method == "forest":
         return _forest_for_numbers() if task == "regression" else _forest()
     if method == "bagging":
-        return _bagging(n_rows)
+        return _bagging()
     return [Setting(method, {})]
 
 
@@ -132,9 +132,8 @@ def _forest_for_numbers() -> list[Setting]:
     ]
 
 
-def _bagging(n_rows: int) -> list[Setting]:
-    limit = {} if n_rows < _SOME else {"max_depth": 10}  # members of many rows grow slowly without one
+def _bagging() -> list[Setting]:
     return [
-        _of("bagging", 50, **limit),
-        _of("bagging", 100, max_samples=0.7, max_features=0.7, **limit),
+        _of("bagging", 100),
+        _of("bagging", 200, max_samples=0.5, min_samples_leaf=5),
     ]

@@ -14,15 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hedgerow.kernels.cpu.random import draw_rows
+from hedgerow.kernels.cpu.random import FOLDS, HOLD_OUT, draw_rows
 from hedgerow.table.arrays import as_array
 from hedgerow.table.frames import as_frame
 
 Integers = NDArray[np.int64]
 Rows = tuple[Integers, Integers]
-
-HOLD_OUT = 30  # what the draws are for; no other purpose of `hedgerow.kernels.cpu.random` has these numbers
-FOLDS = 31
 
 _FEW = 50
 TASKS = ("classification", "regression")

@@ -214,7 +214,7 @@ def detect_files(
     }
     if out_dir is not None:
         Path(out_dir).mkdir(parents=True, exist_ok=True)
-    results = []
+    results: list[FileResult] = []
     for path, copy in zip(files, copies, strict=True):
         if told is not None:
             told(len(results), len(files), path.name)
@@ -228,7 +228,8 @@ def detect_files(
 def results_as_json(results: Iterable[FileResult], settings: Mapping[str, Any]) -> dict[str, Any]:
     """What `detect_files` found, as one object; the module shows its form.
 
-    >>> results_as_json([FileResult(Path("notes.txt"), [], error="not an image")], {"scale_factor": 1.1})["images"]
+    >>> result = FileResult(Path("notes.txt"), [], error="not an image")
+    >>> results_as_json([result], {"scale_factor": 1.1})["images"]
     [{'file': 'notes.txt', 'error': 'not an image'}]
     """
     plainly = {name: plain(value) for name, value in settings.items()}

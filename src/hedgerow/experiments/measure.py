@@ -1,0 +1,131 @@
+"""Accuracies on held-out folds: one number a fold, the same folds for every method.
+
+Folds overlap in their training rows, so a mean over them is less certain than the spread says. The standard
+error of a difference between two methods is therefore that of Nadeau and Bengio, "Inference for the
+Generalization Error", Machine Learning 52, 2003: with k folds and test/train the ratio of their rows,
+
+    sqrt((1 / k + test / train) * variance of the k differences).
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import RepeatedStratifiedKFold
+
+from hedgerow.datasets import flip_labels
+from hedgerow.experiments.problems import Problem
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Fold = tuple[Rows, Rows]  # row numbers to learn from, and those to be tested on
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What one method did on the folds: accuracy and seconds, each of shape (n_folds,)."""
+
+    accuracy: Floats
+    fit_seconds: Floats
+    predict_seconds: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Accuracies (n_points, n_folds) at points x, of one method."""
+
+    x: tuple[float, ...]
+    accuracy: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """Over the folds."""
+        mean: Floats = self.accuracy.mean(axis=1)
+        return mean
+
+    @property
+    def spread(self) -> Floats:
+        """Standard deviation over the folds."""
+        spread: Floats = self.accuracy.std(axis=1, ddof=1)
+        return spread
+
+
+def make_folds(y: NDArray[np.int64], n_folds: int, n_repeats: int, seed: int) -> list[Fold]:
+    """Stratified folds, drawn anew for every repeat.
+
+    >>> folds = make_folds(np.arange(20) % 2, 5, 2, seed=0)
+    >>> len(folds), len(folds[0][1])
+    (10, 4)
+    """
+    splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
+    return list(splitter.split(np.zeros((len(y), 1)), y))
+
+
+def cross_validate(model: Any, problem: Problem, folds: Sequence[Fold]) -> Scores:
+    """Fit to the rows of every fold, and score the others."""
+    found = np.empty((3, len(folds)))
+    for number, (train, test) in enumerate(folds):
+        start = time.perf_counter()
+        model.fit(problem.X[train], problem.y[train])
+        fitted = time.perf_counter()
+        found[0, number] = (model.predict(problem.X[test]) == problem.y[test]).mean()
+        found[1:, number] = fitted - start, time.perf_counter() - fitted
+    return Scores(*found)
+
+
+def over_rounds(model: Any, problem: Problem, folds: Sequence[Fold], n_rounds: int) -> Curve:
+    """Accuracy after every round; a model that ended early stays where it is."""
+    accuracy = np.empty((n_rounds, len(folds)))
+    for number, (train, test) in enumerate(folds):
+        model.fit(problem.X[train], problem.y[train])
+        last = 0
+        for last, predicted in enumerate(model.staged_predict(problem.X[test])):
+            accuracy[last, number] = (predicted == problem.y[test]).mean()
+        accuracy[last + 1 :, number] = accuracy[last, number]
+    return Curve(tuple(float(number) for number in range(1, n_rounds + 1)), accuracy)
+
+
+def over_models(models: Sequence[Any], x: Sequence[float], problem: Problem, folds: Sequence[Fold]) -> Curve:
+    """Accuracy of one model for each point."""
+    return Curve(tuple(x), np.stack([cross_validate(model, problem, folds).accuracy for model in models]))
+
+
+def over_noise(
+    model: Any, shares: Sequence[float], problem: Problem, folds: Sequence[Fold], seed: int
+) -> Curve:
+    """Accuracy on true labels after learning from partly flipped ones.
+
+    Which labels are flipped depends on the seed, the fold and the share alone: all methods learn from the
+    same lies.
+    """
+    accuracy = np.empty((len(shares), len(folds)))
+    for place, share in enumerate(shares):
+        for number, (train, test) in enumerate(folds):
+            lies = noisy_labels(problem.y[train], share, (seed, number))
+            predicted = model.fit(problem.X[train], lies).predict(problem.X[test])
+            accuracy[place, number] = (predicted == problem.y[test]).mean()
+    return Curve(tuple(shares), accuracy)
+
+
+def noisy_labels(y: NDArray[np.int64], share: float, key: tuple[int, int]) -> NDArray[np.int64]:
+    """Labels of which a share is flipped; a larger share flips the same rows and more.
+
+    >>> y = np.arange(100) % 2
+    >>> int((noisy_labels(y, 0.2, (0, 0)) != y).sum())
+    20
+    """
+    state = np.random.RandomState(list(key))
+    return flip_labels(y, share, state)[0]
+
+
+def standard_error(difference: Floats, test_to_train: float) -> float:
+    """Of the mean of paired differences over overlapping folds (see the top of the module).
+
+    >>> round(standard_error(np.array([0.01, 0.03]), 0.5), 4)
+    0.0141
+    """
+    spread = difference.var(ddof=1) if len(difference) > 1 else np.inf
+    return float(np.sqrt((1 / len(difference) + test_to_train) * spread))

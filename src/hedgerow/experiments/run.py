@@ -1,0 +1,231 @@
+"""The experiments one after the other: compare, figures 1 and 2, flipped labels, five learners.
+
+A run is a list of steps, each a method on a problem; what they find is gathered by problem, and tables, lines
+and sentences are made from it at the end.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from hedgerow.datasets.checks import check_count
+from hedgerow.experiments import claim, findings, measure
+from hedgerow.experiments.findings import Contest
+from hedgerow.experiments.measure import Curve, Scores
+from hedgerow.experiments.methods import BOOSTING, COMPARED, LOGISTIC, ONE_HOT, UNDER_NOISE, Maker
+from hedgerow.experiments.plan import FULL, QUICK, Plan
+from hedgerow.experiments.problems import Problem, load_problems
+from hedgerow.experiments.results import Experiments
+from hedgerow.experiments.tables import SECONDS, ResultCurves, ResultTable
+from hedgerow.experiments.warm import compile_kernels
+
+Told = Callable[[int, int, str], None]
+Step = tuple[str, Callable[[], None]]  # what it does in words, and doing it
+
+X_LABELS = {
+    "learners": "number of weak learners",
+    "shrinkage": "learning rate",
+    "noise": "share of training labels flipped",
+}
+
+
+def run_experiments(
+    *, full: bool = False, random_state: int = 0, n_jobs: int | None = None, told: Told | None = None
+) -> Experiments:
+    """Compare boosting with logistic regression on three data sets, and see what its parameters do.
+
+    Simulated data (5,000 rows of 30 normal features), breast cancer, and US road accidents if the package
+    `dmba` is installed. Logistic regression, AdaBoost, LogitBoost, gradient boosting, a random forest and
+    bagging are cross-validated on the same folds; accuracy is drawn against the number of weak learners,
+    against the learning rate and against the share of wrong labels; and a claim about breast cancer with five
+    weak learners is checked.
+
+    Parameters
+    ----------
+    full : bool
+        All rows, 10 folds and repeats: some minutes. False draws some of the accidents, has 5 folds and
+        shorter figures: less than a minute, most of it the compilation of kernels on a new machine.
+    random_state : int
+        Of the simulated rows, the folds, the flipped labels and the methods.
+    n_jobs : int or None
+        Threads; None for all cores. Everything but the seconds is the same for any number.
+    told : callable, optional
+        Called as ``told(done, total, words)`` before every step and at the end.
+
+    Returns
+    -------
+    Experiments
+
+    Examples
+    --------
+    >>> experiments = run_experiments()  # doctest: +SKIP
+    >>> experiments.save("experiments.html")  # doctest: +SKIP
+    >>> run_experiments(random_state=-1)
+    Traceback (most recent call last):
+    ValueError: random_state=-1 is not allowed: it must be an integer from 0 to 4294967295
+    """
+    random_state = check_count("random_state", random_state, 0, 2**32 - 1)
+    return run_plan(FULL if full else QUICK, random_state=random_state, n_jobs=n_jobs, told=told, full=full)
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    told: Told | None = None,
+    full: bool = False,
+) -> Experiments:
+    """Run the experiments of a plan, see `run_experiments`."""
+    problems, left_out = load_problems(plan, random_state)
+    maker = Maker(plan.learners, plan.trees, plan.members, random_state, n_jobs)
+    results = [Results(problem, plan, maker) for problem in problems]
+    checked: list[claim.Checked] = []
+    names = tuple(dict.fromkeys((*COMPARED, *UNDER_NOISE)))
+    steps: list[Step] = [("compiling the kernels", partial(compile_kernels, problems, names, maker))]
+    for one in results:
+        steps += one.steps()
+    cancer = next(problem for problem in problems if problem.name == "cancer")
+    for contender in claim.contenders():
+        check = partial(claim.check_claim, contender, cancer, plan, random_state, n_jobs)
+        steps.append((f"five learners: {contender.name}", partial(_keep, check, checked)))
+    for done, (words, step) in enumerate(steps):
+        if told is not None:
+            told(done, len(steps), words)
+        step()
+    if told is not None:
+        told(len(steps), len(steps), "done")
+    return _gather(results, checked, left_out, random_state, full)
+
+
+def _keep(check: Callable[[], claim.Checked], into: list[claim.Checked]) -> None:
+    into.append(check())
+
+
+@dataclass(eq=False)
+class Results:
+    """What is found on one problem, filled by its steps."""
+
+    problem: Problem
+    plan: Plan
+    maker: Maker
+    scores: dict[str, Scores] = field(default_factory=dict)
+    level: float = 0.0  # accuracy of logistic regression on the folds of the figures
+    lines: dict[str, dict[str, Curve]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        plan, seed = self.plan, self.maker.random_state
+        self.folds = measure.make_folds(self.problem.y, plan.folds, plan.repeats, seed)
+        self.curve_folds = measure.make_folds(self.problem.y, plan.curve_folds, 1, seed)
+
+    def steps(self) -> list[Step]:
+        """Every method of every experiment on this problem."""
+        plan, kinds = self.plan, {"learners": BOOSTING, "shrinkage": BOOSTING, "noise": UNDER_NOISE}
+        compared = [*COMPARED[:1], *([ONE_HOT] if self.problem.is_coded else []), *COMPARED[1:]]
+        steps: list[Step] = [
+            (f"{self.problem.name}: {name}", partial(self.compare, name)) for name in compared
+        ]
+        steps.append((f"{self.problem.name}: logistic regression for the figures", self.find_level))
+        for kind, names in kinds.items():
+            if kind != "noise" or self.problem.name in plan.noisy:
+                words = f"{self.problem.name}: {kind}"
+                steps += [(f"{words}, {name}", partial(self.draw, kind, name)) for name in names]
+        return steps
+
+    def compare(self, name: str) -> None:
+        """Cross-validate a method."""
+        self.scores[name] = measure.cross_validate(self.maker.make(name), self.problem, self.folds)
+
+    def find_level(self) -> None:
+        """Cross-validate what the lines of figures 1 and 2 are compared with."""
+        model = self.maker.make(LOGISTIC)
+        self.level = float(measure.cross_validate(model, self.problem, self.curve_folds).accuracy.mean())
+
+    def draw(self, kind: str, name: str) -> None:
+        """Measure the line of a method in a figure."""
+        self.lines.setdefault(kind, {})[name] = getattr(self, f"_over_{kind}")(name)
+
+    def _over_learners(self, name: str) -> Curve:
+        model = self.maker.make(name, learners=self.plan.most_learners)
+        return measure.over_rounds(model, self.problem, self.curve_folds, self.plan.most_learners)
+
+    def _over_shrinkage(self, name: str) -> Curve:
+        number, rates = self.plan.shrunk_learners, self.plan.rates
+        models = [self.maker.make(name, learners=number, rate=rate) for rate in rates]
+        return measure.over_models(models, rates, self.problem, self.curve_folds)
+
+    def _over_noise(self, name: str) -> Curve:
+        model, seed = self.maker.make(name), self.maker.random_state
+        return measure.over_noise(model, self.plan.shares, self.problem, self.curve_folds, seed)
+
+    def contest(self) -> Contest:
+        """The comparison, for sentences."""
+        accuracy = {name: scores.accuracy for name, scores in self.scores.items()}
+        ratio = 1 / (self.plan.folds - 1)
+        return Contest(self.problem.title.partition(",")[0], accuracy, ratio, self.problem.majority)
+
+    def table(self) -> ResultTable:
+        """The comparison, for reading."""
+        rows = tuple(
+            (
+                name,
+                self.maker.words(name),
+                mean_and_spread(scores),
+                float(scores.fit_seconds.mean()),
+                float(scores.predict_seconds.mean()),
+            )
+            for name, scores in self.scores.items()
+        )
+        plan = self.plan
+        times = f" × {plan.repeats}" if plan.repeats > 1 else ""
+        title = f"{self.problem.title}: {plan.folds} folds{times}, mean ± standard deviation"
+        columns = ("method", "parameters", "accuracy", f"fit {SECONDS}", f"predict {SECONDS}")
+        return ResultTable(self.problem.name, title, columns, rows, ("", "", ".4f", ".3f", ".4f"))
+
+    def curves(self, kind: str) -> ResultCurves | None:
+        """The lines of a figure."""
+        lines = self.lines.get(kind)
+        if lines is None:
+            return None
+        level = None if kind == "noise" else (LOGISTIC, self.level)
+        return ResultCurves(
+            kind, self.problem.name, self.problem.title, X_LABELS[kind], lines, level, log_x=kind != "noise"
+        )
+
+    def sentences(self) -> dict[str, list[str]]:
+        """Findings by experiment."""
+        contest, lines = self.contest(), self.lines
+        said: dict[str, list[str]] = {"compare": [contest.winner(), contest.against_linear()]}
+        if self.problem.name == "accidents":
+            said["compare"].append(findings.about_accidents(contest.accuracy[LOGISTIC].mean()))
+        said["learners"] = [findings.about_learners(contest.title, lines["learners"])]
+        said["shrinkage"] = [
+            findings.about_shrinkage(contest.title, lines["shrinkage"], self.plan.shrunk_learners)
+        ]
+        said["noise"] = [findings.about_noise(contest.title, lines["noise"])] if "noise" in lines else []
+        return said
+
+
+def mean_and_spread(scores: Scores) -> tuple[float, float]:
+    """Of the accuracies on the folds."""
+    return float(scores.accuracy.mean()), float(scores.accuracy.std(ddof=1))
+
+
+def _gather(
+    results: list[Results], checked: list[claim.Checked], left_out: list[str], seed: int, full: bool
+) -> Experiments:
+    found = [one.sentences() for one in results]
+    said = {kind: tuple(words for one in found for words in one[kind]) for kind in found[0]}
+    lines = [one.curves(kind) for kind in X_LABELS for one in results]
+    return Experiments(
+        full=full,
+        random_state=seed,
+        tables=(*(one.table() for one in results), claim.claim_table(checked)),
+        curves=tuple(line for line in lines if line is not None),
+        scores={
+            one.problem.name: {name: mean_and_spread(scores) for name, scores in one.scores.items()}
+            for one in results
+        },
+        said={**said, "claim": tuple(claim.claim_findings(checked))},
+        left_out=tuple(left_out),
+    )

@@ -1,0 +1,204 @@
+"""A small run of all experiments: repeatable, the same for any number of threads, and readable."""
+
+import importlib.util
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import html5lib
+import numpy as np
+import pytest
+
+from hedgerow.experiments import FULL, QUICK, problems, run, run_experiments, run_plan, warm
+from hedgerow.experiments.methods import BOOSTING, COMPARED, FOREST, LOGISTIC, ONE_HOT, UNDER_NOISE, Maker
+from hedgerow.experiments.tables import SECONDS
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "source_experiments.py"
+TINY = replace(
+    QUICK,
+    folds=3,
+    curve_folds=2,
+    simulated_rows=120,
+    accident_rows=120,
+    learners=4,
+    most_learners=5,
+    shrunk_learners=3,
+    trees=3,
+    members=2,
+    rates=(0.1, 1.0),
+    shares=(0.0, 0.4),
+    noisy=("simulated",),
+    claim_repeats=1,
+    claim_splits=3,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_second_process():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(warm.os, "cpu_count", lambda: 1)  # kernels are compiled or cached here
+        yield
+
+
+@pytest.fixture(scope="module")
+def small():
+    """The run, and what it told."""
+    told = []
+    return run_plan(TINY, n_jobs=1, told=lambda *words: told.append(words)), told
+
+
+def without_seconds(experiments):
+    """What must be the same in every run."""
+    found = experiments.to_dict()
+    for table in found["tables"]:
+        kept = [place for place, name in enumerate(table["columns"]) if SECONDS not in name]
+        table["rows"] = [[row[place] for place in kept] for row in table["rows"]]
+    return found
+
+
+def test_results_are_the_same_for_one_thread_and_two(small):
+    again = run_plan(TINY, n_jobs=2)
+    assert without_seconds(again) == without_seconds(small[0])
+
+
+def test_another_seed_gives_other_rows_and_other_folds():
+    one, other = (
+        [
+            run.Results(problem, TINY, Maker(1, 1, 1, seed))
+            for problem in problems.load_problems(TINY, seed)[0]
+        ]
+        for seed in (0, 1)
+    )
+    assert not np.array_equal(one[0].problem.X, other[0].problem.X)
+    assert not np.array_equal(one[1].folds[0][1], other[1].folds[0][1])
+
+
+def test_every_table_has_all_methods(small):
+    tables = {table.key: table for table in small[0].tables}
+    assert [row[0] for row in tables["simulated"].rows] == list(COMPARED)
+    for table in tables.values():
+        assert len(table.columns) == len(table.formats) == len(table.rows[0])
+    accuracy = tables["cancer"].values[0][2]
+    assert f"{accuracy[0]:.4f} ± {accuracy[1]:.4f}" == tables["cancer"].rows[0][2]
+    assert "4 stumps, rate 1" in tables["cancer"].rows[1]
+
+
+def test_the_figures_have_their_lines(small):
+    lines = {one.name: one for one in small[0].curves}
+    for key in ("learners", "shrinkage"):
+        assert list(lines[f"{key}-cancer"].curves) == list(BOOSTING)
+        assert lines[f"{key}-cancer"].level[0] == LOGISTIC
+    assert lines["learners-cancer"].x == (1.0, 2.0, 3.0, 4.0, 5.0)
+    assert lines["shrinkage-cancer"].x == (0.1, 1.0)
+    assert list(lines["noise-simulated"].curves) == list(UNDER_NOISE)
+    displays = small[0].figures
+    assert {"scores-simulated", *lines} <= set(displays)
+    assert displays["scores-cancer"].means == sorted(displays["scores-cancer"].means, reverse=True)
+
+
+def test_the_accidents_have_one_hot_columns_too(small):
+    if small[0].left_out:
+        pytest.skip("the package dmba is not installed")
+    table = next(table for table in small[0].tables if table.key == "accidents")
+    assert ONE_HOT in [row[0] for row in table.rows]
+    assert "120 of 42,183 rows" in table.name
+
+
+def test_progress_is_told_to_the_end(small):
+    told = small[1]
+    total = told[0][1]
+    assert [done for done, _, _ in told] == list(range(total + 1))
+    assert {of for _, of, _ in told} == {total}
+    assert told[0][2] == "compiling the kernels"
+
+
+def test_without_the_accidents_a_sentence_says_how_to_get_them(monkeypatch):
+    monkeypatch.setattr(problems, "load_accidents", _missing)
+    found, left_out = problems.load_problems(TINY, 0)
+    assert [problem.name for problem in found] == ["simulated", "cancer"]
+    assert left_out == ["US road accidents are left out: it is not here: pip install dmba."]
+
+
+def _missing():
+    raise FileNotFoundError("it is not here: pip install dmba")
+
+
+def test_rows_of_the_accidents_are_drawn_once_each(monkeypatch):
+    given = np.arange(50.0)[:, None], np.arange(50) % 2, ["row"]
+    monkeypatch.setattr(problems, "load_accidents", lambda: given)
+    one = problems.load_problems(replace(TINY, accident_rows=20), 0)[0][2]
+    assert len(set(one.X[:, 0])) == 20
+    np.testing.assert_array_equal(one.y, one.X[:, 0] % 2)
+    assert len(problems.load_problems(replace(TINY, accident_rows=None), 0)[0][2].y) == 50
+
+
+def test_the_dictionary_is_json_and_the_page_is_valid_and_whole(small, tmp_path):
+    experiments = small[0]
+    assert json.loads(json.dumps(experiments.to_dict()))["random_state"] == 0
+    path = tmp_path / "page.html"
+    experiments.save(path)
+    text = path.read_text(encoding="utf-8")
+    html5lib.HTMLParser(strict=True).parse(text)
+    assert text.count("<svg") >= len(experiments.figures)
+    assert "src=" not in text
+    assert "run_experiments()" in text
+    for table in experiments.tables:
+        assert table.rows[0][2] in text
+
+
+def test_full_takes_the_larger_plan(monkeypatch):
+    plans = []
+    monkeypatch.setattr(run, "run_plan", lambda plan, **options: plans.append((plan, options["full"])))
+    run_experiments(full=True)
+    run_experiments()
+    assert plans == [(FULL, True), (QUICK, False)]
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 0.5, None, "0"])
+def test_a_bad_seed_is_refused_before_any_work(seed):
+    with pytest.raises(ValueError, match=r"random_state=.* is not allowed: it must be an integer from 0"):
+        run_experiments(random_state=seed, told=pytest.fail)
+
+
+def test_a_second_process_compiles_the_forests_if_there_are_cores(monkeypatch):
+    started = []
+
+    class Process:
+        def __init__(self, command, **_):
+            started.append([command[0]])
+
+        def wait(self):
+            started[-1].append("waited")
+
+        def kill(self):
+            started[-1].append("killed")
+
+    monkeypatch.setattr(warm.subprocess, "Popen", Process)
+    monkeypatch.setattr(warm.os, "cpu_count", lambda: 2)
+    problem = problems.load_problems(TINY, 0)[0][1]
+    warm.compile_kernels([problem], (LOGISTIC, FOREST), Maker(2, 2, 2, 0, 1))
+    warm.compile_kernels([problem], (LOGISTIC,), Maker(2, 2, 2, 0, 1))
+    assert started == [[sys.executable, "waited"]]
+    with pytest.raises(KeyError), warm.SecondProcess():
+        raise KeyError
+    assert started[-1][1:] == ["killed", "waited"]
+
+
+def test_the_text_for_the_second_process_runs():
+    exec(compile(warm._OTHER, "other", "exec"), {})  # noqa: S102 - our own text
+
+
+def test_the_example_prints_the_tables_and_writes_the_files(small, tmp_path, monkeypatch, capsys):
+    spec = importlib.util.spec_from_file_location("example_source_experiments", EXAMPLE)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    asked = []
+    monkeypatch.setattr(example, "run_experiments", lambda **options: asked.append(options) or small[0])
+    example.main(["--quick", "--seed", "3", "--out", str(tmp_path / "new")])
+    assert (asked[0]["full"], asked[0]["random_state"]) == (False, 3)
+    names = {path.name for path in (tmp_path / "new").iterdir()}
+    assert names == {"figure_1_learners.png", "figure_2_shrinkage.png", "noise.png", "experiments.html"}
+    printed = capsys.readouterr().out
+    assert small[0].tables[0].rows[1][2] in printed
+    assert small[0].findings[0] in printed
