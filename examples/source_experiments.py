@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from hedgerow.experiments import Experiments, ResultCurves, run_experiments
+from hedgerow.experiments import CAVEATS, Experiments, ResultCurves, run_experiments
 from hedgerow.plots import style
 
 PICTURES = {"learners": "figure_1_learners.png", "shrinkage": "figure_2_shrinkage.png", "noise": "noise.png"}
@@ -30,11 +30,11 @@ def show(experiments: Experiments, console: Console) -> None:
     for result in experiments.tables:
         table = Table(title=result.name, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
         for column, how in zip(result.columns, result.formats, strict=True):
-            table.add_column(column, justify="right" if how else "left")
+            table.add_column(column, justify="right" if how else "left", no_wrap=column == result.columns[0])
         for row in result.rows:
             table.add_row(*row)
         console.print(table)
-    for words in (*experiments.findings, *experiments.left_out):
+    for words in (*experiments.findings, *experiments.left_out, *CAVEATS):
         console.print(f"- {words}", highlight=False, markup=False, soft_wrap=True)
 
 

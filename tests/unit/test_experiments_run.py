@@ -10,7 +10,7 @@ import html5lib
 import numpy as np
 import pytest
 
-from hedgerow.experiments import FULL, QUICK, problems, run, run_experiments, run_plan, warm
+from hedgerow.experiments import CAVEATS, FULL, QUICK, problems, run, run_experiments, run_plan, warm
 from hedgerow.experiments.methods import BOOSTING, COMPARED, FOREST, LOGISTIC, ONE_HOT, UNDER_NOISE, Maker
 from hedgerow.experiments.tables import SECONDS
 
@@ -143,6 +143,7 @@ def test_the_dictionary_is_json_and_the_page_is_valid_and_whole(small, tmp_path)
     assert text.count("<svg") >= len(experiments.figures)
     assert "src=" not in text
     assert "run_experiments()" in text
+    assert all(words in text for words in CAVEATS)
     for table in experiments.tables:
         assert table.rows[0][2] in text
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from hedgerow.estimators.inputs import (
@@ -157,3 +158,13 @@ def test_nothing_to_hold_out(groups):
 def test_a_missing_label_is_named(missing):
     with pytest.raises(ValueError, match="y has a missing label: row 2 is"):
         Labels.of(np.array(["a", "b", missing], dtype=object))
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_missing_label_of_an_arrow_dictionary_is_refused(chunked):
+    labels = pa.array(["a", None, "b", "a"]).dictionary_encode()
+    with pytest.raises(ValueError, match="missing label: row 1"):
+        Labels.of(read_target(pa.chunked_array([labels]) if chunked else labels, 4, "test"))
+    whole = labels.fill_null("b") if not chunked else pa.chunked_array([labels.drop_null()])
+    read = read_target(whole, len(whole), "test")
+    assert set(read.tolist()) == {"a", "b"}

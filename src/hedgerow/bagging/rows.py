@@ -5,10 +5,13 @@ into sparse matrices. A key is a hash of what a row holds. Rows sorted by their 
 does not depend on how the user has ordered them; samples are drawn from rows in that order.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -25,13 +28,14 @@ from hedgerow.table.checks import (
     check_two_dimensional,
     string_names,
 )
-from hedgerow.table.frames import as_frame
+from hedgerow.table.frames import FrameSource, as_frame
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 BLOCK_ROWS = 4096  # read at a time: its float64 copy stays in the cache
+_NUMBERS = (bool, int, float, np.bool, np.integer, np.floating, Decimal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +95,14 @@ class GivenTable:
     def as_matrix(self) -> "GivenTable":
         """A data frame as an array, which may hold a column twice."""
         frame = _frame_of(self.X) if self.is_frame else None
-        return self if frame is None else GivenTable(frame.to_numpy(), self.shape)
+        if frame is None:
+            return self
+        if not any(map(_has_codes, frame.schema.values())):
+            return GivenTable(frame.to_numpy(), self.shape)
+        matrix = np.empty(self.shape, object)
+        for number, column in enumerate(frame.iter_columns()):
+            matrix[:, number] = column.to_list()  # to_numpy of an Arrow dictionary forgets what is missing
+        return GivenTable(matrix, self.shape)
 
     def part(self, rows: Integers | None, columns: Integers | None) -> Any:
         """These rows and columns of X; None for all."""
@@ -104,6 +115,11 @@ class GivenTable:
 def _frame_of(X: Any) -> Any:
     """X as a narwhals data frame, None if it is none."""
     return None if isinstance(X, np.ndarray | list | tuple) else as_frame(X)
+
+
+def _has_codes(dtype: Any) -> bool:
+    """Whether a column of a frame is codes into a list of values."""
+    return isinstance(dtype, nw.Categorical | nw.Enum)
 
 
 def _check_objects(array: NDArray[Any]) -> None:
@@ -123,7 +139,7 @@ def row_keys(table: GivenTable, y: Floats | None = None, *, rounded: bool = Fals
     """A hash of the values of every row, and of its target if there is one; equal rows have equal keys.
 
     Numbers count as float64, or `rounded` to float32, and other values by their text. NaN is one value, and
-    so is zero.
+    so is zero. So a table has the same keys in every library.
 
     >>> table = GivenTable.of([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]], "")
     >>> keys = row_keys(table, np.array([5.0, 5.0, 5.0]))
@@ -135,8 +151,14 @@ def row_keys(table: GivenTable, y: Floats | None = None, *, rounded: bool = Fals
     if y is not None:
         add_keys(value_bits(y[:, np.newaxis]), n_columns, keys)
     if table.is_frame:
-        for number, column in enumerate(_frame_of(table.X).iter_columns()):
-            _add_column(column.to_numpy(), number, keys, rounded=rounded)
+        frame = _frame_of(table.X)
+        source = FrameSource(frame, "")
+        for number, column in enumerate(frame.iter_columns()):
+            if _has_codes(column.dtype):
+                codes, values = source.labels(number)
+                add_keys(_code_bits(codes, values, rounded=rounded)[:, np.newaxis], number, keys)
+            else:
+                _add_column(column.to_numpy(), number, keys, rounded=rounded)
     elif sparse.issparse(table.X):
         _add_sparse(table.X, keys, rounded=rounded)
     elif table.X.dtype.kind in "fiub":
@@ -162,16 +184,47 @@ def value_bits(values: NDArray[Any], *, rounded: bool = False) -> Keys:
 
 def _add_column(values: NDArray[Any], number: int, keys: Keys, *, rounded: bool) -> None:
     if values.dtype.kind in "fiub":
-        add_keys(value_bits(values[:, np.newaxis], rounded=rounded), number, keys)
-        return
-    known: dict[str, int] = {}  # texts: Python's own hash of one differs from process to process
-    bits = np.empty((len(values), 1), np.uint64)
-    for row, value in enumerate(values):
-        text = "\0missing" if is_missing(value) else str(value)  # None of one library is NaN of another
-        if text not in known:
-            known[text] = int.from_bytes(blake2b(text.encode(errors="replace"), digest_size=8).digest())
-        bits[row, 0] = known[text]
-    add_keys(bits, number, keys)
+        bits = value_bits(values, rounded=rounded)
+    else:
+        bits = _object_bits(values, rounded=rounded)  # type: ignore[arg-type]  # an array is a sequence here
+    add_keys(bits[:, np.newaxis], number, keys)
+
+
+def _code_bits(codes: NDArray[np.integer[Any]], values: list[Any], *, rounded: bool) -> Keys:
+    """The bits of values that are given by codes, -1 for missing; those no row has do not matter."""
+    used, places = np.unique(codes, return_inverse=True)
+    found = [None if code < 0 else values[code] for code in used.tolist()]
+    bits: Keys = _object_bits(found, rounded=rounded)[places]
+    return bits
+
+
+def _object_bits(values: Sequence[Any], *, rounded: bool) -> Keys:
+    """The bits of Python values, one by one: of numbers, of NaN for what is missing, else of texts."""
+    plain = [_number_or_text(value) for value in values]
+    is_text = np.fromiter((type(value) is str for value in plain), bool, len(plain))
+    bits = np.empty(len(plain), np.uint64)
+    numbers = [value for value in plain if type(value) is float]
+    bits[~is_text] = value_bits(np.array(numbers, np.float64), rounded=rounded)
+    texts = [value for value in plain if type(value) is str]
+    known = {text: _text_bits(text) for text in set(texts)}
+    bits[is_text] = [known[text] for text in texts]
+    return bits
+
+
+def _number_or_text(value: Any) -> float | str:
+    if type(value) is str:
+        return value
+    if is_missing(value):  # None of one library is NaN of another
+        return np.nan
+    try:
+        return float(value) if isinstance(value, _NUMBERS) else str(value)
+    except OverflowError:  # an integer beyond float64
+        return str(value)
+
+
+def _text_bits(text: str) -> int:
+    """Python's own hash of a text differs from process to process."""
+    return int.from_bytes(blake2b(text.encode(errors="replace"), digest_size=8).digest())
 
 
 def _add_sparse(X: Any, keys: Keys, *, rounded: bool) -> None:

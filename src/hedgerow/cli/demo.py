@@ -21,7 +21,7 @@ def demo(
     as_json: options.AsJson = False,
 ) -> None:
     """Boosting beside logistic regression on three data sets; writes a report."""
-    from hedgerow.experiments import run_experiments  # noqa: PLC0415 - loads what no other command needs
+    from hedgerow.experiments import CAVEATS, run_experiments  # noqa: PLC0415 - for no other command
 
     output = Output(as_json)
     tables.check_numbers(seed, threads)
@@ -31,7 +31,7 @@ def demo(
     for table in experiments.tables:
         heads = [head if how else f"{head} " for head, how in zip(table.columns, table.formats, strict=True)]
         output.table(heads, table.rows, title=table.name)
-    for words in (*experiments.findings, *experiments.left_out):
+    for words in (*experiments.findings, *experiments.left_out, *CAVEATS):
         output.say(f"- {words}")
     experiments.save(out)
     output.say("")

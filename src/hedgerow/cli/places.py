@@ -35,6 +35,8 @@ def check_new_file(
         raise UsageError(f"{option} {path}: the name must end in {' or '.join(suffixes)}")
     if path.is_dir():
         raise WorkError(f"{option} {path}: this is a folder; give the name of a file")
+    if path.exists() and not path.is_file():  # a rename would put a file in place of the device itself
+        raise WorkError(f"{option} {path}: this is a device or a pipe, not a file; give the name of a file")
     if not path.absolute().parent.is_dir():
         raise WorkError(f"{option} {path}: the folder {path.absolute().parent} does not exist; make it first")
     if not os.access(path.absolute().parent, os.W_OK):

@@ -1,6 +1,7 @@
 """Targets, weights, evaluation sets and callbacks: everything `fit` is given beside X, checked."""
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,9 +27,17 @@ def read_target(y: Any, n_rows: int, estimator_name: str) -> NDArray[Any]:
     """Y as a one-dimensional array of the right length."""
     if y is None:
         raise ValueError(f"{estimator_name} requires y to be passed, but the target y is None.")
-    values: NDArray[Any] = column_or_1d(y, warn=True)
+    values: NDArray[Any] = column_or_1d(_decoded(y), warn=True)
     _refuse_other_length(values, n_rows)
     return values
+
+
+def _decoded(y: Any) -> Any:
+    """Arrow's dictionary columns as their values: NumPy would get some category where a value is missing."""
+    arrow = sys.modules.get("pyarrow")  # if nobody imported pyarrow, y is none of its types
+    if arrow is None or not isinstance(y, arrow.Array | arrow.ChunkedArray):
+        return y
+    return y.cast(y.type.value_type) if arrow.types.is_dictionary(y.type) else y
 
 
 def read_targets(y: Any, n_rows: int, estimator_name: str) -> NDArray[Any]:

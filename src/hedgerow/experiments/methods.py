@@ -3,6 +3,10 @@
 The weak learners are those of the textbooks: stumps for AdaBoost and LogitBoost, trees of depth 3 for
 gradient boosting. Learning rates are the defaults of the estimators, 1 for the first two and 0.1 for the
 last. No validation ends the rounds early, so that a number of learners is what it says.
+
+The leaves of the forest and the depth of the bag were not set blindly, see `CAVEATS`: on one split of the
+accidents, forests with leaves of 1, 5 and 20 rows had 58.1, 60.0 and 61.3 % right (81.9, 83.0 and 81.1 % on
+simulated rows); 10 bagged trees of depth 10 had 61.1 %, and 100 of any depth 57.9 %.
 """
 
 from dataclasses import dataclass
@@ -14,8 +18,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from hedgerow.estimators import (
     AdaBoostClassifier,
-    BaggingClassifier,
-    DecisionTreeClassifier,
     GradientBoostingClassifier,
     LogitBoostClassifier,
     RandomForestClassifier,
@@ -24,13 +26,27 @@ from hedgerow.estimators import (
 LOGISTIC, ONE_HOT = "logistic regression", "one-hot logistic regression"
 ADABOOST, GENTLE, LOGITBOOST, GRADIENT = "AdaBoost", "Gentle AdaBoost", "LogitBoost", "gradient boosting"
 FOREST, BAGGING = "random forest", "bagging"
+VOTING = (FOREST, BAGGING)  # grown by the same kernels
 
 LINEAR = (LOGISTIC, ONE_HOT)
 BOOSTING = (ADABOOST, LOGITBOOST, GRADIENT)  # of figures 1 and 2
 COMPARED = (LOGISTIC, *BOOSTING, FOREST, BAGGING)
 UNDER_NOISE = (*BOOSTING, LOGISTIC, GENTLE, FOREST)  # four as in figures 1 and 2, so in their colours
-FOREST_LEAF = 5
-BAGGED_DEPTH = 10  # deeper trees of a bag are no better on these data and take several times as long
+FOREST_LEAF, BAGGED_DEPTH = 5, 10
+
+CAVEATS = (
+    (
+        "Parameters are the same for all data sets, and none was tuned within the folds. Those of boosting "
+        "and of logistic regression are textbook values; the leaf size of the forest and the depth of the bag"
+        " were set after a look at one split of the simulated data and of the accidents: that flatters these "
+        "two."
+    ),
+    (
+        "A best number of learners or rate is the best of the points drawn, found on the rows it is scored "
+        "on: a little too good. Leads are judged one pair at a time, without a correction for how many there "
+        "are."
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -87,9 +103,9 @@ class Maker:
             return GradientBoostingClassifier(random_state=self.random_state, **shape, **boosted)
         if name == FOREST:
             return RandomForestClassifier(self.trees, min_samples_leaf=FOREST_LEAF, **voting)
-        if name == BAGGING:
-            tree = DecisionTreeClassifier(max_depth=BAGGED_DEPTH, max_bins=255)
-            return BaggingClassifier(tree, n_estimators=self.members, **voting)
+        if name == BAGGING:  # of trees: a forest that may split on any column
+            bag: dict[str, Any] = {"max_features": 1.0, "max_depth": BAGGED_DEPTH}
+            return RandomForestClassifier(self.members, **bag, **voting)
         raise ValueError(f"name={name!r} is not allowed: it must be one of {', '.join((*COMPARED, GENTLE))}")
 
     def words(self, name: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hedgerow.experiments.methods import CAVEATS
 from hedgerow.experiments.tables import ResultCurves, ResultTable
 from hedgerow.report import page
 
@@ -62,6 +63,7 @@ def experiments_page(
     claims = [_table(table) for table in tables if table.key == "claim"]
     if claims:
         sections.append(page.Section("claim", "Are five learners enough?", page.join(*claims)))
+    sections.append(page.Section("caveats", "What to keep in mind", page.bullets(CAVEATS)))
     sections.append(page.Section("how", "How to do it again", page.listing(how)))
     return page.render_page(TITLE, sections, lead=LEAD)
 

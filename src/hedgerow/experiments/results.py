@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.container import write_atomically
+from hedgerow.experiments.methods import CAVEATS
 from hedgerow.experiments.pages import experiments_page
 from hedgerow.experiments.tables import ResultCurves, ResultTable
 from hedgerow.plots import CurvesDisplay, ScoresDisplay
@@ -72,6 +73,7 @@ class Experiments:
             "curves": [curves.to_dict() for curves in self.curves],
             "findings": list(self.findings),
             "left_out": list(self.left_out),
+            "caveats": list(CAVEATS),
         }
 
     def to_html(self) -> str:

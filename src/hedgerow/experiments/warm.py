@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from hedgerow.experiments.methods import FOREST, Maker
+from hedgerow.experiments.methods import VOTING, Maker
 from hedgerow.experiments.problems import Problem
 
 _ROWS = 600  # more than 255 values a column, so that wide and narrow codes are both met
@@ -57,12 +57,13 @@ class SecondProcess:
 def compile_kernels(problems: Sequence[Problem], names: Sequence[str], maker: Maker) -> None:
     """Fit and ask every method once, on a few rows of every problem."""
     small = Maker(learners=2, trees=2, members=2, random_state=maker.random_state, n_jobs=maker.n_jobs)
-    with SecondProcess(wanted=FOREST in names):
+    voting = [name for name in names if name in VOTING]
+    with SecondProcess(wanted=bool(voting)):
         for name in names:
-            if name != FOREST:
+            if name not in VOTING:
                 _try(problems, name, small)
-    if FOREST in names:
-        _try(problems, FOREST, small)
+    for name in voting:
+        _try(problems, name, small)
 
 
 def _try(problems: Sequence[Problem], name: str, maker: Maker) -> None:

@@ -98,6 +98,7 @@ class BoundsDisplay:
         self.figure_, axes, _ = style.panels(ax, 1, 1, (width, 1.2 + 0.3 * max(len(names), 2)))
         self.ax_ = axes[0]
         style.dress(self.ax_)
+        paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}  # a line may pass behind the words
         for place, value in enumerate(self.values):
             says = value < self.chance
             colour = style.BLUE if says else style.FAINT
@@ -106,7 +107,7 @@ class BoundsDisplay:
             words = "> 1" if value > 1 else f"{math.ceil(value * 1e4 - 1e-9) / 100:g} %"
             self.ax_.annotate(
                 words, (min(value, 1.0), place), (4, 0), textcoords="offset points", va="center",
-                fontsize=style.TICK_SIZE, color=style.INK,
+                fontsize=style.TICK_SIZE, color=style.INK, bbox=paper, zorder=4,
             )  # fmt: skip
         reach = min(max(*self.values, self.chance, self.test_error or 0.0), 1.0)
         self.ax_.set(xlim=(0, 1.14 * reach), ylim=(len(names) - 0.4, -0.6))

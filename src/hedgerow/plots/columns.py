@@ -92,6 +92,16 @@ def _categorical(table: Any) -> Any:
     return [number for number in range(table.shape[1]) if not _are_numbers(table[:, number])] or None
 
 
+def is_boolean(table: Any, column: int) -> bool:
+    """Whether a column holds truth values.
+
+    >>> is_boolean(as_table(np.array([[True], [False]])), 0), is_boolean(as_table(np.array([[1.0]])), 0)
+    (True, False)
+    """
+    kind = list(table.schema.values())[column] if isinstance(table, nw.DataFrame) else table.dtype
+    return bool(kind == nw.Boolean or kind == np.bool_)
+
+
 def _are_numbers(values: NDArray[Any]) -> bool:
     try:
         values.astype(np.float64)

@@ -13,8 +13,9 @@ from hedgerow.plots import labels, style
 
 _MOST_WORDS = 12  # classes up to which every cell says its figures
 _LONGEST = 18  # letters of a class name
-_FULL = 0.85  # opacity of a cell that holds its whole row
-_DARK = 0.5  # opacity from which on words are white
+# Opacity of a cell that holds its whole row, in a picture without words and in one with: dark words have a
+# contrast of 4.5:1 at least on any cell, and so have light ones when the page is dark.
+_FULL, _FULL_BEHIND_WORDS = 0.85, 0.55
 _FACE = 0.95  # width of a cell; the paper shows between cells
 _SCALE = (0.0, 0.01, 0.05, 0.25, 0.5, 1.0)  # shares in the key of the shades
 
@@ -142,13 +143,13 @@ class ConfusionMatrixDisplay:
             count, share = int(self.counts[true, called]), float(self.shares[true, called])
             if not (says_figures or count):
                 continue  # a picture of many classes is mostly paper
-            opacity = _opacity(share)
+            opacity = _opacity(share, _FULL_BEHIND_WORDS if says_figures else _FULL)
             colour = style.BLUE if true == called else style.VERMILLION
             corner = (called - face / 2, true - face / 2)
             look = {"facecolor": colour, "alpha": max(opacity, 0.04), "linewidth": 0}
             self.ax_.add_patch(patches.Rectangle(corner, face, face, **look))
             if says_figures:
-                ink = "white" if opacity > _DARK else style.INK if count else style.FAINT
+                ink = style.INK if count else style.SOFT
                 words = f"{count:,}\n{_share(share)}" if count else "0"
                 self.ax_.text(
                     called, true, words, ha="center", va="center", fontsize=size, color=ink, linespacing=1.25
@@ -175,8 +176,8 @@ def _count(true: NDArray[np.int64], called: NDArray[np.int64], n_classes: int) -
     return flat.reshape(n_classes, n_classes).astype(np.int64)
 
 
-def _opacity(share: float) -> float:
-    return float(_FULL * np.sqrt(share))
+def _opacity(share: float, full: float = _FULL) -> float:
+    return float(full * np.sqrt(share))
 
 
 def _share(share: float) -> str:

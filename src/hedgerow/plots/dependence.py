@@ -43,6 +43,8 @@ class Dependence:
         Of a numeric column.
     n_categories : int
         How many there are, drawn or not.
+    pair : list of str, or None
+        Of numbers or truth values of which there are two at the most, their names: between them is nothing.
     """
 
     name: str
@@ -53,6 +55,12 @@ class Dependence:
     single: Floats
     deciles: Floats
     n_categories: int = 0
+    pair: list[str] | None = None
+
+    @property
+    def dots(self) -> list[str] | None:
+        """Names of the values, if they are single ones and not points of a line."""
+        return self.pair if self.categories is None else self.categories
 
     @property
     def spread(self) -> float:
@@ -139,7 +147,23 @@ def dependence(
         single=single[:, :n_grid],
         deciles=np.quantile(present, np.arange(0.1, 0.91, 0.1)) if has_deciles else np.empty(0),
         n_categories=0 if categories is None else len(np.unique(present)),
+        pair=_pair(np.unique(present), is_boolean=columns.is_boolean(table, column))
+        if categories is None
+        else None,
     )
+
+
+def _pair(distinct: Floats, *, is_boolean: bool) -> list[str] | None:
+    """Names of two values at the most, None for more.
+
+    >>> _pair(np.array([0.0, 1.0]), is_boolean=True), _pair(np.array([-1.0, 2.5]), is_boolean=False)
+    (['false', 'true'], ['−1', '2.5'])
+    """
+    if len(distinct) > 2:
+        return None
+    return [
+        ("true" if value else "false") if is_boolean else labels.figure(value) for value in distinct.tolist()
+    ]
 
 
 def _number_grid(numbers: Floats, n_points: int) -> Rows:

@@ -159,7 +159,7 @@ class ImportancesDisplay:
         """
         order = self.order
         names = [labels.short(self.names[column], _LONGEST) for column in order]
-        width = 4.2 + 0.065 * max(map(len, names))
+        width = 3.4 + 0.065 * max(map(len, names))
         self.figure_, axes, _ = style.panels(ax, 1, 1, (width, 0.75 + 0.27 * max(len(order), 2)))
         self.ax_ = axes[0]
         style.dress(self.ax_)
@@ -192,11 +192,20 @@ class ImportancesDisplay:
         decimals = max(0, 2 - math.floor(math.log10(np.abs(values).max() or 1.0)))
         ends = np.maximum(values + spreads, 0.0)
         for place, value, end in zip(places, values, ends, strict=True):
-            words = labels.minus(labels.percent(value) if is_share else f"{value:.{decimals}f}")
+            words = labels.minus(labels.percent(value)) if is_share else _rounded(value, decimals)
             self.ax_.annotate(
                 words, (end, place), (4, 0), textcoords="offset points", va="center",
                 fontsize=style.TICK_SIZE, color=style.INK,
             )  # fmt: skip
+
+
+def _rounded(value: float, decimals: int) -> str:
+    """A number with so many decimals; what rounds to zero has no sign.
+
+    >>> _rounded(-0.0004, 3), _rounded(-0.012, 2)
+    ('0.000', '−0.01')
+    """
+    return labels.minus(f"{round(value, decimals) + 0.0:.{decimals}f}")
 
 
 def _falls(model: Any, table: Any, y: NDArray[Any], n_repeats: int, seed: int) -> tuple[Floats, str]:

@@ -21,6 +21,7 @@ _ALLOWED = {
 }
 _MOST_SINGLE = 40  # rows drawn one by one
 _LONGEST, _LONGEST_TITLE = 14, 31  # letters of a category and of a column
+_LEGEND = 0.75  # of the width of the figure, that the legend fills: its letters may be wide
 
 
 @dataclass(eq=False)
@@ -28,9 +29,9 @@ class PartialDependenceDisplay:
     """What a model says on average, if a column had another value in every row.
 
     Make it with `from_estimator`; the parameters are what it draws. Numbers are lines with ticks at their
-    deciles, categories are dots; a diamond is the mean where the column is missing. All panels have one
-    scale, so that a flat line is a weak effect. Where columns go together, some of the rows looked at cannot
-    exist.
+    deciles; categories, truth values and what has two values only are dots; a diamond is the mean where the
+    column is missing. All panels have one scale, so that a flat line is a weak effect. Where columns go
+    together, some of the rows looked at cannot exist.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ class PartialDependenceDisplay:
         scale = self._scale(shows_single=shows_single)
         for number, (panel, found) in enumerate(zip(self.axes_, self.dependences, strict=True)):
             style.dress(panel)
-            draw = self._draw_numbers if found.categories is None else self._draw_categories
+            draw = self._draw_numbers if found.dots is None else self._draw_dots
             draw(panel, found, shows_single=shows_single)
             title = labels.short(found.name, _LONGEST_TITLE)
             letters = style.TITLE_SIZE if len(title) <= 25 else style.TICK_SIZE
@@ -231,14 +232,14 @@ class PartialDependenceDisplay:
         ax.set_xticks([*numbers, at], [*map(labels.figure, numbers), "missing"])
         ax.set_xlim(low - 0.03 * width, high + 0.2 * width)
 
-    def _draw_categories(self, ax: Any, found: Dependence, *, shows_single: bool) -> None:
-        """A dot a category and output, side by side."""
+    def _draw_dots(self, ax: Any, found: Dependence, *, shows_single: bool) -> None:
+        """A dot a value and output, side by side."""
         names = _names(found)
         places = np.arange(len(names), dtype=np.float64)
         means = found.means if found.missing is None else np.column_stack([found.means, found.missing])
         if shows_single:
             rows = _some_rows(found.single[self.outputs[0]])
-            at = np.broadcast_to(found.values[:, np.newaxis], rows.shape)
+            at = np.broadcast_to(places[: len(rows), np.newaxis], rows.shape)
             ax.plot(at, rows, "o", color=style.FAINT, alpha=0.4, markersize=2, zorder=1)
         step = 0.5 / len(self.outputs)
         for number, (output, colour) in enumerate(self._coloured()):
@@ -252,7 +253,7 @@ class PartialDependenceDisplay:
             look = {"rotation": slant, "ha": "right", "va": "center_baseline", "rotation_mode": "anchor"}
         ax.set_xticks(places, names, **look)
         ax.set_xlim(-0.6, len(names) - 0.4)
-        drawn = len(found.categories or [])
+        drawn = len(found.values)
         if found.n_categories > drawn:
             words = f"the {drawn} most frequent of {found.n_categories} categories"
             ax.set_xlabel(words, fontsize=style.TICK_SIZE, color=style.INK)
@@ -266,17 +267,17 @@ class PartialDependenceDisplay:
         patch = style.part("patches").Patch
         handles = [patch(color=colour) for _, colour in self._coloured()]
         names = [labels.short(self.output_names[output], 20) for output in self.outputs]
-        look = {"frameon": False, "fontsize": style.LABEL_SIZE, "labelcolor": style.INK}
+        look = {"frameon": False, "fontsize": style.TICK_SIZE, "labelcolor": style.INK}
         if is_new:
-            n_columns = labels.legend_columns(names, 68 * self.figure_.get_figwidth())
+            n_columns = labels.legend_columns(names, _LEGEND * 72 * self.figure_.get_figwidth())
             self.figure_.legend(handles, names, loc="outside lower center", ncols=n_columns, **look)
         else:
             self.axes_[0].legend(handles, names, **look)
 
 
 def _names(found: Dependence) -> list[str]:
-    """Names under the dots of a categorical column."""
-    names = [labels.short(name, _LONGEST) for name in found.categories or []]
+    """Names under the dots of a column that has such."""
+    names = [labels.short(name, _LONGEST) for name in found.dots or []]
     return [*names, "missing"] if names and found.missing is not None else names
 
 

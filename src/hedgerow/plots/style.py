@@ -9,6 +9,7 @@ BLUE, VERMILLION = "#0072B2", "#D55E00"
 # Okabe and Ito (2008): distinguishable with any kind of colour blindness; their yellow is too pale for lines
 COLOURS = (BLUE, VERMILLION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 INK, FAINT = "#333333", "#9A9A9A"  # of text and outlines, and of what stands back
+SOFT = "#5A626C"  # of text that stands back: 6:1 on white
 
 TITLE_SIZE, LABEL_SIZE, TICK_SIZE = 10.5, 9.5, 8.5
 
