@@ -41,11 +41,12 @@ def test_a_cell_says_count_and_share_of_its_row():
     np.testing.assert_allclose(display.shares.sum(axis=1), 1)
 
 
-def test_words_are_white_on_full_cells_and_dark_on_pale_ones():
+def test_words_are_dark_on_cells_that_stay_pale_and_a_picture_without_words_is_strong():
     display = draw([0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 1])
     colours = dict(zip(words(display), [text.get_color() for text in display.ax_.texts], strict=True))
-    assert (colours["4\n80 %"], colours["1\n20 %"]) == ("white", "#333333")
-    assert colours["0"] == "#9A9A9A"
+    assert (colours["4\n80 %"], colours["1\n20 %"], colours["0"]) == ("#333333", "#333333", "#5A626C")
+    assert max(patch.get_alpha() for patch in display.ax_.patches) == pytest.approx(0.55)
+    assert max(patch.get_alpha() for patch in draw(range(13), range(13)).ax_.patches) == pytest.approx(0.85)
 
 
 def test_right_cells_and_wrong_cells_have_other_colours():

@@ -143,3 +143,19 @@ def test_what_cannot_be_drawn_is_said(signal):
     regressor = GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="y holds one value only"):
         draw(regressor, X, np.ones(200), method="permutation")
+
+
+def test_what_rounds_to_zero_has_no_sign():
+    display = ImportancesDisplay(["a", "b"], np.array([0.5, -0.0001]), np.zeros(2), "fall of R²", 15).plot()
+    assert [text.get_text() for text in display.ax_.texts] == ["0.500", "0.000"]
+
+
+def test_the_words_below_the_bars_are_not_cut_off():
+    names = [f"x{number}" for number in range(30)]
+    for measure in ("share of what the splits gained", "rise of the Brier score when shuffled"):
+        display = ImportancesDisplay(names, np.linspace(1, 0.1, 30), None, measure, 15).plot()
+        display.figure_.canvas.draw()
+        box = display.ax_.xaxis.label.get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= display.figure_.bbox.width
+        assert display.ax_.get_xlabel() == f"{measure}\n15 of 30 columns"

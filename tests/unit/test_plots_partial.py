@@ -212,3 +212,34 @@ def test_what_cannot_be_drawn_is_said(cancer):
     constant = GradientBoostingRegressor(n_estimators=1).fit(X, np.ones(len(X)))
     with pytest.raises(ValueError, match="no column has any influence"):
         draw(constant, X)
+
+
+def test_truth_values_and_pairs_of_numbers_are_dots_without_a_line_between():
+    random = np.random.default_rng(0)
+    member = random.random(200) < 0.5
+    level = np.where(random.random(200) < 0.5, 1.5, -1.0)
+    number = random.normal(size=200)
+    X = pa.table({"member": pa.array(member), "level": pa.array(level), "number": pa.array(number)})
+    model = GradientBoostingRegressor(n_estimators=5).fit(X, member + level + number)
+    display = PartialDependenceDisplay.from_estimator(
+        model, X, features=["member", "level", "number"], n_points=2
+    )
+    shown = [[tick.get_text() for tick in ax.get_xticklabels()] for ax in display.axes_[:2]]
+    assert shown == [["false", "true"], ["−1", "1.5"]]
+    dots = [[line.get_linestyle() for line in ax.lines if line.get_marker() == "o"] for ax in display.axes_]
+    assert dots == [["None"], ["None"], ["-"]]  # two points of a column with more values are a line
+    for found, ax in zip(display.dependences[:2], display.axes_, strict=False):
+        drawn = next(line for line in ax.lines if line.get_marker() == "o")
+        np.testing.assert_array_equal(drawn.get_ydata(), found.means[0])
+
+
+def test_a_legend_of_long_names_stays_within_the_figure():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["class number 10", "class number 15", "class number 22", "class number 26"])
+    y = names[(y + (X[:, 0] > 6)).astype(int)]
+    model = GradientBoostingClassifier(n_estimators=3).fit(X, y)
+    display = PartialDependenceDisplay.from_estimator(model, X, n_columns=2)
+    display.figure_.canvas.draw()
+    box = display.figure_.legends[0].get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= display.figure_.bbox.width

@@ -106,3 +106,17 @@ def test_what_cannot_be_drawn_is_said(display_of):
         display_of.from_predictions(["a", "b"], [0.1, 0.2], classes=["a", "b", "c"])
     with pytest.raises(ValueError, match="the labels are of different kinds"):
         display_of.from_predictions(np.array(["a", None, 1], dtype=object), [0.1, 0.2, 0.3])
+
+
+def test_a_class_whose_name_begins_with_an_underscore_is_in_the_legend():
+    y, scores = np.array(["_a", "_b", "c"] * 10), np.random.default_rng(0).dirichlet([1, 1, 1], 30)
+    for kind in (RocCurveDisplay, PrecisionRecallDisplay):
+        named = [text.get_text() for text in kind.from_predictions(y, scores).ax_.get_legend().get_texts()]
+        assert [name.partition(":")[0] for name in named[:3]] == ["_a", "_b", "c"]
+
+
+def test_an_area_just_below_one_is_not_called_one():
+    y, scores = np.repeat([0, 1], 5000), np.arange(10000) / 10000
+    scores[[4999, 5000]] = scores[[5000, 4999]]
+    named = RocCurveDisplay.from_predictions(y, scores).ax_.get_legend().get_texts()
+    assert [text.get_text() for text in named] == ["1: AUC > 0.999"]

@@ -144,7 +144,7 @@ def test_text_stays_text_and_only_house_colours_are_used(name):
     with mpl.rc_context({"svg.fonttype": "none"}):
         figure.savefig(page, format="svg", transparent=True)
     svg = page.getvalue()
-    house = {colour.lower() for colour in (*style.COLOURS, style.INK, style.FAINT, "#ffffff")}
+    house = {colour.lower() for colour in (*style.COLOURS, style.INK, style.FAINT, style.SOFT, "#ffffff")}
     assert {colour.lower() for colour in re.findall(r"#[0-9a-fA-F]{6}\b", svg)} <= house
     assert "DejaVuSans-" not in svg  # letters drawn as shapes
     assert svg.count("<text") > 3

@@ -9,11 +9,12 @@ import pytest
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from hedgerow.plots import style
+from hedgerow.plots import ConfusionMatrixDisplay, style
+from hedgerow.plots.labels import halo
 from hedgerow.report import page, words
-from hedgerow.report.colours import NAMED, dark, variable
+from hedgerow.report.colours import NAMED, dark, definitions, variable
 from hedgerow.report.page import Section, render_page
-from hedgerow.report.svg import inline_svg
+from hedgerow.report.svg import house_settings, inline_svg
 from report_cases import SVG, faults, parsed
 
 NASTY = "<script>alert('x')</script> & \"quotes\" ]]> --> \u2028 é"
@@ -206,17 +207,81 @@ def test_text_and_lines_stand_out_from_the_paper(on_black):
 
 def test_the_soft_text_and_tinted_grounds_have_contrast_too():
     css = whole_page(page.paragraph("a"))
-    grounds = re.findall(r"--(soft|band|tint): (#[0-9a-f]{6})", css)
-    light, night = dict(grounds[:3]), dict(grounds[3:6])
+    grounds = re.findall(r"--(band|tint): (#[0-9a-f]{6})", css)
+    light, night = dict(grounds[:2]), dict(grounds[2:4])
     for shades, on_black in ((light, False), (night, True)):
         for ground in (shades["band"], shades["tint"], NAMED["paper"][on_black]):
-            assert contrast(shades["soft"], ground) > 4.5
+            assert contrast(NAMED["soft"][on_black], ground) > 4.5
             assert contrast(NAMED["ink"][on_black], ground) > 7
 
 
 def test_colours_of_plots_have_names():
-    for colour in (*style.COLOURS, style.INK, style.FAINT, "#ffffff"):
+    for colour in (*style.COLOURS, style.INK, style.FAINT, style.SOFT, "#ffffff"):
         assert "--c-" not in variable(colour)
+
+
+@pytest.mark.parametrize("on_black", [False, True])
+def test_words_of_any_house_colour_have_a_contrast_of_four_and_a_half(on_black):
+    for colour in (*style.COLOURS, style.INK, style.FAINT, style.SOFT):
+        name = variable(colour, of_words=True).removeprefix("var(--").removesuffix(")")
+        shown = re.search(rf"--{name}: (#[0-9a-f]{{6}})", definitions("", on_black=on_black))[1]
+        assert contrast(shown, NAMED["paper"][on_black]) >= 4.5, name
+
+
+@pytest.mark.parametrize("as_paths", [False, True])
+def test_words_have_colours_of_words_and_lines_those_of_lines(as_paths):
+    figure = Figure(figsize=(3, 2))
+    ax = figure.add_subplot()
+    ax.plot([0, 1], color=style.VERMILLION)
+    text = ax.text(0.5, 0.5, "words", color=style.VERMILLION)
+    text.set_path_effects(halo() if as_paths else [])
+    html = inline_svg(figure, "a line", "colours")
+    assert html.count("stroke: var(--vermillion)") == 1
+    assert "fill: var(--vermillion-words)" in html
+    assert "fill: var(--vermillion)" not in html
+
+
+def blended(colour, opacity, paper):
+    parts = [
+        opacity * int(colour[place : place + 2], 16) + (1 - opacity) * int(paper[place : place + 2], 16)
+        for place in (1, 3, 5)
+    ]
+    return "#" + "".join(f"{round(part):02x}" for part in parts)
+
+
+@pytest.mark.parametrize("on_black", [False, True])
+def test_figures_in_a_confusion_matrix_can_be_read_on_any_shade(on_black):
+    wrong = np.arange(0, 101, 5)
+    for count in wrong:
+        display = ConfusionMatrixDisplay.from_predictions(
+            [0] * 100 + [1], [1] * count + [0] * (100 - count) + [1]
+        )
+        for patch, text in zip(display.ax_.patches, display.ax_.texts, strict=True):
+            names = [variable(mpl.colors.to_hex(one)) for one in (patch.get_facecolor(), text.get_color())]
+            cell, ink = (NAMED[name.removeprefix("var(--").removesuffix(")")][on_black] for name in names)
+            ground = blended(cell, patch.get_alpha(), NAMED["paper"][on_black])
+            assert contrast(ink, ground) >= 4.5, (text.get_text(), on_black)
+        plt.close(display.figure_)
+
+
+def test_names_with_dollars_are_no_formulas_and_rare_letters_no_warnings():
+    with house_settings():
+        display = ConfusionMatrixDisplay.from_predictions(
+            ["$\\frac$", "\U0001f333"], ["$\\frac$", "$\\frac$"]
+        )
+        html = page.figure(display, "a", "b")  # warnings are errors here
+    assert "$\\frac$" in html
+    assert "\U0001f333" in html
+
+
+def test_what_is_folded_is_whole_on_paper():
+    html = whole_page(page.folded("More", page.table("T <x>", ["a"], [["1"]])))
+    assert not faults(html)
+    assert html.count("<td") + html.count('<th scope="row"') == 2
+    screen, paper = html.split("@media print", 1)
+    assert ".paper { display: none; }" in screen
+    assert ".paper { display: block; }" in paper
+    assert "details { display: none; }" in paper
 
 
 def test_dark_colours_keep_their_order_and_hue():

@@ -43,7 +43,7 @@ def body(made, name):
 
 def rows_of(html, caption):
     """The cells of a table, as texts."""
-    table = html[html.index(f"<caption>{caption}</caption>") :]
+    table = html[html.index(f"<caption><span>{caption}") :]
     table = table[table.index("<tbody>") : table.index("</tbody>")]
     rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
     return [[re.sub("<.*?>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)] for row in rows]
@@ -133,7 +133,7 @@ def test_the_headline_counts_the_mistakes_on_the_rows_held_out():
 def test_regression_is_told_in_errors():
     short = body(report("regression"), "in-short")
     assert "R²" in short
-    assert "root mean square error" in short
+    assert "root mean squared error" in short
     assert "accuracy" not in short
 
 
@@ -148,7 +148,7 @@ def test_columns_are_told_with_kind_missing_values_and_a_histogram():
     assert rows[2][2] == "–"
     assert "%" in rows[0][2]
     assert html.count('class="spark"') >= 2
-    assert "&lt;blue&gt; &amp; &#39;co&#39;" in html
+    assert "<bdi>&lt;blue&gt; &amp; &#39;co&#39;</bdi>" in html
 
 
 def test_what_became_of_a_file_is_told():
@@ -161,6 +161,7 @@ def test_what_became_of_a_file_is_told():
     html = sections_data.data(facts).body
     assert "Columns left out" in html
     assert "<code>constant</code>: " in html
+    assert "constant (left out)" in html
     assert "bought (target)" in html
     assert all(note.split()[0] in html for note in recipe.notes)
     assert "2 classes of bought" in sections_data.in_short(facts).body
@@ -169,11 +170,16 @@ def test_what_became_of_a_file_is_told():
 # --- method
 
 
-def test_parameters_that_differ_from_their_defaults_are_marked():
+def test_parameters_that_differ_from_their_defaults_come_first_and_the_others_are_folded():
     html = body(report("adaboost"), "method")
-    marked = re.findall(r'<tr class="marked"><th scope="row">(\w+)</th>', html)
-    assert marked == ["n_estimators", "random_state"]
-    assert ["n_estimators", "25", "50"] in rows_of(html, "Parameters; marked if not the default")
+    changed = rows_of(html, "Parameters that differ from their defaults")
+    assert changed == [["n_estimators", "25", "50"], ["random_state", "0", "None"]]
+    folded = html[html.index("<details>") : html.index("</details>")]
+    kept = rows_of(folded, "Parameters at their defaults")
+    known = AdaBoostClassifier().get_params(deep=False)
+    assert {row[0] for row in kept} == known.keys() - {"n_estimators", "random_state"}
+    assert all(row[1] == repr(known[row[0]]).replace("'", "&#39;") for row in kept)
+    assert f"{len(kept)} other parameters, at their defaults" in folded
 
 
 def test_trials_are_told_the_best_first_and_marked():
@@ -197,10 +203,13 @@ def test_trials_are_told_the_best_first_and_marked():
     model = GradientBoostingClassifier(n_estimators=3).fit(X, y)
     facts = Facts(model, X, y, choice=choice)
     html = sections_method.choice(facts).body
-    rows = rows_of(html, "Methods tried")
+    rows = rows_of(html, "Methods tried, the best first")
     assert [row[0] for row in rows] == ["gradient boosting", "random forest", "bagging &lt;of trees&gt;"]
-    assert rows[0][1] == "0.3"
-    assert rows[2][-2:] == ["skipped: no time was left", ""]
+    assert [row[1] for row in rows] == ["as it comes", "50 trees", "as it comes"]
+    assert rows[0][2] == "0.3"
+    assert [row[-1] for row in rows] == ["", "", "skipped: no time was left"]
+    alone = Choice("classification", "log-loss", "5 folds", (better,), better, "Alone.", None, 4.0)
+    assert "note</th>" not in sections_method.choice(Facts(model, X, y, choice=alone)).body
     assert html.count('class="marked"') == 1
     assert "It is the best." in html
     assert "4.0 seconds of 9 allowed" in html
@@ -233,6 +242,20 @@ def test_how_to_reproduce_has_code_versions_and_the_checksum(tmp_path):
         assert f'<th scope="row">{name}</th>' in html
     code = sections_method.reproduce(Facts(model, X, y)).body
     assert "GradientBoostingClassifier(n_estimators=3, random_state=7)" in code
+
+
+def test_a_choice_by_the_clock_is_reproduced_by_the_model_that_it_found():
+    X, y = mixed_table(60)
+    model = GradientBoostingClassifier(n_estimators=9, random_state=7)
+    model.fit(X, y).set_params(n_estimators=12)  # as if the clock had ended the fit after 9 rounds
+    best = Trial("gradient", "gradient boosting", {}, {"log-loss": 0.3}, 0.01, 2.0)
+    choice = Choice("classification", "log-loss", "5 folds", (best,), best, "Alone.", None, 4.0, 9.0)
+    command = "hedgerow train a.csv --target y"
+    html = sections_method.reproduce(Facts(model, X, y, choice=choice, reproduce=[command])).body
+    assert html.index(command) < html.index("GradientBoostingClassifier(n_estimators=9, random_state=7)")
+    assert "depends on the machine" in html
+    plain = sections_method.reproduce(Facts(model, X, y, reproduce=[command])).body
+    assert "depends on the machine" not in plain
 
 
 # --- rows

@@ -99,7 +99,7 @@ def is_boolean(table: Any, column: int) -> bool:
     (True, False)
     """
     kind = list(table.schema.values())[column] if isinstance(table, nw.DataFrame) else table.dtype
-    return bool(kind == nw.Boolean or kind == np.bool_)
+    return kind in (nw.Boolean, np.bool_)
 
 
 def _are_numbers(values: NDArray[Any]) -> bool:

@@ -160,7 +160,7 @@ class ImportancesDisplay:
         order = self.order
         names = [labels.short(self.names[column], _LONGEST) for column in order]
         width = 3.4 + 0.065 * max(map(len, names))
-        self.figure_, axes, _ = style.panels(ax, 1, 1, (width, 0.75 + 0.27 * max(len(order), 2)))
+        self.figure_, axes, _ = style.panels(ax, 1, 1, (width, 0.85 + 0.27 * max(len(order), 2)))
         self.ax_ = axes[0]
         style.dress(self.ax_)
         values = self.values[order]
@@ -174,7 +174,7 @@ class ImportancesDisplay:
         self.ax_.set_ylim(len(order) - 0.4, -0.6)
         self.ax_.tick_params(axis="y", length=0)
         self._say_values(places, values, spreads)
-        more = f" ({len(order)} of {len(self.names)} columns)" if len(order) < len(self.names) else ""
+        more = f"\n{len(order)} of {len(self.names)} columns" if len(order) < len(self.names) else ""
         labels.name_axes(self.ax_, self.measure + more, "")
         return self
 

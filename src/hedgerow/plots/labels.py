@@ -31,6 +31,17 @@ def percent(share: float) -> str:
     return f"{value:.{decimals}f}".rstrip("0").rstrip(".") + " %"
 
 
+def below_one(value: float) -> str:
+    """A number up to 1 with three decimals; what is not 1 is not rounded up to it.
+
+    >>> below_one(0.98765), below_one(0.99973), below_one(1.0)
+    ('0.988', '> 0.999', '1')
+    """
+    if abs(value - 1) < 1e-12:  # sums of shares are a little off
+        return "1"
+    return "> 0.999" if value > 0.9995 else f"{value:.3f}"
+
+
 def percent_axis(axis: Any) -> None:
     """Write the ticks of an axis of shares as per cent."""
     axis.set_major_locator(plain_ticks(6))

@@ -147,26 +147,27 @@ class _RankingDisplay:
         self.ax_ = axes[0]
         style.dress(self.ax_)
         self._draw_chance()
+        handles = []
         for curve, colour in self._coloured():
             look = {"color": colour or style.FAINT, "linewidth": 1.8 if colour else 0.8}
-            name = self._name(curve) if colour else None
-            self._line(curve, label=name, zorder=3 if colour else 2, **look)
+            line = self._line(curve, zorder=3 if colour else 2, **look)
+            handles += [line] if colour else []
         if self.mean is not None:
             look = {"color": style.INK, "linewidth": 2.0, "linestyle": (0, (4, 1.5))}
-            self._line(self.mean, label=self._name(self.mean), zorder=4, **look)
+            handles.append(self._line(self.mean, zorder=4, **look))
         self.ax_.set(xlim=(-0.015, 1.015), ylim=(-0.015, 1.015), aspect="equal")
         labels.name_axes(self.ax_, *self._axes)
         for axis in (self.ax_.xaxis, self.ax_.yaxis):
             labels.percent_axis(axis)
-        labels.legend_below(self.ax_)
+        labels.legend_below(self.ax_, handles, names)
         return self
 
     def _name(self, curve: Curve) -> str:
         """What a curve is called below: what the figure is, is said once."""
         if curve is self.mean:
-            return f"mean {self._area} {curve.area:.3f}"
+            return f"mean {self._area} {labels.below_one(curve.area)}"
         what = f"{self._area} " if self.mean is None else ""
-        return f"{labels.short(curve.name, 24)}: {what}{curve.area:.3f}"
+        return f"{labels.short(curve.name, 24)}: {what}{labels.below_one(curve.area)}"
 
     def _coloured(self) -> list[tuple[Curve, str | None]]:
         """Every curve with its colour; of more curves than colours, only the worst have one."""
@@ -176,8 +177,8 @@ class _RankingDisplay:
         colours = dict(zip(worst, style.COLOURS, strict=False))
         return [(curve, colours.get(number)) for number, curve in enumerate(self.curves)]
 
-    def _line(self, curve: Curve, **look: Any) -> None:
-        self.ax_.plot(curve.x, curve.y, **look)
+    def _line(self, curve: Curve, **look: Any) -> Any:
+        return self.ax_.plot(curve.x, curve.y, **look)[0]
 
     def _draw_chance(self) -> None:
         raise NotImplementedError
@@ -279,9 +280,9 @@ class PrecisionRecallDisplay(_RankingDisplay):
         """The steps that are drawn: the precision where so much is found first."""
         return curve.y[np.searchsorted(curve.x, where)]
 
-    def _line(self, curve: Curve, **look: Any) -> None:
+    def _line(self, curve: Curve, **look: Any) -> Any:
         # Between two thresholds nothing is known of the precision: the step of the average.
-        self.ax_.plot(curve.x, curve.y, drawstyle="steps-pre", **look)
+        return self.ax_.plot(curve.x, curve.y, drawstyle="steps-pre", **look)[0]
 
     def _draw_chance(self) -> None:
         """Whatever the threshold, a ranking by chance has the share of the class."""

@@ -24,6 +24,16 @@ NAMED = {
     "orange": ("#e69f00", "#f2b84a"),
     "sky": ("#56b4e9", "#8fd3f7"),
     "black": ("#000000", "#f4f5f7"),
+    "soft": (style.SOFT.lower(), "#a4adb8"),
+}
+# Words need a contrast of 4.5:1 on the paper, lines only 3:1 (WCAG 2.2, 1.4.3 and 1.4.11).
+OF_WORDS = {
+    "vermillion": ("#b34d00", "#f28b4e"),
+    "green": ("#007a59", "#3ac79b"),
+    "pink": ("#a94c80", "#e29cc4"),
+    "orange": ("#946600", "#f2b84a"),
+    "sky": ("#1f78ad", "#8fd3f7"),
+    "faint": ("#6b6b6b", "#98a1ac"),
 }
 _NAMES = {on_white: name for name, (on_white, _) in NAMED.items()}
 _FREE = re.compile(r"var\(--c-([0-9a-f]{6})\)")
@@ -45,14 +55,19 @@ _TO_LAB = np.array(
 )  # cube roots of cones -> Oklab
 
 
-def variable(colour: str) -> str:
-    """The CSS variable of a colour `#rrggbb`.
+def variable(colour: str, *, of_words: bool = False) -> str:
+    """The CSS variable of a colour `#rrggbb`, of lines and areas or of words.
 
     >>> variable("#0072B2"), variable("#deebf7")
     ('var(--blue)', 'var(--c-deebf7)')
+    >>> variable("#D55E00", of_words=True)
+    'var(--vermillion-words)'
     """
     code = colour.lower()
-    return f"var(--{_NAMES[code]})" if code in _NAMES else f"var(--c-{code[1:]})"
+    if code not in _NAMES:
+        return f"var(--c-{code[1:]})"
+    name = _NAMES[code]
+    return f"var(--{name}-words)" if of_words and name in OF_WORDS else f"var(--{name})"
 
 
 def dark(colour: str) -> str:
@@ -81,5 +96,6 @@ def definitions(html: str, *, on_black: bool) -> str:
     """
     free = sorted(set(_FREE.findall(html)))
     found = [(name, pair[on_black]) for name, pair in NAMED.items()]
+    found += [(f"{name}-words", pair[on_black]) for name, pair in OF_WORDS.items()]
     found += [(f"c-{code}", dark(f"#{code}") if on_black else f"#{code}") for code in free]
     return "; ".join(f"--{name}: {colour}" for name, colour in found)

@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted
 
 from hedgerow.estimators.margins import score_margins
+from hedgerow.plots.columns import as_table, is_boolean
 from hedgerow.report import page
 from hedgerow.selection import score_model, take_rows
 from hedgerow.table import read_table
@@ -230,6 +231,7 @@ def cells(X: Any, rows: NDArray[np.integer[Any]], columns: Sequence[int]) -> lis
     [[3.0, None]]
     """
     table = read_table(X, estimator_name="Report")
+    booleans = [column for column in columns if is_boolean(as_table(X), column)]
     found = []
     for values in np.asarray(table.rows(np.asarray(rows)), dtype=np.float64)[:, list(columns)].tolist():
         row: list[Any] = []
@@ -237,8 +239,10 @@ def cells(X: Any, rows: NDArray[np.integer[Any]], columns: Sequence[int]) -> lis
             categories = table.schema.categories[column]
             if np.isnan(value):
                 row.append(None)
+            elif categories is not None:
+                row.append(categories[int(value)])
             else:
-                row.append(value if categories is None else categories[int(value)])
+                row.append(bool(value) if column in booleans else value)
         found.append(row)
     return found
 

@@ -218,6 +218,33 @@ def table(
     return _part("table", caption, list(head), filled, set(numbers), row_heads, set(marked), long)
 
 
+def folded(summary: str, part: Markup) -> Markup:
+    """A part that is opened by a click on its summary; on paper, where nobody clicks, it is there.
+
+    The part is written twice, for browsers do not agree on how to print what is folded: it must have no ids.
+
+    >>> print(folded("More & more", paragraph("all of it")))
+    <details><summary>More &amp; more</summary>
+    <p>all of it</p>
+    </details>
+    <div class="paper">
+    <p>all of it</p>
+    </div>
+    """
+    return Markup('<details><summary>{}</summary>\n{}</details>\n<div class="paper">\n{}</div>\n').format(
+        summary, part, part
+    )
+
+
+def isolated(words: str) -> Markup:
+    """Words of any script, whose direction does not reach what stands beside them.
+
+    >>> isolated("<x>")
+    Markup('<bdi>&lt;x&gt;</bdi>')
+    """
+    return Markup("<bdi>{}</bdi>").format(words)
+
+
 def figure(shown: Any, caption: str, alt: str, *, name: str = "") -> Markup:
     """A drawing with its caption.
 

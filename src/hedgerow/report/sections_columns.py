@@ -9,6 +9,8 @@ from hedgerow.report.facts import Facts
 from hedgerow.report.page import Section
 
 _MOST_SHUFFLED = 200  # columns up to which each is shuffled in turn
+_JUDGED = (1000, 5000)  # rows on which they are shuffled: fewer, the more columns there are
+_MOST_CELLS = 200_000
 _MOST_BARS = 15
 _MOST_CURVES = 6
 _MOST_ROWS = 500  # over which partial dependence is a mean
@@ -27,24 +29,32 @@ def importances(facts: Facts) -> Section | None:
         parts.append(facts.draw("importances", display, caption, f"Bars: {first} has the largest share"))
     can_judge = facts.can_judge and (facts.is_classification or len(set(facts.y.tolist())) > 1)
     if can_judge and facts.n_columns <= _MOST_SHUFFLED:
+        most = min(max(_MOST_CELLS // facts.n_columns, _JUDGED[0]), _JUDGED[1])
         display = ImportancesDisplay.from_estimator(
             facts.model,
             facts.X,
             facts.y,
             method="permutation",
             top=_MOST_BARS,
+            max_rows=most,
             random_state=facts.random_state,
         )
         first = facts.names[display.order[0]]
+        is_some = len(facts.y) > most
+        which = f"{most:,} rows drawn from those held out" if is_some else "rows held out"
         caption = (
-            "By permutation: how much worse the model is on rows held out when a column is shuffled; lines "
-            "are the spread over shuffles. Columns that tell the same can stand in for each other, and then "
-            "both look small."
+            f"By permutation: how much worse the model is on {which} when a column is shuffled; lines are "
+            "the spread over shuffles. Columns that tell the same can stand in for each other, and then both "
+            "look small."
         )
         parts.append(facts.draw("permutation", display, caption, f"Bars: shuffling {first} costs most"))
     if not parts:
         return None
-    return Section("importances", "Importances", page.side_by_side(*parts))
+    body = page.side_by_side(*parts)
+    if facts.n_columns > _MOST_SHUFFLED:
+        told = f"Importances by permutation are left out: there are more than {_MOST_SHUFFLED} columns."
+        body += page.paragraph(told, kind="small")
+    return Section("importances", "Importances", body)
 
 
 def partial_dependence(facts: Facts) -> Section | None:
@@ -61,6 +71,9 @@ def partial_dependence(facts: Facts) -> Section | None:
     caption = (
         f"The mean answer of the model when a column is set to a value and the others stay, over {which}."
     )
+    n_classes = len(display.output_names)
+    if len(display.outputs) < n_classes:
+        caption += f" The {len(display.outputs)} most probable of {n_classes} classes are drawn."
     drawn = facts.draw("dependence", display, caption, f"Curves of the mean answer by {names}")
     return Section("dependence", "Partial dependence", drawn)
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from scipy.stats import binom
 
 from hedgerow.datafiles import describe
+from hedgerow.plots.labels import below_one
 from hedgerow.report import page, words
 from hedgerow.report.facts import Facts
 from hedgerow.report.page import Section
@@ -115,19 +116,22 @@ def _classification_figures(facts: Facts) -> list[tuple[str, str, str]]:
     counts = np.unique(facts.y.astype(str), return_counts=True)[1]
     chance = counts.max() / n
     found = [
-        ("accuracy", f"{100 * (1 - n_wrong / n):.1f} %", f"95 % interval {interval}"),
+        ("accuracy", words.share(1 - n_wrong / n), f"95 % interval {interval}"),
         ("mistakes", f"{n_wrong:,} of {n:,}", "rows held out"),
-        ("most frequent class", f"{100 * chance:.1f} %", "accuracy of always answering it"),
+        ("most frequent class", words.share(chance), "accuracy of always answering it"),
     ]
     if facts.certificate is not None and facts.certificate.best is not None:
         bound = facts.certificate.error_bound
         shown = f"≤ {math.ceil(1000 * bound) / 10:.1f} %" if bound < 1 else words.NOTHING
         sure = f"{100 * (1 - facts.certificate.delta):.4g} %"
-        found.append(("proven error", shown, f"with probability {sure}"))
-    titles = {"auc": ("area under ROC", "1 is best, 0.5 is chance"), "log-loss": ("log-loss", "0 is best")}
-    for name, (title, note) in titles.items():
-        if name in facts.scores:
-            found.append((title, words.number(facts.scores[name], 3), note))
+        vacuous = facts.certificate.is_vacuous(facts.certificate.best)
+        note = "no better than always one class" if vacuous else f"with probability {sure}"
+        found.append(("proven error", shown, note))
+    if "auc" in facts.scores:
+        area = below_one(facts.scores["auc"])
+        found.append(("area under ROC", area, "1 is best, 0.5 is chance"))
+    if "log-loss" in facts.scores:
+        found.append(("log-loss", words.number(facts.scores["log-loss"], 3), "0 is best"))
     return found
 
 
@@ -139,7 +143,7 @@ def _regression_figures(facts: Facts) -> list[tuple[str, str, str]]:
     spread = float(np.std(truth))
     return [
         ("R²", words.number(facts.scores["r2"], 3), "1 is best, 0 is the mean"),
-        ("root mean square error", words.number(facts.scores["rmse"], 3), "held-out rows"),
+        ("root mean squared error", words.number(facts.scores["rmse"], 3), "held-out rows"),
         ("mean absolute error", words.number(facts.scores["mae"], 3), "held-out rows"),
         (
             "typical error",
@@ -200,7 +204,7 @@ def _class_balance(facts: Facts) -> Markup:
     order = sorted(total, key=lambda label: (-total[label], label))
     rows = []
     for label in order[:_MOST_CLASSES]:
-        share = f"{100 * total[label] / n:.1f} %"
+        share = words.share(total[label] / n)
         held = words.count(held_out.get(label, 0))
         fitted = [words.count(train.get(label, 0))] if train else []
         rows.append([words.value(label), *fitted, held, share])
@@ -263,16 +267,18 @@ def _what_became(recipe: Any) -> list[Markup]:
 
 def _columns(summary: Any, facts: Facts) -> Markup:
     shown = summary.columns[:_MOST_COLUMNS]
+    roles: dict[str, str] = {}
+    if facts.recipe is not None:
+        roles = {name: " (left out)" for name, _ in facts.recipe.dropped}
+        roles[facts.recipe.target] = " (target)"
     rows = []
     for column in shown:
         missing = words.NOTHING
         if column.n_missing:
             missing = f"{column.n_missing:,} ({100 * column.n_missing / max(1, summary.n_rows):.1f} %)"
-        is_target = facts.recipe is not None and column.name == facts.recipe.target
-        name = f"{column.name} (target)" if is_target else column.name
         rows.append(
             [
-                name,
+                column.name + roles.get(column.name, ""),
                 column.kind,
                 missing,
                 words.count(column.n_distinct),
@@ -292,12 +298,21 @@ def _columns(summary: Any, facts: Facts) -> Markup:
 def _content(column: Any, summary: Any) -> str:
     if column.top:
         known = max(1, summary.n_rows - column.n_missing)
-        told = [f"{words.shortened(str(one), 24)} {100 * times / known:.0f} %" for one, times in column.top]
-        return ", ".join(told) + (", …" if column.n_distinct > len(column.top) else "")
+        told = [
+            page.join(page.isolated(words.shortened(str(one), 24)), f" {100 * times / known:.0f} %")
+            for one, times in column.top
+        ]
+        return Markup(", ").join(told) + (", …" if column.n_distinct > len(column.top) else "")
     if column.low is not None and column.high is not None:
-        mean = f", mean {words.value(column.mean)}" if column.mean is not None else ""
+        mean = f", mean {words.value(_mean(column))}" if column.mean is not None else ""
         return f"{words.value(column.low)} to {words.value(column.high)}{mean}"
     return words.shortened(str(column.example), 60)
+
+
+def _mean(column: Any) -> Any:
+    """The mean of a column; 0 if it differs from that by rounding only."""
+    width = column.high - column.low if isinstance(column.mean, float) else 0.0
+    return 0.0 if isinstance(column.mean, float) and abs(column.mean) < 1e-12 * width else column.mean
 
 
 def _bars(column: Any) -> str:

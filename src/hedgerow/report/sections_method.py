@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
+from sklearn.base import clone
 
 from hedgerow.plots import ErrorRoundsDisplay, LossRoundsDisplay, ScoresDisplay
 from hedgerow.report import page, words
@@ -53,7 +54,9 @@ def choice(facts: Facts) -> Section | None:
     if sum(found.metric in trial.scores for trial in found.trials) > 1:
         display = ScoresDisplay.from_comparison(found, found.metric)
         alt = f"Dots: {metric.title} of each method tried, with its spread"
-        parts.append(facts.draw("scores", display, f"{metric.title} of the methods tried, with spread.", alt))
+        title = metric.title[:1].upper() + metric.title[1:]
+        caption = f"{title} of the best setting of each method, with its standard error."
+        parts.append(facts.draw("scores", display, caption, alt))
     return Section("choice", "How the method was chosen", page.join(*parts))
 
 
@@ -64,16 +67,24 @@ def _trials(found: Any) -> Markup:
     sign = -1.0 if metric.higher_is_better else 1.0
     # The best first; trials without a score last, in the order of the attempts.
     ranked = sorted(found.trials, key=lambda trial: sign * trial.scores.get(found.metric, sign * math.inf))
+    notes = [_note(trial) for trial in ranked]
     rows = []
-    for trial in ranked:
+    for trial, note in zip(ranked, notes, strict=True):
         scores = [words.number(trial.scores.get(name)) for name in shown]
         cost = [words.number(trial.spread, 2), words.number(trial.fit_seconds, 3)]
-        told = ", ".join(f"{name}={value!r}" for name, value in trial.parameters.items())
-        status = f"{trial.status}: {trial.note}" if trial.note else trial.status
-        rows.append([trial.title, *scores, *cost, status, told])
+        settings = trial.parameters_in_words or "as it comes"
+        rows.append([trial.title, settings, *scores, *cost, *([note] if any(notes) else [])])
     best = [number for number, trial in enumerate(ranked) if trial == found.best]
-    head = ["method", *(METRICS[name].title for name in shown), "spread", "seconds", "status", "parameters"]
-    return page.table("Methods tried", head, rows, numbers=range(1, len(shown) + 3), marked=best)
+    measures = [*(METRICS[name].title for name in shown), "standard error", "seconds"]
+    head = ["method", "settings", *measures, *(["note"] if any(notes) else [])]
+    caption = "Methods tried, the best first; the standard error is that of the first measure"
+    return page.table(caption, head, rows, numbers=range(2, 2 + len(measures)), marked=best)
+
+
+def _note(trial: Any) -> str:
+    """What became of a trial, if it is not simply done."""
+    status = "" if trial.status == "done" else trial.status
+    return ": ".join(part for part in (status, trial.note) if part)
 
 
 # --- method
@@ -106,16 +117,27 @@ def _parameters(model: Any) -> Markup:
     defaults = {
         name: parameter.default for name, parameter in inspect.signature(type(model)).parameters.items()
     }
-    rows: list[list[str]] = []
-    changed: list[int] = []
+    changed: list[list[str]] = []
+    kept: list[list[str]] = []
     for name, value in model.get_params(deep=False).items():
         default = defaults.get(name, _NO_DEFAULT)
-        if default is _NO_DEFAULT or not _same(value, default):
-            changed.append(len(rows))
+        told = words.shortened(repr(value), _MOST)
+        if default is not _NO_DEFAULT and _same(value, default):
+            kept.append([name, told])
+            continue
         shown = words.NOTHING if default is _NO_DEFAULT else words.shortened(repr(default), _MOST)
-        rows.append([name, words.shortened(repr(value), _MOST), shown])
-    caption = "Parameters; marked if not the default"
-    return page.table(caption, ["parameter", "value", "default"], rows, marked=changed)
+        changed.append([name, told, shown])
+    parts = []
+    if changed:
+        head = ["parameter", "value", "default"]
+        parts.append(page.table("Parameters that differ from their defaults", head, changed))
+    if kept:
+        caption = "Parameters at their defaults"
+        more = "other parameter, at its default" if changed else "parameter, at its default"
+        many = more.replace("parameter", "parameters").replace("its default", "their defaults")
+        summary = words.plural(len(kept), more, many)
+        parts.append(page.folded(summary, page.table(caption, ["parameter", "value"], kept)))
+    return page.join(*parts)
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -184,16 +206,29 @@ def _errors_of_rounds(facts: Facts) -> Markup:
 # --- how to reproduce
 
 
+def as_fitted(model: Any) -> Any:
+    """The unfitted model with as many members as the fit has made, if it was ended before all were."""
+    asked = int(getattr(model, "n_estimators", 0))
+    found = int(getattr(model, "n_estimators_", asked))
+    return clone(model).set_params(n_estimators=found) if 0 < found < asked else model
+
+
 def reproduce(facts: Facts) -> Section:
     """Commands, code, versions and the checksum."""
     own = type(facts.model).__module__.startswith("hedgerow.")
-    lines = list(facts.reproduce) or [
+    code = [
         f"from {'hedgerow' if own else type(facts.model).__module__} import {facts.kind}",
         "",
-        f"model = {facts.model!r}",
+        f"model = {as_fitted(facts.model)!r}",
         "model.fit(X_train, y_train)",
     ]
-    parts = [page.listing(lines)]
+    parts = [page.listing(list(facts.reproduce) or code)]
+    if facts.reproduce and facts.choice is not None and facts.choice.budget is not None:
+        told = (
+            "What is tried within a time depends on the machine, so that another method or number of rounds "
+            "may be chosen elsewhere. This is the model that was chosen here:"
+        )
+        parts += [page.paragraph(told), page.listing(code)]
     versions = [["Python", platform.python_version()]]
     versions += [[name, metadata.version(name)] for name in _PACKAGES]
     parts.append(page.table("Versions", ["package", "version"], versions))
@@ -204,6 +239,6 @@ def reproduce(facts: Facts) -> Section:
     if facts.model_file is not None:
         path = Path(facts.model_file)
         facts_told.append(("model file", path.name))
-        facts_told.append(("its SHA-256", hashlib.sha256(path.read_bytes()).hexdigest()))
+        facts_told.append(("its SHA-256", page.code(hashlib.sha256(path.read_bytes()).hexdigest())))
     parts.append(page.table("Seeds and files", ["what", "value"], facts_told))
     return Section("reproduce", "How to reproduce", page.join(*parts))

@@ -21,9 +21,10 @@ from hedgerow.report.page import Section
 from hedgerow.selection import METRICS
 
 _HARDEST = 10  # rows in the tables of hard ones
+_MOST_BINS, _FEWEST_A_BIN = 10, 15  # of the reliability curve; whiskers of a few rows say nothing
 _SHOWN = 4  # features beside them
 _MOST_CLASSES = 100  # of a matrix and a table of classes
-_MOST_WEIGHED = 200_000  # training rows up to which weights are followed through the rounds
+_MOST_WEIGHED = 10_000_000  # training rows times rounds up to which weights are followed
 _SUSPECT = 2.0  # times its share that a row weighs before its label is in doubt
 
 
@@ -50,7 +51,7 @@ def _per_class(facts: Facts) -> Markup:
         truth, said, labels=range(len(order)), average=None, zero_division=np.nan
     )
     rows = [
-        [words.value(label), *(_share(one) for one in numbers[:3]), words.count(int(numbers[3]))]
+        [words.value(label), *(words.share(float(one)) for one in numbers[:3]), words.count(int(numbers[3]))]
         for label, *numbers in zip(facts.classes, *found, strict=True)
     ]
     head = ["class", "precision", "recall", "F1", "rows"]
@@ -62,15 +63,14 @@ def _per_class(facts: Facts) -> Markup:
     return told + page.paragraph(note, kind="small")
 
 
-def _share(value: float) -> str:
-    return words.NOTHING if np.isnan(value) else f"{100 * value:.1f} %"
-
-
 def calibration(facts: Facts) -> Section | None:
     """Whether probabilities mean what they say."""
     if facts.probabilities is None or not facts.knows_labels:
         return None
-    display = CalibrationDisplay.from_predictions(facts.y, facts.probabilities, classes=facts.classes)
+    n_bins = max(2, min(_MOST_BINS, len(facts.y) // _FEWEST_A_BIN))
+    display = CalibrationDisplay.from_predictions(
+        facts.y, facts.probabilities, classes=facts.classes, n_bins=n_bins
+    )
     caption = (
         "How often it was so, of rows with about the same predicted probability; on the diagonal "
         "probabilities mean what they say. Whiskers are exact 95 % intervals. Below, how many rows have "
@@ -97,8 +97,9 @@ def ranking(facts: Facts) -> Section | None:
         whose = (
             f"class {drawn.name}" if display.mean is None else "mean of the classes, each against the rest"
         )
-        caption = f"{title} at every threshold, {whose}: {area} {drawn.area:.3f}."
-        parts.append(facts.draw(name, display, caption, f"{title} curve, {area} {drawn.area:.3f}"))
+        told = labels.below_one(drawn.area)
+        caption = f"{title} at every threshold, {whose}: {area} {told}."
+        parts.append(facts.draw(name, display, caption, f"{title} curve, {area} {told}"))
     return Section("ranking", "ROC and precision-recall", page.side_by_side(*parts))
 
 
@@ -189,7 +190,7 @@ def _hardest_labels(facts: Facts) -> Markup:
             words.value(facts.predicted[number], 24),
         ]
         if facts.probabilities is not None:
-            row.append(f"{100 * float(facts.probabilities[number].max()):.1f} %")
+            row.append(words.share(float(facts.probabilities[number].max())))
         rows.append([*row, words.number(float(facts.margins[number]), 3)])
     sure = ["its probability"] if facts.probabilities is not None else []
     head = ["row", "true", "predicted", *sure, "margin"]
@@ -211,8 +212,12 @@ def _hardest_numbers(facts: Facts) -> Markup:
 
 def _doubtful(facts: Facts) -> Markup:
     assert facts.y_train is not None and facts.train_rows is not None  # noqa: S101, PT018 - the caller looked
-    if len(facts.y_train) > _MOST_WEIGHED:
-        return page.paragraph(f"Doubtful labels were not looked for among more than {_MOST_WEIGHED:,} rows.")
+    n_rounds = int(getattr(facts.model, "n_estimators_", 1))
+    if len(facts.y_train) * n_rounds > _MOST_WEIGHED:
+        told = (
+            f"Doubtful labels were not looked for among {len(facts.y_train):,} rows and {n_rounds:,} rounds."
+        )
+        return page.paragraph(told)
     scores = np.asarray(facts.model.outlier_scores(facts.X_train, facts.y_train))
     chosen = np.argsort(-scores, kind="stable")[:_HARDEST]
     chosen = chosen[scores[chosen] >= _SUSPECT]

@@ -8,6 +8,7 @@ name. The same figure gives the same bytes.
 import hashlib
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,6 +34,7 @@ _SETTINGS: Any = {
     "svg.image_inline": True,
     "font.family": ["DejaVu Sans"],
     "savefig.bbox": None,
+    "text.parse_math": False,  # a column may be called $x$
 }
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _LEFT_OUT = ("metadata", "style")  # a style element would be for the whole page
@@ -47,7 +49,9 @@ def house_settings() -> Iterator[None]:
     ...     matplotlib.rcParams["svg.fonttype"]
     'none'
     """
-    with style.part("style").context("default"), mpl.rc_context(_SETTINGS):
+    with style.part("style").context("default"), mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+        # Letters that matplotlib cannot draw stay text; the browser has them.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
 
 
@@ -107,12 +111,13 @@ def _local(name: str) -> str:
     return name.rpartition("}")[2]
 
 
-def _written(element: ET.Element, ids: dict[str, str]) -> Iterator[Markup]:
-    """The pieces of HTML of an element and all it holds."""
+def _written(element: ET.Element, ids: dict[str, str], *, is_words: bool = False) -> Iterator[Markup]:
+    """The pieces of HTML of an element and all it holds; words may be drawn as paths in a group "text_1"."""
     tag = _local(str(element.tag))
     if tag in _LEFT_OUT:
         return
-    attributes = dict(_attributes(element, ids))
+    is_words = is_words or tag == "text" or element.attrib.get("id", "").startswith("text_")
+    attributes = dict(_attributes(element, ids, is_words=is_words))
     is_bare = tag == "g" and not attributes  # most groups only carried an id
     if not is_bare:
         yield Markup("<") + tag
@@ -127,14 +132,14 @@ def _written(element: ET.Element, ids: dict[str, str]) -> Iterator[Markup]:
     if (element.text or "").strip():
         yield Markup("{}").format(element.text)
     for child in element:
-        yield from _written(child, ids)
+        yield from _written(child, ids, is_words=is_words)
         if tag in ("text", "tspan") and child.tail:
             yield Markup("{}").format(child.tail)
     if not is_bare:
         yield Markup("</{}>").format(tag)
 
 
-def _attributes(element: ET.Element, ids: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _attributes(element: ET.Element, ids: dict[str, str], *, is_words: bool) -> Iterator[tuple[str, str]]:
     for full_name, given in element.attrib.items():
         key, value = _local(full_name), given
         if key == "id":
@@ -144,7 +149,7 @@ def _attributes(element: ET.Element, ids: dict[str, str]) -> Iterator[tuple[str,
         if key == "href" and value.startswith("#"):
             value = "#" + ids[value[1:]]
         elif key == "style":
-            value = "; ".join(_declarations(value))
+            value = "; ".join(_declarations(value, is_words=is_words))
         elif key == "d":
             value = " ".join(value.split())
         if key in ("d", "x", "y", "transform", "width", "height", "points"):
@@ -154,11 +159,11 @@ def _attributes(element: ET.Element, ids: dict[str, str]) -> Iterator[tuple[str,
         yield key, _REFERENCE.sub(lambda found: f"url(#{ids[found[1]]})", value)
 
 
-def _declarations(given: str) -> Iterator[str]:
+def _declarations(given: str, *, is_words: bool) -> Iterator[str]:
     """The declarations of a style attribute: fonts are the page's, colours are variables."""
     for declaration in given.split("; "):
         short = _FONT.match(declaration)
         if short:
             yield f"font: {short[1]}{short[2]} var(--sans)"
         elif not declaration.startswith("font-family:"):
-            yield _HEX.sub(lambda found: variable(found[0]), declaration)
+            yield _HEX.sub(lambda found: variable(found[0], of_words=is_words), declaration)

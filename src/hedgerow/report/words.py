@@ -7,7 +7,7 @@ import numpy as np
 
 from hedgerow.plots.labels import percent
 
-__all__ = ["between", "count", "number", "percent", "plural", "shortened", "value"]
+__all__ = ["between", "count", "number", "percent", "plural", "share", "shortened", "value"]
 
 NOTHING = "–"
 
@@ -46,6 +46,19 @@ def plural(given: int, one: str, many: str = "") -> str:
     ('1 row', '1,200 rows', '2 classes')
     """
     return f"{given:,} {one if given == 1 else many or one + 's'}"
+
+
+def share(given: float) -> str:
+    """A share in per cent; what is not all or nothing is not rounded to it.
+
+    >>> share(0.98246), share(0.99998), share(1.0), share(0.00001), share(0.0), share(float("nan"))
+    ('98.2 %', '> 99.9 %', '100.0 %', '< 0.1 %', '0.0 %', '–')
+    """
+    if math.isnan(given):
+        return NOTHING
+    if 0 < given < 0.0005:
+        return "< 0.1 %"
+    return "> 99.9 %" if 0.9995 <= given < 1 else f"{100 * given:.1f} %"
 
 
 def between(low: float, high: float) -> str:
