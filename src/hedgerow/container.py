@@ -174,6 +174,10 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     target = Path(path).resolve()  # of a link, the file it stands for
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder; give the name of a file")
+    if (
+        target.exists() and not target.is_file()
+    ):  # a device or a pipe: the rename would put a file in its place
+        raise OSError(f"{target} is no ordinary file, and is not replaced")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")  # same folder: same file system

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression
 import hedgerow
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.binning import Bins
-from hedgerow.container import unpack
+from hedgerow.container import unpack, write_atomically
 from hedgerow.files import ModelFileError, load, save
 from hedgerow.files.checks import BINS, FOREST
 from hedgerow.files.models import from_bytes, to_bytes
@@ -380,3 +380,12 @@ def test_parameters_of_later_versions_take_their_defaults():
         from_bytes(changed(to_bytes(model), parameters=parameters | {"charm": 1}))
     with pytest.raises(ModelFileError, match="has no parameter 'n_jobs' in a file"):
         from_bytes(changed(to_bytes(model), parameters=parameters | {"n_jobs": 1}))
+
+
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="no ordinary file"):
+        write_atomically(pipe, b"model")
+    assert pipe.is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]

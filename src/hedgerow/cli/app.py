@@ -78,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ["MPLBACKEND"] = "Agg"  # pictures go to files; no window is opened
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
+        # Pictures are SVG whose text stays text: the reader's fonts draw it, not those that warn here.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         try:
             GIVEN.set(tuple(given))
             code = app(given, prog_name="hedgerow", standalone_mode=False)
@@ -89,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             words = errors.one_line(error)
             if errors.exit_code(error) == errors.WRONG_USAGE:
                 words = f"{words.rstrip('.')} (see `{_command(given)} --help`)"
-            return _fail(words, errors.exit_code(error), given)
+            return _fail(words, errors.exit_code(error), given, told=getattr(error, "told", False))
     if code == errors.INTERRUPTED:  # some versions of typer turn an interrupt into this code themselves
         return _fail("interrupted", errors.INTERRUPTED, given)
     return code if isinstance(code, int) else 0
@@ -104,8 +106,8 @@ def _command(given: Sequence[str]) -> str:
     return f"hedgerow {given[0]}" if given and given[0] in COMMANDS else "hedgerow"
 
 
-def _fail(words: str, code: int, given: Sequence[str]) -> int:
-    if "--json" in given:
+def _fail(words: str, code: int, given: Sequence[str], *, told: bool = False) -> int:
+    if "--json" in given and not told:
         sys.stdout.write(json.dumps({"error": words, "exit_code": code}, ensure_ascii=False) + "\n")
     sys.stderr.write(f"hedgerow: error: {words}\n")
     return code

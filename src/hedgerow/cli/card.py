@@ -29,8 +29,19 @@ GIVEN: ContextVar[tuple[str, ...]] = ContextVar("GIVEN", default=())  # the argu
 
 
 def command_line() -> str:
-    """The command that runs, as a shell takes it."""
-    return shlex.join(["hedgerow", *GIVEN.get()])
+    """The command that runs, as a shell takes it, without what changes no result.
+
+    >>> token = GIVEN.set(("train", "a b.csv", "--threads", "2", "--json"))
+    >>> command_line()
+    "hedgerow train 'a b.csv'"
+    >>> GIVEN.reset(token)
+    """
+    kept, is_number = [], False
+    for word in GIVEN.get():
+        if not (is_number or word in ("--threads", "--force", "--json") or word.startswith("--threads=")):
+            kept.append(word)
+        is_number = word == "--threads"
+    return shlex.join(["hedgerow", *kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +53,11 @@ class Trained:
     recipe: Recipe
     card: dict[str, Any]
 
+    def is_of(self, path: Path) -> bool:
+        """Whether a file is the one that the model was trained on."""
+        known = self.card["data"].get("sha256")
+        return known is not None and tables.digest(path) == known
+
     def problem(self, path: Path, table: pa.Table) -> tuple[tables.Problem, bool]:
         """X and y of a table; and whether it is the training file, of which only some rows are new.
 
@@ -51,12 +67,21 @@ class Trained:
             raise WorkError(
                 f"{path}: there is no column {self.recipe.target!r}, the target; true values are needed here"
             )
-        is_training_file = tables.digest(path) == self.card["data"].get("sha256")
+        is_training_file = self.is_of(path)
         share, seed = (self.card["hold_out"].get(name) for name in ("share", "seed"))
         if is_training_file:
             return tables.split(path, table, self.recipe, share, seed), True
         whole = tables.split(path, table, self.recipe, 0.0, seed)
         return tables.all_new(whole), False
+
+
+def _check_recipe(recipe: Recipe, model: Any) -> None:
+    """Refuse a recipe that is of another model."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and tuple(names) != recipe.feature_names:
+        raise ValueError("its recipe makes other columns than the model was fitted to")
+    if (recipe.task == "classification") != hasattr(model, "classes_"):
+        raise ValueError(f"its recipe is for {recipe.task}, and the model is not")
 
 
 def read_model(path: Path) -> Trained:
@@ -78,6 +103,7 @@ def read_model(path: Path) -> Trained:
         share, seed = hold_out["share"], hold_out["seed"]
         if type(share) is not float or not 0 < share < 1 or type(seed) is not int or not 0 <= seed < 2**63:
             raise ValueError(f"hold_out is {hold_out}")  # noqa: TRY301
+        _check_recipe(recipe, model)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path}: the card of the model is damaged: {error}") from error
     return Trained(path, model, recipe, card)

@@ -23,7 +23,14 @@ class UsageError(Exception):
 
 
 class WorkError(Exception):
-    """Work that cannot be done, with the reason."""
+    """Work that cannot be done, with the reason.
+
+    told : whether the JSON object of the command says so already; there must not be a second one.
+    """
+
+    def __init__(self, words: str, *, told: bool = False) -> None:
+        super().__init__(words)
+        self.told = told
 
 
 def exit_code(error: BaseException) -> int:
@@ -58,6 +65,8 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         words = "the disk is full" if error.errno == errno.ENOSPC else error.strerror.lower()
         return _short(f"{os.fspath(error.filename)}: {words}")
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "the disk that the output goes to is full"
     words = str(error) or type(error).__name__
     if exit_code(error) == DEFECT:
         words = f"{type(error).__name__}: {words} (a defect of this program; set {TRACEBACK}=1 to see where)"

@@ -10,7 +10,7 @@ from hedgerow.cli import options
 from hedgerow.cli.card import Trained, read_model
 from hedgerow.cli.errors import UsageError
 from hedgerow.cli.output import Output, figure
-from hedgerow.cli.tables import Problem
+from hedgerow.cli.tables import Problem, check_numbers
 from hedgerow.datafiles import read_data
 from hedgerow.estimators import DecisionStump
 
@@ -41,6 +41,7 @@ def explain(
     output = Output(as_json)
     if top < 1:
         raise UsageError(f"--top {top} is not allowed: it must be a whole number above 0")
+    check_numbers(seed, None)
     trained = read_model(model)
     found: dict[str, Any] = {"model": type(trained.model).__name__, "target": trained.recipe.target}
     output.say(f"{' '.join(repr(trained.model).split())} of {trained.recipe.target!r}", "bold")

@@ -61,7 +61,7 @@ def tell_fit(fit: Fit, problem: Problem, leaks: list[str], output: Output) -> No
     if fit.choice is not None:
         output.show(fit.choice)
     output.say(" ".join(repr(fit.model).split()), "bold")
-    output.say(f"fitted in {seconds(fit.seconds)}; on the {len(problem.test):,} rows held out:")
+    output.say(f"fitted in {seconds(fit.seconds)}; on the {rows_held_out(problem)}:")
     output.table(
         [METRICS[name].title for name in fit.scores], [[figure(value) for value in fit.scores.values()]]
     )
@@ -69,6 +69,12 @@ def tell_fit(fit: Fit, problem: Problem, leaks: list[str], output: Output) -> No
         output.say(f"certificate: {fit.certificate.statement}", "green")
     for words in leaks:
         output.note(words)
+
+
+def rows_held_out(problem: Problem) -> str:
+    """How many there are, in words."""
+    n = len(problem.test)
+    return "1 row held out" if n == 1 else f"{n:,} rows held out"
 
 
 def write_report(

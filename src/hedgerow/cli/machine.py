@@ -12,11 +12,14 @@ from typing import Any
 import llvmlite.binding as llvm
 import numba
 import numpy as np
+import pyarrow as pa
 
 import hedgerow
+from hedgerow.binning import EDGE_SAMPLE_ROWS
 from hedgerow.cli import options
 from hedgerow.cli.output import Output, seconds
-from hedgerow.selection import METHODS, make_model
+from hedgerow.selection import AUTO, METHODS, make_model
+from hedgerow.theory import certify
 from hedgerow.threads import resolve_n_jobs
 from hedgerow.vision import CascadeTrainer, load_cascade
 
@@ -58,10 +61,27 @@ def _jobs() -> dict[str, Callable[[], Any]]:
             is_theirs = method == "linear"  # scikit-learn's: nothing to compile
             if not is_theirs and described.reason_against(task, n_classes) is None:
                 jobs[f"{described.title_of(task)}, {name}"] = fit(method, y, task)
+    jobs["tables with categories"] = lambda: _fit_frame(rng, X, two)
+    jobs["certificates"] = lambda: _certify(X, two)
+    many = rng.standard_normal((EDGE_SAMPLE_ROWS + 1, 1))  # of more rows edges are found on a sample
+    jobs["many rows"] = lambda: make_model("gradient", "regression", n_estimators=2).fit(many, many[:, 0])
     photograph = rng.integers(0, 256, (80, 80)).astype(np.uint8)
     jobs["cascades, detecting"] = lambda: load_cascade("frontalface").detect(photograph)
     jobs["cascades, training"] = lambda: _train_cascade(rng)
     return jobs
+
+
+def _fit_frame(rng: np.random.Generator, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
+    """Columns of several types and a category, as `train` has them."""
+    names = pa.array(rng.choice(["a", "b", "c"], len(X))).dictionary_encode()
+    table = pa.table({"number": X[:, 0], "narrow": X[:, 1].astype(np.float32), "name": names})
+    for method in AUTO:
+        make_model(method, "classification", n_estimators=2).fit(table, y).predict_proba(table)
+
+
+def _certify(X: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
+    for method in AUTO:
+        certify(make_model(method, "classification", n_estimators=2).fit(X[:200], y[:200]), X[200:], y[200:])
 
 
 def _train_cascade(rng: np.random.Generator) -> None:

@@ -43,7 +43,8 @@ class Output:
     def show(self, page: Any) -> None:
         """Something that prints itself as lines, whose lines are left as they are."""
         if not self.as_json:
-            self.page.print(Text(str(page)), soft_wrap=True)
+            text = page.text(self.page.width) if hasattr(page, "text") else str(page)
+            self.page.print(Text(text), soft_wrap=True)
 
     def note(self, words: str) -> None:
         """Something that a person should know, beside the result."""

@@ -14,7 +14,7 @@ from hedgerow.cli.card import Trained, read_model
 from hedgerow.cli.errors import UsageError
 from hedgerow.cli.output import Output, figure
 from hedgerow.cli.places import check_new_file, written
-from hedgerow.cli.tables import about
+from hedgerow.cli.tables import about, check_numbers
 from hedgerow.datafiles import DataFileError, read_data, unknown_name, write_data
 from hedgerow.selection import METRICS, score_model, take_rows
 
@@ -45,6 +45,7 @@ def predict(
     output = Output(as_json)
     if as_json and out is None:
         raise UsageError("--json says what was written: give --out FILE too")
+    check_numbers(0, threads)
     replaces = check_new_file("--out", out, force=force, suffixes=SUFFIXES, inputs=(model, data))
     trained = read_model(model)
     table = read_data(data)
@@ -56,12 +57,12 @@ def predict(
     with about(data):
         X = trained.recipe.features(table)
     predicted = predictions(trained, X)
-    kept = table.column_names if keep_all else list(keep or ())
+    kept = table.column_names if keep_all else list(dict.fromkeys(keep or ()))
+    option = "--keep-all" if keep_all else "--keep"
     for name in predicted.column_names:
         if name in kept:
-            raise UsageError(
-                f"--keep {name}: the predictions have a column of that name; rename the one in {data}"
-            )
+            what = f"the predictions have a column {name!r} too"
+            raise UsageError(f"{option}: {what}; rename the one in {data}")
     result = table.select(kept)
     for name, column in zip(predicted.column_names, predicted.columns, strict=True):
         result = result.append_column(name, column)
@@ -73,7 +74,8 @@ def predict(
         output.say(f"{len(result):,} predictions: {written(out, replaced=replaces)}")
     if scores:
         words = ", ".join(f"{METRICS[name].title} {figure(value)}" for name, value in scores.items())
-        output.note(f"the table has the target {trained.recipe.target!r}: {words}")
+        seen = "" if not trained.is_of(data) else "; most of its rows the model was fitted to, see certify"
+        output.note(f"the table has the target {trained.recipe.target!r}: {words}{seen}")
     output.result(
         {"rows": len(result), "out": out and str(out), "columns": result.column_names, "scores": scores}
     )

@@ -10,7 +10,9 @@ from hedgerow.cli.card import Trained, command_line, read_model
 from hedgerow.cli.fits import measure, write_report
 from hedgerow.cli.output import Output
 from hedgerow.cli.places import check_new_file, written
+from hedgerow.container import ModelFileError
 from hedgerow.datafiles import read_data
+from hedgerow.selection import Choice
 
 
 def report(
@@ -34,10 +36,21 @@ def report(
     tables.tell_problem(problem, output)
     if is_training_file:
         output.say(f"{data} is the training file: its {len(problem.test):,} rows held out are reported on")
-    fit = measure(trained.model, problem)
+    fit = measure(trained.model, problem, _choice(trained))
     write_report(model, fit, problem, seed, place, output, reproduce=_commands(trained))
     output.say(f"report: {written(place, replaced=replaces)}")
     output.result({"report": str(place), "rows": len(problem.test), "scores": fit.scores})
+
+
+def _choice(trained: Trained) -> Choice | None:
+    """How the method was chosen, as the card keeps it; None if one was asked for."""
+    kept = trained.card.get("choice")
+    if kept is None:
+        return None
+    try:
+        return Choice.from_dict(kept, trained.model)
+    except ValueError as error:
+        raise ModelFileError(f"{trained.path}: the card of the model is damaged: {error}") from error
 
 
 def _commands(trained: Trained) -> tuple[str, ...]:

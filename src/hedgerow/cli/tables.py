@@ -24,12 +24,13 @@ from hedgerow.datafiles import (
     TableSummary,
     describe,
     make_recipe,
+    nearest_names,
     read_data,
-    unknown_name,
 )
 from hedgerow.selection import hold_out, take_rows
 
 _NUMBER = "\0number"  # a column beside those of the file; none of theirs has such a name
+_LEAST_ROWS = 4  # to learn from
 TASKS = ("auto", "classification", "regression")
 Rows = NDArray[np.int64]
 
@@ -62,8 +63,10 @@ class Problem:
         return take_rows(self.X, rows), self.y[rows]
 
 
-def digest(path: Path) -> str:
-    """The SHA-256 of a file."""
+def digest(path: Path) -> str | None:
+    """The SHA-256 of a file; None of a pipe, which cannot be read again."""
+    if not path.is_file():
+        return None
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -71,7 +74,9 @@ def digest(path: Path) -> str:
 def check_choice(option: str, value: str, allowed: tuple[str, ...]) -> None:
     """Refuse a value that is none of those allowed."""
     if value not in allowed:
-        raise UsageError(unknown_name(value, list(allowed), f"choice for {option} called"))
+        near = nearest_names(value, allowed, 1)
+        meant = f"; did you mean {near[0]!r}?" if near else f": it must be one of {', '.join(allowed)}"
+        raise UsageError(f"{option} {value!r} is not allowed{meant}")
 
 
 def check_share(option: str, value: float) -> None:
@@ -162,6 +167,11 @@ def describe_target(problem: Problem) -> str:
 
 
 def check_tested(problem: Problem) -> None:
-    """Refuse a split that holds out no row."""
+    """Refuse a split that holds out no row, or leaves too few."""
     if not len(problem.test):
         raise WorkError(f"{problem.path}: {len(problem.y)} rows are too few to hold some out")
+    if len(problem.train) < _LEAST_ROWS:
+        raise WorkError(
+            f"{problem.path}: of {len(problem.y)} rows, {len(problem.test)} are held out; the "
+            f"{len(problem.train)} left are too few to learn from, at least {_LEAST_ROWS} are needed"
+        )

@@ -3,18 +3,19 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import hedgerow
 from hedgerow.cli import card, options, tables
 from hedgerow.cli.errors import UsageError
 from hedgerow.cli.fits import Fit, fit_model, tell_fit, write_report
-from hedgerow.cli.leaks import telling_columns
+from hedgerow.cli.leaks import copied_rows, telling_columns
 from hedgerow.cli.output import Output, plain
 from hedgerow.cli.places import check_new_file, written
 from hedgerow.cli.tables import Problem
 from hedgerow.files import save
-from hedgerow.selection import AUTO, METRICS
+from hedgerow.selection import AUTO, METHODS, METRICS
 
 Method = Annotated[
     str, typer.Option(metavar="NAME", help=f"auto, {', '.join(AUTO)}: the family of the ensemble.")
@@ -65,7 +66,7 @@ def train(
     tables.check_choice("--method", method, ("auto", *AUTO))
     tables.check_share("--hold-out", hold_out)
     tables.check_numbers(seed, threads)
-    if not budget > 0:
+    if not 0 < budget < float("inf"):
         raise UsageError(f"--budget {budget:g} is not allowed: it must be a number of seconds above 0")
     if metric is not None:
         tables.check_choice("--metric", metric, tuple(METRICS))
@@ -77,13 +78,14 @@ def train(
         data, target, task=task, drop=drop, categorical=categorical, share=hold_out, seed=seed
     )
     tables.check_tested(problem)
+    _check_fits(problem, method, metric)
     tables.tell_problem(problem, output)
     output.say(
         f"held out: {len(problem.test):,} of {len(problem.y):,} rows, drawn by seed {seed}; "
         f"the model sees the other {len(problem.train):,}"
     )
     fit = fit_model(problem, method, metric, budget, seed, threads, output)
-    leaks = telling_columns(fit.model, problem)
+    leaks = telling_columns(fit.model, problem) + copied_rows(problem)
     tell_fit(fit, problem, leaks, output)
     described = describe_training(fit, problem, hold_out, seed)
     save(fit.model, place, card=described)
@@ -92,6 +94,25 @@ def train(
         write_report(place, fit, problem, seed, report, output, reproduce=(described["command"],))
         output.say(f"report: {written(report, replaced=replaces_report)}")
     output.result({**described, "leaks": leaks, "model": str(place), "report": report and str(report)})
+
+
+def _check_fits(problem: Problem, method: str, metric: str | None) -> None:
+    """Refuse a method or a metric that is not for such a target."""
+    n_classes = len(np.unique(problem.y)) if problem.task == "classification" else None
+    reason = None if method == "auto" else METHODS[method].reason_against(problem.task, n_classes)
+    if reason is not None:
+        raise UsageError(f"--method {method} is not allowed for {problem.recipe.target!r}: {reason}")
+    if metric is not None and problem.task not in METRICS[metric].tasks:
+        fitting = ", ".join(name for name, one in METRICS.items() if problem.task in one.tasks)
+        raise UsageError(f"--metric {metric} is not allowed for {problem.task}: it must be one of {fitting}")
+    if metric == "auc" and n_classes != 2:
+        raise UsageError(f"--metric auc is not allowed: it needs two classes, and there are {n_classes}")
+
+
+def _without_seconds(choice: dict[str, Any]) -> dict[str, Any]:
+    """The same training gives the same file: no clock's readings in it."""
+    trials = [{**trial, "fit_seconds": None} for trial in choice["trials"]]
+    return {**choice, "trials": trials, "best": {**choice["best"], "fit_seconds": None}, "seconds": None}
 
 
 def _stem(path: Path) -> str:
@@ -138,7 +159,7 @@ def describe_training(fit: Fit, problem: Problem, share: float, seed: int) -> di
                 "train_rows": len(problem.train),
             },
             "estimator": type(fit.model).__name__,
-            "choice": fit.choice and fit.choice.to_dict(),
+            "choice": fit.choice and _without_seconds(fit.choice.to_dict()),
             "scores": fit.scores,
             "certificate": fit.certificate and fit.certificate.to_dict(),
             "command": card.command_line(),

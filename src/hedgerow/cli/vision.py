@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hedgerow.cli import options, tables
-from hedgerow.cli.errors import UsageError, WorkError
+from hedgerow.cli.errors import FAILED, UsageError, WorkError
 from hedgerow.cli.output import Output
 from hedgerow.cli.places import check_new_file, written
 from hedgerow.vision import (
@@ -70,10 +70,12 @@ def detect(
         results = detect_files(images, detector, out_dir=out, overwrite=force, told=told, **settings)
     for result in results:
         _tell(result, output)
-    output.result(results_as_json(results, settings))
     n_failed = sum(result.error is not None for result in results)
+    words = f"{n_failed} of {len(results)} images could not be done; see above"
+    failed = {"error": words, "exit_code": FAILED} if n_failed else {}
+    output.result({**results_as_json(results, settings), **failed})
     if n_failed:
-        raise WorkError(f"{n_failed} of {len(results)} images could not be done; see above")
+        raise WorkError(words, told=as_json)
 
 
 def _tell(result: FileResult, output: Output) -> None:
@@ -171,6 +173,7 @@ def train_cascade(
     tables.check_choice("--algorithm", algorithm, ALGORITHMS)
     tables.check_numbers(seed, threads)
     replaces = check_new_file("--out", out, force=force)
+    check_new_file("--checkpoint", checkpoint, force=True)  # one that is there is gone on from
     for path in (positives, negatives):
         if not path.exists():
             raise WorkError(f"{path}: no such file or folder")

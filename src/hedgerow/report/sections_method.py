@@ -42,11 +42,12 @@ def choice(facts: Facts) -> Section | None:
     metric = METRICS[found.metric]
     better = "higher" if metric.higher_is_better else "lower"
     allowed = "" if found.budget is None else f" of {found.budget:g} allowed"
+    # A model's card leaves seconds out, so that equal models are equal files.
+    took = f"; it took {found.seconds:.1f} seconds{allowed}" if math.isfinite(found.seconds) else ""
     parts = [
         page.paragraph(str(found.reason)),
         page.paragraph(
-            f"Judged by {metric.title} ({better} is better), {found.validation}; "
-            f"it took {found.seconds:.1f} seconds{allowed}.",
+            f"Judged by {metric.title} ({better} is better), {found.validation}{took}.",
             kind="small",
         ),
         _trials(found),

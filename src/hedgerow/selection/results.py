@@ -4,16 +4,20 @@ Choice      = trials, the best of them, why, and the model
 Comparison  = one row a method: scores as (mean, deviation) over the folds, and times
 """
 
-from collections.abc import Iterable, Sequence
+import math
 from dataclasses import dataclass, field
-from io import StringIO
 from typing import Any
 
+from hedgerow.selection import checks
 from hedgerow.selection.methods import METHODS
 from hedgerow.selection.metrics import METRICS
+from hedgerow.selection.pages import WIDTH, page, that_fit
+from hedgerow.selection.splits import TASKS
 
 FORMAT = 1  # of the dicts
 STATUSES = ("done", "cut short", "skipped", "failed")
+_TRIAL_KEYS = ("method", "title", "parameters", "scores", "spread", "fit_seconds", "status", "note")
+_KEYS = ("format", "task", "metric", "validation", "trials", "best", "reason", "seconds", "budget")
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,30 @@ class Trial:
             "note": self.note,
         }
 
+    @classmethod
+    def from_dict(cls, content: Any) -> "Trial":
+        """The trial that `to_dict` gave; ValueError, in one line, for anything else.
+
+        Examples
+        --------
+        >>> trial = Trial("forest", "random forest", {"n_estimators": 200}, {"log-loss": 0.3})
+        >>> Trial.from_dict(trial.to_dict()) == trial
+        True
+        """
+        given = checks.fields(content, _TRIAL_KEYS, "a trial")
+        known = given["scores"] if type(given["scores"]) is dict else {}
+        scores = checks.fields(given["scores"], [name for name in METRICS if name in known], "scores")
+        return cls(
+            checks.one_of(given["method"], tuple(METHODS), "method"),
+            checks.words(given["title"], "title"),
+            checks.parameters(given["parameters"]),
+            {name: checks.number(value, f"the score {name}") for name, value in scores.items()},
+            checks.maybe_number(given["spread"], "spread"),
+            checks.maybe_number(given["fit_seconds"], "fit_seconds"),
+            checks.one_of(given["status"], STATUSES, "status"),
+            checks.words(given["note"], "note"),
+        )
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -102,7 +130,7 @@ class Choice:
     model : estimator
         Fitted to all rows with the parameters of `best`.
     seconds : float
-        All that it took, without compiling.
+        All that it took, without compiling; NaN if that was not kept.
     budget : float or None
 
     Examples
@@ -146,14 +174,78 @@ class Choice:
             "budget": self.budget,
         }
 
+    @classmethod
+    def from_dict(cls, content: Any, model: Any = None) -> "Choice":
+        """The choice that `to_dict` gave, without a model.
+
+        Parameters
+        ----------
+        content : dict
+            Perhaps from a stranger's file.
+        model : estimator, optional
+            To go with it.
+
+        Returns
+        -------
+        Choice
+
+        Raises
+        ------
+        ValueError
+            In one line, if anything is not as `to_dict` makes it.
+
+        Examples
+        --------
+        >>> trial = Trial("forest", "random forest", {"n_estimators": 200}, {"log-loss": 0.3})
+        >>> kept = Choice("classification", "log-loss", "5 folds", (trial,), trial, "Alone.", None, 2.0)
+        >>> Choice.from_dict(kept.to_dict()) == kept
+        True
+        """
+        given = checks.fields(content, _KEYS, "the choice")
+        if given["format"] != FORMAT:
+            raise ValueError(f"the choice has the format {given['format']!r}; {FORMAT} can be read")
+        task = checks.one_of(given["task"], TASKS, "task")
+        fitting = [name for name, metric in METRICS.items() if task in metric.tasks]
+        metric = checks.one_of(given["metric"], fitting, "metric")
+        trials = tuple(Trial.from_dict(one) for one in checks.entries(given["trials"], "trials"))
+        best = Trial.from_dict(given["best"])
+        if best not in trials or any(one.counts and metric not in one.scores for one in trials):
+            raise ValueError("the best of the choice is none of its trials, or a trial has no score")
+        if not best.counts:
+            raise ValueError("the best of the choice was not tried to the end")
+        seconds = checks.maybe_number(given["seconds"], "seconds")
+        return cls(
+            task,
+            metric,
+            checks.words(given["validation"], "validation"),
+            trials,
+            trials[trials.index(best)],
+            checks.words(given["reason"], "reason"),
+            model,
+            math.nan if seconds is None else seconds,
+            checks.maybe_number(given["budget"], "budget"),
+        )
+
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: int = WIDTH) -> str:
+        """The reason and a table of the trials, in lines of so many characters; what does not fit is left."""
         names = [self.metric, *(name for name in self.best.scores if name != self.metric)]
-        heads = ["method", "parameters", *names, "seconds", ""]
-        ranked = self.ranked
+        ranked = [*self.ranked, *(trial for trial in self.trials if trial.status == "failed")]
         body = [self._row(trial, names) for trial in ranked]
-        body += [self._row(trial, names) for trial in self.trials if trial.status == "failed"]
-        first = f"Chosen by {METRICS[self.metric].title}, {self.validation}: {self.best.words}"
-        return _page([first, self.reason], heads, body, left=(0, 1, len(heads) - 1))
+        heads = ["method", "parameters", *names, "seconds", ""]
+        # By importance: method, parameters, the score that decides, seconds, notes, other scores.
+        order = [0, 1, 2, len(heads) - 2, len(heads) - 1, *range(3, len(heads) - 2)]
+        columns = [[heads[place], *(row[place] for row in body)] for place in order]
+        kept = sorted(order[number] for number in that_fit(columns, (1, 4), width))
+        left = [number for number, place in enumerate(kept) if place in (0, 1, len(heads) - 1)]
+        lines = [
+            f"Chosen by {METRICS[self.metric].title}, {self.validation}: {self.best.words}",
+            self.reason,
+        ]
+        picked = [[row[place] for place in kept] for row in body]
+        return page(lines, [heads[place] for place in kept], picked, left, width)
 
     def _row(self, trial: Trial, names: list[str]) -> list[str]:
         scores = [f"{trial.scores[name]:.4g}" if name in trial.scores else "–" for name in names]
@@ -239,6 +331,10 @@ class Comparison:
         }
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: int = WIDTH) -> str:
+        """The table, in lines of so many characters; columns that do not fit are left out."""
         names = list(dict.fromkeys(name for row in self.rows for name in row.scores))
         noted = any(row.note for row in self.rows)
         heads = ["method", *names, "fit s", "predict s", *([""] if noted else [])]
@@ -251,7 +347,15 @@ class Comparison:
             f"Mean ± standard deviation over {self.folds} folds; seconds are medians, after a fit that "
             "compiled everything."
         )
-        return _page([first], heads, body, left=(0, len(heads) - 1) if noted else (0,))
+        # By importance: method, first score, times, notes, other scores.
+        n = len(names)
+        order = [0, *range(1, min(n, 1) + 1), *range(n + 1, len(heads)), *range(2, n + 1)]
+        columns = [[heads[place], *(row[place] for row in body)] for place in order]
+        folding = [number for number, place in enumerate(order) if noted and place == len(heads) - 1]
+        kept = sorted(order[number] for number in that_fit(columns, folding, width))
+        left = [number for number, place in enumerate(kept) if place == 0 or place > n + 2]
+        picked = [[row[place] for place in kept] for row in body]
+        return page([first], [heads[place] for place in kept], picked, left, width)
 
 
 # --- words and tables
@@ -298,26 +402,3 @@ def _pair(pair: tuple[float, float] | None) -> str:
 
 def _seconds(seconds: float | None) -> str:
     return "–" if seconds is None else f"{seconds:#.3g}" if seconds < 100 else f"{seconds:.0f}"
-
-
-def _page(
-    lines: Sequence[str], heads: Sequence[str], body: Iterable[Sequence[str]], left: Sequence[int]
-) -> str:
-    """Sentences and a table, as plain text."""
-    from rich import box  # noqa: PLC0415 - loads 0.1 s of modules
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    page = StringIO()
-    console = Console(file=page, width=150, color_system=None)
-    for line in lines:
-        console.print(line, markup=False, highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, head in enumerate(heads):
-        is_left = number in left
-        table.add_column(head, justify="left" if is_left else "right", no_wrap=not is_left)
-    for row in body:
-        table.add_row(*map(Text, row))  # no text of a stranger's file is taken for markup
-    console.print(table)
-    return "\n".join(line.rstrip() for line in page.getvalue().rstrip().splitlines())

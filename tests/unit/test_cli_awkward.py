@@ -1,0 +1,216 @@
+"""Commands in awkward places: pipes, copies of rows, narrow terminals, cards of strangers."""
+
+import json
+import os
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+from pyarrow import csv
+
+from hedgerow.cli import card, errors, main
+from hedgerow.cli.output import Output
+from hedgerow.files import load_card, save
+from hedgerow.selection import Choice
+
+FAILED, WRONG_USAGE = errors.FAILED, errors.WRONG_USAGE
+
+
+def small_table(n_rows=120, seed=0, noise=0.3):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, 3))
+    score = X[:, 0] + noise * rng.standard_normal(n_rows)
+    return pa.table({"a b": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": np.where(score > 0, "p", "n")})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    csv.write_csv(small_table(), tmp_path / "t.csv")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory):
+    """A model that `auto` has chosen."""
+    place = tmp_path_factory.mktemp("chosen")
+    csv.write_csv(small_table(), place / "t.csv")
+    line = ["train", str(place / "t.csv"), "--target", "y", "--budget", "1"]
+    assert main([*line, "--out", str(place / "m.hedgerow")]) == 0
+    return place / "m.hedgerow"
+
+
+def train(*more):
+    return main(["train", "t.csv", "--target", "y", "--method", "adaboost", *more])
+
+
+@pytest.mark.parametrize("command", ["train", "train-cascade"])
+def test_a_pipe_is_never_replaced_by_a_file(command, folder, capsys):
+    os.mkfifo(folder / "pipe")
+    (folder / "images").mkdir()
+    lines = {
+        "train": ["train", "t.csv", "--target", "y", "--out", "pipe", "--force"],
+        "train-cascade": ["train-cascade", "images", "images", "--out", "x.xml", "--checkpoint", "pipe"],
+    }
+    assert main(lines[command]) == FAILED
+    assert "a device or a pipe" in capsys.readouterr().err
+    assert (folder / "pipe").is_fifo()
+
+
+def test_a_table_can_come_through_a_pipe(folder):
+    os.mkfifo(folder / "pipe.csv")
+    content = (folder / "t.csv").read_bytes()
+    threading.Thread(target=(folder / "pipe.csv").write_bytes, args=(content,), daemon=True).start()
+    assert main(["train", "pipe.csv", "--target", "y", "--method", "adaboost", "--out", "m.hedgerow"]) == 0
+    assert load_card("m.hedgerow")["data"]["sha256"] is None
+
+
+def test_the_model_file_is_the_same_for_any_number_of_threads(folder):
+    assert train("--threads", "1", "--out", "m.hedgerow") == 0
+    first = (folder / "m.hedgerow").read_bytes()
+    assert train("--threads=2", "--out", "m.hedgerow", "--force") == 0
+    assert (folder / "m.hedgerow").read_bytes() == first
+
+
+def test_the_card_keeps_no_seconds(chosen):
+    choice = load_card(chosen)["choice"]
+    assert choice["seconds"] is None
+    assert {trial["fit_seconds"] for trial in [*choice["trials"], choice["best"]]} == {None}
+
+
+def test_a_later_report_shows_how_the_method_was_chosen(folder, chosen, capsys):
+    assert main(["report", str(chosen), "t.csv", "--out", "r.html"]) == 0
+    assert "How the method was chosen" in (folder / "r.html").read_text()
+    damaged = load_card(chosen)
+    damaged["choice"]["best"]["status"] = "perfect"
+    save(card.read_model(chosen).model, "d.hedgerow", card=damaged)
+    capsys.readouterr()
+    assert main(["report", "d.hedgerow", "t.csv", "--out", "d.html"]) == FAILED
+    said = capsys.readouterr().err
+    assert "the card of the model is damaged: status must be one of" in said
+    assert not (folder / "d.html").exists()
+
+
+def test_detect_prints_one_object_even_if_an_image_fails(folder, capsys):
+    Image.fromarray(np.zeros((60, 60), np.uint8)).save(folder / "grey.png")
+    assert main(["detect", "t.csv", "grey.png", "--json"]) == FAILED
+    found = json.loads(capsys.readouterr().out)
+    assert found["exit_code"] == FAILED
+    assert "t.csv" in json.dumps(found)
+    assert "grey.png" in json.dumps(found)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (["train", "t.csv", "--target", "y", "--budget", "inf"], "--budget inf"),
+        (["train", "t.csv", "--target", "y", "--metric", "rmse"], "--metric rmse"),
+        (["train", "t.csv", "--target", "b", "--method", "logitboost"], "--method logitboost"),
+        (["predict", "m.hedgerow", "t.csv", "--threads", "-3"], "--threads -3"),
+        (["explain", "m.hedgerow", "--seed", "-5"], "--seed -5"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_by_their_names(line, words, capsys):
+    assert train("--out", "m.hedgerow") == 0
+    capsys.readouterr()
+    assert main(line) == WRONG_USAGE
+    assert words in capsys.readouterr().err
+
+
+def test_a_table_too_small_is_refused_in_words_of_the_file(folder, capsys):
+    csv.write_csv(pa.table({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}), folder / "four.csv")
+    assert main(["train", "four.csv", "--target", "y"]) == FAILED
+    assert "four.csv: of 4 rows, 1 are held out; the 3 left are too few" in capsys.readouterr().err
+
+
+def test_a_column_kept_twice_is_written_once_and_seen_rows_are_said(folder, capsys):
+    assert train("--out", "m.hedgerow") == 0
+    assert main(["predict", "m.hedgerow", "t.csv", "--keep", "b", "--keep", "b", "--out", "p.csv"]) == 0
+    assert csv.read_csv(folder / "p.csv").column_names[:2] == ["b", "predicted y"]
+    assert "the model was fitted to" in capsys.readouterr().err
+
+
+def test_copies_of_rows_are_told_and_single_rows_are_not(folder, capsys):
+    assert train("--out", "m.hedgerow") == 0
+    assert "copies" not in capsys.readouterr().err
+    csv.write_csv(pa.concat_tables([small_table()] * 3), folder / "t.csv")
+    assert train("--out", "m.hedgerow", "--force") == 0
+    assert "rows held out are copies of rows" in capsys.readouterr().err
+
+
+def test_a_good_column_is_no_leak_and_a_leak_is_quoted_for_the_shell(folder, capsys):
+    assert train("--out", "m.hedgerow") == 0
+    assert "alone predicts" not in capsys.readouterr().err
+    csv.write_csv(small_table(noise=0.0), folder / "t.csv")
+    assert train("--out", "m.hedgerow", "--force") == 0
+    assert "--drop 'a b'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_few_rows_held_out_are_no_proof_of_a_leak(capsys):
+    assert train("--hold-out", "0.0001", "--out", "m.hedgerow") == 0
+    said = capsys.readouterr()
+    assert "alone predicts" not in said.err
+    assert "on the 1 row held out" in said.out
+
+
+def test_a_full_disk_behind_standard_output_is_said():
+    assert (
+        errors.one_line(OSError(28, "No space left on device")) == "the disk that the output goes to is full"
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 118])
+def test_the_table_of_trials_fits_the_page(width, chosen, capsys):
+    choice = Choice.from_dict(load_card(chosen)["choice"])
+    output = Output()
+    output.page.width = width
+    output.show(choice)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert any(choice.best.title in line for line in lines[3:])
+
+
+def test_a_model_without_a_card_is_told_apart(folder, capsys):
+    assert train("--out", "m.hedgerow") == 0
+    save(card.read_model(folder / "m.hedgerow").model, "bare.hedgerow")
+    assert main(["predict", "bare.hedgerow", "t.csv"]) == FAILED
+    assert "without the card" in capsys.readouterr().err
+
+
+def test_a_leak_that_misses_a_rare_class_is_told(folder, capsys):
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 2000, p=[0.49, 0.50, 0.01])
+    table = pa.table({"x": rng.standard_normal(2000), "hurt": (y == 1).astype(np.int64), "y": y})
+    csv.write_csv(table, folder / "t.csv")
+    assert train("--out", "m.hedgerow") == 0
+    assert "'hurt' alone predicts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"columns": [{"name": "b", "kind": "number", "parts": []}]},
+        {"task": "regression", "labels_are": "number"},
+    ],
+)
+def test_a_recipe_of_another_model_is_refused(change, folder, capsys):
+    assert train("--out", "m.hedgerow") == 0
+    content = load_card("m.hedgerow")
+    content["recipe"].update(change)
+    save(card.read_model(folder / "m.hedgerow").model, "k.hedgerow", card=content)
+    capsys.readouterr()
+    assert main(["predict", "k.hedgerow", "t.csv"]) == FAILED
+    said = capsys.readouterr().err
+    assert said.startswith("hedgerow: error: k.hedgerow: the card of the model is damaged: its recipe")
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_unknown_choice_is_answered_with_the_nearest_or_all(capsys):
+    assert main(["compare", "t.csv", "--target", "y", "--method", "gradiant"]) == WRONG_USAGE
+    assert "--method 'gradiant' is not allowed; did you mean 'gradient'?" in capsys.readouterr().err
+    assert main(["compare", "t.csv", "--target", "y", "--method", "xyz"]) == WRONG_USAGE
+    assert "it must be one of gradient, adaboost" in capsys.readouterr().err
