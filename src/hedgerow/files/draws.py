@@ -2,6 +2,7 @@
 
 draws           n_rows, n_draws, replace, n_columns, n_chosen, replace_columns, shuffle_columns, size, seed
 draws.order     uint32, the rows of positive weight in the order they are drawn from
+draws.rest      uint32, the other rows, rising; left out if there are none
 draws.ends      int64, running sums of their tickets; empty for one each
 """
 
@@ -30,6 +31,8 @@ def write_draws(out: Writer, draws: Draws) -> None:
         **{name: bool(getattr(draws, name)) for name in _FLAGS},
     }
     out.put("draws.order", people.order)
+    if len(people.order) < people.n_rows:
+        out.put("draws.rest", np.setdiff1d(np.arange(people.n_rows, dtype=np.uint32), people.order))
     out.put("draws.ends", people.ends)
 
 
@@ -40,8 +43,13 @@ def read_draws(part: Reader, n_columns: int) -> Draws:
     n_rows = read_count(told, "n_rows", 1, _MOST_ROWS)
     order, ends = told.array("order", np.uint32), told.array("ends", np.int64)
     n = len(order)
-    require("draws.order", 1 <= n <= n_rows and int(order.max(initial=0)) < n_rows, "there is no such row")
-    require("draws.order", len(np.unique(order)) == n, "a row has one place")
+    # Every row is there: a number of rows alone could make a small file ask for any amount of memory.
+    rest = told.array("rest", np.uint32) if n < n_rows else order[:0]
+    require("draws.order", n >= 1, "there must be a row")
+    require("draws.order", n + len(rest) == n_rows, f"{n_rows} rows are needed, found {n + len(rest)}")
+    places = np.sort(np.concatenate([order, rest]))
+    require("draws.order", places < n_rows, "there is no such row")
+    require("draws.order", places == np.arange(n_rows), "a row has one place")
     if len(ends):
         require("draws.ends", len(ends) == n and ends[0] > 0, "every row needs tickets")
         require("draws.ends", ends[1:] > ends[:-1], "every row needs tickets")

@@ -7,6 +7,7 @@ file the splits stand once.
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.boosting.model import TreeModel
 from hedgerow.dtypes import MAX_WIDE_BINS
@@ -46,8 +47,17 @@ def read_tree(part: Reader, estimator: Any) -> None:
     require("forest.value", np.isfinite(values), "values must be finite")
     if target.classes is not None:
         require("forest.value", np.abs(values - 0.5) <= 0.5 + 1e-9, "shares of classes lie in 0..1")
-    forest = first
-    for output, value in enumerate(values[1:], start=1):
-        forest = Forest.join(forest, first.with_values(value.copy(), output))
-    model = TreeModel(np.zeros(n_outputs), bins, forest)
+    model = TreeModel(np.zeros(n_outputs), bins, _copies(first, values))
     estimator._keep(model, schema, target.classes)  # noqa: SLF001 - sets what fit would
+
+
+def _copies(first: Forest, values: NDArray[np.float64]) -> Forest:
+    """One tree many times, with the values of an output each; at once, since there may be many classes."""
+    n, n_nodes = len(values), len(first.left)
+    held = {name: np.tile(array, n) for name, array in first.arrays().items() if array.ndim == 1}
+    moved = np.repeat(np.arange(n) * len(first.sets), n_nodes)
+    held["starts"] = np.arange(n + 1) * n_nodes
+    held["output"] = np.arange(n, dtype=np.int32)
+    held["value"] = values.ravel()
+    held["set_number"] = np.where(held["set_number"] < 0, -1, held["set_number"] + moved).astype(np.int32)
+    return Forest(**held, sets=np.tile(first.sets, (n, 1)))

@@ -35,6 +35,7 @@ _LABEL_TYPES = {  # dtype kind -> the Python types its labels have
     "O": (bool, int, float, str),
 }
 _MOST_TEXT = 1 << 28  # bytes of all string labels: NumPy gives each the room of the longest
+_SPARE_TEXT = 1 << 18  # bytes that they may take without a reason in the labels themselves
 
 
 def encode(value: Any, name: str) -> Any:
@@ -137,7 +138,7 @@ def decode_labels(data: Any) -> NDArray[Any]:
     values = data["values"]
     if not isinstance(values, list) or len(values) < 2:
         raise ModelFileError("classes must be a list of at least two labels")
-    dtype = _label_dtype(data["dtype"], len(values))
+    dtype = _label_dtype(data["dtype"], values)
     if not all(type(value) in _LABEL_TYPES[dtype.kind] for value in values):
         raise ModelFileError(f"classes are not all of dtype {dtype}")
     labels = np.empty(len(values), dtype)
@@ -151,12 +152,15 @@ def decode_labels(data: Any) -> NDArray[Any]:
     return labels
 
 
-def _label_dtype(name: Any, n_labels: int) -> np.dtype[Any]:
+def _label_dtype(name: Any, values: list[Any]) -> np.dtype[Any]:
+    """The dtype of that name; one of strings may have some room that no label needs, but not any amount."""
     if name in _LABEL_DTYPES:
         known: np.dtype[Any] = np.dtype(name).newbyteorder("=")
         return known
     width = re.fullmatch("<U([1-9][0-9]{0,8})", name) if isinstance(name, str) else None
-    if width and 4 * int(width[1]) * n_labels <= _MOST_TEXT:
+    longest = max(len(value) if isinstance(value, str) else 0 for value in values)
+    most = min(max(4 * 16 * longest * len(values), _SPARE_TEXT), _MOST_TEXT)
+    if width and 4 * int(width[1]) * len(values) <= most:
         text: np.dtype[Any] = np.dtype(name).newbyteorder("=")
         return text
     raise ModelFileError(f"classes have the dtype {reprlib.repr(name)}, which labels cannot have")
