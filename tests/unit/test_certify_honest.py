@@ -382,8 +382,11 @@ def test_stratified_rows_of_few_values_are_noted_and_not_refused():
     assert any("stratified" in note for note in found.notes)
 
 
-def test_a_loaded_model_that_goes_on_does_not_claim_to_know_its_rows(tmp_path):
+def test_a_loaded_model_that_goes_on_knows_the_rows_of_both_fits(tmp_path):
     model = GradientBoostingClassifier(n_estimators=3).fit(*TRAIN)
     save(model, tmp_path / "model.safetensors")
     loaded = load(tmp_path / "model.safetensors").set_params(warm_start=True, n_estimators=5).fit(*TUNE)
-    assert any("no fingerprints" in note for note in certify(loaded, *OTHER).notes)
+    assert not any("no fingerprints" in note for note in certify(loaded, *OTHER).notes)
+    for seen in (TRAIN, TUNE):
+        with pytest.raises(ValueError, match="that the model was fitted to"):
+            certify(loaded, *seen)
