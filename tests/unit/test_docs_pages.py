@@ -126,3 +126,10 @@ def test_quoted_figures_of_the_theory_are_figures_of_its_script():
     quoted = re.findall(r"\b0\.\d{3}\b", text)
     assert len(quoted) > 25
     assert not [number for number in quoted if number not in told]
+
+
+def test_the_experiments_page_says_what_the_script_printed():
+    printed = (DOCS / "experiments" / "figures.txt").read_text(encoding="utf-8")
+    cells = re.findall(r"0\.\d{4} ± 0\.\d{4}", read(DOCS / "experiments.md"))
+    assert len(cells) == 18
+    assert all(cell in printed for cell in cells)
