@@ -76,3 +76,21 @@ def page(
         table.add_row(*map(Text, row))  # no text of a stranger's file is taken for markup
     console.print(table)
     return "\n".join(line.rstrip() for line in written.getvalue().rstrip().splitlines())
+
+
+def pair(given: tuple[float, float] | None) -> str:
+    """A mean with its deviation.
+
+    >>> pair((0.6051, 0.0039)), pair(None)
+    ('0.605 ± 0.0039', '–')
+    """
+    return "–" if given is None else f"{given[0]:#.3g} ± {given[1]:#.2g}"
+
+
+def seconds(given: float | None) -> str:
+    """Three digits.
+
+    >>> seconds(0.0537), seconds(120.4)
+    ('0.0537', '120')
+    """
+    return "–" if given is None else f"{given:#.3g}" if given < 100 else f"{given:.0f}"

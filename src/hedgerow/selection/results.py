@@ -11,7 +11,7 @@ from typing import Any
 from hedgerow.selection import checks
 from hedgerow.selection.methods import METHODS
 from hedgerow.selection.metrics import METRICS
-from hedgerow.selection.pages import WIDTH, page, that_fit
+from hedgerow.selection.pages import WIDTH, page, pair, seconds, that_fit
 from hedgerow.selection.splits import TASKS
 
 FORMAT = 1  # of the dicts
@@ -213,7 +213,7 @@ class Choice:
             raise ValueError("the best of the choice is none of its trials, or a trial has no score")
         if not best.counts:
             raise ValueError("the best of the choice was not tried to the end")
-        seconds = checks.maybe_number(given["seconds"], "seconds")
+        took = checks.maybe_number(given["seconds"], "seconds")
         return cls(
             task,
             metric,
@@ -222,7 +222,7 @@ class Choice:
             trials[trials.index(best)],
             checks.words(given["reason"], "reason"),
             model,
-            math.nan if seconds is None else seconds,
+            math.nan if took is None else took,
             checks.maybe_number(given["budget"], "budget"),
         )
 
@@ -253,7 +253,7 @@ class Choice:
             scores[0] += f" ± {trial.spread:.2g}"
         mark = "chosen" if trial is self.best else "" if trial.status == "done" else trial.status
         note = ": ".join(part for part in (mark, trial.note) if part)
-        return [trial.title, trial.parameters_in_words, *scores, _seconds(trial.fit_seconds), note]
+        return [trial.title, trial.parameters_in_words, *scores, seconds(trial.fit_seconds), note]
 
 
 @dataclass(frozen=True)
@@ -340,8 +340,8 @@ class Comparison:
         heads = ["method", *names, "fit s", "predict s", *([""] if noted else [])]
         body = []
         for row in self.rows:
-            scores = [_pair(row.scores.get(name)) for name in names]
-            times = [_seconds(row.fit_seconds), _seconds(row.predict_seconds)]
+            scores = [pair(row.scores.get(name)) for name in names]
+            times = [seconds(row.fit_seconds), seconds(row.predict_seconds)]
             body.append([row.title, *scores, *times, *([row.note] if noted else [])])
         first = (
             f"Mean ± standard deviation over {self.folds} folds; seconds are medians, after a fit that "
@@ -394,11 +394,3 @@ def in_words(method: str, parameters: dict[str, Any]) -> str:
         else:
             said.append(_WORDS.get(name, f"{name}={{}}").format(value))
     return ", ".join(said)
-
-
-def _pair(pair: tuple[float, float] | None) -> str:
-    return "–" if pair is None else f"{pair[0]:#.3g} ± {pair[1]:#.2g}"
-
-
-def _seconds(seconds: float | None) -> str:
-    return "–" if seconds is None else f"{seconds:#.3g}" if seconds < 100 else f"{seconds:.0f}"
