@@ -254,3 +254,11 @@ def test_train_cascade_writes_a_file_that_detect_reads(folder, capsys):
     told = run_json(arguments, capsys)
     assert 1 <= len(told["stages"]) <= 2
     assert main(["detect", "others/0.png", "--model", "c.xml"]) == 0
+
+
+def test_explain_notices_the_training_rows_in_another_format(folder, capsys):
+    parquet.write_table(csv.read_csv(folder / "houses.csv"), folder / "same.parquet")
+    assert main(["explain", "sold.hedgerow", "same.parquet"]) == 0
+    assert "of the 400 rows hold the values of rows the model was fitted to" in capsys.readouterr().err
+    assert main(["explain", "sold.hedgerow", "more.parquet"]) == 0
+    assert capsys.readouterr().err == ""
