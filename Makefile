@@ -4,7 +4,7 @@
 #   make check   ruff, mypy, import-linter
 #   make docs    the documentation as pages in site/
 #   make bench   fit time, accuracy and memory beside the peers  (ARGS="--quick", see benchmarks/)
-#   make table   the comparison in README.md, measured anew (ten minutes on an idle machine)
+#   make table   the comparison in README.md, measured anew (seven minutes on an idle machine)
 #   make clean   remove what the other targets made
 
 PYTHON ?= python3

@@ -3,7 +3,7 @@
 The work is that of the other scripts, a smaller share of it: one table of rows each for gradient boosting,
 AdaBoost and random forests, one photograph for cascades. What is compared and how: README.md of this folder.
 A time is that of a fit, but for cascades that of finding all objects in a photograph; "times" is the peer's
-time over Hedgerow's in this run. Needs the extra `peers`; ten minutes on an idle machine with two cores.
+time over Hedgerow's in this run. Needs the extra `peers`; seven minutes on an idle machine with two cores.
 """
 
 import argparse

@@ -10,6 +10,7 @@ import html5lib
 import numpy as np
 import pytest
 
+from hedgerow import RandomForestClassifier
 from hedgerow.experiments import CAVEATS, FULL, QUICK, problems, run, run_experiments, run_plan, warm
 from hedgerow.experiments.methods import BOOSTING, COMPARED, FOREST, LOGISTIC, ONE_HOT, UNDER_NOISE, Maker
 from hedgerow.experiments.tables import SECONDS
@@ -187,7 +188,9 @@ def test_a_second_process_compiles_the_forests_if_there_are_cores(monkeypatch):
 
 
 def test_the_text_for_the_second_process_runs():
-    exec(compile(warm._OTHER, "other", "exec"), {})  # noqa: S102 - our own text
+    names = {}
+    exec(compile(warm._OTHER, "other", "exec"), names)  # noqa: S102 - our own text
+    assert names["F"] is RandomForestClassifier
 
 
 def test_the_example_prints_the_tables_and_writes_the_files(small, tmp_path, monkeypatch, capsys):

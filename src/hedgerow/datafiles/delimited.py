@@ -203,6 +203,7 @@ def _explained(data: bytes, header: Header, error: Exception) -> DataFileError:
     except UnicodeDecodeError as wrong:
         return _not_utf8(data, wrong.start)
     n_names = len(header.names)
+    unread = DataFileError(f"its rows cannot be read ({one_line(error)})")
     rows = _Counted(data, header.start)
     reader = csv.reader(rows, delimiter=header.separator)
     before = 0
@@ -219,9 +220,9 @@ def _explained(data: bytes, header: Header, error: Exception) -> DataFileError:
                     "separator in double quotes"
                 )
             before = reader.line_num
-    except csv.Error:
-        pass
-    return DataFileError(f"its rows cannot be read ({one_line(error)})")
+    except csv.Error:  # a field beyond the module's limit: what pyarrow said must do
+        return unread
+    return unread
 
 
 def _not_utf8(data: bytes, place: int) -> DataFileError:

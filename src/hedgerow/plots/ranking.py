@@ -3,6 +3,7 @@
 Both pictures hold one Curve a class, thinned to what can be seen, and its area, which is not thinned.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -42,7 +43,7 @@ class Curve:
 
 
 @dataclass(eq=False)
-class _RankingDisplay:
+class _RankingDisplay(ABC):
     """What both pictures share."""
 
     curves: list[Curve]
@@ -107,8 +108,9 @@ class _RankingDisplay:
         return cls(curves, cls._mean(curves) if len(curves) > 1 else None)
 
     @classmethod
+    @abstractmethod
     def _curve(cls, name: str, scores: Floats, is_class: NDArray[np.bool_]) -> Curve:
-        raise NotImplementedError
+        """The curve of one class against the rest."""
 
     @classmethod
     def _mean(cls, curves: list[Curve]) -> Curve:
@@ -119,8 +121,9 @@ class _RankingDisplay:
         return Curve("mean", x, y, float(area), float(share))
 
     @classmethod
+    @abstractmethod
     def _at(cls, where: Floats, curve: Curve) -> Floats:
-        raise NotImplementedError
+        """Heights of a curve at given places."""
 
     @classmethod
     def _from_start(cls, x: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -180,8 +183,9 @@ class _RankingDisplay:
     def _line(self, curve: Curve, **look: Any) -> Any:
         return self.ax_.plot(curve.x, curve.y, **look)[0]
 
+    @abstractmethod
     def _draw_chance(self) -> None:
-        raise NotImplementedError
+        """Draw what a ranking by chance would give."""
 
 
 @dataclass(eq=False)
