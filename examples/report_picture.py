@@ -24,7 +24,7 @@ from sklearn.datasets import load_breast_cancer
 
 from hedgerow import AdaBoostClassifier
 from hedgerow.datafiles import describe, make_recipe
-from hedgerow.report import Report
+from hedgerow.report import Facts, Report
 from hedgerow.selection import hold_out, take_rows
 from hedgerow.theory import certify
 
@@ -60,17 +60,10 @@ def make_report() -> Report:
     train, test = hold_out(y, "classification", 0.2, 0)
     X_train, X_test = take_rows(X, train), take_rows(X, test)
     model = AdaBoostClassifier(n_estimators=100, random_state=0).fit(X_train, y[train])
-    return Report.from_estimator(
-        model,
-        X_test,
-        y[test],
-        X_train=X_train,
-        y_train=y[train],
-        title="Breast cancer: the diagnosis",
-        summary=describe(table),
-        recipe=recipe,
-        certificate=certify(model, X_test, y[test]),
-    )
+    proven = certify(model, X_test, y[test])
+    known = {"summary": describe(table), "recipe": recipe, "certificate": proven}
+    facts = Facts(model, X_test, y[test], X_train, y[train], **known)
+    return Report.from_facts(facts, title="Breast cancer: the diagnosis")
 
 
 def browse(browser: str, folder: Path, *options: str) -> str:

@@ -362,16 +362,16 @@ def test_a_section_that_fails_is_heard_of():
     X, y = mixed_table(60)
     model = GradientBoostingClassifier(n_estimators=3).fit(X, y)
     with pytest.raises(AttributeError, match="dropped"):
-        Report.from_estimator(model, X, y, recipe=SimpleNamespace(target="y"))
+        Report.from_facts(Facts(model, X, y, recipe=SimpleNamespace(target="y")))
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"y_test": [0, 1]}, "y_test has shape"),
+        ({"y": [0, 1]}, "y_test has shape"),
         ({"X_train": [[1.0]]}, "y_train=None is not allowed here: X_train and y_train go together"),
         (
-            {"test_rows": [1, 2]},
+            {"rows": [1, 2]},
             "test_rows is not allowed: it must hold one whole number for each of the 60 rows",
         ),
     ],
@@ -380,4 +380,4 @@ def test_inputs_that_do_not_fit_together_are_refused(given, message):
     X, y = mixed_table(60)
     model = GradientBoostingClassifier(n_estimators=3).fit(X, y)
     with pytest.raises(ValueError, match=re.escape(message)):
-        Report.from_estimator(model, **{"X_test": X, "y_test": y, **given})
+        Facts(model, **{"X": X, "y": y, **given})

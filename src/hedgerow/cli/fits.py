@@ -87,26 +87,26 @@ def write_report(
     reproduce: tuple[str, ...],
 ) -> None:
     """Write the report of a fit."""
-    from hedgerow.report import Report  # noqa: PLC0415 - loads matplotlib, half a second
+    from hedgerow.report import Facts, Report  # noqa: PLC0415 - loads matplotlib, half a second
 
-    X_test, y_test = problem.part(problem.test)
+    X, y = problem.part(problem.test)
     X_train, y_train = problem.part(problem.train) if len(problem.train) else (None, None)
+    facts = Facts(
+        fit.model,
+        X,
+        y,
+        X_train,
+        y_train,
+        summary=problem.summary,
+        recipe=problem.recipe,
+        choice=fit.choice,
+        certificate=fit.certificate,
+        reproduce=reproduce,
+        model_file=str(model_file),
+        rows=problem.numbers[problem.test],
+        train_rows=problem.numbers[problem.train] if len(problem.train) else None,
+        random_state=seed,
+    )
+    title = f"{problem.recipe.target} in {problem.path.name}"
     with output.progress("writing the report") as told:
-        Report.from_estimator(
-            fit.model,
-            X_test,
-            y_test,
-            X_train=X_train,
-            y_train=y_train,
-            title=f"{problem.recipe.target} in {problem.path.name}",
-            summary=problem.summary,
-            recipe=problem.recipe,
-            choice=fit.choice,
-            certificate=fit.certificate,
-            reproduce=reproduce,
-            model_file=model_file,
-            test_rows=problem.numbers[problem.test],
-            train_rows=problem.numbers[problem.train] if len(problem.train) else None,
-            random_state=seed,
-            told=told,
-        ).save(path)
+        Report.from_facts(facts, title=title, told=told).save(path)

@@ -57,6 +57,16 @@ class Facts:
     Attributes
     ----------
     figures : dict of displays by name
+
+    Examples
+    --------
+    >>> from hedgerow import AdaBoostClassifier
+    >>> from hedgerow.datasets import load_toy
+    >>> X, y = load_toy()
+    >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    >>> facts = Facts(model, X, y, reproduce=["python toy.py"])
+    >>> facts.kind, facts.task, facts.classes
+    ('AdaBoostClassifier', 'classification', [-1, 1])
     """
 
     model: Any

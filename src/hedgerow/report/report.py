@@ -4,7 +4,7 @@ A report is a title and sections, each made by a function of the `sections_*` mo
 section that does not apply to the model or to what was given is not there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Self
@@ -81,15 +81,7 @@ class Report:
         X_train: Any = None,
         y_train: Any = None,
         title: str | None = None,
-        lead: str = "",
-        summary: Any = None,
-        recipe: Any = None,
-        choice: Any = None,
         certificate: Certificate | None = None,
-        reproduce: Sequence[str] = (),
-        model_file: str | PathLike[str] | None = None,
-        test_rows: Any = None,
-        train_rows: Any = None,
         random_state: int = 0,
         told: Told | None = None,
     ) -> Self:
@@ -105,22 +97,8 @@ class Report:
             What it was fitted to: for learning curves with bounds, margins and doubtful labels.
         title : str, optional
             None for one made of the model and the target.
-        lead : str
-            A sentence under the title.
-        summary : TableSummary, optional
-            Of `hedgerow.datafiles.describe`; None describes X_train, or X_test without it.
-        recipe : Recipe, optional
-            How a file became X and y: names the target, and what was left out.
-        choice : Choice, optional
-            Of `hedgerow.selection.choose`: adds the methods that were tried.
         certificate : Certificate, optional
             Of `hedgerow.theory.certify`.
-        reproduce : sequence of str
-            Command lines or lines of code that make the model again; empty for a few lines of Python.
-        model_file : path, optional
-            The model as a file, whose checksum is told.
-        test_rows, train_rows : integer arrays, optional
-            The numbers of the rows in the file they came from; None counts them from 0.
         random_state : int
             Seed of samples and shuffles.
         told : callable, optional
@@ -130,24 +108,31 @@ class Report:
         -------
         Report
         """
-        facts = Facts(
-            model=model,
-            X=X_test,
-            y=y_test,
-            X_train=X_train,
-            y_train=y_train,
-            summary=summary,
-            recipe=recipe,
-            choice=choice,
-            certificate=certificate,
-            reproduce=reproduce,
-            model_file=None if model_file is None else str(model_file),
-            rows=test_rows,
-            train_rows=train_rows,
-            random_state=random_state,
-        )
+        given: dict[str, Any] = {"certificate": certificate, "random_state": random_state}
+        return cls.from_facts(Facts(model, X_test, y_test, X_train, y_train, **given), title=title, told=told)
+
+    @classmethod
+    def from_facts(
+        cls, facts: Facts, *, title: str | None = None, lead: str = "", told: Told | None = None
+    ) -> Self:
+        """Describe a model of which more is known: its file, how it was chosen, how to make it again.
+
+        Parameters
+        ----------
+        facts : Facts
+        title : str, optional
+            None for one made of the model and the target.
+        lead : str
+            A sentence under the title.
+        told : callable, optional
+            Called as told(done, total, words) before every section.
+
+        Returns
+        -------
+        Report
+        """
         if title is None:
-            title = facts.kind if recipe is None else f"{facts.kind} for {facts.target}"
+            title = facts.kind if facts.recipe is None else f"{facts.kind} for {facts.target}"
         return cls(title, tuple(_made(facts, told)), facts.figures, lead)
 
     def to_html(self) -> str:
