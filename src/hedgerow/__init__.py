@@ -24,6 +24,7 @@ from hedgerow.estimators import (
     RandomForestRegressor,
     SchapireBoostClassifier,
 )
+from hedgerow.estimators.checkpoints import Checkpoint
 from hedgerow.files import ModelFileError, load, load_card, save
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ __all__ = [
     "AnyBoostClassifier",
     "BaggingClassifier",
     "BaggingRegressor",
+    "Checkpoint",
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",

@@ -169,6 +169,23 @@ def check_format(content: Mapping[str, Any], newest: int, version: str) -> None:
         raise ModelFileError(f"format {shown} does not exist; formats are numbered from 1")
 
 
+def file_size(path: str | os.PathLike[str]) -> int:
+    """The bytes of a file that can be read; an error in a line for anything else."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path={path!r:.200} is not allowed: give the name of a file")
+    place, name = Path(path), os.fspath(path)
+    if place.is_dir():
+        raise IsADirectoryError(f"{name} is a folder; give the name of a file")
+    if not place.exists():
+        raise FileNotFoundError(f"{name}: there is no such file")
+    if not place.is_file():  # a device or a pipe, which may have no end
+        raise OSError(f"{name} is no ordinary file, and is not read")
+    size = place.stat().st_size
+    if not size:
+        raise ModelFileError(f"{name}: the file is empty")
+    return size
+
+
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file so that, whenever the process ends, the old file or the new one is there, whole."""
     target = Path(path).resolve()  # of a link, the file it stands for

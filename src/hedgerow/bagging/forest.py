@@ -170,7 +170,7 @@ def grow_forest(lesson: ForestLesson, n_before: int, plan: Plan) -> list[GrownTr
     rule = Collect([])
     threads = _Threads(lesson, range(n_before, plan.n_rounds), min(plan.n_threads, plan.n_rounds - n_before))
     try:
-        run(rule, threads, plan, n_before, followed=False)
+        run(rule, threads, plan, n_before, followed=False, made=lambda *_: list(rule.members))
     finally:
         rule.members.extend(threads.close())
     if not rule.members and not n_before:

@@ -5,6 +5,7 @@ members can be fitted ahead, in parallel; they are taken in the order of their n
 an interrupt (Ctrl-C) ends the fit with the members begun so far.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -98,6 +99,11 @@ class Workers:
     n_jobs: int | None
     ours: bool
 
+    @property
+    def n_at_once(self) -> int:
+        """How many of them work at the same time, as far as can be told."""
+        return resolve_n_jobs(self.n_jobs) if self.ours else resolve_n_jobs(self.n_jobs or 1)
+
     def to_ask(self, n_rows: int) -> "Workers":
         """Those to ask members of ours about so many rows; starting threads takes longer than few rows do."""
         return Workers(1, self.ours) if self.ours and n_rows < _MANY_ROWS else self
@@ -161,7 +167,11 @@ def fit_members(lesson: Lesson, before: Sequence[Any], plan: Plan, workers: Work
     """The members `before` and those that follow, up to as many as planned."""
     rule = Collect(list(before))
     answers = _Answers(lesson, range(len(before), plan.n_rounds), workers)
-    run(rule, answers, plan, len(before), followed=False)
+    try:
+        run(rule, answers, plan, len(before), followed=False, made=lambda *_: list(rule.members))
+    except BaseException:
+        deque(answers.rest(), maxlen=0)  # the workers end, and joblib does not warn of results not taken
+        raise
     rule.members.extend(answers.rest())  # there are some after an interrupt only
     if not rule.members:
         raise KeyboardInterrupt  # not one member is there to make a model of

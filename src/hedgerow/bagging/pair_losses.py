@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from hedgerow.bagging.needs import require_pairs
 from hedgerow.kernels.cpu.vote_weights import mean_of_pairs
-from hedgerow.threads import Team
+from hedgerow.threads import Team, one_library_thread
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -92,9 +92,10 @@ class PairLosses:
         n_threads: int = 1,
     ) -> "PairLosses":
         """Add up; chunks : losses (rows, voters) of some rows each."""
+        require_pairs(n_voters, n_threads)
         sums = [_Sums.none(n_voters) for _ in range(n_threads)]
         # A library's own threads spin: beside other work 5.1 s were measured in place of 0.1 with one thread.
-        with Team(n_threads) as team, threadpool_limits(limits=1, user_api="blas"):
+        with Team(n_threads) as team, one_library_thread():
             for chunk in chunks:
                 starts = range(0, len(chunk), _ROWS_AT_ONCE)
 

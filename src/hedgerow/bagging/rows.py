@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import blake2b
+from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -18,6 +19,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 
 from hedgerow.kernels.cpu.resample import add_keys, add_sparse_keys
+from hedgerow.memory import rows_at_once
 from hedgerow.table import Schema
 from hedgerow.table.arrays import as_array
 from hedgerow.table.categories import is_missing
@@ -28,14 +30,15 @@ from hedgerow.table.checks import (
     check_two_dimensional,
     string_names,
 )
-from hedgerow.table.frames import FrameSource, as_frame
+from hedgerow.table.frames import FrameSource, as_frame, proper_numbers
+from hedgerow.table.sparse import as_csr
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 BLOCK_ROWS = 4096  # read at a time: its float64 copy stays in the cache
-_NUMBERS = (bool, int, float, np.bool, np.integer, np.floating, Decimal)
+_NUMBERS = (Real, np.bool, Decimal)  # the integers and floats of Python and NumPy are real
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,7 @@ class GivenTable:
         if sparse.issparse(X):
             check_two_dimensional(X.ndim, X)
             check_kind(X.dtype, "X")
-            table = cls(X.tocsr(), X.shape)
+            table = cls(as_csr(X), X.shape)
         elif (frame := _frame_of(X)) is not None:
             table = cls(frame.to_native(), frame.shape, is_frame=True, names=string_names(frame.columns))
         else:
@@ -107,9 +110,12 @@ class GivenTable:
     def part(self, rows: Integers | None, columns: Integers | None) -> Any:
         """These rows and columns of X; None for all."""
         X = self.X
-        if rows is not None:
-            X = _safe_indexing(X, rows)
-        return X if columns is None else _safe_indexing(X, columns, axis=1)
+        try:
+            if rows is not None:
+                X = _safe_indexing(X, rows)
+            return X if columns is None else _safe_indexing(X, columns, axis=1)
+        except NotImplementedError as error:  # Arrow, for some of its newer types
+            raise ValueError(f"rows of this X cannot be taken, convert its columns: {error}") from error
 
 
 def _frame_of(X: Any) -> Any:
@@ -158,12 +164,13 @@ def row_keys(table: GivenTable, y: Floats | None = None, *, rounded: bool = Fals
                 codes, values = source.labels(number)
                 add_keys(_code_bits(codes, values, rounded=rounded)[:, np.newaxis], number, keys)
             else:
-                _add_column(column.to_numpy(), number, keys, rounded=rounded)
+                _add_column(_values(column), number, keys, rounded=rounded)
     elif sparse.issparse(table.X):
         _add_sparse(table.X, keys, rounded=rounded)
     elif table.X.dtype.kind in "fiub":
-        for start in range(0, n_rows, BLOCK_ROWS):
-            block = slice(start, start + BLOCK_ROWS)
+        step = rows_at_once(n_columns, BLOCK_ROWS)
+        for start in range(0, n_rows, step):
+            block = slice(start, start + step)
             add_keys(value_bits(table.X[block], rounded=rounded), 0, keys[block])
     else:
         for number in range(n_columns):
@@ -182,11 +189,19 @@ def value_bits(values: NDArray[Any], *, rounded: bool = False) -> Keys:
     return numbers.view(np.uint64)
 
 
-def _add_column(values: NDArray[Any], number: int, keys: Keys, *, rounded: bool) -> None:
-    if values.dtype.kind in "fiub":
+def _values(column: Any) -> Any:
+    """A column of a frame as an array, or as a list where no array of one dimension holds it."""
+    dtype = column.dtype
+    if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
+        return proper_numbers(column)
+    return column.to_list() if dtype.is_nested() else column.to_numpy()
+
+
+def _add_column(values: Any, number: int, keys: Keys, *, rounded: bool) -> None:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         bits = value_bits(values, rounded=rounded)
     else:
-        bits = _object_bits(values, rounded=rounded)  # type: ignore[arg-type]  # an array is a sequence here
+        bits = _object_bits(values, rounded=rounded)
     add_keys(bits[:, np.newaxis], number, keys)
 
 
@@ -214,6 +229,8 @@ def _object_bits(values: Sequence[Any], *, rounded: bool) -> Keys:
 def _number_or_text(value: Any) -> float | str:
     if type(value) is str:
         return value
+    if isinstance(value, np.timedelta64):  # NumPy calls it an integer
+        return str(value)
     if is_missing(value):  # None of one library is NaN of another
         return np.nan
     try:

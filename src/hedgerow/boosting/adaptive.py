@@ -9,7 +9,7 @@ import abc
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,10 +21,16 @@ from hedgerow.boosting.weights import Classes, Distribution, Floats, Integers, R
 from hedgerow.kernels.cpu.elementary import exp, log_into
 from hedgerow.kernels.cpu.random import RESTART, draw_rows
 from hedgerow.kernels.cpu.weights import add_table, wrong_weight
-from hedgerow.threads import Team
+from hedgerow.threads import Team, cached_property
 
 CHANCE = 1e-10  # an edge below this is rounding: the learner does no better than chance
 _MOST_RESTARTS = 10  # in a row
+_DRAW_BITS = 8  # a draw is numbered by the rounds before it and, in so many bits, by its place in a row
+
+
+def rounds_before(draw: float) -> int:
+    """How many rounds there were when weights were begun anew with this draw."""
+    return int(draw) >> _DRAW_BITS
 
 
 @dataclass(eq=False)
@@ -81,13 +87,17 @@ class Step:
 
 @dataclass(eq=False)
 class Record:
-    """One entry a round; see the attributes of `hedgerow.AdaBoostClassifier`."""
+    """One entry a round; see the attributes of `hedgerow.AdaBoostClassifier`.
+
+    restarts : the number of the draw that weights were last begun anew with, -1 for none
+    """
 
     weights: list[float] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
     normalizers: list[float] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)
     reaches: list[float] = field(default_factory=list)
+    restarts: list[float] = field(default_factory=list)
 
     def cut(self, n_rounds: int) -> "Record":
         """The first rounds."""
@@ -146,6 +156,7 @@ class AdaptiveRule(abc.ABC):
         self.record = Record() if record is None else record
         self.steps: list[Step] = []
         self.stop_reason = ""
+        self._drawn = -1  # the number of the draw of the last restart
         self._drawn_factor: Floats | None = None  # of the last restart
         self._since: Floats | None = None  # scores at the last restart
         self._restarts = 0
@@ -186,24 +197,25 @@ class AdaptiveRule(abc.ABC):
         record.errors.append(step.error)
         record.normalizers.append(step.normalizer)
         record.reaches.append(step.reach)
+        record.restarts.append(self._drawn)
         self.distribution = self.weigh()
         record.bounds.append(0.0 if step.last else self.bound())
         if step.last:
-            self.finished()
+            self.is_finished()
         outcome = self.outcome(step)
         for addition in step.additions:  # what is as large as the training rows is needed no more
             addition.answer, addition.directions = addition.answer.kept, None
         return outcome
 
-    def finished(self) -> tuple[dict[str, list[float]], None] | None:
-        """If the last round was perfect, the empty history of a fit that goes on: nothing is left to do."""
+    def is_finished(self) -> bool:
+        """Whether the last round was perfect: nothing is left to do."""
         if not (self.record.bounds and self.record.errors[-1] == self.record.bounds[-1] == 0.0):
-            return None
+            return False
         self.stop_reason = (
             f"the learner of round {len(self.record.errors)} is perfect: its weighted error is 0, and it "
             "decides alone"
         )
-        return {}, None
+        return True
 
     def outcome(self, step: Step) -> Outcome:
         """What callbacks are told."""
@@ -252,14 +264,17 @@ class AdaptiveRule(abc.ABC):
         raise NoBetter
 
     def _restart(self, number: int) -> None:
-        """Begin anew with random weights of mean one, -ln(uniform) (wagging: Webb 2000)."""
+        """Begin anew after so many rounds."""
+        self.begin_anew((number << _DRAW_BITS) + self._restarts, self.train.raw.copy())
+        self._restarts += 1
+
+    def begin_anew(self, draw: int, since: Floats) -> None:
+        """Go on with random weights of mean one, -ln(uniform) (wagging: Webb 2000), from these scores on."""
         draws = np.empty(self.weights.n_rows, np.uint64)
-        draw_rows(self.settings.seed, RESTART, (number << 8) + self._restarts, draws)
+        draw_rows(self.settings.seed, RESTART, draw, draws)
         uniform = ((draws >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
         log_into(uniform, uniform)
-        self._restarts += 1
-        self._drawn_factor = self.weights.factor * -uniform
-        self._since = self.train.raw.copy()
+        self._drawn, self._drawn_factor, self._since = draw, self.weights.factor * -uniform, since
         self.distribution = self.weigh()
 
     # --- helpers of the rules

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from hedgerow.binning import Bins, find_bins
-from hedgerow.boosting.adaptive import AdaptiveRule, Judged, Record, RuleSettings, Step
+from hedgerow.boosting import run as running
+from hedgerow.boosting.adaptive import AdaptiveRule, Judged, Record, RuleSettings, Step, rounds_before
 from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
+from hedgerow.boosting.needs import require_adaptive
 from hedgerow.boosting.run import Plan, run
 from hedgerow.boosting.weak import GrownLearner, MemberLearner
 from hedgerow.boosting.weights import Floats, RowWeights, class_dtype
@@ -52,7 +54,7 @@ class AdaptiveFitted:
     raw: Floats
     classes: NDArray[np.integer[Any]]
     stop_reason: str
-    history: dict[str, list[float]] = field(default_factory=dict)
+    history: running.Record = field(default_factory=dict)
     best_round: int | None = None
 
 
@@ -63,6 +65,10 @@ def fit_adaptive(
     previous: tuple[Model, Record] | None = None,
 ) -> AdaptiveFitted:
     """Fit, or go on from a model and its record."""
+    require_adaptive(
+        train, evaluations, settings, settings.weak, n_outputs=settings.n_outputs,
+        n_classes=settings.rule.n_classes, says=settings.says, max_bins=settings.max_bins,
+    )  # fmt: skip
     with Team(settings.n_threads, settings.chunk_rows) as team:
         weights = RowWeights(train.weight, train.table.n_rows, settings.held_out, team)
         if settings.weak is not None:
@@ -78,20 +84,35 @@ def fit_adaptive(
         first = len(record.weights)
         kept = Record(*(list(values) for values in vars(record).values()))
         rule = settings.make_rule(trained, followed, weights, settings.rule, kept)
-        history, best = rule.finished() or run(rule, fit.learner, settings, first, followed=bool(followed))
+        _go_on_from_restart(rule, fit, train)
+
+        def so_far(history: running.Record, best: int | None) -> AdaptiveFitted:
+            record = rule.record.cut(len(rule.record.weights))
+            last = weights.normalised(rule.distribution.weight)
+            model = fit.model(rule.steps)
+            return AdaptiveFitted(model, record, last, trained.raw, trained.classes, "", history, best)
+
+        history, best = run(
+            rule, fit.learner, settings, first,
+            followed=bool(followed), made=so_far, over=rule.is_finished(),
+        )  # fmt: skip
         n_rounds = len(rule.record.weights) if best is None else best + 1
-        reason = _reason(rule, settings, n_rounds)
-        model = fit.model(rule.steps[: n_rounds - first])
+        reason, model = _reason(rule, settings, n_rounds), fit.model(rule.steps).cut(n_rounds)
         if n_rounds < len(rule.record.weights):  # weights, too, are those of the rounds that are kept
-            if isinstance(model, TreeModel):
-                trained.raw = model.scores(train.table, settings.n_threads)
-            else:
-                trained.raw = model.scores(train.X, train.table.n_rows)
+            trained.raw = fit.raw(train, model)
             rule.record = rule.record.cut(n_rounds)
+            _go_on_from_restart(rule, fit, train)
             rule.distribution = rule.weigh()
         last = weights.normalised(rule.distribution.weight, in_place=True)
-        kept = rule.record.cut(n_rounds)
-        return AdaptiveFitted(model, kept, last, trained.raw, trained.classes, reason, history, best)
+        return AdaptiveFitted(model, rule.record, last, trained.raw, trained.classes, reason, history, best)
+
+
+def _go_on_from_restart(rule: AdaptiveRule, fit: "_Fit", train: Rows) -> None:
+    """Weigh the rows as they were after the last restart of the rounds that are there, if there was one."""
+    restarts = rule.record.restarts
+    if restarts and restarts[-1] >= 0:
+        draw = restarts[-1]
+        rule.begin_anew(int(draw), fit.raw(train, fit.model(rule.steps).cut(rounds_before(draw))))
 
 
 def _reason(rule: AdaptiveRule, settings: AdaptiveSettings, n_kept: int) -> str:
@@ -118,8 +139,8 @@ class _Fit(Protocol):
     def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
         """Some of the training rows, as answers read them."""
 
-    def raw(self, rows: Rows) -> Floats:
-        """Scores of the model to go on from."""
+    def raw(self, rows: Rows, model: Any = None) -> Floats:
+        """Scores of a model; without one, of that to go on from."""
 
     def model(self, steps: list[Step]) -> Model:
         """The steps as a model."""
@@ -159,10 +180,11 @@ class _GrownFit:
     def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
         return rows.take(numbers)
 
-    def raw(self, rows: Rows) -> Floats:
-        if self._before is None:
+    def raw(self, rows: Rows, model: TreeModel | None = None) -> Floats:
+        model = model or self._before
+        if model is None or not model.n_rounds:
             return np.zeros((self._n_outputs, rows.table.n_rows))
-        return self._before.scores(rows.table, self._team.n_members)
+        return model.scores(rows.table, self._team.n_members)
 
     def model(self, steps: list[Step]) -> TreeModel:
         trees, values, weights = [], [], []
@@ -210,8 +232,8 @@ class _MemberFit:
     def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
         return _safe_indexing(self.learner.X, numbers.astype(np.int64))
 
-    def raw(self, rows: Rows) -> Floats:
-        model = self._before or self._empty
+    def raw(self, rows: Rows, model: VoteModel | None = None) -> Floats:
+        model = model or self._before or self._empty
         return model.scores(rows.X, rows.table.n_rows)
 
     def model(self, steps: list[Step]) -> VoteModel:

@@ -3,7 +3,7 @@
 table -> bins -> codes -> [ rule asks, learner answers ] x rounds -> forest
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,8 @@ from hedgerow.binning import BinnedTable, find_bins
 from hedgerow.boosting.gradient import GradientRule, Scores
 from hedgerow.boosting.learners import AnyLearner, TreeLearner, take_scores
 from hedgerow.boosting.model import MemberModel, TreeModel
-from hedgerow.boosting.run import Plan, run
+from hedgerow.boosting.needs import require_gradient
+from hedgerow.boosting.run import Plan, Record, run
 from hedgerow.forest import Forest
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.statistics import Quantiser, Weights
@@ -54,7 +55,7 @@ class Fitted:
     """A model and the record of its rounds."""
 
     model: Model
-    history: dict[str, list[float]] = field(default_factory=dict)
+    history: Record = field(default_factory=dict)
     best_round: int | None = None
 
 
@@ -62,6 +63,8 @@ def fit_gradient(
     train: Rows, evaluations: Sequence[Rows], settings: Settings, previous: Model | None = None
 ) -> Fitted:
     """Fit, or go on from `previous`."""
+    n_outputs = settings.loss.n_outputs
+    require_gradient(train, evaluations, settings, settings.rules, n_outputs, settings.max_bins)
     with Team(settings.n_threads, settings.chunk_rows) as team:
         if settings.estimator is None and not isinstance(previous, MemberModel):
             return _fit_trees(train, evaluations, settings, previous, team)
@@ -105,12 +108,13 @@ def _fit_trees(
         subsample=settings.subsample, seed=settings.seed, team=team,
     )  # fmt: skip
     first = previous.n_rounds if previous else 0
-    steps, history, best = _run(settings, trained, followed, learner, first, team)
-    outputs = list(range(loss.n_outputs)) * len(steps)
-    forest = Forest.of([tree for step in steps for tree in step.trees], outputs)
-    if previous:
-        forest = Forest.join(previous.forest, forest)
-    return Fitted(TreeModel(start, bins, forest), history, best)
+
+    def made(steps: list[Any]) -> TreeModel:
+        outputs = list(range(loss.n_outputs)) * len(steps)
+        forest = Forest.of([tree for step in steps for tree in step.trees], outputs)
+        return TreeModel(start, bins, Forest.join(previous.forest, forest) if previous else forest)
+
+    return _run(settings, trained, followed, learner, first, team, made)
 
 
 def _fit_members(
@@ -138,11 +142,14 @@ def _fit_members(
         learning_rate=settings.learning_rate, subsample=settings.subsample, seed=settings.seed,
     )  # fmt: skip
     first = previous.n_rounds if previous else 0
-    steps, history, best = _run(settings, trained, followed, learner, first, team)
-    members, lengths = [step.members for step in steps], [step.step for step in steps]
-    if previous:
-        members, lengths = previous.members + members, previous.steps + lengths
-    return Fitted(MemberModel(start, members, lengths), history, best)
+
+    def made(steps: list[Any]) -> MemberModel:
+        members, lengths = [step.members for step in steps], [step.step for step in steps]
+        if previous:
+            members, lengths = previous.members + members, previous.steps + lengths
+        return MemberModel(start, members, lengths)
+
+    return _run(settings, trained, followed, learner, first, team, made)
 
 
 def _run(
@@ -152,15 +159,20 @@ def _run(
     learner: Any,
     first_round: int,
     team: Team,
-) -> tuple[list[Any], dict[str, list[float]], int | None]:
-    """Boost; returns the steps to keep, the history, and the best round when stopping early."""
+    made: Callable[[list[Any]], Model],
+) -> Fitted:
+    """Boost; `made` makes a model of steps, of which those up to the best round are kept."""
     rule = GradientRule(
         settings.loss, trained, followed,
         newton=settings.newton, follow_train=bool(followed) or settings.verbose > 0, team=team,
     )  # fmt: skip
-    history, best = run(rule, learner, settings, first_round, followed=bool(followed))
-    kept = rule.steps if best is None else rule.steps[: best + 1 - first_round]
-    return kept, history, best
+
+    def so_far(history: Record, best: int | None) -> Fitted:
+        return Fitted(made(rule.steps), history, best)
+
+    history, best = run(rule, learner, settings, first_round, followed=bool(followed), made=so_far)
+    model = made(rule.steps)
+    return Fitted(model if best is None else model.cut(best + 1), history, best)
 
 
 def _held_out_weight(

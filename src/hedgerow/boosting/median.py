@@ -20,6 +20,7 @@ from hedgerow.kernels.cpu.forest import find_leaves
 from hedgerow.kernels.cpu.losses import leaf_quantiles
 from hedgerow.kernels.cpu.median import insert_and_find
 from hedgerow.losses.base import weighted_mean
+from hedgerow.memory import require, rows_at_once
 from hedgerow.table import Table
 from hedgerow.threads import Team, over_rows
 
@@ -98,16 +99,21 @@ class MedianModel(abc.ABC):
         return len(self.weights)
 
     @abc.abstractmethod
+    def cut(self, n_rounds: int) -> "MedianModel":
+        """The first rounds."""
+
+    @abc.abstractmethod
     def said(self, X: Any, table: Table) -> Said:
         """What the members say of rows."""
 
     def predict(self, X: Any, table: Table, n_threads: int) -> Floats:
         """Weighted medians of all rows."""
         said, out = self.said(X, table), np.empty(table.n_rows)
+        step = rows_at_once(max(table.n_columns, self.n_rounds), _BLOCK_ROWS)
 
         def fill(start: int, stop: int) -> None:
-            for a in range(start, stop, _BLOCK_ROWS):
-                b = min(a + _BLOCK_ROWS, stop)
+            for a in range(start, stop, step):
+                b = min(a + step, stop)
                 out[a:b] = weighted_medians(said(a, b), self.weights)
 
         over_rows(table.n_rows, fill, n_threads, _CHUNK_ROWS)
@@ -116,9 +122,12 @@ class MedianModel(abc.ABC):
     def staged_predict(self, X: Any, table: Table, n_threads: int) -> Iterator[Floats]:
         """Weighted medians after every round."""
         said, n_rows = self.said(X, table), table.n_rows
+        need = {"what the members say": 24 * n_rows * self.n_rounds}
+        require(need, f"medians of {n_rows:,} rows after each of {self.n_rounds:,} rounds", "use fewer rows")
         whole = np.empty((n_rows, self.n_rounds))
-        for a in range(0, n_rows, _BLOCK_ROWS):
-            b = min(a + _BLOCK_ROWS, n_rows)
+        step = rows_at_once(max(table.n_columns, self.n_rounds), _BLOCK_ROWS)
+        for a in range(0, n_rows, step):
+            b = min(a + step, n_rows)
             whole[a:b] = said(a, b)
         running = RunningMedians(n_rows, lambda n, task: over_rows(n, task, n_threads, _CHUNK_ROWS))
         for number in range(self.n_rounds):
@@ -131,6 +140,10 @@ class MedianTrees(MedianModel):
     """Trees of ours: the value of a leaf is what the tree says. Their values are not added up."""
 
     trees: TreeModel
+
+    def cut(self, n_rounds: int) -> "MedianTrees":
+        """The first rounds."""
+        return MedianTrees(self.weights[:n_rounds], self.trees.cut(n_rounds))
 
     def said(self, X: Any, table: Table) -> Said:
         """Leaf values of a table."""
@@ -151,6 +164,10 @@ class MedianMembers(MedianModel):
     """Fitted regressors of another library."""
 
     members: list[Any]
+
+    def cut(self, n_rounds: int) -> "MedianMembers":
+        """The first rounds."""
+        return MedianMembers(self.weights[:n_rounds], self.members[:n_rounds])
 
     def said(self, X: Any, table: Table) -> Said:
         """Predictions for X; each member is asked once."""

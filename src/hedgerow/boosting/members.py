@@ -9,7 +9,7 @@ its direction in the score:
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +116,10 @@ class VoteModel:
     def n_rounds(self) -> int:
         """The number of rounds."""
         return len(self.members)
+
+    def cut(self, n_rounds: int) -> "VoteModel":
+        """The first rounds."""
+        return replace(self, members=self.members[:n_rounds], weights=self.weights[:n_rounds])
 
     def scores(self, X: Any, n_rows: int) -> Floats:
         """Scores of all rows."""

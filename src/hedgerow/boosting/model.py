@@ -6,7 +6,6 @@ Two kinds with the same two verbs: `TreeModel` holds a flat forest and the bins 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,13 @@ from numpy.typing import NDArray
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest, Predictor
 from hedgerow.table import Table
+from hedgerow.threads import Lean, cached_property
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class TreeModel:
+class TreeModel(Lean):
     """A forest of trees that add up; round r owns trees r * outputs to (r + 1) * outputs - 1."""
 
     start: Floats  # (outputs,)
@@ -31,6 +31,12 @@ class TreeModel:
     def n_rounds(self) -> int:
         """The number of rounds."""
         return self.forest.n_trees // len(self.start)
+
+    def cut(self, n_rounds: int) -> "TreeModel":
+        """The first rounds."""
+        if n_rounds == self.n_rounds:
+            return self
+        return TreeModel(self.start, self.bins, self.forest.select(range(n_rounds * len(self.start))))
 
     @cached_property
     def predictor(self) -> Predictor:
@@ -77,6 +83,10 @@ class MemberModel:
     def n_rounds(self) -> int:
         """The number of rounds."""
         return len(self.members)
+
+    def cut(self, n_rounds: int) -> "MemberModel":
+        """The first rounds."""
+        return MemberModel(self.start, self.members[:n_rounds], self.steps[:n_rounds])
 
     def scores(self, X: Any, n_rows: int) -> Floats:
         """Raw scores of all rows."""

@@ -17,8 +17,9 @@ from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.median import Followed, MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.members import VoteModel, numbers
 from hedgerow.boosting.model import TreeModel
+from hedgerow.boosting.needs import require_r2
 from hedgerow.boosting.r2 import R2Record, R2Rule
-from hedgerow.boosting.run import Plan, run
+from hedgerow.boosting.run import Plan, Record, run
 from hedgerow.boosting.weak import GrownAnswer, GrownLearner, MemberAnswer, MemberLearner
 from hedgerow.boosting.weights import Floats, RowWeights
 from hedgerow.forest import Forest
@@ -46,7 +47,7 @@ class R2Fitted:
     record: R2Record
     sample_weights: Floats
     stop_reason: str
-    history: dict[str, list[float]] = field(default_factory=dict)
+    history: Record = field(default_factory=dict)
     best_round: int | None = None
 
 
@@ -54,6 +55,7 @@ def fit_r2(
     train: Rows, evaluations: Sequence[Rows], settings: R2Settings, previous: R2Fitted | None = None
 ) -> R2Fitted:
     """Fit, or go on from a model and its record."""
+    require_r2(train, evaluations, settings, settings.weak, settings.max_bins)
     with Team(settings.n_threads, settings.chunk_rows) as team:
         weights = RowWeights(train.weight, train.table.n_rows, settings.held_out, team)
         before = previous.model if previous else None
@@ -63,24 +65,32 @@ def fit_r2(
             else _Growing(train, settings, weights, before)
         )
         rule = _rule(train, evaluations, settings, weights, learning, previous)
-        first, history, best = len(rule.record.weights), dict[str, list[float]](), None
+        first = len(rule.record.weights)
         if previous:
             _replay(rule, learning, previous.model, follow=True)
         if previous and rule.record.ended:  # nothing can follow, as in a fit that never stopped
             rule.stop_reason = previous.stop_reason
-        else:
-            history, best = run(rule, learning.learner, settings, first, followed=bool(rule.evaluations))
+
+        def so_far(history: Record, best: int | None) -> R2Fitted:
+            record = rule.record.cut(len(rule.record.weights))
+            model = learning.model(rule.kept, record.weights, before)
+            return R2Fitted(model, record, weights.normalised(rule.weight), "", history, best)
+
+        history, best = run(
+            rule, learning.learner, settings, first,
+            followed=bool(rule.evaluations), made=so_far, over=bool(previous and rule.record.ended),
+        )  # fmt: skip
         done = len(rule.record.weights)
         if not done:
             raise KeyboardInterrupt("fit was interrupted before its first round was done: there is no model")
-        n_rounds = done if best is None else best + 1
-        rule.record = rule.record.cut(n_rounds)
-        model = learning.model(rule.kept[: n_rounds - first], rule.record.weights, before)
-        if n_rounds < done:  # back to the weights of the rounds that are kept
+        fitted = so_far(history, best)
+        fitted.stop_reason = rule.stop_reason or _reason(done, settings, best)
+        if best is not None and best + 1 < done:  # back to the weights of the rounds that are kept
+            fitted.model, rule.record = fitted.model.cut(best + 1), rule.record.cut(best + 1)
             rule.start()
-            _replay(rule, learning, model, follow=False)
-        reason = rule.stop_reason or _reason(done, settings, best)
-        return R2Fitted(model, rule.record, weights.normalised(rule.weight), reason, history, best)
+            _replay(rule, learning, fitted.model, follow=False)
+            fitted.record, fitted.sample_weights = rule.record, weights.normalised(rule.weight)
+        return fitted
 
 
 def _rule(

@@ -1,6 +1,6 @@
 """Running the loop as a fit asks for it: the callbacks of its parameters around the user's own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,6 +11,27 @@ from numpy.typing import NDArray
 from hedgerow.boosting.callbacks import EarlyStopping, History
 from hedgerow.boosting.loop import Callback, Round, UpdateRule, WeakLearner, boost
 from hedgerow.threads import CHUNK_ROWS
+
+Record = dict[str, list[float]]
+
+
+class Keeper(Protocol):
+    """Keeps a fit while it is under way, so that it can go on after it was stopped.
+
+    Attributes
+    ----------
+    past : rounds done before this process took over; callbacks are told of them again
+    base : what was followed of the evaluation sets before the first of all rounds, if there was a model
+    """
+
+    past: Sequence[Round]
+    base: tuple[float, ...] | None
+
+    def note(self, done: Round, made: Callable[[], Any]) -> None:
+        """Look at a round; `made` gives what the fit would leave if it ended now."""
+
+    def end(self, made: Callable[[], Any]) -> None:
+        """Look at the end of all rounds."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -33,6 +54,8 @@ class Plan:
         Training rows kept for validation instead.
     title : str
         Of the bar.
+    keeper : Keeper or None
+        Of a fit with a checkpoint.
     """
 
     n_rounds: int
@@ -46,6 +69,7 @@ class Plan:
     callbacks: Sequence[Callback] = ()
     held_out: NDArray[np.uint32] | None = None
     title: str = "boosting"
+    keeper: Keeper | None = None
 
 
 class Watched(UpdateRule, Protocol):
@@ -56,27 +80,55 @@ class Watched(UpdateRule, Protocol):
 
 
 def run(
-    rule: Watched, learner: WeakLearner, plan: Plan, first_round: int, *, followed: bool
-) -> tuple[dict[str, list[float]], int | None]:
+    rule: Watched,
+    learner: WeakLearner,
+    plan: Plan,
+    first_round: int,
+    *,
+    followed: bool,
+    made: Callable[[Record, int | None], Any],
+    over: bool = False,
+) -> tuple[Record, int | None]:
     """Boost; returns the history and, when stopping early, the best round.
 
     followed : whether there are evaluation sets.
+    made : from these two to what the fit would leave with all rounds so far.
+    over : whether nothing can follow on the rounds gone on from.
     """
+    past = plan.keeper.past if plan.keeper else ()
+    if over and not past:
+        return {}, None
     history = History()
     callbacks: list[Callback] = [history]
     stopper = None
     if plan.patience is not None and followed:
         stopper = EarlyStopping(plan.patience, plan.tol)
-        if first_round:  # a model that is gone on from is the best so far
-            stopper(Round(first_round - 1, plan.n_rounds, 0.0, validation_loss=rule.validation()))
+        base = plan.keeper.base if plan.keeper and past else rule.validation() if first_round else None
+        if base is not None:  # a model that is gone on from is the best so far
+            before = (past[0].number if past else first_round) - 1
+            stopper(Round(before, plan.n_rounds, 0.0, validation_loss=base))
+            if plan.keeper:
+                plan.keeper.base = base
         callbacks.append(stopper)
     callbacks += plan.callbacks  # after ours: an error or an interrupt in one leaves these complete
+
+    def best() -> int | None:
+        return None if stopper is None or stopper.best_round < 0 else stopper.best_round
+
+    for done in past:
+        answers = [callback(done) for callback in callbacks[1:]]  # all are told, as in the loop
+        over = over or any(answers)
+    if plan.keeper:
+        keeper = plan.keeper
+        callbacks.append(lambda done: keeper.note(done, lambda: made(history.record, best())))
     with ExitStack() as stack:
         if plan.verbose:
             callbacks.append(_progress(plan, stack))
-        boost(rule, learner, plan.n_rounds, callbacks, first_round)
-    best = None if stopper is None or stopper.best_round < 0 else stopper.best_round
-    return history.record, best
+        if not over:
+            boost(rule, learner, plan.n_rounds, callbacks, first_round)
+    if plan.keeper:
+        plan.keeper.end(lambda: made(history.record, best()))
+    return history.record, best()
 
 
 def _progress(plan: Plan, stack: ExitStack) -> Any:

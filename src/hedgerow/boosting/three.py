@@ -94,10 +94,25 @@ class AnyClassifier:
     classes : array of the labels, sorted
     seed : int
         Gives every clone that has a `random_state` one of its own.
+    learned : list of fitted estimators, optional
+        The first ones that a fit which was stopped has learned, in their order; the others are added. They
+        are asked for in the same order every time, so that those that are there need not be learned again.
+    tell : callable, optional
+        Called after every one that is added.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Integers, classes: NDArray[Any], seed: int) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Integers,
+        classes: NDArray[Any],
+        seed: int,
+        learned: list[Any] | None = None,
+        tell: Callable[[], None] | None = None,
+    ) -> None:
         self.estimator, self.y, self.classes, self.seed = estimator, y, classes, seed
+        self._learned, self._tell, self._place = learned, tell, 0
         if sparse.issparse(X):
             self.X = X.tocsr()
         else:  # as it is, unless it is an array only in name
@@ -112,10 +127,21 @@ class AnyClassifier:
         y = self.y[rows]
         if y.min() == y.max():
             return WeakHypothesis(rows, ConstantHypothesis(self.classes[y[:1]]), self.classes)
+        return WeakHypothesis(rows, self._member(rows, node), self.classes)
+
+    def _member(self, rows: Integers, node: int) -> Any:
+        """A fitted clone, or the one that was learned in its place before."""
+        place, self._place = self._place, self._place + 1
+        if self._learned is not None and place < len(self._learned):
+            return self._learned[place]
         member = seeded_clone(self.estimator, self.seed + node)
         with self.naming(node, f"learning from {len(rows)} rows"):
-            member.fit(self.take(rows), self.classes[y])
-        return WeakHypothesis(rows, member, self.classes)
+            member.fit(self.take(rows), self.classes[self.y[rows]])
+        if self._learned is not None:
+            self._learned.append(member)
+        if self._tell is not None:
+            self._tell()
+        return member
 
     @contextmanager
     def naming(self, node: int, doing: str) -> Iterator[None]:

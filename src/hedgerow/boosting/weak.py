@@ -5,8 +5,8 @@ learner answers each. An answer parts the rows into cells (leaves, or the classe
 for, or says a number for every row.
 """
 
+import sys
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +22,7 @@ from hedgerow.boosting.weights import Classes, Distribution, Floats, Integers, R
 from hedgerow.growing.weak import WeakGrower, WeakTree
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.kernels.cpu.weights import tally
-from hedgerow.threads import Team
+from hedgerow.threads import Team, cached_property
 
 _TARGET_STEPS = 1 << 30  # of a target between 0 and its largest, when rows are drawn
 _NO_INTEGERS, _NO_CLASSES = np.empty(0, np.int64), np.empty(0, np.uint8)
@@ -73,15 +73,21 @@ class GrownAnswer:
         Weights of the distribution in every leaf, 0 in inner nodes.
     opinion : int64 (nodes, channels)
         The same for the rows the tree was grown on: a drawn sample, or all.
-    largest : float
-        Of a number problem.
+    reach : (float, float, float)
+        Of a number problem: `largest`, and the least and the greatest target.
     """
 
     def __init__(
-        self, tree: WeakTree, cells: Classes, sums: Integers, opinion: Integers, largest: float, team: Team
+        self,
+        tree: WeakTree,
+        cells: Classes,
+        sums: Integers,
+        opinion: Integers,
+        team: Team,
+        reach: tuple[float, float, float] = (0.0, 0.0, 0.0),
     ) -> None:
         self.tree, self.cells, self.sums, self.opinion = tree, cells, sums, opinion
-        self.kept, self.n_leaves, self.largest, self._team = tree, tree.n_leaves, largest, team
+        self.kept, self.n_leaves, self._reach, self._team = tree, tree.n_leaves, reach, team
 
     @cached_property
     def votes(self) -> list[int]:
@@ -90,10 +96,14 @@ class GrownAnswer:
 
     @property
     def values(self) -> Floats:
-        """The weighted mean of the target in every node."""
+        """The weighted mean of the target in every node, within the targets.
+
+        Rows that are lighter than the rest by many powers of ten have few bits of their moments left.
+        """
+        largest, low, high = self._reach
         weight, second = self.opinion.T.astype(np.float64)
         means: Floats = np.divide(second, weight, out=np.zeros(len(weight)), where=weight > 0)
-        return means * self.largest
+        return np.clip(means * largest, low, high)
 
     def cells_of(self, rows: BinnedTable) -> Classes:
         """The leaves of other rows."""
@@ -200,15 +210,19 @@ class GrownLearner:
         if self.resample:
             sums = np.zeros_like(opinion)
             tally(cells, problem.classes, problem.distribution.rounded, sums)
-        return GrownAnswer(tree, cells, sums, opinion, 0.0, self.team)
+        return GrownAnswer(tree, cells, sums, opinion, self.team)
 
     def _numbers(self, problem: NumberProblem, place: int) -> GrownAnswer:
         weight, second = self.weights.moments(problem.weight, problem.target, problem.largest)
         if self.resample:
-            drawn, unit = self._drawn(weight, place), _TARGET_STEPS / (problem.largest or 1.0)
+            drawn = self._drawn(weight, place)
+            unit = min(_TARGET_STEPS / (problem.largest or 1.0), sys.float_info.max)
             weight, second = drawn * _TARGET_STEPS, drawn * np.rint(problem.target * unit).astype(np.int64)
         tree, cells = self.grower.grow_with_cells(Sample(weight, second, _NO_CLASSES), 2)
-        return GrownAnswer(tree, cells, tree.sums, tree.sums, problem.largest, self.team)
+        everyone = self.weights.n_taking_part == self.weights.n_rows
+        target = problem.target if everyone else problem.target[self.weights.rows]
+        reach = problem.largest, float(target.min()), float(target.max())
+        return GrownAnswer(tree, cells, tree.sums, tree.sums, self.team, reach)
 
     def _drawn(self, rounded: Integers, place: int) -> Integers:
         """How often each row is drawn, in as many draws as rows take part."""

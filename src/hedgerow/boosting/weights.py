@@ -8,8 +8,8 @@ sample weight multiplies the rounded weight, so that it acts exactly as so many 
 """
 
 import math
+import sys
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from hedgerow.kernels.cpu.weights import (
     weigh_rows,
     weighted_sum,
 )
-from hedgerow.threads import CHUNK_ROWS, Team
+from hedgerow.threads import CHUNK_ROWS, Team, cached_property
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -127,7 +127,8 @@ class RowWeights:
 
     def moments(self, weight: Floats, target: Floats, largest: float) -> tuple[Integers, Integers]:
         """Integers of weight and of weight * target / largest, for least squares; |target| <= largest."""
-        scale, unit = WHOLE / self.sum(weight), 1.0 / largest if largest else 0.0
+        # The inverse of a number without its full bits overflows.
+        scale, unit = WHOLE / self.sum(weight), min(1.0 / largest, sys.float_info.max) if largest else 0.0
         first, second, copies = np.empty(self.n_rows, np.int64), np.empty(self.n_rows, np.int64), self.copies
         self.team.over_rows(
             self.n_rows,

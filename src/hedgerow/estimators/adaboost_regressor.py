@@ -1,20 +1,19 @@
 """AdaBoost for numbers (AdaBoost.R2), with scikit-learn's face."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Iterator
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from hedgerow.boosting.fit import Rows
-from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.r2 import LOSSES, R2Record
 from hedgerow.boosting.r2_fit import R2Fitted, R2Settings, fit_r2
 from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.base import COMMON, Boosting, Floats, Target
+from hedgerow.estimators.base import COMMON, Boosting, Floats, Target, Watchers
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.trees import DecisionTreeRegressor
 from hedgerow.threads import resolve_n_jobs
@@ -175,19 +174,22 @@ class AdaBoostRegressor(RegressorMixin, Boosting):  # type: ignore[misc]
         train: Rows,
         evaluations: list[Rows],
         target: Target,
-        callbacks: Sequence[Callback],
+        watchers: Watchers,
         previous: R2Fitted | None,
     ) -> None:
-        settings = self._settings(train, target, bool(evaluations), callbacks)
-        fitted = fit_r2(train, evaluations, settings, previous)
-        n_before = previous.model.n_rounds if previous else 0
-        self._keep_common(
-            fitted.model, train.table.schema, target, settings.seed, fitted.history, fitted.best_round,
-            n_before,
-        )  # fmt: skip
-        self._keep_rounds(fitted.record, settings.loss)
-        self.sample_weights_ = fitted.sample_weights
-        self.stop_reason_ = fitted.stop_reason
+        settings = self._settings(train, target, bool(evaluations), watchers)
+        n_before, schema = previous.model.n_rounds if previous else 0, train.table.schema
+
+        def keep(model: Self, fitted: R2Fitted) -> None:
+            model._keep_common(
+                fitted.model, schema, target, settings.seed, fitted.history, fitted.best_round, n_before
+            )
+            model._keep_rounds(fitted.record, settings.loss)
+            model.sample_weights_ = fitted.sample_weights
+            model.stop_reason_ = fitted.stop_reason
+
+        watchers.fit.set_by(keep)
+        watchers.fit.set(self, fit_r2(train, evaluations, settings, previous))
 
     def _keep_rounds(self, record: R2Record, loss: str) -> None:
         """Set what the rounds leave: their record, and the loss they were made with."""
@@ -197,10 +199,8 @@ class AdaBoostRegressor(RegressorMixin, Boosting):  # type: ignore[misc]
         self.edges_ = 0.5 - self.estimator_errors_
         self.normalizers_ = np.array(record.normalizers)
 
-    def _settings(
-        self, train: Rows, target: Target, has_evaluation: bool, callbacks: Sequence[Callback]
-    ) -> R2Settings:
-        plan = self._plan(train, target, callbacks, has_evaluation=has_evaluation)
+    def _settings(self, train: Rows, target: Target, has_evaluation: bool, watchers: Watchers) -> R2Settings:
+        plan = self._plan(train, target, watchers, has_evaluation=has_evaluation)
         learner, own = self._learner(), not self._has_members()
         return R2Settings(
             loss=self.loss,

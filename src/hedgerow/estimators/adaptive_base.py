@@ -1,8 +1,8 @@
 """What the classifiers of the AdaBoost family share: learners, the record of rounds, margins, outliers."""
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,11 @@ from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
 from hedgerow.boosting.adaptive import AdaptiveRule, Record, RuleSettings
 from hedgerow.boosting.adaptive_fit import AdaptiveFitted, AdaptiveSettings, Model, fit_adaptive
 from hedgerow.boosting.fit import Rows
-from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.base import COMMON, Floats, Target
+from hedgerow.estimators.base import COMMON, Floats, Target, Watchers
+from hedgerow.estimators.checkpoints import same_learner
 from hedgerow.estimators.classifying import ScoreClassifier, columns_of
 from hedgerow.estimators.margins import score_margins
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
@@ -123,22 +123,25 @@ class AdaptiveClassifier(ScoreClassifier):
         train: Rows,
         evaluations: list[Rows],
         target: Target,
-        callbacks: Sequence[Callback],
+        watchers: Watchers,
         previous: tuple[Model, Record] | None,
     ) -> None:
-        settings = self._settings(train, target, bool(evaluations), callbacks)
-        fitted = fit_adaptive(train, evaluations, settings, previous)
-        n_before = len(previous[1].weights) if previous else 0
-        self._keep_common(
-            fitted.model, train.table.schema, target, settings.rule.seed, fitted.history, fitted.best_round,
-            n_before,
-        )  # fmt: skip
-        self._keep_record(fitted)
+        settings = self._settings(train, target, bool(evaluations), watchers)
+        n_before, schema = len(previous[1].weights) if previous else 0, train.table.schema
+
+        def keep(model: Self, fitted: AdaptiveFitted) -> None:
+            model._keep_common(
+                fitted.model, schema, target, settings.rule.seed, fitted.history, fitted.best_round, n_before
+            )
+            model._keep_record(fitted)
+
+        watchers.fit.set_by(keep)
+        watchers.fit.set(self, fit_adaptive(train, evaluations, settings, previous))
 
     def _settings(
-        self, train: Rows, target: Target, has_evaluation: bool, callbacks: Sequence[Callback]
+        self, train: Rows, target: Target, has_evaluation: bool, watchers: Watchers
     ) -> AdaptiveSettings:
-        plan = self._plan(train, target, callbacks, has_evaluation=has_evaluation)
+        plan = self._plan(train, target, watchers, has_evaluation=has_evaluation)
         labels, learner = np.asarray(target.classes), self._learner()
         own = isinstance(learner, WeakTreeEstimator)
         rule = RuleSettings(
@@ -160,7 +163,9 @@ class AdaptiveClassifier(ScoreClassifier):
         self.most_rounds_ = max(self.most_rounds_ if going_on else 0, int(self.n_estimators))
         # What the parameters were: changing them later must not change a fitted model.
         # Learners are those of all fits: a model that went on with another one has members of both.
-        learners = (*(self._learners if going_on else ()), clone(self._learner()))
+        learners: tuple[Any, ...] = self._learners if going_on else ()
+        if not learners or not same_learner(learners[-1], self._learner()):
+            learners = (*learners, clone(self._learner()))
         self._keep_rounds(fitted.record, self._rule(), learners)
         self.sample_weights_ = fitted.sample_weights
         grids = [getattr(getattr(one, "bin_edges", None), "marks", None) for one in learners]

@@ -16,8 +16,11 @@ from hedgerow.bagging.votes import Bag, Ballot
 from hedgerow.boosting.run import Plan
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bin_edges import by_position
+from hedgerow.estimators.checkpoints import Fit, run_fit
+from hedgerow.estimators.limits import check_rows, require_answer, require_bag
 from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
+from hedgerow.estimators.trained import RemembersFit, look_at_given
 from hedgerow.estimators.trees import WeakTreeEstimator
 
 Floats = NDArray[np.float64]
@@ -37,7 +40,7 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
+class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
     """Everything but the constructor, the target and what the members' answers mean."""
 
     _allowed: ClassVar[dict[str, Allowed]] = {}
@@ -63,7 +66,7 @@ class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
 
     # --- fitting
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None) -> Self:
         """Fit the members, each to a sample of its own.
 
         Parameters
@@ -75,20 +78,37 @@ class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
             With ``bootstrap=True`` rows are drawn in proportion to their weights: a whole number acts exactly
             as that many copies of the row (but see `max_samples`), zero as no row. With ``bootstrap=False``
             the weights of the sampled rows are handed to the members, which must take them.
+        checkpoint : str, path or hedgerow.Checkpoint, optional
+            A file that keeps the members so far, every minute unless a `Checkpoint` says otherwise. If it is
+            there, the fit goes on from it: the model is the same as without a stop, to the last bit.
 
         Returns
         -------
         self
         """
         check_parameters(self.get_params(deep=False), self._allowed)
+        run_fit(
+            self,
+            checkpoint,
+            lambda model, under_way: model._fit(X, y, sample_weight, under_way),  # noqa: SLF001
+        )
+        if self.oob_score:
+            self._tell_unknown("member")
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, under_way: Fit) -> None:
         name = type(self).__name__
+        check_rows(X, name)
         table = GivenTable.of(X, name)
         raw_y = inputs.read_target(y, table.shape[0], name)
         before = self._fitted_members()
         target = self._fitted_target() if before else self._target(raw_y)
         numbers = target.read(raw_y)
         weight = inputs.read_weights(sample_weight, table.shape[0])
+        trained_on = look_at_given(table, numbers, weight)
+        under_way.compare(trained_on)
         draws = self._make_draws(table, numbers, weight, more=bool(before))
+        require_bag(self, table, target.n_classes or 1, draws, self._workers().n_at_once)
         self._refuse_unseen(table, draws)
         given = numbers if target.classes is None else target.classes[numbers.astype(np.int64)]
         lesson = Lesson(
@@ -99,14 +119,24 @@ class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
             draws,
             target.classes is not None,
         )
-        plan = Plan(n_rounds=int(self.n_estimators), verbose=int(self.verbose), title=name)
-        members = fit_members(lesson, before, plan, self._workers())
-        self._keep(members, draws, table, target)
-        self._remember(table, numbers, weight)
-        if self.oob_score:
-            self._set_oob(lesson, numbers, weight)
-            self._tell_unknown("member")
-        return self
+
+        def keep(model: Self, members: list[Any]) -> None:
+            model._keep(members, draws, table, target)
+            model._remember(table, numbers, weight)
+            model._was_trained_on(trained_on, more=bool(before))
+
+        under_way.set_by(keep)
+        plan = Plan(
+            n_rounds=int(self.n_estimators), verbose=int(self.verbose), title=name, keeper=under_way.keeper
+        )
+        members, old = fit_members(lesson, before, plan, self._workers()), vars(self).copy()
+        try:
+            under_way.set(self, members)
+            if self.oob_score:
+                self._set_oob(lesson, numbers, weight)
+        except BaseException:  # a score of the user's own may fail: the old model stays whole
+            self.__dict__ = old
+            raise
 
     def _remember(self, table: GivenTable, y: Floats, weight: Floats | None) -> None:
         """Keep what is needed to know the rows again."""
@@ -236,6 +266,7 @@ class Bagging(OutOfBag, BaseEstimator):  # type: ignore[misc]
     def _means(self, X: Any) -> Floats:
         """Mean answers of the members, (outputs, rows)."""
         table = self._to_ask(X)
+        require_answer(type(self).__name__, table.shape[0], self._ballot().n_outputs, arrays=2)
         return self._bag().means(table, self._workers())
 
     @property

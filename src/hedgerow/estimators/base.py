@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,10 @@ from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.checkpoints import Fit, run_fit
+from hedgerow.estimators.limits import check_followed, check_rows, check_table, require_answer
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
+from hedgerow.estimators.trained import RemembersFit, TrainedOn, look_at_table
 from hedgerow.shapes import ShapeFunctions, shape_functions
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
@@ -39,7 +42,14 @@ COMMON: dict[str, Allowed] = {  # parameters that all of them have
 }
 
 
-class Boosting(BaseEstimator):  # type: ignore[misc]
+class Watchers(NamedTuple):
+    """Who looks at the rounds of a fit: the user's callbacks, and who keeps it."""
+
+    callbacks: Sequence[Callback]
+    fit: Fit
+
+
+class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
     """Everything but the constructor, the target, the fit itself and what a score means."""
 
     history_: dict[str, list[float]]
@@ -58,7 +68,7 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
         train: Rows,
         evaluations: list[Rows],
         target: Target,
-        callbacks: Sequence[Callback],
+        watchers: "Watchers",
         previous: Any,
     ) -> None:
         """Run the fit and set the fitted attributes."""
@@ -94,6 +104,7 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         eval_set: Any = None,
         callbacks: Sequence[Callback] | None = None,
+        checkpoint: Any = None,
     ) -> Self:
         """Fit the ensemble.
 
@@ -108,13 +119,26 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
             Rows whose loss or error is followed; with early stopping, the first decides.
         callbacks : sequence of callables, optional
             Called with a `hedgerow.Round` after every round; a true answer ends the fit.
+        checkpoint : str, path or hedgerow.Checkpoint, optional
+            A file that keeps the rounds so far, every minute unless a `Checkpoint` says otherwise. If it is
+            there, the fit goes on from it: the model is the same as without a stop, to the last bit.
 
         Returns
         -------
         self
         """
         check_parameters(self.get_params(deep=False), self._rules_of_parameters())
-        watchers = inputs.read_callbacks(callbacks)
+        told = inputs.read_callbacks(callbacks)
+        run_fit(
+            self,
+            checkpoint,
+            lambda model, under_way: model._fit(  # noqa: SLF001 - of the same class
+                X, y, sample_weight, eval_set, Watchers(told, under_way)
+            ),
+        )
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, watchers: "Watchers") -> None:
         previous = self._previous()
         name = type(self).__name__
         known: dict[str, Any] = (
@@ -122,10 +146,12 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
             if previous is None
             else {"schema": self.schema_}
         )
+        (check_rows if self._has_members() else check_table)(X, name)
         table = read_table(X, estimator_name=name, **known)
         raw_y = inputs.read_target(y, table.n_rows, name)
         target = self._target(raw_y) if previous is None else self._fitted_target()
         train = Rows(X, table, target.read(raw_y), inputs.read_weights(sample_weight, table.n_rows))
+        trained_on = self._look_at(train)
         n_classes = target.n_classes
         seen = None if n_classes is None else self._see(table, train.y, n_classes, train.weight)
         train.weight = self._weigh(train.y, target, train.weight)
@@ -134,16 +160,24 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
             self._read_evaluation(f"eval_set[{i}]", one, train, target)
             for i, one in enumerate(inputs.read_eval_sets(eval_set))
         ]
-        if n_classes is not None and (self._stops_early(table.n_rows) or watchers):
+        if n_classes is not None and (self._stops_early(table.n_rows) or watchers.callbacks):
             for rows in evaluations:  # they decide how many rounds there are
                 assert seen is not None  # noqa: S101 - there are classes
                 seen = seen.beside(self._see(rows.table, rows.y, n_classes, None))
+
+        def remember(model: Any, _results: Any) -> None:
+            if seen is not None and previous is None:
+                model.seen_rows_ = seen
+            elif seen is not None and hasattr(model, "seen_rows_"):  # a file of format 1 does not know them
+                model.seen_rows_ = model.seen_rows_.and_then(seen)
+            model._was_trained_on(trained_on, more=previous is not None)  # noqa: SLF001 - of the same class
+
+        watchers.fit.compare(trained_on, lambda: [self._look_at(rows) for rows in evaluations])
+        watchers.fit.set_by(remember)
         self._fit_rows(train, evaluations, target, watchers, previous)
-        if seen is not None and previous is None:
-            self.seen_rows_ = seen
-        elif seen is not None and hasattr(self, "seen_rows_"):  # a file of format 1 does not know them
-            self.seen_rows_ = self.seen_rows_.and_then(seen)
-        return self
+
+    def _look_at(self, rows: Rows) -> TrainedOn:
+        return look_at_table(rows.table, rows.y, rows.weight, resolve_n_jobs(self.n_jobs))
 
     def _fitted_target(self) -> Target:
         return inputs.Labels(self.classes_) if hasattr(self, "classes_") else inputs.Numbers()
@@ -159,6 +193,7 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
         X, y, weight = given
         estimator_name = type(self).__name__
         try:
+            check_followed(X)
             table = read_table(X, schema=train.table.schema, estimator_name=estimator_name)
             raw_y = inputs.read_target(y, table.n_rows, estimator_name)
             numbers = target.read(raw_y)
@@ -178,7 +213,7 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
         return n_rows > _LARGE if self.early_stopping == "auto" else bool(self.early_stopping)
 
     def _plan(
-        self, train: Rows, target: Target, callbacks: Sequence[Callback], *, has_evaluation: bool
+        self, train: Rows, target: Target, watchers: "Watchers", *, has_evaluation: bool
     ) -> dict[str, Any]:
         """What every fit is told, as the fields of a `hedgerow.boosting.run.Plan`."""
         seed, n_rows = self._read_seed(), train.table.n_rows
@@ -195,7 +230,8 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
             "patience": self.n_iter_no_change if stops else None,
             "tol": float(self.tol),
             "verbose": int(self.verbose),
-            "callbacks": callbacks,
+            "callbacks": watchers.callbacks,
+            "keeper": watchers.fit.keeper,
             "held_out": held_out,
             "title": type(self).__name__,
         }
@@ -233,9 +269,16 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
             check_is_fitted(self)
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
+    def _require_answer(self, table: Table) -> None:
+        """Refuse more scores than there is room for: with their probabilities, by row and by column."""
+        classes = getattr(self, "classes_", None)
+        n_outputs, arrays = (1, 1) if classes is None else (max(2, len(classes)), 3)
+        require_answer(type(self).__name__, table.n_rows, n_outputs, arrays)
+
     def _raw(self, X: Any) -> Floats:
         """Raw scores (outputs, rows)."""
         table = self._read(X)
+        self._require_answer(table)
         scores: Floats
         if isinstance(self.model_, TreeModel):
             scores = self.model_.scores(table, resolve_n_jobs(self.n_jobs))
@@ -245,6 +288,7 @@ class Boosting(BaseEstimator):  # type: ignore[misc]
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
         table = self._read(X)
+        self._require_answer(table)
         stages: Iterator[Floats]
         if isinstance(self.model_, TreeModel):
             stages = self.model_.staged_scores(table, resolve_n_jobs(self.n_jobs))

@@ -1,6 +1,5 @@
 """What the four forests share: reading, drawing, growing, out-of-bag answers."""
 
-import math
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,10 +21,15 @@ from hedgerow.boosting.run import Plan
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bin_edges import given_edges
+from hedgerow.estimators.checkpoints import Fit, run_fit
 from hedgerow.estimators.constraints import monotonic_directions
+from hedgerow.estimators.forest_sizes import columns_per_node, share_of
+from hedgerow.estimators.limits import check_table, require_answer, require_forest
 from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
+from hedgerow.estimators.trained import RemembersFit, look_at_table
 from hedgerow.growing.deep import DeepGrower
+from hedgerow.growing.statistics import is_whole
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.voting import GrownTree, VoteForest
@@ -60,7 +64,7 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class Forest(OutOfBag, BaseEstimator):  # type: ignore[misc]
+class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
     """Everything but the constructor, the target and what the trees' means are."""
 
     _allowed: ClassVar[dict[str, Allowed]] = {}
@@ -91,11 +95,11 @@ class Forest(OutOfBag, BaseEstimator):  # type: ignore[misc]
 
     def _own_weight(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
         """What a row weighs in the trees that it is in: its sample weight, unless it is drawn by that."""
-        return None if self.bootstrap or weight is None or _is_whole(weight) else weight
+        return None if self.bootstrap or weight is None or is_whole(weight) else weight
 
     # --- fitting
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None) -> Self:
         """Grow the trees.
 
         Parameters
@@ -110,6 +114,9 @@ class Forest(OutOfBag, BaseEstimator):  # type: ignore[misc]
             row: a tree draws as many rows as there are copies, so that few are left out of its bag. Weights
             that are not all whole, or stand for more than 16 copies a row, are proportions only, and a tree
             draws as many rows as there are.
+        checkpoint : str, path or hedgerow.Checkpoint, optional
+            A file that keeps the trees so far, every minute unless a `Checkpoint` says otherwise. If it is
+            there, the fit goes on from it: the model is the same as without a stop, to the last bit.
 
         Returns
         -------
@@ -117,18 +124,32 @@ class Forest(OutOfBag, BaseEstimator):  # type: ignore[misc]
         """
         check_parameters(self.get_params(deep=False), self._allowed)
         self._check_sampling()
+        run_fit(
+            self,
+            checkpoint,
+            lambda model, under_way: model._fit(X, y, sample_weight, under_way),  # noqa: SLF001
+        )
+        if self.oob_score:
+            self._tell_unknown("tree")
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, under_way: Fit) -> None:
         before = self._fitted_before()
         name = type(self).__name__
         known: dict[str, Any] = (
             {"schema": self.schema_} if before else {"categorical_features": self.categorical_features}
         )
+        check_table(X, name)
         table = read_table(X, estimator_name=name, **known)
         target, numbers = self._read_y(y, table.n_rows)
+        require_forest(self, table, target.n_classes, 1 if numbers.ndim == 1 else numbers.shape[1])
         weight = inputs.read_weights(sample_weight, table.n_rows)
         directions = monotonic_directions(self.monotonic_cst, table.schema)
         self._check_directions(directions, target, numbers)
         seed = self._seed if before else inputs.read_seed(self.random_state)
         own = self._own_weight(numbers, target, weight)
+        trained_on = look_at_table(table, numbers, weight, resolve_n_jobs(self.n_jobs))
+        under_way.compare(trained_on)
         with Team(resolve_n_jobs(self.n_jobs)) as team:
             given = given_edges(self.bin_edges, table.schema, self.max_bins)
             binned = bin_rows(table, weight, self.max_bins, team, given)
@@ -144,37 +165,43 @@ class Forest(OutOfBag, BaseEstimator):  # type: ignore[misc]
             lesson = self._lesson(binned, numbers, target, sampling, own, directions, seed)
             if before:
                 self._check_same(binned, sampling)
-            trees = grow_forest(lesson, before.n_trees if before else 0, self._plan(team.n_members))
-            forest = self._forest(before, trees, lesson)
-            del lesson
-            model = ForestModel(binned.bins, forest)
-            in_bag = sampling.in_bag(forest.n_trees, team) if self.oob_score else None
+
+            def keep(model: Self, trees: list[GrownTree]) -> None:
+                forest = self._forest(before, trees, n_pure)
+                model._keep(ForestModel(binned.bins, forest), sampling, table.schema, target, seed)
+                model._keep_more(trees, numbers, weight, n_before=forest.n_trees - len(trees))
+                model._remember(table, numbers, weight)
+                model._was_trained_on(trained_on, more=before is not None)
+
+            deep = lesson.grower.target
+            n_pure = deep.n_outputs if deep.is_classes else 0
+            under_way.set_by(keep)
+            n_before = before.n_trees if before else 0
+            trees = grow_forest(lesson, n_before, self._plan(team.n_members, under_way.keeper))
+            del lesson, deep  # as large as the table
+            in_bag = sampling.in_bag(n_before + len(trees), team) if self.oob_score else None
         old = vars(self).copy()
         try:
-            self._keep(model, sampling, table.schema, target, seed)
-            self._keep_more(trees, numbers, weight, n_before=forest.n_trees - len(trees))
-            self._remember(table, numbers, weight)
+            under_way.set(self, trees)
             if in_bag is not None:
                 self._set_oob(table, numbers, in_bag, weight)
-                self._tell_unknown("tree")
         except BaseException:  # a score of the user's own may fail: the old model stays whole
             self.__dict__ = old
             raise
-        return self
 
-    def _plan(self, n_threads: int) -> Plan:
+    def _plan(self, n_threads: int, keeper: Any) -> Plan:
         return Plan(
+            keeper=keeper,
             n_rounds=int(self.n_estimators),
             n_threads=n_threads,
             verbose=int(self.verbose),
             title=type(self).__name__,
         )
 
-    def _forest(self, before: VoteForest | None, trees: list[GrownTree], lesson: ForestLesson) -> VoteForest:
-        target = lesson.grower.target
+    def _forest(self, before: VoteForest | None, trees: list[GrownTree], n_pure: int) -> VoteForest:
         if before is not None and not trees:
             return before
-        grown = VoteForest.of(trees, target.n_outputs if target.is_classes else 0)
+        grown = VoteForest.of(trees, n_pure)
         return grown if before is None else VoteForest.join(before, grown)
 
     def _lesson(
@@ -193,11 +220,11 @@ class Forest(OutOfBag, BaseEstimator):  # type: ignore[misc]
             criterion=self._criterion(),
             max_depth=self.max_depth,
             max_leaves=self.max_leaf_nodes,
-            min_split=max(2, _share_of(self.min_samples_split, n_draws)),
-            min_leaf=_share_of(self.min_samples_leaf, n_draws),
+            min_split=max(2, share_of(self.min_samples_split, n_draws)),
+            min_leaf=share_of(self.min_samples_leaf, n_draws),
             min_weight_fraction=float(self.min_weight_fraction_leaf),
             min_gain=float(self.min_impurity_decrease),
-            columns_per_node=_columns_per_node(self.max_features, binned.n_columns),
+            columns_per_node=columns_per_node(self.max_features, binned.n_columns),
             random_cuts=self._random_cuts,
         )
         grower = DeepGrower(
@@ -286,7 +313,7 @@ class Forest(OutOfBag, BaseEstimator):  # type: ignore[misc]
                 f"max_samples={self.max_samples} is not allowed: it must be at most {size}, the number of "
                 "rows"
             )
-        return _share_of(self.max_samples, size, round_up=False)
+        return share_of(self.max_samples, size, round_up=False)
 
     # --- what a fit leaves
 
@@ -329,6 +356,7 @@ class Forest(OutOfBag, BaseEstimator):  # type: ignore[misc]
     def _means(self, X: Any) -> Floats:
         """Mean of what the trees say, (rows, outputs)."""
         table = self._read(X)
+        require_answer(type(self).__name__, table.n_rows, self.model_.forest.n_outputs)
         means: Floats = self.model_.means(table, resolve_n_jobs(self.n_jobs))
         return means
 
@@ -343,6 +371,7 @@ class Forest(OutOfBag, BaseEstimator):  # type: ignore[misc]
         int64 array of shape (n_samples, n_estimators)
         """
         table = self._read(X)
+        require_answer(type(self).__name__, table.n_rows, self.model_.forest.n_trees)
         leaves: NDArray[np.int64] = self.model_.forest.leaves(
             table, self.model_.bins, resolve_n_jobs(self.n_jobs)
         )
@@ -363,31 +392,3 @@ class Forest(OutOfBag, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
-
-
-def _is_whole(weight: Floats) -> bool:
-    return bool(np.all(weight == np.floor(weight)) and weight.max() < 2**31)
-
-
-def _share_of(value: Any, n: int, *, round_up: bool = True) -> int:
-    """A number, or a share of n as a number, at least 1."""
-    if isinstance(value, int | np.integer):
-        return int(value)
-    return max(1, math.ceil(value * n * (1.0 - 2.0**-50)) if round_up else int(value * n))
-
-
-def _columns_per_node(max_features: Any, n_columns: int) -> int:
-    if max_features is None:
-        return n_columns
-    if max_features == "sqrt":
-        return max(1, math.isqrt(n_columns))
-    if max_features == "log2":
-        return max(1, n_columns.bit_length() - 1)
-    if isinstance(max_features, int | np.integer):
-        if max_features > n_columns:
-            raise ValueError(
-                f"max_features={max_features} is not allowed: it must be at most {n_columns}, the number of "
-                "columns of X"
-            )
-        return int(max_features)
-    return max(1, int(max_features * n_columns))

@@ -21,8 +21,6 @@ from hedgerow.losses.base import weighted_mean
 from hedgerow.table import Table
 from hedgerow.threads import resolve_n_jobs
 
-_LARGEST = 1e290  # sums of larger targets would overflow
-
 
 class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[misc]
     """What forests for classes share."""
@@ -67,7 +65,8 @@ class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[mis
     ) -> DeepTarget:
         assert target.n_classes is not None  # noqa: S101 - labels have classes
         bits = {"bits": LIGHT_BITS} if self._balances_trees() else {}
-        return DeepTarget.of_classes(y.astype(np.int64), target.n_classes, weight, **bits)
+        n_draws = sampling.draws.n_draws
+        return DeepTarget.of_classes(y.astype(np.int64), target.n_classes, weight, n_draws, **bits)
 
     def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
         from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
@@ -169,11 +168,6 @@ class ForestRegressor(RegressorMixin, Intervals):  # type: ignore[misc]
     def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
         target = inputs.Numbers()
         numbers = target.read(inputs.read_targets(y, n_rows, type(self).__name__))
-        large = np.flatnonzero((np.abs(numbers.reshape(n_rows, -1)) > _LARGEST).any(axis=1))
-        if large.size:
-            raise ValueError(
-                f"y[{large[0]}] is {numbers[large[0]]}; the targets of a forest must lie within ±{_LARGEST:g}"
-            )
         if self.criterion == "poisson":
             bad = np.flatnonzero((numbers.reshape(n_rows, -1) < 0).any(axis=1))
             if bad.size:

@@ -1,17 +1,16 @@
 """What the gradient boosting estimators share: their parameters, growth rules and losses."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.boosting.fit import Fitted, Rows, Settings, fit_gradient
-from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import MemberModel, TreeModel
 from hedgerow.estimators import parameters
-from hedgerow.estimators.base import COMMON, Boosting, Floats, Target
+from hedgerow.estimators.base import COMMON, Boosting, Floats, Target, Watchers
 from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
+from hedgerow.estimators.limits import require_answer
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.losses import Loss
@@ -54,13 +53,18 @@ class GradientBoosting(Boosting):
         train: Rows,
         evaluations: list[Rows],
         target: Target,
-        callbacks: Sequence[Callback],
+        watchers: Watchers,
         previous: TreeModel | MemberModel | None,
     ) -> None:
         loss = self._make_loss(target)
-        settings = self._settings(train, target, loss, bool(evaluations), callbacks)
-        fitted = fit_gradient(train, evaluations, settings, previous)
-        self._keep(fitted, train.table.schema, target, settings, previous)
+        if previous is not None and hasattr(loss, "go_on_from"):  # a user's own may know nothing of it
+            loss.go_on_from(self.loss_)
+        settings = self._settings(train, target, loss, bool(evaluations), watchers)
+        schema = train.table.schema
+        watchers.fit.set_by(
+            lambda model, fitted: model._keep(fitted, schema, target, settings, previous)  # noqa: SLF001
+        )
+        watchers.fit.set(self, fit_gradient(train, evaluations, settings, previous))
 
     def _previous(self) -> TreeModel | MemberModel | None:
         if not self.warm_start or not hasattr(self, "model_"):
@@ -85,9 +89,9 @@ class GradientBoosting(Boosting):
             )
 
     def _settings(
-        self, train: Rows, target: Target, loss: Loss, has_evaluation: bool, callbacks: Sequence[Callback]
+        self, train: Rows, target: Target, loss: Loss, has_evaluation: bool, watchers: Watchers
     ) -> Settings:
-        plan = self._plan(train, target, callbacks, has_evaluation=has_evaluation)
+        plan = self._plan(train, target, watchers, has_evaluation=has_evaluation)
         rules = self._rules(train.table.schema, plan["seed"])
         if rules.monotonic.size and loss.n_outputs > 1:
             raise ValueError(
@@ -145,4 +149,6 @@ class GradientBoosting(Boosting):
             Trees in the order they were grown; with several classes, one a class in every round.
         """
         model = self._tree_model("apply")
-        return model.predictor.leaves(self._read(X), resolve_n_jobs(self.n_jobs))
+        table = self._read(X)
+        require_answer(type(self).__name__, table.n_rows, model.forest.n_trees, item_bytes=4)
+        return model.predictor.leaves(table, resolve_n_jobs(self.n_jobs))

@@ -1,19 +1,26 @@
 """Targets, weights, evaluation sets and callbacks: everything `fit` is given beside X, checked."""
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
+from hedgerow.estimators.given import (
+    LARGEST,
+    given_target,
+    one_column,
+    plain_labels,
+    plain_numbers,
+    plain_weights,
+)
 from hedgerow.kernels.cpu.random import VALIDATION, draw_rows
 
 Floats = NDArray[np.float64]
+
+_LISTED = 20  # classes that an error names
 
 
 def read_seed(random_state: Any) -> int:
@@ -27,22 +34,14 @@ def read_target(y: Any, n_rows: int, estimator_name: str) -> NDArray[Any]:
     """Y as a one-dimensional array of the right length."""
     if y is None:
         raise ValueError(f"{estimator_name} requires y to be passed, but the target y is None.")
-    values: NDArray[Any] = column_or_1d(_decoded(y), warn=True)
+    values = one_column(given_target(y))
     _refuse_other_length(values, n_rows)
     return values
 
 
-def _decoded(y: Any) -> Any:
-    """Arrow's dictionary columns as their values: NumPy would get some category where a value is missing."""
-    arrow = sys.modules.get("pyarrow")  # if nobody imported pyarrow, y is none of its types
-    if arrow is None or not isinstance(y, arrow.Array | arrow.ChunkedArray):
-        return y
-    return y.cast(y.type.value_type) if arrow.types.is_dictionary(y.type) else y
-
-
 def read_targets(y: Any, n_rows: int, estimator_name: str) -> NDArray[Any]:
     """Y as an array of one dimension, or of two with a column for each output."""
-    values = None if y is None else np.asarray(y)
+    values = None if y is None else given_target(y)
     if values is None or values.ndim != 2 or values.shape[1] < 2:
         return read_target(y, n_rows, estimator_name)
     _refuse_other_length(values, n_rows)
@@ -55,21 +54,14 @@ def _refuse_other_length(values: NDArray[Any], n_rows: int) -> None:
 
 
 class Numbers:
-    """A regression target: finite float64."""
+    """A regression target: finite float64, within the range of `given.LARGEST`."""
 
     classes: NDArray[Any] | None = None
     n_classes: int | None = None
 
     def read(self, y: NDArray[Any]) -> Floats:
         """The numbers of `y`."""
-        if y.dtype.kind not in "fiubO":
-            raise ValueError(f"y has dtype {y.dtype}; a regression target must be numeric")
-        try:
-            values = y.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"y must be numeric for regression: {error}") from error
-        _refuse_not_finite(values)
-        return values
+        return plain_numbers(y)
 
 
 class Labels:
@@ -82,16 +74,7 @@ class Labels:
     @classmethod
     def of(cls, y: NDArray[Any]) -> "Labels":
         """The classes found in `y`, at least two."""
-        if y.dtype.kind == "f":
-            _refuse_not_finite(y)
-        elif y.dtype.kind == "O":
-            _refuse_missing_labels(y)
-        try:
-            if y.dtype.kind not in "iub":  # integers always are classes; the check costs half a millisecond
-                check_classification_targets(y)
-            classes = np.unique(y)
-        except TypeError as error:
-            raise TypeError(f"the labels in y cannot be sorted: {error}") from error
+        classes = np.unique(plain_labels(y))
         if len(classes) < 2:
             raise ValueError(
                 f"y holds one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes"
@@ -100,44 +83,27 @@ class Labels:
 
     def read(self, y: NDArray[Any]) -> Floats:
         """Class numbers of the labels; every label must be known."""
+        y = plain_labels(y)
         try:
             places = np.searchsorted(self.classes, y).clip(max=self.n_classes - 1)
         except TypeError as error:
             raise TypeError(f"the labels in y cannot be compared with the classes: {error}") from error
         unknown = np.flatnonzero(self.classes[places] != y)
         if unknown.size:
+            listed = self.classes[:_LISTED].tolist()
+            more = f" and {self.n_classes - _LISTED} more" if self.n_classes > _LISTED else ""
             raise ValueError(
                 f"y holds the label {y[unknown].tolist()[0]!r}, which is not among the training classes "
-                f"{self.classes.tolist()}"
+                f"{listed}{more}"
             )
         return places.astype(np.float64)
-
-
-def _refuse_missing_labels(y: NDArray[Any]) -> None:
-    for row, label in enumerate(y.tolist()):
-        nan = isinstance(label, float) and math.isnan(label)
-        if nan or label is None or type(label).__name__ == "NAType":  # pandas' own: it is not imported for it
-            raise ValueError(f"y has a missing label: row {row} is {label!r}; every row needs a class")
-
-
-def _refuse_not_finite(values: NDArray[Any]) -> None:
-    bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
-    if bad.size:
-        raise ValueError(
-            f"Input y contains NaN or infinity: row {bad[0]} is {values[bad[0]]}; "
-            "only finite values are allowed"
-        )
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Finite weights >= 0, at least one of them positive."""
     if sample_weight is None:
         return None
-    try:
-        # A copy: for a read-only array, as pandas hands them out, kernels would be compiled anew.
-        weights = np.array(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must be numbers: {error}") from error
+    weights = plain_weights(sample_weight)
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
@@ -149,9 +115,18 @@ def read_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
     if bad.size:
         raise ValueError(f"sample_weight[{bad[0]}] is {weights[bad[0]]}; weights must be finite and >= 0")
+    _refuse_large(weights, "sample_weight")
     if not np.any(weights > 0):
         raise ValueError("sample_weight holds zero weights only; at least one row needs a positive weight")
     return weights
+
+
+def _refuse_large(weights: Floats, name: str) -> None:
+    large = np.flatnonzero(~(weights <= LARGEST))
+    if large.size:
+        raise ValueError(
+            f"{name}: row {large[0]} weighs {weights[large[0]]}; weights must be at most {LARGEST:g}"
+        )
 
 
 def weigh_classes(
@@ -167,7 +142,9 @@ def weigh_classes(
     by_class = class_factors(class_weight, numbers, classes, weight)
     weighed: Floats = by_class[numbers.astype(np.int64)]
     if weight is not None:
-        weighed *= weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            weighed *= weight
+    _refuse_large(weighed, f"class_weight={class_weight!r}")
     if not np.any(weighed > 0):
         raise ValueError(
             f"class_weight={class_weight!r} leaves zero weights only; a row needs a positive weight"
@@ -218,6 +195,9 @@ def read_callbacks(callbacks: Any) -> list[Any]:
         return []
     if not isinstance(callbacks, Sequence) or not all(callable(one) for one in callbacks):
         raise TypeError(f"callbacks={callbacks!r} is not allowed: it must be a list of callables or None")
+    for one in callbacks:
+        if isinstance(one, type):  # calling it would make an object, which is a true answer
+            raise TypeError(f"callbacks holds the class {one.__name__}: give an object, {one.__name__}(...)")
     return list(callbacks)
 
 

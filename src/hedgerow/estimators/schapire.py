@@ -12,8 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.boosting.three import AnyClassifier, ThreeBooster
 from hedgerow.boosting.three_votes import VoteOfThree
 from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.checkpoints import Fit, run_fit
+from hedgerow.estimators.limits import check_rows
 from hedgerow.estimators.margins import ShareMargins
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
+from hedgerow.estimators.trained import RemembersFit, look_at_table
 from hedgerow.estimators.trees import DecisionStump
 from hedgerow.table import Schema, Table, read_table
 
@@ -29,7 +32,7 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class SchapireBoostClassifier(ClassifierMixin, ShareMargins, BaseEstimator):  # type: ignore[misc]
+class SchapireBoostClassifier(ClassifierMixin, ShareMargins, RemembersFit, BaseEstimator):  # type: ignore[misc]
     """Boosting by three hypotheses (Schapire 1990), for two or more classes.
 
     h1 is learned from S1, a random part of the training rows S. h2 is learned from S2, rows outside S1 of
@@ -120,7 +123,7 @@ class SchapireBoostClassifier(ClassifierMixin, ShareMargins, BaseEstimator):  # 
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, checkpoint: Any = None) -> Self:
         """Learn the three hypotheses.
 
         Parameters
@@ -128,24 +131,48 @@ class SchapireBoostClassifier(ClassifierMixin, ShareMargins, BaseEstimator):  # 
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
             The weak learner is given rows of it as it is.
         y : array of shape (n_samples,)
+        checkpoint : str, path or hedgerow.Checkpoint, optional
+            A file that keeps the weak hypotheses learned so far, every minute unless a `Checkpoint` says
+            otherwise; its rounds are such hypotheses. If it is there, the fit goes on from it: the model is
+            the same as without a stop, to the last bit.
 
         Returns
         -------
         self
         """
         check_parameters(self.get_params(deep=False), ALLOWED)
+        run_fit(self, checkpoint, lambda model, under_way: model._fit(X, y, under_way))  # noqa: SLF001
+        return self
+
+    def _fit(self, X: Any, y: Any, under_way: Fit) -> None:
         name = type(self).__name__
+        check_rows(X, name)
         table = read_table(X, estimator_name=name)
         raw_y = inputs.read_target(y, table.n_rows, name)
         labels = inputs.Labels.of(raw_y)
         numbers = labels.read(raw_y).astype(np.int64)
-        seed = inputs.read_seed(self.random_state)
-        learner = AnyClassifier(self._weak_learner(), X, numbers, labels.classes, seed)
+        seed = inputs.read_seed(self.random_state) if under_way.seed is None else under_way.seed
+        trained_on = look_at_table(table, numbers.astype(np.float64), None, 1)
+        under_way.compare(trained_on)
+        kept: dict[str, Any] = {}
+        if under_way.keeper is not None:  # else nobody needs the trials
+            learned = list(getattr(self, "_learned", ()))
+            under_way.set_by(
+                lambda model, _: model._keep_learned(learned, table.schema, labels.classes, seed)  # noqa: SLF001
+            )
+            kept = {"learned": learned, "tell": lambda: under_way.keeper.note(None, lambda: None)}
+        learner = AnyClassifier(self._weak_learner(), X, numbers, labels.classes, seed, **kept)
         booster = ThreeBooster(learner, self.first_share, self._teller())
         hypothesis = booster.boost(np.arange(table.n_rows), int(self.depth))
+        if under_way.keeper is not None:
+            under_way.keeper.end(lambda: None)
         self._keep(hypothesis, table.schema, labels.classes)
+        self._was_trained_on(trained_on, more=False)
         self.seen_rows_ = self._see(table, numbers.astype(np.float64), len(labels.classes), None)
-        return self
+
+    def _keep_learned(self, learned: list[Any], schema: Schema, classes: NDArray[Any], seed: int) -> None:
+        """Set what a fit that is not finished leaves."""
+        self._learned, self.schema_, self.classes_, self._seed = learned, schema, classes, seed
 
     def _weak_learner(self) -> Any:
         return DecisionStump() if self.estimator is None else self.estimator
@@ -181,6 +208,9 @@ class SchapireBoostClassifier(ClassifierMixin, ShareMargins, BaseEstimator):  # 
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        for name in ("_learned", "_seed"):  # of a checkpoint
+            if hasattr(self, name):
+                delattr(self, name)
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self, "hypothesis_")

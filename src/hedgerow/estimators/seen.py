@@ -15,6 +15,7 @@ from scipy.stats import binom, chi2
 from hedgerow.bagging.rows import BLOCK_ROWS, value_bits
 from hedgerow.estimators import inputs
 from hedgerow.kernels.cpu.resample import add_keys
+from hedgerow.memory import rows_at_once
 from hedgerow.table import Table
 from hedgerow.threads import CHUNK_ROWS, over_rows, resolve_n_jobs
 
@@ -47,10 +48,11 @@ def fingerprints(table: Table, n_threads: int) -> Marks:
     (True, False)
     """
     exact, rounded = np.zeros(table.n_rows, np.uint64), np.zeros(table.n_rows, np.uint64)
+    step = rows_at_once(table.n_columns, BLOCK_ROWS)
 
     def look(start: int, stop: int) -> None:
-        for first in range(start, stop, BLOCK_ROWS):
-            last = min(first + BLOCK_ROWS, stop)
+        for first in range(start, stop, step):
+            last = min(first + step, stop)
             block = table.block(first, last)
             add_keys(value_bits(block), 0, exact[first:last])
             add_keys(value_bits(block, rounded=True), 0, rounded[first:last])

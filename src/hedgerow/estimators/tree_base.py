@@ -13,11 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.binning import find_bins
 from hedgerow.boosting.model import TreeModel
+from hedgerow.boosting.needs import require_tree
 from hedgerow.boosting.weak import ClassProblem, GrownAnswer, GrownLearner
 from hedgerow.boosting.weights import RowWeights
 from hedgerow.estimators import inputs
 from hedgerow.estimators.bin_edges import given_edges
+from hedgerow.estimators.limits import check_table, require_answer
 from hedgerow.estimators.parameters import Allowed, check_parameters
+from hedgerow.estimators.trained import RemembersFit, look_at_table
 from hedgerow.forest import Forest
 from hedgerow.growing.weak import WeakGrower, WeakRules
 from hedgerow.table import Schema, Table, read_table
@@ -26,7 +29,7 @@ from hedgerow.threads import Team, resolve_n_jobs
 Floats = NDArray[np.float64]
 
 
-class WeakTreeEstimator(BaseEstimator):  # type: ignore[misc]
+class WeakTreeEstimator(RemembersFit, BaseEstimator):  # type: ignore[misc]
     """What the three share."""
 
     _allowed: ClassVar[dict[str, Allowed]] = {}
@@ -42,12 +45,15 @@ class WeakTreeEstimator(BaseEstimator):  # type: ignore[misc]
     def _grow(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_parameters(self.get_params(deep=False), self._allowed)
         name = type(self).__name__
+        check_table(X, name)
         table = read_table(X, estimator_name=name, categorical_features=self.categorical_features)
         raw_y = inputs.read_target(y, table.n_rows, name)
         target = self._target(raw_y)
         numbers = target.read(raw_y)
         weight = inputs.read_weights(sample_weight, table.n_rows)
         given = self.given_edges(table.schema)
+        n_threads = resolve_n_jobs(self.n_jobs)
+        require_tree(self.weak_rules(), table, target.n_classes, int(self.max_bins), n_threads, name)
         with Team(resolve_n_jobs(self.n_jobs)) as team:
             weights = RowWeights(weight, table.n_rows, None, team)
             bins = find_bins(table, self.max_bins, copies=weights.counts, team=team, given=given)
@@ -60,6 +66,7 @@ class WeakTreeEstimator(BaseEstimator):  # type: ignore[misc]
             trees[-1]["value"] = output
         model = TreeModel(np.zeros(len(values)), bins, Forest.of(trees, range(len(values))))
         self._keep(model, table.schema, target.classes)
+        self._was_trained_on(look_at_table(table, numbers, weight, resolve_n_jobs(self.n_jobs)), more=False)
 
     def _target(self, y: NDArray[Any]) -> inputs.Numbers | inputs.Labels:
         raise TypeError(f"{type(self).__name__} does not say how to read its target")
@@ -88,6 +95,7 @@ class WeakTreeEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> Floats:
         table = self._read(X)
+        require_answer(type(self).__name__, table.n_rows, len(self.model_.start), arrays=2)
         return self.model_.scores(table, resolve_n_jobs(self.n_jobs))
 
     def apply(self, X: Any) -> NDArray[np.int32]:

@@ -6,6 +6,10 @@ file is ever executed, and everything is checked before it is used.
 """
 
 from hedgerow.container import ModelFileError
-from hedgerow.files.models import load, load_card, save
+from hedgerow.estimators.checkpoints import store_with
+from hedgerow.files.checkpoints import ModelStore
+from hedgerow.files.models import load, load_card, load_certificate, save
 
-__all__ = ["ModelFileError", "load", "load_card", "save"]
+store_with(ModelStore())  # fits with a checkpoint write model files
+
+__all__ = ["ModelFileError", "load", "load_card", "load_certificate", "save"]

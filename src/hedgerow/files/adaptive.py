@@ -1,9 +1,11 @@
-"""The AdaBoost family in a file: trees that add up or are asked for a median, and the record of their rounds.
+"""The AdaBoost family in a file: trees or members that add up or are asked for a median, and their record.
 
 record          weights, errors, normalizers of the rounds; for classifiers also bounds and reaches
 rule            the update rule the model was fitted with, by the name of its class
 learners        of all fits that made the model: a class and its parameters
 most_rounds     that were ever asked for
+members         lists of members, one list a round, see `members`; only where there are no trees
+floor           of probabilities, for classifiers with members
 rows.weights    the last weights of the training rows
 rows.margins    their margins
 """
@@ -13,13 +15,15 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.boosting.adaboost import RULES
-from hedgerow.boosting.adaptive import Record
+from hedgerow.boosting.adaptive import Record, rounds_before
 from hedgerow.boosting.anyboost import AnyRule
 from hedgerow.boosting.costs import COSTS, make_cost
 from hedgerow.boosting.logitboost import LogitRule
-from hedgerow.boosting.median import MedianTrees
+from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
+from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.r2 import LOSSES, R2Record
 from hedgerow.container import ModelFileError
@@ -27,6 +31,7 @@ from hedgerow.dtypes import MAX_WIDE_BINS
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionTreeRegressor
 from hedgerow.estimators.inputs import Numbers
 from hedgerow.estimators.trees import WeakTreeEstimator
+from hedgerow.files.members import Expected, read_members, write_members
 from hedgerow.files.parts import Reader, Writer, require
 from hedgerow.files.pieces import (
     read_best,
@@ -48,19 +53,13 @@ from hedgerow.files.pieces import (
 )
 from hedgerow.files.specs import mark_grids, read_spec, write_spec
 from hedgerow.forest import Forest
+from hedgerow.table import Schema
 
 _ALL: list[type[Any]] = [*RULES.values(), LogitRule, AnyRule]
 _RULES = {rule.__name__: rule for rule in _ALL}
 _FREE = ("errors", "normalizers", "bounds")  # may be NaN or infinite
 _MOST_ROUNDS = 2**31
 _SPLITS = ("left", "column", "threshold", "missing_left", "set_number")
-
-
-def _refuse_members(model: Any) -> None:
-    raise ModelFileError(
-        f"estimator={model.estimator!r}: only models of Hedgerow's own trees can be saved; pickle and joblib "
-        "hold the others"
-    )
 
 
 def _write_record(out: Writer, record: Record | R2Record) -> None:
@@ -74,6 +73,12 @@ def _read_record(part: Reader, kind: type[Any]) -> Any:
     told = part.part("record", part.entry("record", dict))
     n_rounds = len(told.entry("weights", list))
     names = [field.name for field in fields(kind)]
+    if part.format < 3 and "restarts" in names:  # not known then
+        names.remove("restarts")
+        return kind(
+            *(read_numbers(told, name, n_rounds, finite=name not in _FREE) for name in names),
+            restarts=[-1.0] * n_rounds,
+        )
     return kind(*(read_numbers(told, name, n_rounds, finite=name not in _FREE) for name in names))
 
 
@@ -82,14 +87,12 @@ def _read_record(part: Reader, kind: type[Any]) -> Any:
 
 def write_adaptive(model: Any, out: Writer) -> None:
     """AdaBoost, LogitBoost or AnyBoost."""
-    if not isinstance(model.model_, TreeModel):
-        _refuse_members(model)
     write_columns(out, model.schema_, model.classes_)
     write_rounds(out, model)
     _write_record(out, model._record)  # noqa: SLF001 - part of the fitted model
     out.entries |= {
         "rule": model._fitted_rule.__name__,  # noqa: SLF001
-        "learners": [write_spec(learner) for learner in model._learners],  # noqa: SLF001
+        "learners": [write_spec(learner, out) for learner in model._learners],  # noqa: SLF001
         "most_rounds": model.most_rounds_,
         "stop_reason": model.stop_reason_,
     }
@@ -97,8 +100,19 @@ def write_adaptive(model: Any, out: Writer) -> None:
         out.entries["cost"] = _name_of_cost(model)
     out.put("rows.weights", model.sample_weights_)
     out.put("rows.margins", model.training_margins_)
-    write_trees(out, model.model_, model.schema_, len(model.model_.start), most_bins=MAX_WIDE_BINS)
+    held = model.model_
+    if isinstance(held, VoteModel):
+        write_members(out, held.members, _expected(held.says, model.schema_, model.classes_))
+        out.entries["floor"] = held.floor
+    else:
+        write_trees(out, held, model.schema_, len(held.start), most_bins=MAX_WIDE_BINS)
     write_seen(out, model)
+
+
+def _expected(says: str, schema: Schema, classes: NDArray[Any]) -> Expected:
+    """What a member must be, by what it says."""
+    asked = "predict_proba" if says == "probabilities" else "predict"
+    return Expected(None if says == "numbers" else classes, schema.n_columns, schema.names, asked)
 
 
 def _name_of_cost(model: AnyBoostClassifier) -> str:
@@ -115,19 +129,21 @@ def _name_of_cost(model: AnyBoostClassifier) -> str:
 def read_adaptive(part: Reader, estimator: Any) -> None:
     """Make the estimator the fitted one."""
     schema, target = read_schema(part), read_labels(part)
-    n_outputs = 1 if target.n_classes == 2 else target.n_classes
     record: Record = _read_record(part, Record)
     n_rounds, rule = len(record.weights), _RULES.get(part.entry("rule", str))
     if rule not in _rules_of(estimator):
         raise ModelFileError(f"rule {part.entries['rule']!r:.50} is none of {type(estimator).__name__}")
-    model = read_trees(part, schema, np.zeros(n_outputs), n_outputs, most_bins=MAX_WIDE_BINS)
-    require("forest.starts", model.n_rounds == n_rounds, f"trees of {n_rounds} rounds are needed")
+    model = _read_rounds(part, schema, record, rule.says, target.classes)
     require("record", np.array(record.reaches) >= 0, "reaches must not be negative")
-    if rule.says == "classes":
-        _check_copies(model.forest, n_outputs)
-    else:
+    for number, draw in enumerate(record.restarts):
+        fine = draw == -1 or (draw >= 0 and draw == int(draw) and rounds_before(draw) <= number)
+        require("record", fine, "restarts must be -1, or numbers of draws before the round")
+    record.restarts[:] = [int(draw) for draw in record.restarts]  # as a fit has them
+    if isinstance(model, TreeModel) and rule.says == "classes":
+        _check_copies(model.forest, len(model.start))
+    elif rule.says != "classes":
         require("record", np.array(record.weights) != 0, "a weight of a member that says numbers is not 0")
-    learners = _read_learners(part)
+    learners = _read_learners(part, trees=isinstance(model, TreeModel))
     seed, best = read_seed(part), read_best(part, n_rounds)
     estimator._keep_common(model, schema, target, seed, read_history(part), best, 0)  # noqa: SLF001
     estimator._keep_rounds(record, rule, learners)  # noqa: SLF001 - sets what fit would
@@ -144,6 +160,23 @@ def read_adaptive(part: Reader, estimator: Any) -> None:
     mark_grids(estimator.grid_marks_, estimator, *learners)
 
 
+def _read_rounds(
+    part: Reader, schema: Schema, record: Record, says: str, classes: NDArray[Any]
+) -> TreeModel | VoteModel:
+    """The trees or members of as many rounds as the record has."""
+    n_rounds, n_outputs = len(record.weights), 1 if len(classes) == 2 else len(classes)
+    if part.format < 3 or "members" not in part.entries:
+        trees = read_trees(part, schema, np.zeros(n_outputs), n_outputs, most_bins=MAX_WIDE_BINS)
+        require("forest.starts", trees.n_rounds == n_rounds, f"trees of {n_rounds} rounds are needed")
+        return trees
+    floor = part.entry("floor", float)
+    require("floor", 0 < floor <= 0.5, "it is a small probability")
+    n_each = n_outputs if says == "numbers" else 1
+    members = read_members(part, n_each, _expected(says, schema, classes))
+    require("members", len(members) == n_rounds, f"members of {n_rounds} rounds are needed")
+    return VoteModel(members, list(record.weights), says, classes, n_outputs, floor)
+
+
 def _rules_of(estimator: Any) -> list[type[Any]]:
     """The rules that such an estimator may have been fitted with."""
     if isinstance(estimator, AdaBoostClassifier):
@@ -151,10 +184,12 @@ def _rules_of(estimator: Any) -> list[type[Any]]:
     return [AnyRule if isinstance(estimator, AnyBoostClassifier) else LogitRule]
 
 
-def _read_learners(part: Reader) -> tuple[Any, ...]:
-    learners = tuple(read_spec(told, "learners") for told in part.entry("learners", list))
-    right = bool(learners) and all(isinstance(one, WeakTreeEstimator) for one in learners)
-    require("learners", right, "there must be one at least, and all must be trees")
+def _read_learners(part: Reader, *, trees: bool) -> tuple[Any, ...]:
+    learners = tuple(read_spec(part, told, "learners") for told in part.entry("learners", list))
+    right = bool(learners) and all(isinstance(one, WeakTreeEstimator) == trees for one in learners)
+    require(
+        "learners", right, f"there must be one at least, and all must be {'trees' if trees else 'others'}"
+    )
     return learners
 
 
@@ -194,33 +229,52 @@ def _read_row_weights(part: Reader) -> Any:
 
 def write_r2(model: Any, out: Writer) -> None:
     """AdaBoost.R2."""
-    if not isinstance(model.model_, MedianTrees):
-        _refuse_members(model)
+    held = model.model_
+    if isinstance(held, MedianTrees):
+        _check_tree_learner(model)
     write_columns(out, model.schema_, None)
     write_rounds(out, model)
     _write_record(out, model._record)  # noqa: SLF001 - part of the fitted model
     out.entries |= {"fitted_loss": model._fitted_loss, "stop_reason": model.stop_reason_}  # noqa: SLF001
     out.put("rows.weights", model.sample_weights_)
-    write_trees(out, model.model_.trees, model.schema_, 1, most_bins=MAX_WIDE_BINS)
+    if isinstance(held, MedianMembers):
+        rounds = [[member] for member in held.members]
+        write_members(out, rounds, Expected(None, model.schema_.n_columns, model.schema_.names))
+    else:
+        write_trees(out, held.trees, model.schema_, 1, most_bins=MAX_WIDE_BINS)
 
 
 def read_r2(part: Reader, estimator: Any) -> None:
     """Make the estimator the fitted one."""
-    if estimator._has_members() or not isinstance(estimator._learner(), DecisionTreeRegressor):  # noqa: SLF001
-        raise ModelFileError("the estimator of an AdaBoostRegressor in a file is a DecisionTreeRegressor")
     schema = read_schema(part)
     read_target(part, classes=False)
     record: R2Record = _read_record(part, R2Record)
     n_rounds, loss = len(record.weights), part.entry("fitted_loss", str)
     if loss not in LOSSES:
         raise ModelFileError(f"fitted_loss {loss!r:.50} is unknown; known are {', '.join(LOSSES)}")
-    trees = read_trees(part, schema, np.zeros(1), 1, most_bins=MAX_WIDE_BINS)
-    require("forest.starts", trees.n_rounds == n_rounds, f"trees of {n_rounds} rounds are needed")
     require("record", n_rounds > 0 and min(record.weights) > 0, "weights must be positive")
     require("record", max(record.weights) < math.ldexp(1.0, 1000) / n_rounds, "weights must be smaller")
     seed, best = read_seed(part), read_best(part, n_rounds)
-    model = MedianTrees(record.weights, trees)
+    model = _read_median(part, estimator, schema, record)
     estimator._keep_common(model, schema, Numbers(), seed, read_history(part), best, 0)  # noqa: SLF001
     estimator._keep_rounds(record, loss)  # noqa: SLF001 - sets what fit would
     estimator.sample_weights_ = _read_row_weights(part)
     estimator.stop_reason_ = part.entry("stop_reason", str)
+
+
+def _read_median(part: Reader, estimator: Any, schema: Schema, record: R2Record) -> MedianModel:
+    n_rounds = len(record.weights)
+    if part.format > 2 and "members" in part.entries:
+        members = read_members(part, 1, Expected(None, schema.n_columns, schema.names))
+        require("members", len(members) == n_rounds, f"members of {n_rounds} rounds are needed")
+        return MedianMembers(record.weights, [member for (member,) in members])
+    _check_tree_learner(estimator)
+    trees = read_trees(part, schema, np.zeros(1), 1, most_bins=MAX_WIDE_BINS)
+    require("forest.starts", trees.n_rounds == n_rounds, f"trees of {n_rounds} rounds are needed")
+    return MedianTrees(record.weights, trees)
+
+
+def _check_tree_learner(model: Any) -> None:
+    """Refuse another learner than the one that the trees are shown as."""
+    if not isinstance(model._learner(), DecisionTreeRegressor):  # noqa: SLF001 - of our own kind
+        raise ModelFileError("the estimator of an AdaBoostRegressor of trees must be a DecisionTreeRegressor")

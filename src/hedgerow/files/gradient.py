@@ -1,7 +1,9 @@
-"""Gradient boosting in a file: start scores, a forest whose trees add up, and a loss.
+"""Gradient boosting in a file: start scores, a forest whose trees add up or members that do, and a loss.
 
-start     scores before the first tree, one an output
+start     scores before the first round, one an output
 loss      {"name": "huber", "parameters": {"alpha": 0.9, "delta": 1.3}}
+members   lists of members, one list a round, see `members`; only where there are no trees
+steps     the length of each round's step with them
 """
 
 import math
@@ -9,15 +11,18 @@ import reprlib
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.boosting.fit import Fitted, Settings
-from hedgerow.boosting.model import TreeModel
+from hedgerow.boosting.model import MemberModel, TreeModel
 from hedgerow.container import ModelFileError, entry
 from hedgerow.estimators import GradientBoostingClassifier
-from hedgerow.files.parts import Reader, Writer
+from hedgerow.files.members import Expected, read_members, write_members
+from hedgerow.files.parts import Reader, Writer, require
 from hedgerow.files.pieces import (
     read_best,
     read_history,
+    read_numbers,
     read_schema,
     read_seed,
     read_seen,
@@ -25,12 +30,14 @@ from hedgerow.files.pieces import (
     read_trees,
     short,
     write_columns,
+    write_numbers,
     write_rounds,
     write_seen,
     write_trees,
 )
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.losses import LOSSES, Huber, Loss, make_loss
+from hedgerow.table import Schema
 
 _LOSS_PARAMETERS = {"quantile": ("quantile",), "huber": ("alpha", "delta"), "tweedie": ("power",)}
 
@@ -41,31 +48,28 @@ def _task(model: Any) -> str:
 
 def write_gradient(model: Any, out: Writer) -> None:
     """A gradient boosted model."""
-    if not isinstance(model.model_, TreeModel):
-        raise ModelFileError(
-            f"estimator={model.estimator!r}: only models of Hedgerow's own trees can be saved; fit with "
-            "estimator=None, or use pickle or joblib"
-        )
-    task = _task(model)
+    task, held = _task(model), model.model_
     write_columns(out, model.schema_, model.classes_ if task == "classification" else None)
     write_rounds(out, model)
-    out.entries |= {"start": model.model_.start.tolist(), "loss": _write_loss(model.loss_, task)}
-    write_trees(out, model.model_, model.schema_, model.loss_.n_outputs)
+    out.entries |= {"start": held.start.tolist(), "loss": _write_loss(model.loss_, task)}
+    if isinstance(held, MemberModel):
+        write_members(out, held.members, Expected(None, model.schema_.n_columns, model.schema_.names))
+        out.entries["steps"] = write_numbers(held.steps)
+    else:
+        write_trees(out, held, model.schema_, model.loss_.n_outputs)
     if task == "classification":
         write_seen(out, model)
 
 
 def read_gradient(part: Reader, estimator: Any) -> None:
     """Make the estimator the fitted one."""
-    if estimator.estimator is not None:
-        raise ModelFileError("a gradient boosted model in a file is one of trees: it has no estimator")
     task = _task(estimator)
     schema, target = read_schema(part), read_target(part, classes=task == "classification")
     loss = _read_loss(part, task, target.n_classes)
     start = part.entry("start", list)
     if not all(type(score) is float for score in start):
         raise ModelFileError("start must be a list of scores")
-    model = read_trees(part, schema, np.array(start, np.float64), loss.n_outputs)
+    model = _read_rounds(part, schema, np.array(start, np.float64), loss.n_outputs)
     fitted = Fitted(model, read_history(part), read_best(part, model.n_rounds))
     settings = Settings(
         loss=loss,
@@ -77,6 +81,17 @@ def read_gradient(part: Reader, estimator: Any) -> None:
     estimator._keep(fitted, schema, target, settings, None)  # noqa: SLF001 - sets what fit would
     if target.n_classes is not None:
         read_seen(part, estimator, target.n_classes)
+
+
+def _read_rounds(
+    part: Reader, schema: Schema, start: NDArray[np.float64], n_outputs: int
+) -> TreeModel | MemberModel:
+    if part.format < 3 or "members" not in part.entries:
+        return read_trees(part, schema, start, n_outputs)
+    require("start", len(start) == n_outputs, f"{n_outputs} scores are needed, one an output")
+    require("start", np.isfinite(start), "the scores must be finite")
+    members = read_members(part, n_outputs, Expected(None, schema.n_columns, schema.names))
+    return MemberModel(start, members, read_numbers(part, "steps", len(members)))
 
 
 def _write_loss(loss: Loss, task: str) -> dict[str, Any]:

@@ -2,23 +2,28 @@
 
     forest.left              an array of the model
     members.3.forest.left    the same of its member 3
+    skops.0                  an object of another library; the whole file counts them
 
 A codec writes a model into a `Writer` and makes it again from a `Reader`. Members are parts within the part:
-their entries are nested, their arrays have a longer name.
+their entries are nested, their arrays have a longer name. Objects of other libraries are archives of bytes,
+which stand in a file once however often they are named, as a learner is by many members.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.container import ModelFileError, entry
+from hedgerow.files.foreign import UntrustedError, dumped, loaded, untrusted_types
 
 Arrays = dict[str, NDArray[Any]]
 
 MOST_LEVELS = 8  # of models within models
+MOST_AGAIN = 1 << 26  # bytes of archives that are read more than once: a short name may stand for a long one
 
 
 @dataclass(eq=False)
@@ -49,6 +54,7 @@ class Writer:
     prefix: str = ""
     level: int = 0
     entries: dict[str, Any] = field(default_factory=dict)
+    archives: dict[bytes, int] = field(default_factory=dict)
 
     def put(self, name: str, array: NDArray[Any]) -> None:
         """Add an array."""
@@ -56,7 +62,8 @@ class Writer:
 
     def part(self, name: str) -> "Writer":
         """A part of this one, with no entries yet."""
-        return Writer(self.write_model, self.arrays, f"{self.prefix}{name}.", self.level)
+        prefix = f"{self.prefix}{name}."
+        return Writer(self.write_model, self.arrays, prefix, self.level, archives=self.archives)
 
     def model(self, model: Any, name: str) -> dict[str, Any]:
         """Write a member; returns its entries."""
@@ -64,6 +71,13 @@ class Writer:
         inner.level = _deeper(self.level)
         self.write_model(model, inner)
         return inner.entries
+
+    def foreign(self, found: Any, name: str) -> dict[str, Any]:
+        """Write an object of another library; returns its entry."""
+        data = dumped(found, self.prefix + name)
+        number = self.archives.setdefault(data, len(self.archives))
+        self.arrays[f"skops.{number}"] = np.frombuffer(data, np.uint8)
+        return {"skops": number}
 
 
 @dataclass(eq=False)
@@ -80,6 +94,8 @@ class Reader:
         Of the whole file.
     format : int
         Of the file.
+    trusted : names of types
+        That objects of other libraries may have, beside those known to be safe.
     """
 
     read_model: Callable[["Reader"], Any]
@@ -89,6 +105,8 @@ class Reader:
     prefix: str = ""
     level: int = 0
     taken: set[str] = field(default_factory=set)
+    trusted: frozenset[str] = frozenset()
+    again: list[int] = field(default_factory=lambda: [0])  # bytes of archives that were read once more
 
     def entry(self, name: str, *kinds: type) -> Any:
         """An entry of exactly one of these types."""
@@ -117,8 +135,7 @@ class Reader:
         """A part of this one."""
         if not isinstance(entries, dict):
             raise ModelFileError(f"{self.prefix}{name} is {type(entries).__name__}; a JSON object is needed")
-        prefix = f"{self.prefix}{name}."
-        return Reader(self.read_model, entries, self.arrays, self.format, prefix, self.level, self.taken)
+        return replace(self, entries=entries, prefix=f"{self.prefix}{name}.")
 
     def model(self, name: str, entries: Any) -> Any:
         """The member that `Writer.model` wrote."""
@@ -126,11 +143,42 @@ class Reader:
         inner.level = _deeper(self.level)
         return self.read_model(inner)
 
+    def foreign(self, name: str, entries: Any) -> Any:
+        """The object that `Writer.foreign` wrote."""
+        number = entry(entries, "skops", int)
+        whole = f"skops.{number}"
+        array = self.arrays.get(whole)
+        if array is None or array.dtype != np.uint8 or array.ndim != 1:
+            raise ModelFileError(f"{self.prefix}{name}: {whole[:50]!r} is no array of bytes in the file")
+        if whole in self.taken:
+            self.again[0] += len(array)
+            if self.again[0] > MOST_AGAIN:
+                raise ModelFileError(f"{self.prefix}{name}: the same objects are named too often")
+        self.taken.add(whole)
+        try:
+            return loaded(array.tobytes(), self.prefix + name, self.trusted)
+        except UntrustedError as error:
+            raise UntrustedError("the file", self._untrusted().union(error.names)) from error
+
+    def _untrusted(self) -> set[str]:
+        """All types that the user would have to trust, so that one message names them all."""
+        found: set[str] = set()
+        for name, array in self.arrays.items():
+            if name.startswith("skops.") and array.dtype == np.uint8:
+                with contextlib.suppress(Exception):  # a damaged one has an error of its own
+                    found |= untrusted_types(array.tobytes(), name)
+        return found - self.trusted
+
     def refuse_rest(self) -> None:
         """Refuse arrays that belong to no part."""
         for name in self.arrays:
             if name not in self.taken:
                 raise ModelFileError(f"the array {name!r} does not belong to the model")
+
+
+def is_foreign(entries: Any) -> bool:
+    """Whether an entry is that of an object of another library."""
+    return isinstance(entries, dict) and set(entries) == {"skops"}
 
 
 def _deeper(level: int) -> int:

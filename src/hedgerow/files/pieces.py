@@ -40,17 +40,27 @@ _RANDOM_SHARES = ("subsample", "colsample_bytree", "max_features")
 
 def write_columns(out: Writer, schema: Schema, classes: NDArray[Any] | None) -> None:
     """The columns and the labels; None for a regressor."""
-    out.entries["schema"] = schema.to_dict()
+    described = schema.to_dict()
+    out.entries["schema"] = described | {"dtypes": _dtypes(described)}
     out.entries["classes"] = None if classes is None else encode_labels(classes)
 
 
 def read_schema(part: Reader) -> Schema:
     """The columns."""
-    described = part.entry("schema", dict)
+    described = dict(part.entry("schema", dict))
+    dtypes = described.pop("dtypes", None)
     try:
-        return Schema.from_dict(described)
+        schema = Schema.from_dict(described)
     except ValueError as error:
         raise ModelFileError(f"schema: {short(error)}") from error
+    if part.format > 2:
+        require("schema", dtypes == _dtypes(described), "dtypes must be those of the columns")
+    return schema
+
+
+def _dtypes(described: dict[str, Any]) -> list[str]:
+    """The dtypes as which columns are compared: numbers are float64, categories have one of their own."""
+    return ["float64" if told is None else told["dtype"] for told in described["categories"]]
 
 
 def read_labels(part: Reader) -> Labels:
@@ -117,7 +127,8 @@ def write_rounds(out: Writer, model: Any) -> None:
 def _is_random(model: Any) -> bool:
     """Whether the seed took part; if not, any seed gives the same model."""
     held_out = model.early_stopping is True or model.best_iteration_ is not None
-    drawn = held_out or any(getattr(model, name, 1) < 1 for name in _RANDOM_SHARES)
+    members = hasattr(model.model_, "members")  # a learner that is not ours may be random itself
+    drawn = held_out or members or any(getattr(model, name, 1) < 1 for name in _RANDOM_SHARES)
     drawn = drawn or getattr(model, "resample", False) or getattr(model, "on_chance", "stop") == "restart"
     return drawn or isinstance(model.random_state, int | np.integer)
 

@@ -3,8 +3,8 @@
     {"estimator": "DecisionTreeClassifier", "parameters": {"criterion": "gini", "max_depth": 2, ...}}
 
 Parameters that cannot change a model, threads and printing, are left out. A parameter `estimator` is in turn
-such an object, and is left out when it is None. Parameters that a file does not have take their defaults, so
-that a file of an older version can be read.
+such an object, or {"skops": 0} if it is of another library, and is left out when it is None. Parameters that
+a file does not have take their defaults, so that a file of an older version can be read.
 """
 
 import reprlib
@@ -12,12 +12,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from hedgerow import estimators
 from hedgerow.container import ModelFileError, entry
 from hedgerow.estimators.parameters import Allowed, check_parameters
 from hedgerow.estimators.schapire import ALLOWED as OF_THREE
 from hedgerow.estimators.seen import Marks
+from hedgerow.files.parts import Reader, Writer, is_foreign
 from hedgerow.files.pieces import short
 from hedgerow.files.values import as_grid, decode, encode
 
@@ -26,19 +28,23 @@ LEFT_OUT = frozenset({"n_jobs", "verbose"})  # no influence on the model
 CLASSES: dict[str, type[Any]] = {name: getattr(estimators, name) for name in estimators.__all__}
 
 
-def write_spec(estimator: Any, level: int = 0) -> dict[str, Any]:
-    """A class of ours and its parameters."""
+def is_ours(estimator: Any) -> bool:
+    """Whether an estimator is of a class of ours, and of no other derived from it."""
+    return CLASSES.get(type(estimator).__name__) is type(estimator)
+
+
+def write_spec(estimator: Any, out: Writer | None = None, level: int = 0) -> dict[str, Any]:
+    """A class of ours and its parameters, or an object of another library, which is put into `out`."""
     _check_level(level)
-    name = type(estimator).__name__
-    if CLASSES.get(name) is not type(estimator):
-        raise ModelFileError(
-            f"estimator={estimator!r}: a model file holds estimators of Hedgerow only; pickle and joblib "
-            "hold the others"
-        )
-    return {"estimator": name, "parameters": write_parameters(estimator, level)}
+    out = Writer(lambda _model, _part: None) if out is None else out
+    if not is_ours(estimator):
+        return out.foreign(
+            clone(estimator), "estimator"
+        )  # what it may know from a fit of its own is not used
+    return {"estimator": type(estimator).__name__, "parameters": write_parameters(estimator, out, level)}
 
 
-def write_parameters(estimator: Any, level: int = 0) -> dict[str, Any]:
+def write_parameters(estimator: Any, out: Writer, level: int = 0) -> dict[str, Any]:
     """The parameters as plain data."""
     values = estimator.get_params(deep=False)
     check_parameters(values, allowed_of(estimator))
@@ -54,7 +60,7 @@ def write_parameters(estimator: Any, level: int = 0) -> dict[str, Any]:
         values["oob_score"] = True
     learner = values.pop("estimator", None)
     written = {name: encode(value, name) for name, value in values.items() if name not in LEFT_OUT}
-    return written if learner is None else written | {"estimator": write_spec(learner, level + 1)}
+    return written if learner is None else written | {"estimator": write_spec(learner, out, level + 1)}
 
 
 def _check_level(level: int) -> None:
@@ -62,23 +68,33 @@ def _check_level(level: int) -> None:
         raise ModelFileError(f"estimators within estimators: a model file holds {MOST_LEVELS} levels of them")
 
 
-def read_spec(data: Any, name: str = "estimator", level: int = 0) -> Any:
+def read_spec(part: Reader, data: Any, name: str = "estimator", level: int = 0) -> Any:
     """The estimator that `write_spec` described."""
     _check_level(level)
+    if part.format > 2 and is_foreign(data):
+        return _cloned(part.foreign(name, data), f"{part.prefix}{name}")
     if not isinstance(data, dict) or set(data) != {"estimator", "parameters"}:
         raise ModelFileError(f"{name} is {reprlib.repr(data)}; a class and its parameters are needed")
-    return read_estimator(data, level)
+    return read_estimator(part, data, level)
 
 
-def read_estimator(entries: Mapping[str, Any], level: int = 0) -> Any:
+def _cloned(learner: Any, name: str) -> Any:
+    """A clone, which has sound parameters and nothing else."""
+    try:
+        return clone(learner)
+    except Exception as error:
+        raise ModelFileError(f"{name} is no estimator: {short(ValueError(error))}") from error
+
+
+def read_estimator(part: Reader, entries: Mapping[str, Any], level: int = 0) -> Any:
     """The estimator of the entries `estimator` and `parameters`, with its parameters checked."""
     name = entry(entries, "estimator", str)
     if name not in CLASSES:
         raise ModelFileError(f"estimator {reprlib.repr(name)} is unknown; known are {', '.join(CLASSES)}")
-    return _read_parameters(CLASSES[name], entry(entries, "parameters", dict), level)
+    return _read_parameters(part, CLASSES[name], entry(entries, "parameters", dict), level)
 
 
-def _read_parameters(kind: type[Any], given: dict[str, Any], level: int) -> Any:
+def _read_parameters(part: Reader, kind: type[Any], given: dict[str, Any], level: int) -> Any:
     estimator = kind()
     values = estimator.get_params(deep=False)
     parameters = {}
@@ -86,11 +102,12 @@ def _read_parameters(kind: type[Any], given: dict[str, Any], level: int) -> Any:
         if name not in values or name in LEFT_OUT:
             raise ModelFileError(f"{kind.__name__} has no parameter {reprlib.repr(name)} in a file")
         is_learner = name == "estimator" and data is not None
-        parameters[name] = read_spec(data, level=level + 1) if is_learner else decode(data, name)
+        parameters[name] = read_spec(part, data, level=level + 1) if is_learner else decode(data, name)
     values |= parameters
     try:
         check_parameters(values, allowed_of(estimator))
-    except (ValueError, TypeError, OverflowError) as error:  # an integer may have thousands of digits
+    # an integer may have thousands of digits, and a learner of another library anything
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ModelFileError(f"parameters: {short(ValueError(error))}") from error
     for name, kinds in (("loss", (str,)), ("cost", (str,)), ("random_state", (int, type(None)))):
         if name in values:
@@ -120,7 +137,7 @@ def mark_grids(marks: Marks | None, *found: Any) -> None:
 
 def _edges(found: tuple[Any, ...]) -> Iterator[Any]:
     for estimator in found:
-        if estimator is not None:
+        if is_ours(estimator):
             values = estimator.get_params(deep=False)
             yield values.get("bin_edges")
             yield from _edges((values.get("estimator"),))

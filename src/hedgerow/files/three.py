@@ -2,10 +2,11 @@
 
 hypothesis           {"members": [...], "errors": [...], "error": 0.1, "bound": 0.2, "reason": "..."}
                      a third member that is the first one stands as null
-... of a weak one    {"weak": {...}}, the entries of a model of ours, or {"constant": 2}
+... of a weak one    {"weak": {...}}, the entries of a member, see `members`
 hypothesis.rows      int64, the training rows it was learned from
 hypothesis.sample_0  int64, those of the first sample, and so on
 hypothesis.1.rows    the same of its member 1
+learned              [{...}]: in a checkpoint, instead of all these, the members in the order of learning
 """
 
 from typing import Any
@@ -13,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.three_votes import ConstantHypothesis, Hypothesis, VoteOfThree, WeakHypothesis
+from hedgerow.boosting.three_votes import Hypothesis, VoteOfThree, WeakHypothesis
 from hedgerow.container import ModelFileError
-from hedgerow.files.bags import check_columns, read_member, write_member
+from hedgerow.files.members import Expected, read_member, write_member
 from hedgerow.files.parts import Reader, Writer, require
 from hedgerow.files.pieces import (
     read_grid_marks,
@@ -35,22 +36,33 @@ _SAMPLES = ("sample_0", "sample_1", "sample_2")
 
 
 def write_three(model: Any, out: Writer) -> None:
-    """The votes, outermost first."""
+    """The votes, outermost first; of a fit that is not finished, what it has learned."""
     write_columns(out, model.schema_, model.classes_)
-    out.entries["hypothesis"] = _write_hypothesis(out.part("hypothesis"), model.hypothesis_, model.classes_)
+    expected = _expected(model.classes_, model.schema_)
+    if hasattr(model, "_learned"):
+        out.entries["learned"] = [
+            write_member(out, member, f"learned.{number}", expected)
+            for number, member in enumerate(model._learned)  # noqa: SLF001 - of our own kind
+        ]
+        return
+    out.entries["hypothesis"] = _write_hypothesis(out.part("hypothesis"), model.hypothesis_, expected)
     write_seen(out, model)
 
 
-def _write_hypothesis(out: Writer, found: Hypothesis, classes: NDArray[Any]) -> dict[str, Any]:
+def _expected(classes: NDArray[Any], schema: Schema) -> Expected:
+    return Expected(classes, schema.n_columns, schema.names)
+
+
+def _write_hypothesis(out: Writer, found: Hypothesis, expected: Expected) -> dict[str, Any]:
     out.put("rows", found.rows)
     if isinstance(found, WeakHypothesis):
-        return {"weak": write_member(out, found.estimator, "weak", classes)}
+        return {"weak": write_member(out, found.estimator, "weak", expected)}
     for name, rows in zip(_SAMPLES, found.samples, strict=True):
         out.put(name, rows)
     first = found.members[0]
     return {
         "members": [
-            None if number and member is first else _write_hypothesis(out.part(str(number)), member, classes)
+            None if number and member is first else _write_hypothesis(out.part(str(number)), member, expected)
             for number, member in enumerate(found.members)
         ],
         "errors": write_numbers(found.errors),
@@ -62,8 +74,16 @@ def _write_hypothesis(out: Writer, found: Hypothesis, classes: NDArray[Any]) -> 
 def read_three(part: Reader, estimator: Any) -> None:
     """Make the estimator the fitted one."""
     schema, labels = read_schema(part), read_labels(part)
+    if "learned" in part.entries and "checkpoint" in part.entries:
+        expected = _expected(labels.classes, schema)
+        learned = [
+            read_member(part, f"learned.{number}", entries, expected)
+            for number, entries in enumerate(part.entry("learned", list))
+        ]
+        estimator._keep_learned(learned, schema, labels.classes, 0)  # noqa: SLF001 - the seed is in the notes
+        return
     told = part.part("hypothesis", part.entry("hypothesis", dict))
-    hypothesis = _read_hypothesis(told, labels.classes, schema, 0)
+    hypothesis = _read_hypothesis(told, labels.classes, _expected(labels.classes, schema), 0)
     if not isinstance(hypothesis, VoteOfThree):
         raise ModelFileError("hypothesis: the outermost one is a vote")
     estimator._keep(hypothesis, schema, labels.classes)  # noqa: SLF001 - sets what fit would
@@ -71,13 +91,10 @@ def read_three(part: Reader, estimator: Any) -> None:
     require("grid", read_grid_marks(part) is None, "there is none")
 
 
-def _read_hypothesis(part: Reader, classes: NDArray[Any], schema: Schema, depth: int) -> Hypothesis:
+def _read_hypothesis(part: Reader, classes: NDArray[Any], expected: Expected, depth: int) -> Hypothesis:
     rows = _read_rows(part, "rows")
     if set(part.entries) == {"weak"}:
-        weak = read_member(part, "weak", part.entries["weak"], classes)
-        if not isinstance(weak, ConstantHypothesis):
-            check_columns(f"{part.prefix}weak", weak, (schema.n_columns, schema.names))
-        return WeakHypothesis(rows, weak, classes)
+        return WeakHypothesis(rows, read_member(part, "weak", part.entries["weak"], expected), classes)
     told = part.entry("members", list)
     require("hypothesis", len(told) in (1, 3), "a vote has one member or three")
     require("hypothesis", depth < _MOST_DEPTH, f"votes are nested more than {_MOST_DEPTH} deep")
@@ -86,7 +103,7 @@ def _read_hypothesis(part: Reader, classes: NDArray[Any], schema: Schema, depth:
         if number == 2 and entries is None:
             members.append(members[0])
         else:
-            members.append(_read_hypothesis(part.part(str(number), entries), classes, schema, depth + 1))
+            members.append(_read_hypothesis(part.part(str(number), entries), classes, expected, depth + 1))
     samples = [_read_rows(part, name) for name in _SAMPLES]
     error, bound = read_numbers(part, "error", 2, finite=False)
     return VoteOfThree(

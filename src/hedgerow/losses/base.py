@@ -86,6 +86,9 @@ class Loss(abc.ABC):
     def prepare(self, y: Floats, raw: Floats, weight: Floats | None) -> None:  # noqa: B027
         """Do what must be done before each round; most losses have nothing to do."""
 
+    def go_on_from(self, before: "Loss") -> None:  # noqa: B027
+        """Take over what the loss of the same kind that a fit goes on from has found; most have nothing."""
+
     def mean_loss(self, y: Floats, raw: Floats, weight: Floats | None) -> float:
         """Give the weighted mean of the loss, the same bits however many threads there are."""
         total = total_weight(y, weight)

@@ -183,6 +183,10 @@ class Huber(Loss):
         # Where the quantile is 0 nothing could be learned from the rest: squared error then.
         self.delta = _level(sizes, weight, self.alpha) or _level(sizes, weight, 1.0) or 1.0
 
+    def go_on_from(self, before: Loss) -> None:
+        """Take over delta, which is renewed by every round."""
+        self.delta = getattr(before, "delta", self.delta)
+
     def start(self, y: Floats, weight: Floats | None) -> Floats:
         """Give the best constant, with the delta that belongs to the median."""
         median = _level(y, weight, 0.5)

@@ -78,7 +78,8 @@ def numbers_of_objects(values: NDArray[Any], label: str, hint: str) -> NDArray[n
     """Convert Python numbers, None and NA to float64; a clear error for anything else."""
     check_numbers(values, label, hint)
     try:
-        return values.astype(np.float64)
+        with np.errstate(over="ignore"):  # a longdouble beyond float64 becomes an infinity
+            return values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         pass  # pandas.NA is no argument of float(), and an integer may be too large for it
     try:

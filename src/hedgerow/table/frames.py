@@ -7,7 +7,6 @@ of each library directly, which is why their names appear here and nowhere else.
 
 import sys
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -26,6 +25,7 @@ from hedgerow.table.checks import (
 )
 from hedgerow.table.schema import Schema
 from hedgerow.table.table import ColumnTable, Floats, MatrixTable, Table
+from hedgerow.threads import cached_property
 
 Series: TypeAlias = Any  # a narwhals Series: v2 frames give v2 series, which its types do not say
 
@@ -40,7 +40,8 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     try:
         frame = nw.from_native(X, allow_series=True, pass_through=True)
     except DuplicateError as error:
-        raise ValueError(f"Column names must be unique. {error}") from error
+        said = " ".join(str(error).split())  # narwhals lists the names in lines of their own
+        raise ValueError(f"Column names must be unique. {said}") from error
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"X is a lazy frame ({type(X).__module__}.{type(X).__name__}); "
@@ -111,7 +112,7 @@ def _numbers(column: Series, label: str, hint: str) -> NDArray[Any]:
     """Give a column as an array of a NumPy float, integer or bool dtype, NaN for missing."""
     dtype = column.dtype
     if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
-        return _proper_numbers(column)
+        return proper_numbers(column)
     if isinstance(dtype, (nw.Categorical, nw.Enum)):
         return _decoded_numbers(column, label, hint)
     if isinstance(dtype, nw.String):
@@ -123,7 +124,8 @@ def _numbers(column: Series, label: str, hint: str) -> NDArray[Any]:
     raise ValueError(f"{label} has type {dtype}, which is not supported; {REMEDY}.")
 
 
-def _proper_numbers(column: Series) -> NDArray[Any]:
+def proper_numbers(column: Series) -> NDArray[Any]:
+    """Give a column of numbers or booleans as an array of a numeric dtype, NaN for missing."""
     values: NDArray[Any]
     if not isinstance(column.dtype, (nw.Int128, nw.UInt128, nw.Decimal)):
         values = column.to_numpy()
@@ -155,9 +157,12 @@ def _unknown_numbers(column: Series, label: str) -> NDArray[Any]:
     native = column.to_native()
     values = np.asarray(native)
     check_kind(values.dtype, label)
-    if values.dtype.kind not in "fiub":
-        raise ValueError(f"{label} has type {native.dtype}, which is not supported; {REMEDY}.")
-    return values
+    if values.dtype.kind in "fiub":
+        return values
+    kind = native.type if hasattr(native, "type") else native.dtype  # Arrow's word, and that of the others
+    if str(kind).startswith("decimal"):  # of 256 bits
+        return numbers_of_objects(values, label, "")
+    raise ValueError(f"{label} has type {kind}, which is not supported; {REMEDY}.")
 
 
 def _labels(column: Series, label: str) -> Labels:

@@ -10,13 +10,13 @@ Their number, their names if the input had any, and the categories of the catego
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.table.categories import Plain
+from hedgerow.threads import Lean, cached_property
 
 _KINDS = {  # dtype of a category array -> the Python types its values may have in a model file
     "bool": (bool,),
@@ -28,7 +28,7 @@ _KINDS = {  # dtype of a category array -> the Python types its values may have 
 
 
 @dataclass(frozen=True, eq=False)
-class Schema:
+class Schema(Lean):
     """The columns of a model's training table.
 
     Parameters

@@ -7,10 +7,20 @@ every format is turned into CSR once.
 from collections.abc import Mapping
 from typing import Any
 
+from hedgerow.memory import require
 from hedgerow.table.categories import Labels, labels_of_numbers
 from hedgerow.table.checks import check_kind, check_two_dimensional
 from hedgerow.table.schema import Schema
 from hedgerow.table.table import Floats, SparseTable, Table
+
+
+def as_csr(X: Any) -> Any:
+    """A sparse matrix by rows; refuses one of more rows than there is room to say where they begin."""
+    n_rows, n_columns = X.shape
+    if X.format != "csr":
+        what = f"reading a sparse matrix of {n_rows:,} rows and {n_columns:,} columns"
+        require({"starts of the rows": 8 * n_rows, "values": 16 * X.nnz}, what, "use fewer rows")
+    return X.tocsr()
 
 
 class SparseSource:
@@ -22,7 +32,7 @@ class SparseSource:
     def __init__(self, X: Any) -> None:
         check_two_dimensional(X.ndim, X)
         check_kind(X.dtype, "X")
-        self._matrix = X.tocsr()
+        self._matrix = as_csr(X)
         self.shape: tuple[int, int] = self._matrix.shape
 
     def label(self, column: int) -> str:

@@ -10,7 +10,6 @@ import math
 import reprlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from importlib import resources
 from io import StringIO
 from pathlib import Path
@@ -18,6 +17,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from hedgerow.container import write_atomically
+from hedgerow.threads import cached_property
 
 FORMAT = 1  # of the JSON files
 ALWAYS = "The rows are independent draws from the distribution that new rows come from."

@@ -210,15 +210,27 @@ class Cascade:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the cascade to a file: OpenCV's XML if the name ends in .xml, else Hedgerow's own format.
 
-        XML keeps all that detection needs, but not `info`.
+        XML keeps all that detection needs, but not `info`. `hedgerow.save` writes the same files, but no XML.
         """
         suffix = Path(path).suffix.lower()
         if suffix in _OTHER_FORMATS:
             raise ValueError(f"path={os.fspath(path)!r}: cascades are written as .xml or in our own format")
+        self._refuse_empty()
+        write_atomically(path, write_opencv(self.model) if suffix == ".xml" else self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The bytes of a file in Hedgerow's own format; equal cascades give equal bytes."""
+        self._refuse_empty()
+        return pack_cascade(self.model, self.info)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Cascade":
+        """The cascade of a file in Hedgerow's own format; ModelFileError for anything else."""
+        return cls(*unpack_cascade(data))
+
+    def _refuse_empty(self) -> None:
         if not self.n_stages:
             raise ValueError("a cascade without stages finds everything everywhere: it is not saved")
-        xml = suffix == ".xml"
-        write_atomically(path, write_opencv(self.model) if xml else pack_cascade(self.model, self.info))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cascade):
@@ -279,6 +291,8 @@ class _Settings(NamedTuple):
 def load_cascade(path_or_name: str | os.PathLike[str]) -> Cascade:
     """Read a cascade: a file of Hedgerow, an OpenCV XML file, or one that comes with the package.
 
+    Files of Hedgerow can also be read by `hedgerow.load`, which reads models of every kind.
+
     Parameters
     ----------
     path_or_name : str or path
@@ -335,7 +349,7 @@ def _parse(data: bytes, name: str) -> Cascade:
         raise ModelFileError(f"{name}: neither a cascade of Hedgerow nor XML of OpenCV")
     try:
         if is_packed(data):
-            return Cascade(*unpack_cascade(data))
+            return Cascade.from_bytes(data)
         return Cascade(read_opencv(data))
     except ModelFileError as error:
         raise ModelFileError(f"{name}: {error}") from error

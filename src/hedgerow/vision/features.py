@@ -13,12 +13,12 @@ sum over a flat window 0.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.threads import cached_property
 from hedgerow.vision.model import HAAR, LBP
 
 MOST_PIXELS = 64 * 64  # of a window: it has eight million basic features

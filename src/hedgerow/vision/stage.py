@@ -128,7 +128,7 @@ class FeatureLearner:
         cells = tree.cells(self.coded, self.team)
         sums = np.zeros((len(tree.nodes), 2), np.int64)
         tally(cells, classes, weight, sums)
-        return [GrownAnswer(tree, cells, sums, sums, 0.0, self.team)]
+        return [GrownAnswer(tree, cells, sums, sums, self.team)]
 
 
 def _heaviest(weight: NDArray[np.int64], classes: NDArray[np.uint8], trim: float) -> NDArray[np.uint32]:

@@ -8,7 +8,6 @@ A stage is a pure function of the data, the parameters, the seed and the stages 
 was stopped and goes on from its checkpoint gives the same bytes as one that was not.
 """
 
-import os
 import time
 import warnings
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from hedgerow.container import ModelFileError, write_atomically
 from hedgerow.estimators.inputs import read_seed
 from hedgerow.estimators.parameters import check_parameters
 from hedgerow.kernels.cpu.random import FEATURE_POOL, draw_rows
+from hedgerow.memory import available_bytes, require
 from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.vision.assemble import empty_cascade, first_stages, with_stage
 from hedgerow.vision.cascade import Cascade
@@ -385,13 +385,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
 def _check_memory(n_features: int, n_windows: int) -> None:
     """Raise MemoryError if the codes, one byte for each feature of each window, cannot fit."""
-    needed = n_features * n_windows
-    try:
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not known on this system
-        return
-    if needed > there:
-        raise MemoryError(
-            f"{n_features:,} features of {n_windows:,} windows take {needed / 2**30:.0f} GiB, and this "
-            f"machine has {there / 2**30:.0f}: set max_features={there // (4 * n_windows)}, say"
-        )
+    there = available_bytes()
+    most = "" if there is None else f"={max(1, there // (4 * n_windows))}, say"
+    what = f"boosting a stage on {n_features:,} features of {n_windows:,} windows"
+    require({"codes": n_features * n_windows}, what, f"set max_features{most}")

@@ -8,7 +8,6 @@
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from hedgerow.kernels.cpu.windows import (
     haar_values,
     lbp_codes,
 )
-from hedgerow.threads import Team
+from hedgerow.threads import Team, cached_property
 from hedgerow.vision.features import Features
 from hedgerow.vision.model import HAAR
 

@@ -1,0 +1,372 @@
+"""Fits that can go on after they were stopped: what is kept of them on the way, and how it is taken up again.
+
+    fit ── round ── round ── round ── killed            fit ── reads the file ── round ── round ── done
+                 └─▶ file          └─▶ file
+
+A checkpoint is the model as it would be if the fit ended now, with all its rounds, and notes on the fit: the
+fingerprints of its rows, the seed, and the model it went on from. A fit that finds one takes its rounds over,
+tells its callbacks of them, and goes on as `warm_start` does. So the model at the end is that of a fit
+without a stop, to the last bit.
+
+How a model becomes a file is not known here: `hedgerow.files` says so with `store_with`.
+"""
+
+import copy
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from hedgerow.boosting.loop import Round
+from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, real, whole
+from hedgerow.estimators.trained import TrainedOn
+
+_FILE = "the name of a file"
+_NO_INFLUENCE = frozenset({"n_jobs", "verbose"})  # on a model
+MAY_CHANGE = frozenset({"n_estimators", "warm_start"}) | _NO_INFLUENCE
+_ALLOWED = {
+    "path": Allowed(lambda value: isinstance(value, str | os.PathLike) and bool(os.fspath(value)), _FILE),
+    "rounds": whole(1) | nothing(),
+    "seconds": real(0) | nothing(),
+}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a fit is kept while it is under way, and how often.
+
+    Parameters
+    ----------
+    path : str or path
+        A file; if it is there, the fit goes on from it.
+    rounds : int, optional
+        Write after so many rounds (or trees, or members).
+    seconds : float, optional
+        Write after a round that ends so many seconds after the last write.
+    trusted : sequence of str
+        Types that members of other libraries may have, see `hedgerow.load`.
+
+    Notes
+    -----
+    It is also written when the fit ends, and stays: a repeated fit ends at once, and one with a larger
+    `n_estimators` goes on. With neither `rounds` nor `seconds` it is written at the end only.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import GradientBoostingClassifier, load
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "iris.safetensors")
+    ...     checkpoint = Checkpoint(path, rounds=5)
+    ...     _ = GradientBoostingClassifier(n_estimators=10).fit(X, y, checkpoint=checkpoint)
+    ...     load(path).n_estimators_
+    10
+    """
+
+    path: str | os.PathLike[str]
+    rounds: int | None = None
+    seconds: float | None = 60.0
+    trusted: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        check_parameters({name: getattr(self, name) for name in _ALLOWED}, _ALLOWED)
+
+    def is_due(self, n_rounds: int, seconds: float) -> bool:
+        """Whether to write so many rounds and seconds after the last time."""
+        by_rounds = self.rounds is not None and n_rounds >= self.rounds
+        return by_rounds or (self.seconds is not None and seconds >= self.seconds)
+
+
+def read_checkpoint_parameter(value: Any) -> Checkpoint | None:
+    """The checkpoint of a fit's parameter: a path, a `Checkpoint` or None."""
+    if value is None or isinstance(value, Checkpoint):
+        found: Checkpoint | None = value
+    elif _ALLOWED["path"].test(value):
+        found = Checkpoint(value)
+    else:
+        raise TypeError(f"checkpoint={value!r} is not allowed: it must be {_FILE}, a Checkpoint or None")
+    if found is not None:
+        path = Path(found.path)
+        if path.is_dir() or not path.resolve().parent.is_dir():
+            raise ValueError(
+                f"checkpoint={os.fspath(path)!r} is not allowed: it must be a file in a folder that exists"
+            )
+    return found
+
+
+# --- where models become files
+
+
+class Store(Protocol):
+    """Writes and reads checkpoints."""
+
+    def check(self, model: Any) -> None:
+        """Refuse a model, not fitted yet, that no file could hold."""
+
+    def write(self, path: str | os.PathLike[str], model: Any, notes: dict[str, Any]) -> None:
+        """Put a fitted model and the notes into a file, which is then whole or the old one."""
+
+    def read(self, path: str | os.PathLike[str], trusted: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+        """The model and the notes of a file, checked."""
+
+    def digest(self, model: Any) -> str:
+        """Of the file that a fitted model would be."""
+
+
+_stores: list[Store] = []
+
+
+def store_with(store: Store) -> None:
+    """Say how models become files."""
+    _stores[:] = [store]
+
+
+# --- a fit under way
+
+
+class Fit:
+    """A fit under way that nobody keeps: how its results are set on an estimator.
+
+    Attributes
+    ----------
+    keeper : what a `hedgerow.boosting.run.Plan` is given
+    seed : that of the fit that is gone on with
+    """
+
+    keeper: Any = None
+    seed: int | None = None
+
+    def __init__(self) -> None:
+        self._settings: list[Callable[[Any, Any], None]] = []
+
+    def set_by(self, setting: Callable[[Any, Any], None]) -> None:
+        """Say how the results of the fit become attributes of an estimator."""
+        self._settings.append(setting)
+
+    def set(self, model: Any, results: Any) -> None:
+        """Set the attributes."""
+        for setting in self._settings:
+            setting(model, results)
+
+    def compare(self, rows: TrainedOn, look: Callable[[], Sequence[TrainedOn]] = tuple) -> None:
+        """Refuse to go on with other rows than those of the checkpoint; `look` looks at evaluation sets."""
+
+
+class KeptFit(Fit):
+    """A fit with a checkpoint.
+
+    Parameters
+    ----------
+    model : the estimator that is fitted
+    checkpoint : Checkpoint
+
+    Attributes
+    ----------
+    going : estimator
+        Takes the model's place in the fit: a copy of it that has the rounds of the checkpoint.
+    past : list of Round
+        Of the checkpoint.
+    base : tuple of float or None
+        What was followed of the evaluation sets before the first round of this fit, if it went on from a
+        model.
+    """
+
+    def __init__(self, model: Any, checkpoint: Checkpoint) -> None:
+        super().__init__()
+        self.keeper, self._checkpoint, self._store = self, checkpoint, _stores[0]
+        self._store.check(model)
+        self._warm = getattr(model, "warm_start", None)
+        self._began = self._store.digest(model) if self._warm and _is_fitted(model) else None
+        self.going, self.past = copy.copy(model), list[Round]()
+        self.base: tuple[float, ...] | None = None
+        self._notes: dict[str, Any] = {}
+        self._last_write, self._rounds_since, self._is_written = time.perf_counter(), 0, False
+        if Path(checkpoint.path).exists():
+            self._take_up(model)
+
+    @property
+    def _name(self) -> str:
+        return f"checkpoint={os.fspath(self._checkpoint.path)!r}"
+
+    def _take_up(self, model: Any) -> None:
+        """Give the copy the rounds of the checkpoint, if it is one of this fit."""
+        held, self._notes = self._store.read(self._checkpoint.path, self._checkpoint.trusted)
+        if type(held) is not type(model):
+            raise ValueError(f"{self._name} is of a {type(held).__name__}; {_ADVICE}")
+        for name, old, new in different_parameters(held, model):
+            raise ValueError(f"{self._name} is of a fit with {name}={old!r}, now it is {new!r}; {_ADVICE}")
+        if self._notes["began"] != self._began:
+            raise ValueError(f"{self._name} is of a fit that went on from another model; {_ADVICE}")
+        parameters = held.get_params(deep=False)
+        vars(self.going).update({name: value for name, value in vars(held).items() if name not in parameters})
+        self.seed, self._is_written = self._notes["seed"], True
+        if self.seed is not None:
+            self.going._seed = self.seed  # noqa: SLF001 - a file may leave it out
+        if self._warm is not None:
+            self.going.warm_start = True
+        self.base = None if self._notes["base"] is None else tuple(self._notes["base"])
+        self.past = past_rounds(
+            getattr(held, "history_", {}), int(getattr(model, "n_estimators", 0)), self._notes["first"]
+        )
+
+    def compare(self, rows: TrainedOn, look: Callable[[], Sequence[TrainedOn]] = tuple) -> None:
+        """Refuse to go on with other rows than those of the checkpoint; `look` looks at evaluation sets."""
+        told = {"rows": _plain(rows), "evaluations": [_plain(one) for one in look()]}
+        if self._notes:
+            others = [name for name, value in _plain(rows).items() if value != self._notes["rows"][name]]
+            if told["evaluations"] != self._notes["evaluations"]:
+                others.append("eval_set")
+            if others:
+                raise ValueError(f"{self._name} is of a fit with another {' and '.join(others)}; {_ADVICE}")
+        first = int(getattr(self.going, "n_estimators_", 0)) if self._began else 0
+        self._notes = {"first": first} | self._notes | told | {"began": self._began}
+
+    # --- what the loop calls
+
+    def note(self, done: Round | None, made: Callable[[], Any]) -> None:
+        """Write, when it is time."""
+        self._rounds_since += 1
+        self._is_written = False
+        if self._checkpoint.is_due(self._rounds_since, time.perf_counter() - self._last_write):
+            self._write(made())
+
+    def end(self, made: Callable[[], Any]) -> None:
+        """Write what has not been written yet."""
+        if not self._is_written and self._rounds_since:
+            self._write(made())
+
+    def _write(self, results: Any) -> None:
+        one = copy.copy(self.going)
+        self.set(one, results)
+        if self._warm is not None:
+            one.warm_start = self._warm
+        base = None if self.base is None else list(self.base)
+        notes = self._notes | {"seed": getattr(one, "_seed", None), "base": base}
+        try:
+            self._store.write(self._checkpoint.path, one, notes)
+        except OSError as error:  # the fit is worth more than its checkpoint
+            warnings.warn(f"{self._name} could not be written, the fit goes on: {error}", stacklevel=2)
+        self._last_write, self._rounds_since, self._is_written = time.perf_counter(), 0, True
+
+    def hand_over(self, model: Any) -> None:
+        """Give the estimator what its copy has learned."""
+        if self._warm is not None:
+            self.going.warm_start = self._warm
+        vars(model).clear()
+        vars(model).update(vars(self.going))
+
+
+_ADVICE = "give another path, or remove the file to begin anew"
+
+
+def run_fit(model: Any, checkpoint: Any, fit: Callable[[Any, Fit], None]) -> None:
+    """Fit an estimator, from its checkpoint on if there is one.
+
+    Parameters
+    ----------
+    model : estimator
+    checkpoint : str, path, Checkpoint or None
+    fit : callable
+        Given the estimator to fit and the `Fit`.
+    """
+    kept = read_checkpoint_parameter(checkpoint)
+    if kept is None:
+        fit(model, Fit())
+        return
+    under_way = KeptFit(model, kept)
+    fit(under_way.going, under_way)
+    under_way.hand_over(model)
+
+
+# --- comparing, telling again
+
+
+def different_parameters(
+    held: Any, given: Any, may_change: frozenset[str] = MAY_CHANGE
+) -> list[tuple[str, Any, Any]]:
+    """Name, and both values, of the parameters that differ and may not.
+
+    >>> from hedgerow import RandomForestClassifier
+    >>> a, b = RandomForestClassifier(max_depth=3), RandomForestClassifier(max_depth=4, n_estimators=9)
+    >>> different_parameters(a, b)
+    [('max_depth', 3, 4)]
+    """
+    old, new = held.get_params(deep=True), given.get_params(deep=True)
+    names = [name for name in dict.fromkeys([*new, *old]) if name.rpartition("__")[2] not in may_change]
+    return [
+        (name, old.get(name), new.get(name))
+        for name in names
+        if not _is_left_out(name, new.get(name)) and not _same(old.get(name), new.get(name))
+    ]
+
+
+def same_learner(one: Any, other: Any) -> bool:
+    """Whether two estimators, not fitted, learn the same.
+
+    >>> from hedgerow import DecisionStump
+    >>> same_learner(DecisionStump(n_jobs=1), DecisionStump()), same_learner(DecisionStump(max_bins=9), None)
+    (True, False)
+    """
+    return type(one) is type(other) and not different_parameters(one, other, _NO_INFLUENCE)
+
+
+def _is_left_out(name: str, value: Any) -> bool:
+    """Whether a file does not hold such a value: the seed of a generator is in the notes."""
+    if name.rpartition("__")[2] == "random_state":
+        return not isinstance(value, int | np.integer)
+    return name == "oob_score" and callable(value)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if hasattr(a, "get_params") and hasattr(b, "get_params"):
+        return type(a) is type(b)  # their own parameters are compared, too
+    return repr(_in_plain_types(a)) == repr(_in_plain_types(b))
+
+
+def _in_plain_types(value: Any) -> Any:
+    """A parameter without NumPy's types and without the difference between lists and tuples."""
+    if isinstance(value, dict):
+        return [(key, _in_plain_types(one)) for key, one in value.items()]
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_in_plain_types(one) for one in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def past_rounds(history: dict[str, list[float]], n_rounds: int, first: int) -> list[Round]:
+    """The rounds of a history from number `first` on, as callbacks were told of them.
+
+    >>> past_rounds({"round": [0, 1], "leaves": [2, 3], "validation_error": [0.5, 0.25]}, 9, 1)
+    [Round(number=1, n_rounds=9, seconds=0.0, n_leaves=3, ... validation_loss=(0.25,), measure='error')]
+    """
+    measure = "error" if any(name.endswith("_error") for name in history) else "loss"
+    names = [name for name in history if name.startswith(f"validation_{measure}")]
+    followed = [history[name] for name in sorted(names, key=lambda name: (len(name), name))]
+    train, leaves = history.get(f"train_{measure}"), history.get("leaves")
+    return [
+        Round(
+            int(number),
+            n_rounds,
+            0.0,
+            int(leaves[place]) if leaves else 0,
+            train[place] if train else None,
+            tuple(values[place] for values in followed),
+            measure,
+        )
+        for place, number in enumerate(history.get("round", ()))
+        if place >= first
+    ]
+
+
+def _plain(rows: TrainedOn) -> dict[str, Any]:
+    return {name: value for name, value in asdict(rows).items() if name in ("X", "y", "sample_weight")}
+
+
+def _is_fitted(model: Any) -> bool:
+    return hasattr(model, "model_") or hasattr(model, "estimators_")
