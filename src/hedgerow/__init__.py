@@ -25,7 +25,7 @@ from hedgerow.estimators import (
     SchapireBoostClassifier,
 )
 from hedgerow.estimators.checkpoints import Checkpoint
-from hedgerow.files import ModelFileError, load, load_card, save
+from hedgerow.files import ModelFileError, load, load_card, load_certificate, save
 
 __version__ = "0.1.0"
 
@@ -54,5 +54,6 @@ __all__ = [
     "__version__",
     "load",
     "load_card",
+    "load_certificate",
     "save",
 ]

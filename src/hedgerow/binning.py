@@ -8,19 +8,20 @@ Edges are found, at quantiles of the rows, or given: fixed before the rows were 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.bundling import find_bundles, no_bundles
-from hedgerow.dtypes import CODE, MAX_BINS, WIDE_CODE
+from hedgerow.dtypes import CODE, MAX_BINS, MOST_ROWS, WIDE_CODE
 from hedgerow.kernels.cpu.binning import cut_places, encode, middles, store_rows
+from hedgerow.kernels.cpu.forest import MOST_COLUMNS
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes
+from hedgerow.memory import rows_at_once
 from hedgerow.table import Table
-from hedgerow.threads import Team
+from hedgerow.threads import Lean, Team, cached_property
 
 EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
 _CELLS_AT_ONCE = 100_000  # sampled values that a thread holds while edges are chosen, or one column
@@ -31,7 +32,7 @@ GivenEdges = Sequence[NDArray[np.float64] | None]  # one a column, strictly risi
 
 
 @dataclass(frozen=True, eq=False)
-class Bins:
+class Bins(Lean):
     """How the columns of a table are cut.
 
     Parameters
@@ -59,6 +60,9 @@ class Bins:
         No part of how values are coded, and so no field.
         """
         return np.zeros(self.n_columns, np.uint8)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"given": self.given}  # this one cannot be computed again
 
     def marked(self, given: NDArray[np.uint8]) -> "Bins":
         """The same bins, that say which columns had edges given."""
@@ -111,7 +115,11 @@ class Bins:
         by_column = np.empty((self.n_columns, n), self.code_dtype)
         raw = (self.edges, self.edge_starts, self.tables, self.table_starts)
         none = np.empty((0, 0), CODE)
-        team.over_rows(n, lambda a, b: encode(table.block(a, b), *raw, none, by_column, a))
+        team.over_rows(
+            n,
+            lambda a, b: encode(table.block(a, b), *raw, none, by_column, a),
+            rows_at_once(self.n_columns, team.chunk_rows),
+        )
         return BinnedTable.of(self, by_column, team, for_growing=for_growing)
 
 
@@ -157,6 +165,33 @@ class BinnedTable:
         return BinnedTable(self.bins, codes, self.stored)
 
 
+def check_counts(n_rows: int, n_columns: int) -> None:
+    """Refuse a table of more rows than row numbers, or more columns than the nodes of trees, can name.
+
+    >>> check_counts(5_000_000_000, 10)
+    Traceback (most recent call last):
+    ValueError: X has 5,000,000,000 rows, and 4,294,967,295 are allowed: take a sample of them
+    """
+    if n_rows > MOST_ROWS:
+        raise ValueError(f"X has {n_rows:,} rows, and {MOST_ROWS:,} are allowed: take a sample of them")
+    if n_columns > MOST_COLUMNS:
+        raise ValueError(
+            f"X has {n_columns:,} columns, and {MOST_COLUMNS:,} are allowed: leave some out, or hash them "
+            "into fewer"
+        )
+
+
+def codes_need(n_rows: int, n_columns: int, *, width: int = 1, for_growing: bool = True) -> int:
+    """Bytes that the codes of a table take, at the most: rows * (columns * width + stride).
+
+    width : bytes of a code. The layout by row, which only growing needs, is smaller where columns share one.
+
+    >>> codes_need(1000, 28), codes_need(1000, 28, for_growing=False)
+    (60000, 28000)
+    """
+    return n_rows * (n_columns * width + (row_stride(n_columns) if for_growing else 0))
+
+
 def row_stride(n_columns: int) -> int:
     """Bytes from a row to the next: short rows never straddle a cache line.
 
@@ -199,6 +234,7 @@ def find_bins(
     given : sequence with an array or None for every column, or None
         Edges of numeric columns to be used as they are; they have been checked.
     """
+    check_counts(table.n_rows, table.n_columns)
     rows = _edge_rows(table.n_rows, copies, every=max_bins > MAX_BINS)
     counts = np.empty(0, np.int64) if copies is None else copies[rows]
     if np.all(counts == 1):

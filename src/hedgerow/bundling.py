@@ -56,7 +56,8 @@ def find_bundles(by_column: NDArray[np.uint8], n_bins: NDArray[np.int64]) -> Bun
                 break
         else:
             members.append([int(column)])
-            taken.append(unusual)
+            if len(taken) < _BUNDLES_TRIED:  # a byte a row: those of no use would be a second table
+                taken.append(unusual)
             codes_used.append(int(n_bins[column]))
     return _layout([group for group in members if len(group) > 1], usual, n_bins)
 

@@ -5,6 +5,7 @@ import numpy as np
 CODE = np.uint8  # hence at most 255 bins for values and one code for missing
 WIDE_CODE = np.uint16  # for columns cut so finely that a stump is exact
 ROW = np.uint32  # row numbers: half the memory traffic of int64, up to 4.29e9 rows
+MOST_ROWS = 2**32 - 1
 STATISTIC = np.int64  # gradients, hessians and counts are summed as integers: any order, same sum
 SCORE = np.float64  # raw scores, leaf values, losses
 

@@ -7,7 +7,6 @@ counted within the tree, and `left` is 0 in a leaf. A tree adds its leaf values 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +30,9 @@ from hedgerow.kernels.cpu.forest import (
     mask_top,
 )
 from hedgerow.kernels.cpu.records import NODE
+from hedgerow.memory import rows_at_once
 from hedgerow.table import Table
-from hedgerow.threads import Team, over_rows
+from hedgerow.threads import Lean, Team, cached_property, over_rows
 
 _LARGEST_CODE = 65_535  # a leaf's threshold: no code is larger, so that a row stays in its leaf
 _CHUNK_ROWS = 8192  # rows of a prediction handed to a thread at a time
@@ -65,7 +65,7 @@ class RawBins(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class Forest(Lean):
     """Flat trees.
 
     Parameters
@@ -244,7 +244,7 @@ class Predictor:
             table.n_rows,
             lambda a, b: add_predictions(table.block(a, b), bins, flat, thresholds, ends, scores, a),
             n_threads,
-            _CHUNK_ROWS,
+            rows_at_once(table.n_columns, _CHUNK_ROWS),
         )
 
     def leaves(self, table: Table, n_threads: int) -> NDArray[np.int32]:
@@ -255,6 +255,6 @@ class Predictor:
             table.n_rows,
             lambda a, b: find_leaves(table.block(a, b), bins, flat, out, a),
             n_threads,
-            _CHUNK_ROWS,
+            rows_at_once(table.n_columns, _CHUNK_ROWS),
         )
         return out

@@ -7,7 +7,6 @@ that. The others name a row of values, the shares of the classes or the means of
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,9 @@ from numpy.typing import NDArray
 from hedgerow.binning import Bins, aligned_rows
 from hedgerow.kernels.cpu.binning import encode
 from hedgerow.kernels.cpu.votes import VoteTrees, add_votes, find_vote_leaves, tree_losses
+from hedgerow.memory import rows_at_once
 from hedgerow.table import Table
-from hedgerow.threads import over_rows
+from hedgerow.threads import Lean, cached_property, over_rows
 
 _CHUNK_ROWS = 8192  # rows of a prediction handed to a thread at a time
 _LOSS_ROWS = 32_768  # whose losses are held at a time
@@ -49,7 +49,7 @@ class GrownTree:
 
 
 @dataclass(frozen=True, eq=False)
-class VoteForest:
+class VoteForest(Lean):
     """Flat trees.
 
     Parameters
@@ -144,7 +144,7 @@ class VoteForest:
             codes = coded_rows(table, bins, start, stop)
             add_votes(codes, trees, counts, _NOBODY, 0, out[start:stop], none)
 
-        over_rows(table.n_rows, ask, n_threads, _CHUNK_ROWS)
+        over_rows(table.n_rows, ask, n_threads, rows_at_once(table.n_columns, _CHUNK_ROWS))
         return out
 
     def left_out_votes(
@@ -161,7 +161,7 @@ class VoteForest:
             codes = coded_rows(table, bins, start, stop)
             add_votes(codes, trees, counts, in_bag, start, out[start:stop], n_votes[start:stop])
 
-        over_rows(table.n_rows, ask, n_threads, _CHUNK_ROWS)
+        over_rows(table.n_rows, ask, n_threads, rows_at_once(table.n_columns, _CHUNK_ROWS))
         return out, n_votes
 
     def losses(
@@ -188,7 +188,7 @@ class VoteForest:
                 codes = coded_rows(table, bins, start, stop)
                 tree_losses(codes, trees, bags, start, classes[start:stop], steps, out[a:b])
 
-            over_rows(n_rows, ask, n_threads, _CHUNK_ROWS)
+            over_rows(n_rows, ask, n_threads, rows_at_once(table.n_columns, _CHUNK_ROWS))
             yield out
 
     def leaves(self, table: Table, bins: Bins, n_threads: int) -> NDArray[np.int64]:
@@ -198,7 +198,7 @@ class VoteForest:
             table.n_rows,
             lambda a, b: find_vote_leaves(coded_rows(table, bins, a, b), trees, out[a:b]),
             n_threads,
-            _CHUNK_ROWS,
+            rows_at_once(table.n_columns, _CHUNK_ROWS),
         )
         return out
 

@@ -120,7 +120,6 @@ def test_arrays_are_checked(name, array, edit, message):
         from_bytes(changed(data, arrays={array: edited}))
 
 
-FOREIGN = {"estimator": "DecisionTreeRegressor", "parameters": {}}
 ENTRIES = [
     ("adaboost", ["rule"], "LogitRule", "rule 'LogitRule' is none of AdaBoostClassifier"),
     ("adaboost", ["most_rounds"], 0, "most_rounds is 0; it must lie in 1"),
@@ -140,7 +139,9 @@ ENTRIES = [
     ("adaboost.r2", ["record", "weights", 0], 0.0, "weights must be positive"),
     ("adaboost.r2", ["record", "weights", 0], 1e306, "weights must be smaller"),
     ("adaboost.r2", ["fitted_loss"], "huge", "fitted_loss 'huge' is unknown"),
-    ("gradient", ["parameters", "estimator"], FOREIGN, "it has no estimator"),
+    ("gradient", ["versions"], None, "versions is None; dict is needed"),
+    ("gradient", ["versions"], {"hedgerow": 1}, "versions must name those of hedgerow"),
+    ("gradient", ["versions", "skops"], "0.16", "versions must name those of hedgerow"),
     ("forest", ["draws", "n_draws"], 10**15, "n_draws is 10{15}; it must lie in 1..150"),
     ("forest", ["draws", "size"], 10**15, "it must lie in 1..2400"),
     ("forest", ["draws", "seed"], None, "a seed is needed"),

@@ -4,20 +4,15 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
-from sklearn.tree import DecisionTreeRegressor as ForeignTree
 from sklearn.utils.validation import check_is_fitted
 
 import hedgerow
 from hedgerow import (
     AdaBoostClassifier,
-    AdaBoostRegressor,
     AnyBoostClassifier,
-    BaggingClassifier,
     RandomForestClassifier,
-    SchapireBoostClassifier,
     estimators,
 )
 from hedgerow.boosting.costs import SigmoidCost
@@ -182,21 +177,12 @@ def test_labels_of_members_are_those_of_the_bag():
 # --- what no file holds
 
 
-def test_foreign_members_and_costs_of_ones_own_are_refused(tmp_path):
+def test_costs_of_ones_own_and_other_models_are_refused(tmp_path):
     X, y = plain(2)
     X = np.nan_to_num(X)
     path = tmp_path / "model"
-    refused = [
-        AdaBoostClassifier(GaussianNB(), n_estimators=2),
-        AdaBoostRegressor(ForeignTree(max_depth=2), n_estimators=2),
-        BaggingClassifier(LogisticRegression(), n_estimators=2),
-        SchapireBoostClassifier(GaussianNB()),
-        AnyBoostClassifier(cost=SigmoidCost(5.0), n_estimators=2),
-    ]
-    for model in refused:
-        target = y if is_classifier(model) else X[:, 0]
-        with pytest.raises(ModelFileError, match="pickle and joblib"):
-            save(model.fit(X, target), path)
+    with pytest.raises(ModelFileError, match="pickle and joblib"):
+        save(AnyBoostClassifier(cost=SigmoidCost(5.0), n_estimators=2).fit(X, y), path)
     changed = AnyBoostClassifier(cost=SigmoidCost(5.0), n_estimators=2).fit(X, y).set_params(cost="sigmoid")
     with pytest.raises(ModelFileError, match="the model was fitted with SigmoidCost"):
         save(changed, path)

@@ -54,7 +54,9 @@ def test_folders_and_vec_files_give_the_same_as_arrays(whole, tmp_path):
 
 
 def test_more_codes_than_memory_are_refused():
-    with pytest.raises(MemoryError, match=r"8,000,000 features of 10,000,000 windows take .* max_features="):
+    with pytest.raises(
+        MemoryError, match=r"8,000,000 features of 10,000,000 windows needs about 80 TB .* set max_features="
+    ):
         trainer_module._check_memory(8_000_000, 10_000_000)
 
 

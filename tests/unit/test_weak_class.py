@@ -175,6 +175,7 @@ def test_what_is_not_counted_says_why(model, words):
     model.fit(X, y)
     with pytest.raises(TypeError, match=words):
         _ = model.weak_class_
+    assert "weak_class_" not in dir(model)  # dir of scikit-learn asks with hasattr
 
 
 def test_categories_are_not_counted():

@@ -38,6 +38,7 @@ from hedgerow.threads import over_rows
 from hedgerow.voting import GrownTree, VoteForest, coded_rows
 
 _CHUNK_CELLS = 1 << 20  # rows times trees that a thread holds the leaves of: 8 MB
+_MOST_TREES = 2**22  # times the units of a tree that is 2**62
 _LEAST_ROWS = 64  # of a chunk: below that, starting a thread takes longer than it saves
 
 
@@ -234,6 +235,10 @@ class LeafTargets:
         return out
 
     def _check_forest(self, forest: VoteForest) -> None:
+        if forest.n_trees > _MOST_TREES:
+            raise ValueError(
+                f"{forest.n_trees:,} trees are too many for quantiles: {_MOST_TREES:,} are allowed"
+            )
         if len(self.starts) - 1 != len(forest.values):
             raise ValueError(
                 f"the forest has {len(forest.values)} leaves, the targets of {len(self.starts) - 1} are known"

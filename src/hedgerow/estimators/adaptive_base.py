@@ -30,7 +30,7 @@ from hedgerow.estimators.trees import (
     DecisionTreeRegressor,
     WeakTreeEstimator,
 )
-from hedgerow.estimators.weak_class import WeakClass
+from hedgerow.estimators.weak_class import NoVoteError, WeakClass
 from hedgerow.forest import Forest
 from hedgerow.losses.links import LogitLink, SoftmaxLink
 from hedgerow.threads import CHUNK_ROWS
@@ -257,7 +257,7 @@ class AdaptiveClassifier(ScoreClassifier):
         """Raise a `TypeError` unless the class predicted is that of a weighted vote of the members."""
         check_is_fitted(self, "model_")
         if self._fitted_rule.says != "classes":
-            raise TypeError(f"the members of this {type(self).__name__} do not vote: they say numbers")
+            raise NoVoteError(f"the members of this {type(self).__name__} do not vote: they say numbers")
 
     @property
     def weak_class_(self) -> WeakClass:
@@ -266,7 +266,7 @@ class AdaptiveClassifier(ScoreClassifier):
         found = []
         for learner in self._learners:
             if not isinstance(learner, WeakTreeEstimator) or not isinstance(self.model_, TreeModel):
-                raise TypeError(f"the members are of the class {type(learner).__name__}, not trees of ours")
+                raise NoVoteError(f"the members are of the class {type(learner).__name__}, not trees of ours")
             found.append(WeakClass.of(learner.weak_rules(), self.model_.bins))
         return max(found, key=lambda one: (one.n_leaves, one.n_edges is None))
 

@@ -15,6 +15,7 @@ from hedgerow.boosting.logitboost import LogitRule
 from hedgerow.estimators.adaptive_base import ALLOWED, AdaptiveClassifier
 from hedgerow.estimators.base import Floats, Target
 from hedgerow.estimators.parameters import Allowed
+from hedgerow.estimators.weak_class import NoVoteError
 
 
 class LogitBoostClassifier(AdaptiveClassifier):
@@ -244,7 +245,7 @@ class AnyBoostClassifier(AdaptiveClassifier):
     def _refuse_other_than_votes(self) -> None:
         super()._refuse_other_than_votes()
         if not self._fitted_cost_is_ours:
-            raise TypeError("a cost of your own says what scores mean, and so which class is predicted")
+            raise NoVoteError("a cost of your own says what scores mean, and so which class is predicted")
 
     def _probabilities(self, raw: Floats) -> Floats:
         """What the cost says a score means; else the share of the votes for the second class."""

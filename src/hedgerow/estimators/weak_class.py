@@ -10,6 +10,10 @@ from hedgerow.growing.weak import WeakRules
 _MOST_LEAVES = 1024
 
 
+class NoVoteError(AttributeError, TypeError):
+    """The model has no weighted vote of known hypotheses; an `AttributeError`, so that `hasattr` is False."""
+
+
 @dataclass(frozen=True)
 class WeakClass:
     """Trees of at most so many leaves, each of which names one of two classes; stumps have two leaves.
@@ -38,13 +42,13 @@ class WeakClass:
     def of(cls, rules: WeakRules, bins: Bins) -> "WeakClass":
         """Refuses, with a `TypeError` that says why, what is not counted here."""
         if bins.categorical.any():
-            raise TypeError("categorical columns are cut by sets of categories, which are not counted here")
+            raise NoVoteError("categorical columns are cut by sets of categories, which are not counted here")
         if rules.max_depth is None and rules.max_leaf_nodes is None:
-            raise TypeError("the trees may have any number of leaves")
+            raise NoVoteError("the trees may have any number of leaves")
         depth = _MOST_LEAVES if rules.max_depth is None else rules.max_depth  # more than is looked at
         leaves = min(2 ** min(depth, _MOST_LEAVES), rules.max_leaf_nodes or 2**_MOST_LEAVES)
         if leaves > _MOST_LEAVES:
-            raise TypeError(
+            raise NoVoteError(
                 f"the trees may have more than {_MOST_LEAVES:,} leaves, too large a class for any bound"
             )
         edges: Any = (bins.edge_starts[1:] - bins.edge_starts[:-1]).tolist()
@@ -63,7 +67,7 @@ class WeakClass:
         each leaf. A column with e edges has 2 e + 1 cuts: missing goes either way at each, or alone.
         """
         if self.n_edges is None:
-            raise TypeError("the values that columns are cut at come from the rows: the class is not finite")
+            raise NoVoteError("the values that columns are cut at come from the rows: the class is not finite")
         cuts = sum(2 * edges + 1 for edges in self.n_edges)
         if self.is_stumps:
             return 2 * cuts + 2  # a cut and which side is which class, or a constant

@@ -189,8 +189,8 @@ def check_versions(versions: Mapping[str, Any], *, foreign: bool) -> None:
     there, here = versions.get("scikit-learn"), importlib.metadata.version("scikit-learn")
     if there is not None and there != here:
         warnings.warn(
-            f"the file holds objects of scikit-learn {there[:50]}, and scikit-learn {here} is installed: they "
-            "may answer differently, or not at all; save the model anew with the version that is to load it",
+            f"the file holds objects of scikit-learn {there[:50]}, and scikit-learn {here} is installed: "
+            "they may answer differently, or not at all; save the model anew with the version that loads it",
             UserWarning,
             stacklevel=4,
         )

@@ -7,7 +7,6 @@ rows, nor on whether a row counts twice or is there twice.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from hedgerow.kernels.cpu.deep_cut import ENTROPY, GINI, POISSON, SQUARED
 from hedgerow.kernels.cpu.deep_split import DeepRules, Open
 from hedgerow.kernels.cpu.elementary import log_into
 from hedgerow.losses.search import leaf_means
+from hedgerow.threads import cached_property
 from hedgerow.voting import GrownTree
 
 Floats = NDArray[np.float64]
@@ -111,12 +111,17 @@ class DeepTarget:
 
     @classmethod
     def of_classes(
-        cls, classes: NDArray[Any], n_classes: int, weight: Floats | None, bits: int = WEIGHT_BITS
+        cls,
+        classes: NDArray[Any],
+        n_classes: int,
+        weight: Floats | None,
+        n_draws: int = 1,
+        bits: int = WEIGHT_BITS,
     ) -> "DeepTarget":
-        """Classes, and weights of the rows that are not whole, in `bits` bits."""
+        """Classes, and weights that are not whole, in `bits` bits and so that no sum overflows."""
         none = np.empty((len(classes), 0), np.int64)
         dtype = np.uint8 if n_classes <= 256 else np.uint16 if n_classes <= 65_536 else np.uint32
-        own = np.empty(0, np.int64) if weight is None else _whole(_near_one(weight), bits)
+        own = np.empty(0, np.int64) if weight is None else _whole(_near_one(weight), bits, n_draws)
         return cls(classes.astype(dtype), none, none, own, n_classes, np.empty(0))
 
     @classmethod
@@ -169,9 +174,13 @@ def _steps(weight: Floats, bits: int) -> float:
     return math.ldexp(1.0, bits - math.frexp(math.fsum(weight))[1])
 
 
-def _whole(weight: Floats, bits: int) -> Integers:
-    """Weights in whole steps, at least one for a weight above zero."""
-    rounded = np.rint(weight * _steps(weight, bits))
+def _whole(weight: Floats, bits: int, n_draws: int = 1) -> Integers:
+    """Weights in whole steps, at least one for a weight above zero.
+
+    The heaviest row, just below 1, may be in a tree `n_draws` times: as many copies of it, or by chance.
+    """
+    steps = min(_steps(weight, bits), math.ldexp(1.0, _SUM_BITS - max(1, n_draws).bit_length()))
+    rounded = np.rint(weight * steps)
     return np.where(weight > 0, np.maximum(rounded, 1.0), 0.0).astype(np.int64)
 
 

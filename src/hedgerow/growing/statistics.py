@@ -19,8 +19,19 @@ from hedgerow.threads import Team
 _PACKED_BITS = 15  # |gradient| <= 2**15 and hessian <= 2**16: 2**15 rows fit into 32 bits each
 _WIDE_BITS = 40
 _SUM_BITS = 62  # of a wide sum
+_MOST_COPIES = 2.0**46  # of all rows: times 2**16 steps, or 65,535 bins, that is below 2**63
 _FINE_MEAN = 32  # packed steps the mean gradient and hessian must span, a row counting at most 1024
 _FEWEST_PIECE_ROWS = 1024  # widening more often than this costs more than unpacked sums
+
+
+def is_whole(sample_weight: NDArray[np.float64]) -> bool:
+    """Whether weights are whole numbers that stand for so many copies; very large ones are proportions.
+
+    >>> is_whole(np.array([1.0, 3.0])), is_whole(np.array([1.0, 0.5])), is_whole(np.full(10, 2.0**40))
+    (True, False, False)
+    """
+    few = sample_weight.max() < 2**31 and sample_weight.sum() < _MOST_COPIES
+    return bool(few and np.all(sample_weight == np.floor(sample_weight)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +57,7 @@ class Weights:
         rows = np.flatnonzero(takes_part).astype(np.uint32)
         if sample_weight is None or np.all(sample_weight == 1.0):
             return cls(none, no_copies, rows)
-        whole = np.all(sample_weight == np.floor(sample_weight)) and sample_weight.max() < 2**31
-        if whole:
+        if is_whole(sample_weight):
             return cls(none, sample_weight.astype(np.int64), rows)
         return cls(sample_weight, no_copies, rows)
 

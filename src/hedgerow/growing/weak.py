@@ -204,7 +204,7 @@ class WeakGrower:
         else:
             self.team.together(share, n_members)
         best = int(np.argmax(found["gain"]))  # the first of equal ones
-        return found[best], left[best]
+        return found[best].copy(), left[best].copy()  # views would keep those of all columns
 
     def _members(self, n_rows: int) -> int:
         """How many threads are worth it for so many rows."""

@@ -9,13 +9,18 @@ from hedgerow.kernels.cpu.records import NODE, SPLIT, Codes, Frontier, Histogram
 _POOL_BYTES = 128 << 20  # histograms of open nodes kept for subtraction; beyond it they are made anew
 
 
+def slots_for(n_leaves: int, entries: int) -> int:
+    """How many histograms of open nodes are kept."""
+    return int(max(2, min(n_leaves, _POOL_BYTES // (16 * entries))))
+
+
 def make_workspace(codes: Codes, n_leaves: int, group_words: int, n_members: int) -> Workspace:
     """Arrays for trees of at most `n_leaves` leaves on the rows of `codes`."""
     n_rows, n_columns = codes.by_column.shape[1], len(codes.n_bins)
     entries, stored_entries = int(codes.offsets[-1]), int(codes.stored_offsets[-1])
     longest = int(codes.n_bins.max()) + 1
     n_nodes = 2 * n_leaves + 1
-    n_slots = int(max(2, min(n_leaves, _POOL_BYTES // (16 * entries))))
+    n_slots = slots_for(n_leaves, entries)
     frontier = Frontier(
         heap=np.empty(n_nodes, np.int64),
         slots=np.empty(n_slots, np.int64),

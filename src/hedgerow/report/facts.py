@@ -6,7 +6,6 @@ facts whether it applies, and says nothing if it does not.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from hedgerow.report import page
 from hedgerow.selection import score_model, take_rows
 from hedgerow.table import read_table
 from hedgerow.theory import Certificate
+from hedgerow.threads import cached_property
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]

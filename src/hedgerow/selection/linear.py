@@ -8,7 +8,6 @@ trees can, so it is made ready for them:
     category   one column a category, 1 where the row has it; a missing or unseen one is all zeros
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,10 +16,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from hedgerow.estimators import inputs
+from hedgerow.selection.hearing import collected
 from hedgerow.table import Schema, Table, read_table
+from hedgerow.threads import one_library_thread
 
 Floats = NDArray[np.float64]
 
@@ -103,16 +103,23 @@ class _LinearBaseline(BaseEstimator):  # type: ignore[misc]
     def _learn(self, model: Any, table: Table, y: NDArray[Any]) -> None:
         preparation = Preparation.of(table)
         # One thread: the products are small, and their last bits must not depend on the number of cores.
-        with warnings.catch_warnings(), threadpool_limits(1):
-            warnings.simplefilter("ignore")  # it may not converge to the last digit: still a comparison
+        with one_library_thread(), collected():  # it may not converge to the last digit: still a comparison
             self.linear_ = model.fit(preparation.columns(table), y)
         self.preparation_ = preparation
         self.n_features_in_ = table.n_columns
 
-    def _columns(self, X: Any) -> Any:
+    def _model(self) -> Any:
         check_is_fitted(self, "linear_")
+        return self.linear_
+
+    def _columns(self, X: Any) -> Any:
         schema = self.preparation_.schema
         return self.preparation_.columns(read_table(X, schema=schema, estimator_name=type(self).__name__))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        return tags
 
 
 class LogisticBaseline(ClassifierMixin, _LinearBaseline):  # type: ignore[misc]
@@ -149,13 +156,19 @@ class LogisticBaseline(ClassifierMixin, _LinearBaseline):  # type: ignore[misc]
         self.classes_ = labels.classes
         return self
 
+    @property
+    def n_iter_(self) -> int:
+        """How many steps the fit took."""
+        return int(self._model().n_iter_.max())
+
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes, (n_samples, n_classes)."""
-        return np.asarray(self.linear_.predict_proba(self._columns(X)), np.float64)
+        return np.asarray(self._model().predict_proba(self._columns(X)), np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable classes."""
-        labels: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        probabilities = self.predict_proba(X)
+        labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
         return labels
 
 
@@ -183,4 +196,4 @@ class RidgeBaseline(RegressorMixin, _LinearBaseline):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:
         """Predicted means, (n_samples,)."""
-        return np.asarray(self.linear_.predict(self._columns(X)), np.float64)
+        return np.asarray(self._model().predict(self._columns(X)), np.float64)

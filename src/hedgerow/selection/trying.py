@@ -6,7 +6,6 @@ With several splits (folds) the number of rounds is the same for all: the lowest
 """
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.boosting.callbacks import EarlyStopping, TimeLimit
 from hedgerow.selection.given import Given
+from hedgerow.selection.hearing import collected
 from hedgerow.selection.methods import METHODS, make_model
 from hedgerow.selection.metrics import Answers, Floats, Metric, answers_of, classified, score_answers
 from hedgerow.selection.results import Trial
@@ -314,16 +314,16 @@ def heard() -> Iterator[list[str]]:
 
     Examples
     --------
+    >>> import warnings
     >>> with heard() as notes:
     ...     warnings.warn("so it is")
     >>> notes
     ['so it is']
     """
     notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with collected() as caught:
         yield notes
-    notes += [str(one.message).split("\n", 1)[0] for one in caught]
+    notes += [note.split("\n", 1)[0] for note in caught]
     if any("interrupted" in note for note in notes):
         raise Interrupted
 

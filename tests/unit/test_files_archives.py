@@ -1,0 +1,367 @@
+"""Hostile archives of objects of another library: refused before anything is made, in little memory."""
+
+import io
+import json
+import tracemalloc
+import zipfile
+from functools import cache
+
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.linear_model import Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import StandardScaler
+
+from hedgerow import AdaBoostClassifier, BaggingClassifier, GradientBoostingRegressor
+from hedgerow.container import unpack
+from hedgerow.files import ModelFileError, archives, parts
+from hedgerow.files.archives import SCHEMA, packed, unpacked
+from hedgerow.files.foreign import dumped, loaded
+from hedgerow.files.models import from_bytes, to_bytes
+from model_cases import changed, classes, numbers
+
+
+@cache
+def rows(n_columns=2):
+    X, signal = numbers(60, n_columns)
+    return np.nan_to_num(X), classes(signal, 2)
+
+
+@cache
+def archive():
+    X, y = rows()
+    return dumped(GaussianNB().fit(X, y), "members.0")
+
+
+@cache
+def bag():
+    return to_bytes(BaggingClassifier(GaussianNB(), n_estimators=2, random_state=0).fit(*rows()))
+
+
+def state(name, loader, **more):
+    module, _, kind = name.rpartition(".")
+    return {"__class__": kind, "__module__": module, "__loader__": loader, **more}
+
+
+def plain(value):
+    return state("builtins.str", "JsonNode", content=json.dumps(value), is_json=True)
+
+
+def estimator(**attributes):
+    """The schema of a Ridge with such attributes."""
+    attributes["_sklearn_version"] = plain(sklearn.__version__)
+    keys = [state("builtins.str", "TypeNode") for _ in attributes]
+    keys = state("builtins.list", "ListNode", content=keys)
+    held = state("builtins.dict", "DictNode", content=attributes, key_types=keys)
+    return state("sklearn.linear_model._ridge.Ridge", "ObjectNode", content=held, protocol=2)
+
+
+def array(values, **more):
+    buffer = io.BytesIO()
+    np.save(buffer, values, **more)
+    return buffer.getvalue()
+
+
+def packed_object(schema, **entries):
+    named = {name.replace("_", "."): held for name, held in entries.items()}
+    text = schema if isinstance(schema, bytes) else json.dumps(schema).encode()
+    return packed({SCHEMA: text, **{name.removeprefix("."): held for name, held in named.items()}})
+
+
+def numbered(file, name="numpy.ndarray"):
+    return state(name, "NdArrayNode", type="numpy", file=file)
+
+
+def test_the_helpers_make_what_is_read():
+    found = loaded(packed_object(estimator(coef_=numbered("0.npy")), _0_npy=array(np.ones(2))), "a")
+    assert isinstance(found, Ridge)
+    assert found.coef_.tolist() == [1.0, 1.0]
+
+
+def test_archives_are_taken_as_they_are_written_only():
+    entries = unpacked(archive())
+    assert packed(entries) == archive()
+    pressed = io.BytesIO()
+    with zipfile.ZipFile(pressed, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, held in entries.items():
+            file.writestr(zipfile.ZipInfo(name), held, zipfile.ZIP_DEFLATED)
+    timed = io.BytesIO()
+    with zipfile.ZipFile(timed, "w") as file:
+        for name, held in entries.items():
+            file.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), held)
+    for data in (
+        pressed.getvalue(),
+        timed.getvalue(),
+        archive() + b" ",
+        b" " + archive(),
+        archive()[:-1],
+        b"",
+    ):
+        with pytest.raises(ModelFileError, match="a is damaged"):
+            loaded(data, "a")
+
+
+def test_a_small_archive_stays_small(monkeypatch):
+    """A bomb: many entries that are the same bytes, or one that is compressed."""
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(SCHEMA, json.dumps(estimator(coef_=numbered("0.npy"))))
+        file.writestr("0.npy", array(np.zeros(20_000_000)))
+    crowd = bytearray(packed({f"{number}.bin": bytes(1 << 16) for number in range(3)}))
+    for number in range(1, 3):  # all names stand for the first entry
+        place = crowd.index(f"{number}.bin".encode(), crowd.index(b"PK\x01\x02"))
+        crowd[place - 4 : place] = bytes(4)
+    tracemalloc.start()
+    try:
+        for data in (bomb.getvalue(), bytes(crowd)):
+            tracemalloc.reset_peak()
+            with pytest.raises(ModelFileError, match="a is damaged"):
+                loaded(data, "a")
+            assert tracemalloc.get_traced_memory()[1] < 2**21
+    finally:
+        tracemalloc.stop()
+    monkeypatch.setattr(archives, "MOST_ENTRIES", 2)
+    with pytest.raises(ModelFileError, match="at most 2 entries"):
+        loaded(archive(), "a")
+
+
+def header(shape, dtype="<f8"):
+    """An array whose header says one thing and that holds another."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return buffer.getvalue()
+
+
+ARRAYS = {
+    "more than there is": header((2**40,)),
+    "without bytes": header((2**40,), "|V0"),
+    "without entries": header((2**40, 0)),
+    "objects": array(np.array([1, None], object), allow_pickle=True),
+    "longer than it says": array(np.ones(2)) + b"12345678",
+    "no array": b"nothing",
+    "a zip file": packed({"a.npy": array(np.ones(2))}),
+    "of minus two": header((-2,)),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_are_what_their_headers_say(name):
+    data = packed_object(estimator(coef_=numbered("0.npy")), _0_npy=ARRAYS[name])
+    with pytest.raises(ModelFileError, match="a is damaged"):
+        loaded(data, "a")
+
+
+def test_sparse_matrices_have_indices_that_are_there():
+    def held(matrix):
+        buffer = io.BytesIO()
+        sparse.save_npz(buffer, matrix, compressed=False)
+        whole = zipfile.ZipFile(io.BytesIO(buffer.getvalue()))
+        return packed({name: whole.read(name) for name in whole.namelist()})
+
+    node = state("scipy.sparse._csr.csr_matrix", "SparseMatrixNode", type="scipy", file="0.npz")
+    good = sparse.csr_matrix(np.eye(3))
+    assert loaded(packed_object(estimator(coef_=node), _0_npz=held(good)), "a").coef_.nnz == 3
+    good.indices[1] = 7
+    for matrix in (good, sparse.coo_matrix(np.eye(3))):
+        with pytest.raises(ModelFileError, match="a is damaged"):
+            loaded(packed_object(estimator(coef_=node), _0_npz=held(matrix)), "a")
+
+
+def deep(levels):
+    text = json.dumps(estimator(coef_="HERE"))
+    level = json.dumps(state("builtins.list", "ListNode", content=["HERE"]))
+    for _ in range(levels):
+        text = text.replace('"HERE"', level)
+    return text.replace('"HERE"', json.dumps(plain(1))).encode()
+
+
+def laughs():
+    """Lists of the list before, twice: two to the power of sixty states, if numbers could stand for them."""
+    found = [state("builtins.list", "ListNode", content=[], __id__=1)]
+    for number in range(2, 60):
+        again = [{"__id__": number - 1}, {"__id__": number - 1}]
+        found.append(state("builtins.list", "ListNode", content=again, __id__=number))
+    return estimator(coef_=state("builtins.list", "ListNode", content=found))
+
+
+SCHEMAS = {
+    "not JSON": b"{",
+    "no object": b"[]",
+    "no state": b"{}",
+    "numbers": b"1" * 5000,
+    "deep": deep(3000),
+    "brackets": b"[" * 100_000,
+    "laughs": laughs(),
+    "without a protocol": state("sklearn.linear_model._ridge.Ridge", "ObjectNode"),
+    "an unknown loader": estimator() | {"__loader__": "Nothing"},
+    "an array that is not there": estimator(coef_=numbered("0.npy")),
+    "an array of the schema": estimator(coef_=numbered(SCHEMA)),
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_schemas_are_checked(name):
+    with pytest.raises(ModelFileError, match="a is damaged") as error:
+        loaded(packed_object(SCHEMAS[name]), "a")
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 500
+
+
+def test_entries_belong_to_an_object():
+    with pytest.raises(ModelFileError, match="belongs to no object"):
+        loaded(packed_object(estimator(), _0_npy=array(np.ones(1))), "a")
+    with pytest.raises(ModelFileError, match=r"has no entry 'a\.npy'"):
+        loaded(packed_object(estimator(), a_npy=array(np.ones(1))), "a")
+    node = state("builtins.bytes", "BytesNode", file="0.npy")
+    with pytest.raises(ModelFileError, match=r"names the entry '0\.npy'"):
+        loaded(packed_object(estimator(coef_=node), _0_npy=array(np.ones(1))), "a")
+
+
+def made(name, argument):
+    return state(name, "ConstructorFromReduceNode", content=plain([argument]))
+
+
+def mapping(**values):
+    keys = [state("builtins.str", "TypeNode") for _ in values]
+    content = {name: plain(value) for name, value in values.items()}
+    keys = state("builtins.list", "ListNode", content=keys)
+    return state("builtins.dict", "DictNode", content=content, key_types=keys)
+
+
+TYPES = {
+    "os.system": state("os.system", "FunctionNode"),
+    "builtins.eval": state("builtins.eval", "TypeNode"),
+    "functools.partial": state(
+        "functools.partial",
+        "PartialNode",
+        content={
+            name: plain(value)
+            for name, value in {"func": "a", "args": [], "kwds": {}, "namespace": None}.items()
+        },
+    ),
+    "numpy.void": numbered("0.npy", "numpy.void"),  # of a number, it is as many bytes
+    "numpy.random.mtrand.RandomState": state(
+        "numpy.random.mtrand.RandomState", "RandomStateNode", content=plain({})
+    ),
+    "numpy.ndarray": made("numpy.ndarray", 10**10),  # by calling it, of any size
+    "scipy.sparse._csr.csr_matrix": made("scipy.sparse._csr.csr_matrix", [10**10, 2]),
+    "numpy.random._generator.Generator": state(
+        "numpy.random._generator.Generator",
+        "RandomGeneratorNode",
+        content={"bit_generator": mapping(bit_generator="PCG64"), "seed_seq": mapping(pool_size=10**9)},
+    ),
+    "os.PathLike": state("os.PathLike", "ConstructorFromReduceNode", content=plain([])),
+    "sklearn.tree._tree.Tree": state("sklearn.tree._tree.Tree", "ObjectNode"),
+    "sklearn.svm._classes.SVC": state("sklearn.svm._classes.SVC", "ObjectNode"),
+    "sklearn.linear_model.os": state("sklearn.linear_model.os", "ObjectNode"),  # nobody knows it
+    "builtins.Ridge": state("builtins.Ridge", "ObjectNode"),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_no_other_types_are_made(name):
+    more = {"_0_npy": array(np.array(10**9))} if "void" in name else {}
+    data = packed_object(estimator(coef_=TYPES[name]), **more)
+    with pytest.raises(
+        ModelFileError, match=f"not known to be safe.*{name}|Can't find loader .* for type {name}"
+    ):
+        loaded(data, "a")
+
+
+def test_objects_of_ours_come_by_their_codecs_only():
+    ours = state("hedgerow.estimators.trees.DecisionStump", "ObjectNode", protocol=2)
+    with pytest.raises(ModelFileError, match="an object of Hedgerow within one of another library"):
+        loaded(packed_object(ours), "a", {"hedgerow.estimators.trees.DecisionStump"})
+
+
+def test_damaged_archives_are_refused_or_sound():
+    rng, X = np.random.default_rng(0), rows()[0]
+    refused = 0
+    for number in range(150):
+        array = unpack(bag()).arrays["skops.1"].copy()
+        for _ in range(1 + number % 2):
+            array[rng.integers(0, len(array))] = rng.integers(0, 256)
+        try:
+            model = from_bytes(changed(bag(), arrays={"skops.1": array}))
+        except ModelFileError as error:
+            refused += "\n" not in str(error)
+            continue
+        assert len(model.predict(X)) == len(X)
+    assert refused > 100
+
+
+# --- members
+
+
+def test_members_are_what_they_must_be():
+    X, y = rows()
+    wider, other = rows(3)[0], np.where(y == 1, 7, 0)
+    wrong = [
+        (Ridge().fit(X, y), "of the wrong kind"),
+        (GaussianNB(), "is not fitted"),
+        (StandardScaler().fit(X), "of the wrong kind|no fitted member"),
+        (GaussianNB().fit(wider, y), "it knows other columns"),
+        (GaussianNB().fit(X, other), "it has other classes"),
+    ]
+    for member, message in wrong:
+        data = np.frombuffer(dumped(member, "a"), np.uint8)
+        with pytest.raises(ModelFileError, match=message):
+            from_bytes(changed(bag(), arrays={"skops.1": data}))
+
+
+def test_rounds_have_as_many_members_as_they_must():
+    X, y = rows()
+    data = to_bytes(AdaBoostClassifier(GaussianNB(), n_estimators=2, random_state=0).fit(X, y))
+    first = json.loads(unpack(data).text)["members"][0]
+    for members, message in [
+        ([first], "of 2 rounds"),
+        ([[], []], "round 0 must have 1"),
+        (None, "list is needed"),
+    ]:
+        with pytest.raises(ModelFileError, match=message):
+            from_bytes(changed(data, members=members))
+    for floor in (0.0, 0.6, float("nan")):
+        with pytest.raises(ModelFileError, match="floor"):
+            from_bytes(changed(data, floor=floor))
+    with pytest.raises(ModelFileError, match="does not belong to the model"):
+        from_bytes(changed(data, arrays={"skops.9": np.zeros(3, np.uint8)}))
+    for number in (9, -1, 10**400, True, "0"):
+        with pytest.raises(ModelFileError):
+            from_bytes(changed(data, members=[[{"skops": number}]] * 2))
+    boosted = to_bytes(GradientBoostingRegressor(estimator=Ridge(), n_estimators=2).fit(X, X[:, 0]))
+    for entries, message in [
+        ({"steps": [1.0]}, "2 numbers"),
+        ({"start": []}, "1 scores"),
+        ({"members": 3}, "list"),
+    ]:
+        with pytest.raises(ModelFileError, match=message):
+            from_bytes(changed(boosted, **entries))
+
+
+def test_a_learner_is_an_estimator():
+    wrong = {
+        "estimator is no estimator": estimator(),  # it has none of its parameters
+        "it must be a classifier": state("builtins.list", "ListNode", content=[], protocol=2),
+    }
+    for message, schema in wrong.items():
+        array = np.frombuffer(packed_object(schema), np.uint8)
+        with pytest.raises(ModelFileError, match=message):
+            from_bytes(changed(bag(), arrays={"skops.0": array}))
+
+
+def test_the_same_object_is_not_made_any_number_of_times(monkeypatch):
+    data = changed(bag(), members=[{"skops": 1}, {"skops": 2}, *[{"skops": 1}] * 3])
+    first, *_, last = from_bytes(data).estimators_
+    assert first is not last
+    np.testing.assert_array_equal(first.theta_, last.theta_)
+    monkeypatch.setattr(parts, "MOST_AGAIN", 2 * len(archive()))
+    with pytest.raises(ModelFileError, match="named too often"):
+        from_bytes(data)
+
+
+def test_old_formats_have_no_objects_of_other_libraries():
+    for number in (1, 2):
+        with pytest.raises(ModelFileError):
+            from_bytes(changed(bag(), format=number))

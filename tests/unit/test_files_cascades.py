@@ -1,0 +1,118 @@
+"""Cascades by `hedgerow.save` and `hedgerow.load`: the files and the objects of `hedgerow.vision`."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import hedgerow
+from cascade_files import make_model
+from hedgerow.files import ModelFileError, load, load_card, load_certificate, save
+from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.vision import Cascade, load_cascade
+from hedgerow.vision.model import LBP
+from hedgerow.vision.storage import FORMAT
+from model_cases import changed, fitted
+
+MODELS = {
+    "haar": make_model(seed=11, stages=3, trees=5),
+    "trees": make_model(seed=12, nodes=4),
+    "tilted": make_model(seed=13, tilted=True),
+    "lbp": make_model(LBP, seed=15),
+}
+INFO = {"faces": 4916, "stages": [{"rate": 0.5}]}
+
+
+def cascade(name="haar"):
+    return Cascade(MODELS[name], INFO)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_cascade_comes_back(name, tmp_path):
+    mine = cascade(name)
+    save(mine, tmp_path / "a.safetensors")
+    same = load(tmp_path / "a.safetensors")
+    assert isinstance(same, Cascade)
+    assert same == mine
+    assert same.info == INFO
+    for array, other in zip(mine.model.arrays().values(), same.model.arrays().values(), strict=True):
+        assert array.tobytes() == other.tobytes()
+    image = np.random.default_rng(0).integers(0, 256, (60, 60), np.uint8)
+    assert repr(same.detect(image, min_neighbors=0)) == repr(mine.detect(image, min_neighbors=0))
+
+
+def test_there_is_one_file_of_a_cascade(tmp_path):
+    save(cascade(), tmp_path / "a")
+    cascade().save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == to_bytes(cascade())
+    assert load_cascade(tmp_path / "a") == load(tmp_path / "b") == from_bytes(to_bytes(cascade()))
+
+
+def test_the_packaged_cascade_comes_back(tmp_path):
+    save(load_cascade("frontalface"), tmp_path / "faces")
+    same = load(str(tmp_path / "faces"))
+    assert same == load_cascade("frontalface")
+    assert same.info == load_cascade("frontalface").info
+
+
+def test_notes_on_a_cascade_are_its_info(tmp_path):
+    path = tmp_path / "a"
+    model = fitted("stump")[0]
+    for given in ({"card": {}}, {"certificate": 3}):
+        with pytest.raises(ModelFileError, match="it keeps notes in its info"):
+            save(cascade(), path, **given)
+    assert not path.exists()
+    save(cascade(), path)
+    assert load_card(path) is None
+    assert load_certificate(path) is None
+    save(model, path)
+    with pytest.raises(ModelFileError, match="of kind 'DecisionStump'; 'cascade' is needed"):
+        load_cascade(path)
+
+
+def test_xml_is_for_other_functions(tmp_path):
+    path = tmp_path / "faces.xml"
+    with pytest.raises(ModelFileError, match=r"cascade\.save\(path\) writes OpenCV's XML"):
+        save(cascade(), path)
+    assert not path.exists()
+    cascade().save(path)
+    for read in (load, load_card, load_certificate):
+        with pytest.raises(ModelFileError, match=r"this is XML; hedgerow\.vision\.load_cascade reads"):
+            read(path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    with pytest.raises(ModelFileError, match="this is XML"):
+        load(path)
+    assert load_cascade(path) == cascade()
+
+
+def test_a_cascade_without_stages_is_not_saved(tmp_path):
+    arrays = {name: array[:0] for name, array in MODELS["haar"].arrays().items()}
+    arrays |= {"tree_starts": np.zeros(1, np.int32), "stage_starts": np.zeros(1, np.int32)}
+    empty = Cascade(dataclasses.replace(MODELS["haar"], **arrays))
+    with pytest.raises(ValueError, match="without stages"):
+        save(empty, tmp_path / "a")
+    assert not list(tmp_path.iterdir())
+
+
+def test_damaged_cascades_are_refused(tmp_path):
+    path = tmp_path / "a"
+    data = to_bytes(cascade())
+    for place in range(0, len(data), len(data) // 40):
+        broken = bytearray(data)
+        broken[place] ^= 0x10
+        path.write_bytes(broken)
+        with pytest.raises(ModelFileError, match="a: "):
+            load(path)
+    later = changed(data, format=FORMAT + 1, hedgerow="9.0")
+    path.write_bytes(later)
+    with pytest.raises(ModelFileError, match=f"format {FORMAT + 1} is newer"):
+        load(path)
+    path.write_bytes(changed(to_bytes(fitted("stump")[0]), kind="cascade", format=1))
+    with pytest.raises(ModelFileError, match="window is None"):
+        load(path)
+
+
+def test_loading_a_tree_loads_no_vision():
+    assert hedgerow.save is save
+    with pytest.raises(ModelFileError, match="and Cascade; pickle and joblib hold the others"):
+        to_bytes(object())

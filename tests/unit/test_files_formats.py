@@ -1,0 +1,86 @@
+"""Files of format 3, made by tests/data/make_format_3.py: they are read for ever, and say the same."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hedgerow
+from hedgerow.container import unpack
+from hedgerow.files import load, load_card, load_certificate
+from hedgerow.files.models import KINDS as CODECS
+from hedgerow.files.models import from_bytes, to_bytes
+
+DATA = Path(__file__).parents[1] / "data"
+NAMES = sorted(path.stem.removeprefix("format_3_") for path in DATA.glob("format_3_*.safetensors"))
+MODELS = [name for name in NAMES if name != "cascade"]
+FOREIGN = ("foreign", "pipeline")  # whose numbers are scikit-learn's
+OTHER_VERSION = pytest.mark.filterwarnings("ignore:the file holds objects of scikit-learn")
+
+
+def path_of(name):
+    return DATA / f"format_3_{name}.safetensors"
+
+
+def noted(name):
+    return json.loads((DATA / f"format_3_{name}.json").read_text(encoding="utf-8"))
+
+
+def description(name):
+    return json.loads(unpack(path_of(name).read_bytes()).text)
+
+
+@OTHER_VERSION
+@pytest.mark.parametrize("name", MODELS)
+def test_files_of_format_3_are_read_for_ever(name):
+    model, expected = load(path_of(name)), noted(name)
+    X = np.array(expected["X"]) if isinstance(expected["X"], list) else pd.DataFrame(expected["X"])
+    X = X.astype({"width": float}) if isinstance(X, pd.DataFrame) else X
+    scores = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+    if name in FOREIGN:
+        np.testing.assert_allclose(scores, expected["scores"], rtol=1e-9)
+    else:
+        np.testing.assert_array_equal(scores, expected["scores"])
+        assert model.predict(X).tolist() == expected["predictions"]
+    assert [[one.X, one.y] for one in model.trained_on_] == expected["trained"]
+    assert load_card(path_of(name)) == {"made": "by make_format_3.py", "rows": 60}
+
+
+@OTHER_VERSION
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_of_format_3_is_saved_as_it_was(name):
+    card = load_card(path_of(name))
+    model, certificate = load(path_of(name)), load_certificate(path_of(name))
+    again = to_bytes(model, card, certificate)
+    same = from_bytes(again)
+    assert type(same) is type(model)
+    told = description(name)
+    if told["hedgerow"] == hedgerow.__version__ and name not in FOREIGN:
+        assert again == path_of(name).read_bytes()
+
+
+def test_every_codec_has_a_file_of_format_3():
+    found = {CODECS[getattr(hedgerow, description(name)["estimator"])] for name in MODELS}
+    assert found == set(CODECS.values())
+    assert {description(name)["format"] for name in MODELS} == {3}
+    assert all("skops.0" in unpack(path_of(name).read_bytes()).arrays for name in FOREIGN)
+
+
+def test_the_certificate_of_format_3_is_read():
+    certificate = load_certificate(path_of("certified"))
+    assert certificate.model == "RandomForestClassifier"
+    assert "out-of-bag first order" in {bound.name for bound in certificate}
+    assert load_certificate(path_of("forest")) is None
+
+
+def test_the_cascade_is_read():
+    cascade, expected = load(path_of("cascade")), noted("cascade")
+    scores = cascade.score_windows(np.array(expected["X"], np.uint8))
+    assert [float(score) if np.isfinite(score) else None for score in scores] == expected["scores"]
+    assert cascade.info == {"made": "by make_format_3.py"}
+
+
+def test_files_are_small():
+    assert all(path_of(name).stat().st_size < 20_000 for name in NAMES)

@@ -1,0 +1,265 @@
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from hedgerow import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    AnyBoostClassifier,
+    BaggingClassifier,
+    BaggingRegressor,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    LogitBoostClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    SchapireBoostClassifier,
+)
+from hedgerow.bagging import needs as bagging_needs
+from hedgerow.bagging.pair_losses import PairLosses
+from hedgerow.boosting import needs as boosting_needs
+from hedgerow.estimators import limits
+from hedgerow.vision.integral import integral_image
+
+FEW = {"n_estimators": 3, "n_jobs": 1}
+CLASSIFIERS = [
+    GradientBoostingClassifier(**FEW),
+    AdaBoostClassifier(**FEW),
+    AdaBoostClassifier(algorithm="gentle", **FEW),
+    LogitBoostClassifier(**FEW),
+    AnyBoostClassifier(**FEW),
+    SchapireBoostClassifier(random_state=0),
+    RandomForestClassifier(random_state=0, **FEW),
+    ExtraTreesClassifier(random_state=0, **FEW),
+    BaggingClassifier(random_state=0, **FEW),
+    DecisionStump(),
+    DecisionTreeClassifier(),
+    AdaBoostClassifier(LogisticRegression(), n_estimators=1),
+]
+REGRESSORS = [
+    GradientBoostingRegressor(**FEW),
+    GradientBoostingRegressor(estimator=LinearRegression(), **FEW),
+    AdaBoostRegressor(**FEW),
+    RandomForestRegressor(random_state=0, **FEW),
+    ExtraTreesRegressor(random_state=0, **FEW),
+    BaggingRegressor(random_state=0, **FEW),
+    DecisionTreeRegressor(),
+]
+MODELS = [*CLASSIFIERS, *REGRESSORS]
+NAMES = [f"{type(m).__name__}-{i}" for i, m in enumerate(MODELS)]
+
+
+def rows(n, n_columns=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_columns))
+    noisy = X[:, 0] + 0.5 * rng.normal(size=n)
+    return X, (noisy > 0).astype(np.int64), noisy
+
+
+# --- every fit refuses before it works
+
+
+@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+def test_a_fit_without_room_is_refused_in_one_line_and_leaves_the_model_whole(monkeypatch, model):
+    X, labels, numbers = rows(300)
+    y = labels if model in CLASSIFIERS else numbers
+    model.fit(X, y)
+    before, said = pickle.dumps(model), model.predict(X)
+    monkeypatch.setenv("HEDGEROW_MEMORY", "1kB")
+    with pytest.raises(MemoryError) as caught:
+        model.fit(X[::-1], y[::-1])
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(f"fitting {type(model).__name__} to 300 rows of 4 columns needs about ")
+    assert "and HEDGEROW_MEMORY allows 1.0 kB; use fewer rows" in message
+    assert pickle.dumps(model) == before
+    monkeypatch.delenv("HEDGEROW_MEMORY")
+    np.testing.assert_array_equal(model.predict(X), said)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+def test_a_huge_broadcast_table_is_refused_by_its_shape(monkeypatch, model):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "8GB")
+    X = np.broadcast_to(np.float64(1.5), (10**9, 1000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError, match=r"to 1,000,000,000 rows of 1,000 columns needs about"):
+            type(model)(**model.get_params(deep=False)).fit(X, np.broadcast_to(np.int64(1), 10**9))
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("make", [sparse.coo_matrix, sparse.coo_array], ids=["matrix", "array"])
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[1], MODELS[6], MODELS[8], MODELS[11]], ids=str)
+def test_a_huge_sparse_table_with_few_entries_is_refused_too(monkeypatch, make, model):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "8GB")
+    X = make((np.ones(2), ([0, 10**9 - 1], [0, 9_999])), shape=(10**9, 10_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError, match=r"to 1,000,000,000 rows of 10,000 columns needs about"):
+            model.fit(X, np.broadcast_to(np.int64(1), 10**9))
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_evaluation_set_counts(monkeypatch):
+    X, y, _ = rows(2000)
+    model = GradientBoostingClassifier(**FEW)
+    need = sum(boosting_needs.gradient_need(2000, 4, 1, n_trees=3).values())
+    monkeypatch.setenv("HEDGEROW_MEMORY", str(need + 100_000))
+    model.fit(X, y)
+    for times, words in (
+        (20, r"^fitting .* to 2,000 rows .* a smaller eval_set"),
+        (2000, r"^following an eval"),
+    ):
+        with pytest.raises(MemoryError, match=words):
+            model.fit(X, y, eval_set=(np.tile(X, (times, 1)), np.tile(y, times)))
+
+
+def test_thousands_of_classes_are_counted_by_their_scores(monkeypatch):
+    X, _, _ = rows(6000)
+    monkeypatch.setenv("HEDGEROW_MEMORY", "300MB")
+    with pytest.raises(MemoryError, match=r"and 3,000 outputs needs about .* \(.*gradients \d+ MB"):
+        GradientBoostingClassifier(n_estimators=1, n_jobs=1).fit(X, np.arange(6000) % 3000)
+
+
+# --- answers
+
+
+@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+def test_answers_are_refused_by_their_size_only(monkeypatch, model):
+    X, labels, numbers = rows(300)
+    model.fit(X, labels if model in CLASSIFIERS else numbers)
+    monkeypatch.setenv("HEDGEROW_MEMORY", "100kB")
+    model.predict(X[:50])
+    if isinstance(model, SchapireBoostClassifier | AdaBoostRegressor):
+        return  # they say one number a row
+    large = np.broadcast_to(X[0], (10**9, 4))
+    with pytest.raises(MemoryError, match=r"says of 1,000,000,000 rows with . outputs needs about"):
+        model.predict(large)
+
+
+def test_leaves_of_many_trees_and_stages_of_medians_are_refused(monkeypatch):
+    X, y, numbers = rows(300)
+    boosted, forest = GradientBoostingClassifier(**FEW).fit(X, y), RandomForestClassifier(**FEW).fit(X, y)
+    medians = AdaBoostRegressor(**FEW).fit(X, numbers)
+    monkeypatch.setenv("HEDGEROW_MEMORY", "2kB")
+    for ask in (boosted.apply, forest.apply, lambda X: next(iter(medians.staged_predict(X)))):
+        with pytest.raises(MemoryError, match="300 rows"):
+            ask(X)
+
+
+def test_pairs_of_many_voters_are_refused(monkeypatch):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "1GB")
+    with pytest.raises(MemoryError, match=r"^comparing all pairs of 20,000 voters needs about 35 GB"):
+        PairLosses.of([], n_voters=20_000, n_classes=2)
+
+
+def test_integral_images_of_huge_photographs_are_refused(monkeypatch):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "1MB")
+    with pytest.raises(MemoryError, match=r"^the integral image of 500 x 400 pixels needs about 6.4 MB"):
+        integral_image(np.zeros((400, 500), np.uint8))
+
+
+# --- needs are near what is used
+
+
+def measured(monkeypatch, model, X, y, **more):
+    """The need of a fit, and the largest amount that it held from then on."""
+    model.fit(X, y, **more)  # compiled code and imports are not its need
+    seen = []
+
+    def note(need, _what, _advice=""):
+        if isinstance(need, dict) and set(need) != {"codes", "targets"} and set(need) != {"rows"}:
+            tracemalloc.reset_peak()
+            seen.append((sum(need.values()), tracemalloc.get_traced_memory()[0]))
+
+    for module in (boosting_needs, limits):
+        monkeypatch.setattr(module, "require", note)
+    tracemalloc.start()
+    try:
+        model.fit(X, y, **more)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    need, before = seen[0]
+    return need / (peak - before)
+
+
+CASES = {
+    "boosting": (GradientBoostingClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
+    "boosting wide": (GradientBoostingRegressor(n_estimators=3, n_jobs=1), 6_000, 100),
+    "boosting stopped": (
+        GradientBoostingClassifier(n_estimators=3, early_stopping=True, n_jobs=1),
+        60_000,
+        10,
+    ),
+    "adaboost": (AdaBoostClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
+    "gentle": (AdaBoostClassifier(n_estimators=3, algorithm="gentle", n_jobs=1), 60_000, 10),
+    "logitboost": (LogitBoostClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
+    "r2": (AdaBoostRegressor(n_estimators=3, n_jobs=1), 60_000, 10),
+    "stump": (DecisionStump(n_jobs=1), 60_000, 10),
+    "forest": (RandomForestRegressor(n_estimators=10, n_jobs=1, random_state=0), 8_000, 5),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_needs_are_near_what_fits_use(monkeypatch, case, order):
+    model, n, n_columns = CASES[case]
+    X, labels, numbers = rows(n, n_columns)
+    y = numbers if "Regressor" in type(model).__name__ else labels
+    ratio = measured(monkeypatch, model, np.asarray(X, order=order), y)
+    assert 0.6 < ratio < 2.4, ratio
+
+
+def test_needs_are_near_what_fits_of_many_classes_use(monkeypatch):
+    X, _, _ = rows(4000, 5)
+    y = np.arange(4000) % 100
+    for model in (
+        LogitBoostClassifier(n_estimators=2, n_jobs=1),
+        AdaBoostClassifier(n_estimators=2, n_jobs=1),
+    ):
+        assert 0.6 < measured(monkeypatch, model, X, y) < 2.4
+
+
+# --- and grow with everything
+
+
+SIZES = st.tuples(st.integers(1, 10**7), st.integers(1, 1000), st.integers(1, 1000))
+
+
+@given(sizes=SIZES, more=st.tuples(st.integers(0, 10**6), st.integers(0, 100), st.integers(0, 100)))
+@settings(max_examples=200, deadline=None)
+def test_needs_never_fall_when_a_table_grows(sizes, more):
+    larger = tuple(a + b for a, b in zip(sizes, more, strict=True))
+    for need in (
+        lambda n, c, k: boosting_needs.gradient_need(n, c, k, n_trees=k, n_followed=n // 10),
+        boosting_needs.weak_need,
+        lambda n, c, k: boosting_needs.adaptive_need(n, k, says="numbers", n_nodes=c),
+        lambda n, c, k: boosting_needs.r2_need(n, n_followed=c, n_rounds=k),
+        lambda n, c, k: bagging_needs.forest_need(n, c, k, oob=True),
+        lambda n, c, k: bagging_needs.forest_need(n, c, k, classes=False, keeps_rows=True),
+        lambda n, c, k: bagging_needs.bag_need(n, k, n_members=10, n_drawn=n, n_chosen=c, n_jobs=2, oob=True),
+        lambda _n, c, k: bagging_needs.pairs_need(c, k),
+    ):
+        assert 0 < sum(need(*sizes).values()) <= sum(need(*larger).values())
+
+
+def test_a_copied_table_never_needs_less():
+    for n, c in ((1000, 5), (10_000, 500), (100, 20_000)):
+        plain, copied = (sum(boosting_needs.gradient_need(n, c, 1, copied=f).values()) for f in (False, True))
+        assert copied >= plain
