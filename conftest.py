@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+pytest_plugins = ["line_coverage"]  # `--measure`
+
 
 @pytest.fixture(autouse=True)
 def no_figure_stays_open() -> Iterator[None]:

@@ -1,26 +1,30 @@
 """Mutated cascade files: each must load, and then run, or be refused with ModelFileError.
 
-    python tests/fuzz_cascades.py --files 100000 --seed 1
+    python tests/fuzz_models.py --format opencv
 
 Seeds are small cascades of every kind in OpenCV's XML, new and old format, and in Hedgerow's own format;
-where OpenCV is installed, also files it ships. File `number` of a seed is always the same. The last lines
-give the counts, the slowest file and the memory; the exit code is 1 if any file ended in another way.
+where OpenCV is installed, also files it ships. File `number` of a seed is always the same.
 """
 
-import argparse
 import json
-import math
 import random
 import re
-import sys
 import time
 import traceback
-import warnings
 
 import numpy as np
 
 from cascade_files import large_seeds, small_seeds
-from hedgerow import container
+from fuzz_changes import (
+    NUMBER,
+    changed_arrays,
+    changed_value,
+    delete_bytes,
+    flip_bits,
+    sealed,
+    splice,
+    truncate,
+)
 from hedgerow.container import ModelFileError, pack, unpack
 
 EVERY = 100  # one file in so many comes from a large file
@@ -30,16 +34,8 @@ EXTREMES = [
     *(b"nan", b"inf", b"-inf", b".Inf", b".Nan", b"1e38", b"3.4028236e38", b"1e39", b"-1e400", b"1e-400"),
     *(b"1_000", b"0x10", b"010", b"1.", b".5", b".", b"-", b"+1", b"1e", b"", b"\xd9\xa1", b"1 2", b"true"),
 ]
-NUMBER = re.compile(rb"-?[0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?")
 TAG = re.compile(rb"</?[A-Za-z_][A-Za-z_0-9]*[^<>]*>")
 TOKEN = re.compile(rb"[^\s<>\",:]+")
-
-
-def flip_bits(data, rng, _):
-    changed = bytearray(data)
-    for _ in range(rng.choice((1, 1, 2, 8))):
-        changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-    return bytes(changed)
 
 
 def insert_bytes(data, rng, _):
@@ -63,19 +59,6 @@ def insert_declaration(data, rng, _):
     )
     place = rng.choice((0, data.find(b"<opencv"), rng.randrange(len(data))))
     return data[:place] + new + data[place:]
-
-
-def delete_bytes(data, rng, _):
-    place = rng.randrange(len(data))
-    return data[:place] + data[place + rng.choice((1, 1, 2, 10, 100)) :]
-
-
-def truncate(data, rng, _):
-    return data[: rng.randrange(len(data))]
-
-
-def splice(data, rng, other):
-    return data[: rng.randrange(len(data))] + other[rng.randrange(len(other)) :]
 
 
 def replace_number(data, rng, _):
@@ -132,32 +115,7 @@ def _replace(data, rng, pattern, new):
 def change_array(data, rng, _):
     """Another number, shape or dtype in an array of an own file; the digest is right again."""
     contents = unpack(data)
-    arrays = dict(contents.arrays)
-    if not arrays:
-        return data
-    name = rng.choice(sorted(arrays))
-    array = arrays[name].copy()
-    what = rng.randrange(8)
-    if what < 4 and array.size:
-        limits = np.iinfo(array.dtype) if array.dtype.kind in "iu" else np.finfo(array.dtype)
-        extremes = [0, 1, 2, limits.min, limits.max, limits.max // 2]
-        extremes += [-1, -2] if array.dtype.kind == "i" else []
-        extremes += [np.nan, np.inf, -np.inf, 1e-45, -0.0] if array.dtype.kind == "f" else []
-        for _ in range(rng.choice((1, 1, 3))):
-            array.flat[rng.randrange(array.size)] = rng.choice(extremes)
-        arrays[name] = array
-    elif what == 4:
-        arrays[name] = array[: rng.randrange(len(array) + 1)]
-    elif what == 5:
-        arrays[name] = array.reshape(rng.choice(((-1,), (1, -1), (-1, 1), array.shape[::-1])))
-    elif what == 6:
-        with np.errstate(all="ignore"):
-            arrays[name] = array.astype(rng.choice((np.float32, np.float64, np.int32, np.uint32, np.uint8)))
-    elif rng.random() < 0.5:
-        del arrays[name]
-    else:
-        arrays[rng.choice((*contents.arrays, "left", "weights", "os.system"))] = array
-    return pack(contents.text, arrays)
+    return pack(contents.text, changed_arrays(contents.arrays, rng, contents.arrays))
 
 
 def change_text(data, rng, _):
@@ -173,24 +131,7 @@ def break_json(text, rng, _):
         content = json.loads(text)
     except ValueError:
         return text  # broken before
-    key = rng.choice(sorted(content))
-    values = (
-        None,
-        True,
-        -1,
-        2**63,
-        10**30,
-        1e300,
-        "x" * 1000,
-        [],
-        [3],
-        [24, 20.0],
-        {},
-        [[[[]]]],
-        float("nan"),
-    )
-    content[key] = rng.choice(values)
-    return json.dumps(content).encode()
+    return json.dumps(changed_value(content, rng)).encode()
 
 
 TEXT = (flip_bits, insert_bytes, delete_bytes, truncate, splice, replace_number, nudge_number, swap_tokens)
@@ -210,9 +151,7 @@ def mutated(seeds, large, seed, number):
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         data = rng.choice(TEXT if pick.packed else XML)(data, rng, rng.choice(seeds).data) or b"\n"
     if pick.packed and rng.random() < 0.7:
-        changed = bytearray(data)
-        changed[container._DIGEST] = container._digest(data)
-        data = bytes(changed)
+        data = sealed(data)
     return data, pick.read
 
 
@@ -261,42 +200,3 @@ def find_judge():
     for seed in small_seeds():
         outcome(seed.data, seed.read, judge)
     return judge
-
-
-def peak_memory():
-    """In MiB; NaN where the system does not tell."""
-    try:
-        import resource  # noqa: PLC0415 - not on Windows
-    except ImportError:
-        return math.nan
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--files", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--readers-only", action="store_true", help="do not run the cascades that load")
-    given = parser.parse_args()
-
-    def say(text):
-        sys.stdout.write(text + "\n")
-
-    warnings.simplefilter("error")
-    judge = None if given.readers_only else find_judge()
-    before = peak_memory()
-    start = time.perf_counter()
-    counts, (seconds, number) = fuzz(given.files, given.seed, judge, say)
-    peak = peak_memory()
-    say(
-        f"{given.files} files in {time.perf_counter() - start:.0f} s: "
-        + ", ".join(f"{n} {k}" for k, n in counts.items())
-    )
-    say(f"slowest: file {number}, {1000 * seconds:.0f} ms")
-    say(f"peak memory: {peak:.0f} MiB, {before:.0f} MiB before the first file")
-    return 1 if counts["failed"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -41,6 +41,8 @@ _ALIGNMENT = 8  # the data begin at a multiple of this, and wide dtypes come fir
 _OPENING = b'{"__metadata__":{"sha256":"'
 _DIGEST = slice(8 + len(_OPENING), 8 + len(_OPENING) + 64)  # where the digest stands in the file
 
+_MOST_SAID = 700  # characters of a message
+
 
 class ModelFileError(ValueError):
     """A file that is not a model, or is damaged, or is not for this version; or a model no file can hold.
@@ -58,6 +60,13 @@ class ModelFileError(ValueError):
     ...         print("refused:", str(error)[-40:])
     refused: ...
     """
+
+    def __init__(self, message: object = "") -> None:
+        # it may quote the file, which can hold anything: signs that move the cursor, texts without end
+        whole = str(message)
+        text = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in whole[:_MOST_SAID])
+        fits = len(whole) <= _MOST_SAID and len(text) <= _MOST_SAID
+        super().__init__(text if fits else f"{text[:_MOST_SAID]}...")
 
 
 class Contents(NamedTuple):

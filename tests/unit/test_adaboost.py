@@ -331,7 +331,7 @@ def test_the_scale_of_sample_weights_does_not_matter(kind):
     X, y = two()
     weight = np.random.default_rng(0).uniform(size=len(y))
     scores = kind_of(kind).fit(X, y, weight).decision_function(X)
-    for scale in (2.0**-1000, 2.0**1000):
+    for scale in (2.0**-1000, 2.0**300):
         assert np.array_equal(kind_of(kind).fit(X, y, weight * scale).decision_function(X), scores)
 
 

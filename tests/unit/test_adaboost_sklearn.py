@@ -1,4 +1,4 @@
-"""The AdaBoost family as scikit-learn sees it: its checks, its tools, and parameters that are not allowed."""
+"""The AdaBoost family as scikit-learn sees it: its tools, and parameters that are not allowed."""
 
 import pickle
 
@@ -14,10 +14,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier as ForeignTree
-from sklearn.tree import DecisionTreeRegressor as ForeignRegressionTree
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from adaboost_cases import ALGORITHMS, KINDS, kind_of, several, two
+from adaboost_cases import KINDS, kind_of, several, two
 from hedgerow import (
     AdaBoostClassifier,
     AnyBoostClassifier,
@@ -25,49 +23,6 @@ from hedgerow import (
     DecisionTreeClassifier,
     LogitBoostClassifier,
 )
-
-# --- its checks
-
-OWN = [
-    *(AdaBoostClassifier(algorithm=algorithm) for algorithm in ALGORITHMS if algorithm != "m1"),
-    # more than a stump: M1 needs errors below 1/2, of three random classes too
-    AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), algorithm="m1", n_estimators=10),
-    AdaBoostClassifier(on_chance="restart", learning_rate=0.5, early_stopping=True, n_estimators=10),
-    LogitBoostClassifier(),
-    *(AnyBoostClassifier(cost=cost) for cost in ("exponential", "logistic", "sigmoid")),
-]
-FOREIGN = [
-    *(
-        AdaBoostClassifier(ForeignTree(max_depth=1), algorithm=algorithm, n_estimators=5)
-        for algorithm in ("discrete", "samme", "real", "samme.r")
-    ),
-    AdaBoostClassifier(ForeignTree(max_depth=3), algorithm="m1", n_estimators=5),
-    AdaBoostClassifier(ForeignRegressionTree(max_depth=1), algorithm="gentle", n_estimators=5),
-    LogitBoostClassifier(ForeignRegressionTree(max_depth=1), n_estimators=5),
-    AnyBoostClassifier(ForeignTree(max_depth=1), n_estimators=5),
-]
-TIES = "splits of equal gain are chosen by rounding, in scikit-learn's trees"
-COPIES = "copies of a row are held out one by one"
-
-
-def known_failures(estimator):
-    """What cannot hold, and why; each of these is checked to fail."""
-    failures = {}
-    name = getattr(estimator, "algorithm", type(estimator).__name__)
-    foreign = isinstance(estimator.estimator, ForeignTree | ForeignRegressionTree)
-    weight_checks = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
-    if estimator.early_stopping:
-        failures |= dict.fromkeys(weight_checks, COPIES)
-    if foreign and name in ("real", "samme.r", "LogitBoostClassifier"):
-        failures |= dict.fromkeys(weight_checks, TIES)
-    return failures
-
-
-@pytest.mark.filterwarnings("ignore:boosting stopped")
-@parametrize_with_checks([*OWN, *FOREIGN], expected_failed_checks=known_failures)
-def test_scikit_learn_accepts(estimator, check):
-    check(estimator)
-
 
 # --- its tools
 

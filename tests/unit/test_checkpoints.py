@@ -1,5 +1,6 @@
 """Fits that are stopped and go on: the same bytes as without a stop, and clear words when they cannot."""
 
+import json
 import os
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 import hedgerow
 from checkpoint_cases import Killed, KillingStore, cases, rows
 from hedgerow import Checkpoint, EarlyStopping, ModelFileError
+from hedgerow.container import pack, unpack
 from hedgerow.estimators import checkpoints
 from hedgerow.files.models import to_bytes
 
@@ -289,3 +291,20 @@ def test_a_foreign_learner_without_missing_values_can_be_kept(tmp_path):
     model = hedgerow.AdaBoostClassifier(LogisticRegression(), n_estimators=3)
     model.fit(np.nan_to_num(X), targets["two"], checkpoint=path)
     assert hedgerow.load(path).n_estimators_ == model.n_estimators_
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        ("leaves", [3], "there must be 9 numbers in every list"),
+        ("round", [0, 1, 2, 3, 4, 5, 6, 7, -1], "rounds and leaves are counted"),
+        ("round", [0.5] * 9, "rounds and leaves are counted"),
+    ],
+)
+def test_a_history_that_cannot_be_is_refused(kept, name, values, words):
+    contents = unpack(kept.read_bytes())
+    told = json.loads(contents.text)
+    told["history"][name] = values
+    kept.write_bytes(pack(json.dumps(told), contents.arrays))
+    with pytest.raises(ModelFileError, match=words):
+        CASES["gradient"].fit(checkpoint=kept)

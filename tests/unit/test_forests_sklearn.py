@@ -1,4 +1,4 @@
-"""Forests among scikit-learn's tools: its own checks, searches, pipelines, copies and importances."""
+"""Forests among scikit-learn's tools: searches, pipelines, copies and importances."""
 
 import pickle
 
@@ -12,41 +12,11 @@ from sklearn.inspection import permutation_importance
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from forest_cases import KINDS
-from hedgerow import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from hedgerow import RandomForestClassifier, RandomForestRegressor
 
 X, Y = load_iris(return_X_y=True)
-
-
-def why_it_fails(estimator):
-    if getattr(estimator, "criterion", None) != "poisson":
-        return {}
-    return {"check_regressor_multioutput": "its targets are negative whatever the tag positive_only says"}
-
-
-@parametrize_with_checks(
-    [
-        RandomForestClassifier(n_estimators=5),
-        RandomForestClassifier(n_estimators=3, criterion="entropy", max_features=None, n_jobs=1),
-        RandomForestClassifier(n_estimators=3, criterion="log_loss", bootstrap=False, max_leaf_nodes=6),
-        RandomForestClassifier(n_estimators=5, max_features=0.6, max_depth=4, max_samples=0.9),
-        RandomForestClassifier(n_estimators=3, class_weight="balanced"),
-        RandomForestClassifier(n_estimators=3, class_weight="balanced_subsample", min_samples_leaf=2),
-        RandomForestRegressor(n_estimators=5),
-        RandomForestRegressor(n_estimators=3, max_features="sqrt", max_leaf_nodes=12, bootstrap=False),
-        RandomForestRegressor(n_estimators=3, max_features=0.5, min_samples_leaf=0.02, keep_targets=False),
-        RandomForestRegressor(n_estimators=3, criterion="poisson", max_features=1),
-        ExtraTreesClassifier(n_estimators=5),
-        ExtraTreesClassifier(n_estimators=5, bootstrap=True, criterion="entropy", max_features="log2"),
-        ExtraTreesRegressor(n_estimators=3),
-        ExtraTreesRegressor(n_estimators=5, bootstrap=True, min_samples_split=4),
-    ],
-    expected_failed_checks=why_it_fails,
-)
-def test_scikit_learn_accepts(estimator, check):
-    check(estimator)
 
 
 def test_searches_and_pipelines_take_forests():

@@ -15,44 +15,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from boosting_cases import classes, classifier, numbers, regressor, same_forests
-from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
-
-WEIGHT_CHECKS = (
-    "check_sample_weight_equivalence_on_dense_data",
-    "check_sample_weight_equivalence_on_sparse_data",
-)
-FAST = {"n_estimators": 5, "learning_rate": 0.5}
-SETTINGS = [  # parameters, and why a weight cannot equal copies of the row with them
-    ({"newton": False}, None),
-    ({"min_samples_leaf": 1}, None),
-    ({"estimator": Ridge()}, None),
-    ({"estimator": DecisionTreeRegressor(max_depth=2)}, "splits of equal gain are chosen by rounding"),
-    ({"subsample": 0.7}, "copies of a row are drawn one by one"),
-    ({"early_stopping": True}, "copies of a row are held out one by one"),
-]
-
-
-@parametrize_with_checks([GradientBoostingClassifier(), GradientBoostingRegressor()])
-def test_scikit_learn_accepts_the_defaults(estimator, check):
-    check(estimator)
-
-
-def checks_of_settings():
-    for parameters, reason in SETTINGS:
-        for make in (GradientBoostingClassifier, GradientBoostingRegressor):
-            for estimator, check in estimator_checks_generator(make(**FAST, **parameters)):
-                name = check.func.__name__
-                marks = [pytest.mark.skip(reason)] if reason and name in WEIGHT_CHECKS else []
-                yield pytest.param(estimator, check, marks=marks, id=f"{make.__name__}-{parameters}-{name}")
-
-
-@pytest.mark.parametrize(("estimator", "check"), list(checks_of_settings()))
-def test_scikit_learn_accepts_other_settings(estimator, check):
-    check(estimator)
-
+from hedgerow import GradientBoostingRegressor
 
 # --- one model, many questions
 

@@ -115,7 +115,7 @@ def test_a_target_far_from_zero():
     np.testing.assert_allclose(far - 1e9, near, atol=1e-5)
 
 
-@pytest.mark.parametrize("scale", [2.0**-500, 2.0**500])
+@pytest.mark.parametrize("scale", [2.0**-500, 2.0**300])
 def test_a_target_of_any_scale(scale):
     X, y = numbers()
     assert np.array_equal(regressor().fit(X, y * scale).predict(X), regressor().fit(X, y).predict(X) * scale)

@@ -59,7 +59,7 @@ def test_labels():
 
 
 def test_labels_that_cannot_be_sorted():
-    with pytest.raises(TypeError, match="the labels in y cannot be sorted: '<' not supported"):
+    with pytest.raises(TypeError, match="the labels in y cannot be sorted: they are of type int, str;"):
         Labels.of(np.array(["a", 1], dtype=object))
 
 

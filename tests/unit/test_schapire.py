@@ -17,7 +17,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hedgerow.boosting.three import path_of
 from hedgerow.boosting.three_votes import ConstantHypothesis, VoteOfThree, WeakHypothesis, vote
@@ -62,11 +61,6 @@ def signs(n_rows=400, noise=0.2, seed=0):
     random = np.random.default_rng(seed)
     X = random.normal(size=(n_rows, 2))
     return X, (X[:, 0] > 0).astype(int) ^ (random.random(n_rows) < noise)
-
-
-@parametrize_with_checks([SchapireBoostClassifier(), boosted(), boosted(depth=2), boosted(first_share=0.4)])
-def test_scikit_learn_accepts_it(estimator, check):
-    check(estimator)
 
 
 # --- the vote

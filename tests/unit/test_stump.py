@@ -9,16 +9,10 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier as TreeOfScikitLearn
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hedgerow import DecisionStump
 
 NAN = np.nan
-
-
-@parametrize_with_checks([DecisionStump(), DecisionStump(criterion="gini"), DecisionStump(max_bins=65_535)])
-def test_scikit_learn_accepts_it(estimator, check):
-    check(estimator)
 
 
 # --- exact

@@ -159,4 +159,5 @@ def _interrupts_at_rounds() -> Iterator[Callable[[], None]]:
     try:
         yield check
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if signal.getsignal(signal.SIGINT) is note:  # a callback may have set another
+            signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -109,9 +109,7 @@ class R2Rule:
         self._copies = weights.copies if weights.copies.size else None
         taking_part = y[weights.rows]
         size = float(np.abs(taking_part).max())
-        with np.errstate(over="ignore"):
-            spread = _finite(float(np.ptp(taking_part)), "values of y")
-        self._exact = max(_EXACT_SPREAD * spread, _EXACT_SIZE * size)
+        self._exact = max(_EXACT_SPREAD * float(np.ptp(taking_part)), _EXACT_SIZE * size)
         self.start()
 
     # --- the weights of the rows
@@ -128,9 +126,8 @@ class R2Rule:
 
     def losses(self, said: Floats) -> Floats | None:
         """L of every row, 1 at the most; None when all errors of the rows with weight are rounding."""
-        with np.errstate(over="ignore"):
-            errors = np.abs(self.y - said)
-        largest = _finite(float(errors[self.weights.rows].max()), "errors of the weak learner")
+        errors = np.abs(self.y - said)  # finite: targets are far smaller than the largest number
+        largest = float(errors[self.weights.rows].max())
         return None if largest <= self._exact else self.loss(np.minimum(errors / largest, 1.0))
 
     def reweigh(self, losses: Floats, alpha: float) -> float:
@@ -140,7 +137,7 @@ class R2Rule:
         exponents -= shift
         weight = self.weights.factor * exp(exponents)
         mean = self._mean(weight)
-        normalizer = mean / self._mean_weight * elementary.exp(shift)
+        normalizer: float = mean / self._mean_weight * elementary.exp(shift)
         self._exponents, self.weight, self._mean_weight = exponents, weight, mean
         return normalizer
 
@@ -209,9 +206,3 @@ class R2Rule:
         if number:
             raise NoBetter
         warnings.warn(f"boosting stopped: {self.stop_reason}", stacklevel=2)
-
-
-def _finite(largest: float, what: str) -> float:
-    if not math.isfinite(largest):
-        raise FloatingPointError(f"the {what} leave the range of float64: scale y to smaller values")
-    return largest

@@ -74,7 +74,9 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
             The members are given rows and columns of it as it is: parts of a data frame are data frames.
         y : array of shape (n_samples,)
+            Labels (strings, whole numbers or booleans), or numbers within ±1e100.
         sample_weight : array of shape (n_samples,), optional
+            From 0 to 1e100.
             With ``bootstrap=True`` rows are drawn in proportion to their weights: a whole number acts exactly
             as that many copies of the row (but see `max_samples`), zero as no row. With ``bootstrap=False``
             the weights of the sampled rows are handed to the members, which must take them.

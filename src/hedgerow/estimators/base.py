@@ -113,8 +113,9 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
             Missing values (NaN, None, null) are allowed and take the direction that fits best.
         y : array of shape (n_samples,)
+            Labels (strings, whole numbers or booleans), or numbers within ±1e100.
         sample_weight : array of shape (n_samples,), optional
-            A whole number acts exactly as that many copies of the row, zero as no row.
+            From 0 to 1e100. A whole number acts exactly as that many copies of the row, zero as no row.
         eval_set : (X, y), (X, y, sample_weight) or a list of them, optional
             Rows whose loss or error is followed; with early stopping, the first decides.
         callbacks : sequence of callables, optional

@@ -107,8 +107,10 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
             Missing values (NaN, None, null) are allowed and take the direction that fits best.
         y : array of shape (n_samples,)
-            For regressors also (n_samples, n_outputs).
+            Labels (strings, whole numbers or booleans), or numbers within ±1e100, for regressors also
+            (n_samples, n_outputs).
         sample_weight : array of shape (n_samples,), optional
+            From 0 to 1e100.
             With ``bootstrap=True`` rows are drawn in proportion to their weights, else the weights count in
             the splits and the leaves. Whole numbers act exactly as that many copies of the rows, zero as no
             row: a tree draws as many rows as there are copies, so that few are left out of its bag. Weights

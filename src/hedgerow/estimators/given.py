@@ -28,17 +28,20 @@ def given_target(y: Any) -> NDArray[Any]:
     _refuse_masked(y, "y")
     try:
         values = np.asarray(_decoded(y))
-        if (
-            values.dtype.kind in "US"
-            and isinstance(y, list | tuple)
-            and not all(isinstance(v, str) for v in y)
-        ):
-            values = np.asarray(y, object)  # NumPy made strings of the numbers among them
+        if isinstance(y, list | tuple) and _is_converted(values, y):
+            values = np.asarray(y, object)
     except ValueError as error:  # lists of different lengths
         raise ValueError(f"y ({type(y).__name__}) is not an array: every row needs one value") from error
     if values.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: y has dtype {values.dtype}")
     return values
+
+
+def _is_converted(values: NDArray[Any], y: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether NumPy made texts of numbers in a list, or rounded integers that are too large for one dtype."""
+    if values.dtype.kind in "US":
+        return not all(isinstance(value, str) for value in y)
+    return values.dtype.kind == "f" and all(isinstance(value, int | np.integer) for value in y)
 
 
 def one_column(values: NDArray[Any]) -> NDArray[Any]:
@@ -147,15 +150,20 @@ def _labels_of_objects(y: NDArray[Any]) -> NDArray[Any]:
     if all(issubclass(kind, bool | np.bool) for kind in kinds):
         return y.astype(bool)
     if all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
-        whole = np.array([int(label) for label in labels])
-        if whole.dtype.kind in "iu":
-            return whole
-        raise ValueError(f"y holds the label {max(map(abs, whole))}, which does not fit into 64 bits")
+        return _whole_labels([int(label) for label in labels])
     if all(issubclass(kind, float | np.floating) for kind in kinds):
         return plain_labels(y.astype(np.float64))
     names = sorted({kind.__name__ for kind in kinds})
     listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
     raise TypeError(f"the labels in y cannot be sorted: they are of type {listed}; {_LABELS}")
+
+
+def _whole_labels(labels: list[int]) -> NDArray[Any]:
+    least, greatest = min(labels), max(labels)
+    for dtype in (np.int64, np.uint64):  # NumPy alone would round a mixture of both to float64
+        if np.iinfo(dtype).min <= least and greatest <= np.iinfo(dtype).max:
+            return np.array(labels, dtype)
+    raise ValueError(f"y holds labels from {least} to {greatest}, which do not fit into 64 bits")
 
 
 # --- weights

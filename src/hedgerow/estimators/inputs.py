@@ -84,11 +84,14 @@ class Labels:
     def read(self, y: NDArray[Any]) -> Floats:
         """Class numbers of the labels; every label must be known."""
         y = plain_labels(y)
+        known = self.classes
+        if known.dtype.kind + y.dtype.kind in ("iu", "ui"):  # NumPy compares these as floats
+            known, y = known.astype(object), y.astype(object)
         try:
-            places = np.searchsorted(self.classes, y).clip(max=self.n_classes - 1)
+            places = np.searchsorted(known, y).clip(max=self.n_classes - 1)
         except TypeError as error:
             raise TypeError(f"the labels in y cannot be compared with the classes: {error}") from error
-        unknown = np.flatnonzero(self.classes[places] != y)
+        unknown = np.flatnonzero(known[places] != y)
         if unknown.size:
             listed = self.classes[:_LISTED].tolist()
             more = f" and {self.n_classes - _LISTED} more" if self.n_classes > _LISTED else ""

@@ -119,8 +119,9 @@ class ClassTree(ClassifierMixin, WeakTreeEstimator):  # type: ignore[misc]
         ----------
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
+            Labels: strings, whole numbers or booleans.
         sample_weight : array of shape (n_samples,), optional
-            A whole number acts exactly as that many copies of the row, zero as no row.
+            From 0 to 1e100. A whole number acts exactly as that many copies of the row, zero as no row.
 
         Returns
         -------

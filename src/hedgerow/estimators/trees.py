@@ -282,8 +282,9 @@ class DecisionTreeRegressor(RegressorMixin, WeakTreeEstimator):  # type: ignore[
         ----------
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
+            Numbers within ±1e100.
         sample_weight : array of shape (n_samples,), optional
-            A whole number acts exactly as that many copies of the row, zero as no row.
+            From 0 to 1e100. A whole number acts exactly as that many copies of the row, zero as no row.
 
         Returns
         -------

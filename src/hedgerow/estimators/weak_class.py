@@ -67,7 +67,7 @@ class WeakClass:
         each leaf. A column with e edges has 2 e + 1 cuts: missing goes either way at each, or alone.
         """
         if self.n_edges is None:
-            raise NoVoteError("the values that columns are cut at come from the rows: the class is not finite")
+            raise NoVoteError("columns are cut at values that come from the rows: the class is not finite")
         cuts = sum(2 * edges + 1 for edges in self.n_edges)
         if self.is_stumps:
             return 2 * cuts + 2  # a cut and which side is which class, or a constant

@@ -27,7 +27,7 @@ from hedgerow.container import ModelFileError
 
 SCHEMA = "schema.json"
 MOST_ENTRIES = 100_000
-MOST_SIDE = 1 << 20  # of an array without numbers, which could have any shape
+MOST_SIDE = 1 << 16  # of an array without numbers, which could have any shape
 _NAMES = re.compile(r"(0|[1-9][0-9]{0,5})\.(npy|npz|bin)")
 _SUFFIXES = {"NdArrayNode": ".npy", "SparseMatrixNode": ".npz", "BytesNode": ".bin", "BytearrayNode": ".bin"}
 _TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip file knows

@@ -8,9 +8,11 @@ contents can give wrong numbers and errors, but no more. Others follow indices o
 scikit-learn's trees do, or run code of their own. They need the word of the user, `load(..., trusted=[...])`.
 """
 
+import functools
 import importlib
 import importlib.metadata
 import json
+import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -102,9 +104,14 @@ def dumped(found: Any, name: str) -> bytes:
     return data
 
 
+@functools.cache  # it reads a file each time
+def _version(name: str) -> str:
+    return importlib.metadata.version(name)
+
+
 def library_versions() -> dict[str, str]:
     """Versions of the libraries that made the archives."""
-    return {name: importlib.metadata.version(name) for name in LIBRARIES}
+    return {name: _version(name) for name in LIBRARIES}
 
 
 # --- reading
@@ -172,7 +179,7 @@ def _meet_version(found: list[State]) -> bool:
 
     Else scikit-learn would warn of each; `check_versions` does so once for all.
     """
-    here, changed = json.dumps(importlib.metadata.version("scikit-learn")), False
+    here, changed = json.dumps(_version("scikit-learn")), False
     for state in found:
         content = state.get("content")
         noted = content.get(_VERSION) if isinstance(content, dict) else None
@@ -184,16 +191,20 @@ def _meet_version(found: list[State]) -> bool:
 def check_versions(versions: Mapping[str, Any], *, foreign: bool) -> None:
     """Check the versions that a file tells of, and warn if objects of scikit-learn are of another one."""
     expected = {"hedgerow", *(LIBRARIES if foreign else ())}
-    if set(versions) != expected or not all(type(one) is str for one in versions.values()):
+    if set(versions) != expected or not all(_is_version(one) for one in versions.values()):
         raise ModelFileError(f"versions must name those of {', '.join(sorted(expected))}")
-    there, here = versions.get("scikit-learn"), importlib.metadata.version("scikit-learn")
+    there, here = versions.get("scikit-learn"), _version("scikit-learn")
     if there is not None and there != here:
         warnings.warn(
-            f"the file holds objects of scikit-learn {there[:50]}, and scikit-learn {here} is installed: "
+            f"the file holds objects of scikit-learn {there}, and scikit-learn {here} is installed: "
             "they may answer differently, or not at all; save the model anew with the version that loads it",
             UserWarning,
             stacklevel=4,
         )
+
+
+def _is_version(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9A-Za-z.+!_-]{1,40}", value) is not None
 
 
 def check_trusted(trusted: Any) -> frozenset[str]:
@@ -236,9 +247,15 @@ def check_member(
         right = is_classifier(member) == (classes is not None) and callable(getattr(member, asked))
         n_columns = getattr(member, "n_features_in_", columns[0])
         names = getattr(member, "feature_names_in_", None)
-        alike = n_columns == columns[0] and (names is None or tuple(np.asarray(names).tolist()) == columns[1])
+        alike = n_columns == columns[0] and (
+            names is None or (len(names) == columns[0] and tuple(np.asarray(names).tolist()) == columns[1])
+        )
         own = None if classes is None else np.asarray(getattr(member, "classes_", classes))
-        known = own is None or classes is None or set(own.tolist()) <= set(classes.tolist())
+        known = (
+            own is None
+            or classes is None
+            or (own.ndim == 1 and len(own) <= len(classes) and set(own.tolist()) <= set(classes.tolist()))
+        )
     except Exception as error:  # an object of a file may raise anything
         raise ModelFileError(f"{name} is no fitted member: {_line(error)}") from error
     for fine, wrong in ((right, "it is of the wrong kind"), (known, "it has other classes")):

@@ -143,6 +143,12 @@ def read_history(part: Reader) -> dict[str, list[float]]:
         history[name] = values
         if name == "round":
             history["seconds"] = [math.nan] * len(values)  # they differ from run to run
+    n_rounds = len(history.get("round", ()))
+    fine = all(len(values) == n_rounds for values in history.values())
+    require("history", fine, f"there must be {n_rounds} numbers in every list, one a round")
+    counts = [value for name in ("round", "leaves") for value in history.get(name, ())]
+    fine = all(0 <= value < _MOST_ROWS if type(value) is int else math.isnan(value) for value in counts)
+    require("history", fine, "rounds and leaves are counted")  # NaN: of a round that nothing is known of
     return history
 
 

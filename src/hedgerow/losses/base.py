@@ -169,7 +169,7 @@ class Loss(abc.ABC):
             rows = values[0].copy()
             for output in values[1:]:
                 rows += output
-            return leaf_sums(rows, weights, whole)
+            return np.asarray(leaf_sums(rows, weights, whole))
 
         def derivatives(step: Floats) -> tuple[Floats, Floats]:
             gradient, hessian = self._derivatives(y, raw + step[0] * ways)

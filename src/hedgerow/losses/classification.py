@@ -177,4 +177,4 @@ class MultinomialLogLoss(_ClassLoss):
         factor = (self.n_classes - 1) / self.n_classes
         with np.errstate(all="ignore"):  # a tiny curvature asks for more than the bound allows
             step = np.divide(factor * slope, curvature, out=np.zeros_like(slope), where=slope != 0.0)
-        return np.clip(step, -self.step_bound, self.step_bound)
+        return np.asarray(np.clip(step, -self.step_bound, self.step_bound))

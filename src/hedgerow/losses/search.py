@@ -71,7 +71,7 @@ def minimise(derivatives: Derivatives, low: Floats, high: Floats, noise: Floats)
 
 def leaf_means(values: Floats, weight: Floats, starts: Integers) -> Floats:
     """Weighted mean in every leaf; 0 in a leaf without weight."""
-    sums = leaf_sums(values, weight, starts)
+    sums: Floats = leaf_sums(values, weight, starts)
     totals = leaf_weights(weight, starts)
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0.0)
 
@@ -80,13 +80,13 @@ def leaf_weights(weight: Floats, starts: Integers) -> Floats:
     """Total weight of every leaf; the number of rows when `weight` is empty."""
     if not weight.size:
         return np.diff(starts).astype(np.float64)
-    return leaf_sums(weight, np.empty(0), starts)
+    return np.asarray(leaf_sums(weight, np.empty(0), starts))
 
 
 def leaf_levels(values: Floats, weight: Floats, starts: Integers, level: float) -> Floats:
     """Find in every leaf the smallest value at or below which lies `level` of its weight."""
     if weight.size:
-        return leaf_quantiles(values.copy(), weight.copy(), starts, level)
+        return np.asarray(leaf_quantiles(values.copy(), weight.copy(), starts, level))
     levels = np.zeros(starts.size - 1)
     for leaf, (a, b) in enumerate(itertools.pairwise(starts)):
         if b > a:

@@ -128,6 +128,8 @@ def _pixels(image: ImageLike, channels: str) -> tuple[NDArray[np.uint8], str]:
         return _checked(_as_array(read_image(image)), f"the file {os.fspath(image)}"), "rgb"
     if isinstance(image, Image.Image):
         return _checked(_as_array(image), f"the PIL image of mode {image.mode}"), "rgb"
+    if np.ma.is_masked(image):
+        raise ValueError("image has masked pixels: every pixel needs a value, fill them first")
     try:
         array = np.asarray(image)
     except (TypeError, ValueError) as error:

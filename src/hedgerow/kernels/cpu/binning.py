@@ -5,7 +5,8 @@ column holds the values with edges[k - 2] < x <= edges[k - 1], code 0 is missing
 """
 
 import numpy as np
-from numba import njit
+
+from hedgerow.kernels.cpu.jit import njit
 
 _ROWS_OF_A_BIN = 3  # at least, in a column that must be cut: finer bins cost time and find nothing
 _ROWS_AT_ONCE = 256  # a block of rows stays in cache while its columns are visited one by one

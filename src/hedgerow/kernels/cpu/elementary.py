@@ -18,8 +18,9 @@ arithmetic.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hedgerow.kernels.cpu.jit import njit
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

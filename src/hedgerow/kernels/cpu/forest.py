@@ -14,10 +14,10 @@ rows are only walked: there is nothing to vectorise over.
 """
 
 import numpy as np
-from numba import njit
 
 from hedgerow.kernels.cpu.binning import encode
 from hedgerow.kernels.cpu.intrinsics import lowest_bit
+from hedgerow.kernels.cpu.jit import njit
 from hedgerow.kernels.cpu.partition import in_set
 
 TOP_LEAVES = 32  # one bit each

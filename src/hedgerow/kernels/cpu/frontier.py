@@ -7,8 +7,8 @@ is the same either way.
 """
 
 import numpy as np
-from numba import njit
 
+from hedgerow.kernels.cpu.jit import njit
 from hedgerow.kernels.cpu.random import NODE_COLUMNS, choose_columns
 from hedgerow.kernels.cpu.split import NO_GAIN, best_column, leaf_value, worth
 

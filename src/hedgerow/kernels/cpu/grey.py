@@ -6,7 +6,8 @@ The weights are 0.299, 0.587 and 0.114 (ITU-R BT.601) in units of 2^-15 and add 
 """
 
 import numpy as np
-from numba import njit
+
+from hedgerow.kernels.cpu.jit import njit
 
 RED, GREEN, BLUE = 9798, 19235, 3735
 SHIFT = 15

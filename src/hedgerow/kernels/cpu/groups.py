@@ -7,7 +7,7 @@ Two rectangles are similar when each of their four sides differs by at most
 eps (min width + min height) / 2. A cluster is all that a chain of similar rectangles connects.
 """
 
-from numba import njit
+from hedgerow.kernels.cpu.jit import njit
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -14,7 +14,6 @@ so that the best-first order is the same as with counts from the start.
 """
 
 import numpy as np
-from numba import njit
 
 from hedgerow.kernels.cpu.frontier import (
     FILL,
@@ -40,6 +39,7 @@ from hedgerow.kernels.cpu.histogram import (
     sum_stored,
 )
 from hedgerow.kernels.cpu.intrinsics import barrier
+from hedgerow.kernels.cpu.jit import njit
 from hedgerow.kernels.cpu.partition import count_copies, count_left, gather_share, share, split_share
 from hedgerow.kernels.cpu.split import best_column, search_column
 

@@ -8,9 +8,9 @@ nothing.
 """
 
 import numpy as np
-from numba import njit
 
 from hedgerow.kernels.cpu.intrinsics import prefetch
+from hedgerow.kernels.cpu.jit import njit
 
 _AHEAD = 16  # rows between asking for a row and using it
 _LOW = np.int64(0xFFFFFFFF)

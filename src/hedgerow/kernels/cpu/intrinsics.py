@@ -7,9 +7,11 @@ they only decide when memory is read and when a thread waits.
 import sys
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from hedgerow.kernels.cpu.jit import njit
 
 _YIELD = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
 _SPINS_BEFORE_YIELD = 2000  # about two microseconds: longer than a barrier between running threads takes

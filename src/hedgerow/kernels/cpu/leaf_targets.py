@@ -15,10 +15,10 @@ Trees that did not learn from a row are bits, (rows, groups) bytes with a bit fo
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.forest import CHILD_SHIFT
+from hedgerow.kernels.cpu.jit import njit
 
 UNITS = 2**40  # of a tree; 2**22 trees do not overflow
 

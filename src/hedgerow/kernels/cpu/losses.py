@@ -11,9 +11,9 @@ both. `starts` (n_leaves + 1,) cuts arrays whose rows are grouped by leaf:
 """
 
 import numpy as np
-from numba import njit
 
 from hedgerow.kernels.cpu.elementary import Floats, Integers, exp_clamped, log, log1p
+from hedgerow.kernels.cpu.jit import njit
 
 EXPONENT_LIMIT = 500.0  # exp(500) = 1e217 leaves room for a target, a weight and a sum below 1e308
 SOFTMAX_ROWS = 1024  # rows whose largest score and normaliser stay in the first-level cache

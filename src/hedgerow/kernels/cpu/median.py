@@ -9,7 +9,8 @@ Integer sums do not depend on the order of equal values.
 """
 
 import numpy as np
-from numba import njit
+
+from hedgerow.kernels.cpu.jit import njit
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

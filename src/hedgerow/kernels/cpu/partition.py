@@ -8,7 +8,8 @@ row, a quarter of what it costs to fill one array from both ends with a prefetch
 """
 
 import numpy as np
-from numba import njit
+
+from hedgerow.kernels.cpu.jit import njit
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -6,7 +6,8 @@ row; any other weight multiplies before the rounding.
 """
 
 import numpy as np
-from numba import njit
+
+from hedgerow.kernels.cpu.jit import njit
 
 _MOST_COUNTED = 1024
 

@@ -5,7 +5,8 @@ The mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
 """
 
 import numpy as np
-from numba import njit
+
+from hedgerow.kernels.cpu.jit import njit
 
 # What a draw is for; two purposes never share numbers.
 EDGE_SAMPLE = 1

@@ -5,8 +5,8 @@ member, and nothing but the seed has to be kept to draw the same rows once more.
 """
 
 import numpy as np
-from numba import njit
 
+from hedgerow.kernels.cpu.jit import njit
 from hedgerow.kernels.cpu.random import BOOTSTRAP, ROW_KEYS, draw, draw_from, stream
 
 

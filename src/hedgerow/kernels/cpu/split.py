@@ -15,7 +15,8 @@ largest gain. Ties go to the lower column, then to missing values on the right, 
 """
 
 import numpy as np
-from numba import njit
+
+from hedgerow.kernels.cpu.jit import njit
 
 NO_GAIN = -np.inf
 _NOISE = 1e-10  # a gain below this share of the node's score is rounding, not structure

@@ -6,9 +6,9 @@ Kivinen and Warmuth 1997), with a step s that grows while J falls and is halved 
 """
 
 import numpy as np
-from numba import njit
 
 from hedgerow.kernels.cpu.elementary import exp, log
+from hedgerow.kernels.cpu.jit import njit
 
 _GROW, _SHRINK = 1.5, 0.5
 

@@ -9,10 +9,10 @@ its next node hides behind the others; those that have come to a leaf drop out.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.forest import BY_SET, CHILD_SHIFT, COLUMN_SHIFT, MOST_COLUMNS, THRESHOLD_SHIFT
+from hedgerow.kernels.cpu.jit import njit
 from hedgerow.kernels.cpu.partition import in_set
 
 LEAF = 3

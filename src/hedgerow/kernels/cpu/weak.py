@@ -20,9 +20,9 @@ A cut sends the first codes of a column left. With L_k and R_k the sums of the t
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hedgerow.kernels.cpu.jit import njit
 from hedgerow.kernels.cpu.partition import in_set
 
 ERROR, GINI, MOMENTS = (np.int64(i) for i in range(3))

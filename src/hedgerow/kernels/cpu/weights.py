@@ -11,9 +11,9 @@ bit, as one that never stopped.
 """
 
 import numpy as np
-from numba import njit
 
 from hedgerow.kernels.cpu.elementary import exp
+from hedgerow.kernels.cpu.jit import njit
 from hedgerow.kernels.cpu.losses import pair_sum
 
 WHOLE = 2.0**61  # what all integer weights sum to, nearly

@@ -11,9 +11,8 @@ the detector computes: float32 of the weighted sum, times 1 / (area * standard d
 """
 
 import numpy as np
-from numba import njit
 
-from hedgerow.kernels.cpu.jit import deep_part
+from hedgerow.kernels.cpu.jit import deep_part, njit
 
 CODES = 254  # of a Haar feature, from 1; 0 is for missing values, of which there are none
 WINDOWS_AT_ONCE = 256  # so that their planes stay in the second-level cache

@@ -1,0 +1,268 @@
+"""Good files of every format that is read, a few kilobytes each: what mutated files are made from.
+
+A `Seed` is the bytes of one, how they are read, and rows that the model may be asked about. The models are of
+every kind, on so few rows that thousands of their files are read in a second.
+"""
+
+import json
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from hedgerow import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    AnyBoostClassifier,
+    BaggingClassifier,
+    BaggingRegressor,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    LogitBoostClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    SchapireBoostClassifier,
+)
+from hedgerow.container import pack, unpack
+from hedgerow.files.checkpoints import checked_notes
+from hedgerow.files.models import from_bytes, open_bytes, to_bytes
+from hedgerow.theory import certify, optimize_votes, quantile_grid
+
+FOLDER = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A good file, how it is read, and rows for its model."""
+
+    name: str
+    data: bytes
+    rows: Any
+    read: Callable[[bytes], Any] = from_bytes
+    resume: Callable[[Path], Any] | None = None  # of a checkpoint: goes on with the fit
+    strange: bool = False  # whether it holds members of another library
+
+
+# --- rows
+
+
+def numbers(n=18, n_columns=2):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, n_columns))
+    X[3, 0] = np.nan
+    return X, np.nan_to_num(X[:, 0]) + X[:, 1] ** 2
+
+
+def plain(n_classes=None, n=18):
+    X, signal = numbers(n)
+    return X, signal if n_classes is None else classes_of(signal, n_classes)
+
+
+def pairs():
+    X, signal = plain()
+    return X, np.stack([signal, signal**2], axis=1)
+
+
+def coloured(n_classes=None, n=18):
+    """Two columns of numbers and one of colours."""
+    X, signal = numbers(n)
+    which = np.arange(n) % 3
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame["colour"] = pd.Categorical(np.array(["blue", "green", "red"])[which])
+    signal = signal + which
+    if n_classes is None:
+        return frame, signal
+    return frame, np.array(["no", "perhaps", "yes"])[classes_of(signal, n_classes)]
+
+
+def classes_of(signal, n_classes):
+    return np.searchsorted(np.quantile(signal, np.arange(1, n_classes) / n_classes), signal)
+
+
+# --- models
+
+FEW = {"n_estimators": 2}
+DRAWN = {"n_estimators": 2, "random_state": 0}
+OOB = {"n_estimators": 5, "random_state": 0, "oob_score": True}
+TREE = {"n_estimators": 2, "max_leaf_nodes": 4, "min_samples_leaf": 2}
+
+MODELS = {
+    "gradient": lambda: (GradientBoostingClassifier(**TREE), *plain(2)),
+    "gradient, colours": lambda: (GradientBoostingClassifier(random_state=3, **TREE), *coloured(3)),
+    "gradient of numbers": lambda: (GradientBoostingRegressor(loss="huber", subsample=0.9, **TREE), *plain()),
+    "gradient, stopped": lambda: (
+        GradientBoostingRegressor(early_stopping=True, n_iter_no_change=1, random_state=1, **TREE),
+        *coloured(),
+    ),
+    "adaboost": lambda: (AdaBoostClassifier(**FEW), *plain(2)),
+    "adaboost samme": lambda: (AdaBoostClassifier(algorithm="samme", **FEW), *coloured(3)),
+    "adaboost real": lambda: (AdaBoostClassifier(algorithm="real", **FEW), *coloured(2)),
+    "adaboost gentle, grid": lambda: (
+        AdaBoostClassifier(
+            DecisionStump(bin_edges=quantile_grid(plain(3)[0], max_bins=4)), algorithm="gentle", **FEW
+        ),
+        *plain(3),
+    ),
+    "logitboost": lambda: (LogitBoostClassifier(**FEW), *coloured(3)),
+    "anyboost": lambda: (AnyBoostClassifier(cost="sigmoid", **FEW), *plain(2)),
+    "adaboost.r2": lambda: (AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), **FEW), *coloured()),
+    "three": lambda: (SchapireBoostClassifier(random_state=0), *plain(2, 40)),
+    "forest": lambda: (RandomForestClassifier(**OOB), *plain(2)),
+    "forest, colours": lambda: (RandomForestClassifier(max_depth=2, **DRAWN), *coloured(3)),
+    "forest of numbers": lambda: (RandomForestRegressor(min_samples_leaf=2, **OOB), *coloured()),
+    "forest of pairs": lambda: (RandomForestRegressor(max_depth=2, **DRAWN), *pairs()),
+    "extra trees": lambda: (ExtraTreesClassifier(max_depth=2, **DRAWN), *plain(3)),
+    "extra trees of numbers": lambda: (ExtraTreesRegressor(max_depth=2, **DRAWN), *plain()),
+    "bag": lambda: (BaggingClassifier(DecisionStump(), **OOB), *coloured(2)),
+    "bag, few rows": lambda: (BaggingClassifier(max_samples=2, n_estimators=3, random_state=0), *plain(2)),
+    "bag of boosters": lambda: (
+        BaggingClassifier(GradientBoostingClassifier(**TREE), voting="soft", **DRAWN), *plain(2),
+    ),
+    "bag of numbers": lambda: (
+        BaggingRegressor(DecisionTreeRegressor(max_depth=1), bootstrap=False, max_features=1, **DRAWN),
+        *plain(),
+    ),
+    "tree": lambda: (DecisionTreeClassifier(max_depth=2), *coloured(3)),
+    "tree of numbers": lambda: (DecisionTreeRegressor(max_depth=2), *plain()),
+    "stump": lambda: (DecisionStump(), *plain(2)),
+}  # fmt: skip
+
+
+def voted():
+    """A forest whose trees were given weights by rows that it did not learn from."""
+    X, y = plain(2, 60)
+    return optimize_votes(RandomForestClassifier(max_depth=1, **DRAWN).fit(X[:20], y[:20]), X[20:], y[20:]), X
+
+
+UNDER_WAY = (
+    *("gradient", "gradient, stopped", "adaboost", "adaboost gentle, grid", "logitboost", "anyboost"),
+    *("adaboost.r2", "three", "forest", "forest of numbers", "extra trees", "bag", "bag of boosters"),
+)
+
+
+@cache
+def fitted():
+    """Every model by name, with its rows."""
+    made = {}
+    for name, make in MODELS.items():
+        model, X, y = make()
+        with warnings.catch_warnings():  # so few trees leave rows without an answer out of bag
+            warnings.simplefilter("ignore", UserWarning)
+            made[name] = model.fit(X, y), X[:5]
+    model, X = voted()
+    return made | {"forest, voted": (model, X[:5])}
+
+
+# --- files of each format
+
+
+@cache
+def newest():
+    """Files as they are written today; one has a card, one a certificate."""
+    X, y = plain(2, 30)
+    seeds = []
+    for name, (model, rows) in fitted().items():
+        card = {"title": name, "rows": [18, 2.5, None]} if name == "stump" else None
+        certificate = certify(model, X, y) if name == "gradient" else None
+        seeds.append(Seed(name, to_bytes(model, card, certificate), rows))
+    return seeds
+
+
+def older():
+    """The same as format 2 has them: it knows fewer entries."""
+    seeds = []
+    for seed in newest():
+        contents = unpack(seed.data)
+        content = _without(json.loads(contents.text), {"versions", "trained", "certificate"}) | {"format": 2}
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        seeds.append(replace(seed, data=pack(text, contents.arrays)))
+    return seeds
+
+
+def _without(value, names):
+    """JSON without these entries, and without the dtypes of columns."""
+    if isinstance(value, list):
+        return [_without(one, names) for one in value]
+    if not isinstance(value, dict):
+        return value
+    left_out = names | {"dtypes"} if "n_columns" in value else names
+    return {name: _without(one, names) for name, one in value.items() if name not in left_out}
+
+
+def kept(number, *, strange=False):
+    """The files of a format that stay in the tests: of our own models, or those with strange members."""
+    seeds = []
+    for path in sorted(FOLDER.glob(f"format_{number}_*.safetensors")):
+        contents = unpack(path.read_bytes())
+        is_cascade = json.loads(contents.text).get("kind") == "cascade"
+        if not is_cascade and ("skops.0" in contents.arrays) == strange:
+            rows = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["X"]
+            rows = (pd.DataFrame(rows) if isinstance(rows, dict) else np.array(rows))[:5]
+            seeds.append(Seed(path.stem, path.read_bytes(), rows, strange=strange))
+    return seeds
+
+
+def foreign():
+    """Models of learners of scikit-learn, where skops is installed to keep them."""
+    X, y = plain(2)
+    X = np.nan_to_num(X)
+    line = make_pipeline(StandardScaler(), Ridge())
+    models = {
+        "adaboost of bayes": AdaBoostClassifier(GaussianNB(), **DRAWN).fit(X, y),
+        "bag of lines": BaggingRegressor(line, **DRAWN).fit(X, X[:, 0]),
+        "bag of logistic": BaggingClassifier(LogisticRegression(), **DRAWN).fit(X, y),
+        "gradient of ridge": GradientBoostingRegressor(estimator=Ridge(), **DRAWN).fit(X, X[:, 0]),
+        "three bayes": SchapireBoostClassifier(GaussianNB(), random_state=0).fit(X, y),
+    }
+    made = [Seed(name, to_bytes(model), X[:5], strange=True) for name, model in models.items()]
+    return [*kept(3, strange=True), *made]
+
+
+def checkpoints():
+    """Fits that are under way: the file after two rounds, and how the fit goes on for another."""
+    seeds = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, name in enumerate(UNDER_WAY):
+            path = Path(folder) / str(number)
+            going_on(name)(path)
+            _, X, _ = MODELS[name]()
+            resume = going_on(name, 1)
+            seeds.append(Seed(name, path.read_bytes(), X[:5], read_checkpoint, resume=resume))
+    return seeds
+
+
+def going_on(name, more=0):
+    """A function that fits a model, with so many more rounds, and with the checkpoint of a path."""
+    made, X, y = MODELS[name]()
+    if hasattr(made, "random_state"):
+        made.random_state = 0  # a checkpoint holds the seed, whatever it is for
+    if hasattr(made, "n_estimators"):
+        made.n_estimators += more
+
+    def fit(path):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return clone(made).fit(X, y, checkpoint=path)
+
+    return fit
+
+
+def read_checkpoint(data):
+    checked_notes(open_bytes(data)[0].get("checkpoint"))
+    return from_bytes(data, unfinished=True)

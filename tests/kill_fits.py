@@ -1,0 +1,310 @@
+"""Fits that are killed and go on from their checkpoint: the model at the end is that of a fit in peace.
+
+    python tests/kill_fits.py --kills 100 --seed 0
+
+A child fits with a checkpoint and is killed at a random moment; another one goes on with the same call, is
+killed in turn, and so on until one ends. The bytes of its model must be those of a fit without checkpoint
+that nothing disturbed. After every kill the checkpoint, if there is one yet, must load as a model, with at
+least as many rounds as after the kill before: nothing that was written is lost. The exit code is 1 if
+anything differs.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+
+import hedgerow
+import trainer_cases
+from hedgerow import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    AnyBoostClassifier,
+    BaggingClassifier,
+    BaggingRegressor,
+    Checkpoint,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    LogitBoostClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    SchapireBoostClassifier,
+)
+from hedgerow.container import ModelFileError
+from hedgerow.files.checkpoints import ModelStore
+from hedgerow.files.models import from_bytes, to_bytes
+from kill_children import run_and_kill
+
+PER_CASE = 3  # kills that a case shall take, about
+MOST = 40  # kills of one fit; then it is left to end
+
+
+def table(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    X[rng.random(X.shape) < 0.02] = np.nan
+    signal = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2 + rng.normal(size=n) / 2
+    return X, signal
+
+
+X, SIGNAL = table()
+TWO, THREE = (SIGNAL > 1).astype(int), np.digitize(SIGNAL, [0.3, 1.5])
+NO_GAPS = np.nan_to_num(X)  # for learners that know no missing values
+
+
+class Case(NamedTuple):
+    """A fit: an estimator made anew each time, rows and targets, and how often the checkpoint is written."""
+
+    make: Any
+    y: Any
+    X: Any = X
+    often: dict = {"rounds": 1}  # noqa: RUF012 - of Checkpoint; empty for a plain path
+    more: dict = {}  # noqa: RUF012 - of fit
+
+    def fit(self, path=None):
+        """The bytes of the fitted model."""
+        model = self.make()
+        checkpoint = None
+        if path is not None:
+            checkpoint = Checkpoint(path, **self.often) if self.often else path
+        return to_bytes(model.fit(self.X, self.y, checkpoint=checkpoint, **self.more))
+
+
+class Training(NamedTuple):
+    """The training of a cascade, which has its checkpoint among its parameters."""
+
+    parameters: dict
+
+    def fit(self, path=None):
+        return trainer_cases.packed(trainer_cases.fitted(checkpoint=path, **self.parameters))
+
+
+def gone_on(model, y, n_rounds):
+    """A way to make models that were fitted before, and that the fit goes on from."""
+    data = to_bytes(model.fit(X, y))
+
+    def make():
+        return from_bytes(data).set_params(n_estimators=n_rounds, warm_start=True)
+
+    return make
+
+
+def make_cases():
+    """One for each kind of fit, and for what is drawn at random on the way."""
+    rounds, drawn = {"n_estimators": 40}, {"n_estimators": 40, "random_state": 3}
+    trees = {"n_estimators": 30, "random_state": 1}
+    half = X[:1000], X[1000:]
+    return {
+        "gradient boosting of classes": Case(lambda: GradientBoostingClassifier(**rounds), THREE),
+        "gradient boosting, subsample, early stopping": Case(
+            lambda: GradientBoostingRegressor(
+                n_estimators=200,
+                subsample=0.6,
+                max_features=0.5,
+                early_stopping=True,
+                n_iter_no_change=15,
+                random_state=2,
+            ),
+            SIGNAL,
+        ),
+        "gradient boosting, eval_set, huber, plain path": Case(
+            lambda: GradientBoostingRegressor(loss="huber", early_stopping=True, **drawn),
+            SIGNAL[:1000],
+            half[0],
+            {},
+            {"eval_set": [(half[1], SIGNAL[1000:])]},
+        ),
+        "gradient boosting, every 0.02 s, weighed": Case(
+            lambda: GradientBoostingClassifier(n_jobs=2, n_estimators=150),
+            TWO,
+            X,
+            {"seconds": 0.02},
+            {"sample_weight": np.arange(2000) % 5},
+        ),
+        "gradient boosting, warm start": Case(
+            gone_on(GradientBoostingRegressor(n_estimators=10, subsample=0.5, random_state=5), SIGNAL, 40),
+            SIGNAL,
+        ),
+        "gradient boosting of learners": Case(
+            lambda: GradientBoostingRegressor(estimator=DecisionTreeRegressor(max_depth=2), **drawn), SIGNAL
+        ),
+        "adaboost": Case(lambda: AdaBoostClassifier(**rounds), TWO),
+        "adaboost samme, resample": Case(
+            lambda: AdaBoostClassifier(
+                DecisionTreeClassifier(max_depth=2), algorithm="samme", resample=True, **drawn
+            ),
+            THREE,
+        ),
+        "adaboost m1, restart": Case(
+            lambda: AdaBoostClassifier(algorithm="m1", on_chance="restart", n_estimators=25, random_state=3),
+            THREE,
+        ),
+        "adaboost real": Case(lambda: AdaBoostClassifier(algorithm="real", **rounds), TWO, X, {"rounds": 7}),
+        "adaboost gentle, early stopping": Case(
+            lambda: AdaBoostClassifier(algorithm="gentle", early_stopping=True, **drawn), THREE
+        ),
+        "adaboost, warm start": Case(
+            gone_on(AdaBoostClassifier(n_estimators=10, resample=True, random_state=5), TWO, 40), TWO
+        ),
+        "adaboost of another library's learners": Case(
+            lambda: AdaBoostClassifier(GaussianNB(), resample=True, on_chance="restart", **drawn),
+            TWO,
+            NO_GAPS,
+        ),
+        "adaboost.r2": Case(
+            lambda: AdaBoostRegressor(DecisionTreeRegressor(max_depth=3), loss="square", **rounds), SIGNAL
+        ),
+        "logitboost": Case(lambda: LogitBoostClassifier(**rounds), THREE),
+        "anyboost": Case(lambda: AnyBoostClassifier(cost="sigmoid", **rounds), TWO),
+        "three hypotheses": Case(lambda: SchapireBoostClassifier(depth=3, random_state=0), TWO),
+        "random forest, out of bag": Case(
+            lambda: RandomForestClassifier(oob_score=True, n_jobs=2, **trees), THREE
+        ),
+        "random forest of numbers": Case(
+            lambda: RandomForestRegressor(oob_score=True, **trees), SIGNAL, X, {"rounds": 4}
+        ),
+        "random forest, warm start": Case(
+            gone_on(RandomForestClassifier(n_estimators=8, random_state=5), TWO, 30), TWO
+        ),
+        "extra trees, out of bag": Case(
+            lambda: ExtraTreesClassifier(bootstrap=True, oob_score=True, **trees), TWO
+        ),
+        "extra trees of numbers": Case(lambda: ExtraTreesRegressor(**trees), SIGNAL, X, {"seconds": 0.01}),
+        "bag": Case(lambda: BaggingClassifier(oob_score=True, **trees), THREE),
+        "bag of numbers": Case(lambda: BaggingRegressor(max_features=0.5, **trees), SIGNAL, X, {"rounds": 3}),
+        "bag of boosters": Case(
+            lambda: BaggingClassifier(AdaBoostClassifier(DecisionStump(), n_estimators=5), n_jobs=2, **trees),
+            TWO,
+        ),
+        "gradient boosting of another library's learners": Case(
+            lambda: GradientBoostingRegressor(estimator=Ridge(), **drawn), SIGNAL, NO_GAPS
+        ),
+        "bag of another library's learners": Case(
+            lambda: BaggingClassifier(LogisticRegression(), n_estimators=15, random_state=1), TWO, NO_GAPS
+        ),
+        "cascade": Training({"n_stages": 4}),
+    }
+
+
+def rounds_in(path):
+    """How many rounds, trees or stages a checkpoint holds; 1 where none are told."""
+    if not path.exists():
+        return 0
+    try:
+        model = hedgerow.load(path)
+    except ModelFileError:  # a vote of three has no answer before it is whole: a checkpoint, but no model
+        model, _ = ModelStore().read(path, ())
+    for name in ("n_stages", "n_estimators_"):
+        if hasattr(model, name):
+            return int(getattr(model, name))
+    return len(getattr(model, "estimators_", ())) or 1
+
+
+def measured(case, folder):
+    """Seconds that a child takes with checkpoints, in peace; its bytes must be those without them."""
+    start, path, result = time.perf_counter(), folder / "in peace", folder / "bytes in peace"
+    run_and_kill(fitting(case, path, result), None)
+    seconds = time.perf_counter() - start
+    expected = case.fit()
+    assert result.read_bytes() == expected, "a fit with a checkpoint gives other bytes than one without"
+    return seconds, expected
+
+
+def fitting(case, path, result):
+    """What a child does."""
+
+    def work(tell):
+        tell(b"(")
+        result.write_bytes(case.fit(path))
+        tell(b")")
+
+    return work
+
+
+def kill_case(case, folder, rng, share):
+    """Kill a fit again and again until it ends; counts of what happened."""
+    counts, (seconds, expected) = Counter(), measured(case, folder)
+    path, result = folder / "checkpoint", folder / "bytes"
+    before = 0
+    for turn in range(MOST + 1):
+        counts["resumed after round 0"] += before > 0
+        limit = None if turn == MOST else rng.uniform(0, share * seconds)
+        if not run_and_kill(fitting(case, path, result), limit).killed:
+            break
+        counts["kills"] += 1
+        now = rounds_in(path)
+        assert now >= before, f"the checkpoint had {before} rounds, and now it has {now}"
+        before = now
+    assert result.read_bytes() == expected, f"other bytes after {counts['kills']} kills"
+    fitted_again = folder / "bytes of a fit that is done"
+    run_and_kill(fitting(case, path, fitted_again), None)
+    assert fitted_again.read_bytes() == expected, "other bytes of a fit that was done"
+    counts["temporary files left"] += sum(one.name.startswith(".") for one in folder.iterdir())
+    counts["fits"] += 1
+    return counts
+
+
+def kill_fits(kills, seed, folder, say, only=None):
+    """Counts over all cases, or over some of them when only few kills are asked for; and what failed."""
+    rng, total, failed = random.Random(f"fits {seed}"), Counter(), []
+    cases = make_cases()
+    names = [name for name in cases if only is None or only in name]
+    if kills < PER_CASE * len(names):
+        names = rng.sample(names, max(1, kills // PER_CASE))
+    turn = 0
+    while total["kills"] < kills or turn < len(names):
+        name, turn = names[turn % len(names)], turn + 1
+        inner = folder / str(turn)
+        inner.mkdir()
+        try:
+            counts = kill_case(cases[name], inner, rng, 2 / (PER_CASE + 1))
+        except Exception as error:  # noqa: BLE001 - the other cases go on
+            failed.append(name)
+            say(f"{name}: FAILED: {error}")
+            if len(failed) >= len(names):
+                break
+            continue
+        total += counts
+        say(f"{name}: {counts['kills']} kills, {counts['resumed after round 0']} resumed after round 0")
+    return total, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100, help="at least so many")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", help="cases with this in their name")
+    parser.add_argument("--folder", help="where the files are; a temporary folder if not given")
+    given = parser.parse_args()
+
+    def say(text):
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        total, failed = kill_fits(given.kills, given.seed, Path(folder), say, given.only)
+    say(
+        f"{total['kills']} kills of {total['fits']} fits in {time.perf_counter() - start:.0f} s, "
+        f"{total['resumed after round 0']} of them resumed after round 0, {total['temporary files left']} "
+        f"temporary files left: "
+        + (f"{len(failed)} fits FAILED" if failed else "the bytes of all models are the same")
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

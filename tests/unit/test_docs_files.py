@@ -1,0 +1,312 @@
+"""The page of the file format: its reader predicts what Hedgerow does, and it names what is in files."""
+
+import ast
+import re
+import tempfile
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+
+import hedgerow
+from documents import DOCS, ROOT, blocks, read
+from hedgerow.container import DTYPES
+from hedgerow.theory import certify
+from hedgerow.vision import Cascade, load_cascade
+from hedgerow.vision.model import CascadeModel
+from model_cases import KINDS, MODELS, fitted, plain, reweighted
+
+PAGE = DOCS / "files.md"
+OLD = sorted((ROOT / "tests" / "data").glob("format_*.safetensors"))
+_DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.Assign)
+_ANYTHING = {"parameters", "history", "card", "certificate", "info", "oob", "versions"}  # what is in them
+_MEMBER = re.compile(r"^(?:members\.\d+\.(?:\d+\.)?|hypothesis\.(?:\d+\.)*weak\.)+")
+
+
+# --- the reader
+
+
+@cache
+def reader():
+    """The blocks of the page that only define, as one program."""
+    code = "\n\n".join(block.text for block in blocks(PAGE) if block.language == "python" and defines(block))
+    namespace = {}
+    exec(compile(code, str(PAGE), "exec"), namespace)  # noqa: S102 - our own page
+    return code, namespace
+
+
+def defines(block):
+    tree = ast.parse(block.text)
+    return "import hedgerow" not in block.text and all(isinstance(node, _DEFINES) for node in tree.body)
+
+
+def in_columns(X):
+    """A table as the reader wants it: categories as objects, None for missing ones."""
+    if not isinstance(X, pd.DataFrame):
+        return list(np.asarray(X).T)
+    whole = [X[name] for name in X]
+    return [
+        column.astype(object).where(column.notna(), None).tolist()
+        if isinstance(column.dtype, pd.CategoricalDtype)
+        else column.to_numpy()
+        for column in whole
+    ]
+
+
+def unseen(X, seed=0):
+    """Rows like those, with values that no training row had, missing ones and infinities."""
+    rng = np.random.default_rng(seed)
+    X = X.copy()
+    if not isinstance(X, pd.DataFrame):
+        X = np.asarray(X) * rng.choice([0.5, 1.0, 3.0], np.shape(X))
+        X[rng.random(X.shape) < 0.2] = np.nan
+        X[::17] = np.inf
+        X[5::23] = -np.inf
+        return X
+    for name in X:
+        if isinstance(X[name].dtype, pd.CategoricalDtype):
+            found = X[name].astype(object).to_numpy().copy()
+            found[rng.random(len(X)) < 0.2] = "violet"
+            found[rng.random(len(X)) < 0.2] = None
+            X[name] = pd.Categorical(found)
+        else:
+            X[name] = unseen(X[[name]].to_numpy(), seed)[:, 0]
+    return X
+
+
+def assert_same_bits(model, path, X):
+    entries, arrays = reader()[1]["read"](path)
+    assert reader()[1]["is_intact"](path)
+    found = reader()[1]["answer"](entries, arrays, in_columns(X))
+    expected = model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X)
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found, expected)
+
+
+def cases():
+    """Models and the rows they were fitted to."""
+    made = {name: lambda name=name: fitted(name)[:2] for name in KINDS}
+    made |= {f"gradient boosting, {name}": make for name, make in MODELS.items()}
+    made["forest, reweighted"] = lambda: reweighted()[:2]
+    return made
+
+
+@pytest.mark.parametrize("name", cases())
+def test_the_reader_of_the_page_predicts_the_same_bits(name, tmp_path):
+    model, X = cases()[name]()
+    path = tmp_path / "model.hedgerow"
+    hedgerow.save(model, path)
+    for table in (X, unseen(X)):
+        assert_same_bits(model, path, table)
+
+
+def test_the_reader_knows_float32_many_classes_and_one_row(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 3)).astype(np.float32), rng.integers(0, 12, 400)
+    path = tmp_path / "model.hedgerow"
+    for model in (
+        hedgerow.GradientBoostingClassifier(n_estimators=3),
+        hedgerow.AdaBoostClassifier(hedgerow.DecisionTreeClassifier(max_depth=4), n_estimators=5),
+        hedgerow.ExtraTreesClassifier(4, random_state=0),
+    ):
+        hedgerow.save(model.fit(X, y), path)
+        for table in (X, X[:1], np.repeat(X, 3, axis=0)):
+            assert_same_bits(model, path, table)
+
+
+@pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)
+def test_the_reader_knows_every_format(path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that members are of another scikit-learn
+        model = hedgerow.load(path)
+    entries, _ = reader()[1]["read"](path)
+    if not hasattr(model, "predict") or has_members(entries):
+        pytest.skip("the reader of the page has no cascades and no members in place of trees")
+    schema, rng = entries["schema"], np.random.default_rng(0)
+    members = [one["schema"] for one in entries.get("members", []) if "schema" in one]
+    columns = {}
+    for number in range(schema["n_columns"]):
+        name = schema["names"][number] if schema["names"] else number
+        known = schema["categories"][number] or categories_of(members, name)
+        values = rng.normal(size=80)
+        values[::9] = np.nan
+        columns[name] = pd.Categorical(rng.choice([*known["values"], "violet"], 80)) if known else values
+    X = pd.DataFrame(columns)
+    assert_same_bits(model, path, X if schema["names"] else X.to_numpy())
+
+
+def categories_of(schemas, name):
+    """A bag has no categories, but its members have."""
+    for schema in schemas:
+        if schema["names"] and name in schema["names"]:
+            return schema["categories"][schema["names"].index(name)]
+    return None
+
+
+def has_members(entries):
+    return "skops" in str(entries.get("members")) or isinstance((entries.get("members") or [0])[0], list)
+
+
+def test_the_reader_needs_nothing_of_hedgerow():
+    code, _ = reader()
+    names = {
+        name.partition(".")[0]
+        for node in ast.walk(ast.parse(code))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert names == {"hashlib", "json", "math", "pathlib", "numpy", "safetensors"}
+
+
+def test_the_reader_notices_damage(tmp_path):
+    path = tmp_path / "model.hedgerow"
+    hedgerow.save(fitted("stump")[0], path)
+    data = bytearray(path.read_bytes())
+    for place in (20, 40, 200, len(data) - 1):
+        damaged = bytearray(data)
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        assert not reader()[1]["is_intact"](path), place
+
+
+# --- the names
+
+
+@cache
+def in_files():
+    """Names of entries, and dtypes of arrays by name, in files of every kind."""
+    entries, arrays = {}, {}
+    with tempfile.TemporaryDirectory() as place:
+        for path in write_all(place):
+            description, held = reader()[1]["read"](path)
+            for name, value in walk(description):
+                entries.setdefault(name, []).append(value)
+            for name, array in held.items():
+                found = re.sub(r"^hypothesis\.(?:\d+\.)+", "hypothesis.", _MEMBER.sub("", name))
+                found = "skops.0" if found.startswith("skops.") else found
+                arrays.setdefault(found, set()).add((array.dtype.newbyteorder("<"), array.ndim))
+    return entries, arrays
+
+
+def write_all(folder):
+    models = [make()[0] for make in cases().values()]
+    X, y = plain(2)
+    X = np.nan_to_num(X)
+    models += [
+        hedgerow.AdaBoostClassifier(GaussianNB(), n_estimators=2).fit(X, y),
+        hedgerow.AdaBoostClassifier(LogisticRegression(), algorithm="real", n_estimators=2).fit(X, y),
+        hedgerow.BaggingClassifier(GaussianNB(), n_estimators=2).fit(X, y),
+        hedgerow.RandomForestClassifier(2).fit(X, y, sample_weight=np.arange(len(y)) % 2),
+        hedgerow.GradientBoostingRegressor(estimator=Ridge(), n_estimators=2).fit(X, y),
+        load_cascade("frontalface"),
+    ]
+    for number, model in enumerate(models):
+        path = f"{folder}/{number}.hedgerow"
+        hedgerow.save(model, path)
+        yield path
+    stump = fitted("stump")[0]
+    hedgerow.save(stump, path, card={"a": 1}, certificate=certify(stump))
+    yield path
+    hedgerow.RandomForestClassifier(2, random_state=0).fit(X, y, checkpoint=f"{folder}/checkpoint")
+    yield f"{folder}/checkpoint"
+    for name in ("lbp", "tilted"):
+        yield from write_cascade(folder, name)
+
+
+def write_cascade(folder, name):
+    """A small cascade of two trees that leaves no array out."""
+
+    def ints(*numbers):
+        return np.array(numbers, np.int32)
+
+    lbp = name == "lbp"
+    model = CascadeModel(
+        "LBP" if lbp else "HAAR", 12, 12,
+        rects=np.array([[[4, 1, 2, 2], [0] * 4, [0] * 4]], np.int32),
+        weights=np.array([[0 if lbp else 1, 0, 0]], np.float32), tilted=np.array([not lbp], np.uint8),
+        feature=ints(0, 0), threshold=np.full(2, 0 if lbp else 0.5, np.float32),
+        subsets=np.ones((2 if lbp else 0, 8), np.uint32), left=ints(1, 0), right=ints(0, -2),
+        values=np.array([1, 2, 3], np.float32), tree_starts=ints(0, 2), stage_starts=ints(0, 1),
+        stage_thresholds=np.zeros(1, np.float32),
+    )  # fmt: skip
+    Cascade(model).save(f"{folder}/{name}.hedgerow")
+    yield f"{folder}/{name}.hedgerow"
+
+
+def walk(value):
+    """Names and values of all entries, but for those within entries that may hold anything."""
+    if isinstance(value, list):
+        for one in value:
+            yield from walk(one)
+    elif isinstance(value, dict) and set(value) != {"float"}:
+        for name, one in value.items():
+            yield name, one
+            if name not in _ANYTHING:
+                yield from walk(one)
+
+
+def tables(first):
+    """Rows, as cells, of the page's tables whose first column has this head."""
+    found = []
+    for table in re.findall(r"(?:^\|.*\n)+", read(PAGE), flags=re.MULTILINE):
+        head, _, *rows = [[cell.strip() for cell in line.split(" | ")] for line in table.splitlines()]
+        if head[0] == f"| {first}":
+            found += rows
+    assert found, first
+    return found
+
+
+def named(text):
+    return re.findall(r"`([\w.]+)`", text)
+
+
+def test_the_page_names_every_entry_and_every_array():
+    entries, arrays = in_files()
+    assert len(entries) > 60
+    assert len(arrays) > 60
+    words = set(named(read(PAGE)))
+    assert set(entries) - words == set()
+    assert set(arrays) - {name for row in tables("array") for name in named(row[0])} == set()
+
+
+def test_the_page_names_no_entry_and_no_array_that_does_not_occur():
+    entries, arrays = in_files()
+    assert {name for row in tables("entry") for name in named(row[0])} - set(entries) == set()
+    assert {name for row in tables("array") for name in named(row[0])} - set(arrays) == set()
+
+
+def test_entries_within_entries_are_those_of_files():
+    entries, _ = in_files()
+    checked = 0
+    for row in tables("entry"):
+        for name in named(row[0]):
+            inner = {found for value in entries[name] for found, _ in walk(value)}
+            if inner and name not in _ANYTHING:
+                listed = set(named(row[1])) - {"scikit", "hedgerow"}
+                assert listed <= inner, name
+                checked += bool(listed)
+    assert checked > 8
+
+
+def test_arrays_have_the_dtypes_and_axes_that_the_page_says():
+    _, arrays = in_files()
+    for row in tables("array"):
+        (name,) = named(row[0])
+        dtypes = {np.dtype(DTYPES[dtype]) for dtype in re.findall(r"\b[FIU]\d+\b", row[1])}
+        axes = {shape.count(",") + (not shape.endswith(",)")) for shape in re.findall(r"\([^)]*\)", row[1])}
+        assert {dtype for dtype, _ in arrays[name]} <= dtypes, name
+        assert {n_axes for _, n_axes in arrays[name]} <= (axes or {1}), name
+
+
+def test_every_kind_of_model_is_named():
+    text = read(PAGE)
+    assert [name for name in hedgerow.estimators.__all__ if f"`{name}`" not in text] == []

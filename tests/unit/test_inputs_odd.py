@@ -1,0 +1,277 @@
+"""Odd inputs that once went wrong, each as small as it can be."""
+
+import datetime as dt
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.datasets import make_classification
+
+from hedgerow import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+    DecisionStump,
+    DecisionTreeRegressor,
+    EarlyStopping,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from hedgerow.bagging.rows import GivenTable, row_keys
+from hedgerow.estimators.inputs import Labels, Numbers, read_target, read_weights
+from hedgerow.table import read_table
+from hedgerow.vision import as_grey
+
+X = np.arange(12.0).reshape(-1, 1)
+TWO = np.arange(12) % 2
+
+
+# --- targets
+
+
+@pytest.mark.parametrize(
+    "model",
+    [GradientBoostingRegressor(), AdaBoostRegressor(), DecisionTreeRegressor(), RandomForestRegressor()],
+)
+def test_targets_whose_squares_overflow_are_refused(model):
+    with pytest.raises(
+        ValueError, match=r"y\[3\] is 1e\+300; the targets of a regression must lie within ±1e\+100"
+    ):
+        model.fit(X, np.where(X[:, 0] == 3, 1e300, 1.0))
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma", "tweedie", "huber"])
+def test_the_largest_targets_are_learned(loss):
+    y = np.where(X[:, 0] > 5, 1e100, 1e90)
+    model = GradientBoostingRegressor(loss, n_estimators=3, min_samples_leaf=1).fit(X, y)
+    assert np.all(np.isfinite(model.predict(X)))
+
+
+@pytest.mark.parametrize("resample", [False, True])
+def test_targets_too_small_for_their_inverse_stay_within_range(resample):
+    y = np.array([0.0, 5e-324] * 6)
+    for model in (
+        DecisionTreeRegressor(),
+        AdaBoostRegressor(n_estimators=2, resample=resample, random_state=1),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # no learner sees a difference
+            assert np.all(np.abs(model.fit(X, y).predict(X)) < np.finfo(np.float64).tiny)
+
+
+def test_rows_far_lighter_than_the_rest_do_not_leave_the_range_of_the_targets():
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(24, 3)), np.abs(rng.normal(size=24)) + 0.1
+    for power in range(40, 70):
+        weights = np.where(np.arange(24) == 3, 2.0**power, 1.0)
+        said = DecisionTreeRegressor(max_depth=None).fit(rows, y, weights).predict(rows)
+        assert y.min() * (1 - 1e-9) <= said.min()
+        assert said.max() <= y.max() * (1 + 1e-9)
+
+
+def test_a_number_beyond_float64_is_refused_in_words():
+    with pytest.raises(ValueError, match="y must be numeric for regression: int too large"):
+        Numbers().read(np.array([10**400, 1], object))
+    with pytest.raises(ValueError, match="y contains NaN or infinity: row 0 is inf"):
+        Numbers().read(np.array([np.longdouble("1e400"), 1]))
+    with pytest.raises(ValueError, match="y contains NaN or infinity: row 1 is nan"):
+        Numbers().read(np.array([1.0, pd.NA], object))
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
+def test_two_targets_of_a_data_frame(kind):
+    """Their columns lie one after the other."""
+    y = np.stack([X[:, 0], -X[:, 0]], axis=1)
+    models = [
+        kind(n_estimators=2, random_state=0).fit(X, one) for one in (y, pd.DataFrame(y), np.asfortranarray(y))
+    ]
+    assert len({model.predict(X).tobytes() for model in models}) == 1
+
+
+def test_complex_and_ragged_targets_are_refused_in_one_line():
+    for y, words in (
+        (TWO + 1j, "Complex data not supported: y has dtype"),
+        ([[1, 2]] + [[1]] * 11, "every row"),
+    ):
+        for model in (GradientBoostingClassifier(), GradientBoostingRegressor()):
+            with pytest.raises(ValueError, match=words) as caught:
+                model.fit(X, y)
+            assert "\n" not in str(caught.value)
+
+
+def test_masked_values_are_not_forgotten():
+    mask = np.arange(12) == 4
+    with pytest.raises(ValueError, match="y has a masked value in row 4"):
+        DecisionStump().fit(X, np.ma.array(TWO, mask=mask))
+    with pytest.raises(ValueError, match="sample_weight has a masked value in row 4"):
+        DecisionStump().fit(X, TWO, np.ma.array(np.ones(12), mask=mask))
+    with pytest.raises(ValueError, match="image has masked pixels"):
+        as_grey(np.ma.array(np.zeros((2, 2), np.uint8), mask=[[True, False], [False, False]]))
+
+
+# --- labels
+
+
+def test_labels_that_are_large_whole_floats():
+    y = np.array([1.0, 1e300] * 6)
+    assert DecisionStump().fit(X, y).predict(X[:1]).item() in {1.0, 1e300}
+
+
+def test_integers_and_booleans_among_objects_are_labels():
+    assert Labels.of(np.array([3, np.int8(1)], object)).classes.dtype == np.int64
+    assert Labels.of(np.array([True, np.False_], object)).classes.tolist() == [False, True]
+    assert Labels.of(np.array([2**63, 1], object)).classes.dtype == np.uint64
+    assert Labels.of(np.array(["b", "a"], np.dtypes.StringDType()).astype(object)).classes.tolist() == [
+        "a",
+        "b",
+    ]
+
+
+def test_labels_in_a_list_are_not_rounded():
+    y = [2**63, 2**63 + 1, 1] * 4
+    assert DecisionStump().fit(X, y).classes_.tolist() == [1, 2**63, 2**63 + 1]
+    with pytest.raises(ValueError, match="y holds labels from -1 to 9223372036854775808, which do not fit"):
+        DecisionStump().fit(X, [2**63, -1] * 6)
+
+
+def test_labels_of_another_integer_dtype_are_known_again():
+    labels = [2**53, 2**53 + 1, 2**53 + 2]
+    for one, other in ((np.int64, np.uint64), (np.uint64, np.int64)):
+        assert Labels(np.array(labels, one)).read(np.array(labels, other)).tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="y holds the label -1, which is not among"):
+        Labels(np.array(labels, np.uint64)).read(np.array([-1]))
+
+
+def test_string_dtype_labels():
+    y = np.array(["a", "b"], np.dtypes.StringDType())[TWO]
+    assert GradientBoostingClassifier(n_estimators=1).fit(X, y).classes_.tolist() == ["a", "b"]
+
+
+def test_a_list_of_texts_and_numbers_is_not_made_texts():
+    with pytest.raises(TypeError, match="the labels in y cannot be sorted: they are of type int, str"):
+        DecisionStump().fit(X, [1, "1"] * 6)
+
+
+def test_sets_have_no_order_that_sorting_could_use():
+    y = np.array([frozenset({n % 3}) for n in range(12)])
+    with pytest.raises(TypeError, match="they are of type frozenset"):
+        DecisionStump().fit(X, y)
+
+
+def test_records_and_dates_that_are_no_labels():
+    with pytest.raises(ValueError, match=r"y has dtype .*labels must be strings, whole numbers or booleans"):
+        DecisionStump().fit(X, np.array([(1, 2.0), (2, 2.0)] * 6, [("a", "i4"), ("b", "f8")]))
+    with pytest.raises(ValueError, match="y has a missing label: row 1 is NaT"):
+        DecisionStump().fit(X, np.array(["2020", "NaT"] * 6, "M8[D]"))
+
+
+def test_an_unknown_label_among_thousands_is_told_shortly():
+    with pytest.raises(ValueError, match=r"y holds the label 5000, .* and 2980 more") as caught:
+        Labels(np.arange(3000)).read(np.array([5000]))
+    assert len(str(caught.value)) < 300
+
+
+# --- weights
+
+
+def test_weights_whose_sum_overflows_are_refused():
+    y = X[:, 0]
+    for model in (GradientBoostingRegressor(), DecisionTreeRegressor(), RandomForestRegressor()):
+        with pytest.raises(
+            ValueError, match=r"sample_weight: row 0 weighs 1e\+308; weights must be at most 1e\+100"
+        ):
+            model.fit(X, y, np.full(12, 1e308))
+    with pytest.raises(ValueError, match=r"class_weight=\{0: 1e\+300\}: row 0 weighs 1e\+300"):
+        GradientBoostingClassifier(class_weight={0: 1e300}).fit(X, TWO)
+
+
+def test_dates_and_complex_numbers_are_no_weights():
+    for weights in (np.arange(3).astype("M8[D]"), np.ones(3) + 0j, np.array(["1"] * 3)):
+        with pytest.raises(ValueError, match=r"sample_weight has dtype .*; it must be numbers"):
+            read_weights(weights, 3)
+    with pytest.raises(ValueError, match=r"sample_weight\[1\] is nan"):
+        read_weights(pd.Series([1, None, 2], dtype="Int64"), 3)
+
+
+def test_weights_of_a_series_are_taken_by_position():
+    weights = pd.Series([1.0, 2.0, 3.0], index=[2, 1, 0])
+    assert read_weights(weights, 3).tolist() == [1.0, 2.0, 3.0]
+    assert read_target(weights, 3, "").tolist() == [1.0, 2.0, 3.0]
+
+
+# --- tables
+
+
+def test_a_long_double_among_objects_may_be_infinite():
+    rows = np.array([[np.longdouble("1e4000")], [1.0]], object)
+    assert read_table(rows).block(0, 2).tolist() == [[np.inf], [1.0]]
+
+
+def test_equal_numbers_of_any_type_have_equal_keys():
+    numbers = [0.5, Fraction(1, 2), np.float32(0.5), np.longdouble(0.5)]
+    keys = [row_keys(GivenTable.of(np.array([[number]], object), ""))[0] for number in numbers]
+    assert len(set(keys)) == 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pl.Series([1, 2] * 6).cast(pl.Int128),
+        pl.Series([{"a": 1}, {"a": 2}] * 6),
+        pl.Series([[1, 2]] * 12, dtype=pl.Array(pl.Int64, 2)),
+        pl.Series([dt.timedelta(1)] * 12),
+    ],
+)
+def test_rows_of_any_polars_type_have_keys(values):
+    keys = row_keys(GivenTable.of(pl.DataFrame({"a": values}), ""))
+    assert keys.shape == (12,)
+    assert len(set(keys.tolist())) == values.n_unique()
+
+
+def test_wide_decimals_and_maps_of_arrow():
+    decimals = pa.array([1, None, 3]).cast(pa.decimal256(50, 2))
+    assert np.array_equal(
+        read_table(pa.table({"a": decimals})).block(0, 3), [[1], [np.nan], [3]], equal_nan=True
+    )
+    maps = pa.array([[("x", 1)]], pa.map_(pa.string(), pa.int64()))
+    with pytest.raises(ValueError, match="Column 'a' has type map<string, int64>"):
+        read_table(pa.table({"a": maps}))
+
+
+def test_equal_names_are_refused_in_one_line():
+    with pytest.raises(ValueError, match="Column names must be unique") as caught:
+        read_table(pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]))
+    assert "\n" not in str(caught.value)
+
+
+def test_types_that_arrow_cannot_take_rows_of():
+    runs = pa.RunEndEncodedArray.from_arrays([6, 12], [1.5, 2.5])
+    with pytest.raises(ValueError, match="rows of this X cannot be taken, convert its columns"):
+        GivenTable.of(pa.table({"a": runs}), "").part(np.array([0, 1]), None)
+
+
+# --- callbacks and models that were there before
+
+
+def test_a_class_is_no_callback():
+    for model in (GradientBoostingClassifier(), AdaBoostClassifier()):
+        with pytest.raises(TypeError, match=r"callbacks holds the class EarlyStopping: give an object"):
+            model.fit(X, TWO, callbacks=[EarlyStopping])
+
+
+@pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
+def test_a_score_that_fails_leaves_the_bag_before_it(kind):
+    rows, y = make_classification(60, random_state=0)
+    model = kind(n_estimators=3, random_state=0).fit(rows, y)
+    before = model.predict(rows)
+    model.set_params(oob_score=lambda _y, _said: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(rows[:, :2], y)
+    assert np.array_equal(model.predict(rows), before)
