@@ -49,7 +49,6 @@ def cases():
     """All cases by name."""
     h, (X_valid, valid) = hedgerow, rows(80, 1)
     stops = {"early_stopping": True, "n_iter_no_change": 3, "random_state": 4}
-    plain_stump = h.DecisionStump(max_bins=2)
     return {
         "gradient": Case(
             h.GradientBoostingClassifier(n_estimators=9, subsample=0.7, max_features=0.5, random_state=1)
@@ -65,9 +64,6 @@ def cases():
         "real": Case(h.AdaBoostClassifier(n_estimators=9, algorithm="real", random_state=3), "three"),
         "gentle": Case(h.AdaBoostClassifier(n_estimators=9, algorithm="gentle", random_state=3), "three"),
         "resampled": Case(h.AdaBoostClassifier(n_estimators=40, resample=True, **stops)),
-        "restarts": Case(
-            h.AdaBoostClassifier(n_estimators=25, estimator=plain_stump, on_chance="restart", random_state=3)
-        ),
         "perfect": Case(
             h.AdaBoostClassifier(n_estimators=9, estimator=h.DecisionTreeClassifier(), random_state=0)
         ),

@@ -277,6 +277,10 @@ class AdaptiveRule(abc.ABC):
         self._drawn, self._drawn_factor, self._since = draw, self.weights.factor * -uniform, since
         self.distribution = self.weigh()
 
+    def forget_restart(self) -> None:
+        """Go on as if weights had never begun anew."""
+        self._drawn, self._drawn_factor, self._since = -1, None, None
+
     # --- helpers of the rules
 
     def exponential(self, steepness: float) -> Distribution:

@@ -101,6 +101,7 @@ def fit_adaptive(
         if n_rounds < len(rule.record.weights):  # weights, too, are those of the rounds that are kept
             trained.raw = fit.raw(train, model)
             rule.record = rule.record.cut(n_rounds)
+            rule.forget_restart()  # it may have come after the rounds that are kept
             _go_on_from_restart(rule, fit, train)
             rule.distribution = rule.weigh()
         last = weights.normalised(rule.distribution.weight, in_place=True)

@@ -74,7 +74,8 @@ def fit_r2(
         def so_far(history: Record, best: int | None) -> R2Fitted:
             record = rule.record.cut(len(rule.record.weights))
             model = learning.model(rule.kept, record.weights, before)
-            return R2Fitted(model, record, weights.normalised(rule.weight), "", history, best)
+            last = weights.normalised(rule.weight)
+            return R2Fitted(model, record, last, rule.stop_reason, history, best)
 
         history, best = run(
             rule, learning.learner, settings, first,

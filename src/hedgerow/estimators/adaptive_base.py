@@ -20,7 +20,7 @@ from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.base import COMMON, Floats, Target, Watchers
-from hedgerow.estimators.checkpoints import same_learner
+from hedgerow.estimators.changes import same_learner
 from hedgerow.estimators.classifying import ScoreClassifier, columns_of
 from hedgerow.estimators.margins import score_margins
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of

@@ -101,6 +101,7 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, sample_weight: Any, under_way: Fit) -> None:
         name = type(self).__name__
         check_rows(X, name)
+        under_way.compare_names(X, y)
         table = GivenTable.of(X, name)
         raw_y = inputs.read_target(y, table.shape[0], name)
         before = self._fitted_members()

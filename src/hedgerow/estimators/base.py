@@ -148,6 +148,7 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
             else {"schema": self.schema_}
         )
         (check_rows if self._has_members() else check_table)(X, name)
+        watchers.fit.compare_names(X, y)
         table = read_table(X, estimator_name=name, **known)
         raw_y = inputs.read_target(y, table.n_rows, name)
         target = self._target(raw_y) if previous is None else self._fitted_target()
@@ -167,10 +168,11 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
                 seen = seen.beside(self._see(rows.table, rows.y, n_classes, None))
 
         def remember(model: Any, _results: Any) -> None:
-            if seen is not None and previous is None:
+            fit = watchers.fit
+            if seen is not None and (previous is None or (fit.taken_up and not fit.from_model)):
                 model.seen_rows_ = seen
-            elif seen is not None and hasattr(model, "seen_rows_"):  # a file of format 1 does not know them
-                model.seen_rows_ = model.seen_rows_.and_then(seen)
+            elif seen is not None and not fit.taken_up and hasattr(model, "seen_rows_"):
+                model.seen_rows_ = model.seen_rows_.and_then(seen)  # a file of format 1 does not know them
             model._was_trained_on(trained_on, more=previous is not None)  # noqa: SLF001 - of the same class
 
         watchers.fit.compare(trained_on, lambda: [self._look_at(rows) for rows in evaluations])

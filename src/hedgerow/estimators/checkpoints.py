@@ -13,26 +13,36 @@ How a model becomes a file is not known here: `hedgerow.files` says so with `sto
 
 import copy
 import os
+import reprlib
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from hedgerow.bagging.rows import GivenTable
 from hedgerow.boosting.loop import Round
+from hedgerow.estimators import inputs
+from hedgerow.estimators.changes import different_parameters
 from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, real, whole
 from hedgerow.estimators.trained import TrainedOn
 
 _FILE = "the name of a file"
-_NO_INFLUENCE = frozenset({"n_jobs", "verbose"})  # on a model
-MAY_CHANGE = frozenset({"n_estimators", "warm_start"}) | _NO_INFLUENCE
 _ALLOWED = {
     "path": Allowed(lambda value: isinstance(value, str | os.PathLike) and bool(os.fspath(value)), _FILE),
     "rounds": whole(1) | nothing(),
     "seconds": real(0) | nothing(),
+    "trusted": Allowed(
+        lambda value: (
+            isinstance(value, Collection)
+            and not isinstance(value, str)
+            and all(isinstance(one, str) for one in value)
+        ),
+        "a list of names of types",
+    ),
 }
 
 
@@ -73,7 +83,7 @@ class Checkpoint:
     path: str | os.PathLike[str]
     rounds: int | None = None
     seconds: float | None = 60.0
-    trusted: Sequence[str] = ()
+    trusted: Collection[str] = ()
 
     def __post_init__(self) -> None:
         check_parameters({name: getattr(self, name) for name in _ALLOWED}, _ALLOWED)
@@ -113,7 +123,7 @@ class Store(Protocol):
     def write(self, path: str | os.PathLike[str], model: Any, notes: dict[str, Any]) -> None:
         """Put a fitted model and the notes into a file, which is then whole or the old one."""
 
-    def read(self, path: str | os.PathLike[str], trusted: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+    def read(self, path: str | os.PathLike[str], trusted: Collection[str]) -> tuple[Any, dict[str, Any]]:
         """The model and the notes of a file, checked."""
 
     def digest(self, model: Any) -> str:
@@ -138,10 +148,14 @@ class Fit:
     ----------
     keeper : what a `hedgerow.boosting.run.Plan` is given
     seed : that of the fit that is gone on with
+    taken_up : whether the estimator has rounds of a checkpoint
+    from_model : whether the first of all rounds went on from a model
     """
 
     keeper: Any = None
     seed: int | None = None
+    taken_up: bool = False
+    from_model: bool = False
 
     def __init__(self) -> None:
         self._settings: list[Callable[[Any, Any], None]] = []
@@ -154,6 +168,9 @@ class Fit:
         """Set the attributes."""
         for setting in self._settings:
             setting(model, results)
+
+    def compare_names(self, X: Any, y: Any) -> None:
+        """Refuse to go on with other names of the columns or other labels."""
 
     def compare(self, rows: TrainedOn, look: Callable[[], Sequence[TrainedOn]] = tuple) -> None:
         """Refuse to go on with other rows than those of the checkpoint; `look` looks at evaluation sets."""
@@ -182,14 +199,16 @@ class KeptFit(Fit):
         super().__init__()
         self.keeper, self._checkpoint, self._store = self, checkpoint, _stores[0]
         self._store.check(model)
+        self._path = Path(checkpoint.path).absolute()  # a callback may change the working folder
         self._warm = getattr(model, "warm_start", None)
-        self._began = self._store.digest(model) if self._warm and _is_fitted(model) else None
+        self._began = self._digest(model) if self._warm and _is_fitted(model) else None
         self.going, self.past = copy.copy(model), list[Round]()
         self.base: tuple[float, ...] | None = None
         self._notes: dict[str, Any] = {}
         self._last_write, self._rounds_since, self._is_written = time.perf_counter(), 0, False
-        if Path(checkpoint.path).exists():
+        if self._path.exists():
             self._take_up(model)
+        self.from_model = self._began is not None
 
     @property
     def _name(self) -> str:
@@ -197,16 +216,23 @@ class KeptFit(Fit):
 
     def _take_up(self, model: Any) -> None:
         """Give the copy the rounds of the checkpoint, if it is one of this fit."""
-        held, self._notes = self._store.read(self._checkpoint.path, self._checkpoint.trusted)
+        held, self._notes = self._store.read(self._path, self._checkpoint.trusted)
         if type(held) is not type(model):
             raise ValueError(f"{self._name} is of a {type(held).__name__}; {_ADVICE}")
         for name, old, new in different_parameters(held, model):
             raise ValueError(f"{self._name} is of a fit with {name}={old!r}, now it is {new!r}; {_ADVICE}")
+        if self._began is not None and self._began == self._digest(held):
+            self._began = self._notes["began"]  # the model is the one that the checkpoint is of
         if self._notes["began"] != self._began:
             raise ValueError(f"{self._name} is of a fit that went on from another model; {_ADVICE}")
+        if hasattr(model, "n_estimators"):
+            n_held = held.n_estimators_ if hasattr(held, "n_estimators_") else len(held.estimators_)
+            if model.n_estimators < n_held:
+                few = f"n_estimators={model.n_estimators} is below the {n_held} rounds"
+                raise ValueError(f"{few} of {self._name}; {_ADVICE}")
         parameters = held.get_params(deep=False)
         vars(self.going).update({name: value for name, value in vars(held).items() if name not in parameters})
-        self.seed, self._is_written = self._notes["seed"], True
+        self.seed, self._is_written, self.taken_up = self._notes["seed"], True, True
         if self.seed is not None:
             self.going._seed = self.seed  # noqa: SLF001 - a file may leave it out
         if self._warm is not None:
@@ -215,6 +241,32 @@ class KeptFit(Fit):
         self.past = past_rounds(
             getattr(held, "history_", {}), int(getattr(model, "n_estimators", 0)), self._notes["first"]
         )
+
+    def _digest(self, model: Any) -> str:
+        """Of a fitted model, without what no round depends on, and what a checkpoint does not have yet."""
+        one = copy.copy(model)
+        one.n_estimators = 1
+        if hasattr(one, "stop_reason_"):
+            one.stop_reason_ = ""
+        for name in getattr(one, "_oob_names", ()):
+            vars(one).pop(name, None)
+        return self._store.digest(one)
+
+    def compare_names(self, X: Any, y: Any) -> None:
+        """Refuse to go on with other names of the columns or other labels."""
+        if not self.taken_up or self.from_model:  # a model that is gone on from has its own
+            return
+        held = vars(self.going)
+        table = GivenTable.of(X, type(self.going).__name__)
+        if table.names != held.get("schema_", held.get("_schema")).names:
+            raise ValueError(f"{self._name} is of a fit with other names of the columns of X; {_ADVICE}")
+        if "classes_" in held:
+            raw_y = inputs.read_target(y, table.shape[0], type(self.going).__name__)
+            old, new = held["classes_"], inputs.Labels.of(raw_y).classes
+            if old.dtype.newbyteorder("=") != new.dtype.newbyteorder("=") or not np.array_equal(old, new):
+                told = f"{reprlib.repr(old.tolist())} ({old.dtype})"
+                now = f"{reprlib.repr(new.tolist())} ({new.dtype})"
+                raise ValueError(f"{self._name} is of a fit with the labels {told}, not {now}; {_ADVICE}")
 
     def compare(self, rows: TrainedOn, look: Callable[[], Sequence[TrainedOn]] = tuple) -> None:
         """Refuse to go on with other rows than those of the checkpoint; `look` looks at evaluation sets."""
@@ -250,7 +302,7 @@ class KeptFit(Fit):
         base = None if self.base is None else list(self.base)
         notes = self._notes | {"seed": getattr(one, "_seed", None), "base": base}
         try:
-            self._store.write(self._checkpoint.path, one, notes)
+            self._store.write(self._path, one, notes)
         except OSError as error:  # the fit is worth more than its checkpoint
             warnings.warn(f"{self._name} could not be written, the fit goes on: {error}", stacklevel=2)
         self._last_write, self._rounds_since, self._is_written = time.perf_counter(), 0, True
@@ -285,58 +337,7 @@ def run_fit(model: Any, checkpoint: Any, fit: Callable[[Any, Fit], None]) -> Non
     under_way.hand_over(model)
 
 
-# --- comparing, telling again
-
-
-def different_parameters(
-    held: Any, given: Any, may_change: frozenset[str] = MAY_CHANGE
-) -> list[tuple[str, Any, Any]]:
-    """Name, and both values, of the parameters that differ and may not.
-
-    >>> from hedgerow import RandomForestClassifier
-    >>> a, b = RandomForestClassifier(max_depth=3), RandomForestClassifier(max_depth=4, n_estimators=9)
-    >>> different_parameters(a, b)
-    [('max_depth', 3, 4)]
-    """
-    old, new = held.get_params(deep=True), given.get_params(deep=True)
-    names = [name for name in dict.fromkeys([*new, *old]) if name.rpartition("__")[2] not in may_change]
-    return [
-        (name, old.get(name), new.get(name))
-        for name in names
-        if not _is_left_out(name, new.get(name)) and not _same(old.get(name), new.get(name))
-    ]
-
-
-def same_learner(one: Any, other: Any) -> bool:
-    """Whether two estimators, not fitted, learn the same.
-
-    >>> from hedgerow import DecisionStump
-    >>> same_learner(DecisionStump(n_jobs=1), DecisionStump()), same_learner(DecisionStump(max_bins=9), None)
-    (True, False)
-    """
-    return type(one) is type(other) and not different_parameters(one, other, _NO_INFLUENCE)
-
-
-def _is_left_out(name: str, value: Any) -> bool:
-    """Whether a file does not hold such a value: the seed of a generator is in the notes."""
-    if name.rpartition("__")[2] == "random_state":
-        return not isinstance(value, int | np.integer)
-    return name == "oob_score" and callable(value)
-
-
-def _same(a: Any, b: Any) -> bool:
-    if hasattr(a, "get_params") and hasattr(b, "get_params"):
-        return type(a) is type(b)  # their own parameters are compared, too
-    return repr(_in_plain_types(a)) == repr(_in_plain_types(b))
-
-
-def _in_plain_types(value: Any) -> Any:
-    """A parameter without NumPy's types and without the difference between lists and tuples."""
-    if isinstance(value, dict):
-        return [(key, _in_plain_types(one)) for key, one in value.items()]
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_in_plain_types(one) for one in value]
-    return value.item() if isinstance(value, np.generic) else value
+# --- telling again
 
 
 def past_rounds(history: dict[str, list[float]], n_rounds: int, first: int) -> list[Round]:

@@ -142,6 +142,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             {"schema": self.schema_} if before else {"categorical_features": self.categorical_features}
         )
         check_table(X, name)
+        under_way.compare_names(X, y)
         table = read_table(X, estimator_name=name, **known)
         target, numbers = self._read_y(y, table.n_rows)
         require_forest(self, table, target.n_classes, 1 if numbers.ndim == 1 else numbers.shape[1])

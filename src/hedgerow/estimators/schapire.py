@@ -147,7 +147,9 @@ class SchapireBoostClassifier(ClassifierMixin, ShareMargins, RemembersFit, BaseE
     def _fit(self, X: Any, y: Any, under_way: Fit) -> None:
         name = type(self).__name__
         check_rows(X, name)
-        table = read_table(X, estimator_name=name)
+        under_way.compare_names(X, y)
+        known = {"schema": self.schema_} if under_way.taken_up else {}
+        table = read_table(X, estimator_name=name, **known)
         raw_y = inputs.read_target(y, table.n_rows, name)
         labels = inputs.Labels.of(raw_y)
         numbers = labels.read(raw_y).astype(np.int64)

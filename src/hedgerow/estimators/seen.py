@@ -219,8 +219,8 @@ class KnowsItsRows:
         marks = self.marks_of(X)
         if not hasattr(self, "seen_rows_"):
             raise AttributeError(
-                f"this {type(self).__name__} keeps no fingerprints of its training rows: it was loaded from "
-                "a file of format 1, which holds none"
+                f"this {type(self).__name__} keeps no fingerprints of its training rows: they were deleted, "
+                "or it comes from a file of format 1, which holds none"
             )
         return self.seen_rows_.holds(marks)
 

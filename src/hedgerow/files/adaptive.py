@@ -233,7 +233,7 @@ def write_r2(model: Any, out: Writer) -> None:
     if isinstance(held, MedianTrees):
         _check_tree_learner(model)
     write_columns(out, model.schema_, None)
-    write_rounds(out, model)
+    write_rounds(out, model, printed=("train_loss",))
     _write_record(out, model._record)  # noqa: SLF001 - part of the fitted model
     out.entries |= {"fitted_loss": model._fitted_loss, "stop_reason": model.stop_reason_}  # noqa: SLF001
     out.put("rows.weights", model.sample_weights_)

@@ -13,7 +13,7 @@ See `hedgerow.estimators.checkpoints` for what they are for.
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 from hedgerow.container import ModelFileError, entry, write_atomically
@@ -40,7 +40,7 @@ class ModelStore:
         told = notes | {"base": None if notes["base"] is None else encode(notes["base"], "base")}
         write_atomically(path, to_bytes(model, checkpoint=told))
 
-    def read(self, path: str | os.PathLike[str], trusted: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+    def read(self, path: str | os.PathLike[str], trusted: Collection[str]) -> tuple[Any, dict[str, Any]]:
         """The model and the notes of a file, checked."""
         try:
             names, data = check_trusted(trusted), read_bytes(path)

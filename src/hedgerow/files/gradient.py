@@ -50,7 +50,7 @@ def write_gradient(model: Any, out: Writer) -> None:
     """A gradient boosted model."""
     task, held = _task(model), model.model_
     write_columns(out, model.schema_, model.classes_ if task == "classification" else None)
-    write_rounds(out, model)
+    write_rounds(out, model, printed=() if "validation_loss" in model.history_ else ("train_loss",))
     out.entries |= {"start": held.start.tolist(), "loss": _write_loss(model.loss_, task)}
     if isinstance(held, MemberModel):
         write_members(out, held.members, Expected(None, model.schema_.n_columns, model.schema_.names))

@@ -114,11 +114,12 @@ def read_count(part: Reader, name: str, low: int, high: int) -> int:
 # --- rounds
 
 
-def write_rounds(out: Writer, model: Any) -> None:
-    """History, best round and seed of a boosted model."""
-    history = model.history_.items()
+def write_rounds(out: Writer, model: Any, *, printed: tuple[str, ...] = ()) -> None:
+    """History, best round and seed of a boosted model; `printed` is in the history with verbose > 0 only."""
+    left_out = ("seconds", *printed)
+    history = [(name, values) for name, values in model.history_.items() if name not in left_out]
     out.entries |= {
-        "history": {name: encode(list(values), "history_") for name, values in history if name != "seconds"},
+        "history": {name: encode(list(values), "history_") for name, values in history},
         "best_iteration": model.best_iteration_,
         "seed": model._seed if _is_random(model) else None,  # noqa: SLF001 - part of the fitted model
     }
