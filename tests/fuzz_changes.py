@@ -20,17 +20,22 @@ NAN, INF = float("nan"), float("inf")
 # --- bytes
 
 
+def _place(data, rng):
+    """A place in the data, which may be empty."""
+    return rng.randrange(len(data) or 1)
+
+
 def flip_bits(data, rng, _=b""):
-    changed = bytearray(data)
+    changed = bytearray(data or b"\0")
     for _ in range(rng.choice((1, 1, 2, 8))):
-        changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
     return bytes(changed)
 
 
 def set_bytes(data, rng, _=b""):
     """A word of an extreme number somewhere."""
     new = rng.choice((b"\0", b"\xff", b"\x7f", b"\x80")) * rng.choice((1, 2, 4, 8))
-    place = rng.randrange(len(data))
+    place = _place(data, rng)
     return data[:place] + new + data[place + len(new) :]
 
 
@@ -40,20 +45,20 @@ def insert_bytes(data, rng, _=b""):
 
 
 def delete_bytes(data, rng, _=b""):
-    place = rng.randrange(len(data))
+    place = _place(data, rng)
     return data[:place] + data[place + rng.choice((1, 1, 2, 10, 100)) :]
 
 
 def truncate(data, rng, _=b""):
-    return data[: rng.randrange(len(data))]
+    return data[: _place(data, rng)]
 
 
 def splice(data, rng, other):
-    return data[: rng.randrange(len(data))] + other[rng.randrange(len(other)) :]
+    return data[: _place(data, rng)] + other[_place(other, rng) :]
 
 
 def repeat_bytes(data, rng, _=b""):
-    start = rng.randrange(len(data))
+    start = _place(data, rng)
     end = start + rng.choice((1, 8, 64, 1000))
     return data[:end] + data[start:end] * rng.choice((1, 1, 3)) + data[end:]
 

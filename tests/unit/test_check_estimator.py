@@ -105,6 +105,8 @@ SINGLE = [
 COMPARED_WITH = [LogisticBaseline(), RidgeBaseline()]  # by `hedgerow.selection`
 EVERY = [*BOOSTED, *BAGGED, *SINGLE, *COMPARED_WITH]
 
+pytestmark = pytest.mark.slow  # all of them together; lines are not counted in them
+
 
 @pytest.mark.filterwarnings("ignore:boosting stopped")  # on noise, the first learner is at chance
 @parametrize_with_checks(EVERY)

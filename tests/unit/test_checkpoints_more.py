@@ -13,8 +13,9 @@ from sklearn.preprocessing import StandardScaler
 import hedgerow
 from checkpoint_cases import Killed, KillingStore, rows
 from hedgerow import Checkpoint
+from hedgerow.container import pack, unpack
 from hedgerow.estimators import checkpoints
-from hedgerow.files.models import to_bytes
+from hedgerow.files.models import from_bytes, to_bytes
 from hedgerow.theory import quantile_grid
 
 X, TARGETS = rows()
@@ -268,3 +269,12 @@ def test_printing_does_not_change_the_file(kind, capsys):
     loud.fit(X, targets["numbers"])
     assert "train" in capsys.readouterr().err
     assert to_bytes(loud) == to_bytes(quiet.fit(X, targets["numbers"]))
+
+
+def test_values_that_add_up_to_infinity_are_refused():
+    X, targets = rows()
+    model = hedgerow.AdaBoostClassifier(n_estimators=4).fit(X, targets["two"])
+    contents = unpack(to_bytes(model))
+    contents.arrays["forest.value"][:] = 1e308  # each is finite
+    with pytest.raises(hedgerow.ModelFileError, match="the values of all trees add up to too much"):
+        from_bytes(pack(contents.text, contents.arrays))

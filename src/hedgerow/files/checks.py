@@ -36,6 +36,8 @@ FOREST = {
 }
 SET_WORDS = 4  # of 64 bits: one bit for each code
 
+_MOST_SCORE = 2.0**1000
+
 
 def check_model(model: TreeModel, schema: Schema, n_outputs: int, *, most_bins: int = MAX_BINS) -> None:
     """Everything that the kernels take for granted."""
@@ -44,6 +46,11 @@ def check_model(model: TreeModel, schema: Schema, n_outputs: int, *, most_bins: 
     check_bins(model.bins, schema, most_bins)
     _check_trees(model.forest, n_outputs)
     _check_splits(model.forest, model.bins)
+    # each value is finite; so must be what they add up to, with room for a factor on the way to probabilities
+    if model.n_rounds:
+        with np.errstate(over="ignore"):
+            reach = model.reaches[-1]
+        require("forest.value", reach < _MOST_SCORE, "the values of all trees add up to too much")
 
 
 def check_bins(bins: Bins, schema: Schema, most_bins: int = MAX_BINS) -> None:
