@@ -5,8 +5,8 @@ prints the files with the most lines that never ran, and fails below the share t
 Kernels count by their Python bodies: what Numba has compiled runs unseen, see `python_bodies`.
 
 Tracing slows all Python down, by half or more. So it is on only while a test runs, and off while Numba
-compiles a kernel, in tests of hundreds of random examples, and in slow ones: what only these would run
-counts as not run.
+compiles a kernel, in tests of hundreds of random examples, in slow ones, and in all but the first cases of a
+test with many: what only these would run counts as not run.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ from numba.core import event
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / ".cache" / "coverage"
 WORST = 12  # files that are printed
+FEW = 6  # cases of a test that are traced; the others run the same lines, but for those of kernels
 
 
 def pytest_addoption(parser):
@@ -54,6 +55,7 @@ class Measuring:
     def __init__(self):
         self.coverage = new_coverage(data_suffix=True)
         self.coverage.start()
+        self.cases = {}  # of every test, the numbers of its cases
         self.tracer = sys.gettrace()
         sys.settrace(None)
         event.register("numba:compile", Pause())
@@ -71,12 +73,17 @@ class Measuring:
 
     @contextlib.contextmanager
     def tracing(self, item=None):
-        if item is None or not is_long(item):
+        if item is None or (self.is_among_few(item) and not is_long(item)):
             sys.settrace(self.tracer)
         try:
             yield
         finally:
             sys.settrace(None)
+
+    def is_among_few(self, item):
+        """Whether a case is one of the first of its test, or the test is one of kernels."""
+        cases = self.cases.setdefault(item.nodeid.partition("[")[0], {})
+        return cases.setdefault(item.nodeid, len(cases)) < FEW or "python_kernels" in item.nodeid
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item):
