@@ -21,6 +21,7 @@ from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes
 from hedgerow.memory import rows_at_once
 from hedgerow.table import Table
+from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Lean, Team, cached_property
 
 EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
@@ -111,6 +112,9 @@ class Bins(Lean):
 
     def encode(self, table: Table, team: Team, *, for_growing: bool = True) -> "BinnedTable":
         """The codes of all rows of a table; without the layout by row unless trees are grown on it."""
+        if isinstance(table, SurveyedTable):
+            coded: BinnedTable = table.encode(self, team, for_growing=for_growing)
+            return coded
         n = table.n_rows
         by_column = np.empty((self.n_columns, n), self.code_dtype)
         raw = (self.edges, self.edge_starts, self.tables, self.table_starts)
@@ -204,7 +208,7 @@ def row_stride(n_columns: int) -> int:
 
 
 def aligned_rows(n_rows: int, n_columns: int) -> NDArray[Any]:
-    """Zeros of shape (n_rows, row_stride), beginning at a cache line (measured: halves histogram time)."""
+    """Room for codes (n_rows, row_stride) that begins at a cache line (measured: halves histogram time)."""
     stride = row_stride(n_columns)
     memory = np.empty(n_rows * stride + _LINE, CODE)
     skip = -memory.ctypes.data % _LINE

@@ -139,7 +139,7 @@ def read_history(part: Reader) -> dict[str, list[float]]:
     history: dict[str, list[float]] = {}
     for name, data in part.entry("history", dict).items():
         values = decode(data, "history")
-        if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
+        if not isinstance(values, list) or not all(map(_is_number, values)):
             raise ModelFileError(f"history: {reprlib.repr(name)} must be a list of numbers")
         history[name] = values
         if name == "round":
@@ -151,6 +151,11 @@ def read_history(part: Reader) -> dict[str, list[float]]:
     fine = all(0 <= value < _MOST_ROWS if type(value) is int else math.isnan(value) for value in counts)
     require("history", fine, "rounds and leaves are counted")  # NaN: of a round that nothing is known of
     return history
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a float, or an integer that one can hold."""
+    return type(value) is float or (type(value) is int and abs(value) <= 2**53)
 
 
 def read_best(part: Reader, n_rounds: int) -> int | None:

@@ -67,6 +67,15 @@ class GrowthRules:
         by_depth = 1 << min(self.max_depth, 40) if self.max_depth is not None else _NO_LIMIT
         return min(self.max_leaf_nodes or _NO_LIMIT, by_depth, by_rows)
 
+    def columns_for(self, n_columns: int, tree: int) -> NDArray[np.int64]:
+        """The columns that a tree may use, ascending."""
+        columns = np.arange(n_columns)
+        n_tree = share_of(self.columns_per_tree, n_columns)
+        if n_tree < n_columns:
+            choose_columns(columns, n_tree, self.seed, TREE_COLUMNS, tree)
+            columns = np.sort(columns[:n_tree])
+        return columns
+
     def for_tree(self, measured: Measured, stored: NDArray[np.int64], tree: int) -> Rules:
         """The rules in units of the integer statistics, with the columns drawn for this tree.
 
@@ -75,11 +84,9 @@ class GrowthRules:
         """
         g, h = measured.gradient_unit, measured.hessian_unit
         n_columns = len(stored)
-        columns, used = np.arange(n_columns), np.arange(int(stored.max()) + 1)
-        n_tree = share_of(self.columns_per_tree, n_columns)
+        columns, used = self.columns_for(n_columns, tree), np.arange(int(stored.max()) + 1)
+        n_tree = len(columns)
         if n_tree < n_columns:
-            choose_columns(columns, n_tree, self.seed, TREE_COLUMNS, tree)
-            columns = np.sort(columns[:n_tree])
             used = np.unique(stored[columns])
         floor = max(
             1.0,

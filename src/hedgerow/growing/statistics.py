@@ -70,6 +70,17 @@ class Weights:
         return counts
 
 
+def without_held_out(
+    weight: NDArray[np.float64] | None, held_out: NDArray[np.uint32] | None, n_rows: int
+) -> NDArray[np.float64] | None:
+    """Weights of the rows for the loss: those held out weigh nothing."""
+    if held_out is None:
+        return weight
+    weight = np.ones(n_rows) if weight is None else weight.copy()
+    weight[held_out] = 0.0
+    return weight
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """Integer statistics and the value of their steps."""
@@ -91,7 +102,7 @@ class Quantiser:
         self._wide = np.empty((0, 2), np.int64)
         copies = weights.copies
         self.n_copies = int(copies.sum()) if copies.size else len(weights.rows)
-        self._piece_rows = (1 << _PACKED_BITS) // max(1, int(copies.max(initial=1)))
+        self._piece_rows = piece_rows(copies)
 
     def measure(self, gradient: NDArray[np.float64], hessian: NDArray[np.float64]) -> Measured:
         """Statistics of one output. Raises FloatingPointError when a gradient is not finite."""
@@ -105,7 +116,7 @@ class Quantiser:
             raise FloatingPointError(
                 "the loss gave a gradient or hessian that is not finite, or a hessian < 0"
             )
-        g_bits, h_bits = _room(top_g, _PACKED_BITS), _room(top_h, _PACKED_BITS + 1)
+        g_bits, h_bits = packed_bits(top_g, top_h)
         sums: list[tuple[int, int, int]] = []
         self.team.over_rows(
             self.n_rows,
@@ -113,15 +124,12 @@ class Quantiser:
                 pack(gradient, hessian, weight, copies, 2.0**g_bits, 2.0**h_bits, self._packed, a, b)
             ),
         )
-        mean_g, mean_h = (sum(s[i] for s in sums) / max(1, self.n_copies) for i in (0, 1))
-        fine = (top_g == 0 or mean_g >= _FINE_MEAN) and (top_h == 0 or mean_h >= _FINE_MEAN)
-        if fine and self._piece_rows >= _FEWEST_PIECE_ROWS:
+        steps = (sum(s[0] for s in sums), sum(s[1] for s in sums))
+        wide = wide_bits((top_g, top_h), steps, self.n_copies, self._piece_rows)
+        if wide is None:
             least = min(s[2] for s in sums)
             return self._measured(self._packed, self._wide[:0], g_bits, h_bits, least)
-        if not fine:
-            bits = min(_WIDE_BITS, _SUM_BITS - max(1, self.n_copies).bit_length())
-            g_bits, h_bits = _room(top_g, bits), _room(top_h, bits)
-        return self._measure_wide(gradient, hessian, g_bits, h_bits)
+        return self._measure_wide(gradient, hessian, *wide)
 
     def _measure_wide(
         self, gradient: NDArray[np.float64], hessian: NDArray[np.float64], g_bits: int, h_bits: int
@@ -143,6 +151,33 @@ class Quantiser:
     ) -> Measured:
         statistics = Statistics(packed, wide, self.weights.copies, self._piece_rows)
         return Measured(statistics, 2.0**-g_bits, 2.0**-h_bits, int(least))
+
+
+def piece_rows(copies: NDArray[np.int64]) -> int:
+    """Rows that may be added packed before the sum must be widened."""
+    return (1 << _PACKED_BITS) // max(1, int(copies.max(initial=1)))
+
+
+def packed_bits(top_g: float, top_h: float) -> tuple[int, int]:
+    """The powers of two that gradients and hessians up to these are scaled by to be packed."""
+    return _room(top_g, _PACKED_BITS), _room(top_h, _PACKED_BITS + 1)
+
+
+def wide_bits(
+    tops: tuple[float, float], steps: tuple[int, int], n_copies: int, n_piece: int
+) -> tuple[int, int] | None:
+    """The powers of two for unpacked statistics; None if packed ones will do.
+
+    tops, steps : the largest gradient and hessian, and the sums of their packed steps, as `pack` counts them.
+    n_copies, n_piece : of all rows, and the rows that may be added packed.
+    """
+    fine = all(
+        top == 0 or step / max(1, n_copies) >= _FINE_MEAN for top, step in zip(tops, steps, strict=True)
+    )
+    if fine:
+        return None if n_piece >= _FEWEST_PIECE_ROWS else packed_bits(*tops)
+    bits = min(_WIDE_BITS, _SUM_BITS - max(1, n_copies).bit_length())
+    return _room(tops[0], bits), _room(tops[1], bits)
 
 
 def _room(top: float, bits: int) -> int:

@@ -6,6 +6,7 @@ worth is for the update rule to say. The best leaf is split next, until no split
 
 import heapq
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,6 +38,7 @@ _STUMP_NODES = 3
 _FEW_NODES = 256
 
 Cells = NDArray[Any]  # node numbers, one byte each where that is enough
+Found = tuple[np.void, NDArray[np.int64]]  # a SPLIT record, and the sums of its left side
 
 
 class ColumnCodes(Protocol):
@@ -85,6 +87,14 @@ class WeakRules:
         """Whether there is one split, and nothing else to look at."""
         return self.max_depth == 1 and self.max_leaf_nodes is None and not self.min_weight_fraction
 
+    def limits(self, width: int, totals: NDArray[np.int64], *, moments: bool) -> NDArray[np.int64]:
+        """As `search_columns` takes them, for a tree of rows with these sums."""
+        weight = int(totals[0]) if moments else sum(totals.tolist())
+        share = self.min_weight_fraction * (1.0 - _WEIGHT_SLACK)
+        least = max(1, math.ceil(share * weight))
+        criterion = MOMENTS if moments else CRITERIA[self.criterion]
+        return np.array([criterion, width, least], np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class WeakTree:
@@ -106,14 +116,29 @@ class WeakTree:
 
     def cells(self, table: CodedTable, team: Team) -> Cells:
         """The node number of the leaf of every row of a coded table."""
-        nodes, codes = self.nodes, table.codes.by_column
-        if len(nodes) == 1:
-            return np.zeros(table.n_rows, np.uint8)
-        cells = np.empty(table.n_rows, np.uint8 if len(nodes) <= _FEW_NODES else np.int32)
-        simple = len(nodes) == _STUMP_NODES and not nodes["split"]["categorical"][0]
-        find = find_sides if simple else find_cells
-        team.over_rows(table.n_rows, lambda a, b: find(codes, nodes, a, b, cells))
-        return cells
+        return cells_of(self.nodes, table.codes.by_column, team)
+
+
+def cells_of(nodes: NDArray[np.void], codes: NDArray[Any], team: Team) -> Cells:
+    """The node number of the leaf of every row, for codes (columns, rows)."""
+    n_rows = codes.shape[1]
+    if len(nodes) == 1:
+        return np.zeros(n_rows, np.uint8)
+    cells = np.empty(n_rows, np.uint8 if len(nodes) <= _FEW_NODES else np.int32)
+    simple = len(nodes) == _STUMP_NODES and not nodes["split"]["categorical"][0]
+    find = find_sides if simple else find_cells
+    team.over_rows(n_rows, lambda a, b: find(codes, nodes, a, b, cells))
+    return cells
+
+
+def sums_of(sample: Sample, n_channels: int) -> NDArray[np.int64]:
+    """What all rows bring, (channels,)."""
+    totals = np.zeros(n_channels, np.int64)
+    if sample.second.size:
+        totals[:] = sample.weight.sum(), sample.second.sum()
+    else:
+        class_sums(sample.classes, sample.weight, totals)
+    return totals
 
 
 class WeakGrower:
@@ -137,12 +162,7 @@ class WeakGrower:
         """Grow a tree on the rows with weight; also the leaves of all rows."""
         if self._members(self.table.n_rows) == 1 and self.rules.is_stump:
             return self._stump(sample, n_channels)
-        totals = np.zeros(n_channels, np.int64)
-        if sample.second.size:
-            totals[:] = sample.weight.sum(), sample.second.sum()
-        else:
-            class_sums(sample.classes, sample.weight, totals)
-        tree = self.grow(sample, totals)
+        tree = self.grow(sample, sums_of(sample, n_channels))
         return tree, tree.cells(self.table, self.team)
 
     def _stump(self, sample: Sample, n_channels: int) -> tuple[WeakTree, Cells]:
@@ -169,21 +189,13 @@ class WeakGrower:
     ) -> WeakTree:
         """Grow a tree on the rows with weight, or on `rows` alone; `totals` (channels,) are their sums."""
         moments = bool(sample.second.size)
-        weight = int(totals[0]) if moments else sum(totals.tolist())
-        share = self.rules.min_weight_fraction * (1.0 - _WEIGHT_SLACK)
-        least = max(1, math.ceil(share * weight))
-        criterion = MOMENTS if moments else CRITERIA[self.rules.criterion]
-        limits = np.array([criterion, self.width, least], np.int64)
-        growing = _Growing(self, sample, limits)
-        growing.plant(totals, rows)
-        while growing.open and growing.n_leaves < (self.rules.max_leaf_nodes or np.inf):
-            growing.split_best()
-        return growing.tree()
+        growing = _GrowingHere(self, sample, self.rules.limits(self.width, totals, moments=moments))
+        return growing.grow(totals, rows)
 
     def search(
         self, sample: Sample, rows: NDArray[np.uint32], totals: NDArray[np.int64], limits: NDArray[np.int64]
-    ) -> tuple[np.void, NDArray[np.int64]]:
-        """The best split of a node, as a SPLIT record, and the sums of its left side."""
+    ) -> Found:
+        """The best split of a node."""
         table, n_columns = self.table, self.table.n_columns
         codes, n_bins, categorical = table.codes.by_column, table.codes.n_bins, table.codes.categorical
         found, left = np.empty(n_columns, SPLIT), np.empty((n_columns, len(totals)), np.int64)
@@ -220,66 +232,94 @@ class WeakGrower:
         return self._hist
 
 
-class _Growing:
+class Growing(ABC):
     """One tree on its way: the frontier is a heap of leaves by falling gain, then by number."""
 
-    def __init__(self, grower: WeakGrower, sample: Sample, limits: NDArray[np.int64]) -> None:
-        self.grower, self.sample, self.limits = grower, sample, limits
+    def __init__(self, rules: WeakRules) -> None:
+        self.rules = rules
         self.open: list[tuple[float, int]] = []
-        self.n_leaves = 1
+        self.sums: list[NDArray[np.int64]] = []
         self._nodes: list[tuple[int, int]] = []  # left child, depth
-        self._sums: list[NDArray[np.int64]] = []
-        self._splits: list[tuple[np.void, NDArray[np.int64]] | None] = []
+        self._splits: list[Found | None] = []
         self._rows: list[NDArray[np.uint32]] = []
 
-    def plant(self, totals: NDArray[np.int64], rows: NDArray[np.uint32]) -> None:
-        """Start with the root."""
+    @abstractmethod
+    def search(self, number: int, rows: NDArray[np.uint32], totals: NDArray[np.int64]) -> Found:
+        """The best split of a node."""
+
+    @abstractmethod
+    def part(self, number: int, rows: NDArray[np.uint32], found: Found) -> list[NDArray[np.uint32]]:
+        """Part the rows of a node, whose sides are to be searched, and are numbered next."""
+
+    def grow(self, totals: NDArray[np.int64], rows: NDArray[np.uint32]) -> WeakTree:
+        """A whole tree, of rows with these sums."""
         self._add(totals, rows, 0)
+        n_leaves = 1
+        while self.open and n_leaves < (self.rules.max_leaf_nodes or np.inf):
+            self._split_best()
+            n_leaves += 1
+        return self._tree()
 
     def _add(self, totals: NDArray[np.int64], rows: NDArray[np.uint32], depth: int) -> None:
         number = len(self._nodes)
         self._nodes.append((0, depth))
-        self._sums.append(totals)
+        self.sums.append(totals)
         self._rows.append(rows)
         split = None
-        if depth < (self.grower.rules.max_depth or np.inf):
-            split = self.grower.search(self.sample, rows, totals, self.limits)
+        if depth < (self.rules.max_depth or np.inf):
+            split = self.search(number, rows, totals)
             if split[0]["gain"] > 0:
                 heapq.heappush(self.open, (-float(split[0]["gain"]), number))
         self._splits.append(split)
 
-    def split_best(self) -> None:
+    def _split_best(self) -> None:
         """Part the leaf of largest gain."""
         _, number = heapq.heappop(self.open)
         found = self._splits[number]
         assert found is not None  # noqa: S101 - only leaves with a split are open
-        split, left = found
-        depth = self._nodes[number][1]
-        self._nodes[number] = (len(self._nodes), depth)
+        left, depth = found[1], self._nodes[number][1]
         parts = [_ALL_ROWS, _ALL_ROWS]
-        if depth + 1 < (self.grower.rules.max_depth or np.inf):
-            parts = self._part(number, split)
+        if depth + 1 < (self.rules.max_depth or np.inf):
+            parts = self.part(number, self._rows[number], found)
+        self._nodes[number] = (len(self._nodes), depth)
         self._rows[number] = _ALL_ROWS
         self._add(left, parts[0], depth + 1)
-        self._add(self._sums[number] - left, parts[1], depth + 1)
-        self.n_leaves += 1
+        self._add(self.sums[number] - left, parts[1], depth + 1)
 
-    def _part(self, number: int, split: np.void) -> list[NDArray[np.uint32]]:
-        rows = self._rows[number]
-        codes = self.grower.table.codes.by_column[split["column"]]
-        if not len(rows):
-            rows = np.flatnonzero(self.sample.weight).astype(np.uint32)
-        goes_left = codes_left(split, codes[rows])
-        return [rows[goes_left], rows[~goes_left]]
-
-    def tree(self) -> WeakTree:
-        """The tree as it stands."""
+    def _tree(self) -> WeakTree:
         nodes = np.zeros(len(self._nodes), NODE)
         nodes["left"], nodes["depth"] = zip(*self._nodes, strict=True)
         splits = nodes["split"]
         for number, found in enumerate(self._splits):
             if found is not None and self._nodes[number][0]:
                 splits[number] = found[0]
-        sums = np.array(self._sums)
+        sums = np.array(self.sums)
         sums[nodes["left"] > 0] = 0
         return WeakTree(nodes, sums)
+
+
+class _GrowingHere(Growing):
+    """On rows of this process, which are listed by node."""
+
+    def __init__(self, grower: WeakGrower, sample: Sample, limits: NDArray[np.int64]) -> None:
+        super().__init__(grower.rules)
+        self._grower, self._sample, self._limits = grower, sample, limits
+
+    def search(self, number: int, rows: NDArray[np.uint32], totals: NDArray[np.int64]) -> Found:
+        return self._grower.search(self._sample, rows, totals, self._limits)
+
+    def part(self, number: int, rows: NDArray[np.uint32], found: Found) -> list[NDArray[np.uint32]]:
+        if not len(rows):
+            rows = with_weight(self._sample)
+        return part_rows(self._grower.table.codes.by_column, rows, found[0])
+
+
+def with_weight(sample: Sample) -> NDArray[np.uint32]:
+    """The rows that take part."""
+    return np.flatnonzero(sample.weight).astype(np.uint32)
+
+
+def part_rows(codes: NDArray[Any], rows: NDArray[np.uint32], split: np.void) -> list[NDArray[np.uint32]]:
+    """Those of the rows that go left, and the others; codes are (columns, rows)."""
+    goes_left = codes_left(split, codes[split["column"]][rows])
+    return [rows[goes_left], rows[~goes_left]]

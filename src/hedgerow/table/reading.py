@@ -12,13 +12,14 @@ from hedgerow.table.checks import check_not_empty, check_same_columns, chosen_co
 from hedgerow.table.frames import FrameSource, as_frame
 from hedgerow.table.schema import Schema
 from hedgerow.table.sparse import SparseSource
+from hedgerow.table.surveyed import Elsewhere
 from hedgerow.table.table import FLOAT32, FLOAT64, Floats, MatrixTable, Table
 
-_FIT_HINT = (
+FIT_HINT = (
     "If its values are categories, cast it to a categorical dtype or list it in "
     "categorical_features; otherwise convert it to numbers."
 )
-_PREDICT_HINT = "It was numeric when the model was fitted; convert it to numbers."
+PREDICT_HINT = "It was numeric when the model was fitted; convert it to numbers."
 
 
 class _Source(Protocol):
@@ -45,7 +46,7 @@ def read_table(
 
     Parameters
     ----------
-    X : array, list of lists, data frame or sparse matrix of shape (n_rows, n_columns)
+    X : array, list of lists, data frame, sparse matrix of shape (n_rows, n_columns), or Elsewhere
         NumPy arrays of any real dtype and memory order, object arrays of numbers, pandas, polars
         and Arrow tables, SciPy sparse matrices and arrays. NaN, None, NA and nulls are missing,
         infinities are ordinary extreme values, zeros of sparse matrices are zeros. Integers
@@ -85,7 +86,9 @@ def read_table(
         and categorical_features is None
     ):
         return MatrixTable(X, schema)
-    source = _source(X, _FIT_HINT if schema is None else _PREDICT_HINT)
+    if isinstance(X, Elsewhere):
+        return X.read(categorical_features=categorical_features, schema=schema, estimator_name=estimator_name)
+    source = _source(X, FIT_HINT if schema is None else PREDICT_HINT)
     if schema is None:
         check_not_empty(source.shape, estimator_name)
         return _read_to_fit(source, categorical_features)

@@ -94,7 +94,7 @@ def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, me
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _search(codes, rules, nodes, frontier, memory, search, member, n_members):
+def search_nodes(codes, rules, nodes, frontier, memory, search, member, n_members):
     """Best split of every column for the nodes named in control, each member its own columns."""
     control = frontier.control
     columns = _own_columns(rules, member, n_members)
@@ -179,7 +179,7 @@ def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members)
                 allow_columns(rules, frontier)
             barrier(sync, n_members)
             _histograms(codes, statistics, rules, nodes, work.rows, control, memory, sync, member, n_members)
-            _search(codes, rules, nodes, frontier, memory, work.search, member, n_members)
+            search_nodes(codes, rules, nodes, frontier, memory, work.search, member, n_members)
             barrier(sync, n_members)
         if member == 0:
             if rules.min_count > 1:

@@ -71,6 +71,45 @@ def search_columns(codes, n_bins, categorical, sample, rows, totals, limits, his
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def fill_columns(codes, offsets, sample, rows, everyone, hist):
+    """The first half of `search_columns`, for rows that are searched elsewhere: add them to histograms.
+
+    offsets : int64 (columns + 1,), running sums of the codes that columns have, missing included.
+    everyone : whether all rows are meant, and not `rows`, which may be none here.
+    hist : int64 (channels, offsets[-1]), the codes of column f of a channel from offsets[f] on.
+    """
+    n_columns, width = codes.shape[0], hist.shape[1]
+    n = codes.shape[1] if everyone else rows.shape[0]
+    flat = hist.reshape(-1)
+    for first in range(0, n_columns, COLUMNS_AT_ONCE):
+        last = min(first + COLUMNS_AT_ONCE, n_columns)
+        for top in range(0, n, _ROWS_AT_ONCE):
+            bottom = min(top + _ROWS_AT_ONCE, n)
+            for column in range(first, last):
+                _fill(codes[column], sample, rows, width, top, bottom, flat[offsets[column] :])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def search_filled(filled, offsets, categorical, totals, limits, columns, found, left):
+    """The second half: best cuts of columns columns[0]..columns[1] - 1, from histograms of all their rows.
+
+    filled, offsets : as `fill_columns` has them. categorical, found and left : of all columns.
+    """
+    width, n_channels = limits[1], totals.shape[0]
+    hist = np.empty(n_channels * width, np.int64)  # the search turns it into running sums
+    gains = np.empty(width)
+    for column in range(columns[0], columns[1]):
+        first, last = offsets[column], offsets[column + 1]
+        for k in range(n_channels):
+            channel, whole = hist[k * width : k * width + last - first], filled[k, first:last]
+            for code in range(channel.shape[0]):
+                channel[code] = whole[code]
+        _search(hist, last - first - 1, categorical[column], totals, limits, gains, found[column],
+                left[column])  # fmt: skip
+        found[column].column = column
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _clear(hist, n_channels, width, n_bins):
     """Zeros for the codes that a column has."""
     for k in range(n_channels):

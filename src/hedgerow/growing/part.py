@@ -1,0 +1,331 @@
+"""A part of the rows of a gradient boosting fit, wherever it is: codes by row, targets, scores, statistics.
+
+    codes    uint8 (rows, stride)     no shared columns; by column too, if there is room: that is quicker
+    y        float64 or uint8 (rows,) uint8 for the numbers of classes
+    raw      float64 (outputs, rows)  scores of the ensemble so far
+    packed   int64 (outputs, rows)    statistics of this round
+    rows     uint32                   the rows of the tree that is grown, grouped by node in runs
+
+Gradients are never held: they are computed for 16,384 rows at a time and packed at once. All that a part
+knows beside the codes follows from its shares and the model so far, so that a lost part can be made anew.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.binning import Bins
+from hedgerow.dtypes import CODE
+from hedgerow.forest import Forest
+from hedgerow.growing.places import Sums
+from hedgerow.growing.statistics import piece_rows
+from hedgerow.kernels.cpu.advance import LEFT, NEITHER, RIGHT, advance_run, count_codes, find_nodes, sum_run
+from hedgerow.kernels.cpu.forest import add_coded
+from hedgerow.kernels.cpu.losses import pair_sum
+from hedgerow.kernels.cpu.quantise import add_leaf_values, largest, pack, spread
+from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
+from hedgerow.kernels.cpu.records import Codes, Statistics
+from hedgerow.losses import Loss
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+TRAINS, FOLLOWED = 1, 2  # roles of rows; others have none
+_AT_ONCE = 16_384
+_POOL_BYTES = 4 << 20  # of sums that are used again for every tree
+_NO_WEIGHT, _NO_COPIES = np.empty(0), np.empty(0, np.int64)
+
+
+def codes_by_row(bins: Bins, by_row: NDArray[Any], *, by_column: bool = False) -> Codes:
+    """Codes (rows, stride) as the kernels take them, every column stored alone; also by column, or not."""
+    alone = np.full(bins.n_columns, -1, np.int64)
+    columns = np.empty((bins.n_columns, len(by_row) if by_column else 0), CODE)
+    if by_column:
+        for a in range(0, len(by_row), _AT_ONCE):  # a piece stays in the cache while it is turned
+            columns[:, a : a + _AT_ONCE] = by_row[a : a + _AT_ONCE, : bins.n_columns].T
+    offsets = bins.offsets
+    return Codes(by_row, columns, offsets, bins.n_bins, bins.categorical, offsets, offsets[:-1].copy(), alone)
+
+
+@dataclass(frozen=True, eq=False)
+class GradientParts:
+    """Makes parts.
+
+    Parameters
+    ----------
+    bins : Bins
+    loss : Loss
+    seed, subsample : int, float
+        Of the rows that a tree is grown on.
+    lean : bool
+        Hold the codes once, not twice.
+
+    Notes
+    -----
+    Shares are y, and of these the ones that there are: weight (float64), copies (int64), role (uint8).
+    """
+
+    by_row: ClassVar[bool] = True
+    bins: Bins
+    loss: Loss
+    seed: int = 0
+    subsample: float = 1.0
+    lean: bool = False
+
+    def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "GradientPart":
+        """The part of some rows."""
+        return GradientPart(self, codes, shares)
+
+
+class GradientPart:
+    """Rows that take part in a fit, or are followed by it; see the module."""
+
+    def __init__(self, maker: GradientParts, codes: NDArray[Any], shares: dict[str, NDArray[Any]]) -> None:
+        self.loss, self.seed, self.subsample = maker.loss, maker.seed, maker.subsample
+        self.codes = codes_by_row(maker.bins, codes, by_column=not maker.lean)
+        self.n_rows, self.y = len(codes), shares["y"]
+        self.weight = shares.get("weight", _NO_WEIGHT)
+        self.copies = shares.get("copies", _NO_COPIES)
+        role = shares.get("role")
+        nobody = np.empty(0, np.uint32)
+        self._training = None if role is None else np.flatnonzero(role == TRAINS).astype(np.uint32)
+        self.followed = nobody if role is None else np.flatnonzero(role == FOLLOWED).astype(np.uint32)
+        self.raw = np.empty((0, self.n_rows))
+        self.packed = np.empty((0, 0), np.int64)
+        self.wide: dict[int, Integers] = {}
+        self._before = 0
+        self._rows, self._spare = np.empty(0, np.uint32), np.empty(0, np.uint32)
+        self._runs: dict[int, tuple[int, int]] = {}
+        self._statistics = Statistics(self.packed.reshape(-1), np.empty((0, 2), np.int64), self.copies, 1)
+        self._stored = np.empty(0, np.int64)
+        self._scratch = np.zeros(int(self.codes.offsets[-1]), np.int64)
+        self._nowhere = np.empty((2, 0), np.int64)
+        # Sums of one tree: new memory for each answer would cost more than to fill it, where memory is given
+        # back at once (Dask's workers ask for that).
+        self._pool = np.empty(
+            (max(1, _POOL_BYTES // (16 * len(self._scratch))), 2, len(self._scratch)), np.int64
+        )
+        self._n_used = 0
+
+    @property
+    def training(self) -> NDArray[np.uint32]:
+        """The rows that train; not kept if that is everyone, as it takes four bytes a row."""
+        return np.arange(self.n_rows, dtype=np.uint32) if self._training is None else self._training
+
+    # --- scores
+
+    def restore(self, start: Floats, forest: Forest, n_before: int) -> tuple[None, Sums]:
+        """Scores of a model: its start and the trees so far. n_before : rows that train in parts before."""
+        self.raw = np.repeat(start[:, np.newaxis], self.n_rows, axis=1)
+        self._before, self._runs = n_before, {}
+        n_columns, outputs = len(self.codes.n_bins), forest.output.tolist()
+        for a in range(0, self.n_rows if outputs else 0, _AT_ONCE):
+            b = min(a + _AT_ONCE, self.n_rows)
+            by_column = np.ascontiguousarray(self.codes.by_row[a:b, :n_columns].T)
+            for tree, output in enumerate(outputs):
+                add_coded(by_column, forest.trees, tree, 0, b - a, self.raw[output, a:b])
+        return None, ()
+
+    def walk(self, output: int, nodes: NDArray[np.void]) -> tuple[None, Sums]:
+        """Add the values of a tree to the scores of the rows that are followed."""
+        self._walk(self.followed, output, nodes)
+        return None, ()
+
+    def finish(
+        self, output: int, leaves: Integers, values: Floats, nodes: NDArray[np.void]
+    ) -> tuple[None, Sums]:
+        """Add the values of the tree just grown: by its runs if all rows are in it, else by walking."""
+        if self.subsample < 1.0:
+            self._walk(self.training, output, nodes)
+        else:
+            runs = np.array([self._runs[leaf] for leaf in leaves.tolist()], np.int64)
+            order = np.lexsort((runs[:, 1], runs[:, 0]))  # empty runs begin where others do
+            starts = np.append(runs[order, 0], runs[order[-1], 1])
+            rows = self._rows[: starts[-1]]
+            add_leaf_values(self.raw[output], rows, starts, values[order], 0, len(rows))
+        return self.walk(output, nodes)
+
+    def _walk(self, rows: NDArray[np.uint32], output: int, nodes: NDArray[np.void]) -> None:
+        if len(rows):
+            found = np.empty(len(rows), np.int32)
+            find_nodes(self.codes.by_row, nodes, rows, found)
+            self.raw[output, rows] += nodes["value"][found]
+
+    def leaves(self, nodes: NDArray[np.void]) -> tuple[NDArray[Any], Sums]:
+        """The number of the node that every row comes to."""
+        found = np.empty(self.n_rows, np.uint8 if len(nodes) <= 256 else np.int32)
+        find_nodes(self.codes.by_row, nodes, np.arange(self.n_rows, dtype=np.uint32), found)
+        return found, ()
+
+    def scores(self) -> tuple[Floats, Sums]:
+        """Scores of all rows, (outputs, rows)."""
+        return self.raw, ()
+
+    def losses(self, loss: Loss, role: int) -> tuple[list[float], Sums]:
+        """Numbers whose exact sum is the weighted sum of the losses of the rows with a role."""
+        rows = self.training if role == TRAINS else self.followed
+        parts: list[float] = []
+        for a in range(0, len(rows), _AT_ONCE):
+            mine = rows[a : a + _AT_ONCE]
+            raw = np.ascontiguousarray(self.raw[:, mine])
+            told = loss.row_losses(self.y[mine].astype(np.float64), raw, 0, len(mine))
+            weight = _NO_WEIGHT
+            if self.weight.size or self.copies.size:
+                weight = (self.weight if self.weight.size else self.copies)[mine].astype(np.float64)
+            parts += pair_sum(told, weight)
+        return parts, ()
+
+    # --- statistics
+
+    def measure(self, bits: Integers) -> tuple[tuple[Floats, int, Integers], Sums]:
+        """The largest gradient and hessian of every output (outputs, 2), how many are not finite, and steps.
+
+        bits : int64 (outputs, 2), powers of two that are tried: statistics are packed with them. steps :
+        (outputs, 3), what `pack` counts; of use if the powers turn out to be the right ones.
+        """
+        n_outputs = len(self.raw)
+        if self.packed.shape != (n_outputs, self.n_rows):
+            self.packed = np.empty((n_outputs, self.n_rows), np.int64)
+        tops, bad, steps = np.zeros((n_outputs, 2)), 0, np.zeros((n_outputs, 3), np.int64)
+        steps[:, 2] = 1 << 62
+        for a, gradient, hessian, weight, copies in self._gradients():
+            b = a + gradient.shape[1]
+            for k in range(n_outputs):
+                given = (gradient[k], hessian[k], weight, copies)
+                top_g, top_h, n_bad = largest(*given, 0, b - a)
+                bad += n_bad
+                tops[k] = max(tops[k, 0], top_g), max(tops[k, 1], top_h)
+                g_scale, h_scale = 2.0 ** float(bits[k, 0]), 2.0 ** float(bits[k, 1])
+                found = pack(*given, g_scale, h_scale, self.packed[k, a:b], 0, b - a)
+                steps[k, :2] += found[:2]
+                steps[k, 2] = min(steps[k, 2], found[2])
+        return (tops, bad, steps), ()
+
+    def spread(self, output: int, g_bits: int, h_bits: int) -> tuple[int, Sums]:
+        """Unpacked statistics of an output; says the smallest hessian."""
+        wide, least = np.empty((self.n_rows, 2), np.int64), 1 << 62
+        for a, gradient, hessian, weight, copies in self._gradients():
+            b = a + gradient.shape[1]
+            scales = 2.0 ** float(g_bits), 2.0 ** float(h_bits)
+            found = spread(gradient[output], hessian[output], weight, copies, *scales, wide[a:b], 0, b - a)
+            least = min(least, int(found))
+        self.wide[output] = wide
+        return least, ()
+
+    def _gradients(self) -> Any:
+        """Gradients and hessians (outputs, at once), weights and copies of some rows at a time."""
+        n_outputs = len(self.raw)
+        gradient, hessian = np.empty((n_outputs, _AT_ONCE)), np.empty((n_outputs, _AT_ONCE))
+        y = np.empty(_AT_ONCE)
+        for a in range(0, self.n_rows, _AT_ONCE):
+            b = min(a + _AT_ONCE, self.n_rows)
+            if b - a < gradient.shape[1]:
+                gradient, hessian = np.empty((n_outputs, b - a)), np.empty((n_outputs, b - a))
+            y[: b - a] = self.y[a:b]
+            raw = np.ascontiguousarray(self.raw[:, a:b])
+            self.loss.fill(y[: b - a], raw, gradient, hessian, 0, b - a)
+            yield a, gradient, hessian, self.weight[a:b], self.copies[a:b]
+
+    def begin(
+        self, ended: tuple[Any, ...] | None, bits: Integers, number: int, columns: Integers
+    ) -> tuple[tuple[Floats, int, Integers], Sums]:
+        """A round in one question: finish the tree before it, measure, and plant the first tree."""
+        if ended is not None:
+            self.finish(*ended)
+        self.wide = {}
+        said, _ = self.measure(bits)
+        return said, self.plant(0, number, columns)[1]
+
+    def take(self, packed: Integers, wide: Integers) -> tuple[None, Sums]:
+        """Statistics of one output that were measured elsewhere; one of the two is empty."""
+        self.packed = packed.reshape(1, -1)
+        self.wide = {0: wide} if len(wide) else {}
+        return None, ()
+
+    # --- a tree
+
+    def plant(self, output: int, number: int, columns: Integers, first_only: int = 0) -> tuple[None, Sums]:
+        """Start a tree of round `number`; sums of all its rows, and how many rows and copies these are."""
+        n = self._put_rows(number, first_only=bool(first_only))
+        wide = self.wide.get(output)
+        packed = self.packed[output] if wide is None else self.packed[0, :0]
+        wide = np.empty((0, 2), np.int64) if wide is None else wide
+        self._statistics = Statistics(packed, wide, self.copies, piece_rows(self.copies))
+        self._stored, self._runs, self._n_used = columns, {0: (0, n)}, 0
+        n_copies = int(self.copies[self._rows[:n]].sum()) if self.copies.size else n
+        return None, (self._sums(0), np.array([n, n_copies]))
+
+    def _put_rows(self, number: int, *, first_only: bool) -> int:
+        """Write the rows of the tree of a round into the row array; returns how many."""
+        everyone = self._training is None and self.subsample >= 1.0 and not first_only
+        rows = self.followed[:0] if everyone else self._draw(number, first_only=first_only)
+        n = self.n_rows if everyone else len(rows)
+        if len(self._rows) < n:
+            self._rows, self._spare = np.empty(n, np.uint32), np.empty(n, np.uint32)
+        if everyone:
+            for a in range(0, n, _AT_ONCE):  # all at once would be another array of this size
+                self._rows[a : a + _AT_ONCE] = np.arange(a, min(a + _AT_ONCE, n), dtype=np.uint32)
+        else:
+            self._rows[:n] = rows
+        return n
+
+    def _draw(self, number: int, *, first_only: bool) -> NDArray[np.uint32]:
+        """The rows of the tree of a round; `first_only` if none of any part was drawn."""
+        rows, begin = self.training, self._before
+        if first_only:
+            return rows[: 1 if begin == 0 else 0]
+        if self.subsample >= 1.0:
+            return rows
+        places = np.empty(len(rows), np.uint32)
+        end = begin + len(rows)
+        n = int(sample_rows(self.subsample, self.seed, ROW_SAMPLE, number, begin, end, places))
+        drawn: NDArray[np.uint32] = rows[places[:n] - np.uint32(begin)]
+        return drawn
+
+    def _sums(self, node: int) -> Integers:
+        out = np.empty((2, len(self._scratch)), np.int64)
+        start, stop = self._runs[node]
+        sum_run(self.codes, self._statistics, self._rows, start, stop, self._stored, self._scratch, out)
+        return out
+
+    def sums(self, node: int) -> tuple[None, Sums]:
+        """Sums of the rows of a node."""
+        return None, (self._sums(node),)
+
+    def advance(self, names: Integers, splits: NDArray[np.void], sides: Integers) -> tuple[None, Sums]:
+        """Part the rows of nodes; how many rows and copies went left, and sums of the sides asked for.
+
+        names : (nodes, 2), of the node and of its left child; the right one has the next name.
+        sides : (nodes, 2), whether the sums of the left and of the right child are asked for.
+        """
+        counts = np.empty((len(names), 2), np.int64)
+        n_sums, place = int(sides.sum()), 0
+        out = self._pool[self._n_used : self._n_used + n_sums]
+        self._n_used += n_sums
+        if len(out) < n_sums:
+            out = np.empty((n_sums, *out.shape[1:]), np.int64)
+        for i, ((node, left), (of_left, of_right)) in enumerate(
+            zip(names.tolist(), sides.tolist(), strict=True)
+        ):
+            start, stop = self._runs[node]
+            side = LEFT if of_left else RIGHT if of_right else NEITHER
+            counts[i] = advance_run(
+                self.codes, self._statistics, splits[i], side, self._rows, self._spare,
+                np.array([start, stop]), self._stored, self._scratch,
+                self._nowhere if side == NEITHER else out[place],
+            )  # fmt: skip
+            middle = start + int(counts[i, 0])
+            self._runs[left], self._runs[left + 1] = (start, middle), (middle, stop)
+            place += side != NEITHER
+            if of_left and of_right:
+                out[place] = self._sums(left + 1)
+                place += 1
+        return None, (counts, out)
+
+    def count(self, node: int) -> tuple[None, Sums]:
+        """Copies of the rows of a node by column and code, (entries,)."""
+        out = np.zeros(len(self._scratch), np.int64)
+        count_codes(self.codes, self._stored, self._rows, *self._runs[node], self.copies, out)
+        return None, (out,)
