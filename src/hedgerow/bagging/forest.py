@@ -10,19 +10,22 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import local
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.bagging.loop import Collect
 from hedgerow.bagging.resampling import Draws, Population
-from hedgerow.bagging.rows import Floats, Integers, value_bits
+from hedgerow.bagging.rows import Floats, Integers
 from hedgerow.binning import BinnedTable, Bins, GivenEdges, find_bins
 from hedgerow.boosting.run import Plan, run
 from hedgerow.growing.deep import DeepGrower, DeepTarget, TreeRules
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.resample import add_code_keys, add_keys
 from hedgerow.table import Table
+from hedgerow.table.bits import value_bits
+from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Team
 from hedgerow.voting import GrownTree, VoteForest
 
@@ -165,17 +168,37 @@ class _Threads:
             yield self._waiting.popleft().result()
 
 
-def grow_forest(lesson: ForestLesson, n_before: int, plan: Plan) -> list[GrownTree]:
-    """Trees number `n_before` and on, up to as many as planned; fewer after an interrupt."""
-    rule = Collect([])
-    threads = _Threads(lesson, range(n_before, plan.n_rounds), min(plan.n_threads, plan.n_rounds - n_before))
+def grow_forest(
+    lesson: ForestLesson, n_before: int, plan: Plan, table: Table | None = None
+) -> list[GrownTree]:
+    """Trees number `n_before` and on, up to as many as planned; fewer after an interrupt.
+
+    table : what the codes were made of; if that is on a cluster, its workers grow the trees.
+    """
+    rule, numbers = Collect([]), range(n_before, plan.n_rounds)
+    growers = _shared_out(lesson, numbers, table) or _Threads(
+        lesson, numbers, min(plan.n_threads, len(numbers))
+    )
     try:
-        run(rule, threads, plan, n_before, followed=False, made=lambda *_: list(rule.members))
+        run(rule, growers, plan, n_before, followed=False, made=lambda *_: list(rule.members))
     finally:
-        rule.members.extend(threads.close())
+        rule.members.extend(growers.close())
     if not rule.members and not n_before:
         raise KeyboardInterrupt  # not one tree is there to make a model of
     return rule.members
+
+
+def _shared_out(lesson: ForestLesson, numbers: range, table: Table | None) -> Any:
+    """Workers that grow the trees, or None."""
+    if not isinstance(table, SurveyedTable) or not numbers:
+        return None
+    from hedgerow.bagging.shared_out import SharedOut  # noqa: PLC0415 - few need it
+    from hedgerow.distributed.table import DaskTable  # noqa: PLC0415
+
+    if not isinstance(table, DaskTable):
+        return None
+    partitions = table._partitions  # noqa: SLF001 - they know the cluster
+    return SharedOut(lesson, numbers, partitions.client, partitions.settings)
 
 
 @dataclass(frozen=True, eq=False)

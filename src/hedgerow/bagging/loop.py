@@ -49,6 +49,11 @@ class Lesson:
     draws: Draws
     classes: bool
 
+    def __sizeof__(self) -> int:
+        """Bytes with all rows, about: joblib's Dask backend sends large arguments to a worker only once."""
+        n_rows, n_columns = self.table.shape
+        return 8 * n_rows * (n_columns + 4)
+
 
 def fit_member(lesson: Lesson, number: int) -> Any:
     """A clone fitted to its sample, whose rows are repeated as often as they are drawn.
@@ -93,7 +98,8 @@ class Workers:
 
     Our own learners let go of the interpreter's lock, and threads need no copies of anything: all cores by
     default. Others are run as joblib and scikit-learn do by default: processes, one unless more are asked
-    for, or whatever a `joblib.parallel_config` says.
+    for. Both are run as a `joblib.parallel_config` says where there is one, on the workers of a cluster with
+    ``backend="dask"``.
     """
 
     n_jobs: int | None

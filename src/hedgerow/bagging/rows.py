@@ -22,6 +22,7 @@ from hedgerow.kernels.cpu.resample import add_keys, add_sparse_keys
 from hedgerow.memory import rows_at_once
 from hedgerow.table import Schema
 from hedgerow.table.arrays import as_array
+from hedgerow.table.bits import value_bits
 from hedgerow.table.categories import is_missing
 from hedgerow.table.checks import (
     check_kind,
@@ -176,17 +177,6 @@ def row_keys(table: GivenTable, y: Floats | None = None, *, rounded: bool = Fals
         for number in range(n_columns):
             _add_column(table.X[:, number], number, keys, rounded=rounded)
     return keys
-
-
-def value_bits(values: NDArray[Any], *, rounded: bool = False) -> Keys:
-    """The bits of the values as float64, or of their float32; one pattern for all NaN and for both zeros."""
-    if rounded:
-        with np.errstate(over="ignore"):
-            values = values.astype(np.float32)
-    numbers: Floats = np.array(values, np.float64, order="C")
-    numbers += 0.0  # -0.0 + 0.0 is 0.0, whose bits are 0
-    numbers[np.isnan(numbers)] = np.nan
-    return numbers.view(np.uint64)
 
 
 def _values(column: Any) -> Any:

@@ -5,6 +5,7 @@ X ---------------------> [ rule asks, a clone answers  ] x rounds -> vote model 
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -20,11 +21,12 @@ from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.needs import require_adaptive
 from hedgerow.boosting.run import Plan, run
-from hedgerow.boosting.weak import GrownLearner, MemberLearner
+from hedgerow.boosting.weak import CodedTables, GrownLearner, MemberLearner, take_rows
 from hedgerow.boosting.weights import Floats, RowWeights, class_dtype
 from hedgerow.forest import Forest
-from hedgerow.growing.weak import WeakGrower, WeakRules
+from hedgerow.growing.weak import WeakRules
 from hedgerow.kernels.cpu.weights import WHOLE
+from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Team
 
 Model = TreeModel | VoteModel
@@ -69,12 +71,14 @@ def fit_adaptive(
         train, evaluations, settings, settings.weak, n_outputs=settings.n_outputs,
         n_classes=settings.rule.n_classes, says=settings.says, max_bins=settings.max_bins,
     )  # fmt: skip
-    with Team(settings.n_threads, settings.chunk_rows) as team:
+    with ExitStack() as closing:
+        team = closing.enter_context(Team(settings.n_threads, settings.chunk_rows))
         weights = RowWeights(train.weight, train.table.n_rows, settings.held_out, team)
         if settings.weak is not None:
             fit: _Fit = _GrownFit(train, settings, weights, team, previous)
         else:
             fit = _MemberFit(train, settings, weights, team, previous)
+        closing.callback(fit.close)
         trained = _judged(train, weights.shares, fit, settings)
         train.y = np.empty(0)  # eight bytes a row, and the classes are in `trained`
         followed = [_evaluation(rows, fit, team, settings) for rows in evaluations]
@@ -146,6 +150,9 @@ class _Fit(Protocol):
     def model(self, steps: list[Step]) -> Model:
         """The steps as a model."""
 
+    def close(self) -> None:
+        """Let go of rows that are elsewhere."""
+
 
 class _GrownFit:
     def __init__(
@@ -167,8 +174,9 @@ class _GrownFit:
         )
         self._before, self._team, self._n_outputs = before, team, settings.n_outputs
         self._train = train
-        self._coded = self.bins.encode(train.table, team, for_growing=False)
-        grower = WeakGrower(self._coded, settings.weak, team)
+        self._tables = CodedTables(self.bins, team)
+        self._coded = self._tables.code(train.table)
+        grower = self._tables.grower(self._coded, settings.weak)
         self.learner = GrownLearner(
             grower, weights, resample=settings.resample, seed=settings.rule.seed, team=team
         )
@@ -176,15 +184,17 @@ class _GrownFit:
     def rows(self, rows: Rows) -> Any:
         if rows is self._train:
             return self._coded
-        return self.bins.encode(rows.table, self._team, for_growing=False)
+        return self._tables.code(rows.table)
 
     def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
-        return rows.take(numbers)
+        return take_rows(rows, numbers)
 
     def raw(self, rows: Rows, model: TreeModel | None = None) -> Floats:
         model = model or self._before
         if model is None or not model.n_rounds:
             return np.zeros((self._n_outputs, rows.table.n_rows))
+        if isinstance(rows.table, SurveyedTable):
+            return self._tables.placed(rows.table).scores(model.forest, self._n_outputs)
         return model.scores(rows.table, self._team.n_members)
 
     def model(self, steps: list[Step]) -> TreeModel:
@@ -205,6 +215,9 @@ class _GrownFit:
         if self._before is not None:
             forest = Forest.join(self._before.forest, forest)
         return TreeModel(np.zeros(self._n_outputs), self.bins, forest)
+
+    def close(self) -> None:
+        self._tables.close()
 
 
 class _MemberFit:
@@ -244,6 +257,9 @@ class _MemberFit:
             members, alphas = self._before.members + members, self._before.weights + alphas
         e = self._empty
         return VoteModel(members, alphas, e.says, e.classes, e.n_outputs, e.floor)
+
+    def close(self) -> None:
+        """All rows are here."""
 
 
 def _judged(rows: Rows, shares: NDArray[np.int64], fit: _Fit, settings: AdaptiveSettings) -> Judged:

@@ -19,9 +19,10 @@ from hedgerow.boosting.needs import require_gradient
 from hedgerow.boosting.run import Plan, Record, run
 from hedgerow.forest import Forest
 from hedgerow.growing.rules import GrowthRules
-from hedgerow.growing.statistics import Quantiser, Weights
+from hedgerow.growing.statistics import Quantiser, Weights, without_held_out
 from hedgerow.losses import Loss
 from hedgerow.table import Table
+from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Team
 
 Floats = NDArray[np.float64]
@@ -80,13 +81,15 @@ def _fit_trees(
     previous: TreeModel | None,
     team: Team,
 ) -> Fitted:
+    if any(isinstance(rows.table, SurveyedTable) for rows in (train, *evaluations)):
+        return _fit_elsewhere(train, evaluations, settings, previous, team)
     n, loss = train.table.n_rows, settings.loss
     weights = Weights.of(train.weight, n, settings.held_out)
     bins = previous.bins if previous else find_bins(
         train.table, settings.max_bins, copies=weights.row_counts(n), team=team
     )  # fmt: skip
     binned = bins.encode(train.table, team)
-    weight = _held_out_weight(train.weight, settings.held_out, n)
+    weight = without_held_out(train.weight, settings.held_out, n)
     start = previous.start if previous else loss.start(train.y, weight)
 
     def scores(rows: Rows, weight: Floats | None, coded: BinnedTable) -> Scores:
@@ -117,6 +120,20 @@ def _fit_trees(
     return _run(settings, trained, followed, learner, first, team, made)
 
 
+def _fit_elsewhere(
+    train: Rows,
+    evaluations: Sequence[Rows],
+    settings: Settings,
+    previous: TreeModel | None,
+    team: Team,
+) -> Fitted:
+    from hedgerow.boosting.elsewhere_fit import ElsewhereFit  # noqa: PLC0415 - it knows `Rows` and `Settings`
+
+    with ElsewhereFit(train, evaluations, settings, previous, team) as fit:
+        rule, learner = fit.rule_and_learner()
+        return _boosted(settings, rule, learner, fit.first, followed=bool(fit.followed), made=fit.made)
+
+
 def _fit_members(
     train: Rows,
     evaluations: Sequence[Rows],
@@ -125,7 +142,7 @@ def _fit_members(
     team: Team,
 ) -> Fitted:
     loss = settings.loss
-    weight = _held_out_weight(train.weight, settings.held_out, len(train.y))
+    weight = without_held_out(train.weight, settings.held_out, len(train.y))
     start = previous.start if previous else loss.start(train.y, weight)
 
     def scores(rows: Rows) -> Scores:
@@ -161,26 +178,28 @@ def _run(
     team: Team,
     made: Callable[[list[Any]], Model],
 ) -> Fitted:
-    """Boost; `made` makes a model of steps, of which those up to the best round are kept."""
+    """Boost with a rule that has the scores of all rows."""
     rule = GradientRule(
         settings.loss, trained, followed,
         newton=settings.newton, follow_train=bool(followed) or settings.verbose > 0, team=team,
     )  # fmt: skip
+    return _boosted(settings, rule, learner, first_round, followed=bool(followed), made=made)
+
+
+def _boosted(
+    settings: Settings,
+    rule: Any,
+    learner: Any,
+    first_round: int,
+    *,
+    followed: bool,
+    made: Callable[[list[Any]], Model],
+) -> Fitted:
+    """Boost; `made` makes a model of steps, of which those up to the best round are kept."""
 
     def so_far(history: Record, best: int | None) -> Fitted:
         return Fitted(made(rule.steps), history, best)
 
-    history, best = run(rule, learner, settings, first_round, followed=bool(followed), made=so_far)
+    history, best = run(rule, learner, settings, first_round, followed=followed, made=so_far)
     model = made(rule.steps)
     return Fitted(model if best is None else model.cut(best + 1), history, best)
-
-
-def _held_out_weight(
-    weight: Floats | None, held_out: NDArray[np.uint32] | None, n_rows: int
-) -> Floats | None:
-    """Weights of the rows for the loss: those held out weigh nothing."""
-    if held_out is None:
-        return weight
-    weight = np.ones(n_rows) if weight is None else weight.copy()
-    weight[held_out] = 0.0
-    return weight

@@ -33,6 +33,24 @@ class Scores:
     rows: Any
     held_out: NDArray[np.uint32] | None = None
 
+    def take(self, answer: "Steps") -> None:
+        """Add a round's step."""
+        answer.add_to(self)
+
+    def mean_loss(self, loss: Loss) -> float:
+        """The weighted mean of the loss at the present scores."""
+        return loss.mean_loss(self.y, self.raw, self.weight)
+
+
+class Followed(Protocol):
+    """Rows whose loss is followed: `Scores`, or rows that are elsewhere."""
+
+    def take(self, answer: Any) -> None:
+        """Add a round's step."""
+
+    def mean_loss(self, loss: Loss) -> float:
+        """The weighted mean of the loss at the present scores."""
+
 
 class Steps(Protocol):
     """A round's addition to the ensemble."""
@@ -50,7 +68,7 @@ class GradientRule:
     ----------
     loss : Loss
     train : Scores
-    evaluations : sequence of Scores
+    evaluations : sequence of Followed
         Further rows whose loss is followed.
     newton : bool
         False asks for gradients only: every hessian is 1.
@@ -63,7 +81,7 @@ class GradientRule:
         self,
         loss: Loss,
         train: Scores,
-        evaluations: Sequence[Scores],
+        evaluations: Sequence[Followed],
         *,
         newton: bool,
         follow_train: bool,
@@ -88,17 +106,16 @@ class GradientRule:
 
     def take(self, answer: Steps, number: int) -> Outcome:
         """Add a round's steps to all scores."""
+        self.steps.append(answer)  # first: rows elsewhere that are lost meanwhile get the whole model
         for scores in (self.train, *self.evaluations):
-            answer.add_to(scores)
+            scores.take(answer)
         if self.train.held_out is not None:
-            self.train.raw[:, self.train.held_out] = self.evaluations[0].raw
-        self.steps.append(answer)
-        train_loss = self._mean_loss(self.train) if self.follow_train else None
+            first = self.evaluations[0]
+            assert isinstance(first, Scores)  # noqa: S101 - those of the training rows
+            self.train.raw[:, self.train.held_out] = first.raw
+        train_loss = self.train.mean_loss(self.loss) if self.follow_train else None
         return Outcome(answer.n_leaves, train_loss, self.validation())
 
     def validation(self) -> tuple[float, ...]:
         """What is followed of each evaluation set, at the present scores."""
-        return tuple(self._mean_loss(scores) for scores in self.evaluations)
-
-    def _mean_loss(self, scores: Scores) -> float:
-        return self.loss.mean_loss(scores.y, scores.raw, scores.weight)
+        return tuple(scores.mean_loss(self.loss) for scores in self.evaluations)

@@ -7,7 +7,7 @@ and answers with a direction; one line search finds the length of the whole step
 
 import inspect
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,7 @@ class TreeLearner:
                 tree.rows = tree.rows.copy()  # the grower reuses its row array for the next output
             grown.append(tree)
         by_leaf = self.train if self.subsample >= 1.0 else None
-        return TreeSteps(grown, by_leaf, self.team)
+        return TreeSteps([tree.nodes for tree in grown], grown, by_leaf, self.team)
 
     def _rows(self, number: int) -> NDArray[np.uint32]:
         rows = self.quantiser.weights.rows
@@ -138,16 +138,30 @@ def order_steps(steps: Floats, tree: GrownTree, monotonic: NDArray[np.int8]) -> 
             steps[low], steps[high] = np.minimum(steps[low], mean), np.maximum(steps[high], mean)
 
 
+@runtime_checkable
+class CodedElsewhere(Protocol):
+    """Rows that are coded elsewhere."""
+
+    def leaves(self, nodes: NDArray[np.void]) -> NDArray[Any]:
+        """The number of the node of a tree that every row comes to."""
+
+
 class TreeSteps:
-    """The trees of a round.
+    """The trees of a round: their nodes, and with `grown` the rows in their leaves.
 
     `by_leaf` are the scores of the rows the trees were grown on: these are updated leaf by leaf, from
     the row order the grower left; any others by walking the trees.
     """
 
-    def __init__(self, grown: list[GrownTree], by_leaf: Scores | None, team: Team) -> None:
-        self.trees = [tree.nodes for tree in grown]
-        self.n_leaves = sum(len(tree.leaves) for tree in grown)
+    def __init__(
+        self,
+        trees: list[NDArray[np.void]],
+        grown: list[GrownTree],
+        by_leaf: Scores | None,
+        team: Team,
+    ) -> None:
+        self.trees = trees
+        self.n_leaves = sum((len(nodes) + 1) // 2 for nodes in trees)
         self._grown, self._by_leaf, self._team = grown, by_leaf, team
 
     def add_to(self, scores: Scores) -> None:
@@ -156,6 +170,10 @@ class TreeSteps:
             for raw, tree in zip(scores.raw, self._grown, strict=True):
                 self._add_by_leaf(raw, tree)
             self._grown, self._by_leaf = [], None  # the row order is gone with the next tree
+            return
+        if isinstance(scores.rows, CodedElsewhere):
+            for output, nodes in enumerate(self.trees):
+                scores.raw[output] += nodes["value"][scores.rows.leaves(nodes)]
             return
         forest = Forest.of(self.trees, range(len(self.trees)))
         for number, raw in enumerate(scores.raw):

@@ -23,11 +23,13 @@ from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE
 from hedgerow.memory import added, require, rows_at_once
 from hedgerow.table import Table
+from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import CHUNK_ROWS
 
 _NODE = NODE.itemsize
 _GATHERED = 3 * _NODE  # of a node when trees become a forest: the record, its bytes, and all bytes joined
 _COUNTED_ROUNDS = 10_000
+_WITH_ROWS = ("codes", "gradients", "statistics", "rows")  # where these are
 _FIRST_ROUNDS = 16  # that followed medians have room for
 
 
@@ -48,8 +50,22 @@ def blocks_need(n_rows: int, n_columns: int, n_threads: int) -> int:
 
 
 def is_copied(table: Table) -> bool:
-    """Whether a table makes its blocks, or gives views of what is there."""
-    return table.block(0, 1).base is None
+    """Whether a table makes its blocks, or gives views of what is there; one elsewhere has none."""
+    return not isinstance(table, SurveyedTable) and table.block(0, 1).base is None
+
+
+def with_rows(need: Mapping[str, int], table: Table, codes: int) -> dict[str, int]:
+    """What of a need is in this process, where the rows may be elsewhere.
+
+    codes : bytes of the codes, in the one layout that parts are made with. Those of a table in files are in
+        memory or in a file; on other machines is what belongs to a row, but for target and score.
+    """
+    if not isinstance(table, SurveyedTable):
+        return dict(need)
+    in_memory = getattr(table, "codes_in_memory", None)
+    if in_memory is None:
+        return {name: size for name, size in need.items() if name not in _WITH_ROWS}
+    return dict(need) | {"codes": in_memory(codes)}
 
 
 def _rounds(plan: Plan) -> int:
@@ -133,6 +149,9 @@ def require_gradient(
             n_threads=plan.n_threads, n_trees=_rounds(plan) * n_outputs, n_followed=n_followed,
             n_held_out=held, copied=is_copied(table),
         )  # fmt: skip
+        if isinstance(table, SurveyedTable):  # parts hold packed statistics only, for most losses
+            need |= {"gradients": 0, "statistics": 8 * n_outputs * table.n_rows}
+        need = with_rows(need, table, table.n_rows * row_stride(table.n_columns))
     else:
         need = member_need(table.n_rows, table.n_columns, n_outputs, n_followed=n_followed + held, taken=held)
     advice = "use fewer rows or columns, a smaller eval_set"
@@ -234,6 +253,7 @@ def require_adaptive(
             table.n_rows, table.n_columns, 2 if says == "numbers" else n_classes, max_bins=max_bins,
             n_threads=plan.n_threads, n_followed=followed, copied=is_copied(table),
         )  # fmt: skip
+        learners = with_rows(learners, table, learners["codes"])
         n_nodes = _rounds(plan) * weak_nodes(weak, table.n_rows, classes=says != "numbers")
     rule = adaptive_need(table.n_rows, n_outputs, says=says, n_followed=followed, n_nodes=n_nodes)
     require(added([learners, rule]), _what(plan, table, n_outputs))
@@ -272,6 +292,7 @@ def require_r2(
             table.n_rows, table.n_columns, 2, max_bins=max_bins, n_threads=plan.n_threads,
             n_followed=others, copied=is_copied(table),
         )  # fmt: skip
+        learners = with_rows(learners, table, learners["codes"])
     own = r2_need(table.n_rows, n_followed=followed, n_rounds=_rounds(plan))
     require(added([learners, own]), _what(plan, table, 1), "use fewer rows or columns, a smaller eval_set")
 
@@ -301,6 +322,7 @@ def require_tree(
         rules, table.n_rows, table.n_columns, n_classes, max_bins=max_bins, n_threads=n_threads,
         copied=is_copied(table),
     )  # fmt: skip
+    need = with_rows(need, table, need["codes"])
     require(
         need, _what(Plan(n_rounds=1, title=name), table, 1), "use fewer rows or columns, a smaller max_depth"
     )

@@ -6,6 +6,7 @@ X ---------------------> [ rule asks, a clone answers  ] x rounds -> median of m
 
 import abc
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +21,11 @@ from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.needs import require_r2
 from hedgerow.boosting.r2 import R2Record, R2Rule
 from hedgerow.boosting.run import Plan, Record, run
-from hedgerow.boosting.weak import GrownAnswer, GrownLearner, MemberAnswer, MemberLearner
+from hedgerow.boosting.weak import CodedTables, GrownAnswer, GrownLearner, MemberAnswer, MemberLearner
 from hedgerow.boosting.weights import Floats, RowWeights
 from hedgerow.forest import Forest
-from hedgerow.growing.weak import WeakGrower, WeakRules
+from hedgerow.growing.weak import WeakRules
+from hedgerow.growing.weak_places import PlacedRows
 from hedgerow.losses.base import weighted_mean
 from hedgerow.threads import Team
 
@@ -56,7 +58,8 @@ def fit_r2(
 ) -> R2Fitted:
     """Fit, or go on from a model and its record."""
     require_r2(train, evaluations, settings, settings.weak, settings.max_bins)
-    with Team(settings.n_threads, settings.chunk_rows) as team:
+    with ExitStack() as closing:
+        team = closing.enter_context(Team(settings.n_threads, settings.chunk_rows))
         weights = RowWeights(train.weight, train.table.n_rows, settings.held_out, team)
         before = previous.model if previous else None
         learning: _Learning = (
@@ -64,6 +67,7 @@ def fit_r2(
             if settings.weak is None
             else _Growing(train, settings, weights, before)
         )
+        closing.callback(learning.close)
         rule = _rule(train, evaluations, settings, weights, learning, previous)
         first = len(rule.record.weights)
         if previous:
@@ -164,6 +168,9 @@ class _Learning(abc.ABC):
     def said(self, model: MedianModel, rows: Any = None) -> Iterator[Floats]:
         """What each member of a model says of rows as answers read them; None for the training rows."""
 
+    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
+        """Let go of rows that are elsewhere."""
+
 
 class _Growing(_Learning):
     """Our trees, on codes that are made once."""
@@ -186,16 +193,17 @@ class _Growing(_Learning):
         self.target = np.zeros(len(train.y))
         self.target[weights.rows] = train.y[weights.rows] - self.centre
         self.largest = float(np.abs(self.target).max())
-        self._coded = self.bins.encode(train.table, self._team, for_growing=False)
+        self._tables = CodedTables(self.bins, self._team)
+        self._coded = self._tables.code(train.table)
         self.learner = GrownLearner(
-            WeakGrower(self._coded, settings.weak, self._team), weights,
+            self._tables.grower(self._coded, settings.weak), weights,
             resample=settings.resample, seed=settings.seed, team=self._team,
         )  # fmt: skip
 
-    def read(self, rows: Rows) -> BinnedTable:
-        return self.bins.encode(rows.table, self._team, for_growing=False)
+    def read(self, rows: Rows) -> BinnedTable | PlacedRows:
+        return self._tables.code(rows.table)
 
-    def says(self, answer: GrownAnswer, rows: BinnedTable | None = None) -> Floats:
+    def says(self, answer: GrownAnswer, rows: BinnedTable | PlacedRows | None = None) -> Floats:
         cells = answer.cells if rows is None else answer.cells_of(rows)
         said: Floats = (answer.values + self.centre)[cells]
         return said
@@ -213,13 +221,20 @@ class _Growing(_Learning):
             forest = Forest.join(before.trees.forest, forest)
         return MedianTrees(weights, TreeModel(np.zeros(1), self.bins, forest))
 
-    def said(self, model: MedianModel, rows: BinnedTable | None = None) -> Iterator[Floats]:
+    def said(self, model: MedianModel, rows: BinnedTable | PlacedRows | None = None) -> Iterator[Floats]:
         assert isinstance(model, MedianTrees)  # noqa: S101 - as in __init__
         coded = self._coded if rows is None else rows
+        forest = model.trees.forest
         for tree in range(model.n_rounds):
+            if isinstance(coded, PlacedRows):
+                yield coded.scores(forest.select(range(tree, tree + 1)), 1)[0]
+                continue
             values = np.zeros(coded.n_rows)
-            model.trees.forest.add_coded_scores(coded, tree, values, self._team)
+            forest.add_coded_scores(coded, tree, values, self._team)
             yield values
+
+    def close(self) -> None:
+        self._tables.close()
 
 
 class _Fitting(_Learning):

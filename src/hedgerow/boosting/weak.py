@@ -16,15 +16,19 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from hedgerow.binning import BinnedTable
+from hedgerow.binning import BinnedTable, Bins
 from hedgerow.boosting.members import VoteModel, class_numbers, class_probabilities
 from hedgerow.boosting.weights import Classes, Distribution, Floats, Integers, RowWeights, draw_sample
-from hedgerow.growing.weak import WeakGrower, WeakTree
+from hedgerow.growing.weak import WeakGrower, WeakRules, WeakTree
+from hedgerow.growing.weak_places import PlacedRows, PlaceGrower, TakenRows
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.kernels.cpu.weights import tally
+from hedgerow.table import Table
+from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Team, cached_property
 
 _TARGET_STEPS = 1 << 30  # of a target between 0 and its largest, when rows are drawn
+CodedRows = BinnedTable | PlacedRows | TakenRows
 _NO_INTEGERS, _NO_CLASSES = np.empty(0, np.int64), np.empty(0, np.uint8)
 
 
@@ -105,9 +109,12 @@ class GrownAnswer:
         means: Floats = np.divide(second, weight, out=np.zeros(len(weight)), where=weight > 0)
         return np.clip(means * largest, low, high)
 
-    def cells_of(self, rows: BinnedTable) -> Classes:
-        """The leaves of other rows."""
-        return self.tree.cells(rows, self._team)
+    def cells_of(self, rows: CodedRows) -> Classes:
+        """The leaves of other rows, or of some of the training rows."""
+        if isinstance(rows, TakenRows):
+            taken: Classes = self.cells[rows.numbers]
+            return taken
+        return rows.cells(self.tree) if isinstance(rows, PlacedRows) else self.tree.cells(rows, self._team)
 
 
 class MemberAnswer:
@@ -172,12 +179,54 @@ class Draws:
         return draw_sample(rounded, n_draws, self.seed, key)
 
 
+class CodedTables:
+    """Codes of the tables of a fit, here or where their rows are; and growers of trees on them.
+
+    Parameters
+    ----------
+    bins : Bins
+    team : Team
+    """
+
+    def __init__(self, bins: Bins, team: Team) -> None:
+        self.bins, self.team = bins, team
+        self._placed: dict[SurveyedTable, PlacedRows] = {}
+
+    def code(self, table: Table) -> BinnedTable | PlacedRows:
+        """The codes of a table."""
+        if isinstance(table, SurveyedTable):
+            return self.placed(table)
+        return self.bins.encode(table, self.team, for_growing=False)
+
+    def placed(self, table: SurveyedTable) -> PlacedRows:
+        """The codes of a table that is elsewhere, which are made once."""
+        if table not in self._placed:
+            self._placed[table] = PlacedRows(table, self.bins, self.team.n_members)
+        return self._placed[table]
+
+    def grower(self, rows: BinnedTable | PlacedRows, rules: WeakRules) -> WeakGrower | PlaceGrower:
+        """What grows weak trees on coded rows."""
+        if isinstance(rows, PlacedRows):
+            return PlaceGrower(rows, rules, self.team)
+        return WeakGrower(rows, rules, self.team)
+
+    def close(self) -> None:
+        """Let go of rows that are elsewhere."""
+        while self._placed:
+            self._placed.popitem()[1].close()
+
+
+def take_rows(rows: BinnedTable | PlacedRows, numbers: NDArray[np.uint32]) -> CodedRows:
+    """Some of the training rows, as answers read them."""
+    return TakenRows(numbers) if isinstance(rows, PlacedRows) else rows.take(numbers)
+
+
 class GrownLearner:
     """Answers with trees of ours.
 
     Parameters
     ----------
-    grower : WeakGrower
+    grower : WeakGrower or PlaceGrower
     weights : RowWeights
     resample : bool
         Grow on rows drawn by the distribution, not on weights.
@@ -186,7 +235,13 @@ class GrownLearner:
     """
 
     def __init__(
-        self, grower: WeakGrower, weights: RowWeights, *, resample: bool, seed: int, team: Team
+        self,
+        grower: WeakGrower | PlaceGrower,
+        weights: RowWeights,
+        *,
+        resample: bool,
+        seed: int,
+        team: Team,
     ) -> None:
         self.grower, self.weights, self.resample, self.team = grower, weights, resample, team
         self._draws = Draws(seed)
