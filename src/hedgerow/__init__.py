@@ -26,6 +26,7 @@ from hedgerow.estimators import (
 )
 from hedgerow.estimators.checkpoints import Checkpoint
 from hedgerow.files import ModelFileError, load, load_card, load_certificate, save
+from hedgerow.streams import Stream
 
 __version__ = "0.1.0"
 
@@ -50,6 +51,7 @@ __all__ = [
     "RandomForestRegressor",
     "Round",
     "SchapireBoostClassifier",
+    "Stream",
     "TimeLimit",
     "__version__",
     "load",

@@ -14,6 +14,8 @@ from hedgerow.boosting.r2 import LOSSES, R2Record
 from hedgerow.boosting.r2_fit import R2Fitted, R2Settings, fit_r2
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.base import COMMON, Boosting, Floats, Target, Watchers
+from hedgerow.estimators.elsewhere import in_pieces
+from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.trees import DecisionTreeRegressor
 from hedgerow.threads import resolve_n_jobs
@@ -213,6 +215,7 @@ class AdaBoostRegressor(RegressorMixin, Boosting):  # type: ignore[misc]
 
     # --- after fitting
 
+    @lazily
     def predict(self, X: Any) -> Floats:
         """Weighted medians of what the members say.
 
@@ -224,6 +227,9 @@ class AdaBoostRegressor(RegressorMixin, Boosting):  # type: ignore[misc]
         -------
         float64 array of shape (n_samples,)
         """
+        joined = in_pieces(self, X, self.predict)
+        if joined is not None:
+            return joined
         table = self._read(X)
         model: MedianModel = self.model_
         return model.predict(X, table, resolve_n_jobs(self.n_jobs))

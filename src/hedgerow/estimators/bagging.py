@@ -12,6 +12,7 @@ from hedgerow.bagging.rows import GivenTable, row_keys
 from hedgerow.bagging.votes import Ballot
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bagging_base import ALLOWED, Bagging, Floats
+from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.out_of_bag import doubts_about
 from hedgerow.estimators.parameters import Allowed, nothing, one_of
 from hedgerow.estimators.reweighting import Reweighted
@@ -190,6 +191,7 @@ class BaggingClassifier(ClassifierMixin, Reweighted, Bagging):  # type: ignore[m
         losses = self._bag().losses(table, self._known(y, table.shape[0]), self._workers())
         return PairLosses.of([losses], len(self.estimators_), len(self.classes_))
 
+    @lazily
     def predict_proba(self, X: Any) -> Floats:
         """Mean probabilities of the members, or shares of their votes.
 
@@ -199,11 +201,13 @@ class BaggingClassifier(ClassifierMixin, Reweighted, Bagging):  # type: ignore[m
         """
         return np.ascontiguousarray(self._means(X).T)
 
+    @lazily
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    @lazily
     def predict(self, X: Any) -> NDArray[Any]:
         """Classes of the largest probability or of the most votes; the first of equal ones.
 
@@ -311,6 +315,7 @@ class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]
 
         return means[0, known], r2_score
 
+    @lazily
     def predict(self, X: Any) -> Floats:
         """Mean of what the members predict.
 

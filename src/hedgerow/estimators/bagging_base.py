@@ -17,6 +17,7 @@ from hedgerow.boosting.run import Plan
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bin_edges import by_position
 from hedgerow.estimators.checkpoints import Fit, run_fit
+from hedgerow.estimators.elsewhere import refuse_elsewhere
 from hedgerow.estimators.limits import check_rows, require_answer, require_bag
 from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
@@ -66,7 +67,14 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
 
     # --- fitting
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        checkpoint: Any = None,
+        target: str | None = None,
+    ) -> Self:
         """Fit the members, each to a sample of its own.
 
         Parameters
@@ -83,12 +91,15 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         checkpoint : str, path or hedgerow.Checkpoint, optional
             A file that keeps the members so far, every minute unless a `Checkpoint` says otherwise. If it is
             there, the fit goes on from it: the model is the same as without a stop, to the last bit.
+        target : None
+            For tables elsewhere, which members cannot be given: X must be in memory.
 
         Returns
         -------
         self
         """
         check_parameters(self.get_params(deep=False), self._allowed)
+        refuse_elsewhere(X, type(self).__name__, target)
         run_fit(
             self,
             checkpoint,

@@ -15,6 +15,7 @@ from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.checkpoints import Fit, run_fit
+from hedgerow.estimators.elsewhere import forget, given, in_pieces, read_rows, refuse_elsewhere, survey_of
 from hedgerow.estimators.limits import check_followed, check_rows, check_table, require_answer
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
 from hedgerow.estimators.trained import RemembersFit, TrainedOn, look_at_table
@@ -100,11 +101,12 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         eval_set: Any = None,
         callbacks: Sequence[Callback] | None = None,
         checkpoint: Any = None,
+        target: str | None = None,
     ) -> Self:
         """Fit the ensemble.
 
@@ -112,17 +114,23 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
             Missing values (NaN, None, null) are allowed and take the direction that fits best.
+            Or a table larger than memory: a path or glob of Parquet or Arrow files, a pyarrow Dataset, a
+            function that gives record batches, a `hedgerow.streams.Stream`, or a Dask collection.
         y : array of shape (n_samples,)
             Labels (strings, whole numbers or booleans), or numbers within ±1e100.
         sample_weight : array of shape (n_samples,), optional
             From 0 to 1e100. A whole number acts exactly as that many copies of the row, zero as no row.
+            Where X is in files, the name of the column of weights.
         eval_set : (X, y), (X, y, sample_weight) or a list of them, optional
-            Rows whose loss or error is followed; with early stopping, the first decides.
+            Rows whose loss or error is followed; with early stopping, the first decides. Where X is in files,
+            y and sample_weight are names of columns.
         callbacks : sequence of callables, optional
             Called with a `hedgerow.Round` after every round; a true answer ends the fit.
         checkpoint : str, path or hedgerow.Checkpoint, optional
             A file that keeps the rounds so far, every minute unless a `Checkpoint` says otherwise. If it is
             there, the fit goes on from it: the model is the same as without a stop, to the last bit.
+        target : str, optional
+            Where X is in files, the column that is learned; y is then left out.
 
         Returns
         -------
@@ -130,14 +138,20 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
         """
         check_parameters(self.get_params(deep=False), self._rules_of_parameters())
         told = inputs.read_callbacks(callbacks)
+        rows = self._given(X, y, sample_weight, target)
         run_fit(
             self,
             checkpoint,
-            lambda model, under_way: model._fit(  # noqa: SLF001 - of the same class
-                X, y, sample_weight, eval_set, Watchers(told, under_way)
-            ),
+            lambda model, under_way: model._fit(*rows, eval_set, Watchers(told, under_way)),  # noqa: SLF001
         )
         return self
+
+    def _given(self, X: Any, y: Any, sample_weight: Any, target: str | None = None) -> tuple[Any, Any, Any]:
+        """X, y and weights, or what X is elsewhere."""
+        rows = given(X, y, sample_weight, target, n_jobs=self.n_jobs, verbose=int(self.verbose))
+        if self._has_members():
+            refuse_elsewhere(rows[0], f"estimator={self.estimator!r}")
+        return rows
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, watchers: "Watchers") -> None:
         previous = self._previous()
@@ -148,8 +162,7 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
             else {"schema": self.schema_}
         )
         (check_rows if self._has_members() else check_table)(X, name)
-        watchers.fit.compare_names(X, y)
-        table = read_table(X, estimator_name=name, **known)
+        table, y, sample_weight = read_rows(X, y, sample_weight, watchers.fit, name, **known)
         raw_y = inputs.read_target(y, table.n_rows, name)
         target = self._target(raw_y) if previous is None else self._fitted_target()
         train = Rows(X, table, target.read(raw_y), inputs.read_weights(sample_weight, table.n_rows))
@@ -177,6 +190,9 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
 
         watchers.fit.compare(trained_on, lambda: [self._look_at(rows) for rows in evaluations])
         watchers.fit.set_by(remember)
+        del y, raw_y, sample_weight  # of rows elsewhere nobody else holds them
+        for rows in (train, *evaluations):
+            forget(rows.table)
         self._fit_rows(train, evaluations, target, watchers, previous)
 
     def _look_at(self, rows: Rows) -> TrainedOn:
@@ -192,12 +208,15 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
                 "warm_start=True it must be at least as many"
             )
 
-    def _read_evaluation(self, name: str, given: tuple[Any, Any, Any], train: Rows, target: Target) -> Rows:
-        X, y, weight = given
+    def _read_evaluation(
+        self, name: str, followed: tuple[Any, Any, Any], train: Rows, target: Target
+    ) -> Rows:
         estimator_name = type(self).__name__
         try:
+            X, y, weight = self._given(*followed)
             check_followed(X)
             table = read_table(X, schema=train.table.schema, estimator_name=estimator_name)
+            y, weight = survey_of(table, y, weight)
             raw_y = inputs.read_target(y, table.n_rows, estimator_name)
             numbers = target.read(raw_y)
             # beside the training rows: those of an evaluation set alone may all be 0
@@ -270,6 +289,7 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any) -> Table:
         if not hasattr(self, "model_"):
             check_is_fitted(self)
+        refuse_elsewhere(X, "this")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
     def _require_answer(self, table: Table) -> None:
@@ -280,6 +300,9 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
 
     def _raw(self, X: Any) -> Floats:
         """Raw scores (outputs, rows)."""
+        joined = in_pieces(self, X, self._raw, axis=1)
+        if joined is not None:
+            return joined
         table = self._read(X)
         self._require_answer(table)
         scores: Floats

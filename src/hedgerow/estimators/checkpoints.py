@@ -29,6 +29,7 @@ from hedgerow.estimators import inputs
 from hedgerow.estimators.changes import different_parameters
 from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, real, whole
 from hedgerow.estimators.trained import TrainedOn
+from hedgerow.table.surveyed import SurveyedTable
 
 _FILE = "the name of a file"
 _ALLOWED = {
@@ -257,11 +258,15 @@ class KeptFit(Fit):
         if not self.taken_up or self.from_model:  # a model that is gone on from has its own
             return
         held = vars(self.going)
-        table = GivenTable.of(X, type(self.going).__name__)
-        if table.names != held.get("schema_", held.get("_schema")).names:
+        if isinstance(X, SurveyedTable):
+            names, n_rows = X.schema.names, X.n_rows
+        else:
+            table = GivenTable.of(X, type(self.going).__name__)
+            names, n_rows = table.names, table.shape[0]
+        if names != held.get("schema_", held.get("_schema")).names:
             raise ValueError(f"{self._name} is of a fit with other names of the columns of X; {_ADVICE}")
         if "classes_" in held:
-            raw_y = inputs.read_target(y, table.shape[0], type(self.going).__name__)
+            raw_y = inputs.read_target(y, n_rows, type(self.going).__name__)
             old, new = held["classes_"], inputs.Labels.of(raw_y).classes
             if old.dtype.newbyteorder("=") != new.dtype.newbyteorder("=") or not np.array_equal(old, new):
                 told = f"{reprlib.repr(old.tolist())} ({old.dtype})"

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from hedgerow.estimators.base import Boosting, Floats
+from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.margins import score_margins
 from hedgerow.estimators.seen import KnowsItsRows
 
@@ -24,6 +25,7 @@ class ScoreClassifier(ClassifierMixin, KnowsItsRows, Boosting):  # type: ignore[
         """Probabilities (rows, classes) of raw scores."""
         raise TypeError(f"{type(self).__name__} does not say what its scores mean")
 
+    @lazily
     def decision_function(self, X: Any) -> Floats:
         """Raw scores.
 
@@ -33,6 +35,7 @@ class ScoreClassifier(ClassifierMixin, KnowsItsRows, Boosting):  # type: ignore[
         """
         return _as_decision(self._raw(X))
 
+    @lazily
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes.
 
@@ -42,6 +45,7 @@ class ScoreClassifier(ClassifierMixin, KnowsItsRows, Boosting):  # type: ignore[
         """
         return self._probabilities(self._raw(X))
 
+    @lazily
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class of every row; ties go to the first class.
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow.bagging.decoded import at_hand
 from hedgerow.bagging.forest import (
     DeepTarget,
     ForestLesson,
@@ -19,11 +20,12 @@ from hedgerow.bagging.forest import (
 from hedgerow.binning import BinnedTable
 from hedgerow.boosting.run import Plan
 from hedgerow.dtypes import MAX_BINS
-from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators import elsewhere, inputs, parameters
 from hedgerow.estimators.bin_edges import given_edges
 from hedgerow.estimators.checkpoints import Fit, run_fit
 from hedgerow.estimators.constraints import monotonic_directions
 from hedgerow.estimators.forest_sizes import columns_per_node, share_of
+from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import check_table, require_answer, require_forest
 from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
@@ -99,13 +101,17 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
 
     # --- fitting
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None, target: Any = None
+    ) -> Self:
         """Grow the trees.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
             Missing values (NaN, None, null) are allowed and take the direction that fits best.
+            Or a table larger than memory: a path or glob of Parquet or Arrow files, a pyarrow Dataset, a
+            function that gives record batches, a `hedgerow.streams.Stream`, or a Dask collection.
         y : array of shape (n_samples,)
             Labels (strings, whole numbers or booleans), or numbers within ±1e100, for regressors also
             (n_samples, n_outputs).
@@ -119,6 +125,8 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         checkpoint : str, path or hedgerow.Checkpoint, optional
             A file that keeps the trees so far, every minute unless a `Checkpoint` says otherwise. If it is
             there, the fit goes on from it: the model is the same as without a stop, to the last bit.
+        target : str, optional
+            Where X is in files, the column that is learned; y is then left out.
 
         Returns
         -------
@@ -126,11 +134,8 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         """
         check_parameters(self.get_params(deep=False), self._allowed)
         self._check_sampling()
-        run_fit(
-            self,
-            checkpoint,
-            lambda model, under_way: model._fit(X, y, sample_weight, under_way),  # noqa: SLF001
-        )
+        rows = elsewhere.given(X, y, sample_weight, target, n_jobs=self.n_jobs, verbose=int(self.verbose))
+        run_fit(self, checkpoint, lambda model, under_way: model._fit(*rows, under_way))  # noqa: SLF001
         if self.oob_score:
             self._tell_unknown("tree")
         return self
@@ -142,8 +147,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             {"schema": self.schema_} if before else {"categorical_features": self.categorical_features}
         )
         check_table(X, name)
-        under_way.compare_names(X, y)
-        table = read_table(X, estimator_name=name, **known)
+        table, y, sample_weight = elsewhere.read_rows(X, y, sample_weight, under_way, name, **known)
         target, numbers = self._read_y(y, table.n_rows)
         require_forest(self, table, target.n_classes, 1 if numbers.ndim == 1 else numbers.shape[1])
         weight = inputs.read_weights(sample_weight, table.n_rows)
@@ -157,14 +161,9 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             given = given_edges(self.bin_edges, table.schema, self.max_bins)
             binned = bin_rows(table, weight, self.max_bins, team, given)
             sampling = Sampling.of(
-                binned,
-                numbers,
-                weight,
-                replace=bool(self.bootstrap),
-                n_draws=self._n_draws,
-                seed=seed,
-                team=team,
-            )
+                binned, numbers, weight,
+                replace=bool(self.bootstrap), n_draws=self._n_draws, seed=seed, team=team,
+            )  # fmt: skip
             lesson = self._lesson(binned, numbers, target, sampling, own, directions, seed)
             if before:
                 self._check_same(binned, sampling)
@@ -180,14 +179,14 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             n_pure = deep.n_outputs if deep.is_classes else 0
             under_way.set_by(keep)
             n_before = before.n_trees if before else 0
-            trees = grow_forest(lesson, n_before, self._plan(team.n_members, under_way.keeper))
+            trees = grow_forest(lesson, n_before, self._plan(team.n_members, under_way.keeper), table)
             del lesson, deep  # as large as the table
             in_bag = sampling.in_bag(n_before + len(trees), team) if self.oob_score else None
         old = vars(self).copy()
         try:
             under_way.set(self, trees)
             if in_bag is not None:
-                self._set_oob(table, numbers, in_bag, weight)
+                self._set_oob(at_hand(table, binned), numbers, in_bag, weight)
         except BaseException:  # a score of the user's own may fail: the old model stays whole
             self.__dict__ = old
             raise
@@ -354,15 +353,20 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any) -> Table:
         if not hasattr(self, "model_"):
             check_is_fitted(self)
+        elsewhere.refuse_elsewhere(X, "this")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
     def _means(self, X: Any) -> Floats:
         """Mean of what the trees say, (rows, outputs)."""
+        joined = elsewhere.in_pieces(self, X, self._means)
+        if joined is not None:
+            return joined
         table = self._read(X)
         require_answer(type(self).__name__, table.n_rows, self.model_.forest.n_outputs)
         means: Floats = self.model_.means(table, resolve_n_jobs(self.n_jobs))
         return means
 
+    @lazily
     def apply(self, X: Any) -> NDArray[np.int64]:
         """The leaf of every row in every tree, as its number among the nodes of the tree.
 

@@ -14,6 +14,7 @@ from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.forest_base import ALLOWED, Floats, Forest, Target
 from hedgerow.estimators.forest_intervals import Intervals
+from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.out_of_bag import doubts_about
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.reweighting import Reweighted
@@ -126,6 +127,7 @@ class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[mis
         labels: NDArray[Any] = self.classes_[y.astype(np.int64)]
         return labels
 
+    @lazily
     def predict_proba(self, X: Any) -> Floats:
         """Mean over the trees of the shares of the classes in the leaf of every row.
 
@@ -135,11 +137,13 @@ class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[mis
         """
         return self._means(X)
 
+    @lazily
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    @lazily
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class of every row; ties go to the first class.
 
@@ -198,6 +202,7 @@ class ForestRegressor(RegressorMixin, Intervals):  # type: ignore[misc]
         self.oob_prediction_ = means[:, 0] if means.shape[1] == 1 else means
         return self.oob_prediction_[known], r2_score
 
+    @lazily
     def predict(self, X: Any) -> Floats:
         """Mean over the trees of the mean target in the leaf of every row.
 

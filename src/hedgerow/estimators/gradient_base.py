@@ -10,6 +10,7 @@ from hedgerow.boosting.model import MemberModel, TreeModel
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import COMMON, Boosting, Floats, Target, Watchers
 from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
+from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import require_answer
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
 from hedgerow.growing.rules import GrowthRules
@@ -140,6 +141,7 @@ class GradientBoosting(Boosting):
         )
         self.loss_ = settings.loss
 
+    @lazily
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf numbers of the rows.
 

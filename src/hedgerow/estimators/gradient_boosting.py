@@ -12,6 +12,7 @@ from hedgerow.estimators.base import Floats, Target
 from hedgerow.estimators.classifying import ScoreClassifier, columns_of
 from hedgerow.estimators.gradient_base import GradientBoosting
 from hedgerow.estimators.inputs import Labels, Numbers, weigh_classes
+from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, class_weights, loss_for, nothing, one_of, real
 from hedgerow.losses import CustomLoss, Loss, make_loss
 
@@ -354,6 +355,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
             power=self.power,
         )
 
+    @lazily
     def predict(self, X: Any) -> Floats:
         """Predicted mean (or median, or quantile, as the loss says).
 

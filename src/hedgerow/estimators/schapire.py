@@ -13,6 +13,8 @@ from hedgerow.boosting.three import AnyClassifier, ThreeBooster
 from hedgerow.boosting.three_votes import VoteOfThree
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.checkpoints import Fit, run_fit
+from hedgerow.estimators.elsewhere import refuse_elsewhere
+from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import check_rows
 from hedgerow.estimators.margins import ShareMargins
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
@@ -123,7 +125,7 @@ class SchapireBoostClassifier(ClassifierMixin, ShareMargins, RemembersFit, BaseE
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, checkpoint: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, checkpoint: Any = None, target: str | None = None) -> Self:
         """Learn the three hypotheses.
 
         Parameters
@@ -135,12 +137,15 @@ class SchapireBoostClassifier(ClassifierMixin, ShareMargins, RemembersFit, BaseE
             A file that keeps the weak hypotheses learned so far, every minute unless a `Checkpoint` says
             otherwise; its rounds are such hypotheses. If it is there, the fit goes on from it: the model is
             the same as without a stop, to the last bit.
+        target : None
+            For tables elsewhere, which the weak learner cannot be given: X must be in memory.
 
         Returns
         -------
         self
         """
         check_parameters(self.get_params(deep=False), ALLOWED)
+        refuse_elsewhere(X, type(self).__name__, target)
         run_fit(self, checkpoint, lambda model, under_way: model._fit(X, y, under_way))  # noqa: SLF001
         return self
 
@@ -218,6 +223,7 @@ class SchapireBoostClassifier(ClassifierMixin, ShareMargins, RemembersFit, BaseE
         check_is_fitted(self, "hypothesis_")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
+    @lazily
     def predict_proba(self, X: Any) -> Floats:
         """Shares of the vote.
 
@@ -233,6 +239,7 @@ class SchapireBoostClassifier(ClassifierMixin, ShareMargins, RemembersFit, BaseE
         self._read(X)
         return self.hypothesis_.shares(X, len(self.classes_))
 
+    @lazily
     def predict(self, X: Any) -> NDArray[Any]:
         """Classes by vote.
 

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
-from hedgerow.bagging.rows import BLOCK_ROWS, value_bits
+from hedgerow.bagging.rows import BLOCK_ROWS
 from hedgerow.estimators import inputs
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.memory import rows_at_once
 from hedgerow.table import Table
+from hedgerow.table.bits import value_bits
+from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import CHUNK_ROWS, over_rows, resolve_n_jobs
 
 _MANY = 4  # different rows, which do not all come again as often as before by chance
@@ -47,6 +49,8 @@ def fingerprints(table: Table, n_threads: int) -> Marks:
     >>> bool(marks[0] == marks[2]), bool(marks[0] == marks[1])
     (True, False)
     """
+    if isinstance(table, SurveyedTable):
+        return Marks(short(table.survey.keys), table.survey.rounded, table.dtype == np.float32)
     exact, rounded = np.zeros(table.n_rows, np.uint64), np.zeros(table.n_rows, np.uint64)
     step = rows_at_once(table.n_columns, BLOCK_ROWS)
 

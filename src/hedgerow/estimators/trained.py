@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.bagging.rows import BLOCK_ROWS, GivenTable, row_keys, value_bits
+from hedgerow.bagging.rows import BLOCK_ROWS, GivenTable, row_keys
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.table import Table
+from hedgerow.table.bits import value_bits
+from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import CHUNK_ROWS, over_rows
 
 Floats = NDArray[np.float64]
@@ -57,6 +59,8 @@ class TrainedOn:
 
 def look_at_table(table: Table, y: Floats, weight: Floats | None, n_threads: int) -> TrainedOn:
     """The fingerprint of rows: a table, numbers of y, and weights."""
+    if isinstance(table, SurveyedTable):
+        return _trained_on(table.n_columns, table.survey.keys, y, weight)
     keys = np.zeros(table.n_rows, np.uint64)
 
     def look(start: int, stop: int) -> None:

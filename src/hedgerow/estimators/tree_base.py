@@ -16,8 +16,9 @@ from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.needs import require_tree
 from hedgerow.boosting.weak import ClassProblem, GrownAnswer, GrownLearner
 from hedgerow.boosting.weights import RowWeights
-from hedgerow.estimators import inputs
+from hedgerow.estimators import elsewhere, inputs
 from hedgerow.estimators.bin_edges import given_edges
+from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import check_table, require_answer
 from hedgerow.estimators.parameters import Allowed, check_parameters
 from hedgerow.estimators.trained import RemembersFit, look_at_table
@@ -42,11 +43,13 @@ class WeakTreeEstimator(RemembersFit, BaseEstimator):  # type: ignore[misc]
         """Edges that are given for the columns of a table; an ensemble that grows the tree asks too."""
         return given_edges(self.bin_edges, schema, int(self.max_bins))
 
-    def _grow(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _grow(self, X: Any, y: Any, sample_weight: Any, target_name: str | None) -> None:
         check_parameters(self.get_params(deep=False), self._allowed)
         name = type(self).__name__
+        X, y, sample_weight = elsewhere.given(X, y, sample_weight, target_name, n_jobs=self.n_jobs)
         check_table(X, name)
         table = read_table(X, estimator_name=name, categorical_features=self.categorical_features)
+        y, sample_weight = elsewhere.survey_of(table, y, sample_weight)
         raw_y = inputs.read_target(y, table.n_rows, name)
         target = self._target(raw_y)
         numbers = target.read(raw_y)
@@ -91,13 +94,18 @@ class WeakTreeEstimator(RemembersFit, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
+        elsewhere.refuse_elsewhere(X, "this")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
     def _scores(self, X: Any) -> Floats:
+        joined = elsewhere.in_pieces(self, X, self._scores, axis=1)
+        if joined is not None:
+            return joined
         table = self._read(X)
         require_answer(type(self).__name__, table.n_rows, len(self.model_.start), arrays=2)
         return self.model_.scores(table, resolve_n_jobs(self.n_jobs))
 
+    @lazily
     def apply(self, X: Any) -> NDArray[np.int32]:
         """The number of the leaf of every row."""
         table = self._read(X)
@@ -112,22 +120,24 @@ class WeakTreeEstimator(RemembersFit, BaseEstimator):  # type: ignore[misc]
 class ClassTree(ClassifierMixin, WeakTreeEstimator):  # type: ignore[misc]
     """A tree for classes: its leaves hold the shares of the classes."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, target: str | None = None) -> Self:
         """Fit to classes.
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame or sparse matrix of shape (n_samples, n_features), files or Dask collection
         y : array of shape (n_samples,)
             Labels: strings, whole numbers or booleans.
         sample_weight : array of shape (n_samples,), optional
             From 0 to 1e100. A whole number acts exactly as that many copies of the row, zero as no row.
+        target : str, optional
+            Where X is in files, the column that is learned; y is then left out.
 
         Returns
         -------
         self
         """
-        self._grow(X, y, sample_weight)
+        self._grow(X, y, sample_weight, target)
         return self
 
     def _target(self, y: NDArray[Any]) -> inputs.Labels:
@@ -140,10 +150,12 @@ class ClassTree(ClassifierMixin, WeakTreeEstimator):  # type: ignore[misc]
         (answer,) = learner.answer([problem], 0)
         return answer.tree.nodes, leaf_shares(answer)
 
+    @lazily
     def predict_proba(self, X: Any) -> Floats:
         """Shares of the classes in the leaf of every row, (n_samples, n_classes)."""
         return np.ascontiguousarray(self._scores(X).T)
 
+    @lazily
     def predict(self, X: Any) -> NDArray[Any]:
         """Heaviest class in the leaf of every row; the first of equal ones."""
         probabilities = self.predict_proba(X)

@@ -14,6 +14,7 @@ from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.weak import GrownLearner, NumberProblem
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, nothing, one_of, real, whole
 from hedgerow.estimators.tree_base import ClassTree, WeakTreeEstimator
 from hedgerow.growing.weak import WeakRules
@@ -275,22 +276,24 @@ class DecisionTreeRegressor(RegressorMixin, WeakTreeEstimator):  # type: ignore[
         """Limits of the parameters; least squares needs no criterion."""
         return WeakRules(self.max_depth, self.max_leaf_nodes, "gini", self.min_weight_fraction_leaf)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, target: str | None = None) -> Self:
         """Fit to numbers.
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame or sparse matrix of shape (n_samples, n_features), files or Dask collection
         y : array of shape (n_samples,)
             Numbers within ±1e100.
         sample_weight : array of shape (n_samples,), optional
             From 0 to 1e100. A whole number acts exactly as that many copies of the row, zero as no row.
+        target : str, optional
+            Where X is in files, the column that is learned; y is then left out.
 
         Returns
         -------
         self
         """
-        self._grow(X, y, sample_weight)
+        self._grow(X, y, sample_weight, target)
         return self
 
     def _target(self, y: NDArray[Any]) -> inputs.Numbers:
@@ -305,6 +308,7 @@ class DecisionTreeRegressor(RegressorMixin, WeakTreeEstimator):  # type: ignore[
         (answer,) = learner.answer([NumberProblem(centred, learner.weights.factor, largest)], 0)
         return answer.tree.nodes, (answer.values + centre)[np.newaxis]
 
+    @lazily
     def predict(self, X: Any) -> Floats:
         """Mean of the target in the leaf of every row, (n_samples,)."""
         means: Floats = self._scores(X)[0]
