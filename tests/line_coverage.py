@@ -23,7 +23,7 @@ from numba.core import event
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / ".cache" / "coverage"
 WORST = 12  # files that are printed
-FEW = 6  # cases of a test that are traced; the others run the same lines, but for those of kernels
+FEW = 2  # cases of a test that are traced; the others run the same lines, but for those of kernels
 
 
 def pytest_addoption(parser):

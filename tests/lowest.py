@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TOOLS = ("pytest", "hypothesis", "pandas", "polars", "html5lib", "skops", "dmba")
+TOOLS = ("pytest", "hypothesis", "pandas", "polars", "html5lib", "skops", "dmba", "dask", "distributed")
 # Every docstring has an example, so `src` visits every room; the rest is what leans most on other packages.
 # Not test_datafiles_reading.py: Arrow before 24 may not end its threads at exit after an error.
 TESTS = (
@@ -36,6 +36,9 @@ TESTS = (
     "tests/unit/test_threads.py",  # threadpoolctl, joblib
     "tests/unit/test_bagging_jobs.py",
     "tests/unit/test_same_bits.py",  # numba
+    "tests/unit/test_streams_fits.py",  # pyarrow
+    "tests/dask/test_dask_place.py",  # dask, distributed
+    "tests/dask/test_dask_fits.py",
 )
 DESELECTED = (
     # Rows of a bag are drawn by hashes of what they hold, and scikit-learn had this table scaled otherwise
@@ -45,7 +48,7 @@ DESELECTED = (
     # and once after rows were shuffled: others.
     "tests/unit/test_check_estimator.py::test_scikit_learn_accepts[AnyBoostClassifier",
 )
-_BOUND = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)>=([0-9][0-9.]*)(?:,<[0-9.]+)?")
+_BOUND = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[a-z,]+\])?>=([0-9][0-9.]*)(?:,<[0-9.]+)?")
 
 
 def project():

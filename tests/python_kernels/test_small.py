@@ -5,13 +5,20 @@ import pytest
 from scipy import sparse
 
 import loss_cases
-from hedgerow import AdaBoostRegressor, DecisionStump, GradientBoostingRegressor, RandomForestRegressor
+from hedgerow import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    DecisionStump,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from hedgerow.bagging.resampling import bootstrap_counts, weighted_counts
 from hedgerow.bagging.rows import GivenTable, row_keys
 from hedgerow.kernels.cpu import elementary, vote_weights, weights
 from hedgerow.vision.groups import group_rectangles
 from model_cases import assert_same, numbers
 from python_bodies import both_ways, python_bodies
+from surveyed_tables import InParts
 
 AWKWARD = [0.0, -0.0, 5e-324, 1e-310, -1e-12, 0.5, 1.0, -1.0, 3.7, -40.0, 709.0, 711.0, -745.0, -1e300, 1e300]
 AWKWARD += [np.inf, -np.inf, np.nan]
@@ -128,6 +135,13 @@ def test_keys_of_rows_are_the_same_dense_and_sparse():
 
 def test_a_stump_that_finds_nothing_is_the_same():
     check(lambda: DecisionStump().fit(np.zeros((9, 2)), np.arange(9) % 2))
+
+
+@pytest.mark.parametrize("kind", [AdaBoostClassifier, AdaBoostRegressor])
+def test_weak_trees_on_parts_of_the_rows_are_the_same(kind):
+    X, y = numbers()
+    target = y if kind is AdaBoostRegressor else (y > np.median(y)).astype(int)
+    check(lambda: kind(n_estimators=2, random_state=0).fit(InParts(X, target)))
 
 
 @pytest.mark.parametrize("copies", [None, np.arange(20) % 3])

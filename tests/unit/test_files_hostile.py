@@ -60,6 +60,7 @@ ENTRIES = [
     ({"loss": {"name": "log_loss", "parameters": {"delta": 1.0}}}, "other parameters"),
     ({"loss": {"name": "exponential", "parameters": {}}}, "two classes"),
     ({"history": {"round": [1, "two"]}}, "history: 'round' must be a list of numbers"),
+    ({"history": {"round": [0], "train_loss": [10**400]}}, "'train_loss' must be a list of numbers"),
     ({"best_iteration": 400}, "best_iteration 400 is none of the 4 rounds"),
     ({"seed": -1}, "seed -1"),
     ({"seed": 1.5}, "seed is 1.5; int or null is needed"),

@@ -14,7 +14,7 @@ PROJECT = project()
 DEPENDENCIES = bounds(PROJECT["dependencies"])
 EXTRAS = {name: bounds(listed) for name, listed in PROJECT["optional-dependencies"].items()}
 MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # where the name of the module is another one
-OPTIONAL = {"skops"}  # imported if it is there: without it, files with members of scikit-learn are refused
+OPTIONAL = {"skops", "dask", "distributed"}  # imported if they are there: members in files, clusters
 IN_PASSING = {"llvmlite": "numba"}  # comes with another one, in the version that this one asks for
 
 

@@ -1,5 +1,6 @@
 """The AdaBoost family gives the same model, bit for bit, whatever trains it, and going on is not noticed."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -301,6 +302,9 @@ def train_all(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    not os.environ.get("HEDGEROW_LARGE"), reason="compiles all kernels once more: set HEDGEROW_LARGE"
+)
 def test_the_processor_does_not_matter(tmp_path):
     run_on_plain_cpu(__file__, tmp_path)
     for name in OTHER_CPU:

@@ -1,0 +1,269 @@
+"""A survey of a Dask collection finds what reading `X.compute()` does."""
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Lock, Variable
+from scipy import sparse
+
+import dask
+from dask import delayed
+from dask_cases import array_in_parts, cluster_of, frame_in_parts, uneven
+from hedgerow.binning import find_bins
+from hedgerow.distributed import open_collection
+from hedgerow.estimators.seen import fingerprints
+from hedgerow.estimators.trained import digest, look_at_table
+from hedgerow.table import read_table
+from hedgerow.threads import Team
+
+pytestmark = pytest.mark.usefixtures("client")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster_of(2) as found:
+        yield found
+
+
+def survey_of(X, y=None, *, target=None, weight=None, schema=None, categorical_features=None):
+    given = open_collection(X, y, target, weight)
+    return given.read(categorical_features=categorical_features, schema=schema, estimator_name="Model")
+
+
+def assert_same(table, memory):
+    """The survey of a table is what the whole table in memory says."""
+    found = table.survey
+    assert (table.n_rows, table.n_columns, table.dtype) == (memory.n_rows, memory.n_columns, memory.dtype)
+    assert table.schema == memory.schema
+    y = np.zeros(memory.n_rows)
+    assert digest(found.keys, str(table.n_columns)) == look_at_table(memory, y, None, 1).X
+    marks = fingerprints(memory, 1)
+    assert np.array_equal((found.keys >> np.uint64(32)).astype(np.uint32), marks.exact)
+    assert np.array_equal(found.rounded, marks.rounded)
+    mine, theirs = find_bins(table), find_bins(memory)
+    for name in ("edges", "edge_starts", "tables", "table_starts"):
+        assert np.array_equal(getattr(mine, name), getattr(theirs, name)), name
+    with Team(1) as team:
+        assert np.array_equal(
+            table.encode(mine, team).codes.by_column, theirs.encode(memory, team).codes.by_column
+        )
+
+
+def mixed_frame(n=600, seed=3):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "real": rng.normal(size=n),
+            "whole": rng.integers(0, 9, n),
+            "flag": rng.random(n) < 0.5,
+            "colour": pd.Categorical(rng.choice(["red", "green", "blue"], n)),
+            "single": rng.normal(size=n).astype(np.float32),
+        }
+    )
+    frame.loc[rng.random(n) < 0.1, "real"] = np.nan
+    frame.loc[rng.random(n) < 0.1, "colour"] = None
+    return frame
+
+
+@pytest.mark.parametrize("n_parts", [1, 3, 17])
+def test_a_data_frame_in_uneven_partitions_is_read_as_one(n_parts):
+    frame = mixed_frame()
+    frame["y"] = np.where(frame["whole"] > 4, "yes", "no")
+    frame["weight"] = np.arange(len(frame)) / 7
+    X = frame_in_parts(frame, uneven(len(frame), n_parts))
+    table = survey_of(X, target="y", weight="weight")
+    memory = X.compute()
+    assert_same(table, read_table(memory.drop(columns=["y", "weight"])))
+    assert np.array_equal(table.survey.y, np.asarray(memory["y"]))
+    assert table.survey.y.dtype == np.asarray(memory["y"]).dtype
+    assert np.array_equal(table.survey.sample_weight, frame["weight"])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, bool])
+def test_an_array_is_read_as_one(dtype):
+    values = (np.random.default_rng(1).normal(size=(300, 3)) * 9).astype(dtype)
+    X = array_in_parts(values, [100, 0, 1, 199])
+    table = survey_of(X, da.from_array(np.arange(300.0), chunks=70))
+    assert_same(table, read_table(values))
+    assert np.array_equal(table.survey.y, np.arange(300.0))
+
+
+def test_lengths_of_chunks_may_be_unknown_and_columns_in_several_chunks():
+    values = np.random.default_rng(1).normal(size=(90, 4))
+    X = da.from_array(values, chunks=(20, 4))
+    known = survey_of(X[X[:, 0] > 0], X[:, 1][X[:, 0] > 0])
+    assert_same(known, read_table(values[values[:, 0] > 0]))
+    assert np.array_equal(known.survey.y, values[values[:, 0] > 0, 1])
+    with pytest.warns(UserWarning, match="columns of X are in 2 chunks"):
+        assert_same(survey_of(X.rechunk((30, 2)), values[:, 0]), read_table(values))
+
+
+def test_edges_come_from_the_same_rows_of_a_large_table():
+    values = np.random.default_rng(5).normal(size=(230_000, 2))
+    X = array_in_parts(values, uneven(len(values), 5))
+    table = survey_of(X.persist(), values[:, 0])
+    assert_same(table, read_table(values))
+    assert 190_000 < len(table.survey.sample_rows) < 210_000
+
+
+def test_categories_may_be_missing_in_some_partitions_or_unknown():
+    colours = ["red", "green", "blue", "white"]
+    parts = [pd.DataFrame({"c": pd.Categorical(colours[i : i + 2]), "x": [1.0, 2.0 + i]}) for i in range(3)]
+    X = dd.from_delayed([delayed(part) for part in parts], meta=parts[0].iloc[:0], verify_meta=False)
+    whole = X.compute()
+    table = survey_of(X, [0, 1] * 3)
+    assert_same(table, read_table(whole))
+    assert table.schema.categories[0].tolist() == sorted(colours)
+    unknown = dd.from_pandas(pd.DataFrame({"c": colours * 5, "x": range(20)}), npartitions=3).astype(
+        {"c": "category"}
+    )
+    assert not unknown["c"].cat.known
+    assert_same(survey_of(unknown, np.arange(20)), read_table(unknown.compute()))
+
+
+def test_named_categories_are_found_over_all_partitions():
+    frame = pd.DataFrame({"a": [3, 1, 2, 2, 7, 9], "b": list("xyzxyz"), "x": np.arange(6) / 2})
+    X = frame_in_parts(frame, [2, 3, 1])
+    names = ["a", "b"]
+    table = survey_of(X, np.arange(6), categorical_features=names)
+    assert_same(table, read_table(X.compute(), categorical_features=names))
+    values = np.array([[3.0, 1.5], [1.0, np.nan], [3.0, 2.5]])
+    table = survey_of(array_in_parts(values, [1, 2]), np.arange(3), categorical_features=[1])
+    assert_same(table, read_table(values, categorical_features=[1]))
+
+
+def test_dtypes_may_differ_between_partitions_if_all_are_numbers():
+    parts = [
+        pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]}),
+        pd.DataFrame({"a": pd.Series([], dtype=object), "b": pd.Series([], dtype=object)}),
+        pd.DataFrame({"a": [0.25, np.nan], "b": np.array([1, 2], np.float32)}),
+        pd.DataFrame({"a": np.array([3, None], object), "b": [True, False]}),
+        pd.DataFrame({"a": pd.array([None, 4], "Int64"), "b": np.array([2**60, 1], np.uint64)}),
+    ]
+    for chosen in ([0, 2], [0, 1], [2, 3], [0, 4], [1, 0, 2], [0, 3, 4, 2, 1]):
+        some = [parts[i] for i in chosen]
+        X = dd.from_delayed([delayed(part) for part in some], meta=parts[0].iloc[:0], verify_meta=False)
+        assert_same(survey_of(X, np.zeros(len(X))), read_table(X.compute()))
+
+
+def test_float32_stays_float32_only_if_all_partitions_are():
+    parts = [pd.DataFrame({"a": np.arange(3, dtype=dtype)}) for dtype in (np.float32, np.float64)]
+    for chosen, dtype in (([0, 0], np.float32), ([0, 1], np.float64)):
+        lazy = [delayed(parts[i]) for i in chosen]
+        X = dd.from_delayed(lazy, meta=parts[0].iloc[:0], verify_meta=False)
+        assert survey_of(X, np.zeros(6)).dtype == dtype
+
+
+def test_chunks_of_other_dtypes_are_put_together_as_numpy_does():
+    chunks = [np.array([[1, 2]]), np.array([[0.5, 1.5]])]
+    lazy = [da.from_delayed(delayed(one), (1, 2), dtype=np.int64) for one in chunks]
+    assert_same(survey_of(da.concatenate(lazy), [0, 1]), read_table(np.concatenate(chunks)))
+
+
+def test_chunks_may_be_sparse_or_masked():
+    values = sparse.random_array((40, 6), density=0.2, rng=np.random.default_rng(0), format="csr")
+    dense = da.from_array(values.toarray(), chunks=(15, 6))
+    assert_same(survey_of(dense.map_blocks(sparse.csr_matrix), np.zeros(40)), read_table(values))
+    masked = np.ma.masked_less(values.toarray(), 0.3)
+    X = da.from_array(masked, chunks=(15, 6), asarray=False)
+    assert_same(survey_of(X, np.zeros(40)), read_table(masked))
+
+
+def test_an_evaluation_set_is_read_with_the_schema_of_the_model():
+    frame = mixed_frame()
+    schema = read_table(frame).schema
+    other = mixed_frame(50, seed=8)
+    other["colour"] = other["colour"].cat.add_categories(["black"]).fillna("black")
+    table = survey_of(frame_in_parts(other, [20, 0, 30]), np.zeros(50), schema=schema)
+    memory = read_table(other, schema=schema)
+    assert table.schema == schema
+    assert np.array_equal(table.survey.rounded, fingerprints(memory, 1).rounded)
+    with pytest.raises(ValueError, match="feature names should match"):
+        survey_of(frame_in_parts(other.rename(columns={"real": "z"}), [50]), np.zeros(50), schema=schema)
+
+
+def test_a_target_may_have_other_partitions():
+    frame = mixed_frame(60)
+    X = frame_in_parts(frame[["real", "whole"]], [10, 50])
+    y = pd.Series(list("ab") * 30)
+    for given in (frame_in_parts(y, [60]), frame_in_parts(y, [0, 1, 58, 1]), y.to_numpy(), list(y)):
+        assert list(survey_of(X, given).survey.y) == list(y)
+    one_column = survey_of(X, frame_in_parts(y.to_frame("y"), [30, 30])).survey.y
+    assert one_column.shape == (60, 1)
+
+
+def one_line(error):
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([{"a": [1, 2]}, {"a": ["x", "y"]}], "partition 1 of X: Column 'a' holds strings"),
+        ([{"a": [1, 2]}, {"b": [1, 2]}], "partition 1 of X has the columns ['b'], and partition 0 has ['a']"),
+        ([{"a": [1, 2]}, {"a": [1j, 2]}], "Complex data not supported: Column 'a'"),
+        ([{"a": []}, {"a": []}], "Found array with 0 sample(s)"),
+        (
+            [{"a": pd.to_datetime(["2020-01-01"])}, {"a": pd.to_datetime([None])}],
+            "partition 0 of X: Column 'a'",
+        ),
+        (
+            [{"a": pd.Categorical(["x"])}, {"a": [2]}],
+            "partition 1 of X: column 'a' has dtype int64, and category in partition 0",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_line_with_partition_and_column(parts, words):
+    frames = [pd.DataFrame(part) for part in parts]
+    X = dd.from_delayed([delayed(one) for one in frames], meta=frames[0].iloc[:0], verify_meta=False)
+    with pytest.raises((TypeError, ValueError)) as error:
+        survey_of(X, [0, 1])
+    assert words in one_line(error)
+
+
+def test_wrong_types_are_refused_before_anything_is_computed():
+    X = da.zeros((4, 2))
+    frame = dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}), npartitions=1)
+    for given, words in [
+        (((frame["a"],)), "X is a Dask Series"),
+        ((X, None, "label"), "target='label' names a column, but X is a Dask Array"),
+        ((frame, None, "label"), "target='label' is no column of X; its columns are ['a']"),
+        ((frame, None, "a", "w"), "sample_weight='w' is no column of X"),
+        ((frame, [1, 2], "a"), "target='a' and y are both given"),
+        ((X, delayed(3)), "y is a Dask Delayed"),
+        (([[1.0]], X), "y is a Dask Array, but X is in memory"),
+    ]:
+        with pytest.raises((TypeError, ValueError)) as error:
+            open_collection(*given)
+        assert words in one_line(error)
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
+        survey_of(X[:, 0], [0] * 4)
+    assert open_collection(np.zeros((2, 2)), [0, 1]) is None
+
+
+def test_settings_are_checked():
+    for name, value in {"timeout": 0, "patience": "soon", "fan-out": 1, "direct": "yes"}.items():
+        with (
+            dask.config.set({f"hedgerow.{name}": value}),
+            pytest.raises(ValueError, match=f"hedgerow.{name}=.* is not allowed"),
+        ):
+            survey_of(da.zeros((4, 2)), [0] * 4)
+
+
+def test_partitions_are_made_once_and_let_go_of():
+    def counted(n):
+        with Lock("rows"):
+            count = Variable("made")
+            count.set(count.get() + 1)
+        return pd.DataFrame({"a": np.arange(n) / 3, "c": pd.Categorical(["x", "y"] * (n // 2))})
+
+    Variable("made").set(0)
+    meta = pd.DataFrame({"a": [0.5], "c": pd.Categorical(["x"])}).iloc[:0]
+    X = dd.from_delayed([delayed(counted)(n) for n in (4, 6, 8)], meta=meta, verify_meta=False)
+    table = survey_of(X, np.arange(18))
+    assert Variable("made").get() == 3
+    del table
+    Variable("made").delete()

@@ -1,0 +1,144 @@
+"""The same rows in memory, in files and on clusters, also with workers that are killed: one model.
+
+    python tests/kill_workers.py --kills 20 --seed 0
+
+Fits a gradient boosting model in memory, then from Parquet files, then on clusters of 1, 2, 4 and 8 processes
+with 3, 17 and 64 uneven partitions. Then one worker of a cluster of three is killed with SIGKILL at a random
+moment of a fit, so many times; a fit in which the kill came too late does not count. The exit code is 1 if a
+model differs by a byte.
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+import hedgerow
+from dask_cases import cluster_of, frame_in_parts, uneven, worker_pids
+from hedgerow.files.models import to_bytes
+
+CLUSTERS, PARTITIONS = (1, 2, 4, 8), (3, 17, 64)
+MOST = 5  # kills that may come too late, for one that counts
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def table(n_rows: int = 30_000, seed: int = 0) -> Any:
+    """Rows with missing values and a category."""
+    import pandas as pd  # noqa: PLC0415 - Dask frames are made of it
+
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 8))
+    X[rng.random(X.shape) < 0.02] = np.nan
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(8)])
+    kinds = rng.integers(0, 5, n_rows)
+    frame["kind"] = pd.Categorical.from_codes(kinds, list("abcde"))
+    signal_ = frame["x0"].fillna(0) * frame["x1"].fillna(0) + np.sin(kinds) + rng.normal(size=n_rows)
+    frame["label"] = np.where(signal_ > 0, "yes", "no")
+    frame["weight"] = rng.integers(1, 4, n_rows).astype(float)
+    return frame
+
+
+def model(n_rounds: int) -> Any:
+    """What is fitted."""
+    return hedgerow.GradientBoostingClassifier(
+        n_estimators=n_rounds, random_state=0, n_iter_no_change=n_rounds
+    )
+
+
+def fitted(X: Any, n_rounds: int) -> bytes:
+    """The bytes of a model of rows that are elsewhere."""
+    return to_bytes(model(n_rounds).fit(X, target="label", sample_weight="weight"))
+
+
+def streamed(frame: Any, n_rounds: int) -> bytes:
+    """The bytes of a model of rows in files."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = 0
+        for number, length in enumerate(uneven(len(frame), 5)):
+            part = pa.Table.from_pandas(frame[start : start + length], preserve_index=False)
+            parquet.write_table(part, Path(folder) / f"{number}.parquet", row_group_size=1999)
+            start += length
+        return fitted(folder, n_rounds)
+
+
+def kill_once(client: Any, X: Any, n_rounds: int, moment: float, rng: random.Random) -> tuple[bytes, bool]:
+    """Fit while a worker dies after so many seconds; the bytes, and whether the fit was still under way."""
+    ended = threading.Event()
+    hit: list[bool] = []
+
+    def kill() -> None:
+        if not ended.is_set():
+            os.kill(rng.choice(worker_pids(client)), signal.SIGKILL)
+            hit.append(not ended.is_set())
+
+    timer = threading.Timer(moment, kill)
+    timer.start()
+    try:
+        found = fitted(X, n_rounds)
+    finally:
+        ended.set()
+        timer.cancel()
+        timer.join()
+    return found, bool(hit and hit[0])
+
+
+def run(kills: int, seed: int, n_rounds: int) -> int:
+    """Count models that differ."""
+    frame, rng, wrong = table(), random.Random(seed), 0
+    features = frame.drop(columns=["label", "weight"])
+    expected = to_bytes(model(n_rounds).fit(features, frame["label"], sample_weight=frame["weight"]))
+    say(f"in memory: {len(expected):,} bytes")
+
+    def tell(what: str, found: bytes) -> None:
+        nonlocal wrong
+        wrong += found != expected
+        say(f"{what}: {'the same' if found == expected else 'ANOTHER MODEL'}")
+
+    tell("streamed from Parquet", streamed(frame, n_rounds))
+    for n_workers in CLUSTERS:
+        with cluster_of(n_workers):
+            for n_parts in PARTITIONS:
+                X = frame_in_parts(frame, uneven(len(frame), n_parts))
+                tell(f"{n_workers} workers, {n_parts} uneven partitions", fitted(X, n_rounds))
+    with cluster_of(3) as client:
+        X = frame_in_parts(frame, uneven(len(frame), 17))
+        began = time.perf_counter()
+        fitted(X, n_rounds)
+        lasts, done, tried = time.perf_counter() - began, 0, 0
+        while done < kills and tried < MOST * kills:
+            client.wait_for_workers(3)
+            moment, tried = rng.uniform(0, lasts), tried + 1
+            found, hit = kill_once(client, X, n_rounds, moment, rng)
+            done += hit
+            tell(f"killed after {moment:.2f} of about {lasts:.2f} s{'' if hit else ', too late'}", found)
+    say(f"\n{done} kills within a fit; models that differ: {wrong}")
+    return 1 if wrong or done < kills else 0
+
+
+def main() -> int:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=60)
+    options = parser.parse_args()
+    return run(options.kills, options.seed, options.rounds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

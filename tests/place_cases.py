@@ -1,0 +1,72 @@
+"""Gradient boosting fits to rows that are here and to the same rows in parts, and how to compare them."""
+
+import numpy as np
+
+from hedgerow.boosting.fit import Rows, Settings, fit_gradient
+from hedgerow.growing.rules import GrowthRules
+from hedgerow.losses.classification import BinaryLogLoss, MultinomialLogLoss
+from hedgerow.losses.regression import AbsoluteError, Huber, Poisson, Quantile, SquaredError
+from hedgerow.table import read_table
+
+N_ROWS = 900
+
+RNG = np.random.default_rng(0)
+VALUES = RNG.normal(size=(N_ROWS, 6))
+VALUES[RNG.random(VALUES.shape) < 0.05] = np.nan
+VALUES[:, 3] = RNG.integers(0, 9, N_ROWS)
+VALUES[:, 4] = (RNG.random(N_ROWS) < 0.1) * RNG.integers(0, 5, N_ROWS)  # mostly the same
+TABLE = read_table(VALUES, categorical_features=[3])
+SIGNAL = np.nansum(VALUES[:, :3], axis=1) + np.sin(VALUES[:, 3]) + RNG.normal(size=N_ROWS)
+TWO, THREE = (SIGNAL > 0).astype(float), np.digitize(SIGNAL, [-1, 1]).astype(float)
+WHOLE, SMOOTH = RNG.integers(0, 4, N_ROWS).astype(float), RNG.random(N_ROWS) + 0.1
+HELD = np.sort(RNG.choice(N_ROWS, 90, replace=False)).astype(np.uint32)
+RISING = np.array([1, 0, -1, 0, 0, 0], np.int8)
+
+# name: loss, target, weights, settings, growth rules
+CASES = {
+    "two classes": (BinaryLogLoss, TWO, None, {}, {}),
+    "large leaves": (BinaryLogLoss, TWO, None, {}, {"min_samples_leaf": 100}),
+    "small leaves": (BinaryLogLoss, TWO, None, {}, {"min_samples_leaf": 1}),
+    "by depth": (BinaryLogLoss, TWO, None, {}, {"max_depth": 3, "max_leaf_nodes": None}),
+    "whole weights": (BinaryLogLoss, TWO, WHOLE, {}, {}),
+    "weights": (BinaryLogLoss, TWO, SMOOTH, {}, {"min_samples_leaf": 40}),
+    "rows held out": (BinaryLogLoss, TWO, None, {"held_out": HELD, "patience": 2}, {}),
+    "some rows a tree": (BinaryLogLoss, TWO, None, {"held_out": HELD, "subsample": 0.3}, {}),
+    "one row a tree": (BinaryLogLoss, TWO, None, {"subsample": 1e-6}, {}),
+    "three classes": (lambda: MultinomialLogLoss(3), THREE, None, {"subsample": 0.7}, {}),
+    "random columns": (
+        lambda: MultinomialLogLoss(3), THREE, WHOLE, {"held_out": HELD},
+        {"columns_per_tree": 0.5, "columns_per_node": 0.6, "seed": 3},
+    ),
+    "monotonic": (SquaredError, SIGNAL, None, {}, {"monotonic": RISING}),
+    "groups": (SquaredError, SIGNAL, None, {}, {"groups": np.array([[1]] * 3 + [[2]] * 3, np.uint64)}),
+    "heavy tails": (SquaredError, SIGNAL**9, None, {}, {"min_samples_leaf": 1}),
+    "penalties": (Poisson, np.floor(np.abs(SIGNAL)), None, {}, {"l1_regularization": 0.1}),
+    "absolute": (AbsoluteError, SIGNAL, None, {"held_out": HELD}, {}),
+    "quantile": (lambda: Quantile(0.3), SIGNAL, None, {"subsample": 0.5}, {}),
+    "huber": (Huber, SIGNAL, SMOOTH, {}, {}),
+    "first order": (BinaryLogLoss, TWO, None, {"newton": False}, {}),
+}  # fmt: skip
+
+
+def fit(name, table, evaluations=(), previous=None, n_rounds=5, **more):
+    """Fit a case to a table that holds the rows of TABLE."""
+    loss, y, weight, settings, rules = CASES[name]
+    plan = Settings(
+        loss=loss(), n_rounds=n_rounds, learning_rate=0.3, rules=GrowthRules(**rules), seed=7,
+        **(settings | more),
+    )  # fmt: skip
+    train = Rows(None, table, y.copy(), None if weight is None else weight.copy())
+    return fit_gradient(train, evaluations, plan, previous)
+
+
+def assert_same(one, other):
+    """The same trees, to the last bit, and the same history."""
+    np.testing.assert_array_equal(one.model.start, other.model.start)
+    for name, values in vars(one.model.forest).items():
+        if isinstance(values, np.ndarray):
+            np.testing.assert_array_equal(values, getattr(other.model.forest, name), err_msg=name)
+    assert one.best_round == other.best_round
+    assert set(one.history) == set(other.history)
+    for name in set(one.history) - {"seconds"}:
+        assert one.history[name] == other.history[name], name

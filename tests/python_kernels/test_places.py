@@ -1,0 +1,33 @@
+"""Trees grown on parts: the kernels' Python bodies give the bits of the compiled ones."""
+
+import numpy as np
+import pytest
+
+from hedgerow.table import read_table
+from place_cases import CASES, VALUES, fit
+from python_bodies import both_ways
+from surveyed_tables import TableInParts
+
+N = 90
+
+
+class Lean(TableInParts):
+    __slots__ = ()
+    is_lean = True
+
+
+@pytest.mark.parametrize("kind", [TableInParts, Lean])
+@pytest.mark.parametrize("name", ["large leaves", "heavy tails", "whole weights", "by depth", "absolute"])
+def test_a_fit_on_parts_is_the_same_in_python(name, kind, monkeypatch):
+    loss, y, weight, settings, rules = CASES[name]
+    rules = rules | ({"min_samples_leaf": 20} if name == "large leaves" else {"max_leaf_nodes": 6})
+    settings = {key: value for key, value in settings.items() if key != "held_out"}
+    weight = None if weight is None else weight[:N]
+    monkeypatch.setitem(CASES, name, (loss, y[:N], weight, settings, rules))
+    table = read_table(VALUES[:N], categorical_features=[3])
+    compiled, python = both_ways(lambda: fit(name, kind(table, 2), n_rounds=1))
+    for field, values in vars(compiled.model.forest).items():
+        if isinstance(values, np.ndarray):
+            np.testing.assert_array_equal(values, getattr(python.model.forest, field), err_msg=field)
+    assert compiled.model.forest.n_trees == 1
+    assert len(compiled.model.forest.left) > 3

@@ -1,0 +1,374 @@
+"""Tables in files that cannot be read, or change, or do not fit: one line says it, and nothing is left."""
+
+import copy
+import itertools
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from hedgerow import DecisionStump, GradientBoostingClassifier
+from hedgerow.binning import find_bins
+from hedgerow.datafiles import DataFileError
+from hedgerow.streams import Stream, chunks, open_stream
+from hedgerow.streams.room import Room
+from hedgerow.table import read_table
+from stream_cases import KeepParts, chosen, rows, write
+
+
+def surveyed(source, target="label", **options):
+    return read_table(Stream(source, target, **options).for_fit(2, shows=False))
+
+
+def refusal(call, kind=ValueError):
+    """The message of a refusal, which must be one line."""
+    with pytest.raises(kind) as caught:
+        call()
+    said = str(caught.value)
+    assert said
+    assert "\n" not in said
+    return said
+
+
+def put(folder, **columns):
+    """Write a file of these columns; its name is the number of files before it."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{len(list(folder.iterdir()))}.parquet"
+    parquet.write_table(pa.table(columns), path)
+    return path
+
+
+# --- files
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("none.parquet", "none.parquet: there is no such file"),
+        ("none-*.parquet", "none-*.parquet: no file has a name like that"),
+        ("empty", "empty: the folder holds no Parquet or Arrow files"),
+        (
+            "rows.csv",
+            "rows.csv: it is no Parquet or Arrow file, and only these are read batch by batch; write it",
+        ),
+        ("cut.parquet", "cut.parquet: it begins as a Parquet file but cannot be read"),
+        ("", "no file can have that name"),
+        ("a,b\n" * 2000, "it cannot be read (File name too long)"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, monkeypatch, name, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    whole = put(tmp_path / "rows", x=np.zeros(1000), label=np.arange(1000)).read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    assert said in refusal(lambda: surveyed(name), DataFileError)
+
+
+def test_a_file_whose_pages_are_damaged_is_named(tmp_path):
+    path = put(tmp_path / "rows", x=np.random.default_rng(0).random(5000), label=np.arange(5000))
+    whole = bytearray(path.read_bytes())
+    whole[4:100] = b"\xff" * 96  # the head of a page
+    path.write_bytes(whole)
+    said = refusal(lambda: surveyed(path), DataFileError)
+    assert said.startswith(str(path))
+
+
+# --- columns
+
+
+def test_schemas_that_differ_are_told_with_file_column_and_both_types(tmp_path):
+    folder = tmp_path / "rows"
+    put(folder, x=[1.0], label=[0])
+    second = put(folder, x=["a"], label=[1])
+    said = refusal(lambda: surveyed(folder))
+    assert said == (
+        f"column 'x' is string in {second} and double in {folder / '0.parquet'}: write both with the same "
+        "types"
+    )
+    second.unlink()
+    put(folder, label=[1])
+    assert "1.parquet has no column 'x', which " in refusal(lambda: surveyed(folder))
+    second.unlink()
+    put(folder, x=[1.0], label=[1], more=[2])
+    assert "1.parquet has a column 'more', which " in refusal(lambda: surveyed(folder))
+
+
+def test_columns_may_stand_in_another_order_in_later_files(tmp_path):
+    folder = tmp_path / "rows"
+    put(folder, x=[1.0], z=[2.0], label=[0])
+    put(folder, label=[1], z=[4.0], x=[3.0])
+    found = surveyed(folder)
+    np.testing.assert_array_equal(found.survey.sample, [[1.0, 2.0], [3.0, 4.0]])
+    assert found.survey.y.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"target": "labl"}, "target='labl': in .* there is no column 'labl'; did you mean 'label'?"),
+        ({"sample_weight": "w"}, "sample_weight='w': in .* there is no column 'w'"),
+        (
+            {"sample_weight": "label"},
+            "sample_weight='label' is not allowed: that column is the target already",
+        ),
+        ({"columns": ["x", "label"]}, "columns names 'label', which is the target: a column is one of both"),
+        ({"columns": ["x", "x"]}, r"columns=\['x', 'x'\] is not allowed: it names a column twice"),
+        ({"columns": ["y"]}, "columns='y': in .* there is no column 'y'"),
+        ({}, "Column 'text' holds strings .for example 'a'.. If its values are categories"),
+        ({"columns": ["nested"]}, "Column 'nested' has type List.*, which is not supported"),
+        ({"columns": ["day"]}, "Column 'day' has type Date, which is not supported"),
+    ],
+)
+def test_columns_that_are_not_there_or_no_features(tmp_path, options, said):
+    path = put(
+        tmp_path / "rows",
+        x=[1.0],
+        text=["a"],
+        nested=pa.array([[1]]),
+        day=pa.array([0], pa.date32()),
+        label=[0],
+    )
+    if not options:
+        path = put(tmp_path / "rows", x=[1.0], text=["a"], label=[0])
+    options = {"target": "label"} | options
+    with pytest.raises(ValueError, match=said):
+        surveyed(path, **options)
+
+
+def test_no_rows_and_no_columns_and_no_target(tmp_path):
+    path = put(tmp_path / "rows", x=np.empty(0), label=np.empty(0))
+    assert "0 sample(s)" in refusal(lambda: surveyed(path))
+    assert "0 feature(s)" in refusal(lambda: surveyed(put(tmp_path / "rows", label=[0, 1])))
+    batch = pa.record_batch({"x": pa.array([], pa.float64()), "label": pa.array([], pa.int64())})
+    assert "0 sample(s)" in refusal(lambda: surveyed(lambda: [batch]))
+    assert "gives no batches" in refusal(lambda: surveyed(lambda: iter(())))
+    full = put(tmp_path / "rows", x=[0.0, 1.0], label=[0, 1])
+    said = refusal(lambda: DecisionStump().fit(full))
+    assert said == "X is in files: name the column of its target, fit(X, target=...)"
+
+
+def test_missing_targets_and_bad_weights_are_refused_as_in_memory(tmp_path):
+    path = put(tmp_path / "rows", x=[0.0, 1.0], label=["a", None], weight=[1.0, -1.0])
+    said = refusal(lambda: DecisionStump().fit(path, target="label", sample_weight="weight"))
+    assert said == "y has a missing label: row 1 is None; every row needs a class"
+    path = put(tmp_path / "rows", x=[0.0, 1.0], label=["a", "b"], weight=[1.0, -1.0])
+    said = refusal(lambda: DecisionStump().fit(path, target="label", sample_weight="weight"))
+    assert said == "sample_weight[1] is -1.0; weights must be finite and >= 0"
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "said"),
+    [
+        ({"target": 3}, TypeError, "target is a int, which is not allowed where X is a stream"),
+        (
+            {"memory_limit": -1},
+            ValueError,
+            "memory_limit=-1 is not allowed: it must be bytes, at least 0, or None",
+        ),
+        ({"memory_limit": float("nan")}, ValueError, "memory_limit=nan is not allowed"),
+        ({"memory_limit": "2GB"}, ValueError, "memory_limit='2GB' is not allowed"),
+        ({"folder": "no such folder"}, ValueError, "folder='no such folder' is not allowed"),
+        ({"columns": "x"}, TypeError, "columns='x' is not allowed: it must be a list of names or None"),
+        ({"source": 5}, TypeError, "source=5 is not allowed: it must be a path, a glob"),
+        ({"source": []}, TypeError, r"source=\[\] is not allowed"),
+    ],
+)
+def test_parameters_of_a_stream_are_checked(options, kind, said):
+    with pytest.raises(kind, match=said):
+        Stream(**{"source": "rows.parquet"} | options)
+
+
+def test_names_that_contradict_each_other():
+    stream = Stream("rows.parquet", "label")
+    assert "already says target='label'" in refusal(lambda: open_stream(stream, "other"))
+    assert open_stream(stream, "label", "w").sample_weight == "w"
+    said = refusal(lambda: DecisionStump().fit("rows.parquet", [0, 1]), TypeError)
+    assert said == "y is a list, and X is in files: it must be the name of a column there"
+    said = refusal(lambda: DecisionStump().fit("rows.parquet", "a", target="b"))
+    assert said.startswith("y and target are both given")
+
+
+def test_a_reader_that_can_be_read_once_only_is_refused():
+    reader = pa.table({"x": [1.0]}).to_reader()
+    assert "give a function that makes one" in refusal(lambda: open_stream(reader), TypeError)
+
+
+# --- functions
+
+
+def test_a_function_must_give_batches():
+    said = refusal(lambda: surveyed(lambda: 3), TypeError)
+    assert said == "the function <lambda> gives a int: it must give an iterator of pyarrow record batches"
+    said = refusal(lambda: surveyed(lambda: [1]), TypeError)
+    assert said == "the function <lambda> gives a int as batch 0: it must be a pyarrow RecordBatch"
+    batches = [pa.record_batch({"x": [1.0], "label": [0]}), pa.record_batch({"x": ["a"], "label": [0]})]
+    said = refusal(lambda: surveyed(lambda: batches))
+    assert said.startswith(
+        "column 'x' is string in batch 1 of the function <lambda> and double in batch 0 of"
+    )
+    batches = [pa.record_batch({"x": pa.nulls(1), "label": [0]}), pa.record_batch({"x": [1.0], "label": [0]})]
+    assert "give the first batch the type of the others" in refusal(lambda: surveyed(lambda: batches))
+
+
+def test_rows_that_change_between_the_passes_are_noticed():
+    first = pa.table({"x": np.arange(100.0), "label": np.arange(100) % 2})
+    changed = first.set_column(0, "x", pa.array(np.arange(100.0)[::-1]))
+    for second, said in (
+        (first.slice(0, 99), "it had 100 rows, and now has 99"),
+        (pa.concat_tables([first, first]), "it had 100 rows, and now has more"),
+        (changed, "row 0 has another value in column 'x'"),
+    ):
+        given = [first, first, second]  # the first call looks at the columns only
+
+        def batches(given=given):
+            return iter(given.pop(0).to_batches())
+
+        message = refusal(lambda batches=batches: DecisionStump().fit(batches, target="label"))
+        assert message == (
+            f"the function batches did not give the same rows in the second pass as in the first: {said}"
+        )
+
+
+def test_an_error_of_the_function_is_handed_on_and_its_threads_end():
+    before = threading.active_count()
+    table = chosen(rows(2000), "label")
+
+    def batches():
+        yield from table.to_batches(max_chunksize=100)
+        raise RuntimeError("the source is gone")
+
+    with pytest.raises(RuntimeError, match="the source is gone"):
+        surveyed(batches)
+    assert threading.active_count() == before
+
+
+# --- room
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """Give a table in files, its bins, and a folder for codes."""
+    folder = write(chosen(rows(), "label"), tmp_path / "rows")
+    (tmp_path / "codes").mkdir()
+    found = surveyed(folder, memory_limit=0, folder=tmp_path / "codes")
+    return found, find_bins(found), tmp_path / "codes"
+
+
+def test_a_disk_that_is_too_full_is_told_before_rows_are_read(parts, monkeypatch):
+    found, bins, folder = parts
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 100))
+    monkeypatch.setattr(type(found._reading), "over", lambda *_: pytest.fail("rows were read"))
+    said = refusal(lambda: found.place(KeepParts(by_row=True), bins, {}, 1), OSError)
+    assert said == (
+        f"folder={str(folder)!r} has 100 bytes free, and the codes of the rows need 8.0 kB: name another "
+        "with Stream(folder=...), or raise Stream(memory_limit=...)"
+    )
+
+
+def test_a_folder_that_cannot_be_written_is_named(parts, monkeypatch):
+    found, bins, folder = parts
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    said = refusal(lambda: found.place(KeepParts(by_row=True), bins, {}, 1), OSError)
+    assert said.startswith(f"folder={str(folder)!r} cannot hold the codes of the rows (Permission denied)")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_a_pass_that_is_stopped_gives_its_room_back(parts, monkeypatch, error):
+    found, bins, folder = parts
+    rooms = []
+    make = Room.__init__
+
+    def made(room, *given):
+        make(room, *given)
+        rooms.append(room)
+
+    monkeypatch.setattr(Room, "__init__", made)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 100)
+    calls = itertools.count()
+
+    def stopped(*_):
+        if next(calls) == 3:
+            raise error
+
+    monkeypatch.setattr(type(found), "_compare", stopped)
+    with pytest.raises(error):
+        found.place(KeepParts(by_row=True), bins, {}, 2)
+    (room,) = rooms
+    assert room.is_mapped
+    assert room._memory is None
+    assert not list(folder.iterdir())
+
+
+def test_a_maker_that_fails_gives_the_room_back(parts):
+    found, bins, folder = parts
+
+    class Failing(KeepParts):
+        def __call__(self, *_):
+            raise ValueError("no part")
+
+    with pytest.raises(ValueError, match="no part"):
+        found.place(Failing(by_row=True), bins, {}, 2)
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a file without a name is Linux's")
+def test_the_mapped_file_has_no_name_while_it_is_used_and_its_space_is_given_back(parts):
+    found, bins, folder = parts
+    place = found.place(KeepParts(by_row=True), bins, {}, 2)
+    assert not list(folder.iterdir())
+    held = [part[0] for part in place.parts]
+    assert held[0].any()
+    place.close()
+    assert not held[0].any()  # the pages are gone, though somebody holds the array
+
+
+def test_the_limit_decides_between_memory_and_file():
+    assert not Room([100], 128, None).is_mapped
+    assert Room([129], 128, None).is_mapped
+    assert not Room([100], float("inf"), None).is_mapped
+
+
+def test_without_a_limit_half_of_the_memory_is(monkeypatch):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "1000b")
+    assert not Room([500 // 64 * 64], None, None).is_mapped
+    assert Room([640], None, None).is_mapped
+
+
+_KILLED = """
+import os, signal, sys
+import numpy as np
+from hedgerow.streams.room import Room
+room = Room([1 << 20], 0, sys.argv[1])
+room.pieces()[0][:] = 1
+print("mapped", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no such signal")
+def test_a_process_that_is_killed_leaves_no_file(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "mapped\n"
+    assert done.returncode == -signal.SIGKILL
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_of_rows_in_files_can_be_copied_and_needs_them_no_more(tmp_path):
+    table = chosen(rows(), "label")
+    model = GradientBoostingClassifier(n_estimators=2).fit(write(table, tmp_path / "rows"), target="label")
+    shutil.rmtree(tmp_path / "rows")
+    X = table.drop_columns(["label"])
+    np.testing.assert_array_equal(copy.deepcopy(model).predict(X), model.predict(X))

@@ -1,0 +1,260 @@
+"""Fits on tables in files give the model files of fits in memory, and answer rows in files."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import hedgerow
+from hedgerow import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    LogitBoostClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from hedgerow.streams import Stream, chunks
+from stream_cases import chosen, features, rows, write
+
+CLASSIFIERS = [
+    GradientBoostingClassifier(n_estimators=4),
+    GradientBoostingClassifier(n_estimators=4, early_stopping=True, random_state=0, subsample=0.5),
+    GradientBoostingClassifier(n_estimators=3, class_weight="balanced", n_jobs=2),
+    AdaBoostClassifier(n_estimators=4),
+    LogitBoostClassifier(n_estimators=3),
+    DecisionStump(),
+    DecisionTreeClassifier(max_depth=3),
+    RandomForestClassifier(n_estimators=3, random_state=0),
+]
+REGRESSORS = [
+    GradientBoostingRegressor(n_estimators=4),
+    GradientBoostingRegressor("absolute_error", n_estimators=3, verbose=1),
+    AdaBoostRegressor(n_estimators=3, random_state=0),
+    DecisionTreeRegressor(max_depth=3),
+    RandomForestRegressor(n_estimators=3, random_state=0),
+    ExtraTreesRegressor(n_estimators=3, random_state=0),
+]
+
+
+def name_of(model):
+    return type(model).__name__
+
+
+def file_of(model, tmp_path):
+    hedgerow.save(model, tmp_path / "model")
+    return (tmp_path / "model").read_bytes()
+
+
+def fresh(model):
+    return type(model)(**model.get_params(deep=False))
+
+
+def in_memory(model, table, target, weight=None, **options):
+    X, weights = features(table), None if weight is None else np.asarray(table[weight])
+    return fresh(model).fit(X, np.asarray(table[target]), sample_weight=weights, **options)
+
+
+@pytest.fixture(autouse=True)
+def few_rows_a_chunk(monkeypatch):
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 300)
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)
+@pytest.mark.parametrize(("target", "weight"), [("label", None), ("number", "weight")])
+def test_classifiers_are_those_of_rows_in_memory(tmp_path, model, target, weight):
+    table = chosen(rows(), target, weight)
+    folder = write(table, tmp_path / "rows", cuts=(1, 333, 900), row_group=50)
+    wanted = in_memory(model, table, target, weight)
+    found = fresh(model).fit(folder, target=target, sample_weight=weight)
+    assert found.classes_.dtype == wanted.classes_.dtype
+    assert file_of(found, tmp_path) == file_of(wanted, tmp_path)
+    other = in_memory(model, table.slice(1), target, weight)
+    assert file_of(other, tmp_path) != file_of(wanted, tmp_path)
+
+
+@pytest.mark.parametrize("model", REGRESSORS, ids=name_of)
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_regressors_are_those_of_rows_in_memory(tmp_path, model, weight):
+    table = chosen(rows(), "score", weight)
+    folder = write(table, tmp_path / "rows", cuts=(500,))
+    found = fresh(model).fit(f"{folder}/*", target="score", sample_weight=weight)
+    assert file_of(found, tmp_path) == file_of(in_memory(model, table, "score", weight), tmp_path)
+
+
+@pytest.mark.parametrize("model", [CLASSIFIERS[0], CLASSIFIERS[3], CLASSIFIERS[-1]], ids=name_of)
+def test_codes_in_a_mapped_file_give_the_same_model_and_leave_no_file(tmp_path, model):
+    table = chosen(rows(), "label")
+    folder, codes = write(table, tmp_path / "rows"), tmp_path / "codes"
+    codes.mkdir()
+    found = fresh(model).fit(Stream(folder, "label", memory_limit=0, folder=codes))
+    assert file_of(found, tmp_path) == file_of(in_memory(model, table, "label"), tmp_path)
+    assert not list(codes.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("model", "columns"),
+    [
+        (GradientBoostingClassifier(n_estimators=2), ["narrow", "colour"]),  # float32
+        (
+            GradientBoostingClassifier(n_estimators=2, categorical_features=["whole", "flag"]),
+            ["whole", "x", "flag"],
+        ),
+        (GradientBoostingClassifier(n_estimators=2, max_bins=9, n_jobs=1), ["x", "narrow"]),
+        (DecisionTreeClassifier(max_depth=2, max_bins=900), ["narrow", "x"]),  # codes of two bytes
+    ],
+    ids=["float32", "categories", "few bins", "many bins"],
+)
+def test_models_of_some_columns_and_three_classes(tmp_path, model, columns):
+    table = rows()
+    third = np.digitize(np.asarray(table["score"]), [-0.5, 0.5])
+    table = table.select(columns).append_column("label", pa.array(third.astype(np.uint8)))
+    found = fresh(model).fit(write(table, tmp_path / "rows", cuts=(444,)), target="label")
+    assert found.classes_.dtype == np.uint8
+    assert file_of(found, tmp_path) == file_of(in_memory(model, table, "label"), tmp_path)
+
+
+@pytest.mark.parametrize("kind", [AdaBoostClassifier, RandomForestClassifier, LogitBoostClassifier])
+def test_all_fits_go_on_from_a_model_and_from_a_checkpoint(tmp_path, kind):
+    more = {"random_state": 0} if kind is RandomForestClassifier else {}
+    table = chosen(rows(), "label")
+    folder = write(table, tmp_path / "rows", cuts=(500,))
+    wanted = file_of(in_memory(kind(n_estimators=4, **more), table, "label"), tmp_path)
+    warm = kind(n_estimators=2, warm_start=True, **more).fit(folder, target="label")
+    warm.set_params(n_estimators=4).fit(folder, target="label").set_params(warm_start=False)
+    assert file_of(warm, tmp_path) == wanted
+    kept = kind(n_estimators=2, **more).fit(folder, target="label", checkpoint=tmp_path / "kept")
+    kept.set_params(n_estimators=4).fit(folder, target="label", checkpoint=tmp_path / "kept")
+    assert file_of(kept, tmp_path) == wanted
+
+
+def test_every_kind_of_source_gives_the_same_model(tmp_path):
+    table = chosen(rows(), "label")
+    folder = write(table, tmp_path / "rows", cuts=(77,))
+    model = GradientBoostingClassifier(n_estimators=2)
+    wanted = file_of(in_memory(model, table, "label"), tmp_path)
+    for source in (
+        str(folder),
+        pyarrow.dataset.dataset(folder),
+        Stream(sorted(folder.iterdir())),
+        lambda: table.to_batches(max_chunksize=100),
+    ):
+        assert file_of(fresh(model).fit(source, target="label"), tmp_path) == wanted
+        assert file_of(fresh(model).fit(source, "label"), tmp_path) == wanted
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GradientBoostingClassifier(n_estimators=12, early_stopping=True, n_iter_no_change=2, random_state=0),
+        AdaBoostClassifier(n_estimators=6),
+        LogitBoostClassifier(n_estimators=4),
+    ],
+    ids=name_of,
+)
+@pytest.mark.parametrize("apart", ["both", "evaluation", "training"])
+def test_evaluation_sets_may_be_in_files(tmp_path, model, apart):
+    train, test = chosen(rows(), "label"), chosen(rows(400, seed=9), "label", "weight")
+    held = (features(test), np.asarray(test["label"]), np.asarray(test["weight"]))
+    wanted = in_memory(model, train, "label", eval_set=held)
+    files = (write(test, tmp_path / "test", cuts=(50,)), "label", "weight")
+    followed = held if apart == "training" else files
+    if apart == "evaluation":
+        found = in_memory(model, train, "label", eval_set=followed)
+    else:
+        found = fresh(model).fit(write(train, tmp_path / "train"), target="label", eval_set=[followed])
+    assert {name: found.history_[name] for name in found.history_ if name != "seconds"} == {
+        name: wanted.history_[name] for name in wanted.history_ if name != "seconds"
+    }
+    assert len(found.history_) > 3
+    assert file_of(found, tmp_path) == file_of(wanted, tmp_path)
+
+
+def test_a_fit_goes_on_from_a_checkpoint_and_from_a_model(tmp_path):
+    table = chosen(rows(), "label")
+    folder = write(table, tmp_path / "rows", cuts=(500,))
+    wanted = file_of(in_memory(GradientBoostingClassifier(n_estimators=6), table, "label"), tmp_path)
+    model = GradientBoostingClassifier(n_estimators=3).fit(
+        folder, target="label", checkpoint=tmp_path / "kept"
+    )
+    model.set_params(n_estimators=6).fit(folder, target="label", checkpoint=tmp_path / "kept")
+    assert file_of(model, tmp_path) == wanted
+    warm = GradientBoostingClassifier(n_estimators=3, warm_start=True).fit(folder, target="label")
+    warm.set_params(n_estimators=6).fit(folder, target="label")
+    warm.set_params(warm_start=False)
+    assert file_of(warm, tmp_path) == wanted
+    with pytest.raises(ValueError, match="is of a fit with another X"):
+        fresh(model).fit(folder / "part-00.parquet", target="label", checkpoint=tmp_path / "kept")
+
+
+def test_rows_in_files_are_known_again(tmp_path):
+    table = chosen(rows(), "label")
+    model = GradientBoostingClassifier(n_estimators=2).fit(write(table, tmp_path / "rows"), target="label")
+    assert model.has_seen(features(table)).all()
+    assert model.feature_names_in_.tolist() == features(table).column_names
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *CLASSIFIERS,
+        GradientBoostingRegressor(n_estimators=2),
+        AdaBoostRegressor(n_estimators=2),
+        REGRESSORS[-1],
+    ],
+    ids=name_of,
+)
+def test_rows_in_files_are_predicted_piece_by_piece(tmp_path, model):
+    target = "label" if hasattr(model, "predict_proba") else "score"
+    table = chosen(rows(), target)
+    folder = write(table, tmp_path / "rows", cuts=(10,))
+    fitted = in_memory(model, table, target)
+    for name in ("predict", "predict_proba", "decision_function"):
+        if hasattr(fitted, name):
+            ask = getattr(fitted, name)
+            np.testing.assert_array_equal(ask(folder), ask(features(table)))
+
+
+def test_what_needs_rows_in_memory_says_so(tmp_path):
+    table = chosen(rows(60), "label")
+    folder = write(table, tmp_path / "rows")
+    for model in (AdaBoostClassifier(LogisticRegression()), hedgerow.BaggingClassifier()):
+        with pytest.raises(TypeError, match="needs rows in memory: X must be an array or a data frame"):
+            model.fit(folder, target="label")
+    fitted = GradientBoostingClassifier(n_estimators=1, min_samples_leaf=1).fit(folder, target="label")
+    with pytest.raises(TypeError, match="this needs rows in memory"):
+        fitted.apply(folder)
+
+
+def test_target_is_for_rows_elsewhere_only():
+    with pytest.raises(ValueError, match="target='label' is for an X in files or on a cluster; X is a list"):
+        DecisionStump().fit([[1.0], [2.0]], [0, 1], target="label")
+    with pytest.raises(ValueError, match="target='label' is for an X in files"):
+        hedgerow.BaggingClassifier().fit([[1.0], [2.0]], [0, 1], target="label")
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+        DecisionStump().fit([[1.0], [2.0]])
+
+
+def test_a_silent_fit_shows_nothing_and_a_loud_one_only_on_terminals(tmp_path, capfd):
+    folder = write(chosen(rows(100), "label"), tmp_path / "rows")
+    GradientBoostingClassifier(n_estimators=1).fit(folder, target="label")
+    GradientBoostingClassifier(n_estimators=1, verbose=1).fit(folder, target="label")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_bars_count_the_rows_of_each_pass(tmp_path, capfd, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes standard error for a terminal
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    folder = write(chosen(rows(1000), "label"), tmp_path / "rows")
+    DecisionStump().fit(Stream(folder, "label", progress=True))
+    shown = capfd.readouterr().err
+    assert "Reading rows" in shown
+    assert "Coding rows" in shown
+    assert "1000/1000" in shown

@@ -1,0 +1,214 @@
+"""The AdaBoost family on rows that are elsewhere gives the model files of rows in memory."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.naive_bayes import GaussianNB
+
+import hedgerow
+from hedgerow import AdaBoostClassifier, AdaBoostRegressor, AnyBoostClassifier, LogitBoostClassifier
+from hedgerow.growing import weak_places
+from hedgerow.growing.weak_places import WeakPart
+from surveyed_tables import InParts
+
+TREE = hedgerow.DecisionTreeClassifier
+PARTS = (1, 3, 7)
+
+
+def rows(n_rows=260, n_classes=2, seed=0):
+    """Numbers with values missing, a column of few values, and one of categories."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 5))
+    X[:, 3] = rng.integers(0, 3, n_rows)
+    X[:, 4] = rng.integers(0, 9, n_rows)
+    score = X[:, 0] + np.abs(X[:, 1]) + 0.7 * (X[:, 4] % 3) + 0.5 * rng.normal(size=n_rows)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    edges = np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1])
+    return X, np.digitize(score, edges), score
+
+
+def bytes_of(model, tmp_path):
+    hedgerow.save(model, tmp_path / "model")
+    return (tmp_path / "model").read_bytes()
+
+
+def fitted(make, X, y, weight=None, n_parts=None, losses=(), **options):
+    """A fitted model; with `n_parts` of rows that are elsewhere."""
+    apart = n_parts is not None
+    given = (InParts(X, y, weight, n_parts, losses), None, None) if apart else (X, y, weight)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = make().fit(*given, **options)
+    assert not apart or [place.is_closed for place in given[0].table.places] == [True]
+    return model
+
+
+def assert_same(make, *given, tmp_path, parts=PARTS, **options):
+    here = bytes_of(fitted(make, *given, **options), tmp_path)
+    for n_parts in parts:
+        assert bytes_of(fitted(make, *given, n_parts=n_parts, **options), tmp_path) == here, n_parts
+
+
+def settings(kind=AdaBoostClassifier, **more):
+    return lambda: kind(**{"n_estimators": 6, "random_state": 0, **more})
+
+
+SETS = {"categorical_features": [4]}
+LEARNERS = {
+    "stump": None,
+    "gini stump": hedgerow.DecisionStump(criterion="gini", **SETS),
+    "depth 3": TREE(max_depth=3, **SETS),
+    "leaves": TREE("error", max_depth=None, max_leaf_nodes=7, **SETS),
+    "heavy leaves": TREE(max_depth=4, min_weight_fraction_leaf=0.05),
+}
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("algorithm", ["discrete", "m1", "samme", "real", "samme.r", "gentle"])
+def test_every_algorithm(algorithm, n_classes, tmp_path):
+    X, y, _ = rows(n_classes=n_classes)
+    learner = None if n_classes == 2 else TREE(max_depth=4, **SETS)
+    assert_same(settings(algorithm=algorithm, estimator=learner), X, y, tmp_path=tmp_path, parts=(3,))
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_every_learner(learner, tmp_path):
+    X, y, _ = rows()
+    weight = np.random.default_rng(1).random(len(y))
+    weight[:40] = 0.0
+    assert_same(settings(estimator=learner), X, y, weight, tmp_path=tmp_path)
+    assert_same(settings(estimator=learner, resample=True), X, y, tmp_path=tmp_path, parts=(3,))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("max_depth", [1, 3])
+def test_logitboost(n_classes, max_depth, tmp_path):
+    X, y, _ = rows(n_classes=n_classes)
+    learner = hedgerow.DecisionTreeRegressor(max_depth=max_depth, **SETS)
+    assert_same(settings(LogitBoostClassifier, estimator=learner), X, y, tmp_path=tmp_path)
+
+
+def test_anyboost(tmp_path):
+    X, y, _ = rows()
+    assert_same(settings(AnyBoostClassifier), X, y, tmp_path=tmp_path, parts=(3,))
+
+
+@pytest.mark.parametrize("resample", [False, True])
+def test_adaboost_of_numbers(resample, tmp_path):
+    X, _, y = rows()
+    learner = hedgerow.DecisionTreeRegressor(max_depth=3, **SETS)
+    make = settings(AdaBoostRegressor, estimator=learner, resample=resample)
+    assert_same(make, X, y, tmp_path=tmp_path)
+
+
+FAMILY = [
+    (AdaBoostClassifier, {"learning_rate": 0.3}),
+    (AdaBoostClassifier, {"algorithm": "gentle", "estimator": TREE(max_depth=2)}),
+    (LogitBoostClassifier, {}),
+    (AdaBoostRegressor, {}),
+]
+
+
+def rows_for(kind, **options):
+    X, y, score = rows(**options)
+    return X, score if kind is AdaBoostRegressor else y
+
+
+@pytest.mark.parametrize(("kind", "more"), FAMILY)
+def test_rows_held_out_of_those_elsewhere_decide_when_to_stop(kind, more, tmp_path):
+    X, y = rows_for(kind, n_rows=400)
+    make = settings(kind, **more, n_estimators=40, early_stopping=True, n_iter_no_change=3)
+    assert fitted(make, X, y).n_estimators_ < 40  # else nothing is shown
+    assert_same(make, X, y, tmp_path=tmp_path)
+
+
+@pytest.mark.parametrize("apart", ["both", "train", "evaluation"])
+@pytest.mark.parametrize(("kind", "more"), FAMILY)
+def test_evaluation_sets_here_or_elsewhere_are_followed(kind, more, apart, tmp_path):
+    (X, y), (X2, y2) = rows_for(kind), rows_for(kind, seed=1)
+    make = settings(kind, **more, n_estimators=30, early_stopping=True, n_iter_no_change=3)
+    followed = X2 if apart == "train" else InParts(X2, y2, n_parts=4)
+    here = fitted(make, X, y, eval_set=(X2, y2))
+    there = fitted(make, X, y, n_parts=None if apart == "evaluation" else 3, eval_set=(followed, y2))
+    for name in here.history_.keys() - {"seconds"}:
+        assert there.history_[name] == here.history_[name]
+    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
+    assert apart == "train" or all(place.is_closed for place in followed.table.places)
+
+
+@pytest.mark.parametrize(("kind", "more"), [*FAMILY, (AdaBoostClassifier, {"on_chance": "restart"})])
+def test_a_fit_elsewhere_goes_on_from_a_model_of_rows_in_memory_and_the_other_way(kind, more, tmp_path):
+    (X, y), (X2, y2) = rows_for(kind), rows_for(kind, seed=1)
+    made = []
+    for first, second in ((None, None), (None, 3), (3, None), (3, 7)):
+        model = fitted(settings(kind, **more, warm_start=True), X, y, n_parts=first, eval_set=(X2, y2))
+        model.set_params(n_estimators=11)
+        made.append(fitted(lambda same=model: same, X, y, n_parts=second, eval_set=(X2, y2)))
+    assert made[0].n_estimators_ > 6
+    assert len({bytes_of(model, tmp_path) for model in made}) == 1
+
+
+@pytest.mark.parametrize(("kind", "more"), FAMILY)
+def test_parts_that_are_lost_are_told_everything_again(kind, more, tmp_path):
+    (X, y), (X2, y2) = rows_for(kind), rows_for(kind, seed=1)
+    losses = {0, 3, 4, 9, 17, 30}
+    make = settings(kind, **more, n_estimators=12)
+    here = fitted(make, X, y, eval_set=(X2, y2))
+    followed = InParts(X2, y2, losses=losses)
+    there = fitted(make, X, y, n_parts=3, losses=losses, eval_set=(followed, y2))
+    assert followed.table.places[0].n_asked > 9
+    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
+
+
+class Killed(Exception):  # noqa: N818 - an end, not an error
+    """Stands for a signal."""
+
+
+@pytest.mark.parametrize(("kind", "more"), FAMILY)
+def test_a_fit_elsewhere_goes_on_from_its_checkpoint(kind, more, tmp_path):
+    X, y = rows_for(kind)
+    make = settings(kind, **more, n_estimators=8)
+    kept = hedgerow.Checkpoint(tmp_path / "kept", rounds=1)
+
+    def kill(done):
+        if done.number == 4:
+            raise Killed
+
+    with pytest.raises(Killed):
+        make().fit(InParts(X, y), callbacks=[kill], checkpoint=kept)
+    there = fitted(make, X, y, n_parts=7, checkpoint=kept)
+    assert bytes_of(there, tmp_path) == bytes_of(fitted(make, X, y), tmp_path)
+
+
+def test_without_room_for_histograms_both_sides_of_a_split_are_asked_for(tmp_path, monkeypatch):
+    X, y, _ = rows()
+    monkeypatch.setattr(weak_places, "_KEPT_BYTES", 0)
+    assert_same(settings(estimator=TREE(max_depth=4)), X, y, tmp_path=tmp_path, parts=(3,))
+
+
+def test_several_threads_search_many_columns(tmp_path, monkeypatch):
+    X, y, _ = rows()
+    monkeypatch.setattr(weak_places, "_ENTRIES_PER_MEMBER", 100)
+    assert_same(settings(n_jobs=3), X, y, tmp_path=tmp_path, parts=(3,))
+
+
+def test_a_round_of_stumps_is_two_questions_and_classes_are_told_once():
+    X, y, _ = rows()
+    given = InParts(X, y)
+    told = []
+    begin = WeakPart.begin
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WeakPart, "begin", lambda part, *args: told.append(args[-1]) or begin(part, *args))
+        settings()().fit(given)
+    assert given.table.places[0].n_asked == 2 * 6
+    assert [classes is not None for classes in told] == [True] * 3 + [False] * 15
+
+
+def test_learners_of_other_libraries_need_the_rows_here():
+    X, y, score = rows()
+    with pytest.raises(TypeError, match=r"^estimator=GaussianNB\(\) needs rows in memory"):
+        fitted(settings(estimator=GaussianNB()), X, y, n_parts=3)
+    with pytest.raises(TypeError, match=r"^estimator=Ridge\(\) needs rows in memory"):
+        fitted(settings(AdaBoostRegressor, estimator=Ridge()), X, score, n_parts=3)

@@ -1,0 +1,217 @@
+"""Forests on rows that are elsewhere: codes that stand for rows, and trees that workers grow."""
+
+import pickle
+import time
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+import hedgerow
+from hedgerow.bagging import forest as growing
+from hedgerow.bagging.decoded import DecodedTable, at_hand
+from hedgerow.bagging.loop import Lesson
+from hedgerow.bagging.shared_out import SharedOut, n_bytes, require_room, usable
+from hedgerow.binning import find_bins
+from hedgerow.distributed.settings import Settings
+from hedgerow.table import read_table
+from hedgerow.threads import Team
+from surveyed_tables import InParts, TableInParts
+
+distributed = pytest.importorskip("distributed")
+
+
+def rows(n_rows=400, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 5))
+    X[:, 4] = rng.integers(0, 9, n_rows)
+    X[0, 0], X[1, 0] = np.inf, -np.inf
+    score = X[:, 1] + 0.7 * (X[:, 4] % 3) + 0.5 * rng.normal(size=n_rows)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, (score > np.median(score)).astype(int), score
+
+
+KINDS = {
+    "classes": lambda: hedgerow.RandomForestClassifier(7, random_state=0, categorical_features=[4]),
+    "balanced": lambda: hedgerow.ExtraTreesClassifier(
+        7, random_state=0, bootstrap=True, class_weight="balanced_subsample"
+    ),
+    "numbers": lambda: hedgerow.RandomForestRegressor(7, random_state=0, min_samples_leaf=3),
+}
+
+
+def target(name, y, score):
+    return score if name == "numbers" else y
+
+
+def bytes_of(model, tmp_path):
+    hedgerow.save(model, tmp_path / "model")
+    return (tmp_path / "model").read_bytes()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_forest_of_rows_elsewhere_is_that_of_rows_in_memory(name, tmp_path):
+    X, y, score = rows()
+    here = KINDS[name]().fit(X, target(name, y, score))
+    there = KINDS[name]().fit(InParts(X, target(name, y, score)))
+    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
+
+
+@pytest.mark.parametrize("max_bins", [3, 255])
+def test_values_that_stand_for_codes_have_these_codes(max_bins):
+    X, _, _ = rows()
+    table = read_table(X, categorical_features=[4])
+    bins = find_bins(table, max_bins)
+    binned = bins.encode(table, Team(1))
+    decoded = DecodedTable(binned, table.schema)
+    again = bins.encode(decoded, Team(1))
+    np.testing.assert_array_equal(again.codes.by_column, binned.codes.by_column)
+    some = np.array([5, 1, 7])
+    np.testing.assert_array_equal(decoded.rows(some, slice(1, 3)), decoded.block(0, 8)[some, 1:3])
+
+
+def test_votes_out_of_bag_need_no_more_than_codes():
+    X, y, _ = rows()
+    model = hedgerow.RandomForestClassifier(30, random_state=0).fit(X, y)
+    table = read_table(X)
+    binned = model.model_.bins.encode(table, Team(1))
+    in_bag = model._sampling.in_bag(30, Team(1))
+    assert at_hand(table, binned) is table
+    there = at_hand(TableInParts(table, 3), binned)
+    votes = [model.model_.forest.left_out_votes(one, binned.bins, in_bag, 1) for one in (table, there)]
+    np.testing.assert_array_equal(votes[0][0], votes[1][0])
+    np.testing.assert_array_equal(votes[0][1], votes[1][1])
+
+
+# --- trees that workers grow
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def shared(client, monkeypatch):
+    """Forests are grown by workers; gives the list of those who hand the trees over."""
+    made = []
+
+    def share_out(lesson, numbers, _table):
+        made.append(SharedOut(lesson, numbers, client, Settings(timeout=20, patience=60)))
+        return made[-1]
+
+    monkeypatch.setattr(growing, "_shared_out", share_out)
+    return made
+
+
+def assert_nothing_is_left(client):
+    """On the cluster; the client lets go of futures in a thread of its own."""
+    for _ in range(500):
+        if not client.futures:
+            return
+        time.sleep(0.01)
+    raise AssertionError(client.futures)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_workers_grow_the_same_forest(name, shared, client, tmp_path, monkeypatch):
+    X, y, score = rows()
+    there = KINDS[name]().fit(X, target(name, y, score))
+    assert len(shared) == 1
+    monkeypatch.undo()
+    here = KINDS[name]().fit(X, target(name, y, score))
+    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
+    assert_nothing_is_left(client)
+
+
+@pytest.mark.usefixtures("shared")
+def test_codes_that_were_lost_are_sent_again(client, tmp_path, monkeypatch):
+    X, y, _ = rows()
+    taken = SharedOut.answer
+
+    def lose(self, request, number):
+        if number in (2, 5):
+            client.cancel([self._lesson], force=True)
+        return taken(self, request, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SharedOut, "answer", lose)
+        there = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
+    monkeypatch.undo()
+    here = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
+    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
+
+
+@pytest.mark.usefixtures("shared")
+def test_an_error_of_a_worker_is_raised_here_and_the_cluster_is_let_go_of(client, monkeypatch):
+    def fail(_lesson, _number):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr("hedgerow.bagging.shared_out.grow_one", fail)
+    X, y, _ = rows()
+    with pytest.raises(MemoryError, match=r"^growing trees on the workers: memory is short on a worker"):
+        hedgerow.RandomForestClassifier(9, random_state=0).fit(X, y)
+    assert_nothing_is_left(client)
+
+
+def test_workers_without_room_are_refused():
+    workers = {"tcp://one:1": {"memory_limit": 10**9, "nthreads": 2}, "tcp://two:2": {"nthreads": 1}}
+    require_room(workers, 10**6, 1000)
+    with pytest.raises(MemoryError, match=r"the Dask worker tcp://one:1 may use 1\.0 GB: give it"):
+        require_room(workers, 10**9, 1000)
+
+
+def frozen_at(raw, skip):
+    """The bytes in memory that cannot be written to, `skip` bytes after a cache line."""
+    memory = np.empty(len(raw) + 128, np.uint8)
+    first = -memory.ctypes.data % 64 + skip
+    memory[first : first + len(raw)] = np.frombuffer(raw, np.uint8)
+    memory.flags.writeable = False
+    return memory[first : first + len(raw)]
+
+
+@pytest.mark.parametrize("skip", [0, 16])
+def test_a_lesson_that_came_over_a_network_can_be_written_to(skip):
+    X, y, _ = rows()
+    caught = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growing, "_shared_out", lambda lesson, *_: caught.append(lesson))
+        hedgerow.RandomForestClassifier(1, random_state=0).fit(X, y)
+    (lesson,) = caught
+    buffers = []
+    sent = pickle.dumps(lesson, protocol=5, buffer_callback=buffers.append)
+    frozen = pickle.loads(sent, buffers=[frozen_at(buffer.raw(), skip) for buffer in buffers])  # noqa: S301 - ours
+    assert frozen.grower._codes.ctypes.data % 64 == skip
+    assert not frozen.grower._codes.flags.writeable
+    ready = usable(frozen)
+    codes = ready.grower._codes
+    assert codes.flags.writeable
+    assert codes.ctypes.data % 64 == 0
+    np.testing.assert_array_equal(codes, lesson.grower._codes)
+    assert ready.grower.target.classes.flags.writeable
+    assert n_bytes(ready) == n_bytes(lesson) > codes.nbytes
+
+
+# --- bagging by joblib's Dask backend
+
+
+@pytest.mark.parametrize(
+    "estimator", [GaussianNB(), hedgerow.DecisionTreeClassifier()], ids=["foreign", "ours"]
+)
+def test_members_of_a_bag_are_fitted_by_workers_who_get_the_rows_once(estimator, client, tmp_path):
+    X, y, _ = rows()
+    X = np.nan_to_num(X, posinf=9.0, neginf=-9.0)
+    here = hedgerow.BaggingClassifier(estimator, n_estimators=6, random_state=0).fit(X, y)
+    before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+    scattered = []
+    scatter = client.scatter
+    with pytest.MonkeyPatch.context() as patch, joblib.parallel_config(backend="dask"):
+        patch.setattr(client, "scatter", lambda what, **how: scattered.append(what) or scatter(what, **how))
+        there = hedgerow.BaggingClassifier(estimator, n_estimators=6, random_state=0).fit(X, y)
+    after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+    assert [type(one) for one in scattered] == [Lesson]
+    assert after > before
+    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
