@@ -19,6 +19,8 @@ ROOMS = {
     "hedgerow.datasets": "Small and simulated data",
     "hedgerow.losses": "Losses and links",
     "hedgerow.datafiles": "Tables in files",
+    "hedgerow.streams": "Tables larger than memory",
+    "hedgerow.distributed": "Clusters",
     "hedgerow.selection": "Choosing and comparing",
     "hedgerow.report": "Reports",
     "hedgerow.experiments": "The experiments",

@@ -1,0 +1,317 @@
+"""Questions, bytes and fits on clusters of local workers, for the model of `cost_terms.py`.
+
+Questions and bytes: parts that answer at once with as many integers as they are asked for. Fits: gradient
+boosting on rows that were made by the workers and never were in this process.
+"""
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_rows import (
+    CORES,
+    WARM_ROUNDS,
+    Size,
+    Watched,
+    fit,
+    growth_of_questions,
+    here_costs,
+    row_costs,
+    watching,
+)
+from cost_terms import EDGE_ROWS, Constants, Job, Shape, row_cost
+from data import simulated
+from hedgerow.binning import find_bins
+from hedgerow.boosting import elsewhere_fit
+from hedgerow.distributed import open_collection
+from hedgerow.distributed.opening import Collection
+from hedgerow.distributed.place import DaskPlace
+from hedgerow.distributed.table import DaskTable
+
+ENTRIES = (1, 57_344, 229_376)  # of an answer: none to speak of, four histograms of 28 columns, sixteen
+BLOCKS = 16  # of a table, whatever the number of workers: all of them fit the same rows
+
+# --- questions and bytes
+
+
+class EchoParts:
+    """Makes parts that work for some milliseconds and answer."""
+
+    by_row = True
+
+    def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "Echo":
+        """Any part."""
+        return Echo()
+
+
+class Echo:
+    """A part that works, and says as many integers as it is asked for.
+
+    Without work a question takes half as long as in a fit: nobody sleeps, and all caches are warm.
+    """
+
+    def __init__(self) -> None:
+        self._memory = np.zeros(1 << 20)
+
+    def say(self, n_entries: int) -> tuple[float, tuple[NDArray[np.int64]]]:
+        """How long it worked, and so many."""
+        began = time.perf_counter()
+        np.cumsum(self._memory, out=self._memory)
+        return time.perf_counter() - began, (np.ones(n_entries, np.int64),)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Seconds of a question to so many workers at once, each of which answers with so many bytes."""
+
+    workers: int
+    n_bytes: int
+    seconds: float
+
+
+def ask_echoes(place: DaskPlace, workers: int, repeats: int) -> list[Answered]:
+    """Ask for answers of several sizes."""
+    found = []
+    for n in ENTRIES:
+        for _ in range(5):
+            place.ask("say", n)
+        times = [besides(place, n) for _ in range(repeats)]
+        found.append(Answered(workers, 4 * n, float(np.median(times))))
+    return found
+
+
+def besides(place: DaskPlace, n: int) -> float:
+    """Seconds of a question less those that the slowest part worked."""
+    began = time.perf_counter()
+    worked, _ = place.ask("say", n)
+    return time.perf_counter() - began - max(worked)
+
+
+def question_costs(answered: list[Answered]) -> dict[str, float]:
+    """Fit: hop + message x workers + byte x workers x bytes, none below zero, nearest in proportion."""
+    from scipy.optimize import nnls
+
+    rows = np.array([[1.0, one.workers, one.workers * one.n_bytes] for one in answered])
+    times = np.array([one.seconds for one in answered])
+    scale = np.array([1e-3, 1e-3, 1e-9])
+    (hop, message, byte), _ = nnls(rows * scale / times[:, np.newaxis], np.ones(len(times)))
+    return {"hop_s": hop * 1e-3, "message_s": message * 1e-3, "byte_ns": float(byte)}
+
+
+# --- clusters
+
+
+@contextmanager
+def cluster(workers: int) -> Iterator[Any]:
+    """A client of so many workers of one thread, all asked by this process.
+
+    They are counted: the first argument of LocalCluster without a name is not their number.
+    """
+    from distributed import Client, LocalCluster
+
+    import dask
+
+    with (
+        dask.config.set({"hedgerow.fan-out": 8}),
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as local,
+        Client(local) as client,
+    ):
+        client.wait_for_workers(workers, timeout=60)
+        there = len(client.scheduler_info(n_workers=-1)["workers"])
+        if there != workers:
+            raise RuntimeError(f"the cluster has {there} workers, and {workers} were asked for")
+        yield client
+
+
+def on_workers(client: Any, size: Size) -> tuple[Any, Any]:
+    """Rows made by the workers."""
+    import dask.array as da
+    from distributed import wait
+
+    from dask import delayed
+
+    lengths = [len(one) for one in np.array_split(np.arange(size.rows), BLOCKS)]
+    made = [delayed(simulated)(n, size.columns, seed) for seed, n in enumerate(lengths)]
+    blocks = [
+        da.from_delayed(one[0], (n, size.columns), np.float32) for one, n in zip(made, lengths, strict=True)
+    ]
+    labels = [da.from_delayed(one[1], (n,), np.int64) for one, n in zip(made, lengths, strict=True)]
+    kept = client.persist([da.concatenate(blocks), da.concatenate(labels)])
+    wait(kept)
+    return kept[0], kept[1]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A fit on a cluster: seconds a round and before the first, and what came here."""
+
+    job: Job
+    round_s: float
+    first_s: float  # until the first round has ended
+    n_questions: float  # a tree
+    n_bytes: float  # a tree
+    here_row_bytes: float
+    worker_row_bytes: float
+    steps: dict[str, float]  # seconds before the first round: survey, edges, codes, rest
+
+
+def check(client: Any, size: Size, rows: tuple[Any, Any], workers: int) -> Checked:
+    """Fit, watched."""
+    watched = Watched()
+    here: list[int] = []
+    there: list[int] = []
+    together = DaskPlace._together  # noqa: SLF001 - what comes over the wire
+
+    def counted(place: DaskPlace, calls: Any) -> list[bytes]:
+        answers = together(place, calls)
+        watched.n_bytes += sum(map(len, answers)) * (len(watched.ended) >= WARM_ROUNDS)
+        return answers
+
+    watched.at_end = lambda: there.append(sum(client.run(_resident).values()))
+    gc.collect()
+    before = sum(client.run(_resident).values())
+    began = time.perf_counter()
+    steps: dict[str, float] = {}
+    counting = patch.object(DaskPlace, "_together", counted)
+    with watching(DaskPlace, watched), counting, _most_memory(here), timing_steps(steps):
+        fit(size, *rows, watched)
+    steps["rest"] = steps.pop("last began") - began - steps["survey"] - steps["edges"]
+    trees = watched.trees[WARM_ROUNDS:]
+    if watched.n_parts != workers:
+        raise RuntimeError(f"the fit had {watched.n_parts} parts on {workers} workers of one thread")
+    return Checked(
+        size.job(workers),
+        watched.round_seconds(),
+        watched.ended[0] - began,
+        sum(len(tree.asked) for tree in trees) / len(trees),
+        watched.n_bytes / len(trees),
+        here[0] / size.rows,
+        (there[0] - before) / size.rows,
+        steps,
+    )
+
+
+def _resident() -> int:
+    import psutil
+
+    return int(psutil.Process().memory_info().rss)
+
+
+@contextmanager
+def _most_memory(out: list[int]) -> Iterator[None]:
+    """The most memory that this process takes meanwhile, beyond what it has now."""
+    over, before, most = threading.Event(), _resident(), [0]
+
+    def look() -> None:
+        while not over.wait(0.005):
+            most[0] = max(most[0], _resident() - before)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        out.append(most[0])
+
+
+def echoes(rows: tuple[Any, Any]) -> DaskPlace:
+    """Parts on all workers that answer at once."""
+    elsewhere = open_collection(*rows)
+    assert elsewhere is not None  # noqa: S101 - it is a collection
+    table = elsewhere.read(categorical_features=None, schema=None, estimator_name="the benchmark")
+    place: DaskPlace = table.place(EchoParts(), find_bins(table), {}, 1)
+    return place
+
+
+# the steps before the first round: who takes them, and by which name
+_STEPS = {
+    "survey": (Collection, "read"),
+    "edges": (elsewhere_fit, "find_bins"),
+    "codes": (DaskTable, "place"),
+}
+
+
+@contextmanager
+def timing_steps(out: dict[str, float]) -> Iterator[None]:
+    """Seconds of the steps before the first round, and when the last of them began."""
+
+    def wrapped(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def measured(*args: Any, **kwargs: Any) -> Any:
+            began = time.perf_counter()
+            answer = call(*args, **kwargs)
+            out[name] = time.perf_counter() - began
+            out["last began"] = began
+            return answer
+
+        return measured
+
+    with ExitStack() as stack:
+        for name, (owner, attribute) in _STEPS.items():
+            made = wrapped(name, getattr(owner, attribute))
+            stack.enter_context(patch.object(owner, attribute, made))
+        yield
+
+
+def set_up_costs(one: Checked) -> dict[str, float]:
+    """What the steps before the first round cost, from a fit on one worker."""
+    cells, job = one.job.rows * one.job.columns, one.job
+    edges = one.steps["edges"] / job.columns / min(1.0, job.rows / EDGE_ROWS)
+    return {
+        "survey_ns": one.steps["survey"] / cells * 1e9,
+        "encode_ns": one.steps["codes"] / cells * 1e9,
+        "edges_ms": edges * 1e3,
+        "prelude_ns": max(0.0, one.steps["rest"]) / job.rows * 1e9,
+    }
+
+
+# --- all of it
+
+
+def measure(size: Size, say: Callable[[str], None]) -> tuple[Constants, Shape, list[Checked]]:
+    """Measure the constants and the shape of trees, and fit on clusters of all sizes."""
+    say("rows, on one core")
+    alone, watched = row_costs(size, 1)
+    say(f"rows, on {CORES} cores at once")
+    crowd, _ = row_costs(size, CORES)
+    shape = watched.shape(size.leaves, growth_of_questions(size))
+    say("the process that fits")
+    found = alone | here_costs(size)
+    one, all_cores = (row_cost(**costs, job=size.job(), shape=shape) for costs in (alone, crowd))
+    found["crowded"] = max(1.0, all_cores / one)
+    answered: list[Answered] = []
+    checked: list[Checked] = []
+    for workers in size.workers:
+        say(f"{workers} workers")
+        with cluster(workers) as client:
+            fits = [size, *(others(size) if workers == min(2, size.workers[-1]) else ())]
+            for number, one in enumerate(fits):
+                rows = on_workers(client, one)
+                warm = Size(8_000, one.columns, one.leaves, 3)
+                fit(warm, *on_workers(client, warm), Watched())  # nobody is timed while loading kernels
+                if number == 0:
+                    place = echoes(rows)
+                    answered += ask_echoes(place, workers, size.repeats)
+                    place.close()
+                checked.append(check(client, one, rows, workers))
+    return Constants(**found | set_up_costs(checked[0]) | question_costs(answered)), shape, checked
+
+
+def others(size: Size) -> list[Size]:
+    """Fits that differ in one thing, which the model knows of from its formulas only."""
+    return [
+        replace(size, leaves=255, rounds=size.rounds // 2),
+        replace(size, columns=100, rows=size.rows // 2),
+        replace(size, rows=size.rows // 4),
+    ]
