@@ -159,6 +159,8 @@ def test_a_scheduler_that_is_lost(tmp_path):
         ) as process,
         Client(process.stdout.readline().decode().strip()),
     ):
+        with dask.config.set({"hedgerow.timeout": 60}):
+            placed(array_in_parts(VALUES, [600])).close()  # the worker loads what it needs
         place = placed(array_in_parts(VALUES, [600]))
         process.kill()
         with pytest.raises(ConnectionError) as error:

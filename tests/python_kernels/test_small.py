@@ -14,7 +14,7 @@ from hedgerow import (
 )
 from hedgerow.bagging.resampling import bootstrap_counts, weighted_counts
 from hedgerow.bagging.rows import GivenTable, row_keys
-from hedgerow.kernels.cpu import elementary, vote_weights, weights
+from hedgerow.kernels.cpu import elementary, meeting, vote_weights, weights
 from hedgerow.vision.groups import group_rectangles
 from model_cases import assert_same, numbers
 from python_bodies import both_ways, python_bodies
@@ -167,3 +167,16 @@ def test_a_rectangle_in_another_goes_with_it():
     for one, other in zip(compiled, python, strict=True):
         np.testing.assert_array_equal(one, other)
     assert len(python.rectangles) == 1
+
+
+def test_counters_that_all_members_see_are_the_same():
+    def case():
+        counters = np.zeros(8 * 4, np.int64)
+        found = [meeting.all_have_counted(counters, 3, 0), meeting.all_have_counted(counters, 3, 1)]
+        for member in range(3):
+            meeting.count_up(counters, member)
+            found.append(meeting.all_have_counted(counters, 3, 1))
+        assert found == [True, False, False, False, True]
+        return counters
+
+    assert check(case).tolist() == [0] * 8 + [1, *[0] * 7] * 3

@@ -22,7 +22,7 @@ from hedgerow.boosting.learners import TreeSteps
 from hedgerow.boosting.loop import Outcome
 from hedgerow.forest import Forest
 from hedgerow.growing.part import FOLLOWED, TRAINS
-from hedgerow.growing.places import PartsLost, Place
+from hedgerow.growing.places import Asked, Leader, PartsLost, Place
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.statistics import Measured
 from hedgerow.growing.tree import GrownTree
@@ -52,7 +52,7 @@ class RowsElsewhere:
     training : uint32 rows that train, rising; None for all
     model : callable
         The start (outputs,) and the trees that the scores should have.
-    leader : callable, optional
+    task : callable, optional
         Makes who leads the parts.
     """
 
@@ -61,10 +61,10 @@ class RowsElsewhere:
         place: Place,
         training: NDArray[np.uint32] | None,
         model: Callable[[], tuple[Floats, Forest]],
-        leader: Callable[[Place], Any] | None = None,
+        task: Callable[[Asked], Leader] | None = None,
     ) -> None:
-        self.place, self._training, self._model, self._make_leader = place, training, model, leader
-        self.leader: Any = None  # made by `restore`
+        self.place, self._training, self._model, self._task = place, training, model, task
+        self.leader: Leader = None  # made by `restore`
 
     def restore(self) -> None:
         """Give all parts the scores of the model, and a new leader."""
@@ -74,9 +74,9 @@ class RowsElsewhere:
                 firsts = np.array([first for first, _ in self.place.bounds])
                 before = firsts if self._training is None else np.searchsorted(self._training, firsts)
                 self.place.ask_each("restore", [(start, forest, number) for number in before.tolist()])
+                self.leader = None if self._task is None else self.place.lead(self._task)
             except PartsLost:
                 continue
-            self.leader = None if self._make_leader is None else self._make_leader(self.place)
             return
 
     def surely(self, question: Callable[[], Answer]) -> Answer:

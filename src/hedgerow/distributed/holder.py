@@ -1,103 +1,35 @@
-"""The actor that holds the parts of one worker, and what goes over the wire.
+"""The actor that holds the parts of one worker, and how it is called.
 
-A question is ``(verb, args for each holder or for all)``, an answer ``({holder: what its parts say}, sums)``,
-both pickled here into one string of bytes: Dask then has nothing to look at, and arrays arrive writable, as
-compiled kernels want them. Sums that fit are sent as int32.
-
-With many workers a holder asks others in turn, in a tree: ``Node(address, key, number, children)``.
+Whatever it is asked it does in one thread, in the order in which it is asked, so that a question that nobody
+waits for any more has ended before the next one begins.
 """
 
 import asyncio
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.distributed.cluster import library
+from hedgerow.distributed.leading import LEAD, SharedPlace
+from hedgerow.distributed.meeting import Meeting, MeetingOver
 from hedgerow.distributed.pieces import zeros_by_row
-from hedgerow.growing.places import LocalPlace, Sums, added
+from hedgerow.distributed.wire import (
+    Answer,
+    HolderLost,
+    Node,
+    Question,
+    all_added,
+    of_arrays,
+    packed,
+    packed_answer,
+)
+from hedgerow.growing.places import Leader, LocalPlace
 
-_NARROW = np.iinfo(np.int32)
-
-
-class Node(NamedTuple):
-    """A holder in the tree of those who ask."""
-
-    address: str
-    key: str
-    number: int
-    children: tuple["Node", ...] = ()
-
-
-class HolderLost(Exception):  # noqa: N818 - told on, and handled by whoever asked first
-    """A holder cannot be reached, by its number."""
-
-
-class Answer(NamedTuple):
-    """What holders say, by their numbers, and the sums over all of them."""
-
-    said: dict[int, list[Any]]
-    sums: Sums
-
-
-class Question(NamedTuple):
-    """What is asked of all parts."""
-
-    verb: str
-    shared: tuple[Any, ...] | None  # arguments for every part, or
-    own: dict[int, list[tuple[Any, ...]]]  # for the parts of each holder
-
-
-def packed(value: Any) -> bytes:
-    """Anything as bytes; classes of modules that workers do not have go along."""
-    return bytes(library("distributed.protocol.pickle").dumps(value))
-
-
-def packed_answer(answer: Answer) -> bytes:
-    """An answer as bytes: sizes of what follows, a pickle, and the memory of its arrays, copied once."""
-    arrays: list[pickle.PickleBuffer] = []
-    narrow = Answer(answer.said, tuple(map(_narrow, answer.sums)))
-    head = pickle.dumps(narrow, 5, buffer_callback=arrays.append)
-    head += bytes(-len(head) % 8)  # arrays begin at a multiple of their items
-    memory = [one.raw() for one in arrays]
-    sizes = np.array([len(memory), len(head), *(one.nbytes for one in memory)], np.int64)
-    return b"".join([sizes.data, head, *memory])
-
-
-def unpacked_answer(blob: bytes) -> Answer:
-    """The answer of some bytes; its arrays are views of these.
-
-    >>> told = unpacked_answer(packed_answer(Answer({0: ["yes"]}, (np.arange(3),))))
-    >>> told.said, told.sums[0].tolist()
-    ({0: ['yes']}, [0, 1, 2])
-    """
-    n_arrays = int(np.frombuffer(blob, np.int64, 1)[0])
-    sizes = np.frombuffer(blob, np.int64, n_arrays + 1, 8).tolist()
-    view, place, pieces = memoryview(blob), 8 * (n_arrays + 2), []
-    for size in sizes:
-        pieces.append(view[place : place + size])
-        place += size
-    answer: Answer = pickle.loads(pieces[0], buffers=pieces[1:])  # noqa: S301 - from a worker of the fit
-    return answer
-
-
-def _narrow(sums: NDArray[np.int64]) -> NDArray[Any]:
-    """The same integers in half the bytes, if they fit."""
-    if sums.size and (sums.min() < _NARROW.min or sums.max() > _NARROW.max):
-        return sums
-    return sums.astype(np.int32)
-
-
-def all_added(answers: Iterable[Answer]) -> Answer:
-    """Answers of several holders as one."""
-    said: dict[int, list[Any]] = {}
-    own, sums = added((answer.said, answer.sums) for answer in answers)
-    for one in own:
-        said.update(one)
-    return Answer(said, sums)
+Result = TypeVar("Result")
 
 
 class Holder:
@@ -116,7 +48,9 @@ class Holder:
         self._codes: NDArray[Any] | None = _put_together(pieces, by_row=by_row, n_columns=n_columns)
         self._by_row = by_row
         self._place: LocalPlace | None = None
-        self._turn = ThreadPoolExecutor(1)  # parts are asked one question at a time
+        self._turn = ThreadPoolExecutor(1)
+        self._meeting: Meeting | None = None
+        self._leader: Leader = None
 
     def begin(self, question: bytes) -> bytes:
         """Make the parts: ``(make, shares of these rows, bounds of the parts)``."""
@@ -131,13 +65,21 @@ class Holder:
         self._place = LocalPlace(parts, bounds)
         return b""
 
-    def answer(self, question: bytes, number: int) -> bytes:
+    async def answer(self, question: bytes, number: int) -> bytes:
         """Ask the parts."""
-        return packed_answer(self.answer_here(pickle.loads(question), number))  # noqa: S301
+        return await self._in_turn(self._answer, question, number)
+
+    def _answer(self, question: bytes, number: int) -> bytes:
+        return packed_answer(self.answer_here(pickle.loads(question), number))  # noqa: S301 - as `begin`
+
+    async def _in_turn(self, function: Callable[..., Result], *args: Any) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._turn, function, *args)
 
     def answer_here(self, question: Question, number: int) -> Answer:
-        """What the own parts say."""
+        """What the own parts say, or the own leader."""
         assert self._place is not None  # noqa: S101 - `begin` comes first
+        if question.verb == LEAD and question.shared is not None:
+            return Answer({number: [self._led(number, *question.shared)]}, ())
         if question.shared is None:
             said, sums = self._place.ask_each(question.verb, question.own[number])
         else:
@@ -147,17 +89,57 @@ class Holder:
     async def answer_for_all(self, question: bytes, node: bytes) -> bytes:
         """Ask the parts, and the holders below in the tree; the sum of it."""
         mine: Node = pickle.loads(node)  # noqa: S301 - from the process that fits
-        loop = asyncio.get_running_loop()
         pool = library("distributed").get_worker().rpc
-        own = loop.run_in_executor(self._turn, self.answer_here, pickle.loads(question), mine.number)  # noqa: S301
+        own = self._in_turn(self.answer_here, pickle.loads(question), mine.number)  # noqa: S301
         others: list[Any] = await asyncio.gather(
             own, *(ask_node(pool, child, question) for child in mine.children), return_exceptions=True
         )
         for other in others:
             if isinstance(other, BaseException):
                 raise other
-        answers = [one if isinstance(one, Answer) else unpacked_answer(one) for one in others]
+        answers = [one if isinstance(one, Answer) else of_arrays(one) for one in others]
         return packed_answer(all_added(answers))
+
+    # --- leading
+
+    async def call_meeting(self, n_members: int, patience: float) -> bytes:
+        """Call a meeting of holders on this machine: the invitation, or nothing if that cannot be."""
+        called = Meeting.called(n_members, patience)
+        if called is None:
+            return b""
+        self._meeting, invitation = called
+        return packed(invitation)
+
+    async def join_meeting(self, invitation: bytes, member: int, patience: float) -> bytes:
+        """Come to a meeting; nothing if that cannot be."""
+        self._meeting = Meeting.joined(pickle.loads(invitation), member, patience)  # noqa: S301 - as `begin`
+        return b"" if self._meeting is None else b"here"
+
+    async def lead(self, task: bytes) -> bytes:
+        """Lead the parts of all holders of the meeting, or the own ones if there is none."""
+        if self._meeting is not None:
+            self._meeting.begin()
+        return await self._in_turn(self._lead, task, self._meeting)
+
+    def _lead(self, task: bytes, meeting: Meeting | None) -> bytes:
+        assert self._place is not None  # noqa: S101 - `begin` comes first
+        place = self._place if meeting is None else SharedPlace(self._place, meeting)
+        self._leader = pickle.loads(task)(place)  # noqa: S301 - as `begin`
+        return b""
+
+    def _led(self, number: int, method: str, *args: Any) -> Any:
+        """Have the leader do something; what it says."""
+        try:
+            return getattr(self._leader, method)(*args)
+        except MeetingOver as error:
+            raise HolderLost(number, str(error)) from error
+
+    async def end_meeting(self) -> bytes:
+        """Have no holder wait for another any more."""
+        meeting, self._meeting = self._meeting, None
+        if meeting is not None:
+            meeting.end()
+        return b""
 
     def close(self) -> None:
         """Let go of the parts and their threads."""
@@ -185,9 +167,7 @@ async def call(pool: Any, node: Node, function: str, args: list[Any], proxy: Any
         raise HolderLost(node.number, str(error)) from error
     if reply["status"] != "OK":
         failure = reply["exception"]
-        if isinstance(failure, RuntimeError) and "after shutdown" in str(
-            failure
-        ):  # the worker is being closed
+        if isinstance(failure, RuntimeError) and "shutdown" in str(failure):  # the worker is being closed
             raise HolderLost(node.number, str(failure))
         raise failure
     answer: bytes = reply["result"]

@@ -8,6 +8,7 @@ all else that parts know they are told by whoever asks: so lost parts can be mad
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,17 +29,8 @@ from hedgerow.distributed.cluster import (
     wait_a_moment,
     workers_of,
 )
-from hedgerow.distributed.holder import (
-    Holder,
-    HolderLost,
-    Node,
-    Question,
-    all_added,
-    ask_node,
-    call,
-    packed,
-    unpacked_answer,
-)
+from hedgerow.distributed.holder import Holder, ask_node, call
+from hedgerow.distributed.leading import LedThere
 from hedgerow.distributed.rows import (
     Range,
     RowsOfPartitions,
@@ -47,11 +39,14 @@ from hedgerow.distributed.rows import (
     refuse_without_room,
     share_out,
 )
-from hedgerow.growing.places import PartsLost, Sums
+from hedgerow.distributed.wire import HolderLost, Node, Question, all_added, of_arrays, packed
+from hedgerow.growing.places import Asked, Leader, PartsLost, Sums
 
 _MAKING = "making codes of the partitions of X"
 _STEP = 0.5  # seconds between two looks at what is waited for
 _ATTEMPTS = 20  # to make parts, when workers die while they are made
+_MOST_IN_STEP = 8  # holders that lead themselves: each of them reads what all say
+_FAREWELL = 1.0  # seconds to tell holders that nobody waits for them
 _REACHED = 5.0  # seconds in which a worker must be reached, or the scheduler passes everything on
 
 
@@ -87,6 +82,7 @@ class DaskPlace:
         self._client, self._settings = rows.partitions.client, rows.partitions.settings
         self._held: list[_Held] = []
         self._nodes: tuple[Node, ...] = ()
+        self._meets = False
         self._through_scheduler = self._settings.direct is False
         try:
             self._build([(0, rows.n_rows)])
@@ -126,7 +122,7 @@ class DaskPlace:
             partial(ask_node, client.rpc, node, one, proxy)
             for node, one in zip(self._nodes, questions, strict=True)
         ]
-        said, sums = all_added(unpacked_answer(one) for one in self._heard(calls))
+        said, sums = all_added(of_arrays(one) for one in self._heard(calls))
         return [one for number in range(len(self._held)) for one in said[number]], sums
 
     def _heard(self, calls: Sequence[Callable[[], Coroutine[Any, Any, bytes]]]) -> list[bytes]:
@@ -180,6 +176,58 @@ class DaskPlace:
                     f"{len(pending)} workers of the Dask cluster have not answered for "
                     f"{self._settings.patience:g} seconds (hedgerow.patience): restart them and fit again"
                 )
+
+    # --- leading
+
+    def lead(self, task: Callable[[Asked], Leader]) -> Leader:
+        """Holders on one machine lead themselves, others are led from here; see `Place.lead`."""
+        self._end_meeting()
+        n_holders = len(self._held)
+        if self._settings.shared_memory is False or n_holders > min(len(self._nodes), _MOST_IN_STEP):
+            return task(self)
+        if n_holders > 1 and not self._meet():
+            return task(self)
+        self._told("lead", [[packed(task)]] * n_holders)
+        return LedThere(self)
+
+    def _meet(self) -> bool:
+        """Have all holders meet in the memory of their machine; whether they could."""
+        patience, n_holders = self._settings.patience, len(self._held)
+        self._meets = True
+        (invitation,) = self._told("call_meeting", [[n_holders, patience]])
+        if not invitation:
+            return False
+        others = [[invitation, member, patience] for member in range(1, n_holders)]
+        if all(self._told("join_meeting", others, first=1)):
+            return True
+        self._end_meeting()
+        return False
+
+    def _told(self, function: str, args: Sequence[list[Any]], first: int = 0) -> list[bytes]:
+        """Call holders, from the one with number `first` on, at the same time."""
+        nodes = self._nodes[first : first + len(args)]
+        pool, proxy = self._client.rpc, self._proxy
+        return self._heard(
+            [partial(call, pool, node, function, own, proxy) for node, own in zip(nodes, args, strict=True)]
+        )
+
+    def _end_meeting(self) -> None:
+        """Let no holder wait for one that is gone; quiet, since some of them may be."""
+        if not self._meets:
+            return
+        self._meets = False
+
+        async def end() -> None:
+            calls = [
+                asyncio.ensure_future(call(self._client.rpc, node, "end_meeting", [], self._proxy))
+                for node in self._nodes
+            ]
+            await asyncio.wait(calls, timeout=_FAREWELL)
+            for one in calls:
+                one.cancel()
+
+        with suppress(Exception):
+            self._client.sync(end, callback_timeout=_REACHED)
 
     # --- making parts
 
@@ -293,6 +341,7 @@ class DaskPlace:
 
     def _recover(self) -> None:
         """Make the parts anew that were on workers that are gone."""
+        self._end_meeting()
         lost = self._lost()
         ranges = [held.rows for held in lost]
         self._held = [held for held in self._held if held not in lost]
@@ -320,6 +369,7 @@ class DaskPlace:
 
     def close(self) -> None:
         """Let go of the parts and of the partitions; see `Place.close`."""
+        self._end_meeting()
         held, self._held, self._nodes = self._held, [], ()
         self._forget(held)
         self._rows.partitions.release()

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.binning import Bins
 from hedgerow.dtypes import CODE
 from hedgerow.growing.part import codes_by_row
-from hedgerow.growing.places import Place, Sums
+from hedgerow.growing.places import Asked, Sums
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.workspace import make_nodes, make_workspace
 from hedgerow.kernels.cpu.advance import search_again, take_children, take_root
@@ -68,7 +68,7 @@ class LevelGrower:
 
     Parameters
     ----------
-    place : Place
+    place : Asked
         Of parts as `hedgerow.growing.part.GradientPart`.
     bins : Bins
     rules : GrowthRules
@@ -76,7 +76,7 @@ class LevelGrower:
         The most rows that a tree is grown on.
     """
 
-    def __init__(self, place: Place, bins: Bins, rules: GrowthRules, n_rows: int) -> None:
+    def __init__(self, place: Asked, bins: Bins, rules: GrowthRules, n_rows: int) -> None:
         self.place, self.bins, self.rules = place, bins, rules
         self._codes = codes_by_row(bins, np.empty((0, 0), CODE))
         n_leaves = rules.most_leaves(n_rows)

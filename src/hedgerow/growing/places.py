@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Sums = tuple[NDArray[np.int64], ...]
+Leader = Any  # with methods of its own, whose arguments and results are picklable
 
 
 class PartsLost(Exception):  # noqa: N818 - no error: the fit goes on
@@ -32,16 +33,25 @@ class PartMaker(Protocol):
         """The part of the rows from number `first` on, with its own slices of the shares."""
 
 
-class Place(Protocol):
-    """All parts, in the order of their rows."""
-
-    bounds: Sequence[tuple[int, int]]  # first row of every part, and the one after its last
+class Asked(Protocol):
+    """Parts that can be asked: all that a leader needs of them."""
 
     def ask(self, verb: str, *args: Any) -> tuple[list[Any], Sums]:
         """Ask every part the same; what each says, in order, and the sums. May raise `PartsLost`."""
 
+
+class Place(Asked, Protocol):
+    """All parts, in the order of their rows."""
+
+    @property
+    def bounds(self) -> Sequence[tuple[int, int]]:
+        """The first row of every part, and the one after its last."""
+
     def ask_each(self, verb: str, args: Sequence[tuple[Any, ...]]) -> tuple[list[Any], Sums]:
         """Ask every part with arguments of its own."""
+
+    def lead(self, task: Callable[[Asked], Leader]) -> Leader:
+        """Have somebody do a task for which parts are asked again and again. May raise `PartsLost`."""
 
     def close(self) -> None:
         """Let go of the parts."""
@@ -93,6 +103,10 @@ class LocalPlace:
             for part, mine in zip(self.parts, args, strict=True)
         ]
         return added(one.result() for one in asked)
+
+    def lead(self, task: Callable[[Asked], Leader]) -> Leader:
+        """Somebody who asks from here; see `Place.lead`."""
+        return task(self)
 
     def close(self) -> None:
         """Let go of the parts; see `Place.close`."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.binning import Bins
 from hedgerow.growing.levels import LevelGrower, LevelTree
-from hedgerow.growing.places import Place, Sums
+from hedgerow.growing.places import Asked, Sums
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.statistics import Measured, packed_bits, wide_bits
 from hedgerow.growing.tree import GrownTree
@@ -45,15 +45,15 @@ class Rounds:
     n_outputs: int
     learning_rate: float
 
-    def __call__(self, place: Place) -> "RoundLeader":
-        """A leader of the parts of a place."""
+    def __call__(self, place: Asked) -> "RoundLeader":
+        """A leader of some parts."""
         return RoundLeader(self, place)
 
 
 class RoundLeader:
     """Grows the trees of rounds; see `Rounds`. All that it remembers are guesses, and what it did last."""
 
-    def __init__(self, task: Rounds, place: Place) -> None:
+    def __init__(self, task: Rounds, place: Asked) -> None:
         self.task, self.place = task, place
         self.grower = LevelGrower(place, task.bins, task.rules, task.n_rows)
         self._bits = np.zeros((task.n_outputs, 2), np.int64)

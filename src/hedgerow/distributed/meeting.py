@@ -1,0 +1,177 @@
+"""Messages between holders on one machine, through memory that all of them see.
+
+Through Dask an answer takes milliseconds, nearly all of it Python at either end; in shared memory it takes
+as long as it takes to copy it. The memory is a file without a name, which ends with the last process that
+has it open, however that ends; others of the same user open it by the process that made it, in /proc.
+
+    memory    lines int64 (1 + members, 8)    in the first: token, whether it is over
+                                              in a member's: how often it has spoken, its process
+              boxes uint8 (members, 2, _BOX)  what a member says, in turn in the one and the other
+    piece     8 bytes: the length of the whole message; then as much of it as a box has room for
+
+A member speaks: it writes a piece into its box, counts up, waits until all others have done the same, and
+reads what they wrote. A box is written again at the turn after the next, when all have read it.
+"""
+
+import mmap
+import os
+import time
+import weakref
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hedgerow.kernels.cpu.meeting import all_have_counted, count_up
+
+_BOX = 1 << 20  # bytes; the sums of nine nodes of 28 columns
+_LINE = 64
+_HEAD = 8  # bytes of a piece that tell the length of the message
+_NAP = 5e-5  # seconds between two looks, when the others take long
+_LOOK = 0.05  # seconds between two looks at whether they are alive
+
+
+class MeetingOver(Exception):  # noqa: N818 - no error: told on to whoever asked
+    """A member is gone, or the meeting was ended."""
+
+
+class Invitation(NamedTuple):
+    """Where a meeting is: on which machine, among which processes, in whose open file."""
+
+    machine: str
+    processes: str
+    process: int
+    file: int
+    token: int
+    n_members: int
+
+
+class Meeting:
+    """Members who speak all at once, in turns; see the module.
+
+    Parameters
+    ----------
+    memory : mmap
+    member, n_members : int
+    patience : float
+        Seconds to wait for others.
+    file : int, optional
+        A descriptor of the memory, by which others open it; closed when they have.
+    """
+
+    def __init__(
+        self, memory: mmap.mmap, member: int, n_members: int, patience: float, file: int | None = None
+    ) -> None:
+        self.member, self.n_members, self._patience, self._turn = member, n_members, patience, 0
+        self._file = None if file is None else weakref.finalize(self, os.close, file)
+        n_words = 8 * (1 + n_members)
+        self._lines = np.frombuffer(memory, np.int64, n_words)
+        self._boxes = np.frombuffer(memory, np.uint8, offset=8 * n_words).reshape(n_members, 2, _BOX)
+        self._lines[8 * (member + 1) + 1] = os.getpid()
+
+    @classmethod
+    def called(cls, n_members: int, patience: float) -> tuple["Meeting", Invitation] | None:
+        """A new meeting with its first member, and what the others need; None where it cannot be."""
+        try:
+            where, file = _here(), os.memfd_create("hedgerow", os.MFD_CLOEXEC)
+        except (OSError, AttributeError):  # not Linux, or not allowed
+            return None
+        try:
+            os.posix_fallocate(file, 0, _size(n_members))
+            memory = mmap.mmap(file, _size(n_members))
+        except OSError:  # no memory for it
+            os.close(file)
+            return None
+        meeting = cls(memory, 0, n_members, patience, file)
+        token = int.from_bytes(os.urandom(7), "little")
+        meeting._lines[0] = token
+        return meeting, Invitation(*where, os.getpid(), file, token, n_members)
+
+    @classmethod
+    def joined(cls, invitation: Invitation, member: int, patience: float) -> "Meeting | None":
+        """The meeting that one is invited to; None if it is on another machine, or may not be seen."""
+        size = _size(invitation.n_members)
+        try:
+            if _here() != (invitation.machine, invitation.processes):
+                return None
+            file = os.open(f"/proc/{invitation.process}/fd/{invitation.file}", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            memory = mmap.mmap(file, size) if os.fstat(file).st_size == size else None
+        except OSError:
+            return None
+        finally:
+            os.close(file)
+        if memory is None or int.from_bytes(memory[:8], "little") != invitation.token:
+            return None
+        return cls(memory, member, invitation.n_members, patience)
+
+    def begin(self) -> None:
+        """All have come: nobody else will open the memory."""
+        if self._file is not None:
+            self._file()
+
+    def exchange(self, message: bytes) -> list[bytes]:
+        """Say something, and hear what all say, oneself too; `MeetingOver` if somebody is gone."""
+        heard: list[list[bytes]] = [[] for _ in range(self.n_members)]
+        place, longest = 0, 1
+        while place < longest:
+            self._speak(len(message), message[place : place + _BOX - _HEAD])
+            for member, pieces in enumerate(heard):
+                box = self._boxes[member, self._turn % 2]
+                size = int(box[:_HEAD].view(np.int64)[0])
+                pieces.append(box[_HEAD : _HEAD + max(0, size - place)].tobytes())
+                longest = max(longest, size)
+            self._turn += 1
+            place += _BOX - _HEAD
+        return [pieces[0] if len(pieces) == 1 else b"".join(pieces) for pieces in heard]
+
+    def _speak(self, size: int, piece: bytes) -> None:
+        """Write a piece, and wait until all have written theirs."""
+        box = self._boxes[self.member, self._turn % 2]
+        box[:_HEAD].view(np.int64)[0] = size
+        box[_HEAD : _HEAD + len(piece)] = np.frombuffer(piece, np.uint8)
+        count_up(self._lines, self.member)
+        begun = looked = time.monotonic()
+        while not all_have_counted(self._lines, self.n_members, self._turn + 1):
+            time.sleep(_NAP)
+            now = time.monotonic()
+            if now - looked > _LOOK:
+                looked = now
+                self._refuse_alone(now - begun)
+
+    def _refuse_alone(self, seconds: float) -> None:
+        """Raise if the others will not speak."""
+        if self._lines[1]:
+            raise MeetingOver("the meeting is over")
+        if seconds > self._patience:
+            raise MeetingOver(f"a member has not spoken for {self._patience:g} seconds")
+        for member in range(self.n_members):
+            if not _lives(int(self._lines[8 * (member + 1) + 1])):
+                raise MeetingOver(f"member {member} is gone")
+
+    def end(self) -> None:
+        """Have nobody wait any more; for all members, from any thread."""
+        self._lines[1] = 1
+        self.begin()
+
+
+def _size(n_members: int) -> int:
+    return _LINE * (1 + n_members) + 2 * _BOX * n_members
+
+
+def _here() -> tuple[str, str]:
+    """What names this machine since it was started, and the processes that can see one another."""
+    machine = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return machine, str(Path("/proc/self/ns/pid").readlink())
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,172 @@
+"""Workers of one machine lead themselves: the same model, whoever leads, and no worker waits for ever."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import dask
+from dask_cases import array_in_parts, cluster_of, tasks_left, uneven, worker_pids
+from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
+from hedgerow.distributed import place as places
+from hedgerow.distributed.leading import LedThere
+from hedgerow.distributed.meeting import Meeting
+from hedgerow.files.models import to_bytes
+
+N = 3000
+RNG = np.random.default_rng(7)
+VALUES = np.where(RNG.random((N, 5)) < 0.05, np.nan, RNG.normal(size=(N, 5)))
+NUMBER = np.nan_to_num(VALUES[:, 0] * VALUES[:, 1]) + np.nan_to_num(VALUES[:, 2]) + RNG.normal(size=N) * 0.2
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster_of(3) as found:
+        yield found
+
+
+@pytest.fixture
+def led(monkeypatch):
+    """Whether the workers led themselves, for every leader that was made."""
+    found = []
+    lead = places.DaskPlace.lead
+
+    def watched(place, task):
+        leader = lead(place, task)
+        found.append(isinstance(leader, LedThere))
+        return leader
+
+    monkeypatch.setattr(places.DaskPlace, "lead", watched)
+    return found
+
+
+MODELS = {
+    "two classes": GradientBoostingClassifier(n_estimators=4, random_state=1, early_stopping=False),
+    "four classes": GradientBoostingClassifier(
+        n_estimators=2, random_state=1, early_stopping=False, subsample=0.7
+    ),
+    "few columns a tree": GradientBoostingRegressor(
+        n_estimators=4, random_state=1, max_features=0.5, min_samples_leaf=90
+    ),
+    "scores here": GradientBoostingRegressor(n_estimators=3, random_state=1, loss="absolute_error"),
+    "held out": GradientBoostingRegressor(
+        n_estimators=6, random_state=1, early_stopping=True, n_iter_no_change=2
+    ),
+}
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("name", MODELS)
+def test_the_model_is_the_same_whoever_leads(name, led):
+    model = MODELS[name]
+    y = NUMBER if isinstance(model, GradientBoostingRegressor) else np.floor(NUMBER).clip(-1, 0)
+    y = np.floor(NUMBER).clip(-2, 1) if name == "four classes" else y
+    X = array_in_parts(VALUES, uneven(N, 5))
+    expected = to_bytes(model.fit(VALUES, y))
+    assert to_bytes(model.fit(X, y)) == expected
+    with dask.config.set({"hedgerow.shared-memory": False}):
+        assert to_bytes(model.fit(X, y)) == expected
+    assert led == [True, False]
+
+
+@pytest.mark.usefixtures("client")
+def test_messages_longer_than_a_box(led):
+    wide = np.random.default_rng(1).normal(size=(400, 150))
+    model = GradientBoostingRegressor(n_estimators=2, random_state=0, max_leaf_nodes=20, min_samples_leaf=2)
+    y = wide[:, 0] * wide[:, 1]
+    expected = to_bytes(model.fit(wide, y))
+    assert to_bytes(model.fit(array_in_parts(wide, [400]), y)) == expected
+    assert led == [True]
+
+
+def test_workers_that_cannot_meet_are_led_from_here(client, led):
+    joined = Meeting.__dict__["joined"]
+    X, model = array_in_parts(VALUES, [N]), GradientBoostingRegressor(n_estimators=3, random_state=0)
+    last = list(client.scheduler_info()["workers"])[-1]
+    client.run(setattr, Meeting, "joined", classmethod(_nobody), workers=[last])
+    try:
+        assert to_bytes(model.fit(X, NUMBER)) == to_bytes(model.fit(VALUES, NUMBER))
+    finally:
+        client.run(setattr, Meeting, "joined", joined, workers=[last])
+    assert led == [False]
+    assert tasks_left(client) == []
+
+
+def _nobody(*_):
+    """Stands in for joining a meeting that cannot be joined."""
+
+
+def soon(seconds, pid, number):
+    timer = threading.Timer(seconds, os.kill, (pid, number))
+    timer.start()
+    return timer
+
+
+def test_a_worker_killed_in_a_round_changes_nothing(client, led):
+    model = GradientBoostingRegressor(n_estimators=20, random_state=0)
+    expected = to_bytes(model.fit(VALUES, NUMBER))
+    victim = worker_pids(client)[1]
+
+    def kill(one):
+        if one.number == 5:
+            soon(0.01, victim, signal.SIGKILL)
+
+    found = model.fit(array_in_parts(VALUES, uneven(N, 5)), NUMBER, callbacks=[kill])
+    assert to_bytes(found) == expected
+    assert len(led) > 1  # parts were lost, and made anew
+    assert tasks_left(client) == []
+    client.wait_for_workers(3)
+
+
+def test_a_worker_that_stands_still_in_a_round_is_told_of(client):
+    X = array_in_parts(VALUES, [N])
+    GradientBoostingRegressor(n_estimators=1).fit(X, NUMBER)  # workers load what they need
+    stopped = worker_pids(client)[0]
+
+    def stop(one):
+        if one.number == 3:
+            os.kill(stopped, signal.SIGSTOP)
+
+    try:
+        with dask.config.set({"hedgerow.timeout": 3}), pytest.raises(TimeoutError) as error:
+            GradientBoostingRegressor(n_estimators=1000).fit(X, NUMBER, callbacks=[stop])
+        assert "(hedgerow.timeout=3): restart it and fit again" in str(error.value)
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    assert tasks_left(client) == []
+    model = GradientBoostingRegressor(n_estimators=2)
+    assert to_bytes(model.fit(X, NUMBER)) == to_bytes(model.fit(VALUES, NUMBER))
+
+
+def test_an_interrupted_fit_leaves_nobody_waiting(client):
+    X = array_in_parts(VALUES, [N])
+    main = threading.get_ident()
+    timer = threading.Timer(1.5, signal.pthread_kill, (main, signal.SIGINT))
+    timer.start()
+    with pytest.warns(UserWarning, match="fit was interrupted"):
+        GradientBoostingRegressor(n_estimators=100_000).fit(X, NUMBER)
+    timer.join()
+    assert tasks_left(client) == []
+    model = GradientBoostingRegressor(n_estimators=2)
+    assert to_bytes(model.fit(X, NUMBER)) == to_bytes(model.fit(VALUES, NUMBER))
+
+
+def test_two_fits_at_a_time(client):
+    X, models = (
+        array_in_parts(VALUES, [1000, 2000]),
+        [GradientBoostingRegressor(n_estimators=20, random_state=n) for n in range(2)],
+    )
+    found = {}
+
+    def fit(n):
+        found[n] = to_bytes(models[n].fit(X, NUMBER))
+
+    threads = [threading.Thread(target=fit, args=(n,)) for n in range(2)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(120)
+    assert found == {n: to_bytes(models[n].fit(VALUES, NUMBER)) for n in range(2)}
+    assert tasks_left(client) == []

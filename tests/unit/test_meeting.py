@@ -1,0 +1,162 @@
+"""Members of a meeting hear what all say, in the order of the members; nobody waits for one who is gone."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.distributed import meeting as meetings
+from hedgerow.distributed.meeting import Meeting, MeetingOver
+
+BOX = 64
+SIZES = st.integers(0, 200)
+
+
+@pytest.fixture(autouse=True)
+def small_boxes(monkeypatch):
+    monkeypatch.setattr(meetings, "_BOX", BOX)
+    if Meeting.called(1, 1.0) is None:
+        pytest.skip("no memory without a name can be made here")
+
+
+def met(n_members, patience=30.0):
+    first, invitation = Meeting.called(n_members, patience)
+    others = [Meeting.joined(invitation, member, patience) for member in range(1, n_members)]
+    assert None not in others
+    for one in (first, *others):
+        one.begin()
+    return [first, *others]
+
+
+def speak(member, messages):
+    return [member.exchange(one) for one in messages]
+
+
+def together(members, messages):
+    with ThreadPoolExecutor(len(members)) as threads:
+        return list(threads.map(speak, members, messages))
+
+
+@given(st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(SIZES, min_size=n, max_size=n), max_size=5)))
+def test_all_hear_all_whatever_the_lengths(sizes):
+    n_members = len(sizes[0]) if sizes else 1
+    turns = [
+        [bytes([member + 1]) * size for member, size in enumerate(turn)] for turn in sizes
+    ]  # (turns, members)
+    heard = together(met(n_members), [[turn[member] for turn in turns] for member in range(n_members)])
+    assert heard == [turns] * n_members
+
+
+def test_messages_of_many_turns_are_not_mixed_up():
+    rng = np.random.default_rng(0)
+    turns = [[rng.bytes(rng.integers(0, 300)) for _ in range(3)] for _ in range(300)]
+    heard = together(met(3), [[turn[member] for turn in turns] for member in range(3)])
+    assert heard == [turns] * 3
+
+
+def sum_up(invitation, member, n_turns):
+    """A member in a process of its own: adds up numbers that all say."""
+    joined = Meeting.joined(invitation, member, 30.0)
+    total = 0
+    for turn in range(n_turns):
+        said = joined.exchange(np.array([turn * (member + 1)]).tobytes())
+        total += sum(int(np.frombuffer(one, np.int64)[0]) for one in said)
+    os._exit(0 if total == sum(turn * 6 for turn in range(n_turns)) else 1)
+
+
+def test_processes_meet():
+    first, invitation = Meeting.called(3, 30.0)
+    context = multiprocessing.get_context("fork")
+    others = [context.Process(target=sum_up, args=(invitation, member, 500)) for member in (1, 2)]
+    for one in others:
+        one.start()
+    total = 0
+    for turn in range(500):
+        said = first.exchange(np.array([turn]).tobytes())
+        total += sum(int(np.frombuffer(one, np.int64)[0]) for one in said)
+    for one in others:
+        one.join(30)
+    assert total == 6 * 499 * 250
+    assert [one.exitcode for one in others] == [0, 0]
+
+
+def wait_to_be_killed(invitation):
+    Meeting.joined(invitation, 1, 30.0)
+    time.sleep(60)
+
+
+def test_one_who_was_killed_is_not_waited_for():
+    first, invitation = Meeting.called(2, 30.0)
+    other = multiprocessing.get_context("fork").Process(target=wait_to_be_killed, args=(invitation,))
+    other.start()
+    while first._lines[17] == 0:
+        time.sleep(0.01)
+    assert first._lines[17] == other.pid
+
+    def kill():
+        os.kill(other.pid, signal.SIGKILL)
+        other.join()  # until then it is still there, as a dead one whose end nobody asked for
+
+    timer = threading.Timer(0.2, kill)
+    timer.start()
+    with pytest.raises(MeetingOver, match="member 1 is gone"):
+        first.exchange(b"are you there?")
+    timer.join()
+
+
+def test_a_meeting_that_is_ended_and_one_that_lasts_too_long():
+    first, second = met(2)
+    timer = threading.Timer(0.1, second.end)
+    timer.start()
+    with pytest.raises(MeetingOver, match="the meeting is over"):
+        first.exchange(b"no answer")
+    timer.join()
+    first, _ = met(2, patience=0.1)
+    with pytest.raises(MeetingOver, match=r"has not spoken for 0\.1 seconds"):
+        first.exchange(b"no answer")
+
+
+def test_who_cannot_see_the_memory_does_not_join():
+    first, invitation = Meeting.called(2, 1.0)
+    assert Meeting.joined(invitation._replace(machine="another"), 1, 1.0) is None
+    assert Meeting.joined(invitation._replace(processes="others"), 1, 1.0) is None
+    assert Meeting.joined(invitation._replace(token=invitation.token + 1), 1, 1.0) is None
+    assert Meeting.joined(invitation._replace(n_members=3), 1, 1.0) is None
+    assert Meeting.joined(invitation, 1, 1.0) is not None
+    first.begin()  # nobody else can come
+    assert Meeting.joined(invitation, 1, 1.0) is None
+
+
+def open_files():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_nothing_is_left_open():
+    before = open_files()
+    for _ in range(20):
+        members = met(2)
+        together(members, [[b"a"], [b"b"]])
+        Meeting.called(2, 1.0)  # nobody comes
+    del members
+    assert open_files() <= before + 1
+
+
+def test_where_there_is_no_such_memory(monkeypatch):
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "memfd_create", refuse)
+    assert Meeting.called(2, 1.0) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    before = open_files()
+    assert Meeting.called(2, 1.0) is None
+    assert open_files() == before
