@@ -111,7 +111,7 @@ def question_costs(answered: list[Answered]) -> dict[str, float]:
 
 @contextmanager
 def cluster(workers: int) -> Iterator[Any]:
-    """A client of so many workers of one thread, all asked by this process.
+    """A client of so many workers of one thread, all asked by this process, as if they were machines.
 
     They are counted: the first argument of LocalCluster without a name is not their number.
     """
@@ -120,7 +120,7 @@ def cluster(workers: int) -> Iterator[Any]:
     import dask
 
     with (
-        dask.config.set({"hedgerow.fan-out": 8}),
+        dask.config.set({"hedgerow.fan-out": 8, "hedgerow.shared-memory": False}),
         LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
         ) as local,
