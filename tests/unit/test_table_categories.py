@@ -310,3 +310,23 @@ def test_libraries_agree_with_a_plain_dictionary(train, new):
         schemas.append(json.dumps(table.schema.to_dict()))
     if known:  # without a single value there is no type to remember
         assert len(set(schemas)) == 1
+
+
+def test_arrow_dictionaries_that_together_have_more_values_than_their_codes_hold():
+    words = [f"{number:03}" for number in range(200)]
+    batches = [
+        pa.record_batch({"word": pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), part)})
+        for part in (words[:100], words[100:])
+    ]
+    table = read_table(pa.Table.from_batches(batches))
+    plain = read_table(pa.table({"word": pa.array(words).dictionary_encode()}))
+    assert table.schema.categories[0].tolist() == words
+    np.testing.assert_array_equal(table.block(0, 200), plain.block(0, 200))
+
+
+def test_the_index_of_a_pandas_frame_is_no_feature_of_its_arrow_table():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=[7, 3, 5])
+    arrow = pa.Table.from_pandas(frame)
+    assert arrow.column_names == ["x", "__index_level_0__"]
+    assert read_table(arrow).schema.names == read_table(frame).schema.names
+    assert read_table(arrow.replace_schema_metadata()).schema.n_columns == 2  # nobody says what it is

@@ -5,6 +5,7 @@ Dask collection what `hedgerow.distributed` makes of it; target and weights are 
 known only when it has been read.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,8 @@ def given(
 
 def _refuse_target(X: Any, target: Any) -> None:
     if target is not None:
+        if isinstance(X, list | tuple) and X and all(isinstance(one, str | os.PathLike) for one in X):
+            raise ValueError(f"X is a {type(X).__name__} of paths: give hedgerow.Stream(X)")
         raise ValueError(
             f"target={target!r} is for an X in files or on a cluster; X is a {type(X).__name__}: give y"
         )

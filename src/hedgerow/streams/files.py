@@ -20,6 +20,7 @@ from hedgerow.datafiles.errors import one_line, shown_path, shown_value
 
 _HEAD = 4096  # bytes that tell what a file is
 _LONG = 300  # letters of a path that is shown in full
+_SUFFIXES = (".parquet", ".arrow", ".feather")
 _READ = {content.PARQUET: "a Parquet", content.ARROW_FILE: "an Arrow", content.ARROW_STREAM: "an Arrow"}
 
 
@@ -52,7 +53,7 @@ class File:
                 return reader.schema, None
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Iterator[pa.RecordBatch]:
-        """Its rows, of these columns; a Parquet file gives `rows` at a time, others as they were written."""
+        """Its rows, of these columns at least; a Parquet file gives `rows` at a time, others as written."""
         with _named(self):
             if self.kind == content.PARQUET:
                 buffer = buffer_bytes(len(columns))
@@ -62,10 +63,9 @@ class File:
             with pa.memory_map(self.path) as mapped, _open_arrow(self.kind, mapped) as reader:
                 if self.kind == content.ARROW_FILE:
                     for number in range(reader.num_record_batches):
-                        yield reader.get_batch(number).select(list(columns))
+                        yield reader.get_batch(number)
                 else:
-                    for batch in reader:
-                        yield batch.select(list(columns))
+                    yield from reader
 
 
 def buffer_bytes(n_columns: int) -> int:
@@ -119,30 +119,42 @@ def find_files(source: Any) -> list[File]:
 
 def _in_folder(path: str) -> list[File]:
     """Files that others have put beside the data, notes or marks of a finished job, are left alone."""
-    found = []
-    for one in sorted(os.scandir(path), key=lambda entry: entry.name):
-        if not one.is_file() or one.name.startswith((".", "_")):
+    found, entries = [], sorted(os.scandir(path), key=lambda entry: entry.name)
+    for one in entries:
+        if one.is_dir() or one.name.startswith((".", "_")):
             continue
-        kind = _kind(one.path)
-        if kind in _READ:
+        if one.name.lower().endswith(_SUFFIXES):
+            found.append(_checked(one.path))  # refuses one that is broken: its rows would be missing
+        elif one.is_file() and (kind := _kind(one.path)) in _READ:
             found.append(File(one.path, kind))
     if not found:
+        is_parted = any("=" in one.name and one.is_dir() for one in entries)
         raise DataFileError(
             f"{shown_path(path)}: the folder holds no Parquet or Arrow files; folders in it are not looked "
-            "into, a glob such as rows/**/*.parquet does that"
+            + (
+                "into: give pyarrow.dataset.dataset(path, partitioning='hive'), which reads columns from "
+                "their names too"
+                if is_parted
+                else "into, a glob such as rows/**/*.parquet does that"
+            )
         )
     return found
 
 
 def _checked(path: str) -> File:
+    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113 - as above
+        raise DataFileError(f"{shown_path(path)}: it is a pipe or a device, and rows are read twice")
     try:
         kind = _kind(path)
     except FileNotFoundError as error:
-        raise DataFileError(f"{shown_path(path)}: there is no such file") from error
+        more = "; give a pyarrow.dataset.dataset of what is not on this machine" if "://" in path else ""
+        raise DataFileError(f"{shown_path(path)}: there is no such file{more}") from error
     except OSError as error:
         name = shown_path(path) if len(path) <= _LONG else shown_value(path)
         raise DataFileError(f"{name}: it cannot be read ({error.strerror})") from error
     if kind not in _READ:
+        if not Path(path).stat().st_size:
+            raise DataFileError(f"{shown_path(path)}: it is an empty file; fetch or write it again")
         raise DataFileError(
             f"{shown_path(path)}: it is no Parquet or Arrow file, and only these are read batch by batch; "
             "write it as Parquet, or read it into memory"

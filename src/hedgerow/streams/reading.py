@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from hedgerow.streams.chunks import Chunk, chunk_rows, chunks, in_order
-from hedgerow.streams.sources import Source, check_names, open_source
+from hedgerow.streams.sources import Source, check_names, is_text, open_source
 from hedgerow.streams.stream import Stream
 from hedgerow.table.categories import category_numbers
 from hedgerow.table.frames import FrameSource, as_frame
@@ -40,9 +40,10 @@ class Reading:
     @classmethod
     def of(cls, stream: Stream) -> "Reading":
         """Open the source of a stream, and find the columns that are features."""
-        source = open_source(stream.source)
         named = {"target": stream.target, "sample_weight": stream.sample_weight}
         others = {name: what for what, name in named.items() if name is not None}
+        chosen = stream.columns is not None
+        source = open_source(stream.source, {*others, *(stream.columns or ())}, only=chosen)
         for what, name in named.items():
             check_names([] if name is None else [name], source.schema, what, source.name)
         if len(others) < sum(name is not None for name in named.values()):
@@ -74,7 +75,7 @@ class Reading:
         batches = self.source.batches([*self.columns, *more], size, use_threads=self.n_threads > 1)
 
         def counted(chunk: Chunk) -> tuple[int, _Answer]:
-            return chunk[1].num_rows, task(chunk)
+            return chunk[1].num_rows, task((chunk[0], _without_unused(chunk[1])))
 
         with self._bar(title, n_rows) as advance, closing(batches):
             answers = in_order(counted, chunks(batches, size), self.n_threads)
@@ -99,8 +100,14 @@ class Reading:
         return FrameSource(found, hint)
 
     def empty_frame(self, hint: str) -> FrameSource:
-        """The features without rows: their names and types."""
-        return self.frame(self.source.schema.empty_table(), hint)
+        """The features without values: their names and types, and one row of nulls.
+
+        Without any row Arrow could not join the chunks of dictionaries of some types, there being none.
+        """
+        schema = self.source.schema
+        return self.frame(
+            pa.table({name: pa.nulls(1, schema.field(name).type) for name in self.columns}), hint
+        )
 
     def table(self, chunk: pa.Table, schema: Schema, hint: str) -> Table:
         """The features of a chunk as a table of known columns."""
@@ -109,3 +116,21 @@ class Reading:
             column: category_numbers(frame.labels(column), places) for column, places in schema.places.items()
         }
         return frame.table(schema, numbers)
+
+
+def _without_unused(rows: pa.Table) -> pa.Table:
+    """A chunk whose dictionaries hold no more values than it has rows.
+
+    All values of a dictionary are gone through, and files give the whole of it with every batch.
+
+    >>> whole = pa.DictionaryArray.from_arrays(pa.array([2, 0, None]), list("abcdef"))
+    >>> _without_unused(pa.table({"word": whole}))["word"].chunk(0).dictionary.to_pylist()
+    ['c', 'a']
+    """
+    for place, (name, column) in enumerate(zip(rows.column_names, rows.columns, strict=True)):
+        kind = column.type
+        if not (pa.types.is_dictionary(kind) and is_text(kind.value_type)):
+            continue
+        if sum(len(one.dictionary) for one in column.chunks) > rows.num_rows:
+            rows = rows.set_column(place, name, column.cast(kind.value_type).dictionary_encode())
+    return rows

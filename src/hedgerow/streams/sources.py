@@ -2,11 +2,14 @@
 
 All batches of a source have the same columns, in the order of the first. What may differ is what does not
 change a value: the width of the codes of a dictionary, that of the offsets of texts, and columns that are
-nothing but nulls in some files.
+nothing but nulls in some files. The index of a pandas DataFrame, which its files have as a column, is left
+out unless somebody names it: it says where a row stood, and pandas does not take it for a feature either.
 """
 
+import itertools
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -15,6 +18,7 @@ from pyarrow import dataset as arrow_datasets
 from hedgerow.datafiles import DataFileError, unknown_name
 from hedgerow.datafiles.errors import one_line
 from hedgerow.streams.files import File, buffer_bytes, find_files
+from hedgerow.table.frames import index_columns, widened
 
 Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
 
@@ -42,26 +46,30 @@ class Source(Protocol):
         """All rows, of these columns in this order; about `rows` at a time where that can be chosen."""
 
 
-def open_source(source: Any) -> Source:
-    """The source of what a `Stream` was given."""
+def open_source(source: Any, named: Collection[str] = (), *, only: bool = False) -> Source:
+    """The source of what a `Stream` was given.
+
+    named : columns that are wanted by their names; all others are there too, but for those of an index.
+    only : whether no others are wanted, so that these may differ from file to file.
+    """
     if isinstance(source, arrow_datasets.Dataset):
-        return DatasetSource(source)
+        return DatasetSource(source, named)
     if callable(source):
-        return CalledSource(source)
-    return FileSource(find_files(source))
+        return CalledSource(source, named, only=only)
+    return FileSource(find_files(source), named, only=only)
 
 
 class FileSource:
     """The rows of files, one file after the other."""
 
-    def __init__(self, files: list[File]) -> None:
+    def __init__(self, files: list[File], named: Collection[str] = (), *, only: bool = False) -> None:
         self._files = files
-        looks = [file.look() for file in files]
-        self.schema = _plain(looks[0][0])
+        looks = [(_plain(schema, named), count) for schema, count in (file.look() for file in files)]
+        self.schema = looks[0][0]
         self.name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more files"
         _check_unique(self.schema, files[0].name)
         for file, (schema, _) in zip(files[1:], looks[1:], strict=True):
-            self.schema = joined(self.schema, schema, files[0].name, file.name)
+            self.schema = joined(self.schema, schema, files[0].name, file.name, named if only else None)
         counts = [count for _, count in looks if count is not None]
         self.n_rows = sum(counts) if len(counts) == len(files) else None
 
@@ -70,6 +78,7 @@ class FileSource:
         wanted = [self.schema.field(name) for name in columns]
         for file in self._files:
             for batch in file.batches(columns, rows, use_threads=use_threads):
+                _check_unchanged(batch.schema, wanted, file.name)
                 yield _fitted(batch, wanted)
 
 
@@ -78,14 +87,15 @@ class DatasetSource:
 
     name = "the dataset"
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Any, named: Collection[str] = ()) -> None:
         self._dataset = dataset
-        self.schema = _plain(dataset.schema)
+        self.schema = _plain(dataset.schema, named)
         _check_unique(self.schema, self.name)
         kind = getattr(dataset, "format", None)
         self._is_parquet = isinstance(kind, arrow_datasets.ParquetFileFormat)
         # of Parquet the counts stand in the files; of others all rows would have to be read
-        self.n_rows = dataset.count_rows() if self._is_parquet else None
+        with self._readable():
+            self.n_rows = dataset.count_rows() if self._is_parquet else None
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
         """See `Source.batches`."""
@@ -95,14 +105,19 @@ class DatasetSource:
                 pre_buffer=False, use_buffered_stream=True, buffer_size=buffer_bytes(len(columns))
             )
         wanted = [self.schema.field(name) for name in columns]
-        try:
+        with self._readable():
             for batch in self._dataset.to_batches(
                 columns=list(columns), batch_size=rows, batch_readahead=1, fragment_readahead=1,
                 use_threads=use_threads, **more,
             ):  # fmt: skip
                 yield _fitted(batch, wanted)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
         except (pa.ArrowException, OSError) as error:
-            raise DataFileError(f"the dataset cannot be read ({one_line(error)})") from error
+            raise DataFileError(f"{self.name} cannot be read ({one_line(error)})") from error
 
 
 class CalledSource:
@@ -110,14 +125,17 @@ class CalledSource:
 
     n_rows: int | None = None
 
-    def __init__(self, function: Any) -> None:
-        self._function = function
+    def __init__(self, function: Any, named: Collection[str] = (), *, only: bool = False) -> None:
+        self._function, self._named, self._matter = function, named, named if only else None
         self.name = f"the function {getattr(function, '__name__', type(function).__name__)}"
-        first = next(iter(self._given()), None)
+        given = self._given()
+        first = next(given, None)
         if first is None:
             raise ValueError(f"{self.name} gives no batches: X needs at least one row")
-        self.schema = _plain(first.schema)
+        self.schema = _plain(first.schema, named)
         _check_unique(self.schema, self.name)
+        # the first pass goes on from here: of an iterator that can be read once, no batch may be lost
+        self._begun: Iterator[pa.RecordBatch] | None = itertools.chain([first], given)
 
     def _given(self) -> Batches:
         given = self._function()
@@ -140,23 +158,38 @@ class CalledSource:
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
         """See `Source.batches`."""
         wanted = [self.schema.field(name) for name in columns]
-        for number, batch in enumerate(self._given()):
-            here = f"batch {number} of {self.name}"
-            if not joined(self.schema, batch.schema, f"batch 0 of {self.name}", here).equals(self.schema):
-                column = next(f.name for f in self.schema if pa.types.is_null(f.type))
-                raise ValueError(
-                    f"column {column!r} is all null in batch 0 of {self.name} and has values in {here}: give "
-                    "the first batch the type of the others"
-                )
+        number = -1
+        for number, batch in enumerate(self._next_pass()):
+            self._check(batch, number)
             yield _fitted(batch, wanted)
+        if number < 0:
+            raise ValueError(
+                f"{self.name} gives no batches when it is called again: it must give a new iterator each time"
+            )
+
+    def _check(self, batch: pa.RecordBatch, number: int) -> None:
+        """Refuse a batch that does not have the columns of the first."""
+        here, found = f"batch {number} of {self.name}", _plain(batch.schema, self._named)
+        both = joined(self.schema, found, f"batch 0 of {self.name}", here, self._matter)
+        for field, known in zip(both, self.schema, strict=True):
+            if field.type != known.type:
+                raise ValueError(
+                    f"column {field.name!r} is all null in batch 0 of {self.name} and has values in {here}: "
+                    "give the first batch the type of the others"
+                )
+
+    def _next_pass(self) -> Iterator[pa.RecordBatch]:
+        begun, self._begun = self._begun, None
+        return self._given() if begun is None else begun
 
 
 # --- columns
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
-    """Names and types: whether nulls are allowed, and notes of other libraries, do not matter."""
-    return pa.schema([(field.name, field.type) for field in schema])
+def _plain(schema: pa.Schema, named: Collection[str] = ()) -> pa.Schema:
+    """Names and types of the columns, without an index that is not named; nothing else matters."""
+    left_out = index_columns(schema).difference(named)
+    return pa.schema([(field.name, field.type) for field in schema if field.name not in left_out])
 
 
 def _check_unique(schema: pa.Schema, where: str) -> None:
@@ -165,8 +198,12 @@ def _check_unique(schema: pa.Schema, where: str) -> None:
             raise ValueError(f"{where} has several columns {name!r}: names must be unique")
 
 
-def joined(known: pa.Schema, other: pa.Schema, where: str, there: str) -> pa.Schema:
+def joined(
+    known: pa.Schema, other: pa.Schema, where: str, there: str, matter: Collection[str] | None = None
+) -> pa.Schema:
     """The columns of two files, which must be the same; one line about the first that is not.
+
+    matter : those that must be, all if None.
 
     >>> numbers, nulls = pa.schema([("x", pa.int64())]), pa.schema([("x", pa.null())])
     >>> joined(nulls, numbers, "a.parquet", "b.parquet").field("x").type
@@ -178,10 +215,13 @@ def joined(known: pa.Schema, other: pa.Schema, where: str, there: str) -> pa.Sch
     _check_unique(other, there)
     known_names, other_names = set(known.names), set(other.names)
     for name in other.names:
-        if name not in known_names:
+        if name not in known_names and (matter is None or name in matter):
             raise ValueError(f"{there} has a column {name!r}, which {where} does not have: write both alike")
     fields = []
     for field in known:
+        if matter is not None and field.name not in matter:
+            fields.append(field)
+            continue
         if field.name not in other_names:
             raise ValueError(f"{there} has no column {field.name!r}, which {where} has: write both alike")
         found = other.field(field.name).type
@@ -199,11 +239,27 @@ def _same_values(first: pa.DataType, second: pa.DataType) -> bool:
     """Whether two types hold the same values and become the same numbers."""
     if pa.types.is_dictionary(first) and pa.types.is_dictionary(second):
         first, second = first.value_type, second.value_type
-    return first == second or (_is_text(first) and _is_text(second))
+    return first == second or (is_text(first) and is_text(second))
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether it is a type of texts, with offsets of any width."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _check_unchanged(found: pa.Schema, wanted: Sequence[pa.Field], where: str) -> None:
+    """Refuse a file that was written anew, with other columns, since it was looked at."""
+    for field in wanted:
+        place = found.get_field_index(field.name)
+        kind = None if place < 0 else found.field(place).type
+        if kind is None:
+            raise ValueError(
+                f"{where} was changed while it was read: it has no column {field.name!r} any more"
+            )
+        if not (pa.types.is_null(kind) or _same_values(field.type, kind)):
+            raise ValueError(
+                f"{where} was changed while it was read: column {field.name!r} was {field.type} and is {kind}"
+            )
 
 
 def _fitted(batch: pa.RecordBatch, wanted: Sequence[pa.Field]) -> pa.RecordBatch:
@@ -213,7 +269,7 @@ def _fitted(batch: pa.RecordBatch, wanted: Sequence[pa.Field]) -> pa.RecordBatch
         column = batch.column(field.name)
         if pa.types.is_null(column.type) and not pa.types.is_null(field.type):
             column = pa.nulls(len(column), field.type)
-        columns.append(column)
+        columns.append(widened(column) if pa.types.is_dictionary(column.type) else column)
     return pa.RecordBatch.from_arrays(columns, [field.name for field in wanted])
 
 

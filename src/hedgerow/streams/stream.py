@@ -41,7 +41,8 @@ class Stream(Elsewhere):
     sample_weight : str, optional
         The column of weights.
     columns : sequence of str, optional
-        Columns that are features, in this order; by default all but the two above, as the files have them.
+        Columns that are features, in this order; by default all but the two above, as the files have them,
+        without what pandas notes as the index of a DataFrame.
     memory_limit : float, optional
         Bytes that the codes of the rows may take in memory; above, they are put into a file. By default half
         of the memory that is available.
@@ -83,6 +84,11 @@ class Stream(Elsewhere):
             raise TypeError(f"columns={self.columns!r} is not allowed: it must be a list of names or None")
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
+            for one in self.columns:
+                if not isinstance(one, str):
+                    raise TypeError(
+                        f"columns holds {one!r}, which is not allowed: it must be names of columns"
+                    )
         for name in ("target", "sample_weight"):
             value = getattr(self, name)
             if not isinstance(value, str | None):
@@ -160,10 +166,9 @@ def open_stream(X: Any, target: str | None = None, weight: str | None = None) ->
     """
     if isinstance(X, Stream):
         return X.with_columns(target, weight)
-    arrow = sys.modules.get("pyarrow")
-    if arrow is not None and isinstance(X, arrow.RecordBatchReader):
+    if isinstance(X, Iterator):
         raise TypeError(
-            "X is a RecordBatchReader, which can be read once only, and two passes are needed: give a "
+            f"X is a {type(X).__name__}, which can be read once only, and two passes are needed: give a "
             "function that makes one"
         )
     return Stream(X, target, weight) if _is_stream(X) else None

@@ -18,6 +18,7 @@ from hedgerow.memory import require, rows_at_once
 from hedgerow.streams.chunks import Chunk
 from hedgerow.streams.gathering import Coded, EdgeSample, Gathered, add_coded_keys, edge_rows
 from hedgerow.streams.reading import Reading
+from hedgerow.streams.sources import is_text
 from hedgerow.streams.stream import Stream
 from hedgerow.streams.table import StreamedTable
 from hedgerow.table.bits import value_bits
@@ -178,7 +179,7 @@ def _given(table: pa.Table, name: str) -> Labels | NDArray[Any]:
     """A target or weights as NumPy reads an Arrow column, texts as codes."""
     column = table[name]
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if is_text(kind):
         frame = as_frame(table.select([name]))
         assert frame is not None  # noqa: S101 - it is an Arrow table
         return FrameSource(frame, "").labels(0)

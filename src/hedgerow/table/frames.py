@@ -5,8 +5,10 @@ category, enum, dictionary or string column are the one thing it does not give; 
 of each library directly, which is why their names appear here and nowhere else.
 """
 
+import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -30,6 +32,7 @@ from hedgerow.threads import cached_property
 Series: TypeAlias = Any  # a narwhals Series: v2 frames give v2 series, which its types do not say
 
 _SMALL = 4096  # rows; a larger frame is never copied whole
+_CODE_BITS = 32  # of the codes of dictionaries, at the least
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
@@ -37,6 +40,8 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     arrow = sys.modules.get("pyarrow")  # if nobody imported pyarrow, X is none of its types
     if arrow is not None and isinstance(X, arrow.RecordBatch):
         X = arrow.Table.from_batches([X])
+    if arrow is not None and isinstance(X, arrow.Table) and (index := index_columns(X.schema)):
+        X = X.select([name for name in X.column_names if name not in index])
     try:
         frame = nw.from_native(X, allow_series=True, pass_through=True)
     except DuplicateError as error:
@@ -50,6 +55,22 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     if isinstance(frame, nw.Series):
         check_two_dimensional(1, X)
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def index_columns(schema: Any) -> set[str]:
+    """Columns of an Arrow schema that are the index of a pandas DataFrame, as pandas and Dask note it.
+
+    They say where a row stood, and pandas does not take them for features either.
+
+    >>> import pyarrow as pa
+    >>> noted = {"pandas": '{"index_columns": ["day", {"kind": "range"}]}'}
+    >>> index_columns(pa.schema([("day", pa.int8()), ("x", pa.int8())], noted))
+    {'day'}
+    """
+    found: Any = ()
+    with suppress(ValueError, TypeError, KeyError):  # nobody promises what stands there
+        found = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+    return {name for name in found if isinstance(name, str)} if isinstance(found, list) else set()
 
 
 class FrameSource:
@@ -214,6 +235,20 @@ def _arrow_labels(native: Any) -> Labels:
     arrow = sys.modules["pyarrow"]
     encoded = native.dictionary_encode()  # as it is when the type is dictionary already
     if isinstance(encoded, arrow.ChunkedArray):
-        encoded = encoded.unify_dictionaries().combine_chunks()
+        wide = (
+            arrow.chunked_array([widened(one) for one in encoded.chunks]) if encoded.num_chunks else encoded
+        )
+        encoded = wide.unify_dictionaries().combine_chunks()
     codes = encoded.indices.cast(arrow.int64()).fill_null(-1)
     return Labels(codes.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist())
+
+
+def widened(column: Any) -> Any:
+    """An Arrow dictionary whose codes have room for the values of others too; those of pandas hold 127."""
+    arrow = sys.modules["pyarrow"]
+    if column.type.index_type.bit_width >= _CODE_BITS:
+        return column
+    codes = column.indices.cast(arrow.int32())
+    return arrow.DictionaryArray.from_arrays(
+        codes, column.dictionary, ordered=column.type.ordered, safe=False
+    )

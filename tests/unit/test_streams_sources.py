@@ -1,0 +1,272 @@
+"""What counts as a row and a column of a source: nothing is lost, nothing comes in that nobody meant."""
+
+import decimal
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+from pyarrow import feather, parquet
+
+import hedgerow
+from hedgerow import DecisionStump, GradientBoostingClassifier
+from hedgerow.datafiles import DataFileError
+from hedgerow.streams import Stream, chunks, open_stream
+from hedgerow.streams.reading import Reading
+from hedgerow.streams.table import StreamedTable
+from hedgerow.table import read_table
+from stream_cases import check_survey, chosen, features, rows, write
+
+
+def surveyed(source, target="label", **options):
+    known = {name: options.pop(name) for name in ("categorical_features",) if name in options}
+    return read_table(Stream(source, target, **options).for_fit(2, shows=False), **known)
+
+
+def stump(source, **options):
+    return DecisionStump().fit(source, target="label", **options)
+
+
+# --- functions
+
+
+def test_predictions_of_an_iterator_that_can_be_read_once_hold_all_its_rows():
+    table = chosen(rows(), "label")
+    model = GradientBoostingClassifier(n_estimators=2).fit(features(table), table["label"])
+    wanted = model.predict_proba(features(table))
+    for given in (iter(table.to_batches(max_chunksize=100)), table.to_reader(max_chunksize=100)):
+        np.testing.assert_array_equal(model.predict_proba(lambda given=given: given), wanted)
+
+
+def test_a_function_is_called_once_for_each_pass_and_its_iterators_are_closed():
+    table = chosen(rows(), "label")
+    called = []
+
+    def batches():
+        called.append("open")
+        try:
+            yield from table.to_batches(max_chunksize=100)
+        finally:
+            called.append("closed")
+
+    stump(batches)
+    assert called == ["open", "closed"] * 2
+
+
+def test_a_function_that_gives_the_same_iterator_again_is_refused():
+    given = iter(chosen(rows(), "label").to_batches(max_chunksize=100))
+    with pytest.raises(ValueError, match="gives no batches when it is called again: it must give a new"):
+        stump(lambda: given)
+
+
+def test_a_generator_is_refused_with_what_to_give_instead():
+    given = (batch for batch in chosen(rows(), "label").to_batches())
+    with pytest.raises(TypeError, match=r"X is a generator, which can be read once only, .* give a function"):
+        open_stream(given)
+    with pytest.raises(TypeError, match="X is a generator"):
+        stump(given)
+
+
+def test_a_list_of_paths_is_told_to_be_a_stream(tmp_path):
+    folder = write(chosen(rows(), "label"), tmp_path / "rows", cuts=(5,))
+    with pytest.raises(ValueError, match=r"X is a list of paths: give hedgerow.Stream\(X\)"):
+        stump(sorted(folder.iterdir()))
+
+
+# --- columns
+
+
+def test_dictionaries_with_narrow_codes_may_differ_from_file_to_file(tmp_path):
+    rng = np.random.default_rng(0)
+    for number in range(3):  # 100 categories each, 300 in all: the codes are of one byte
+        words = pd.Categorical([f"{number}-{one}" for one in rng.permutation(100)])
+        part = pd.DataFrame({"word": words, "label": rng.integers(0, 2, 100)})
+        part.to_parquet(tmp_path / f"{number}.parquet")
+        feather.write_feather(part, tmp_path / f"{number}.arrow")
+    parts = [parquet.read_table(tmp_path / f"{number}.parquet") for number in range(3)]
+    assert parts[0]["word"].type.index_type == pa.int8()
+    words = pa.array([word for part in parts for word in part["word"].to_pylist()])
+    X = pa.table({"word": words.dictionary_encode()})
+    y = pa.concat_arrays([part["label"].combine_chunks() for part in parts])
+    for source in (
+        tmp_path / "*.parquet",
+        tmp_path / "*.arrow",
+        pyarrow.dataset.dataset([tmp_path / f"{number}.parquet" for number in range(3)]),
+        lambda: parts,
+    ):
+        check_survey(surveyed(source), X, y)
+    model = GradientBoostingClassifier(n_estimators=2, min_samples_leaf=1).fit(X, y)
+    np.testing.assert_array_equal(model.predict(tmp_path / "*.arrow"), model.predict(X))
+    # the target may be such a column too
+    labels = surveyed(lambda: [part.select(["word", "label"]) for part in parts], "word").survey.y
+    assert labels.tolist() == words.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([0, 1, 1, 0], pa.int32()).cast(pa.date32()).dictionary_encode(),
+        pa.array([decimal.Decimal(1), None, decimal.Decimal(2), None]).dictionary_encode(),
+        pa.array(["a", "b", None, "a"], pa.string_view()),
+    ],
+    ids=["dates", "decimals", "views"],
+)
+def test_categories_of_types_that_arrow_cannot_join_without_rows(values):
+    table = pa.table({"x": values, "label": [0, 1, 0, 1]})
+    found = surveyed(lambda: table.to_batches(max_chunksize=3), categorical_features=["x"])
+    check_survey(found, table.select(["x"]), categorical_features=["x"])
+
+
+def test_the_index_of_a_pandas_frame_is_no_feature(tmp_path):
+    frame = chosen(rows(), "label").select(["x", "narrow", "label"]).to_pandas()
+    mixed = frame.sample(frac=1, random_state=0)
+    wanted = DecisionStump().fit(mixed[["x", "narrow"]], mixed["label"])
+    hedgerow.save(wanted, tmp_path / "wanted")
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    mixed[:500].to_parquet(folder / "0.parquet")
+    mixed[500:].reset_index(drop=True).to_parquet(folder / "1.parquet")  # this one has none
+    assert "__index_level_0__" in parquet.read_schema(folder / "0.parquet").names
+    for source in (folder, pyarrow.dataset.dataset(folder), lambda: [pa.RecordBatch.from_pandas(mixed)]):
+        found = stump(source)
+        assert found.feature_names_in_.tolist() == ["x", "narrow"]
+        hedgerow.save(found, tmp_path / "found")
+        assert (tmp_path / "found").read_bytes() == (tmp_path / "wanted").read_bytes()
+    named = Stream(folder / "0.parquet", columns=["__index_level_0__", "x"])
+    assert stump(named).feature_names_in_.tolist() == ["__index_level_0__", "x"]
+    mixed.rename_axis("label_of_row").to_parquet(folder / "0.parquet")
+    assert stump(folder / "0.parquet").feature_names_in_.tolist() == ["x", "narrow"]
+
+
+@pytest.mark.parametrize("note", [b"", b"[]", b"null", b'{"index_columns": 3}', b'{"columns": []}'])
+def test_notes_that_pandas_did_not_write_do_not_matter(note):
+    table = pa.table({"x": [1.0, 2.0], "label": [0, 1]}).replace_schema_metadata({b"pandas": note})
+    check_survey(surveyed(table.to_batches), table.select(["x"]))
+
+
+def test_columns_must_be_names():
+    with pytest.raises(TypeError, match="columns holds 0, which is not allowed: it must be names of columns"):
+        Stream("rows.parquet", columns=[0, 1])
+
+
+# --- files
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda table: table.drop_columns(["z"]), "it has no column 'z' any more"),
+        (lambda table: table.set_column(1, "z", [["a"] * 100]), "column 'z' was double and is string"),
+    ],
+    ids=["gone", "another type"],
+)
+def test_a_file_with_other_columns_in_the_second_pass_is_told(tmp_path, monkeypatch, kind, change, said):
+    table = pa.table({"x": np.arange(100.0), "z": np.arange(100.0), "label": np.arange(100) % 2})
+    folder = write(table, tmp_path / "rows", kind=kind)
+    fill = StreamedTable._fill
+
+    def changed(*given, **options):
+        write(change(table), folder, kind=kind)
+        fill(*given, **options)
+
+    monkeypatch.setattr(StreamedTable, "_fill", changed)
+    with pytest.raises(ValueError, match=f"part-00.{kind} was changed while it was read: {said}"):
+        stump(folder)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda path: path.write_bytes(b""), "it is an empty file; fetch or write it again"),
+        (lambda path: path.write_bytes(path.read_bytes()[9:]), "it is no Parquet or Arrow file"),
+        (lambda path: path.unlink() or path.symlink_to("nowhere"), "there is no such file"),
+    ],
+    ids=["empty", "without its head", "broken link"],
+)
+def test_a_broken_file_in_a_folder_is_told_and_not_left_out(tmp_path, spoil, said):
+    folder = write(chosen(rows(), "label"), tmp_path / "rows", cuts=(500,))
+    spoil(folder / "part-01.parquet")
+    with pytest.raises(DataFileError, match=f"part-01.parquet: {said}"):
+        stump(folder)
+
+
+def test_a_folder_of_partitions_is_told_to_be_a_dataset(tmp_path):
+    table = chosen(rows(), "label").append_column("year", pa.array(np.arange(1000) // 500 + 2000))
+    parquet.write_to_dataset(table, tmp_path / "rows", partition_cols=["year"])
+    with pytest.raises(DataFileError, match=r"give pyarrow.dataset.dataset\(path, partitioning='hive'\)"):
+        stump(tmp_path / "rows")
+    parted = pyarrow.dataset.dataset(tmp_path / "rows", partitioning="hive")
+    assert stump(parted).feature_names_in_.tolist()[-1] == "year"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "rows.parquet")
+    for source in (tmp_path / "rows.parquet", tmp_path / "*.parquet", tmp_path):
+        with pytest.raises(DataFileError, match="it is a pipe or a device, and rows are read twice"):
+            stump(source)
+
+
+def test_what_is_on_another_machine_is_told_to_be_a_dataset():
+    with pytest.raises(DataFileError, match=r"there is no such file; give a pyarrow.dataset.dataset of"):
+        stump("s3://bucket/rows.parquet")
+
+
+def test_a_damaged_file_of_a_dataset_is_told_in_one_line(tmp_path):
+    folder = write(chosen(rows(), "label"), tmp_path / "rows", cuts=(500,))
+    dataset, path = pyarrow.dataset.dataset(folder), folder / "part-01.parquet"
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(DataFileError, match=r"^the dataset cannot be read .*part-01.parquet"):
+        stump(dataset)
+
+
+def test_batches_of_a_dataset_come_in_the_order_of_its_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 1000)
+    sizes = [3, 20_000, 1, 7000, 0, 500, 30_000, 2]
+    table = pa.table({"x": np.arange(sum(sizes)), "label": np.arange(sum(sizes)) % 2})
+    folder = write(table, tmp_path / "rows", cuts=np.cumsum(sizes)[:-1].tolist(), row_group=900)
+    check_survey(surveyed(pyarrow.dataset.dataset(folder)), table.select(["x"]), table["label"])
+
+
+def test_columns_that_were_not_chosen_may_differ_from_file_to_file(tmp_path):
+    table = chosen(rows(), "label")
+    folder = write(table.append_column("note", [["a"] * 1000]), tmp_path / "rows", cuts=(500,))
+    second = table.slice(500).append_column("note", [[1] * 500]).append_column("more", [[1] * 500])
+    parquet.write_table(second, folder / "part-01.parquet")
+    with pytest.raises(ValueError, match=r"part-01.parquet has a column 'more'"):
+        surveyed(folder)
+    parts = [parquet.read_table(path) for path in sorted(folder.iterdir())]
+    names = features(table).column_names
+    for source in (folder, lambda: parts):
+        check_survey(surveyed(source, columns=names), features(table), table["label"])
+    model = GradientBoostingClassifier(n_estimators=2).fit(features(table), table["label"])
+    parquet.write_table(features(second), folder / "part-01.parquet")  # rows to predict have no label
+    np.testing.assert_array_equal(model.predict(folder), model.predict(features(table)))
+    parquet.write_table(second.drop_columns(["x"]), folder / "part-01.parquet")
+    with pytest.raises(ValueError, match=r"part-01.parquet has no column 'x', which .*part-00.parquet has"):
+        model.predict(folder)
+
+
+def test_the_column_that_is_null_in_the_first_batch_only_is_named():
+    first = pa.table({"never": pa.nulls(2), "x": pa.nulls(2), "label": [0, 1]})
+    second = pa.table({"never": pa.nulls(2), "x": [1.0, 2.0], "label": [0, 1]})
+    with pytest.raises(ValueError, match="column 'x' is all null in batch 0 of the function"):
+        surveyed(lambda: [first, second])
+
+
+def test_a_large_dictionary_is_not_gone_through_for_every_chunk(monkeypatch):
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 100)
+    words = pa.array([f"{number:05}" for number in range(50_000)])
+    codes = np.random.default_rng(0).integers(0, len(words), 1000)
+    whole = pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes % 10 == 0), words)
+    table = pa.table({"word": whole, "other": whole, "label": codes % 2})
+    reading = Reading.of(Stream(lambda: table.to_batches(max_chunksize=250), "label"))
+    sizes = list(
+        reading.over(lambda chunk: len(chunk[1]["word"].unify_dictionaries().chunk(0).dictionary), "", 0)
+    )
+    assert len(sizes) == 10
+    assert max(sizes) <= 100
+    check_survey(surveyed(lambda: table.to_batches(max_chunksize=250)), features(table), table["label"])
