@@ -87,11 +87,11 @@ class InParts(Elsewhere):
     """What a user would give."""
 
     def __init__(self, X, y=None, sample_weight=None, n_parts=3, losses=()):
-        self.given = X, y, sample_weight, n_parts, losses
+        self._made_of = X, y, sample_weight, n_parts, losses
         self.table = None
 
     def read(self, *, categorical_features=None, schema=None, estimator_name="estimator"):
-        X, y, weight, n_parts, losses = self.given
+        X, y, weight, n_parts, losses = self._made_of
         table = read_table(
             X, categorical_features=categorical_features, schema=schema, estimator_name=estimator_name
         )

@@ -1,12 +1,21 @@
 """AdaBoost, LogitBoost, forests and bags on a cluster: the model has the bytes of a fit in memory."""
 
+import gc
+import os
+import signal
+import time
+import warnings
+from types import SimpleNamespace
+
+import dask.array as da
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from distributed.comm import CommClosedError
 from sklearn.tree import DecisionTreeClassifier as TheirTree
 
-from dask_cases import array_in_parts, cluster_of, frame_in_parts, tasks_left, uneven
+from dask_cases import array_in_parts, cluster_of, frame_in_parts, tasks_left, uneven, worker_pids
 from hedgerow import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -16,6 +25,8 @@ from hedgerow import (
     LogitBoostClassifier,
     RandomForestClassifier,
 )
+from hedgerow.bagging.shared_out import SharedOut
+from hedgerow.distributed import Settings
 from hedgerow.files.models import to_bytes
 
 N_ROWS = 900
@@ -77,3 +88,94 @@ def test_members_of_other_libraries_need_rows_in_memory():
     X = array_in_parts(rows()[["a", "c"]].to_numpy(), [500, 400])
     with pytest.raises((TypeError, ValueError), match="memory"):
         AdaBoostClassifier(TheirTree(max_depth=1)).fit(X, rows()["label"].to_numpy())
+
+
+@pytest.fixture
+def no_collector():
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("model", [RandomForestClassifier(n_estimators=2), DecisionTreeClassifier()])
+def test_partitions_are_let_go_of_at_once(client, model, tmp_path):
+    frame = rows()[["a", "e", "label"]]
+    more = {"checkpoint": tmp_path / "fit"} if isinstance(model, RandomForestClassifier) else {}
+    model.fit(frame_in_parts(frame, [500, 400]), target="label", **more)
+    assert tasks_left(client) == []
+    with pytest.raises(ValueError) as error:  # refused when the rows were read already; its frames are kept
+        model.fit(frame_in_parts(frame.assign(label=np.nan), [500, 400]), target="label")
+    assert tasks_left(client) == []
+    assert "label" in str(error.value) or "y" in str(error.value)
+
+
+def test_a_target_of_several_columns_in_chunks_is_put_together():
+    values, y = rows()[["a", "c"]].to_numpy(), rows()[["number", "label"]].to_numpy()
+    model = ExtraTreesRegressor(n_estimators=2, random_state=0)
+    found = model.fit(array_in_parts(values, [500, 400]), da.from_array(y, chunks=(300, 1)))
+    assert to_bytes(found) == to_bytes(model.fit(values, y))
+
+
+def test_tasks_of_several_threads_leave_the_filters_of_warnings_alone():
+    before = list(warnings.filters)
+    with cluster_of(1, 4, processes=False):
+        frame = rows()[["a", "e", "label"]]
+        for _ in range(3):
+            RandomForestClassifier(n_estimators=1).fit(frame_in_parts(frame, [10] * 90), target="label")
+            assert list(warnings.filters) == before
+
+
+def lesson_of(grow):
+    """A lesson whose trees are what a function of their numbers gives."""
+    draws = SimpleNamespace(population=SimpleNamespace(n_rows=1))
+    grower = SimpleNamespace(for_thread=lambda: None)
+    return SimpleNamespace(sampling=SimpleNamespace(draws=draws), grower=grower, grow=lambda _, n: grow(n))
+
+
+def test_codes_are_sent_again_if_a_worker_dies_meanwhile(client, monkeypatch):
+    send, n_tried = client.scatter, 0
+
+    def scatter(*args, **options):
+        nonlocal n_tried
+        n_tried += 1
+        if n_tried == 1:
+            raise CommClosedError("Stream is closed")
+        return send(*args, **options)
+
+    monkeypatch.setattr(client, "scatter", scatter)
+    trees = SharedOut(lesson_of(lambda number: number), range(3), client, Settings())
+    assert [trees.answer(number, number) for number in range(3)] == [0, 1, 2]
+    assert list(trees.close()) == []
+    assert n_tried == 2
+    assert not tasks_left(client)
+
+
+def test_a_tree_that_is_not_done_in_time_ends_the_forest(client):
+    client.run(lambda: __import__("hedgerow.bagging.shared_out"))  # takes a second or two the first time
+    slow = lesson_of(lambda number: time.sleep(6 * (number > 2)) or number)
+    trees = SharedOut(slow, range(9), client, Settings(patience=2.0))
+    with pytest.raises(TimeoutError, match=r"no task has ended for 2 seconds .*, and 6 are left"):
+        assert [trees.answer(number, number) for number in range(9)]
+    assert list(trees.close()) == []
+    assert not tasks_left(client)
+
+
+def test_a_tree_that_is_done_on_a_worker_that_is_silent_ends_the_forest(client):
+    trees = SharedOut(
+        lesson_of(lambda number: number), range(9), client, Settings(timeout=3.0, patience=40.0)
+    )
+    assert trees.answer(0, 0) == 0
+    while any(future.status != "finished" for _, future in trees._waiting):
+        time.sleep(0.1)
+    pids = worker_pids(client)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(TimeoutError, match=r"has been silent .*\(hedgerow.timeout=3\): restart it"):
+            trees.answer(1, 1)
+        assert list(trees.close()) == []
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+    assert not tasks_left(client)

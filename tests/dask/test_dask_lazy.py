@@ -1,5 +1,6 @@
 """Predictions of Dask collections: lazy, and the same as of rows in memory."""
 
+import pickle
 import warnings
 
 import dask.array as da
@@ -7,8 +8,12 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import hedgerow
 from dask_cases import array_in_parts, frame_in_parts
@@ -79,6 +84,53 @@ def test_members_of_other_libraries_predict_lazily():
     same(model.predict(array_in_parts(values, [100, 300])), model.predict(values))
 
 
+@pytest.mark.parametrize("kind", [hedgerow.BaggingClassifier, hedgerow.AdaBoostClassifier])
+def test_members_that_want_columns_by_name_and_values_they_know(kind):
+    by_name = ColumnTransformer([("e", OneHotEncoder(), ["e"]), ("a", "passthrough", ["a"])])
+    model = kind(make_pipeline(by_name, LogisticRegression()), n_estimators=2, random_state=0)
+    model.fit(FRAME, THREE)
+    X = frame_in_parts(FRAME, [150, 0, 250])
+    for name in ("predict", "predict_proba", "decision_function"):
+        if hasattr(model, name):
+            same(getattr(model, name)(X), getattr(model, name)(FRAME))
+
+
+class LooksAtFilters(ClassifierMixin, BaseEstimator):
+    """A member that says whether warnings are shown as they were when it was fitted."""
+
+    def fit(self, X, y):
+        self.classes_, self.filters_ = np.unique(y), list(warnings.filters)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[int(list(warnings.filters) == self.filters_)])
+
+
+def test_filters_of_warnings_are_left_alone():
+    """They are those of the process: tasks in threads that set them would put back one another's."""
+    values = FRAME[list("abc")].to_numpy()
+    model = hedgerow.BaggingClassifier(LooksAtFilters(), n_estimators=1, random_state=0).fit(values, TWO)
+    assert model.predict(array_in_parts(values, [100, 300])).compute(scheduler="sync").all()
+
+
+def test_names_that_only_one_side_has_are_spoken_of_once():
+    numbers = FRAME[list("abc")]
+    values, unnamed = numbers.to_numpy(), numbers.set_axis(range(3), axis=1)
+    named = hedgerow.RandomForestRegressor(n_estimators=2, random_state=0).fit(numbers, NUMBERS)
+    plain = hedgerow.RandomForestRegressor(n_estimators=2, random_state=0).fit(values, NUMBERS)
+    cases = [
+        (named, array_in_parts(values, [100, 300]), "does not have valid feature names"),
+        (named, frame_in_parts(unnamed, [100, 300]), "does not have valid feature names"),
+        (plain, frame_in_parts(numbers, [100, 300]), "was fitted without feature names"),
+    ]
+    for model, X, words in cases:
+        for method in ("predict", "apply"):
+            with pytest.warns(UserWarning, match=words) as said:
+                lazy = getattr(model, method)(X)
+            assert len(said) == 1
+            same(lazy, getattr(plain, method)(values))
+
+
 def test_columns_are_checked_at_once():
     model = hedgerow.GradientBoostingRegressor(n_estimators=2).fit(FRAME[["a", "b"]], NUMBERS)
     X = frame_in_parts(FRAME, [400])
@@ -106,6 +158,40 @@ def test_the_model_in_the_graph_is_light():
     assert not hasattr(sent[0], "seen_rows_")
     assert model.n_jobs == 2
     assert hasattr(model, "seen_rows_")
+
+
+@pytest.mark.parametrize(("model", "y"), MODELS, ids=lambda one: type(one).__name__)
+def test_scores_take_collections(model, y):
+    weight = np.arange(400) % 3 + 1
+    X = frame_in_parts(FRAME, [150, 250])
+    lazy, weights = frame_in_parts(pd.Series(y), [400]), da.from_array(weight, chunks=100)
+    model.fit(FRAME, y)
+    assert model.score(X, lazy) == model.score(FRAME, y)
+    assert model.score(X, y, sample_weight=weights) == model.score(FRAME, y, sample_weight=weight)
+
+
+FEW = {"max_depth": 2, "n_estimators": 3, "random_state": 0}
+BY_ROW = [
+    (hedgerow.RandomForestClassifier(**FEW, oob_score=True), TWO),
+    (hedgerow.RandomForestRegressor(**FEW, oob_score=True, keep_targets=True), NUMBERS),
+    (hedgerow.AdaBoostClassifier(n_estimators=3), TWO),
+    (hedgerow.AdaBoostRegressor(n_estimators=3), NUMBERS),
+    (hedgerow.LogitBoostClassifier(n_estimators=3), TWO),
+    (hedgerow.BaggingClassifier(hedgerow.DecisionStump(), n_estimators=3, random_state=0), TWO),
+]
+
+
+@pytest.mark.parametrize(("model", "y"), BY_ROW, ids=lambda one: type(one).__name__)
+@pytest.mark.filterwarnings("ignore:.*out of bag|.*out-of-bag")
+def test_nothing_of_the_training_rows_is_sent(model, y):
+    """Twenty times the rows, with the same values: the model is the same but for what it keeps of rows."""
+    X = da.zeros((8, 3), chunks=4)
+    sizes = []
+    for copies in (1, 20):
+        values = np.tile(np.sign(FRAME[list("abc")].to_numpy()), (copies, 1))  # few bins, also of few rows
+        graph = dict(model.fit(values, np.tile(y, copies)).predict(X).__dask_graph__())
+        sizes.append(len(pickle.dumps(next(v for v in _values_in(graph) if isinstance(v, type(model))))))
+    assert sizes[1] - sizes[0] < len(y)  # for 19 times as many more
 
 
 def _values_in(graph):

@@ -228,7 +228,7 @@ def test_what_needs_rows_in_memory_says_so(tmp_path):
         with pytest.raises(TypeError, match="needs rows in memory: X must be an array or a data frame"):
             model.fit(folder, target="label")
     fitted = GradientBoostingClassifier(n_estimators=1, min_samples_leaf=1).fit(folder, target="label")
-    with pytest.raises(TypeError, match="this needs rows in memory"):
+    with pytest.raises(TypeError, match="GradientBoostingClassifier needs rows in memory"):
         fitted.apply(folder)
 
 

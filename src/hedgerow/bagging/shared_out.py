@@ -5,6 +5,8 @@ it, nor whether it is grown again because a worker was lost. Trees are tasks, of
 those of a lost worker; if the codes were lost with the last worker that had them, they are sent once more.
 """
 
+import asyncio
+import time
 from collections import deque
 from collections.abc import Iterator
 from threading import local
@@ -20,6 +22,7 @@ from hedgerow.distributed.cluster import (
     Future,
     Waiting,
     as_one_line,
+    library,
     refuse_lost,
     release,
     some_workers,
@@ -38,6 +41,7 @@ _LINE = 64  # bytes of a cache line
 _ROW_BYTES = 60  # of a thread that grows trees, a row, and:
 _SCRATCH = 3_000_000
 _WHAT = "growing trees on the workers"
+_SENDING = "sending codes to the workers"
 
 
 class SentLesson:
@@ -130,8 +134,7 @@ class SharedOut:
         self._client, self._settings = client, settings
         self._sent, self._numbers = SentLesson(lesson), iter(numbers)
         self._waiting: deque[tuple[int, Future]] = deque()
-        self._look = Waiting(client, settings, _WHAT)
-        self._n_taken = self._n_losses = 0
+        self._n_left, self._n_losses, self._has_failed = len(numbers), 0, False
         workers = some_workers(client, settings)
         n_rows = lesson.sampling.draws.population.n_rows
         require_room(workers, n_bytes(lesson), n_rows)
@@ -145,15 +148,20 @@ class SharedOut:
             if following is None:
                 break
             self._waiting.append((following, self._submit(following)))
-        tree = self._result()
-        self._n_taken, self._n_losses = self._n_taken + 1, 0
+        self._look = Waiting(self._client, self._settings, _WHAT)  # from now on, not since the last trouble
+        try:
+            tree = self._result()
+        except Exception:
+            self._has_failed = True
+            raise
+        self._n_left, self._n_losses = self._n_left - 1, 0
         return tree
 
     def close(self) -> Iterator[GrownTree]:
         """Let go of the cluster; the trees that are done, of which there are some after an interrupt only."""
         try:
-            while self._waiting and self._waiting[0][1].status == "finished":
-                yield self._waiting.popleft()[1].result(timeout=self._settings.timeout)
+            while not self._has_failed and self._waiting and self._waiting[0][1].status == "finished":
+                yield self._brought(self._waiting.popleft()[1])
         except Exception:  # noqa: BLE001, S110 - the cluster may be gone, and the fit is over
             pass
         finally:
@@ -162,17 +170,29 @@ class SharedOut:
             self._waiting.clear()
 
     def _scatter(self) -> Future:
-        """Send the lesson to all workers."""
-        try:
-            return self._client.scatter(
-                self._sent,
-                broadcast=True,
-                hash=False,
-                direct=self._settings.direct,
-                timeout=self._settings.timeout,
-            )
-        except Exception as error:
-            raise as_one_line(error, self._client, "sending codes to the workers") from error
+        """Send the lesson to all workers; once more if one of them dies meanwhile."""
+        for _ in range(_MOST_LOSSES):
+            key = f"hedgerow-lesson-{uuid4().hex}"
+            try:
+                return self._client.scatter(
+                    {key: self._sent},
+                    broadcast=True,
+                    direct=self._settings.direct,
+                    timeout=self._settings.timeout,
+                )[key]
+            except BaseException as error:
+                part = library("distributed").Future(key, self._client)  # some of it may be there
+                release(self._client, [part])
+                told = as_one_line(error, self._client, _SENDING)
+                if told is not error:
+                    raise told from error
+                if not isinstance(error, (OSError, KeyError)):
+                    raise
+            time.sleep(_STEP)  # until the scheduler knows who is gone
+            some_workers(self._client, self._settings)
+        raise ConnectionError(
+            f"{_SENDING}: workers were lost {_MOST_LOSSES} times meanwhile; look at their logs, and fit again"
+        )
 
     def _submit(self, number: int) -> Future:
         key = f"hedgerow-tree-{number}-{uuid4().hex}"
@@ -184,7 +204,9 @@ class SharedOut:
             future = self._waiting[0][1]
             if future.status == "finished":
                 try:
-                    tree: GrownTree = future.result(timeout=self._settings.patience)
+                    tree = self._brought(future)
+                except TimeoutError:
+                    raise
                 except Exception as error:
                     if not self._is_loss(error):
                         raise as_one_line(error, self._client, _WHAT) from error
@@ -200,13 +222,31 @@ class SharedOut:
                 continue
             self._wait(future)
 
-    def _wait(self, future: Future) -> None:
-        from distributed import wait  # noqa: PLC0415 - optional
+    def _brought(self, future: Future) -> GrownTree:
+        """A tree that is done; its worker may fall silent or die before it is here."""
 
+        async def bring() -> Any:
+            return await self._client.gather(future, asynchronous=True)
+
+        coming = asyncio.run_coroutine_threadsafe(bring(), self._client.loop.asyncio_loop)
         try:
-            wait([future], timeout=_STEP)  # type: ignore[no-untyped-call]
+            while True:
+                try:
+                    tree: GrownTree = coming.result(_STEP)
+                except TimeoutError:
+                    if coming.done():
+                        raise
+                    self._look.look(self._n_left)
+                else:
+                    return tree
+        finally:
+            coming.cancel()
+
+    def _wait(self, future: Future) -> None:
+        try:
+            library("distributed").wait([future], timeout=_STEP)
         except TimeoutError:
-            self._look.look(-self._n_taken)  # any number that changes with every tree
+            self._look.look(self._n_left)
         except Exception as error:
             if not self._is_loss(error):
                 raise as_one_line(error, self._client, _WHAT) from error

@@ -5,7 +5,7 @@ that a worker makes when it is asked to; rows are numbered through all of them.
 """
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -106,12 +106,19 @@ class Collection(Elsewhere):
     columns: Columns
     y: Any
     weight: Any
+    _read: list[Partitions] = field(default_factory=list)
+
+    @property
+    def given(self) -> Any:
+        """The collection; see `Elsewhere.given`."""
+        return self.X
 
     def read(self, *, categorical_features: Any, schema: Schema | None, estimator_name: str) -> DaskTable:
         """Survey all rows; see `Elsewhere.read`."""
         chosen = settings()
         whole = self.X if self.columns.is_frame else _in_one_column(self.X)
         partitions = Partitions(self.client, chosen, blocks_of(whole))
+        self._read.append(partitions)
         try:
             found = take_survey(partitions, self.columns, categorical_features, schema, estimator_name)
             survey = found.survey
@@ -125,11 +132,19 @@ class Collection(Elsewhere):
             raise
         return DaskTable(replace(found, survey=survey), partitions)
 
+    def close(self) -> None:
+        """Let go of the partitions; see `Elsewhere.close`."""
+        for partitions in self._read:
+            partitions.release()
+        self._read.clear()
+
     def _here(self, values: Any, chosen: Settings, what: str) -> Any:
         """A target or weights as an array of this process."""
         kind = kind_of(values)
         if kind is None:
             return values
+        if kind == "Array" and values.ndim > 1:
+            values = values.rechunk(dict.fromkeys(range(1, values.ndim), -1))
         parts = results(self.client, self.client.compute(blocks_of(values)), chosen, what)
         return joined(parts)
 

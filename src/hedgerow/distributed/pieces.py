@@ -4,10 +4,9 @@ A partition is cast to the dtypes that all partitions put together have, and the
 every value, missing value and category is what it would be if all rows were in one memory.
 """
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,11 +86,9 @@ class Look(NamedTuple):
 
 @contextmanager
 def _naming(number: int) -> Iterator[None]:
-    """Say in errors which partition it was; warnings about columns are given once, where the fit is."""
+    """Say in errors which partition it was."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         said = " ".join(str(error).split())
@@ -141,9 +138,7 @@ def look(part: Any, layout: Layout, number: int, first: int) -> Look:
 def codes(part: Any, common: tuple[Layout, Bins, bool], start: int, stop: int) -> NDArray[Any]:
     """Codes of some rows of a partition: (rows, stride) or (columns, rows)."""
     layout, bins, by_row = common
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        table = _table(_values(_cut(part, start, stop), layout), layout)
+    table = _table(_values(_cut(part, start, stop), layout), layout)
     n = table.n_rows
     none = np.empty((0, 0), CODE)
     made: NDArray[Any]
@@ -195,7 +190,10 @@ def _values(part: Any, layout: Layout) -> Any:
 def _table(values: Any, layout: Layout) -> Table:
     if layout.schema is None:  # no categories: any partition is read as the whole would be
         return read_table(values, categorical_features=[], estimator_name=layout.estimator_name)
-    return read_table(values, schema=layout.schema, estimator_name=layout.estimator_name)
+    # A warning about names is given once, where the fit is. (Tasks must leave the filters of warnings alone:
+    # those belong to the process, and threads would put back one another's.)
+    schema = replace(layout.schema, names=layout.strings)
+    return read_table(values, schema=schema, estimator_name=layout.estimator_name)
 
 
 def _keys(table: Table) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:

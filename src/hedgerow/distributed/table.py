@@ -55,4 +55,5 @@ class DaskTable(SurveyedTable):
             (self._found.layout, bins, False),
             "making codes of the partitions of X",
         )
+        self._partitions.release()
         return BinnedTable.of(bins, np.concatenate(parts, axis=1), team, for_growing=for_growing)

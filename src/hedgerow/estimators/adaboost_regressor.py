@@ -5,7 +5,6 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
@@ -17,11 +16,12 @@ from hedgerow.estimators.base import COMMON, Boosting, Floats, Target, Watchers
 from hedgerow.estimators.elsewhere import in_pieces
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
+from hedgerow.estimators.scoring import Regresses
 from hedgerow.estimators.trees import DecisionTreeRegressor
 from hedgerow.threads import resolve_n_jobs
 
 
-class AdaBoostRegressor(RegressorMixin, Boosting):  # type: ignore[misc]
+class AdaBoostRegressor(Regresses, Boosting):
     """AdaBoost.R2: members fitted to rows weighted by how badly the members before predict them.
 
     The prediction is the median of the members, weighted by alpha: robust against a wild one, and never

@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.bagging.pair_losses import Losses, PairLosses
@@ -16,11 +15,12 @@ from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.out_of_bag import doubts_about
 from hedgerow.estimators.parameters import Allowed, nothing, one_of
 from hedgerow.estimators.reweighting import Reweighted
+from hedgerow.estimators.scoring import Classifies, Regresses
 from hedgerow.estimators.seen import Marks, SeenRows, short
 from hedgerow.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
 
-class BaggingClassifier(ClassifierMixin, Reweighted, Bagging):  # type: ignore[misc]
+class BaggingClassifier(Classifies, Reweighted, Bagging):
     """Bagging of classifiers: members that learn from random samples of the rows, and their vote.
 
     Parameters
@@ -231,7 +231,7 @@ def _marks_of(table: GivenTable) -> Marks:
     return Marks(short(row_keys(table)), short(row_keys(table, rounded=True)), is_narrow)
 
 
-class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]
+class BaggingRegressor(Regresses, Bagging):
     """Bagging of regressors: members that learn from random samples of the rows, and their mean.
 
     Parameters

@@ -15,7 +15,15 @@ from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.checkpoints import Fit, run_fit
-from hedgerow.estimators.elsewhere import forget, given, in_pieces, read_rows, refuse_elsewhere, survey_of
+from hedgerow.estimators.elsewhere import (
+    forget,
+    given,
+    in_pieces,
+    let_go_of,
+    read_rows,
+    refuse_elsewhere,
+    survey_of,
+)
 from hedgerow.estimators.limits import check_followed, check_rows, check_table, require_answer
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
 from hedgerow.estimators.trained import RemembersFit, TrainedOn, look_at_table
@@ -139,11 +147,12 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
         check_parameters(self.get_params(deep=False), self._rules_of_parameters())
         told = inputs.read_callbacks(callbacks)
         rows = self._given(X, y, sample_weight, target)
-        run_fit(
-            self,
-            checkpoint,
-            lambda model, under_way: model._fit(*rows, eval_set, Watchers(told, under_way)),  # noqa: SLF001
-        )
+        with let_go_of(rows[0]):
+            run_fit(
+                self,
+                checkpoint,
+                lambda model, under_way: model._fit(*rows, eval_set, Watchers(told, under_way)),  # noqa: SLF001
+            )
         return self
 
     def _given(self, X: Any, y: Any, sample_weight: Any, target: str | None = None) -> tuple[Any, Any, Any]:
@@ -289,7 +298,7 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any) -> Table:
         if not hasattr(self, "model_"):
             check_is_fitted(self)
-        refuse_elsewhere(X, "this")
+        refuse_elsewhere(X, f"this method of {type(self).__name__}")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
     def _require_answer(self, table: Table) -> None:

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 
 from hedgerow.estimators.base import Boosting, Floats
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.margins import score_margins
+from hedgerow.estimators.scoring import Classifies
 from hedgerow.estimators.seen import KnowsItsRows
 
 
-class ScoreClassifier(ClassifierMixin, KnowsItsRows, Boosting):  # type: ignore[misc]
+class ScoreClassifier(Classifies, KnowsItsRows, Boosting):
     """What a classifier does with raw scores (outputs, rows), given what they mean, `_probabilities`.
 
     The class predicted is always the one of largest probability, the first of equal ones.

@@ -6,7 +6,8 @@ known only when it has been read.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,16 @@ def _name(given: Any, what: str) -> str | None:
     )
 
 
+@contextmanager
+def let_go_of(X: Any) -> Iterator[None]:
+    """Whatever becomes of the fit, have nothing kept elsewhere for it."""
+    try:
+        yield
+    finally:
+        if isinstance(X, Elsewhere):
+            X.close()
+
+
 def read_rows(
     X: Any, y: Any, sample_weight: Any, under_way: Fit, estimator_name: str, **known: Any
 ) -> tuple[Table, Any, Any]:
@@ -132,13 +143,14 @@ def refuse_elsewhere(X: Any, why: str, target: Any = None) -> None:
 
     >>> refuse_elsewhere("rows.parquet", "estimator=SVC()")
     Traceback (most recent call last):
-    TypeError: estimator=SVC() needs rows in memory: X must be an array or a data frame, not a str
+    TypeError: estimator=SVC() needs rows in memory: X must be an array or a data frame, and is a str
     """
     if type(X) is np.ndarray and target is None:  # first, for the sake of single rows
         return
     if isinstance(X, Elsewhere) or is_collection(X) or open_stream(X) is not None:
-        kind = type(X.source if isinstance(X, Stream) else X).__name__
-        raise TypeError(f"{why} needs rows in memory: X must be an array or a data frame, not a {kind}")
+        own = X.given if isinstance(X, Elsewhere) else X
+        kind = f"Dask {type(own).__name__}" if is_collection(own) else type(own).__name__
+        raise TypeError(f"{why} needs rows in memory: X must be an array or a data frame, and is a {kind}")
     _refuse_target(X, target)
 
 

@@ -116,12 +116,11 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             Labels (strings, whole numbers or booleans), or numbers within ±1e100, for regressors also
             (n_samples, n_outputs).
         sample_weight : array of shape (n_samples,), optional
-            From 0 to 1e100.
-            With ``bootstrap=True`` rows are drawn in proportion to their weights, else the weights count in
-            the splits and the leaves. Whole numbers act exactly as that many copies of the rows, zero as no
-            row: a tree draws as many rows as there are copies, so that few are left out of its bag. Weights
-            that are not all whole, or stand for more than 16 copies a row, are proportions only, and a tree
-            draws as many rows as there are.
+            From 0 to 1e100. With ``bootstrap=True`` rows are drawn in proportion to their weights, else the
+            weights count in splits and leaves. Whole numbers act exactly as that many copies of the rows,
+            zero as no row: a tree draws as many rows as there are copies, so that few are left out of its
+            bag. Weights that are not all whole, or stand for more than 16 copies a row, are proportions
+            only, and a tree draws as many rows as there are.
         checkpoint : str, path or hedgerow.Checkpoint, optional
             A file that keeps the trees so far, every minute unless a `Checkpoint` says otherwise. If it is
             there, the fit goes on from it: the model is the same as without a stop, to the last bit.
@@ -135,7 +134,8 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         check_parameters(self.get_params(deep=False), self._allowed)
         self._check_sampling()
         rows = elsewhere.given(X, y, sample_weight, target, n_jobs=self.n_jobs, verbose=int(self.verbose))
-        run_fit(self, checkpoint, lambda model, under_way: model._fit(*rows, under_way))  # noqa: SLF001
+        with elsewhere.let_go_of(rows[0]):
+            run_fit(self, checkpoint, lambda model, under_way: model._fit(*rows, under_way))  # noqa: SLF001
         if self.oob_score:
             self._tell_unknown("tree")
         return self
@@ -353,7 +353,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any) -> Table:
         if not hasattr(self, "model_"):
             check_is_fitted(self)
-        elsewhere.refuse_elsewhere(X, "this")
+        elsewhere.refuse_elsewhere(X, f"this method of {type(self).__name__}")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
     def _means(self, X: Any) -> Floats:

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.bagging.forest import LIGHT_BITS, DeepTarget, Sampling
@@ -18,12 +17,13 @@ from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.out_of_bag import doubts_about
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.reweighting import Reweighted
+from hedgerow.estimators.scoring import Classifies, Regresses
 from hedgerow.losses.base import weighted_mean
 from hedgerow.table import Table
 from hedgerow.threads import resolve_n_jobs
 
 
-class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[misc]
+class ForestClassifier(Classifies, Reweighted, Forest):
     """What forests for classes share."""
 
     classes_: NDArray[Any]
@@ -156,7 +156,7 @@ class ForestClassifier(ClassifierMixin, Reweighted, Forest):  # type: ignore[mis
         return labels
 
 
-class ForestRegressor(RegressorMixin, Intervals):  # type: ignore[misc]
+class ForestRegressor(Regresses, Intervals):
     """What forests for numbers share."""
 
     _allowed: ClassVar[dict[str, Allowed]] = {

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from hedgerow.estimators.base import Floats, Target
 from hedgerow.estimators.classifying import ScoreClassifier, columns_of
@@ -14,6 +13,7 @@ from hedgerow.estimators.gradient_base import GradientBoosting
 from hedgerow.estimators.inputs import Labels, Numbers, weigh_classes
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, class_weights, loss_for, nothing, one_of, real
+from hedgerow.estimators.scoring import Regresses
 from hedgerow.losses import CustomLoss, Loss, make_loss
 
 
@@ -187,7 +187,7 @@ class GradientBoostingClassifier(ScoreClassifier, GradientBoosting):
         return reach if len(self.classes_) == 2 else 2.0 * reach  # scores of classes reach both ways
 
 
-class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: ignore[misc]
+class GradientBoostingRegressor(Regresses, GradientBoosting):
     """Gradient boosting of trees for numbers.
 
     Parameters

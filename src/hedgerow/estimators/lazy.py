@@ -5,8 +5,8 @@ without what predictions do not need; a task predicts with one thread, since a w
 """
 
 import copy
-import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial, wraps
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow.bagging.resampling import Draws, Population
 from hedgerow.distributed.cluster import library
 from hedgerow.distributed.opening import blocks_of, kind_of
 from hedgerow.estimators.elsewhere import is_collection
@@ -22,7 +23,13 @@ from hedgerow.table.checks import check_same_columns, string_names
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-_NOT_NEEDED = ("seen_rows_", "grid_marks_")  # bytes for every row of the training set
+_NOT_NEEDED = (  # bytes for every row of the training set, which no method that is lazy looks at
+    *("seen_rows_", "grid_marks_", "sample_weights_", "training_margins_"),
+    *("oob_votes_", "oob_decision_function_", "oob_prediction_", "oob_losses_"),
+    *("_sampling", "_leaves", "_residuals", "_residual_weight", "_ranks"),
+)
+_BY_CLASS = ("predict_proba", "predict_log_proba", "decision_function")
+_NOBODY = Population(0, np.empty(0, np.uint32), np.empty(0, np.int64), 0)
 
 
 def lazily(method: Method) -> Method:
@@ -57,15 +64,36 @@ def _later(model: Any, name: str, X: Any, args: tuple[Any, ...], kwargs: dict[st
     if kind == "Array" and X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead (X is a Dask Array)")
     names = string_names(list(X.columns)) if kind == "DataFrame" else None
-    schema = model.schema_ if hasattr(model, "schema_") else model._schema  # noqa: SLF001 - of the same package
+    place = "schema_" if hasattr(model, "schema_") else "_schema"
+    schema = getattr(model, place)
     check_same_columns(names, X.shape[1], schema, type(model).__name__)
-    sent = _light(model)
-    none = _answer(np.zeros((1, X.shape[1])), sent, name, None, args, kwargs)[:0]
-    ask = partial(_answer, verb=name, none=none, args=args, kwargs=kwargs)
+    sent, unnamed = _light(model), (names is None) != (schema.names is None)
+    if unnamed:  # it has been said, once: neither the model nor the rows have names from here on
+        setattr(sent, place, replace(schema, names=None))
+    none = _of_no_rows(sent, name, args, kwargs)
+    ask = partial(_answer, verb=name, none=none, unnamed=unnamed, args=args, kwargs=kwargs)
     lengths = (np.nan,) * X.npartitions if kind == "DataFrame" else X.chunks[0]
     return _array(
         X.rechunk({1: -1}) if kind == "Array" and X.numblocks[1] > 1 else X, sent, ask, lengths, none
     )
+
+
+def _of_no_rows(model: Any, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NDArray[Any]:
+    """What the model says of no rows: its dtype and its columns.
+
+    Members of other libraries are not asked for it: they may want columns by name, or values they know.
+    """
+    classes, n_outputs = getattr(model, "classes_", None), getattr(model, "n_outputs_", 1)
+    if verb == "predict" and not (args or kwargs):
+        numbers = np.empty((0, n_outputs))
+        return classes[:0] if classes is not None else numbers[:, 0] if n_outputs == 1 else numbers
+    if verb in _BY_CLASS and classes is not None and not (args or kwargs):
+        shares = np.empty((0, len(classes)))
+        return shares[:, 0] if verb == "decision_function" and len(classes) == 2 else shares
+    asked = copy.copy(model)
+    asked.schema_ = replace(model.schema_, names=None)  # as the row has none
+    found: NDArray[Any] = getattr(asked, verb)(np.zeros((1, model.n_features_in_)), *args, **kwargs)
+    return found[:0]
 
 
 def _array(X: Any, model: Any, ask: Callable[..., Any], lengths: tuple[Any, ...], none: NDArray[Any]) -> Any:
@@ -100,6 +128,9 @@ def _light(model: Any) -> Any:
     light = copy.copy(model)
     for name in _NOT_NEEDED:
         vars(light).pop(name, None)
+    draws = vars(light).get("_draws")
+    if isinstance(draws, Draws):  # columns are asked for, and rows not
+        light._draws = replace(draws, population=_NOBODY)  # noqa: SLF001 - of the same package
     if hasattr(light, "n_jobs"):
         light.n_jobs = 1
     return light
@@ -109,14 +140,18 @@ def _answer(
     part: Any,
     model: Any,
     verb: str,
-    none: NDArray[Any] | None,
-    args: tuple[Any, ...] = (),
-    kwargs: dict[str, Any] | None = None,
+    none: NDArray[Any],
+    unnamed: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> NDArray[Any]:
-    """What the model says of the rows of a partition; `none` is what it says of no rows."""
-    if none is not None and not part.shape[0]:
+    """What the model says of the rows of a partition; `none` is what it says of no rows.
+
+    Warnings are not silenced: filters are those of the process, and other tasks change them at the same time.
+    """
+    if not part.shape[0]:
         return none
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about names of columns: said once already
-        found: NDArray[Any] = getattr(model, verb)(part, *args, **(kwargs or {}))
+    if unnamed and hasattr(part, "set_axis"):
+        part = part.set_axis(range(part.shape[1]), axis=1)
+    found: NDArray[Any] = getattr(model, verb)(part, *args, **kwargs)
     return found

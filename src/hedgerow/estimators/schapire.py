@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +18,7 @@ from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import check_rows
 from hedgerow.estimators.margins import ShareMargins
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
+from hedgerow.estimators.scoring import Classifies
 from hedgerow.estimators.trained import RemembersFit, look_at_table
 from hedgerow.estimators.trees import DecisionStump
 from hedgerow.table import Schema, Table, read_table
@@ -34,7 +35,7 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class SchapireBoostClassifier(ClassifierMixin, ShareMargins, RemembersFit, BaseEstimator):  # type: ignore[misc]
+class SchapireBoostClassifier(Classifies, ShareMargins, RemembersFit, BaseEstimator):  # type: ignore[misc]
     """Boosting by three hypotheses (Schapire 1990), for two or more classes.
 
     h1 is learned from S1, a random part of the training rows S. h2 is learned from S2, rows outside S1 of

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.binning import find_bins
@@ -21,6 +21,7 @@ from hedgerow.estimators.bin_edges import given_edges
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import check_table, require_answer
 from hedgerow.estimators.parameters import Allowed, check_parameters
+from hedgerow.estimators.scoring import Classifies
 from hedgerow.estimators.trained import RemembersFit, look_at_table
 from hedgerow.forest import Forest
 from hedgerow.growing.weak import WeakGrower, WeakRules
@@ -45,8 +46,12 @@ class WeakTreeEstimator(RemembersFit, BaseEstimator):  # type: ignore[misc]
 
     def _grow(self, X: Any, y: Any, sample_weight: Any, target_name: str | None) -> None:
         check_parameters(self.get_params(deep=False), self._allowed)
-        name = type(self).__name__
         X, y, sample_weight = elsewhere.given(X, y, sample_weight, target_name, n_jobs=self.n_jobs)
+        with elsewhere.let_go_of(X):
+            self._grow_on(X, y, sample_weight)
+
+    def _grow_on(self, X: Any, y: Any, sample_weight: Any) -> None:
+        name = type(self).__name__
         check_table(X, name)
         table = read_table(X, estimator_name=name, categorical_features=self.categorical_features)
         y, sample_weight = elsewhere.survey_of(table, y, sample_weight)
@@ -94,7 +99,7 @@ class WeakTreeEstimator(RemembersFit, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
-        elsewhere.refuse_elsewhere(X, "this")
+        elsewhere.refuse_elsewhere(X, f"this method of {type(self).__name__}")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
     def _scores(self, X: Any) -> Floats:
@@ -117,7 +122,7 @@ class WeakTreeEstimator(RemembersFit, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class ClassTree(ClassifierMixin, WeakTreeEstimator):  # type: ignore[misc]
+class ClassTree(Classifies, WeakTreeEstimator):
     """A tree for classes: its leaves hold the shares of the classes."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, target: str | None = None) -> Self:

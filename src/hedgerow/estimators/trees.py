@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.weak import GrownLearner, NumberProblem
@@ -16,6 +15,7 @@ from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, nothing, one_of, real, whole
+from hedgerow.estimators.scoring import Regresses
 from hedgerow.estimators.tree_base import ClassTree, WeakTreeEstimator
 from hedgerow.growing.weak import WeakRules
 from hedgerow.losses.base import weighted_mean
@@ -223,7 +223,7 @@ class DecisionTreeClassifier(ClassTree):
         )
 
 
-class DecisionTreeRegressor(RegressorMixin, WeakTreeEstimator):  # type: ignore[misc]
+class DecisionTreeRegressor(Regresses, WeakTreeEstimator):
     """A small tree for numbers, by least squares.
 
     Parameters

@@ -104,6 +104,11 @@ class Stream(Elsewhere):
                 f"folder={self.folder!r} is not allowed: it must be a folder that exists, or None"
             )
 
+    @property
+    def given(self) -> Any:
+        """Where the rows come from; see `Elsewhere.given`."""
+        return self.source
+
     def with_columns(self, target: str | None, weight: str | None) -> "Stream":
         """The same, where `fit` has named the target or the weights; refuses two different names."""
         for name, mine, told in (

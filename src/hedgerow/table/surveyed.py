@@ -20,11 +20,19 @@ from hedgerow.table.table import Floats, Table
 class Elsewhere(ABC):
     """An X, with its target and weights, that is not in this process's memory."""
 
+    @property
+    def given(self) -> Any:
+        """X as the user gave it."""
+        return self
+
     @abstractmethod
     def read(
         self, *, categorical_features: Any, schema: Schema | None, estimator_name: str
     ) -> "SurveyedTable":
         """Survey all rows; the parameters are those of `hedgerow.table.read_table`."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
+        """Let go of what other machines hold for those who read it."""
 
 
 @dataclass(frozen=True, eq=False)
