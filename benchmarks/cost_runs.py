@@ -46,6 +46,7 @@ class EchoParts:
     """Makes parts that work for some milliseconds and answer."""
 
     by_row = True
+    row_bytes = 0
 
     def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "Echo":
         """Any part."""

@@ -76,6 +76,7 @@ class MakeSumming:
     """Makes them."""
 
     by_row = True
+    row_bytes = 0
 
     def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> SummingPart:
         """Make one."""

@@ -21,7 +21,7 @@ import dask_cases
 from dask import delayed
 from dask_cases import MakeSumming, array_in_parts, cluster_of, tasks_left, worker_pids
 from hedgerow.binning import find_bins
-from hedgerow.distributed import open_collection
+from hedgerow.distributed import open_collection, partitions
 from hedgerow.growing.places import PartsLost
 
 VALUES = np.random.default_rng(2).normal(size=(600, 3))
@@ -60,7 +60,7 @@ def client():
         yield found
 
 
-def test_a_task_that_is_stuck_and_rows_that_were_scattered(client):
+def test_a_task_that_is_stuck_or_many_that_are_not_and_rows_that_were_scattered(client, monkeypatch):
     def stuck(block):
         time.sleep(4)
         return block
@@ -68,6 +68,16 @@ def test_a_task_that_is_stuck_and_rows_that_were_scattered(client):
     with dask.config.set({"hedgerow.patience": 1.5}), pytest.raises(TimeoutError) as error:
         table_of(array_in_parts(VALUES, [300, 300]).map_blocks(stuck, dtype=float, meta=VALUES[:0]))
     assert "no task has ended for 1.5 seconds (hedgerow.patience)" in one_line(error)
+
+    def slow(block):
+        time.sleep(0.5)
+        return block
+
+    X = array_in_parts(VALUES, [50] * 12).map_blocks(slow, dtype=float, meta=VALUES[:0])
+    placed(X).close()  # workers load what they need
+    monkeypatch.setattr(partitions, "_HELD", 0.0)  # rows are read again for every pass
+    with dask.config.set({"hedgerow.patience": 2}):
+        placed(X).close()  # takes longer, but tasks end all the time
 
     parts = client.scatter([pd.DataFrame(VALUES[:300]), pd.DataFrame(VALUES[300:])])
     X = dd.from_delayed([delayed(part) for part in parts], meta=pd.DataFrame(VALUES[:0]), verify_meta=False)
@@ -162,6 +172,12 @@ def test_a_scheduler_that_is_lost(tmp_path):
         with dask.config.set({"hedgerow.timeout": 60}):
             placed(array_in_parts(VALUES, [600])).close()  # the worker loads what it needs
         place = placed(array_in_parts(VALUES, [600]))
+        with dask.config.set({"hedgerow.timeout": 1}):
+            stopped = placed(array_in_parts(VALUES, [600]))
+        os.kill(process.pid, signal.SIGSTOP)
+        with pytest.raises(ConnectionError) as error:
+            stopped.ask("sleep", 4)
+        assert "the connection to the Dask scheduler at tcp://" in one_line(error)
         process.kill()
         with pytest.raises(ConnectionError) as error:
             ask_on(place)

@@ -72,6 +72,14 @@ def test_the_model_is_the_same_whoever_leads(name, led):
 
 
 @pytest.mark.usefixtures("client")
+def test_leaders_may_be_asked_in_a_tree(led):
+    model, X = GradientBoostingRegressor(n_estimators=3, random_state=1), array_in_parts(VALUES, [N])
+    with dask.config.set({"hedgerow.fan-out": 2}):
+        assert to_bytes(model.fit(X, NUMBER)) == to_bytes(model.fit(VALUES, NUMBER))
+    assert led == [True]
+
+
+@pytest.mark.usefixtures("client")
 def test_messages_longer_than_a_box(led):
     wide = np.random.default_rng(1).normal(size=(400, 150))
     model = GradientBoostingRegressor(n_estimators=2, random_state=0, max_leaf_nodes=20, min_samples_leaf=2)

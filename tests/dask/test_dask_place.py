@@ -168,6 +168,31 @@ def assert_all_there_in_the_end(place):
     raise AssertionError("parts are lost for ever")
 
 
+class SlowSumming(MakeSumming):
+    """Makes parts so slowly that workers are looked at meanwhile."""
+
+    def __call__(self, codes, shares, first):
+        time.sleep(0.8)
+        return super().__call__(codes, shares, first)
+
+
+def test_a_second_worker_lost_while_parts_of_the_first_are_made(client):
+    client.wait_for_workers(4)
+    table = table_of(array_in_parts(VALUES, uneven(1500, 5)))
+    place = table.place(SlowSumming(), find_bins(table), {"number": NUMBERS}, 1)
+    by_address = client.run(os.getpid)
+    victims = [by_address[held.address] for held in place._held]
+    os.kill(victims[0], signal.SIGKILL)
+    killer = threading.Timer(0.5, os.kill, (victims[1], signal.SIGKILL))
+    killer.start()
+    assert_all_there_in_the_end(place)
+    killer.join()
+    assert_all_there_in_the_end(place)
+    assert len(place.bounds) <= 20  # a loss adds fewer than there are workers
+    place.close()
+    assert tasks_left(client) == []
+
+
 def test_a_worker_killed_while_rows_are_read_or_coded_does_no_harm(client):
     def slowly(block):
         time.sleep(0.1)

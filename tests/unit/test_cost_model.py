@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from hedgerow.binning import row_stride
-from hedgerow.distributed.holder import Node
-from hedgerow.distributed.place import tree
+from hedgerow.distributed.wire import Node, tree
 
 ROOT = Path(__file__).parents[2]
 

@@ -119,6 +119,11 @@ def test_only_the_rows_of_the_survey_can_be_read():
         table.block(0, 1)
 
 
+def test_parts_that_are_always_lost_end_the_fit():
+    with pytest.raises(ConnectionError, match="lost 20 times before one tree was grown: look at their logs"):
+        fit("two classes", TableInParts(TABLE, 3, losses=range(7, 10_000)))
+
+
 def test_a_place_closes_once():
     closed = []
     place = LocalPlace([object()], [(0, len(TWO))], lambda: closed.append(1))

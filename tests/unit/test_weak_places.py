@@ -212,3 +212,9 @@ def test_learners_of_other_libraries_need_the_rows_here():
         fitted(settings(estimator=GaussianNB()), X, y, n_parts=3)
     with pytest.raises(TypeError, match=r"^estimator=Ridge\(\) needs rows in memory"):
         fitted(settings(AdaBoostRegressor, estimator=Ridge()), X, score, n_parts=3)
+
+
+def test_parts_that_are_always_lost_end_the_fit():
+    X, y, _ = rows()
+    with pytest.raises(ConnectionError, match="lost 20 times before one tree was grown: look at their logs"):
+        fitted(lambda: AdaBoostClassifier(n_estimators=3), X, y, n_parts=3, losses=range(3, 10_000))

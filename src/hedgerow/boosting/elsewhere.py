@@ -22,7 +22,7 @@ from hedgerow.boosting.learners import TreeSteps
 from hedgerow.boosting.loop import Outcome
 from hedgerow.forest import Forest
 from hedgerow.growing.part import FOLLOWED, TRAINS
-from hedgerow.growing.places import Asked, Leader, PartsLost, Place
+from hedgerow.growing.places import Asked, Leader, Losses, PartsLost, Place
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.statistics import Measured
 from hedgerow.growing.tree import GrownTree
@@ -64,6 +64,7 @@ class RowsElsewhere:
         task: Callable[[Asked], Leader] | None = None,
     ) -> None:
         self.place, self._training, self._model, self._task = place, training, model, task
+        self._losses = Losses()
         self.leader: Leader = None  # made by `restore`
 
     def restore(self) -> None:
@@ -76,6 +77,7 @@ class RowsElsewhere:
                 self.place.ask_each("restore", [(start, forest, number) for number in before.tolist()])
                 self.leader = None if self._task is None else self.place.lead(self._task)
             except PartsLost:
+                self._losses.count()
                 continue
             return
 
@@ -83,9 +85,13 @@ class RowsElsewhere:
         """Ask until no part is lost meanwhile."""
         while True:
             try:
-                return question()
+                answer = question()
             except PartsLost:
+                self._losses.count()
                 self.restore()
+                continue
+            self._losses.forget()
+            return answer
 
 
 # --- rows that are followed

@@ -127,6 +127,7 @@ class Waiting:
         self.client, self.settings, self.what = client, settings, what
         self._left = -1  # tasks that had not ended at the last look
         self._moved = self._had_workers = time.monotonic()
+        self._silence = Silence(settings)
 
     def look(self, n_left: int) -> Workers:
         """Refuse to wait on if the cluster is gone or nothing has ended for too long; the workers."""
@@ -138,7 +139,7 @@ class Waiting:
             self._had_workers = now
         elif now - self._had_workers > self.settings.timeout:
             raise TimeoutError(f"{self.what}: {no_worker(self.settings)}")
-        refuse_silent(workers, self.settings)
+        self._silence.refuse(workers)
         if now - self._moved > self.settings.patience:
             raise TimeoutError(
                 f"{self.what}: no task has ended for {self.settings.patience:g} seconds (hedgerow.patience), "
@@ -147,16 +148,32 @@ class Waiting:
         return workers
 
 
-def refuse_silent(workers: Workers, settings: Settings) -> None:
-    """Raise if a worker has not been heard of; it is not known whether it will be."""
-    newest = max((info.get("last_seen", 0.0) for info in workers.values()), default=0.0)
-    for address, info in workers.items():
-        silence = max(newest, time.time()) - info.get("last_seen", 0.0) if info.get("last_seen") else 0.0
-        if silence > settings.timeout:
-            raise TimeoutError(
-                f"the Dask worker {address} has been silent for {silence:.0f} seconds (hedgerow.timeout="
-                f"{settings.timeout:g}): restart it and fit again"
-            )
+class Silence:
+    """How long workers have not been heard of, by the clock of this process: others may go wrong.
+
+    >>> silence = Silence(Settings(timeout=60.0))
+    >>> silence.refuse({"tcp://10.0.0.1:80": {"last_seen": 7.0}})
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._limit = settings.timeout
+        self._heard: dict[
+            str, tuple[float, float]
+        ] = {}  # by address: what the scheduler said, and since when
+
+    def refuse(self, workers: Workers) -> None:
+        """Raise if a worker has not been heard of; it is not known whether it will be."""
+        now = time.monotonic()
+        for address, info in workers.items():
+            seen = float(info.get("last_seen") or 0.0)
+            if self._heard.get(address, (None,))[0] != seen:
+                self._heard[address] = seen, now
+            silence = now - self._heard[address][1]
+            if silence > self._limit:
+                raise TimeoutError(
+                    f"the Dask worker {address} has been silent for {silence:.0f} seconds (hedgerow.timeout="
+                    f"{self._limit:g}): restart it and fit again"
+                )
 
 
 def results(client: Client, futures: Sequence[Future], settings: Settings, what: str) -> list[Any]:
@@ -231,8 +248,8 @@ def as_one_line(error: BaseException, client: Client, what: str) -> BaseExceptio
 
 def _lost_data(what: str) -> str:
     return (
-        f"{what}: rows were lost with a worker and cannot be made again, because they were scattered or "
-        "their source is gone: make the collection from files or by tasks, and fit again"
+        f"{what}: rows were lost with a worker and cannot be made again, because they were scattered, or "
+        "their tasks were cancelled: make the collection from files or by tasks, and fit again"
     )
 
 

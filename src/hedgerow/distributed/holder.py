@@ -51,6 +51,7 @@ class Holder:
         self._turn = ThreadPoolExecutor(1)
         self._meeting: Meeting | None = None
         self._leader: Leader = None
+        self._newest = 0
 
     def begin(self, question: bytes) -> bytes:
         """Make the parts: ``(make, shares of these rows, bounds of the parts)``."""
@@ -78,6 +79,9 @@ class Holder:
     def answer_here(self, question: Question, number: int) -> Answer:
         """What the own parts say, or the own leader."""
         assert self._place is not None  # noqa: S101 - `begin` comes first
+        if question.turn < self._newest:  # nobody waits for it any more, and parts have gone on
+            raise RuntimeError("a question came after a later one")
+        self._newest = question.turn
         if question.verb == LEAD and question.shared is not None:
             return Answer({number: [self._led(number, *question.shared)]}, ())
         if question.shared is None:

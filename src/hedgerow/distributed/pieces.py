@@ -178,7 +178,7 @@ def _values(part: Any, layout: Layout) -> Any:
     for name in layout.names:
         if part[name].dtype != layout.dtypes[name]:
             try:
-                part = part.assign(**{name: part[name].astype(layout.dtypes[name])})
+                part = part.astype({name: layout.dtypes[name]})
             except (TypeError, ValueError) as error:
                 raise ValueError(
                     f"column {name!r} has dtype {part[name].dtype}, and {layout.dtypes[name]} with the other "

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from hedgerow.distributed.cluster import (
     Future,
+    Silence,
     Waiting,
     Workers,
     as_one_line,
     ask_for_workers,
     identity_of,
+    lost_scheduler,
     refuse_failed,
-    refuse_silent,
     release,
     some_workers,
     wait_a_moment,
@@ -39,13 +40,13 @@ from hedgerow.distributed.rows import (
     refuse_without_room,
     share_out,
 )
-from hedgerow.distributed.wire import HolderLost, Node, Question, all_added, of_arrays, packed
-from hedgerow.growing.places import Asked, Leader, PartsLost, Sums
+from hedgerow.distributed.wire import HolderLost, Node, Question, all_added, below, of_arrays, packed, tree
+from hedgerow.growing.places import Asked, Leader, PartMaker, PartsLost, Sums
 
 _MAKING = "making codes of the partitions of X"
 _STEP = 0.5  # seconds between two looks at what is waited for
 _ATTEMPTS = 20  # to make parts, when workers die while they are made
-_MOST_IN_STEP = 8  # holders that lead themselves: each of them reads what all say
+_MOST_IN_STEP = 16  # holders that lead themselves: each of them reads what all say
 _FAREWELL = 1.0  # seconds to tell holders that nobody waits for them
 _REACHED = 5.0  # seconds in which a worker must be reached, or the scheduler passes everything on
 
@@ -75,14 +76,14 @@ class DaskPlace:
     shares : dict of arrays of n_rows
     """
 
-    def __init__(
-        self, rows: RowsOfPartitions, make: Callable[..., Any], shares: dict[str, NDArray[Any]]
-    ) -> None:
+    def __init__(self, rows: RowsOfPartitions, make: PartMaker, shares: dict[str, NDArray[Any]]) -> None:
         self._rows, self._make, self._shares = rows, make, shares
         self._client, self._settings = rows.partitions.client, rows.partitions.settings
         self._held: list[_Held] = []
         self._nodes: tuple[Node, ...] = ()
         self._meets = False
+        self._n_asked = 0
+        self._silence = Silence(self._settings)
         self._through_scheduler = self._settings.direct is False
         try:
             self._build([(0, rows.n_rows)])
@@ -113,8 +114,10 @@ class DaskPlace:
         return self._ask(Question(verb, None, own))
 
     def _ask(self, question: Question) -> tuple[list[Any], Sums]:
+        self._n_asked += 1
+        question = question._replace(turn=self._n_asked)
         if question.shared is None:
-            questions = [packed(question._replace(own=_below(node, question.own))) for node in self._nodes]
+            questions = [packed(question._replace(own=below(node, question.own))) for node in self._nodes]
         else:
             questions = [packed(question)] * len(self._nodes)
         client, proxy = self._client, self._proxy
@@ -128,7 +131,7 @@ class DaskPlace:
     def _heard(self, calls: Sequence[Callable[[], Coroutine[Any, Any, bytes]]]) -> list[bytes]:
         """The answers to some calls; if a worker is lost its parts are made anew, and `PartsLost` raised."""
         try:
-            return self._together(calls)
+            return self._together(calls, self._held)
         except HolderLost:
             self._recover()
             raise PartsLost from None
@@ -137,13 +140,15 @@ class DaskPlace:
     def _proxy(self) -> Any:
         return self._client.scheduler.proxy if self._through_scheduler else None
 
-    def _together(self, calls: Sequence[Callable[[], Coroutine[Any, Any, bytes]]]) -> list[bytes]:
-        """Run calls at the same time; `HolderLost` if one of the workers is not there any more."""
+    def _together(
+        self, calls: Sequence[Callable[[], Coroutine[Any, Any, bytes]]], asked: Sequence[_Held]
+    ) -> list[bytes]:
+        """Run calls at the same time; `HolderLost` if the worker of one who is asked is there no more."""
 
         async def run() -> list[bytes]:
             tasks = [asyncio.ensure_future(one()) for one in calls]
             try:
-                return await self._watch(tasks)
+                return await self._watch(tasks, asked)
             finally:
                 for task in tasks:
                     task.cancel()
@@ -157,7 +162,7 @@ class DaskPlace:
             raise as_one_line(error, self._client, "asking the workers") from error
         return found
 
-    async def _watch(self, tasks: Sequence["asyncio.Task[bytes]"]) -> list[bytes]:
+    async def _watch(self, tasks: Sequence["asyncio.Task[bytes]"], asked: Sequence[_Held]) -> list[bytes]:
         """Wait for answers, and look at the workers while none comes."""
         begun = time.monotonic()
         while True:
@@ -166,11 +171,14 @@ class DaskPlace:
                 return [task.result() for task in tasks if task.done()]
             if self._client.status != "running":
                 raise HolderLost(-1, "the scheduler is lost")
-            workers = await ask_for_workers(self._client)
-            for number, held in enumerate(self._held):
+            try:
+                workers = await asyncio.wait_for(ask_for_workers(self._client), self._settings.timeout)
+            except (OSError, TimeoutError) as error:
+                raise ConnectionError(lost_scheduler(self._client)) from error
+            for number, held in enumerate(asked):
                 if identity_of(workers, held.address) != held.identity:
                     raise HolderLost(number, "its worker is gone")
-            refuse_silent(workers, self._settings)
+            self._silence.refuse(workers)
             if time.monotonic() - begun > self._settings.patience:
                 raise TimeoutError(
                     f"{len(pending)} workers of the Dask cluster have not answered for "
@@ -183,7 +191,7 @@ class DaskPlace:
         """Holders on one machine lead themselves, others are led from here; see `Place.lead`."""
         self._end_meeting()
         n_holders = len(self._held)
-        if self._settings.shared_memory is False or n_holders > min(len(self._nodes), _MOST_IN_STEP):
+        if not self._settings.shared_memory or n_holders > _MOST_IN_STEP:
             return task(self)
         if n_holders > 1 and not self._meet():
             return task(self)
@@ -205,7 +213,7 @@ class DaskPlace:
 
     def _told(self, function: str, args: Sequence[list[Any]], first: int = 0) -> list[bytes]:
         """Call holders, from the one with number `first` on, at the same time."""
-        nodes = self._nodes[first : first + len(args)]
+        nodes = self._holders()[first : first + len(args)]
         pool, proxy = self._client.rpc, self._proxy
         return self._heard(
             [partial(call, pool, node, function, own, proxy) for node, own in zip(nodes, args, strict=True)]
@@ -220,7 +228,7 @@ class DaskPlace:
         async def end() -> None:
             calls = [
                 asyncio.ensure_future(call(self._client.rpc, node, "end_meeting", [], self._proxy))
-                for node in self._nodes
+                for node in self._holders()
             ]
             await asyncio.wait(calls, timeout=_FAREWELL)
             for one in calls:
@@ -237,8 +245,11 @@ class DaskPlace:
             workers = some_workers(self._client, self._settings)
             threads = {address: int(info["nthreads"]) for address, info in workers.items()}
             plan = share_out(ranges, threads)
-            share_bytes = bytes_a_row(self._shares)
-            refuse_without_room(plan, workers, self._rows.row_bytes, share_bytes)
+            coded = self._rows.row_bytes
+            own = bytes_a_row(self._shares) + max(
+                coded, self._make.row_bytes
+            )  # codes are there twice at first
+            refuse_without_room(plan, workers, coded + own)
             made = [self._start(workers, address, *rows) for address, *rows in plan]
             try:
                 lost = self._wait_for(made)
@@ -281,7 +292,8 @@ class DaskPlace:
         left = list(made)
         while left:
             left = [one for one in left if one.actor.status != "finished"]
-            workers = waiting.look(len(left)) if left else {}
+            n_codes = sum(code.status != "finished" for one in left for code in one.codes)
+            workers = waiting.look(len(left) + n_codes) if left else {}
             for one in list(left):
                 if identity_of(workers, one.address) != one.identity:
                     lost.append(one)
@@ -314,7 +326,7 @@ class DaskPlace:
             call, self._client.rpc, node, "begin", [packed((self._make, shares, held.bounds))], self._proxy
         )
         try:
-            self._together([begin])
+            self._together([begin], [held])
         except HolderLost:
             return False
         return True
@@ -332,8 +344,11 @@ class DaskPlace:
             return identity_of(known, held.address) != held.identity
         return True
 
+    def _holders(self) -> list[Node]:
+        return [Node(held.address, held.actor.key, number) for number, held in enumerate(self._held)]
+
     def _tree(self) -> tuple[Node, ...]:
-        nodes = [Node(held.address, held.actor.key, number) for number, held in enumerate(self._held)]
+        nodes = self._holders()
         fan_out = len(nodes) if self._through_scheduler else self._settings.fan_out
         return tree(nodes, max(2, fan_out))
 
@@ -373,27 +388,3 @@ class DaskPlace:
         held, self._held, self._nodes = self._held, [], ()
         self._forget(held)
         self._rows.partitions.release()
-
-
-def tree(nodes: Sequence[Node], fan_out: int) -> tuple[Node, ...]:
-    """At most `fan_out` holders to be asked, who ask at most as many each, and so on.
-
-    >>> def shown(nodes):
-    ...     return [(node.number, shown(node.children)) if node.children else node.number for node in nodes]
-    >>> shown(tree([Node("", "", number) for number in range(7)], 3))
-    [(0, [1]), (2, [3]), (4, [5, 6])]
-    """
-    if len(nodes) <= fan_out:
-        return tuple(nodes)
-    return tuple(
-        nodes[start]._replace(children=tree(nodes[start + 1 : stop], fan_out))
-        for start, stop in cut(0, len(nodes), fan_out)
-    )
-
-
-def _below(node: Node, own: dict[int, Any]) -> dict[int, Any]:
-    """What is for a node and for all below it."""
-    found = {node.number: own[node.number]}
-    for child in node.children:
-        found |= _below(child, own)
-    return found

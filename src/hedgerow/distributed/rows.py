@@ -66,16 +66,19 @@ def share_out(ranges: Sequence[Range], workers: dict[str, int]) -> list[tuple[st
     >>> share_out([(0, 10)], {"a": 1, "b": 3, "c": 1})
     [('a', 0, 2), ('b', 2, 8), ('c', 8, 10)]
     >>> share_out([(0, 1), (7, 9)], {"a": 1, "b": 1})
-    [('b', 0, 1), ('a', 7, 8), ('b', 8, 9)]
+    [('a', 0, 1), ('b', 7, 9)]
     """
     addresses = list(workers)
     shares = np.concatenate([[0], np.cumsum([workers[address] for address in addresses])])
-    plan = []
+    n_rows = sum(stop - start for start, stop in ranges)
+    cuts = (n_rows * shares // shares[-1]).tolist()  # of all ranges one after the other, so that few are cut
+    plan, before = [], 0
     for start, stop in ranges:
-        cuts = (start + (stop - start) * shares // shares[-1]).tolist()
         for address, first, last in zip(addresses, cuts[:-1], cuts[1:], strict=True):
-            if last > first:
-                plan.append((address, first, last))
+            a, b = max(first, before), min(last, before + stop - start)
+            if b > a:
+                plan.append((address, start + a - before, start + b - before))
+        before += stop - start
     return plan
 
 
@@ -89,13 +92,11 @@ def cut(start: int, stop: int, n_parts: int) -> list[Range]:
     return list(pairwise(start + (stop - start) * part // n for part in range(n + 1)))
 
 
-def refuse_without_room(
-    plan: Sequence[tuple[str, int, int]], workers: Workers, row_bytes: int, share_bytes: int
-) -> None:
-    """Raise if a worker has no room for its codes, there twice for a moment, and for its shares."""
+def refuse_without_room(plan: Sequence[tuple[str, int, int]], workers: Workers, row_bytes: int) -> None:
+    """Raise if a worker has no room for its rows, of so many bytes each."""
     need: dict[str, int] = {}
     for address, start, stop in plan:
-        need[address] = need.get(address, 0) + (stop - start) * (2 * row_bytes + share_bytes)
+        need[address] = need.get(address, 0) + (stop - start) * row_bytes
     for address, n_bytes in need.items():
         info = workers[address]
         limit = info.get("memory_limit") or 0
@@ -103,7 +104,7 @@ def refuse_without_room(
         other = max(0, metrics.get("memory", 0) - metrics.get("managed_bytes", 0))  # what cannot be spilled
         if limit and n_bytes > _USABLE * limit - other:
             raise MemoryError(
-                f"the Dask worker {address} needs about {as_text(n_bytes)} for its share of the codes, and "
+                f"the Dask worker {address} needs about {as_text(n_bytes)} for its share of the rows, and "
                 f"{as_text(max(0, int(_USABLE * limit - other)))} of its memory limit of {as_text(limit)} "
                 "are free: use more workers, or workers with more memory"
             )

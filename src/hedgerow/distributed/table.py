@@ -1,6 +1,5 @@
 """A table whose rows are on the workers of a Dask cluster."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -35,11 +34,9 @@ class DaskTable(SurveyedTable):
         )
         self._found = replace(self._found, survey=self.survey)
 
-    def place(
-        self, make: Callable[..., Any], bins: Bins, shares: dict[str, NDArray[Any]], n_threads: int
-    ) -> DaskPlace:
+    def place(self, make: Any, bins: Bins, shares: dict[str, NDArray[Any]], n_threads: int) -> DaskPlace:
         """Codes of all rows, in parts on the workers; see `SurveyedTable.place`."""
-        rows = RowsOfPartitions(self._partitions, self._found, bins, by_row=make.by_row)  # type: ignore[attr-defined]
+        rows = RowsOfPartitions(self._partitions, self._found, bins, by_row=make.by_row)
         return DaskPlace(rows, make, shares)
 
     def encode(self, bins: Bins, team: Team, *, for_growing: bool = True) -> BinnedTable:

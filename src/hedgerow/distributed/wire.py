@@ -8,13 +8,14 @@ With many workers a holder asks others in turn, in a tree: ``Node(address, key, 
 """
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.distributed.cluster import library
+from hedgerow.distributed.rows import cut
 from hedgerow.growing.places import Sums, added
 
 _NARROW = np.iinfo(np.int32)
@@ -46,6 +47,7 @@ class Question(NamedTuple):
     verb: str
     shared: tuple[Any, ...] | None  # arguments for every part, or
     own: dict[int, list[tuple[Any, ...]]]  # for the parts of each holder
+    turn: int = 0  # rises with every question of a fit
 
 
 def packed(value: Any) -> bytes:
@@ -98,3 +100,27 @@ def all_added(answers: Iterable[Answer]) -> Answer:
     for one in own:
         said.update(one)
     return Answer(said, sums)
+
+
+def tree(nodes: Sequence[Node], fan_out: int) -> tuple[Node, ...]:
+    """At most `fan_out` holders to be asked, who ask at most as many each, and so on.
+
+    >>> def shown(nodes):
+    ...     return [(node.number, shown(node.children)) if node.children else node.number for node in nodes]
+    >>> shown(tree([Node("", "", number) for number in range(7)], 3))
+    [(0, [1]), (2, [3]), (4, [5, 6])]
+    """
+    if len(nodes) <= fan_out:
+        return tuple(nodes)
+    return tuple(
+        nodes[start]._replace(children=tree(nodes[start + 1 : stop], fan_out))
+        for start, stop in cut(0, len(nodes), fan_out)
+    )
+
+
+def below(node: Node, own: dict[int, Any]) -> dict[int, Any]:
+    """What is for a node and for all below it."""
+    found = {node.number: own[node.number]}
+    for child in node.children:
+        found |= below(child, own)
+    return found

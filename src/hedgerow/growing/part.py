@@ -74,6 +74,11 @@ class GradientParts:
     subsample: float = 1.0
     lean: bool = False
 
+    @property
+    def row_bytes(self) -> int:
+        """Scores and statistics of all outputs, two row numbers, and codes by column."""
+        return 16 * self.loss.n_outputs + 8 + (0 if self.lean else self.bins.n_columns)
+
     def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "GradientPart":
         """The part of some rows."""
         return GradientPart(self, codes, shares)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Sums = tuple[NDArray[np.int64], ...]
+_MOST_LOSSES = 20
 Leader = Any  # with methods of its own, whose arguments and results are picklable
 
 
@@ -27,7 +28,13 @@ class PartsLost(Exception):  # noqa: N818 - no error: the fit goes on
 class PartMaker(Protocol):
     """Makes a part; it is sent to where the rows are, and so must be picklable."""
 
-    by_row: bool  # whether codes are (rows, stride) as `hedgerow.binning.aligned_rows`, or (columns, rows)
+    @property
+    def by_row(self) -> bool:
+        """Whether codes are (rows, stride) as `hedgerow.binning.aligned_rows`, or (columns, rows)."""
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes that a part takes for a row, beside its codes and shares."""
 
     def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> Any:
         """The part of the rows from number `first` on, with its own slices of the shares."""
@@ -55,6 +62,31 @@ class Place(Asked, Protocol):
 
     def close(self) -> None:
         """Let go of the parts."""
+
+
+class Losses:
+    """How often parts were lost while one thing was tried; too often is no accident.
+
+    >>> losses = Losses()
+    >>> losses.count()
+    >>> losses.forget()
+    """
+
+    def __init__(self) -> None:
+        self._n = 0
+
+    def count(self) -> None:
+        """Parts were lost once more."""
+        self._n += 1
+        if self._n > _MOST_LOSSES:
+            raise ConnectionError(
+                f"workers were lost {_MOST_LOSSES} times before one tree was grown: look at their logs; if "
+                "memory was short, use more workers, or workers with more memory"
+            )
+
+    def forget(self) -> None:
+        """It was done."""
+        self._n = 0
 
 
 class LocalPlace:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest
-from hedgerow.growing.places import PartsLost, Place, Sums
+from hedgerow.growing.places import Losses, PartsLost, Place, Sums
 from hedgerow.growing.weak import (
     Cells,
     Found,
@@ -56,6 +56,7 @@ class WeakParts:
 
     offsets: NDArray[np.int64]
     by_row = False
+    row_bytes = 24  # a weight and what is beside it, the row's number in the tree and a spare one
 
     def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "WeakPart":
         """A part of the codes (columns, rows)."""
@@ -150,6 +151,7 @@ class PlacedRows:
     def __init__(self, table: SurveyedTable, bins: Bins, n_threads: int) -> None:
         self.bins, self.n_rows, self.n_columns = bins, table.n_rows, table.n_columns
         self.place: Place = table.place(WeakParts(bins.offsets), bins, {}, n_threads)
+        self._losses = Losses()
         self.told: list[NDArray[Any]] = []  # classes that parts know, by number; nothing once parts were lost
 
     def cells(self, tree: WeakTree) -> Cells:
@@ -166,9 +168,17 @@ class PlacedRows:
         """What the parts say; they need not have heard anything before."""
         while True:
             try:
-                return self.place.ask(verb, *args)[0]
+                said = self.place.ask(verb, *args)[0]
             except PartsLost:
-                self.told.clear()
+                self.lost()
+                continue
+            self._losses.forget()
+            return said
+
+    def lost(self) -> None:
+        """Parts were lost and made anew, and know nothing."""
+        self._losses.count()
+        self.told.clear()
 
     def close(self) -> None:
         """Let go of the rows."""
@@ -205,7 +215,7 @@ class PlaceGrower:
                 root = self._begin(sample, n_channels)
                 tree = _GrowingThere(self, root, moments=bool(sample.second.size)).grow(totals, _ALL_ROWS)
             except PartsLost:
-                self.rows.told.clear()
+                self.rows.lost()
                 continue
             return tree, self.rows.cells(tree)
 
