@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from hedgerow.distributed import meeting as meetings
 from hedgerow.distributed.meeting import Meeting, MeetingOver
 
-BOX = 64
+BOX, SAID = 128, 64
 SIZES = st.integers(0, 200)
 
 
 @pytest.fixture(autouse=True)
 def small_boxes(monkeypatch):
     monkeypatch.setattr(meetings, "_BOX", BOX)
+    monkeypatch.setattr(meetings, "_SAID", SAID)
     if Meeting.called(1, 1.0) is None:
         pytest.skip("no memory without a name can be made here")
 
@@ -60,6 +61,27 @@ def test_messages_of_many_turns_are_not_mixed_up():
     turns = [[rng.bytes(rng.integers(0, 300)) for _ in range(3)] for _ in range(300)]
     heard = together(met(3), [[turn[member] for turn in turns] for member in range(3)])
     assert heard == [turns] * 3
+
+
+def add(member, turns):
+    return [(member.exchange(message, sums), [one.tolist() for one in sums]) for message, sums in turns]
+
+
+@given(
+    st.integers(1, 4),
+    st.lists(st.lists(st.integers(0, 30), max_size=3), min_size=1, max_size=4),
+    st.integers(0, 2**32),
+)
+def test_integers_are_added_up_whatever_their_number(n_members, lengths, seed):
+    rng = np.random.default_rng(seed)
+    said = [[rng.bytes(rng.integers(0, 150)) for _ in range(n_members)] for _ in lengths]
+    given = [[[rng.integers(-99, 99, n) for n in turn] for _ in range(n_members)] for turn in lengths]
+    total = [[sum(arrays).tolist() for arrays in zip(*turn, strict=True)] for turn in given]
+    members = met(n_members)
+    turns = [[(said[t][m], given[t][m]) for t in range(len(lengths))] for m in range(n_members)]
+    with ThreadPoolExecutor(n_members) as threads:
+        heard = list(threads.map(add, members, turns))
+    assert heard == [list(zip(said, total, strict=True))] * n_members
 
 
 def sum_up(invitation, member, n_turns):

@@ -7,7 +7,8 @@ has it open, however that ends; others of the same user open it by the process t
     memory    lines int64 (1 + members, 8)    in the first: token, whether it is over
                                               in a member's: how often it has spoken, its process
               boxes uint8 (members, 2, _BOX)  what a member says, in turn in the one and the other
-    piece     8 bytes: the length of the whole message; then as much of it as a box has room for
+    box       8 bytes: the length of the whole message; then as much of it as there is room for, up to _SAID
+              then integers, of which every member has as many: they are added up
 
 A member speaks: it writes a piece into its box, counts up, waits until all others have done the same, and
 reads what they wrote. A box is written again at the turn after the next, when all have read it.
@@ -17,16 +18,19 @@ import mmap
 import os
 import time
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.meeting import all_have_counted, count_up
 
 _BOX = 1 << 20  # bytes; the sums of nine nodes of 28 columns
 _LINE = 64
-_HEAD = 8  # bytes of a piece that tell the length of the message
+_SAID = 64 << 10  # bytes of a box for messages, the others are for sums
+_HEAD = 8  # bytes that tell the length of the message
 _NAP = 5e-5  # seconds between two looks, when the others take long
 _LOOK = 0.05  # seconds between two looks at whether they are alive
 
@@ -112,26 +116,40 @@ class Meeting:
         if self._file is not None:
             self._file()
 
-    def exchange(self, message: bytes) -> list[bytes]:
-        """Say something, and hear what all say, oneself too; `MeetingOver` if somebody is gone."""
+    def exchange(self, message: bytes, sums: Sequence[NDArray[np.int64]] = ()) -> list[bytes]:
+        """Say something, and hear what all say, oneself too; `MeetingOver` if somebody is gone.
+
+        sums : arrays that are contiguous and have the same shapes at all members; those of the others are
+            added to them. (In place, since memory for a copy would be asked of the system each time.)
+        """
         heard: list[list[bytes]] = [[] for _ in range(self.n_members)]
-        place, longest = 0, 1
-        while place < longest:
-            self._speak(len(message), message[place : place + _BOX - _HEAD])
+        parts = cut_up([one.reshape(-1) for one in sums], (_BOX - _SAID) // 8)
+        turn, longest = 0, 0
+        while turn == 0 or turn < len(parts) or turn * (_SAID - _HEAD) < longest:
+            part = parts[turn] if turn < len(parts) else []
+            self._speak(message, turn, part)
             for member, pieces in enumerate(heard):
                 box = self._boxes[member, self._turn % 2]
                 size = int(box[:_HEAD].view(np.int64)[0])
-                pieces.append(box[_HEAD : _HEAD + max(0, size - place)].tobytes())
+                first = turn * (_SAID - _HEAD)
+                pieces.append(box[_HEAD : _HEAD + min(_SAID - _HEAD, max(0, size - first))].tobytes())
                 longest = max(longest, size)
+                if member != self.member:
+                    _add(part, box[_SAID:].view(np.int64))
             self._turn += 1
-            place += _BOX - _HEAD
+            turn += 1
         return [pieces[0] if len(pieces) == 1 else b"".join(pieces) for pieces in heard]
 
-    def _speak(self, size: int, piece: bytes) -> None:
+    def _speak(self, message: bytes, turn: int, part: Sequence[NDArray[np.int64]]) -> None:
         """Write a piece, and wait until all have written theirs."""
         box = self._boxes[self.member, self._turn % 2]
-        box[:_HEAD].view(np.int64)[0] = size
-        box[_HEAD : _HEAD + len(piece)] = np.frombuffer(piece, np.uint8)
+        said = message[turn * (_SAID - _HEAD) : (turn + 1) * (_SAID - _HEAD)]
+        box[:_HEAD].view(np.int64)[0] = len(message)
+        box[_HEAD : _HEAD + len(said)] = np.frombuffer(said, np.uint8)
+        sums, place = box[_SAID:].view(np.int64), 0
+        for one in part:
+            sums[place : place + len(one)] = one
+            place += len(one)
         count_up(self._lines, self.member)
         begun = looked = time.monotonic()
         while not all_have_counted(self._lines, self.n_members, self._turn + 1):
@@ -155,6 +173,33 @@ class Meeting:
         """Have nobody wait any more; for all members, from any thread."""
         self._lines[1] = 1
         self.begin()
+
+
+def cut_up(arrays: Sequence[NDArray[np.int64]], room: int) -> list[list[NDArray[np.int64]]]:
+    """Arrays one after the other in pieces of so many entries; each is a list of views.
+
+    >>> [[one.tolist() for one in piece] for piece in cut_up([np.arange(3), np.arange(5)], 4)]
+    [[[0, 1, 2], [0]], [[1, 2, 3, 4]]]
+    """
+    pieces: list[list[NDArray[np.int64]]] = []
+    left = 0
+    for array in arrays:
+        place = 0
+        while place < len(array):
+            if not left:
+                pieces.append([])
+                left = room
+            pieces[-1].append(array[place : place + left])
+            place += len(pieces[-1][-1])
+            left -= len(pieces[-1][-1])
+    return pieces
+
+
+def _add(part: Sequence[NDArray[np.int64]], others: NDArray[np.int64]) -> None:
+    place = 0
+    for one in part:
+        np.add(one, others[place : place + len(one)], out=one)
+        place += len(one)
 
 
 def _size(n_members: int) -> int:
