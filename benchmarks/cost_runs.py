@@ -173,8 +173,8 @@ def check(client: Any, size: Size, rows: tuple[Any, Any], workers: int) -> Check
     there: list[int] = []
     together = DaskPlace._together  # noqa: SLF001 - what comes over the wire
 
-    def counted(place: DaskPlace, calls: Any) -> list[bytes]:
-        answers = together(place, calls)
+    def counted(place: DaskPlace, calls: Any, asked: Any) -> list[bytes]:
+        answers = together(place, calls, asked)
         watched.n_bytes += sum(map(len, answers)) * (len(watched.ended) >= WARM_ROUNDS)
         return answers
 
