@@ -1,6 +1,7 @@
 """Fits on tables in files give the model files of fits in memory, and answer rows in files."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
@@ -258,3 +259,35 @@ def test_bars_count_the_rows_of_each_pass(tmp_path, capfd, monkeypatch):
     assert "Reading rows" in shown
     assert "Coding rows" in shown
     assert "1000/1000" in shown
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_scores_of_files_by_the_names_of_columns(tmp_path, words):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
+    y = np.where(X["a"] + rng.normal(size=300) > 0, *(("yes", "no") if words else (1, 0)))
+    frame = X.assign(
+        label=pd.Categorical(y) if words else y, weight=rng.integers(1, 4, 300), number=X["b"] * 2
+    )
+    frame.to_parquet(tmp_path / "rows.parquet")
+    path = str(tmp_path / "rows.parquet")
+    model = GradientBoostingClassifier(n_estimators=3).fit(X, y)
+    assert model.score(path, "label") == model.score(X, y) < 1
+    assert model.score(path, "label", "weight") == model.score(X, y, frame["weight"]) != model.score(X, y)
+    assert model.score(hedgerow.Stream(path, columns=list("abc")), "label") == model.score(X, y)
+    numbers = RandomForestRegressor(n_estimators=3).fit(X, frame["number"])
+    assert numbers.score(path, "number") == pytest.approx(numbers.score(X, frame["number"]))
+    with pytest.raises(TypeError, match="sample_weight is a ndarray, and y='label' a column"):
+        model.score(path, "label", np.ones(300))
+    with pytest.raises(ValueError, match="'nothing'"):
+        model.score(path, "nothing")
+
+
+def test_bags_and_schapires_committee_need_rows_in_memory(tmp_path):
+    X = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7})
+    X.to_parquet(tmp_path / "rows.parquet")
+    y = (np.arange(40) > 20).astype(int)
+    for model in (hedgerow.BaggingClassifier(n_estimators=2), hedgerow.SchapireBoostClassifier()):
+        fitted = model.fit(X, y)
+        with pytest.raises(TypeError, match=f"this method of {type(model).__name__} needs rows in memory"):
+            fitted.predict(tmp_path / "rows.parquet")

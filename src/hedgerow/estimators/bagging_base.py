@@ -268,6 +268,7 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
     def _given(self, X: Any) -> GivenTable:
         check_is_fitted(self, "estimators_")
         name = type(self).__name__
+        refuse_elsewhere(X, f"this method of {name}")
         table = GivenTable.of(X, name)
         table.check_columns(self._schema, name)
         return table

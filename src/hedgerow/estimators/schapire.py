@@ -222,6 +222,7 @@ class SchapireBoostClassifier(Classifies, ShareMargins, RemembersFit, BaseEstima
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self, "hypothesis_")
+        refuse_elsewhere(X, f"this method of {type(self).__name__}")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
     @lazily

@@ -1,19 +1,24 @@
-"""Scores of models on rows that are elsewhere: predictions and targets come here, rows do not."""
+"""Scores of models on rows that are elsewhere: predictions and targets come here, rows do not stay."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.estimators.elsewhere import is_collection
+from hedgerow.streams import Stream, open_stream
 
 Metric = Callable[..., float]
 
 
-def _of_collections(model: Any, metric: Metric, X: Any, y: Any, weight: Any) -> float | None:
-    """The score of rows of which something is of Dask, else None."""
+def _of_elsewhere(model: Any, metric: Metric, X: Any, y: Any, weight: Any) -> float | None:
+    """The score of rows of which something is in files or of Dask, else None."""
+    if isinstance(y, str) and (stream := open_stream(X)) is not None:
+        return _of_files(model, metric, stream, y, weight)
     if not any(is_collection(one) for one in (X, y, weight)):
         return None
     predicted, labels, weights = (
@@ -22,8 +27,27 @@ def _of_collections(model: Any, metric: Metric, X: Any, y: Any, weight: Any) -> 
     return float(metric(labels, predicted, sample_weight=weights))
 
 
+def _of_files(model: Any, metric: Metric, stream: Stream, y: str, weight: Any) -> float:
+    """The score of rows in files, whose target and weights are columns by these names."""
+    check_is_fitted(model, "schema_")
+    if weight is not None and not isinstance(weight, str):
+        raise TypeError(
+            f"sample_weight is a {type(weight).__name__}, and y={y!r} a column: name a column of X"
+        )
+    others = [y] if weight is None else [y, weight]
+    names = model.schema_.names if stream.columns is None else stream.columns
+    pieces = replace(stream, columns=None if names is None else [*names, *others]).tables(None)
+    found: list[list[Any]] = [[], [], []]
+    for piece in pieces:
+        found[0].append(model.predict(piece.drop_columns(others)))
+        for values, name in zip(found[1:], others, strict=False):
+            values.append(piece[name].to_numpy())
+    predicted, labels, *weights = (np.concatenate(values) for values in found if values)
+    return float(metric(labels, predicted, sample_weight=weights[0] if weights else None))
+
+
 class Classifies(ClassifierMixin):  # type: ignore[misc]
-    """A classifier of scikit-learn whose `score` takes Dask collections."""
+    """A classifier of scikit-learn whose `score` takes files and Dask collections."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows that are given the right label.
@@ -31,19 +55,22 @@ class Classifies(ClassifierMixin):  # type: ignore[misc]
         Parameters
         ----------
         X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            Or rows in files, as `fit` takes them.
         y : array or Dask collection of shape (n_samples,)
+            Or the name of a column, if X is in files.
         sample_weight : array or Dask collection of shape (n_samples,), optional
+            Or the name of a column, if y is one.
 
         Returns
         -------
         float
         """
-        found = _of_collections(self, accuracy_score, X, y, sample_weight)
+        found = _of_elsewhere(self, accuracy_score, X, y, sample_weight)
         return float(super().score(X, y, sample_weight)) if found is None else found
 
 
 class Regresses(RegressorMixin):  # type: ignore[misc]
-    """A regressor of scikit-learn whose `score` takes Dask collections."""
+    """A regressor of scikit-learn whose `score` takes files and Dask collections."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the variance of y that is explained, R².
@@ -51,12 +78,15 @@ class Regresses(RegressorMixin):  # type: ignore[misc]
         Parameters
         ----------
         X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            Or rows in files, as `fit` takes them.
         y : array or Dask collection of shape (n_samples,)
+            Or the name of a column, if X is in files.
         sample_weight : array or Dask collection of shape (n_samples,), optional
+            Or the name of a column, if y is one.
 
         Returns
         -------
         float
         """
-        found = _of_collections(self, r2_score, X, y, sample_weight)
+        found = _of_elsewhere(self, r2_score, X, y, sample_weight)
         return float(super().score(X, y, sample_weight)) if found is None else found
