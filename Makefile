@@ -27,7 +27,7 @@ demo: .venv/.installed-demo .cache/.gitignore
 	$(BIN)/hedgerow demo --out demo/report.html --force $(ARGS)
 
 test: .venv/.installed-dev .cache/.gitignore
-	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile $(or $(ARGS),--measure)
+	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(or $(ARGS),--measure)
 
 check: .venv/.installed-dev
 	$(BIN)/ruff check

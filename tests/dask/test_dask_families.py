@@ -121,8 +121,8 @@ def test_tasks_of_several_threads_leave_the_filters_of_warnings_alone():
     before = list(warnings.filters)
     with cluster_of(1, 4, processes=False):
         frame = rows()[["a", "e", "label"]]
-        for _ in range(3):
-            RandomForestClassifier(n_estimators=1).fit(frame_in_parts(frame, [10] * 90), target="label")
+        for _ in range(2):
+            RandomForestClassifier(n_estimators=1).fit(frame_in_parts(frame, [20] * 45), target="label")
             assert list(warnings.filters) == before
 
 

@@ -101,10 +101,9 @@ def test_a_fit_that_is_stopped_frees_the_cluster_and_goes_on_from_its_checkpoint
     assert saved(model.fit(X, y, checkpoint=place), tmp_path) == expected
 
 
-def test_one_and_four_workers_with_threads_give_the_same_model(tmp_path):
+def test_workers_with_threads_give_the_same_model(tmp_path):
     values, y = FRAME[list("abcd")].to_numpy(), FRAME["number"].to_numpy()
     model = GradientBoostingRegressor(n_estimators=5, random_state=2)
     expected = saved(model.fit(values, y), tmp_path)
-    for n_workers, threads in ((1, 2), (4, 1)):
-        with cluster_of(n_workers, threads):
-            assert saved(model.fit(array_in_parts(values, [500, 2500]), y), tmp_path) == expected
+    with cluster_of(2, 2):
+        assert saved(model.fit(array_in_parts(values, [500, 2500]), y), tmp_path) == expected

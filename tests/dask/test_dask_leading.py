@@ -2,7 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
+import traceback
 
 import numpy as np
 import pytest
@@ -14,6 +18,7 @@ from hedgerow.distributed import place as places
 from hedgerow.distributed.leading import LedThere
 from hedgerow.distributed.meeting import Meeting
 from hedgerow.files.models import to_bytes
+from hedgerow.growing.part import GradientPart
 
 N = 3000
 RNG = np.random.default_rng(7)
@@ -126,6 +131,83 @@ def test_a_worker_killed_in_a_round_changes_nothing(client, led):
     assert len(led) > 1  # parts were lost, and made anew
     assert tasks_left(client) == []
     client.wait_for_workers(3)
+
+
+def fail_from(n_calls):
+    """Have the parts of this process fail after so many questions; None for: as ever."""
+    if n_calls is None:
+        GradientPart.advance = GradientPart.kept
+        return
+    GradientPart.kept, calls = GradientPart.advance, iter(range(n_calls))
+
+    def advance(part, *args):
+        if next(calls, None) is None:
+            raise ValueError("this worker fails")
+        return GradientPart.kept(part, *args)
+
+    GradientPart.advance = advance
+
+
+@pytest.mark.parametrize("fan_out", [2, 8])
+@pytest.mark.parametrize("which", range(3))
+def test_an_error_on_one_worker_is_raised_at_once(client, which, fan_out):
+    settings = {"hedgerow.fan-out": fan_out, "hedgerow.patience": 20, "hedgerow.timeout": 5}
+    X, fails = array_in_parts(VALUES, [N]), list(client.scheduler_info()["workers"])[which]
+    client.run(fail_from, 20, workers=[fails])
+    try:
+        with dask.config.set(settings), pytest.raises(ValueError, match="this worker fails"):
+            GradientBoostingRegressor(n_estimators=100).fit(X, NUMBER)
+    finally:
+        client.run(fail_from, None, workers=[fails])
+    assert tasks_left(client) == []
+    model = GradientBoostingRegressor(n_estimators=2)
+    assert to_bytes(model.fit(X, NUMBER)) == to_bytes(model.fit(VALUES, NUMBER))
+
+
+ASK_AND_DIE = """
+import asyncio, os, sys
+import dask.array as da
+import numpy as np
+from distributed import Client
+from hedgerow import GradientBoostingRegressor
+from hedgerow.distributed import place as places
+
+ask = places.ask_node
+
+async def to_one(pool, node, question, proxy=None):
+    if b"grow" not in question:
+        return await ask(pool, node, question, proxy)
+    if node.number == 0:
+        asyncio.ensure_future(ask(pool, node, question, proxy))
+        await asyncio.sleep(0.3)
+        os._exit(9)
+    await asyncio.sleep(60)
+
+places.ask_node = to_one
+X = np.random.default_rng(0).normal(size=(900, 3))
+with Client(sys.argv[1]):
+    GradientBoostingRegressor(n_estimators=2).fit(da.from_array(X, chunks=(300, 3)), X[:, 0])
+"""
+
+
+def waits():
+    """Whether a thread of this process waits for other members of a meeting."""
+    return any(
+        one.f_code is Meeting._speak.__code__
+        for frame in sys._current_frames().values()
+        for one, _ in traceback.walk_stack(frame)
+    )
+
+
+def test_a_fit_whose_process_died_while_it_asked_leaves_nobody_waiting(client):
+    address = client.scheduler.address
+    ended = subprocess.run([sys.executable, "-c", ASK_AND_DIE, address], check=False, timeout=60)
+    assert ended.returncode == 9
+    assert tasks_left(client) == []
+    end = time.monotonic() + 20  # not as long as hedgerow.patience
+    while any(client.run(waits).values()) and time.monotonic() < end:
+        time.sleep(0.2)
+    assert set(client.run(waits).values()) == {False}
 
 
 def test_a_worker_that_stands_still_in_a_round_is_told_of(client):

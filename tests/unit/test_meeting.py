@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import threading
 import time
@@ -14,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.distributed import meeting as meetings
-from hedgerow.distributed.meeting import Meeting, MeetingOver
+from hedgerow.distributed.leading import SharedPlace
+from hedgerow.distributed.meeting import Meeting, MeetingOver, MemberFailed
+from hedgerow.growing.places import LocalPlace
 
 BOX, SAID = 128, 64
 SIZES = st.integers(0, 200)
@@ -111,8 +114,9 @@ def test_processes_meet():
 
 
 def wait_to_be_killed(invitation):
-    Meeting.joined(invitation, 1, 30.0)
+    joined = Meeting.joined(invitation, 1, 30.0)
     time.sleep(60)
+    del joined
 
 
 def test_one_who_was_killed_is_not_waited_for():
@@ -144,6 +148,105 @@ def test_a_meeting_that_is_ended_and_one_that_lasts_too_long():
     first, _ = met(2, patience=0.1)
     with pytest.raises(MeetingOver, match=r"has not spoken for 0\.1 seconds"):
         first.exchange(b"no answer")
+
+
+def test_a_meeting_is_over_when_a_member_lets_go_of_it():
+    first, second = met(2)
+    together([first, second], [[b"a"], [b"b"]])
+    begun = time.monotonic()
+    timer = threading.Timer(0.1, lambda kept: kept.clear(), ([second],))
+    del second
+    timer.start()
+    with pytest.raises(MeetingOver, match="the meeting is over"):
+        first.exchange(b"no answer")
+    assert time.monotonic() - begun < 10  # not as long as its patience
+    timer.join()
+
+
+def test_a_fork_that_lets_go_of_its_copy_does_not_end_the_meeting():
+    members = met(2)
+    child = os.fork()
+    if not child:
+        members.clear()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert together(members, [[b"a"], [b"b"]]) == [[[b"a", b"b"]]] * 2
+
+
+def test_who_waits_long_leaves_the_core_to_others():
+    first, second = met(2, patience=1.0)
+    before = time.thread_time()
+    with pytest.raises(MeetingOver, match="has not spoken"):
+        first.exchange(b"no answer")
+    assert time.thread_time() - before < 0.4
+    assert second.n_members == 2
+
+
+def speak_or_fail(member, n_turns, fails_at):
+    """What a member has heard when it is told that one has failed."""
+    heard = []
+    for turn in range(n_turns):
+        if turn == fails_at:
+            member.fail(b"I cannot")
+            return heard
+        sums = [np.full(30, turn + 1)]  # more than a box has room for
+        try:
+            heard.append((member.exchange(bytes([turn]) * 100, sums), int(sums[0].sum())))
+        except MemberFailed as error:
+            return [*heard, error.args]
+    return heard
+
+
+@pytest.mark.parametrize("who_fails", [{0: 3}, {2: 3}, {0: 0}, {1: 4, 2: 4}])
+def test_all_hear_of_one_who_fails_and_of_all_that_was_said_before(who_fails):
+    begun = time.monotonic()
+    with ThreadPoolExecutor(3) as threads:
+        turns = [who_fails.get(member, -1) for member in range(3)]
+        heard = list(threads.map(speak_or_fail, met(3), [6] * 3, turns))
+    last = max(who_fails.values())
+    said = [([bytes([turn]) * 100] * 3, 30 * 3 * (turn + 1)) for turn in range(last)]
+    assert heard == [said if member in who_fails else [*said, (b"I cannot",)] for member in range(3)]
+    assert time.monotonic() - begun < 10
+
+
+class Number:
+    """A part that says a number, or fails."""
+
+    def __init__(self, number, error=None):
+        self.number, self.error = number, error
+
+    def say(self):
+        if self.error is not None:
+            raise self.error
+        return self.number, (np.array([self.number]),)
+
+
+@pytest.mark.parametrize(
+    ("error", "others"),
+    [
+        (ValueError("not today"), r"ValueError\('not today'\)"),
+        (ValueError("x" * 100_000), r"RuntimeError\(.another worker .* failed: ValueError\('xxx"),
+        (ValueError(threading.Lock()), r"RuntimeError\(.another worker .* failed: ValueError\(<unlocked"),
+    ],
+)
+def test_an_error_at_one_holder_is_that_of_all(monkeypatch, error, others):
+    monkeypatch.setattr(meetings, "_BOX", 1 << 17)
+    monkeypatch.setattr(meetings, "_SAID", 1 << 16)
+    parts = [Number(1), Number(2, error), Number(4)]
+    places = [SharedPlace(LocalPlace([one], [(0, 1)]), m) for one, m in zip(parts, met(3), strict=True)]
+
+    def ask(place):
+        try:
+            said, sums = place.ask("say")
+        except (ValueError, RuntimeError) as failure:
+            return repr(failure)
+        return said, sums[0].tolist()
+
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(ask, places))
+    assert found[1] == repr(error)
+    assert re.match(others, found[0])
+    assert found[0] == found[2]
 
 
 def test_who_cannot_see_the_memory_does_not_join():

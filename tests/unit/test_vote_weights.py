@@ -1,6 +1,7 @@
 """Weights of voters: the descent against another optimiser, and what it does to the bound."""
 
 import itertools
+import os
 import sys
 from pathlib import Path
 
@@ -233,6 +234,9 @@ def test_threads_do_not_change_the_weights():
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    not os.environ.get("HEDGEROW_LARGE"), reason="compiles all kernels once more: set HEDGEROW_LARGE"
+)
 def test_the_processor_does_not_change_the_weights(tmp_path):
     run_on_plain_cpu(__file__, tmp_path)
     with np.load(tmp_path / "weights.npz") as there:

@@ -4,6 +4,9 @@ What a leader asks next follows from what all parts have said. So where holders 
 parts say quickly, each has a leader of its own: it asks the parts of its holder, hears from the others what
 theirs say, adds it up, and goes on. All come to the same trees, of which the process that fits is told:
 one question to it a round, not one for every few nodes.
+
+What fails at one holder fails at all, with the same error: nobody waits for an answer that will not come, and
+whoever asks learns why from whomever it hears first.
 """
 
 import pickle
@@ -12,11 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.distributed.meeting import Meeting
+from hedgerow.distributed.meeting import Meeting, MeetingOver, MemberFailed
+from hedgerow.distributed.wire import packed
 from hedgerow.growing.places import Asked, LocalPlace, Sums
 from hedgerow.kernels.cpu.records import Rules
 
 LEAD = "lead"  # the verb of a question to leaders
+_LONGEST = 32 << 10  # bytes of an error that is told; less than a meeting takes
 
 
 class SharedPlace:
@@ -34,10 +39,39 @@ class SharedPlace:
 
     def ask(self, verb: str, *args: Any) -> tuple[list[Any], Sums]:
         """Ask every part the same, here and there; see `Asked.ask`."""
-        own, sums = self._own.ask(verb, *args)
-        sums = tuple(np.require(one, np.int64, ["C", "W"]) for one in sums)
-        heard = self._meeting.exchange(pickle.dumps(own, 5), sums)
-        return [one for message in heard for one in pickle.loads(message)], sums  # noqa: S301 - of the fit
+        try:
+            own, sums = self._own.ask(verb, *args)
+            sums = tuple(np.require(one, np.int64, ["C", "W"]) for one in sums)
+            heard = self._meeting.exchange(pickle.dumps(own, 5), sums)
+            return [one for message in heard for one in pickle.loads(message)], sums  # noqa: S301 - of the fit
+        except MemberFailed as error:
+            raise _error_of(*error.args) from None
+        except MeetingOver:
+            raise
+        except Exception as error:
+            self._meeting.fail(_told(error))
+            raise
+
+
+def _told(error: Exception) -> bytes:
+    """An error as bytes; in words if it cannot be pickled."""
+    try:
+        told = packed(error)
+        pickle.loads(told)  # noqa: S301 - some can be pickled, but not made again
+    except Exception:  # noqa: BLE001 - whatever it is, it is not what went wrong first
+        told = b""
+    return told if 0 < len(told) <= _LONGEST else repr(error)[:_LONGEST].encode()
+
+
+def _error_of(told: bytes) -> Exception:
+    """The error of another holder."""
+    try:
+        error = pickle.loads(told)  # noqa: S301 - of the fit
+    except Exception:  # noqa: BLE001 - it was told in words, or is of a class not known here
+        error = None
+    if isinstance(error, Exception):
+        return error
+    return RuntimeError(f"another worker of the Dask cluster failed: {told[:1000].decode(errors='replace')}")
 
 
 class LedThere:

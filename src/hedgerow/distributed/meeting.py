@@ -9,9 +9,13 @@ has it open, however that ends; others of the same user open it by the process t
               boxes uint8 (members, 2, _BOX)  what a member says, in turn in the one and the other
     box       8 bytes: the length of the whole message; then as much of it as there is room for, up to _SAID
               then integers, of which every member has as many: they are added up
+              a length below zero: the member has failed, and the message tells why
 
 A member speaks: it writes a piece into its box, counts up, waits until all others have done the same, and
 reads what they wrote. A box is written again at the turn after the next, when all have read it.
+
+A meeting is over for all as soon as one member lets go of it: whoever led it may be gone without a word, and
+have asked some members to speak and others not.
 """
 
 import mmap
@@ -32,11 +36,16 @@ _LINE = 64
 _SAID = 64 << 10  # bytes of a box for messages, the others are for sums
 _HEAD = 8  # bytes that tell the length of the message
 _NAP = 5e-5  # seconds between two looks, when the others take long
+_NAPS = 0.02  # of the time waited so far, if that is longer: a look takes a core for a millisecond
 _LOOK = 0.05  # seconds between two looks at whether they are alive
 
 
 class MeetingOver(Exception):  # noqa: N818 - no error: told on to whoever asked
     """A member is gone, or the meeting was ended."""
+
+
+class MemberFailed(Exception):  # noqa: N818 - as `MeetingOver`
+    """A member could not say what all wait for; holds the bytes that tell why."""
 
 
 class Invitation(NamedTuple):
@@ -72,6 +81,7 @@ class Meeting:
         self._lines = np.frombuffer(memory, np.int64, n_words)
         self._boxes = np.frombuffer(memory, np.uint8, offset=8 * n_words).reshape(n_members, 2, _BOX)
         self._lines[8 * (member + 1) + 1] = os.getpid()
+        weakref.finalize(self, _say_over, self._lines, os.getpid())
 
     @classmethod
     def called(cls, n_members: int, patience: float) -> tuple["Meeting", Invitation] | None:
@@ -119,6 +129,8 @@ class Meeting:
     def exchange(self, message: bytes, sums: Sequence[NDArray[np.int64]] = ()) -> list[bytes]:
         """Say something, and hear what all say, oneself too; `MeetingOver` if somebody is gone.
 
+        Raises `MemberFailed` if somebody has failed.
+
         sums : arrays that are contiguous and have the same shapes at all members; those of the others are
             added to them. (In place, since memory for a copy would be asked of the system each time.)
         """
@@ -127,22 +139,35 @@ class Meeting:
         turn, longest = 0, 0
         while turn == 0 or turn < len(parts) or turn * (_SAID - _HEAD) < longest:
             part = parts[turn] if turn < len(parts) else []
-            self._speak(message, turn, part)
+            boxes = self._speak(message, turn, part)
             for member, pieces in enumerate(heard):
-                box = self._boxes[member, self._turn % 2]
+                box = boxes[member]
                 size = int(box[:_HEAD].view(np.int64)[0])
+                if size < 0:
+                    raise MemberFailed(box[_HEAD : _HEAD - size - 1].tobytes())
                 first = turn * (_SAID - _HEAD)
                 pieces.append(box[_HEAD : _HEAD + min(_SAID - _HEAD, max(0, size - first))].tobytes())
                 longest = max(longest, size)
                 if member != self.member:
                     _add(part, box[_SAID:].view(np.int64))
-            self._turn += 1
             turn += 1
         return [pieces[0] if len(pieces) == 1 else b"".join(pieces) for pieces in heard]
 
-    def _speak(self, message: bytes, turn: int, part: Sequence[NDArray[np.int64]]) -> None:
-        """Write a piece, and wait until all have written theirs."""
-        box = self._boxes[self.member, self._turn % 2]
+    def fail(self, why: bytes) -> None:
+        """Have all others raise `MemberFailed`, and do not wait for them; after that, say no more.
+
+        why : cut to the length of a piece.
+        """
+        box, why = self._boxes[self.member, self._turn % 2], why[: _SAID - _HEAD]
+        box[_HEAD : _HEAD + len(why)] = np.frombuffer(why, np.uint8)
+        box[:_HEAD].view(np.int64)[0] = -len(why) - 1
+        self._turn += 1
+        count_up(self._lines, self.member)
+
+    def _speak(self, message: bytes, turn: int, part: Sequence[NDArray[np.int64]]) -> NDArray[np.uint8]:
+        """Write a piece, and wait until all have written theirs; the boxes of this turn (members, _BOX)."""
+        boxes = self._boxes[:, self._turn % 2]
+        box = boxes[self.member]
         said = message[turn * (_SAID - _HEAD) : (turn + 1) * (_SAID - _HEAD)]
         box[:_HEAD].view(np.int64)[0] = len(message)
         box[_HEAD : _HEAD + len(said)] = np.frombuffer(said, np.uint8)
@@ -150,14 +175,18 @@ class Meeting:
         for one in part:
             sums[place : place + len(one)] = one
             place += len(one)
+        self._turn += 1
         count_up(self._lines, self.member)
         begun = looked = time.monotonic()
-        while not all_have_counted(self._lines, self.n_members, self._turn + 1):
-            time.sleep(_NAP)
+        nap = _NAP
+        while not all_have_counted(self._lines, self.n_members, self._turn):
+            time.sleep(nap)
             now = time.monotonic()
+            nap = min(max(_NAP, _NAPS * (now - begun)), _LOOK)
             if now - looked > _LOOK:
                 looked = now
                 self._refuse_alone(now - begun)
+        return boxes
 
     def _refuse_alone(self, seconds: float) -> None:
         """Raise if the others will not speak."""
@@ -193,6 +222,11 @@ def cut_up(arrays: Sequence[NDArray[np.int64]], room: int) -> list[list[NDArray[
             place += len(pieces[-1][-1])
             left -= len(pieces[-1][-1])
     return pieces
+
+
+def _say_over(lines: NDArray[np.int64], process: int) -> None:
+    if os.getpid() == process:  # a fork that lets go of its copy has not been a member
+        lines[1] = 1
 
 
 def _add(part: Sequence[NDArray[np.int64]], others: NDArray[np.int64]) -> None:
