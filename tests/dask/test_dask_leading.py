@@ -107,6 +107,22 @@ def test_workers_that_cannot_meet_are_led_from_here(client, led):
     assert tasks_left(client) == []
 
 
+@pytest.mark.usefixtures("client")
+def test_the_end_of_a_meeting_that_comes_late_does_not_end_the_next(led, monkeypatch):
+    X, model = array_in_parts(VALUES, [N]), GradientBoostingRegressor(n_estimators=3, random_state=0)
+    told, late = places.DaskPlace._told, []
+
+    def tell(place, function, args, first=0):
+        if function == "lead" and not late:
+            late.append(place._meets - 1)  # of the meeting before
+            place._say("end_meeting", late)
+        return told(place, function, args, first)
+
+    monkeypatch.setattr(places.DaskPlace, "_told", tell)
+    assert to_bytes(model.fit(X, NUMBER)) == to_bytes(model.fit(VALUES, NUMBER))
+    assert (led, late) == ([True], [0])
+
+
 def _nobody(*_):
     """Stands in for joining a meeting that cannot be joined."""
 

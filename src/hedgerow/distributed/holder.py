@@ -31,6 +31,8 @@ from hedgerow.growing.places import Leader, LocalPlace
 
 Result = TypeVar("Result")
 
+_CLOSING = "cannot schedule new futures after"  # what the threads of a worker say that is being closed
+
 
 class Holder:
     """Parts of one worker, as a Dask actor.
@@ -50,6 +52,8 @@ class Holder:
         self._place: LocalPlace | None = None
         self._turn = ThreadPoolExecutor(1)
         self._meeting: Meeting | None = None
+        self._n_meetings = 0
+        self._shared: SharedPlace | None = None
         self._leader: Leader = None
         self._newest = 0
 
@@ -106,16 +110,23 @@ class Holder:
 
     # --- leading
 
-    async def call_meeting(self, n_members: int, patience: float) -> bytes:
-        """Call a meeting of holders on this machine: the invitation, or nothing if that cannot be."""
+    async def call_meeting(self, meeting: int, n_members: int, patience: float) -> bytes:
+        """Call a meeting of holders on this machine: the invitation, or nothing if that cannot be.
+
+        Meetings have rising numbers, as calls may come late.
+        """
         called = Meeting.called(n_members, patience)
-        if called is None:
+        if called is None or meeting <= self._n_meetings:
             return b""
+        self._n_meetings = meeting
         self._meeting, invitation = called
         return packed(invitation)
 
-    async def join_meeting(self, invitation: bytes, member: int, patience: float) -> bytes:
+    async def join_meeting(self, meeting: int, invitation: bytes, member: int, patience: float) -> bytes:
         """Come to a meeting; nothing if that cannot be."""
+        if meeting <= self._n_meetings:
+            return b""
+        self._n_meetings = meeting
         self._meeting = Meeting.joined(pickle.loads(invitation), member, patience)  # noqa: S301 - as `begin`
         return b"" if self._meeting is None else b"here"
 
@@ -127,8 +138,8 @@ class Holder:
 
     def _lead(self, task: bytes, meeting: Meeting | None) -> bytes:
         assert self._place is not None  # noqa: S101 - `begin` comes first
-        place = self._place if meeting is None else SharedPlace(self._place, meeting)
-        self._leader = pickle.loads(task)(place)  # noqa: S301 - as `begin`
+        self._shared = None if meeting is None else SharedPlace(self._place, meeting)
+        self._leader = pickle.loads(task)(self._shared or self._place)  # noqa: S301 - as `begin`
         return b""
 
     def _led(self, number: int, method: str, *args: Any) -> Any:
@@ -137,19 +148,29 @@ class Holder:
             return getattr(self._leader, method)(*args)
         except MeetingOver as error:
             raise HolderLost(number, str(error)) from error
+        except Exception as error:
+            if self._shared is not None:
+                self._shared.fail(error)
+            raise
 
-    async def end_meeting(self) -> bytes:
-        """Have no holder wait for another any more."""
-        meeting, self._meeting = self._meeting, None
-        if meeting is not None:
-            meeting.end()
+    async def end_meeting(self, meeting: int) -> bytes:
+        """Have no holder wait for another any more, unless they are at another meeting already."""
+        if meeting == self._n_meetings and self._meeting is not None:
+            self._meeting.end()
+            self._meeting = None
         return b""
 
-    def close(self) -> None:
-        """Let go of the parts and their threads."""
+    async def close(self) -> bytes:
+        """Let go of the parts and their threads, once the last question has been answered."""
+        await self.end_meeting(self._n_meetings)
+        await self._in_turn(self._let_go)
+        self._turn.shutdown(wait=False)
+        return b""
+
+    def _let_go(self) -> None:
         if self._place is not None:
             self._place.close()
-        self._turn.shutdown(wait=False)
+        self._place = self._leader = self._shared = self._codes = None
 
 
 async def ask_node(pool: Any, node: Node, question: bytes, proxy: Any = None) -> bytes:
@@ -171,7 +192,7 @@ async def call(pool: Any, node: Node, function: str, args: list[Any], proxy: Any
         raise HolderLost(node.number, str(error)) from error
     if reply["status"] != "OK":
         failure = reply["exception"]
-        if isinstance(failure, RuntimeError) and "shutdown" in str(failure):  # the worker is being closed
+        if isinstance(failure, RuntimeError) and _CLOSING in str(failure):  # the worker is being closed
             raise HolderLost(node.number, str(failure))
         raise failure
     answer: bytes = reply["result"]

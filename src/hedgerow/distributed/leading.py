@@ -35,7 +35,7 @@ class SharedPlace:
     """
 
     def __init__(self, own: LocalPlace, meeting: Meeting) -> None:
-        self._own, self._meeting = own, meeting
+        self._own, self._meeting, self._is_over = own, meeting, False
 
     def ask(self, verb: str, *args: Any) -> tuple[list[Any], Sums]:
         """Ask every part the same, here and there; see `Asked.ask`."""
@@ -45,12 +45,20 @@ class SharedPlace:
             heard = self._meeting.exchange(pickle.dumps(own, 5), sums)
             return [one for message in heard for one in pickle.loads(message)], sums  # noqa: S301 - of the fit
         except MemberFailed as error:
+            self._is_over = True
             raise _error_of(*error.args) from None
         except MeetingOver:
+            self._is_over = True
             raise
         except Exception as error:
-            self._meeting.fail(_told(error))
+            self.fail(error)
             raise
+
+    def fail(self, error: Exception) -> None:
+        """Have all holders raise an error of this one; they would wait for it."""
+        if not self._is_over:
+            self._is_over = True
+            self._meeting.fail(_told(error))
 
 
 def _told(error: Exception) -> bytes:

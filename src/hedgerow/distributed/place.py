@@ -81,7 +81,7 @@ class DaskPlace:
         self._client, self._settings = rows.partitions.client, rows.partitions.settings
         self._held: list[_Held] = []
         self._nodes: tuple[Node, ...] = ()
-        self._meets = False
+        self._meets = self._n_meetings = 0  # the number of the meeting, 0 for none; how many there were
         self._n_asked = 0
         self._silence = Silence(self._settings)
         self._through_scheduler = self._settings.direct is False
@@ -201,11 +201,12 @@ class DaskPlace:
     def _meet(self) -> bool:
         """Have all holders meet in the memory of their machine; whether they could."""
         patience, n_holders = self._settings.patience, len(self._held)
-        self._meets = True
-        (invitation,) = self._told("call_meeting", [[n_holders, patience]])
+        self._n_meetings += 1
+        number = self._meets = self._n_meetings
+        (invitation,) = self._told("call_meeting", [[number, n_holders, patience]])
         if not invitation:
             return False
-        others = [[invitation, member, patience] for member in range(1, n_holders)]
+        others = [[number, invitation, member, patience] for member in range(1, n_holders)]
         if all(self._told("join_meeting", others, first=1)):
             return True
         self._end_meeting()
@@ -221,21 +222,26 @@ class DaskPlace:
 
     def _end_meeting(self) -> None:
         """Let no holder wait for one that is gone; quiet, since some of them may be."""
-        if not self._meets:
-            return
-        self._meets = False
+        number, self._meets = self._meets, 0
+        if number:
+            self._say("end_meeting", [number])
 
-        async def end() -> None:
+    def _say(self, function: str, args: list[Any]) -> None:
+        """Call all holders, and wait for them only a moment."""
+        holders = self._holders()
+
+        async def say() -> None:
             calls = [
-                asyncio.ensure_future(call(self._client.rpc, node, "end_meeting", [], self._proxy))
-                for node in self._holders()
+                asyncio.ensure_future(call(self._client.rpc, node, function, args, self._proxy))
+                for node in holders
             ]
             await asyncio.wait(calls, timeout=_FAREWELL)
             for one in calls:
                 one.cancel()
 
-        with suppress(Exception):
-            self._client.sync(end, callback_timeout=_REACHED)
+        if holders and self._client.status == "running":
+            with suppress(Exception):
+                self._client.sync(say, callback_timeout=_REACHED)
 
     # --- making parts
 
@@ -384,7 +390,7 @@ class DaskPlace:
 
     def close(self) -> None:
         """Let go of the parts and of the partitions; see `Place.close`."""
-        self._end_meeting()
+        self._say("close", [])
         held, self._held, self._nodes = self._held, [], ()
         self._forget(held)
         self._rows.partitions.release()
