@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -46,11 +46,13 @@ def _of_files(model: Any, metric: Metric, stream: Stream, y: str, weight: Any) -
     return float(metric(labels, predicted, sample_weight=weights[0] if weights else None))
 
 
-class Classifies(ClassifierMixin):  # type: ignore[misc]
-    """A classifier of scikit-learn whose `score` takes files and Dask collections."""
+class _Scored:
+    """A model whose `score` takes files and Dask collections."""
+
+    _metric: ClassVar[Metric]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows that are given the right label.
+        """The share of rows that are given the right label, or R², the share of the variance explained.
 
         Parameters
         ----------
@@ -65,28 +67,17 @@ class Classifies(ClassifierMixin):  # type: ignore[misc]
         -------
         float
         """
-        found = _of_elsewhere(self, accuracy_score, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight)) if found is None else found
+        found = _of_elsewhere(self, self._metric, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight)) if found is None else found  # type: ignore[misc]
 
 
-class Regresses(RegressorMixin):  # type: ignore[misc]
-    """A regressor of scikit-learn whose `score` takes files and Dask collections."""
+class Classifies(_Scored, ClassifierMixin):  # type: ignore[misc]
+    """A classifier of scikit-learn."""
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of the variance of y that is explained, R².
+    _metric: ClassVar[Metric] = staticmethod(accuracy_score)
 
-        Parameters
-        ----------
-        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
-            Or rows in files, as `fit` takes them.
-        y : array or Dask collection of shape (n_samples,)
-            Or the name of a column, if X is in files.
-        sample_weight : array or Dask collection of shape (n_samples,), optional
-            Or the name of a column, if y is one.
 
-        Returns
-        -------
-        float
-        """
-        found = _of_elsewhere(self, r2_score, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight)) if found is None else found
+class Regresses(_Scored, RegressorMixin):  # type: ignore[misc]
+    """A regressor of scikit-learn."""
+
+    _metric: ClassVar[Metric] = staticmethod(r2_score)
