@@ -267,3 +267,12 @@ def test_partitions_are_made_once_and_let_go_of():
     assert Variable("made").get() == 3
     del table
     Variable("made").delete()
+
+
+@pytest.mark.parametrize("names", [[0, 1], ["self", "b"]])
+def test_columns_of_any_name_get_the_dtype_that_all_partitions_have(names):
+    whole, half = (pd.DataFrame(values, columns=names) for values in ([[1, 2], [3, 4]], [[0.5, 1], [1.5, 2]]))
+    X = dd.from_delayed([delayed(whole), delayed(half)], meta=half.iloc[:0], verify_meta=False)
+    y = np.arange(4)
+    memory = read_table(pd.concat([whole, half], ignore_index=True))
+    assert_same(survey_of(X, y), memory)
