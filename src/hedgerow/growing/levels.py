@@ -86,7 +86,6 @@ class LevelGrower:
         self._n_names = 1
         self._nothing = np.zeros((1, 2, int(bins.offsets[-1])), np.int64)
         self._parted: dict[int, Parted] = {}
-        self.n_questions = 0  # since the grower was made; for those who measure
 
     def grow(self, rules: Rules, planted: Sums) -> LevelTree:
         """Grow the tree that was planted; `planted` is what `GradientPart.plant` says, added up."""
@@ -126,7 +125,6 @@ class LevelGrower:
         self._n_names += 2 * len(chosen)
         names = np.stack([self._names[numbers], lefts], axis=1)
         splits = np.ascontiguousarray(nodes["split"][numbers])
-        self.n_questions += 1
         _, (counts, sums) = self.place.ask("advance", names, splits, sides)
         facts, place = np.hstack([counts, sides]), 0
         for i, one in enumerate(chosen):
@@ -157,7 +155,6 @@ class LevelGrower:
         fill = nodes[number]["slot"] < 0
         sums = self.place.ask("sums", name)[1][0] if fill else np.empty((2, 0), np.int64)
         place = search_again(codes, rules, nodes, frontier, memory, work.search, sums)
-        self.n_questions += 1
         counts = self.place.ask("count", name)[1][0]
         counted: set[int] = set()
         found, histogram = frontier.found[0], memory.pool[place]
