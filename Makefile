@@ -38,7 +38,7 @@ check: .venv/.installed-dev
 # Old packages warn of newer ones, which is no error here; compiled kernels are those of another Numba.
 lowest: .venv-lowest/.installed .cache/.gitignore
 	NUMBA_CACHE_DIR=$(NUMBA_CACHE_DIR)-lowest .venv-lowest/bin/python -m pytest -p no:cacheprovider \
-		-W default --disable-warnings $$($(PYTHON) tests/lowest.py --tests) $(ARGS)
+		-W default --disable-warnings $$($(PYTHON) tests/support/lowest.py --tests) $(ARGS)
 
 docs: .venv/.installed-docs
 	PYTHONPATH=docs $(BIN)/zensical build --clean --strict
@@ -75,10 +75,10 @@ clean:
 	$(PIP) install --editable '.[peers]'
 	@touch $@
 
-.venv-lowest/.installed: pyproject.toml tests/lowest.py
+.venv-lowest/.installed: pyproject.toml tests/support/lowest.py
 	$(PYTHON) -m venv --clear .venv-lowest
 	@echo '*' > .venv-lowest/.gitignore
-	.venv-lowest/bin/python -m pip --quiet --disable-pip-version-check install $$($(PYTHON) tests/lowest.py) --editable .
+	.venv-lowest/bin/python -m pip --quiet --disable-pip-version-check install $$($(PYTHON) tests/support/lowest.py) --editable .
 	@touch $@
 
 .cache/.gitignore:

@@ -11,7 +11,7 @@ pytest_plugins = ["line_coverage"]  # `--measure`
 # The first process that needs a kernel compiles it, and one that needs it meanwhile compiles it too. So files
 # that compile different kernels come first; workers of clusters find theirs compiled.
 FIRST = (
-    *("test_check_estimator.py", "test_forests.py", "test_vision_stage.py", "test_places.py"),
+    *("test_check_estimator.py", "test_forests.py", "test_stage.py", "test_places.py"),
     *("test_weak_places.py", "test_same_bits.py"),
 )
 
@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         name, size = item.path.name, -sizes[item.path]
         if name in FIRST:
             return FIRST.index(name), size, str(item.path)
-        return len(FIRST) + (item.path.parent.name != "dask"), size, str(item.path)
+        return len(FIRST) + (item.path.parent.name != "distributed"), size, str(item.path)
 
     items.sort(key=place)
 

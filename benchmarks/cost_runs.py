@@ -116,9 +116,8 @@ def cluster(workers: int) -> Iterator[Any]:
 
     They are counted: the first argument of LocalCluster without a name is not their number.
     """
-    from distributed import Client, LocalCluster
-
     import dask
+    from distributed import Client, LocalCluster
 
     with (
         dask.config.set({"hedgerow.fan-out": 8, "hedgerow.shared-memory": False}),
@@ -137,9 +136,8 @@ def cluster(workers: int) -> Iterator[Any]:
 def on_workers(client: Any, size: Size) -> tuple[Any, Any]:
     """Rows made by the workers."""
     import dask.array as da
-    from distributed import wait
-
     from dask import delayed
+    from distributed import wait
 
     lengths = [len(one) for one in np.array_split(np.arange(size.rows), BLOCKS)]
     made = [delayed(simulated)(n, size.columns, seed) for seed, n in enumerate(lengths)]

@@ -17,7 +17,7 @@ from hedgerow.plots import ErrorRoundsDisplay, MarginDistributionDisplay, ShapeF
 from hedgerow.theory import certify
 from model_cases import assert_same, fitted, numbers, plain, reweighted
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[1] / "support" / "data"
 FORMAT_2 = sorted(path.stem.removeprefix("format_2_") for path in DATA.glob("format_2_*.safetensors"))
 
 CERTIFIED = [

@@ -21,7 +21,7 @@ from hedgerow.vision.model import CascadeModel
 from model_cases import KINDS, MODELS, fitted, plain, reweighted
 
 PAGE = DOCS / "files.md"
-OLD = sorted((ROOT / "tests" / "data").glob("format_*.safetensors"))
+OLD = sorted((ROOT / "tests" / "support" / "data").glob("format_*.safetensors"))
 _DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.Assign)
 _ANYTHING = {"parameters", "history", "card", "certificate", "info", "oob", "versions"}  # what is in them
 _MEMBER = re.compile(r"^(?:members\.\d+\.(?:\d+\.)?|hypothesis\.(?:\d+\.)*weak\.)+")

@@ -11,7 +11,7 @@ import pytest
 
 import hedgerow
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 FOLDERS = ("src", "tests", "benchmarks", "examples", "docs")
 SUFFIXES = {".py", ".md", ".toml", ".txt", ".html", ".cfg", ".yaml", ".yml", ".json"}
 

@@ -1,15 +1,15 @@
 """A survey of a Dask collection finds what reading `X.compute()` does."""
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask import delayed
 from distributed import Lock, Variable
 from scipy import sparse
 
-import dask
-from dask import delayed
 from dask_cases import array_in_parts, cluster_of, frame_in_parts, uneven
 from hedgerow.binning import find_bins
 from hedgerow.distributed import open_collection

@@ -1,4 +1,4 @@
-"""Files of format 3, made by tests/data/make_format_3.py: they are read for ever, and say the same."""
+"""Files of format 3, made by tests/support/data/make_format_3.py, are read and predict the same."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from hedgerow.files import load, load_card, load_certificate
 from hedgerow.files.models import KINDS as CODECS
 from hedgerow.files.models import from_bytes, to_bytes
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[1] / "support" / "data"
 NAMES = sorted(path.stem.removeprefix("format_3_") for path in DATA.glob("format_3_*.safetensors"))
 MODELS = [name for name in NAMES if name != "cascade"]
 FOREIGN = ("foreign", "pipeline")  # whose numbers are scikit-learn's

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("resource", reason="processes are forked")
 
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[1] / "support"
 
 # A save as it must not be: the file is there, but not yet whole, for a while.
 SAVED_IN_PLACE = """

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
+from dask import delayed
 from distributed import Client, LocalCluster
 from numpy.typing import NDArray
-
-import dask
-from dask import delayed
 
 
 @contextmanager

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-PLUGIN = Path(__file__).parents[1] / "line_coverage.py"
+PLUGIN = Path(__file__).parent / "line_coverage.py"
 SETTINGS = """
 [tool.pytest.ini_options]
-pythonpath = ["tests", "src"]
+pythonpath = ["tests/support", "src"]
 addopts = ["--import-mode=importlib", "-p", "no:cacheprovider"]
 
 [tool.coverage.run]
@@ -35,11 +35,12 @@ def run(folder, test, *options):
         "src/hedgerow/__init__.py": "",
         "src/hedgerow/numbers.py": PACKAGE,
         "tests/test_numbers.py": test,
+        "tests/support/__init__.py": "",
     }.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    shutil.copy(PLUGIN, folder / "tests")
+    shutil.copy(PLUGIN, folder / "tests" / "support")
     command = [sys.executable, "-m", "pytest", "-q", *options]
     done = subprocess.run(
         command,

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from numba.core import event
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".cache" / "coverage"
 WORST = 12  # files that are printed
 FEW = 2  # cases of a test that are traced; the others run the same lines, but for those of kernels

@@ -14,31 +14,31 @@ import sys
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TOOLS = ("pytest", "hypothesis", "pandas", "polars", "html5lib", "skops", "dmba", "dask", "distributed")
 # Every docstring has an example, so `src` visits every room; the rest is what leans most on other packages.
-# Not test_datafiles_reading.py: Arrow before 24 may not end its threads at exit after an error.
+# Not datafiles/test_reading.py: Arrow before 24 may not end its threads at exit after an error.
 TESTS = (
     "src",
-    "tests/unit/test_files.py",  # safetensors
-    "tests/unit/test_files_kinds.py",
-    "tests/unit/test_docs_files.py",
-    "tests/unit/test_check_estimator.py",  # scikit-learn
-    "tests/unit/test_table.py",  # narwhals, pandas, polars
-    "tests/unit/test_table_categories.py",
-    "tests/unit/test_datafiles_round_trip.py",  # pyarrow
-    "tests/unit/test_plots_margins.py",  # matplotlib
-    "tests/unit/test_plots_shapes.py",
-    "tests/unit/test_report_page.py",  # jinja2
-    "tests/unit/test_cli_commands.py",  # typer, rich
-    "tests/unit/test_vision_images.py",  # pillow
-    "tests/unit/test_vision_cascade.py",
-    "tests/unit/test_threads.py",  # threadpoolctl, joblib
-    "tests/unit/test_bagging_jobs.py",
-    "tests/unit/test_same_bits.py",  # numba
-    "tests/unit/test_streams_fits.py",  # pyarrow
-    "tests/dask/test_dask_place.py",  # dask, distributed
-    "tests/dask/test_dask_fits.py",
+    "tests/io/test_save_load.py",  # safetensors
+    "tests/io/test_kinds.py",
+    "tests/docs/test_file_format.py",
+    "tests/estimators/test_check_estimator.py",  # scikit-learn
+    "tests/table/test_table.py",  # narwhals, pandas, polars
+    "tests/table/test_categories.py",
+    "tests/datafiles/test_round_trip.py",  # pyarrow
+    "tests/plots/test_margins.py",  # matplotlib
+    "tests/plots/test_shapes.py",
+    "tests/report/test_page.py",  # jinja2
+    "tests/cli/test_commands.py",  # typer, rich
+    "tests/vision/test_images.py",  # pillow
+    "tests/vision/test_cascade.py",
+    "tests/test_threads.py",  # threadpoolctl, joblib
+    "tests/estimators/test_bagging_jobs.py",
+    "tests/estimators/test_same_bits.py",  # numba
+    "tests/streams/test_fits.py",  # pyarrow
+    "tests/distributed/test_dask_place.py",  # dask, distributed
+    "tests/distributed/test_dask_fits.py",
 )
 DESELECTED = (
     # Rows of a bag are drawn by hashes of what they hold, and scikit-learn had this table scaled otherwise
@@ -46,7 +46,7 @@ DESELECTED = (
     "src/hedgerow/estimators/bagging.py::hedgerow.estimators.bagging.BaggingRegressor",
     # For estimators of two classes the check of scikit-learn 1.6 makes these, by the first row, once before
     # and once after rows were shuffled: others.
-    "tests/unit/test_check_estimator.py::test_scikit_learn_accepts[AnyBoostClassifier",
+    "tests/estimators/test_check_estimator.py::test_scikit_learn_accepts[AnyBoostClassifier",
 )
 _BOUND = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[a-z,]+\])?>=([0-9][0-9.]*)(?:,<[0-9.]+)?")
 

@@ -9,16 +9,16 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask import delayed
 from distributed import Client
 
-import dask
 import dask_cases
-from dask import delayed
 from dask_cases import MakeSumming, array_in_parts, cluster_of, tasks_left, worker_pids
 from hedgerow.binning import find_bins
 from hedgerow.distributed import open_collection, partitions

@@ -8,10 +8,10 @@ import threading
 import time
 import traceback
 
+import dask
 import numpy as np
 import pytest
 
-import dask
 from dask_cases import array_in_parts, cluster_of, tasks_left, uneven, worker_pids
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.distributed import place as places

@@ -36,7 +36,7 @@ from model_cases import (
     stopped,
 )
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[1] / "support" / "data"
 
 
 def outputs(model, X):

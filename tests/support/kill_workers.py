@@ -20,11 +20,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-import dask
 import hedgerow
 from dask_cases import cluster_of, frame_in_parts, uneven, worker_pids
 from hedgerow.files.models import to_bytes

@@ -5,11 +5,11 @@ import signal
 import threading
 import time
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
 
-import dask
 from dask_cases import (
     MakeSumming,
     array_in_parts,

@@ -1,0 +1,190 @@
+"""Checksums of the models of thirty fits, to compare two versions of the code.
+
+Each line is a fit: the SHA-256 of the arrays in its model file (as a sorted list, so that neither their names
+nor the layout of the file matter), and the SHA-256 of its predictions. A refactoring must not change a line:
+
+    python benchmarks/model_checksums.py > before.txt
+    python benchmarks/model_checksums.py | diff before.txt -
+"""
+
+import hashlib
+import json
+import struct
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+
+import hedgerow as h
+
+Fit = tuple[str, Callable[[], Any], NDArray[Any], NDArray[Any], dict[str, Any]]
+
+
+def tables() -> dict[str, NDArray[Any]]:
+    """A simulated table with missing values and a column of categories, and its targets."""
+    rng = np.random.default_rng(0)
+    n = 3_000
+    X = rng.normal(size=(n, 10)).round(2)
+    X[:, 3] = rng.integers(0, 12, n)
+    score = X[:, 0] - X[:, 1] ** 2 + np.sin(2 * X[:, 2]) + 0.4 * (X[:, 3] % 3) + 0.5 * rng.normal(size=n)
+    X[rng.random((n, 10)) < 0.05] = np.nan
+    return {
+        "X": X,
+        "complete": np.nan_to_num(X),
+        "binary": np.where(score > 0, "yes", "no"),
+        "classes": np.digitize(score, [-1.5, -0.3, 0.6]),
+        "number": score,
+        "count": rng.poisson(np.exp(0.3 * np.nan_to_num(score))).astype(float),
+        "weight": rng.integers(0, 4, n).astype(float),
+        "share": rng.random(n) + 0.1,
+    }
+
+
+def gradient_boosting(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
+    """Losses, classes, weights, constraints, sampling, early stopping, other learners."""
+    X, few = d["X"], {"n_estimators": 20, "random_state": 0}
+    classifier, regressor = h.GradientBoostingClassifier, h.GradientBoostingRegressor
+    yield "gradient boosting, two classes", lambda: classifier(**few), X, d["binary"], {}
+    yield "gradient boosting, four classes", lambda: classifier(**few), X, d["classes"], {}
+    for loss in ("squared_error", "absolute_error", "huber", "quantile"):
+        yield f"gradient boosting, {loss}", lambda loss=loss: regressor(loss=loss, **few), X, d["number"], {}
+    for loss in ("poisson", "tweedie"):
+        yield f"gradient boosting, {loss}", lambda loss=loss: regressor(loss=loss, **few), X, d["count"], {}
+    yield (
+        "gradient boosting, whole weights",
+        lambda: classifier(**few),
+        X,
+        d["binary"],
+        {"sample_weight": d["weight"]},
+    )
+    options = {"subsample": 0.7, "colsample_bytree": 0.6, "max_features": 0.7, "early_stopping": True}
+    yield (
+        "gradient boosting, sampling and early stopping",
+        lambda: classifier(**options, **few),
+        X,
+        d["classes"],
+        {"sample_weight": d["share"]},
+    )
+    constraints = {"monotonic_cst": [1, *[0] * 9], "interaction_cst": "pairwise", "categorical_features": [3]}
+    yield (
+        "gradient boosting, constraints and categories",
+        lambda: regressor(**constraints, max_leaf_nodes=63, **few),
+        X,
+        d["number"],
+        {},
+    )
+    yield "gradient boosting, first order", lambda: classifier(newton=False, **few), X, d["binary"], {}
+    yield (
+        "gradient boosting of ridge regressions",
+        lambda: regressor(estimator=Ridge(), **few),
+        d["complete"],
+        d["number"],
+        {},
+    )
+
+
+def adaboost(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
+    """Every update rule, both kinds of weak learner, and boosting by three hypotheses."""
+    X, few = d["X"], {"n_estimators": 15, "random_state": 0}
+    for name in ("discrete", "real", "gentle"):
+        yield f"AdaBoost, {name}", lambda a=name: h.AdaBoostClassifier(algorithm=a, **few), X, d["binary"], {}
+    for name in ("samme", "samme.r"):
+        make = lambda a=name: h.AdaBoostClassifier(algorithm=a, **few)  # noqa: E731
+        yield f"AdaBoost, {name}", make, X, d["classes"], {"sample_weight": d["share"]}
+    trees = {"estimator": h.DecisionTreeClassifier(max_depth=3), "early_stopping": True, "resample": True}
+    yield "AdaBoost of trees", lambda: h.AdaBoostClassifier(**trees, **few), X, d["classes"], {}
+    naive = {"estimator": GaussianNB()}
+    yield (
+        "AdaBoost of naive Bayes",
+        lambda: h.AdaBoostClassifier(**naive, **few),
+        d["complete"],
+        d["binary"],
+        {},
+    )
+    yield "LogitBoost", lambda: h.LogitBoostClassifier(**few), X, d["classes"], {}
+    yield "AnyBoost", lambda: h.AnyBoostClassifier(cost="logistic", **few), X, d["binary"], {}
+    yield (
+        "AdaBoost.R2",
+        lambda: h.AdaBoostRegressor(**few),
+        X,
+        d["number"],
+        {"sample_weight": d["weight"]},
+    )
+    yield (
+        "AdaBoost.R2, early stopping",
+        lambda: h.AdaBoostRegressor(loss="square", early_stopping=True, **few),
+        X,
+        d["number"],
+        {},
+    )
+    yield "boosting by three", lambda: h.SchapireBoostClassifier(random_state=0), X, d["binary"], {}
+
+
+def averaging(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
+    """Bagging, forests and single trees."""
+    X, few = d["X"], {"n_estimators": 12, "random_state": 0}
+    oob = {"oob_score": True, "class_weight": "balanced_subsample"}
+    yield "random forest", lambda: h.RandomForestClassifier(**oob, **few), X, d["classes"], {}
+    yield (
+        "random forest, numbers",
+        lambda: h.RandomForestRegressor(max_samples=0.5, min_samples_leaf=3, **few),
+        X,
+        d["number"],
+        {"sample_weight": d["weight"]},
+    )
+    yield "extra trees", lambda: h.ExtraTreesClassifier(**few), X, d["binary"], {}
+    yield "extra trees, numbers", lambda: h.ExtraTreesRegressor(**few), X, d["number"], {}
+    yield "bagging", lambda: h.BaggingClassifier(max_features=0.5, oob_score=True, **few), X, d["classes"], {}
+    members = {"estimator": LogisticRegression()}
+    yield (
+        "bagging of logistic regressions",
+        lambda: h.BaggingClassifier(**members, **few),
+        d["complete"],
+        d["binary"],
+        {},
+    )
+    yield "bagging, numbers", lambda: h.BaggingRegressor(**few), X, d["number"], {}
+    yield "decision tree", lambda: h.DecisionTreeClassifier(max_depth=4), X, d["classes"], {}
+    yield "decision stump", lambda: h.DecisionStump(), X, d["binary"], {"sample_weight": d["share"]}  # noqa: PLW0108 - as the others
+
+
+def checksum_of_arrays(path: Path) -> str:
+    """SHA-256 of the sorted SHA-256s of all arrays of a safetensors file."""
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    found = []
+    for name, entry in json.loads(content[8 : 8 + length]).items():
+        if name != "__metadata__":
+            start, stop = (8 + length + offset for offset in entry["data_offsets"])
+            described = f"{entry['dtype']}{entry['shape']}".encode()
+            found.append(hashlib.sha256(described + content[start:stop]).hexdigest())
+    return hashlib.sha256("".join(sorted(found)).encode()).hexdigest()[:16]
+
+
+def main() -> None:
+    """Fit, save and predict, and print a line for each fit."""
+    warnings.simplefilter("ignore")
+    d = tables()
+    with tempfile.TemporaryDirectory(prefix="hedgerow-checksums-") as folder:
+        path = Path(folder) / "model.safetensors"
+        for name, make, X, y, options in (*gradient_boosting(d), *adaboost(d), *averaging(d)):
+            model = make().fit(X, y, **options)
+            h.save(model, path)
+            say = model.predict_proba if hasattr(model, "predict_proba") else model.predict
+            predicted = hashlib.sha256(np.ascontiguousarray(say(X[:500])).tobytes()).hexdigest()[:16]
+            arrays = (
+                "-"
+                if "of ridge" in name or "of naive" in name or "of logistic" in name
+                else checksum_of_arrays(path)
+            )
+            print(f"{name:50} arrays {arrays:16} predictions {predicted}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
