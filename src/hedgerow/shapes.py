@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.binning import Bins
 from hedgerow.boosting.model import TreeModel
 from hedgerow.forest import Forest
 from hedgerow.table import Schema, read_table
-
-Floats = NDArray[np.float64]
 
 _STUMP_NODES = 3  # the root and two leaves
 

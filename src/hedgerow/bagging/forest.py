@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.loop import Collect
 from hedgerow.bagging.resampling import Draws, Population
-from hedgerow.bagging.rows import Floats, Integers
 from hedgerow.binning import BinnedTable, Bins, GivenEdges, find_bins
 from hedgerow.boosting.run import Plan, run
 from hedgerow.growing.deep import DeepGrower, DeepTarget, TreeRules

@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.leaf_targets import LeafTargets, chunk_rows
-from hedgerow.bagging.rows import Floats, Integers
 from hedgerow.binning import Bins
 from hedgerow.kernels.cpu.leaf_targets import jackknife_bounds, tree_answers
 from hedgerow.kernels.cpu.votes import find_vote_leaves

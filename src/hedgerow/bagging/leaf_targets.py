@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.bagging.rows import Floats, Integers
+from hedgerow._typing import Floats, Integers
 from hedgerow.binning import Bins
 from hedgerow.kernels.cpu.leaf_targets import (
     UNITS,

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from hedgerow._typing import Floats
 from hedgerow.bagging.resampling import Draws
-from hedgerow.bagging.rows import Floats, GivenTable
+from hedgerow.bagging.rows import GivenTable
 from hedgerow.boosting.loop import Outcome
 from hedgerow.boosting.run import Plan, run
 from hedgerow.boosting.three_votes import ConstantHypothesis

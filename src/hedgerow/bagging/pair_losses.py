@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.needs import require_pairs
 from hedgerow.kernels.cpu.vote_weights import mean_of_pairs
 from hedgerow.threads import Team, one_library_thread
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Losses = NDArray[np.int16]  # (rows, voters), in steps, or KNOWN
 
 STEPS = 4096

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.bagging.rows import Floats, Integers, Keys
+from hedgerow._typing import Floats, Integers, Keys
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.random import BAG_COLUMNS, BAG_SEEDS, BOOTSTRAP, choose_columns, draw
 from hedgerow.kernels.cpu.resample import count_draws, count_weighted_draws

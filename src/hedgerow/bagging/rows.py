@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
+from hedgerow._typing import Floats, Integers, Keys
 from hedgerow.kernels.cpu.resample import add_keys, add_sparse_keys
 from hedgerow.memory import rows_at_once
 from hedgerow.table import Schema
@@ -33,10 +34,6 @@ from hedgerow.table.checks import (
 )
 from hedgerow.table.frames import FrameSource, as_frame, proper_numbers
 from hedgerow.table.sparse import as_csr
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Keys = NDArray[np.uint64]
 
 BLOCK_ROWS = 4096  # read at a time: its float64 copy stays in the cache
 _NUMBERS = (Real, np.bool, Decimal)  # the integers and floats of Python and NumPy are real

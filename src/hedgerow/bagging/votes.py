@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import delayed
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.loop import Workers
 from hedgerow.bagging.pair_losses import KNOWN, Losses, in_steps
 from hedgerow.bagging.resampling import Draws
-from hedgerow.bagging.rows import Floats, GivenTable, Integers
+from hedgerow.bagging.rows import GivenTable
 from hedgerow.boosting.members import class_numbers, class_probabilities, numbers
 
 

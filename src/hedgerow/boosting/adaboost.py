@@ -19,10 +19,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.adaptive import CHANCE, AdaptiveRule, Addition, Step, split_error
 from hedgerow.boosting.members import log_ratio, numbers, vote
 from hedgerow.boosting.weak import ClassProblem, MemberAnswer, NumberProblem, Problem
-from hedgerow.boosting.weights import Distribution, Floats
+from hedgerow.boosting.weights import Distribution
 from hedgerow.kernels.cpu.elementary import exp, exp_into, log
 
 _SIGNS = np.array([-1.0, 1.0])

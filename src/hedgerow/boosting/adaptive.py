@@ -15,9 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.boosting.loop import NoBetter, Outcome
 from hedgerow.boosting.weak import ClassProblem, Problem
-from hedgerow.boosting.weights import Classes, Distribution, Floats, Integers, RowWeights
+from hedgerow.boosting.weights import Classes, Distribution, RowWeights
 from hedgerow.kernels.cpu.elementary import exp, log_into
 from hedgerow.kernels.cpu.random import RESTART, draw_rows
 from hedgerow.kernels.cpu.weights import add_table, wrong_weight

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from hedgerow._typing import Floats
 from hedgerow.binning import Bins, find_bins
 from hedgerow.boosting import run as running
 from hedgerow.boosting.adaptive import AdaptiveRule, Judged, Record, RuleSettings, Step, rounds_before
@@ -22,7 +23,7 @@ from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.needs import require_adaptive
 from hedgerow.boosting.run import Plan, run
 from hedgerow.boosting.weak import CodedTables, GrownLearner, MemberLearner, take_rows
-from hedgerow.boosting.weights import Floats, RowWeights, class_dtype
+from hedgerow.boosting.weights import RowWeights, class_dtype
 from hedgerow.forest import Forest
 from hedgerow.growing.weak import WeakRules
 from hedgerow.kernels.cpu.weights import WHOLE

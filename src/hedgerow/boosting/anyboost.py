@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.adaptive import (
     CHANCE,
     AdaptiveRule,
@@ -30,7 +31,7 @@ from hedgerow.boosting.adaptive import (
 from hedgerow.boosting.costs import MarginCost
 from hedgerow.boosting.loop import Outcome
 from hedgerow.boosting.members import vote
-from hedgerow.boosting.weights import Distribution, Floats, RowWeights
+from hedgerow.boosting.weights import Distribution, RowWeights
 from hedgerow.kernels.cpu.elementary import log
 
 _LARGEST_STEP = 32.0

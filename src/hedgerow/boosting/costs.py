@@ -7,11 +7,9 @@ is wrong: its mean bounds the training error. Of a user's own cost the same is a
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.losses.links import LogitLink, exp, log
-
-Floats = NDArray[np.float64]
 
 
 @runtime_checkable

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.gradient import Floats, Followed
+from hedgerow._typing import Floats
+from hedgerow.boosting.gradient import Followed
 from hedgerow.boosting.learners import TreeSteps
 from hedgerow.boosting.loop import Outcome
 from hedgerow.forest import Forest
@@ -31,7 +32,6 @@ from hedgerow.losses import Loss
 from hedgerow.losses.base import total_weight
 from hedgerow.threads import Team
 
-Integers = NDArray[np.int64]
 Answer = TypeVar("Answer")
 
 _NO_ROWS = np.empty(0, np.uint32)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.backends import CpuBackend
 from hedgerow.binning import Bins, find_bins
 from hedgerow.boosting.elsewhere import (
@@ -22,7 +23,7 @@ from hedgerow.boosting.elsewhere import (
     RowsElsewhere,
     stays_with_rows,
 )
-from hedgerow.boosting.gradient import Floats, Followed, GradientRule, Scores
+from hedgerow.boosting.gradient import Followed, GradientRule, Scores
 from hedgerow.boosting.learners import TreeLearner
 from hedgerow.boosting.model import TreeModel
 from hedgerow.forest import Forest

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.backends import CpuBackend
 from hedgerow.binning import BinnedTable, find_bins
 from hedgerow.boosting.gradient import GradientRule, Scores
@@ -25,7 +25,6 @@ from hedgerow.table import Table
 from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Team
 
-Floats = NDArray[np.float64]
 Model = TreeModel | MemberModel
 
 

@@ -11,11 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.loop import Outcome
 from hedgerow.losses import Loss
 from hedgerow.threads import Team
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False)

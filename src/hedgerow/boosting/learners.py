@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from hedgerow.boosting.gradient import Floats, Scores
+from hedgerow._typing import Floats
+from hedgerow.boosting.gradient import Scores
 from hedgerow.boosting.weak import seeded_clone
 from hedgerow.forest import Forest
 from hedgerow.growing.statistics import Measured, Quantiser

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.adaptive import (
     CHANCE,
     AdaptiveRule,
@@ -28,7 +29,7 @@ from hedgerow.boosting.adaptive import (
 from hedgerow.boosting.loop import Outcome
 from hedgerow.boosting.members import numbers
 from hedgerow.boosting.weak import MemberAnswer, NumberProblem, Problem
-from hedgerow.boosting.weights import Distribution, Floats, RowWeights
+from hedgerow.boosting.weights import Distribution, RowWeights
 from hedgerow.losses import make_loss
 
 LARGEST_RESPONSE = 4.0

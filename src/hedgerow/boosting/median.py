@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.members import numbers
 from hedgerow.boosting.model import TreeModel
 from hedgerow.kernels.cpu.forest import find_leaves
@@ -24,7 +25,6 @@ from hedgerow.memory import require, rows_at_once
 from hedgerow.table import Table
 from hedgerow.threads import Team, over_rows
 
-Floats = NDArray[np.float64]
 Said = Callable[[int, int], Floats]  # what the members say, (rows, members), of rows start..stop-1
 OverRows = Callable[[int, Callable[[int, int], Any]], None]
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
+from hedgerow._typing import Floats
 from hedgerow.kernels.cpu.elementary import log_into
 
-Floats = NDArray[np.float64]
 Classes = NDArray[np.int32]
 
 

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest, Predictor
 from hedgerow.table import Table
 from hedgerow.threads import Lean, cached_property
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

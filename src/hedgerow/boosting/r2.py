@@ -19,11 +19,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.adaptive import CHANCE
 from hedgerow.boosting.loop import NoBetter, Outcome
 from hedgerow.boosting.median import Followed
 from hedgerow.boosting.weak import NumberProblem
-from hedgerow.boosting.weights import Floats, RowWeights
+from hedgerow.boosting.weights import RowWeights
 from hedgerow.kernels.cpu import elementary
 from hedgerow.losses.base import weighted_mean
 from hedgerow.losses.links import exp

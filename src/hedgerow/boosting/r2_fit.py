@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.binning import BinnedTable, find_bins
 from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.median import Followed, MedianMembers, MedianModel, MedianTrees
@@ -22,7 +23,7 @@ from hedgerow.boosting.needs import require_r2
 from hedgerow.boosting.r2 import R2Record, R2Rule
 from hedgerow.boosting.run import Plan, Record, run
 from hedgerow.boosting.weak import CodedTables, GrownAnswer, GrownLearner, MemberAnswer, MemberLearner
-from hedgerow.boosting.weights import Floats, RowWeights
+from hedgerow.boosting.weights import RowWeights
 from hedgerow.forest import Forest
 from hedgerow.growing.weak import WeakRules
 from hedgerow.growing.weak_places import PlacedRows

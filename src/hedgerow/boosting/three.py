@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
+from hedgerow._typing import Integers
 from hedgerow.boosting.three_votes import (
     ConstantHypothesis,
     Hypothesis,
-    Integers,
     VoteOfThree,
     WeakHypothesis,
     share,

@@ -19,10 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.boosting.members import class_numbers
-
-Integers = NDArray[np.int64]  # row numbers, or class numbers
-Floats = NDArray[np.float64]
 
 
 class ConstantHypothesis:

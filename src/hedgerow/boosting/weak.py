@@ -16,9 +16,10 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.boosting.members import VoteModel, class_numbers, class_probabilities
-from hedgerow.boosting.weights import Classes, Distribution, Floats, Integers, RowWeights, draw_sample
+from hedgerow.boosting.weights import Classes, Distribution, RowWeights, draw_sample
 from hedgerow.growing.weak import WeakGrower, WeakRules, WeakTree
 from hedgerow.growing.weak_places import PlacedRows, PlaceGrower, TakenRows
 from hedgerow.kernels.cpu.weak import Sample

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.random import RESAMPLE, draw_rows
 from hedgerow.kernels.cpu.weights import (
@@ -28,8 +29,6 @@ from hedgerow.kernels.cpu.weights import (
 )
 from hedgerow.threads import CHUNK_ROWS, Team, cached_property
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Classes = NDArray[Any]  # class numbers, one byte each where that is enough; see `class_dtype`
 
 

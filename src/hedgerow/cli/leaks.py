@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hedgerow.cli.tables import Problem, Rows
+from hedgerow._typing import Integers
+from hedgerow.cli.tables import Problem
 from hedgerow.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.selection import take_rows
 
@@ -90,6 +91,6 @@ def _is_continuous(column: pa.ChunkedArray) -> bool:
     return bool(pc.count_distinct(column).as_py() >= _CONTINUOUS * len(column))
 
 
-def _some(rows: Rows) -> Rows:
+def _some(rows: Integers) -> Integers:
     """At most so many rows, from all over the file, which may be sorted."""
     return rows[:: -(-len(rows) // _ROWS)]

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hedgerow._typing import Integers
 from hedgerow.cli.errors import UsageError, WorkError
 from hedgerow.cli.output import Output
 from hedgerow.datafiles import (
@@ -32,7 +33,6 @@ from hedgerow.selection import hold_out, take_rows
 _NUMBER = "\0number"  # a column beside those of the file; none of theirs has such a name
 _LEAST_ROWS = 4  # to learn from
 TASKS = ("auto", "classification", "regression")
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,9 @@ class Problem:
     summary: TableSummary
     X: pa.Table
     y: NDArray[Any]
-    train: Rows
-    test: Rows
-    numbers: Rows  # of the rows in the file, from 1; rows without a target are left out
+    train: Integers
+    test: Integers
+    numbers: Integers  # of the rows in the file, from 1; rows without a target are left out
 
     @property
     def n_unlabelled(self) -> int:
@@ -58,7 +58,7 @@ class Problem:
         """Classification or regression."""
         return self.recipe.task
 
-    def part(self, rows: Rows) -> tuple[Any, NDArray[Any]]:
+    def part(self, rows: Integers) -> tuple[Any, NDArray[Any]]:
         """X and y of some rows."""
         return take_rows(self.X, rows), self.y[rows]
 

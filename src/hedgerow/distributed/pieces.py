@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hedgerow._typing import AnyFloats
 from hedgerow.binning import EDGE_SAMPLE_ROWS, Bins, aligned_rows
 from hedgerow.dtypes import CODE
 from hedgerow.kernels.cpu.binning import encode
@@ -22,7 +23,7 @@ from hedgerow.memory import rows_at_once
 from hedgerow.table.bits import value_bits
 from hedgerow.table.reading import read_table
 from hedgerow.table.schema import Schema
-from hedgerow.table.table import Floats, Table
+from hedgerow.table.table import Table
 
 # Cells read at a time: arrays above 128 KiB are asked of the system each time and given back, where Dask
 # sets MALLOC_TRIM_THRESHOLD_, and new memory costs more than the keys (200 ms for 500,000 x 28, else 40).
@@ -81,7 +82,7 @@ class Look(NamedTuple):
     dtype: np.dtype[Any]
     keys: NDArray[np.uint64]
     rounded: NDArray[np.uint32]
-    sample: Floats
+    sample: AnyFloats
     y: Any
     weight: Any
 

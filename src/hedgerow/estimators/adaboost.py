@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost import RULES, GentleRule, RealRule, VoteRule
 from hedgerow.boosting.adaptive import AdaptiveRule
 from hedgerow.boosting.weights import RowWeights
 from hedgerow.estimators.adaptive_base import ALLOWED, AdaptiveClassifier
-from hedgerow.estimators.base import Floats
 from hedgerow.estimators.parameters import Allowed, one_of
 from hedgerow.threads import Team
 

@@ -6,13 +6,14 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.r2 import LOSSES, R2Record
 from hedgerow.boosting.r2_fit import R2Fitted, R2Settings, fit_r2
 from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.base import COMMON, Boosting, Floats, Target, Watchers
+from hedgerow.estimators.base import COMMON, Boosting, Target, Watchers
 from hedgerow.estimators.elsewhere import in_pieces
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
 from hedgerow.boosting.adaptive import AdaptiveRule, Record, RuleSettings
 from hedgerow.boosting.adaptive_fit import AdaptiveFitted, AdaptiveSettings, Model, fit_adaptive
@@ -19,7 +20,7 @@ from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.base import COMMON, Floats, Target, Watchers
+from hedgerow.estimators.base import COMMON, Target, Watchers
 from hedgerow.estimators.changes import same_learner
 from hedgerow.estimators.classifying import ScoreClassifier, columns_of
 from hedgerow.estimators.margins import score_margins

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import Losses, PairLosses
 from hedgerow.bagging.rows import GivenTable, row_keys
 from hedgerow.bagging.votes import Ballot
 from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.bagging_base import ALLOWED, Bagging, Floats
+from hedgerow.estimators.bagging_base import ALLOWED, Bagging
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.out_of_bag import doubts_about
 from hedgerow.estimators.parameters import Allowed, nothing, one_of

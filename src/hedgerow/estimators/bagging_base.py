@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.loop import Lesson, Workers, fit_members, is_ours
 from hedgerow.bagging.pair_losses import Losses
 from hedgerow.bagging.resampling import Draws, Population
@@ -23,9 +24,6 @@ from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
 from hedgerow.estimators.trained import RemembersFit, look_at_given
 from hedgerow.estimators.trees import WeakTreeEstimator
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ALLOWED: dict[str, Allowed] = {
     "n_estimators": whole(1),

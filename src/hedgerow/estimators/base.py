@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import TreeModel
@@ -31,7 +32,6 @@ from hedgerow.shapes import ShapeFunctions, shape_functions
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
 
-Floats = NDArray[np.float64]
 Target = inputs.Numbers | inputs.Labels
 
 _LARGE = 10_000  # rows above which early_stopping="auto" stops early

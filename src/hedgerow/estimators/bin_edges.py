@@ -17,11 +17,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.table import Schema
-
-Floats = NDArray[np.float64]
 
 
 def given_edges(bin_edges: Any, schema: Schema, max_bins: int) -> list[Floats | None] | None:

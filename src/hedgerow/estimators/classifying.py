@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimators.base import Boosting, Floats
+from hedgerow._typing import Floats
+from hedgerow.estimators.base import Boosting
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.margins import score_margins
 from hedgerow.estimators.scoring import Classifies

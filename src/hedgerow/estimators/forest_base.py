@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.bagging.decoded import at_hand
 from hedgerow.bagging.forest import (
     DeepTarget,
@@ -36,7 +37,6 @@ from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.voting import GrownTree, VoteForest
 
-Floats = NDArray[np.float64]
 Target = inputs.Labels | inputs.Numbers
 
 _SHARE = Allowed(

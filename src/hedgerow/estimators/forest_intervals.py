@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.bagging.forest import DeepTarget
 from hedgerow.bagging.intervals import (
     LeftOut,
@@ -19,7 +20,7 @@ from hedgerow.bagging.intervals import (
 )
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.estimators import inputs
-from hedgerow.estimators.forest_base import Floats, Forest
+from hedgerow.estimators.forest_base import Forest
 from hedgerow.table import Table
 from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.voting import GrownTree

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.bagging.forest import LIGHT_BITS, DeepTarget, Sampling
 from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
 from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.forest_base import ALLOWED, Floats, Forest, Target
+from hedgerow.estimators.forest_base import ALLOWED, Forest, Target
 from hedgerow.estimators.forest_intervals import Intervals
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.out_of_bag import doubts_about

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.fit import Fitted, Rows, Settings, fit_gradient
 from hedgerow.boosting.model import MemberModel, TreeModel
 from hedgerow.estimators import parameters
-from hedgerow.estimators.base import COMMON, Boosting, Floats, Target, Watchers
+from hedgerow.estimators.base import COMMON, Boosting, Target, Watchers
 from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import require_answer

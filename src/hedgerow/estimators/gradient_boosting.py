@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimators.base import Floats, Target
+from hedgerow._typing import Floats
+from hedgerow.estimators.base import Target
 from hedgerow.estimators.classifying import ScoreClassifier, columns_of
 from hedgerow.estimators.gradient_base import GradientBoosting
 from hedgerow.estimators.inputs import Labels, Numbers, weigh_classes

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.given import (
     LARGEST,
     given_target,
@@ -17,8 +18,6 @@ from hedgerow.estimators.given import (
     plain_weights,
 )
 from hedgerow.kernels.cpu.random import VALIDATION, draw_rows
-
-Floats = NDArray[np.float64]
 
 _LISTED = 20  # classes that an error names
 

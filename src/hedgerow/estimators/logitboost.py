@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.adaptive import AdaptiveRule
 from hedgerow.boosting.adaptive_fit import AdaptiveFitted
 from hedgerow.boosting.anyboost import AnyRule
 from hedgerow.boosting.costs import COSTS, MarginCost, make_cost
 from hedgerow.boosting.logitboost import LogitRule
 from hedgerow.estimators.adaptive_base import ALLOWED, AdaptiveClassifier
-from hedgerow.estimators.base import Floats, Target
+from hedgerow.estimators.base import Target
 from hedgerow.estimators.parameters import Allowed
 from hedgerow.estimators.weak_class import NoVoteError
 

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimators.seen import Floats, KnowsItsRows
+from hedgerow._typing import Floats
+from hedgerow.estimators.seen import KnowsItsRows
 
 
 def score_margins(raw: Floats, classes: NDArray[np.integer[Any]], reach: float) -> Floats:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimators.seen import Floats
+from hedgerow._typing import Floats
 
 _BALANCED = "class_weight='balanced' weighs the classes by the labels of all rows, those left out too"
 _WEIGHTED = "rows were drawn by sample_weight, so that those left out are not like new ones"

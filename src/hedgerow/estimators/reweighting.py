@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.margins import ShareMargins
-from hedgerow.estimators.seen import Floats
 
 _OF_EQUAL_VOTES = ("oob_score_", "oob_decision_function_", "oob_votes_")
 

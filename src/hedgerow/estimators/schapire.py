@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.three import AnyClassifier, ThreeBooster
 from hedgerow.boosting.three_votes import VoteOfThree
 from hedgerow.estimators import inputs, parameters
@@ -22,9 +23,6 @@ from hedgerow.estimators.scoring import Classifies
 from hedgerow.estimators.trained import RemembersFit, look_at_table
 from hedgerow.estimators.trees import DecisionStump
 from hedgerow.table import Schema, Table, read_table
-
-Floats = NDArray[np.float64]
-
 
 ALLOWED: dict[str, Allowed] = {
     "estimator": parameters.classifier() | nothing(),

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
+from hedgerow._typing import Floats
 from hedgerow.bagging.rows import BLOCK_ROWS
 from hedgerow.estimators import inputs
 from hedgerow.kernels.cpu.resample import add_keys
@@ -24,7 +25,6 @@ from hedgerow.threads import CHUNK_ROWS, over_rows, resolve_n_jobs
 _MANY = 4  # different rows, which do not all come again as often as before by chance
 _FULL, _CELLS = 10, 20  # rows of a value, and such values, from which on counts can be compared
 
-Floats = NDArray[np.float64]
 Fingerprints = NDArray[np.uint32]
 
 

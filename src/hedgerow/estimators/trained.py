@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Keys
 from hedgerow.bagging.rows import BLOCK_ROWS, GivenTable, row_keys
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.table import Table
 from hedgerow.table.bits import value_bits
 from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import CHUNK_ROWS, over_rows
-
-Floats = NDArray[np.float64]
-Keys = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)

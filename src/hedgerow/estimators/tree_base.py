@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.binning import find_bins
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.needs import require_tree
@@ -27,8 +28,6 @@ from hedgerow.forest import Forest
 from hedgerow.growing.weak import WeakGrower, WeakRules
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import Team, resolve_n_jobs
-
-Floats = NDArray[np.float64]
 
 
 class WeakTreeEstimator(RemembersFit, BaseEstimator):  # type: ignore[misc]

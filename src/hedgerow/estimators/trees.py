@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.weak import GrownLearner, NumberProblem
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
@@ -20,8 +21,6 @@ from hedgerow.estimators.tree_base import ClassTree, WeakTreeEstimator
 from hedgerow.growing.weak import WeakRules
 from hedgerow.losses.base import weighted_mean
 from hedgerow.table import Schema
-
-Floats = NDArray[np.float64]
 
 
 class DecisionStump(ClassTree):

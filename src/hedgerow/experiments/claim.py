@@ -15,8 +15,9 @@ from sklearn import ensemble
 from sklearn.model_selection import ShuffleSplit
 from sklearn.tree import DecisionTreeClassifier as TheirTree
 
+from hedgerow._typing import Floats
 from hedgerow.estimators import AdaBoostClassifier, DecisionTreeClassifier, GradientBoostingClassifier
-from hedgerow.experiments.measure import Floats, cross_validate, make_folds
+from hedgerow.experiments.measure import cross_validate, make_folds
 from hedgerow.experiments.plan import Plan
 from hedgerow.experiments.problems import Problem
 from hedgerow.experiments.tables import ResultTable

@@ -6,7 +6,8 @@ zero (see `measure`); otherwise nobody is ahead. A point is a hundredth of accur
 
 from dataclasses import dataclass
 
-from hedgerow.experiments.measure import Curve, Floats, standard_error
+from hedgerow._typing import Floats
+from hedgerow.experiments.measure import Curve, standard_error
 from hedgerow.experiments.methods import LINEAR
 
 NEAR = 0.005  # half a point

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import RepeatedStratifiedKFold
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.datasets import flip_labels
 from hedgerow.experiments.problems import Problem
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
-Fold = tuple[Rows, Rows]  # row numbers to learn from, and those to be tested on
+Fold = tuple[Integers, Integers]  # row numbers to learn from, and those to be tested on
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import STEPS, PairLosses
 from hedgerow.binning import Bins
 from hedgerow.boosting.model import TreeModel
@@ -28,8 +29,6 @@ from hedgerow.files.parts import Reader, Writer, require
 from hedgerow.files.values import decode, decode_labels, encode, encode_labels
 from hedgerow.forest import Forest
 from hedgerow.table import Schema
-
-Floats = NDArray[np.float64]
 
 _MOST_ROWS = 2**32  # row numbers are uint32; squares of losses of as many rows do not overflow
 _RANDOM_SHARES = ("subsample", "colsample_bytree", "max_features")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.binning import BinnedTable
 from hedgerow.kernels.cpu.deep import (
     N_NODES,
@@ -29,9 +30,6 @@ from hedgerow.kernels.cpu.elementary import log_into
 from hedgerow.losses.search import leaf_means
 from hedgerow.threads import cached_property
 from hedgerow.voting import GrownTree
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 CRITERIA = {
     name: int(number)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Integers
 from hedgerow.binning import Bins
 from hedgerow.dtypes import CODE
 from hedgerow.growing.part import codes_by_row
@@ -29,8 +30,6 @@ from hedgerow.kernels.cpu.advance import search_again, take_children, take_root
 from hedgerow.kernels.cpu.frontier import N_NODES, N_OPEN, finish, search_alone, settle
 from hedgerow.kernels.cpu.records import Rules
 from hedgerow.kernels.cpu.split import best_column, search_column
-
-Integers = NDArray[np.int64]
 
 _ALONE = np.int64(0)
 _AHEAD = 0.5  # of the leaves left over: for 31, 14.1 questions and 33.5 nodes a tree; with 1.0, 13.6 and 39.5

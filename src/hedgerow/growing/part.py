@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.binning import Bins
 from hedgerow.dtypes import CODE
 from hedgerow.forest import Forest
@@ -28,9 +29,6 @@ from hedgerow.kernels.cpu.quantise import add_leaf_values, largest, pack, spread
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes, Statistics
 from hedgerow.losses import Loss
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TRAINS, FOLLOWED = 1, 2  # roles of rows; others have none
 _AT_ONCE = 16_384

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.binning import Bins
 from hedgerow.growing.levels import LevelGrower, LevelTree
 from hedgerow.growing.places import Asked, Sums
@@ -17,8 +18,6 @@ from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.statistics import Measured, packed_bits, wide_bits
 from hedgerow.growing.tree import GrownTree
 from hedgerow.kernels.cpu.records import Rules, Statistics
-
-Floats = NDArray[np.float64]
 
 _NO_ROWS = np.empty(0, np.uint32)
 

@@ -11,15 +11,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.kernels.cpu.elementary import Floats, Integers
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.kernels.cpu.losses import leaf_sums, pair_sum
 from hedgerow.losses.links import IdentityLink, Link
 from hedgerow.losses.search import RELATIVE_SLOPE, leaf_means, minimise
 
 BLOCK_ROWS = 65_536  # rows whose losses are held at once
 NO_WEIGHT = np.empty(0)  # what the kernels take for "every row weighs one"
-
-Rows = NDArray[np.uint32]
 
 
 class Loss(abc.ABC):
@@ -104,7 +102,7 @@ class Loss(abc.ABC):
         y: Floats,
         raw: Floats,
         weight: Floats | None,
-        rows: Rows,
+        rows: RowNumbers,
         starts: Integers,
         output: int = 0,
     ) -> Floats:
@@ -204,6 +202,6 @@ def weighted_mean(values: Floats, weight: Floats | None) -> float:
     return float(leaf_means(values, NO_WEIGHT if weight is None else weight, whole)[0])
 
 
-def gather_weight(weight: Floats | None, rows: Rows) -> Floats:
+def gather_weight(weight: Floats | None, rows: RowNumbers) -> Floats:
     """Weights of the given rows, as the kernels take them."""
     return NO_WEIGHT if weight is None else weight[rows]

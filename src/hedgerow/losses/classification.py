@@ -5,10 +5,10 @@ Two classes have one raw score, (1, n), for class 1; K classes have one for each
 
 import numpy as np
 
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.kernels.cpu import losses as kernels
-from hedgerow.kernels.cpu.elementary import Floats, Integers
 from hedgerow.kernels.cpu.losses import leaf_sums
-from hedgerow.losses.base import Loss, Rows, gather_weight, weighted_mean
+from hedgerow.losses.base import Loss, gather_weight, weighted_mean
 from hedgerow.losses.links import LogitLink, SoftmaxLink, exp, log
 from hedgerow.losses.search import leaf_means
 
@@ -95,7 +95,7 @@ class Exponential(_ClassLoss):
         y: Floats,
         raw: Floats,
         weight: Floats | None,
-        rows: Rows,
+        rows: RowNumbers,
         starts: Integers,
         output: int = 0,
     ) -> Floats:
@@ -160,7 +160,7 @@ class MultinomialLogLoss(_ClassLoss):
         y: Floats,
         raw: Floats,
         weight: Floats | None,
-        rows: Rows,
+        rows: RowNumbers,
         starts: Integers,
         output: int = 0,
     ) -> Floats:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.kernels.cpu.elementary import Floats
+from hedgerow._typing import Floats
 from hedgerow.losses.base import Loss
 from hedgerow.losses.links import IdentityLink, Link, LogitLink
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hedgerow.kernels.cpu.elementary import Floats, exp_into, log_into, sigmoid_into
+from hedgerow._typing import Floats
+from hedgerow.kernels.cpu.elementary import exp_into, log_into, sigmoid_into
 from hedgerow.kernels.cpu.losses import softmax
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.kernels.cpu import losses as kernels
-from hedgerow.kernels.cpu.elementary import Floats, Integers
-from hedgerow.losses.base import NO_WEIGHT, Loss, Rows, gather_weight, total_weight, weighted_mean
+from hedgerow.losses.base import NO_WEIGHT, Loss, gather_weight, total_weight, weighted_mean
 from hedgerow.losses.links import IdentityLink, LogLink, exp, log
 from hedgerow.losses.search import leaf_levels, leaf_means, minimise
 
@@ -58,7 +58,7 @@ class SquaredError(Loss):
         y: Floats,
         raw: Floats,
         weight: Floats | None,
-        rows: Rows,
+        rows: RowNumbers,
         starts: Integers,
         output: int = 0,
     ) -> Floats:
@@ -117,7 +117,7 @@ class Quantile(Loss):
         y: Floats,
         raw: Floats,
         weight: Floats | None,
-        rows: Rows,
+        rows: RowNumbers,
         starts: Integers,
         output: int = 0,
     ) -> Floats:
@@ -219,7 +219,7 @@ class Huber(Loss):
         y: Floats,
         raw: Floats,
         weight: Floats | None,
-        rows: Rows,
+        rows: RowNumbers,
         starts: Integers,
         output: int = 0,
     ) -> Floats:
@@ -289,7 +289,7 @@ class Tweedie(Loss):
         y: Floats,
         raw: Floats,
         weight: Floats | None,
-        rows: Rows,
+        rows: RowNumbers,
         starts: Integers,
         output: int = 0,
     ) -> Floats:

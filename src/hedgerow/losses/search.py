@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hedgerow.kernels.cpu.elementary import Floats, Integers
+from hedgerow._typing import Floats, Integers
 from hedgerow.kernels.cpu.losses import leaf_quantiles, leaf_sums
 
 MAX_ITERATIONS = 100  # Newton needs about 6; halving an interval down to its last bit about 60

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, whole
 from hedgerow.plots import classes as of_classes
 from hedgerow.plots import labels, style
-
-Floats = NDArray[np.float64]
 
 _ALLOWED = {"n_bins": whole(1, 1000)}
 _SURE = 0.95  # of the whiskers

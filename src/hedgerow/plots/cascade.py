@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, whole
 from hedgerow.plots import labels, style
 from hedgerow.vision.images import as_grey
 from hedgerow.vision.model import LBP, CascadeModel
-
-Floats = NDArray[np.float64]
 
 _ALLOWED = {"n_features": whole(1, 24)}
 _A_ROW = 8  # features beside one another, at the most

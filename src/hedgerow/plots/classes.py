@@ -7,13 +7,11 @@ scores = (n_samples, 3) float64: how much a row speaks for each class
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.theory.resamples import as_pair
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 
 
 def classes_of(model: Any) -> list[Any]:
@@ -24,14 +22,14 @@ def classes_of(model: Any) -> list[Any]:
     return list(np.asarray(model.classes_).tolist())
 
 
-def read_rows(model: Any, X: Any, y: Any) -> tuple[list[Any], Codes]:
+def read_rows(model: Any, X: Any, y: Any) -> tuple[list[Any], Integers]:
     """The classes of a model, and the numbers of those of some rows."""
     classes = classes_of(model)
     as_pair((X, y), "the data")
     return classes, read_labels(y, classes)
 
 
-def read_labels(y: ArrayLike, classes: list[Any], name: str = "y") -> Codes:
+def read_labels(y: ArrayLike, classes: list[Any], name: str = "y") -> Integers:
     """The number of each label among the classes.
 
     >>> read_labels(["b", "a", "b"], ["a", "b"])

@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.table import read_table
 from hedgerow.table.frames import as_frame
-
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def as_table(X: Any) -> Any:
@@ -41,12 +39,12 @@ def native(table: Any) -> Any:
     return table.to_native() if isinstance(table, nw.DataFrame) else table
 
 
-def take(table: Any, rows: Rows) -> Any:
+def take(table: Any, rows: Integers) -> Any:
     """Some rows of it."""
     return table[rows.tolist()] if isinstance(table, nw.DataFrame) else table[rows]
 
 
-def with_column_from(table: Any, column: int, rows: Rows) -> Any:
+def with_column_from(table: Any, column: int, rows: Integers) -> Any:
     """The table with the values of one column taken from other rows."""
     if isinstance(table, nw.DataFrame):
         name = table.columns[column]
@@ -124,7 +122,7 @@ def read_column(column: Any, names: Sequence[str]) -> int:
     )
 
 
-def sample_rows(n_rows: int, most: int, seed: int) -> Rows:
+def sample_rows(n_rows: int, most: int, seed: int) -> Integers:
     """Numbers of at most so many rows, drawn without repetition, in order."""
     if n_rows <= most:
         return np.arange(n_rows, dtype=np.int64)

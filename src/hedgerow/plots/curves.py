@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, flag
 from hedgerow.plots import labels, style
-
-Floats = NDArray[np.float64]
 
 _SHARES = ("accuracy", "error", "share")  # words in a label that mean shares
 

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.plots import columns, labels, style
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 MOST_CLASSES = 5
 _MOST_CATEGORIES = 12
@@ -166,7 +164,7 @@ def _pair(distinct: Floats, *, is_boolean: bool) -> list[str] | None:
     ]
 
 
-def _number_grid(numbers: Floats, n_points: int) -> Rows:
+def _number_grid(numbers: Floats, n_points: int) -> Integers:
     """Rows whose values are all distinct ones if they are few, else evenly spaced quantiles, in order."""
     finite = np.flatnonzero(np.isfinite(numbers))
     distinct, first = np.unique(numbers[finite], return_index=True)
@@ -179,7 +177,7 @@ def _number_grid(numbers: Floats, n_points: int) -> Rows:
     return np.asarray(finite[first], dtype=np.int64)
 
 
-def _category_grid(numbers: Floats) -> Rows:
+def _category_grid(numbers: Floats) -> Integers:
     """Rows that hold the most frequent categories, in the order of their numbers."""
     present = np.flatnonzero(~np.isnan(numbers))
     codes, first, counts = np.unique(numbers[present], return_index=True, return_counts=True)

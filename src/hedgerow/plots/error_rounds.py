@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, flag, real
 from hedgerow.plots import labels, proven, style
 from hedgerow.theory.resamples import as_pair
-
-Floats = NDArray[np.float64]
 
 _ALLOWED = {"delta": real(0, 1, above=True, below=True), "log_rounds": flag()}
 _LEFT_OF = 0.58  # a note at a round beyond this part of the axis stands on its left

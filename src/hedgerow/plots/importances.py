@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, nothing, one_of, whole
 from hedgerow.plots import classes as of_classes
 from hedgerow.plots import columns, labels, style
 from hedgerow.theory.resamples import as_pair
-
-Floats = NDArray[np.float64]
 
 _ALLOWED = {
     "method": one_of("split", "permutation") | nothing(),

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.plots import style
-
-Floats = NDArray[np.float64]
 
 _LINE = 1.3  # height of a line of text, in sizes of its letters
 _LETTER = 0.5  # mean width of a letter, likewise

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, flag
 from hedgerow.plots import classes as of_classes
 from hedgerow.plots import labels, style
 from hedgerow.theory.resamples import as_pair
-
-Floats = NDArray[np.float64]
 
 _WORDS = {"train": "training rows", "validation": "held-out rows", "test": "test rows"}
 _SMALLEST = np.finfo(np.float64).tiny  # a probability of 0 is taken for this one

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.plots import labels, style
 from hedgerow.theory.resamples import as_pair
-
-Floats = NDArray[np.float64]
 
 _EARLY = (5, 100)  # rounds that are drawn before the last
 _DASHES: tuple[Any, ...] = ("solid", (0, (6, 1.5)), (0, (3, 1.5)), (0, (1, 1.2)))  # from the last round back

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, flag, whole
 from hedgerow.plots import columns, labels, style
 from hedgerow.plots.dependence import MOST_CLASSES, Dependence, dependence, predictor, top_columns
-
-Floats = NDArray[np.float64]
 
 _ALLOWED = {
     "n_points": whole(2, 1000),

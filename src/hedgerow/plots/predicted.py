@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.plots import columns, labels, style
 from hedgerow.theory.resamples import as_pair
-
-Floats = NDArray[np.float64]
 
 _MOST_POINTS = 1000
 _BINS = 12  # of the residuals' quantiles

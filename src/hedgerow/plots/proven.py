@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_features
 
+from hedgerow._typing import Floats
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionStump, DecisionTreeClassifier
 from hedgerow.plots import style
 from hedgerow.table import read_table
@@ -25,8 +26,6 @@ from hedgerow.theory.growth import (
 )
 from hedgerow.theory.margin_bounds import gao_zhou_bound, schapire_bound
 from hedgerow.theory.training import exponential_bound
-
-Floats = NDArray[np.float64]
 
 OF_TRAINING = ("training", "exponential")
 OF_CLASS = ("vc", "growth", "stumps")

@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.plots import classes as of_classes
 from hedgerow.plots import labels, style
-
-Floats = NDArray[np.float64]
 
 _MOST_POINTS = 400  # of a curve in a picture
 _GRID = np.linspace(0.0, 1.0, 401)  # where the mean of several curves is taken

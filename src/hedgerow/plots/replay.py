@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-Floats = NDArray[np.float64]
-Signs = NDArray[np.int64]
+from hedgerow._typing import Floats, Integers
 
 _DOUBLED = ("m1", "samme")
 _VOTING = ("discrete", *_DOUBLED)
@@ -87,7 +86,7 @@ def read_points(X: Any) -> tuple[Floats, list[str]]:
     return points, [str(name) for name in names]
 
 
-def read_signs(labels: Any, classes: NDArray[Any], what: str) -> Signs:
+def read_signs(labels: Any, classes: NDArray[Any], what: str) -> Integers:
     """-1 for the first class and +1 for the second."""
     given = np.asarray(labels)
     second = given == classes[1]
@@ -106,7 +105,7 @@ def read_weights(sample_weight: Any, n_points: int) -> Floats:
     return weights / float(weights.sum())
 
 
-def cast_votes(voter: Any, points: Floats, like: Any, classes: NDArray[Any], what: str) -> Signs:
+def cast_votes(voter: Any, points: Floats, like: Any, classes: NDArray[Any], what: str) -> Integers:
     """What a classifier says at some points, -1 or +1; it gets them as a data frame if `like` is one."""
     rows: Any = points
     if hasattr(voter, "feature_names_in_") and nw.dependencies.is_into_dataframe(like):
@@ -116,7 +115,7 @@ def cast_votes(voter: Any, points: Floats, like: Any, classes: NDArray[Any], wha
     return read_signs(voter.predict(rows), classes, f"the predictions of {what}")
 
 
-def follow_weights(first: Floats, y: Signs, votes: Signs, alphas: Floats) -> Floats:
+def follow_weights(first: Floats, y: Integers, votes: Integers, alphas: Floats) -> Floats:
     """What every point weighs at the beginning of each round, (rounds, points)."""
     weights = np.empty(votes.shape)
     now = first

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.plots import replay, style
 
-Floats = NDArray[np.float64]
-Signs = NDArray[np.int64]
 Limits = tuple[float, float]
 
 _GRID = 240  # points of a region's picture in either direction
@@ -76,16 +74,16 @@ class BoostingRoundsDisplay:
     """
 
     X: Floats
-    y: Signs
+    y: Integers
     classes: Sequence[str]
     names: Sequence[str]
     rounds: list[int]
     n_rounds: int
     weights: Floats
-    votes: Signs
+    votes: Integers
     alphas: Floats
-    decisions: Signs
-    regions: Signs
+    decisions: Integers
+    regions: Integers
     limits: tuple[Limits, Limits]
 
     @classmethod
@@ -131,7 +129,7 @@ class BoostingRoundsDisplay:
         first = replay.read_weights(sample_weight, len(points))
         limits = (_limits(points[:, 0]), _limits(points[:, 1]))
 
-        def ask(voter: Any, where: Floats) -> Signs:
+        def ask(voter: Any, where: Floats) -> Integers:
             return replay.cast_votes(voter, where, X, classes, type(voter).__name__)
 
         votes = np.array([ask(learner, points) for learner in learners[: max(chosen)]])
@@ -202,7 +200,7 @@ class BoostingRoundsDisplay:
             self._explain()
         return self
 
-    def _draw(self, ax: Any, region: Signs, weights: Floats, votes: Signs) -> None:
+    def _draw(self, ax: Any, region: Integers, weights: Floats, votes: Integers) -> None:
         """One panel: regions, their border, the points, and rings around those on the wrong side."""
         (left, right), (low, high) = self.limits
         tints = style.part("colors").ListedColormap([_PALE_VERMILLION, _PALE_BLUE])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_features
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.weak import seeded_clone
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.parameters import check_parameters, nothing, real, whole
@@ -20,7 +21,6 @@ from hedgerow.plots import labels, proven, style
 from hedgerow.plots.error_rounds import error_of_chance
 from hedgerow.theory.resamples import Pair, Resamples, as_pair, seeds_of
 
-Floats = NDArray[np.float64]
 Measure = Callable[[Any, Any, Any], float]
 
 _ALLOWED = {

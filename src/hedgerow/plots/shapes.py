@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.plots import style
 from hedgerow.shapes import ShapeFunction, ShapeFunctions, shape_functions
 from hedgerow.table import read_table
-
-Floats = NDArray[np.float64]
 
 _MOST_FEATURES = 6  # of features=None
 _MOST_BARS, _LONGEST = 16, 14  # of a categorical feature, and letters of a category

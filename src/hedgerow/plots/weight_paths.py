@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, whole
 from hedgerow.plots import labels, style
 from hedgerow.theory.resamples import as_pair
-
-Floats = NDArray[np.float64]
 
 _MOST = 14  # rows whose names have room beside the lines
 _QUANTILES = (0.05, 0.5, 0.95)  # of all other rows

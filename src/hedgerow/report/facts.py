@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.estimators.margins import score_margins
 from hedgerow.plots.columns import as_table, is_boolean
 from hedgerow.report import page
@@ -21,9 +22,6 @@ from hedgerow.selection import score_model, take_rows
 from hedgerow.table import read_table
 from hedgerow.theory import Certificate
 from hedgerow.threads import cached_property
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 MOST_ROWS = 50_000  # that every round is judged by
 
@@ -80,8 +78,8 @@ class Facts:
     certificate: Certificate | None = None
     reproduce: Sequence[str] = ()
     model_file: str | None = None
-    rows: Rows | None = None
-    train_rows: Rows | None = None
+    rows: Integers | None = None
+    train_rows: Integers | None = None
     random_state: int = 0
     figures: dict[str, Any] = field(default_factory=dict)
 
@@ -268,7 +266,7 @@ def _labels(name: str, given: Any, X: Any) -> NDArray[Any]:
     return labels
 
 
-def _numbers(name: str, given: Any, n_rows: int) -> Rows:
+def _numbers(name: str, given: Any, n_rows: int) -> Integers:
     if given is None:
         return np.arange(n_rows)
     numbers = np.asarray(given)

@@ -17,12 +17,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.estimators import inputs
 from hedgerow.selection.hearing import collected
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import one_library_thread
-
-Floats = NDArray[np.float64]
 
 _WIDE = 256  # columns of categories above which they are stored as a sparse matrix
 

@@ -20,10 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.selection.splits import check_task
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _SMALLEST = float(np.finfo(np.float64).eps)  # probabilities are cut there, as in scikit-learn's log_loss
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hedgerow._typing import Integers
 from hedgerow.kernels.cpu.random import FOLDS, HOLD_OUT, draw_rows
 from hedgerow.table.arrays import as_array
 from hedgerow.table.frames import as_frame
 
-Integers = NDArray[np.int64]
 Rows = tuple[Integers, Integers]
 
 _FEW = 50

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.callbacks import EarlyStopping, TimeLimit
 from hedgerow.selection.given import Given
 from hedgerow.selection.hearing import collected
 from hedgerow.selection.methods import METHODS, make_model
-from hedgerow.selection.metrics import Answers, Floats, Metric, answers_of, classified, score_answers
+from hedgerow.selection.metrics import Answers, Metric, answers_of, classified, score_answers
 from hedgerow.selection.results import Trial
 from hedgerow.selection.settings import Setting
 from hedgerow.threads import resolve_n_jobs

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import AnyFloats
 from hedgerow.binning import EDGE_SAMPLE_ROWS
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.resample import add_keys
@@ -23,7 +24,6 @@ from hedgerow.table.categories import (
     known_categories,
     plain,
 )
-from hedgerow.table.table import Floats
 
 _GROWTH = 1.2  # of an array that is full: at the most so much more than needed
 _FIRST = 65_536  # entries
@@ -113,13 +113,13 @@ class Coded:
         objects: NDArray[Any] = found[self._codes.whole()]
         return objects
 
-    def numbers_by_code(self, places: Mapping[Plain, int]) -> Floats:
+    def numbers_by_code(self, places: Mapping[Plain, int]) -> AnyFloats:
         """What the codes from 0 on are in a table: the places of the categories, NaN first."""
         return np.concatenate([[np.nan], category_numbers(self._all_values(), places)])
 
-    def numbers(self, by_code: Floats, rows: slice | NDArray[np.int64]) -> Floats:
+    def numbers(self, by_code: AnyFloats, rows: slice | NDArray[np.int64]) -> AnyFloats:
         """Some rows as numbers of their categories."""
-        found: Floats = by_code[self._codes.so_far()[rows]]
+        found: AnyFloats = by_code[self._codes.so_far()[rows]]
         return found
 
     def _all_values(self) -> Labels:
@@ -127,7 +127,7 @@ class Coded:
 
 
 def add_coded_keys(
-    column: int, coded: Coded, by_code: Floats, keys: NDArray[np.uint64], *, rounded: bool = False
+    column: int, coded: Coded, by_code: AnyFloats, keys: NDArray[np.uint64], *, rounded: bool = False
 ) -> None:
     """Add what a categorical column gives to the keys of all rows, now that its numbers are known."""
     for start in range(0, len(keys), _FIRST):
@@ -160,10 +160,10 @@ class EdgeSample:
     """Rows that edges are taken from, as far as can be told: when there are more rows, some are dropped."""
 
     def __init__(self) -> None:
-        self._pieces: list[tuple[int, int, NDArray[np.int64], Floats]] = []
+        self._pieces: list[tuple[int, int, NDArray[np.int64], AnyFloats]] = []
         self._n_kept = 0
 
-    def add(self, start: int, stop: int, rows: NDArray[np.int64], values: Floats) -> None:
+    def add(self, start: int, stop: int, rows: NDArray[np.int64], values: AnyFloats) -> None:
         """Keep rows of [start, stop), all those that `edge_rows` names for some number up to the last one."""
         self._pieces.append((start, stop, rows, values))
         self._n_kept += len(rows)
@@ -178,7 +178,7 @@ class EdgeSample:
                 self._pieces[place] = (start, stop, stay, values[np.searchsorted(rows, stay)])
             self._n_kept += len(stay)
 
-    def whole(self, n_rows: int, dtype: np.dtype[Any]) -> tuple[NDArray[np.int64], Floats]:
+    def whole(self, n_rows: int, dtype: np.dtype[Any]) -> tuple[NDArray[np.int64], AnyFloats]:
         """The rows for `n_rows` in all, and their values; lets go of everything."""
         self._drop(n_rows)
         values = np.empty((self._n_kept, self._pieces[0][3].shape[1]), dtype)

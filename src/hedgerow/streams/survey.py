@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hedgerow._typing import AnyFloats
 from hedgerow.binning import EDGE_SAMPLE_ROWS, check_counts
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.memory import require, rows_at_once
@@ -28,7 +29,7 @@ from hedgerow.table.frames import FrameSource, as_frame
 from hedgerow.table.reading import FIT_HINT, PREDICT_HINT
 from hedgerow.table.schema import Schema
 from hedgerow.table.surveyed import Survey
-from hedgerow.table.table import FLOAT32, FLOAT64, Floats, block_dtype
+from hedgerow.table.table import FLOAT32, FLOAT64, block_dtype
 
 _BLOCK_ROWS = 4096  # hashed at a time: their float64 copy stays in the cache
 
@@ -144,7 +145,7 @@ class _Found:
     keys: NDArray[np.uint64]
     rounded: NDArray[np.uint64]
     rows: NDArray[np.int64]
-    values: Floats
+    values: AnyFloats
 
 
 def _look(
@@ -154,7 +155,7 @@ def _look(
     n = rows_of_all.num_rows
     frame = reading.frame(rows_of_all, plan.hint)
     labels = {column: frame.labels(column) for column in plan.unknown}
-    numbers: dict[int, Floats] = {
+    numbers: dict[int, AnyFloats] = {
         column: np.zeros(n, np.float32)  # zeros add nothing to keys
         if column in labels
         else category_numbers(frame.labels(column), places)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import AnyFloats
 from hedgerow.binning import BinnedTable, Bins, row_stride
 from hedgerow.dtypes import CODE
 from hedgerow.growing.places import LocalPlace
@@ -17,7 +18,6 @@ from hedgerow.streams.reading import Reading
 from hedgerow.streams.room import Room, is_mapped
 from hedgerow.streams.stream import Stream
 from hedgerow.table.surveyed import Survey, SurveyedTable
-from hedgerow.table.table import Floats
 from hedgerow.threads import Team
 
 Bounds = list[tuple[int, int]]
@@ -134,7 +134,7 @@ class StreamedTable(SurveyedTable):
         if last != self.n_rows:
             raise ValueError(_changed(name, f"it had {self.n_rows:,} rows, and now has {last:,}"))
 
-    def _compare(self, block: Floats, start: int, stop: int, name: str) -> None:
+    def _compare(self, block: AnyFloats, start: int, stop: int, name: str) -> None:
         """Refuse rows that are not those of the first pass, by those whose values were kept."""
         kept = self.survey.sample_rows
         a, b = np.searchsorted(kept, [start, stop])

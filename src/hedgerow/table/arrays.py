@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import AnyFloats
 from hedgerow.table.categories import Labels, is_missing, labels_of_numbers, labels_of_objects
 from hedgerow.table.checks import check_kind, check_numbers, check_two_dimensional
 from hedgerow.table.schema import Schema
-from hedgerow.table.table import ColumnTable, Floats, MatrixTable, Table
+from hedgerow.table.table import ColumnTable, MatrixTable, Table
 
 
 class ArraySource:
@@ -42,7 +43,7 @@ class ArraySource:
             return labels_of_objects(values, self.label(column))
         return labels_of_numbers(values)
 
-    def table(self, schema: Schema, numbers: Mapping[int, Floats]) -> Table:
+    def table(self, schema: Schema, numbers: Mapping[int, AnyFloats]) -> Table:
         """Make the table, given the numbers of the categorical columns."""
         if self._array.dtype != object:
             return MatrixTable(self._array, schema, numbers)

@@ -16,6 +16,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from hedgerow._typing import AnyFloats
 from hedgerow.table.arrays import numbers_of_objects
 from hedgerow.table.categories import Labels, is_missing, labels_of_numbers, labels_of_objects
 from hedgerow.table.checks import (
@@ -26,7 +27,7 @@ from hedgerow.table.checks import (
     string_names,
 )
 from hedgerow.table.schema import Schema
-from hedgerow.table.table import ColumnTable, Floats, MatrixTable, Table
+from hedgerow.table.table import ColumnTable, MatrixTable, Table
 from hedgerow.threads import cached_property
 
 Series: TypeAlias = Any  # a narwhals Series: v2 frames give v2 series, which its types do not say
@@ -104,7 +105,7 @@ class FrameSource:
         """Give a categorical column as codes and distinct values."""
         return _labels(self._columns[column], self.label(column))
 
-    def table(self, schema: Schema, numbers: Mapping[int, Floats]) -> Table:
+    def table(self, schema: Schema, numbers: Mapping[int, AnyFloats]) -> Table:
         """Make the table, given the numbers of the categorical columns."""
         matrix = None if numbers else _small_matrix(self._frame)
         if matrix is not None:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from hedgerow._typing import AnyFloats
 from hedgerow.table.arrays import ArraySource
 from hedgerow.table.categories import Labels, category_numbers, known_categories
 from hedgerow.table.checks import check_not_empty, check_same_columns, chosen_columns
@@ -13,7 +14,7 @@ from hedgerow.table.frames import FrameSource, as_frame
 from hedgerow.table.schema import Schema
 from hedgerow.table.sparse import SparseSource
 from hedgerow.table.surveyed import Elsewhere
-from hedgerow.table.table import FLOAT32, FLOAT64, Floats, MatrixTable, Table
+from hedgerow.table.table import FLOAT32, FLOAT64, MatrixTable, Table
 
 FIT_HINT = (
     "If its values are categories, cast it to a categorical dtype or list it in "
@@ -32,7 +33,7 @@ class _Source(Protocol):
     @property
     def typed_categorical(self) -> frozenset[int]: ...
     def labels(self, column: int) -> Labels: ...
-    def table(self, schema: Schema, numbers: Mapping[int, Floats]) -> Table: ...
+    def table(self, schema: Schema, numbers: Mapping[int, AnyFloats]) -> Table: ...
 
 
 def read_table(

@@ -7,11 +7,12 @@ every format is turned into CSR once.
 from collections.abc import Mapping
 from typing import Any
 
+from hedgerow._typing import AnyFloats
 from hedgerow.memory import require
 from hedgerow.table.categories import Labels, labels_of_numbers
 from hedgerow.table.checks import check_kind, check_two_dimensional
 from hedgerow.table.schema import Schema
-from hedgerow.table.table import Floats, SparseTable, Table
+from hedgerow.table.table import SparseTable, Table
 
 
 def as_csr(X: Any) -> Any:
@@ -43,6 +44,6 @@ class SparseSource:
         """Give a categorical column, zeros included, as codes and distinct values."""
         return labels_of_numbers(self._matrix[:, [column]].toarray().ravel())
 
-    def table(self, schema: Schema, numbers: Mapping[int, Floats]) -> Table:
+    def table(self, schema: Schema, numbers: Mapping[int, AnyFloats]) -> Table:
         """Make the table, given the numbers of the categorical columns."""
         return SparseTable(self._matrix, schema, numbers)

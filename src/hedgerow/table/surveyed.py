@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import AnyFloats
 from hedgerow.table.schema import Schema
-from hedgerow.table.table import Floats, Table
+from hedgerow.table.table import Table
 
 
 class Elsewhere(ABC):
@@ -66,7 +67,7 @@ class Survey:
     keys: NDArray[np.uint64]
     rounded: NDArray[np.uint32]
     sample_rows: NDArray[np.int64]
-    sample: Floats
+    sample: AnyFloats
 
 
 class SurveyedTable(Table):
@@ -85,7 +86,7 @@ class SurveyedTable(Table):
         """Refuse: the rows are not here."""
         raise TypeError("the rows of this table are elsewhere and cannot be read in blocks")
 
-    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = slice(0, None)) -> Floats:
+    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = slice(0, None)) -> AnyFloats:
         """Those of the rows that were kept; see `Table.rows`."""
         known = self.survey.sample_rows
         places = np.searchsorted(known, numbers).clip(max=max(0, len(known) - 1))

@@ -11,11 +11,12 @@ them copies the whole input; numeric values are converted when a block is asked 
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import AnyFloats
 from hedgerow.table.categories import FLOAT32_INTEGERS
 from hedgerow.table.schema import Schema
 
@@ -25,8 +26,6 @@ FLOAT64 = np.dtype(np.float64)
 _STRIP = 4096  # rows written column by column at a time: a strip of 28 columns stays in L2
 
 _ALL = slice(0, None)
-
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 
 class Table(ABC):
@@ -59,11 +58,11 @@ class Table(ABC):
     dtype: np.dtype[Any]
 
     @abstractmethod
-    def block(self, start: int, stop: int) -> Floats:
+    def block(self, start: int, stop: int) -> AnyFloats:
         """Give rows start..stop-1, C-contiguous, of `dtype`; a view perhaps: do not write to it."""
 
     @abstractmethod
-    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> Floats:
+    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> AnyFloats:
         """Give any rows by their numbers, of some columns that follow one another, as `block` does."""
 
 
@@ -73,7 +72,7 @@ class MatrixTable(Table):
     __slots__ = ("_as_is", "_matrix", "_numbers")
 
     def __init__(
-        self, matrix: NDArray[Any], schema: Schema, numbers: Mapping[int, Floats] | None = None
+        self, matrix: NDArray[Any], schema: Schema, numbers: Mapping[int, AnyFloats] | None = None
     ) -> None:
         self._matrix = matrix
         self._numbers = numbers
@@ -88,16 +87,16 @@ class MatrixTable(Table):
             self._as_is = bool(matrix.flags.carray)
         self.dtype = dtype
 
-    def block(self, start: int, stop: int) -> Floats:
+    def block(self, start: int, stop: int) -> AnyFloats:
         """See `Table.block`; a view when the matrix is floats in C order and writable."""
         part = self._matrix[start:stop]
         return part if self._as_is else self._converted(part, slice(start, stop), _ALL, copy=True)
 
-    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> Floats:
+    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> AnyFloats:
         """See `Table.rows`."""
         return self._converted(self._matrix[numbers, columns], numbers, columns, copy=None)
 
-    def _converted(self, part: NDArray[Any], which: Any, columns: slice, *, copy: bool | None) -> Floats:
+    def _converted(self, part: NDArray[Any], which: Any, columns: slice, *, copy: bool | None) -> AnyFloats:
         with np.errstate(over="ignore"):  # a longdouble beyond float64 becomes an infinity
             values = np.array(part, dtype=self.dtype, order="C", copy=copy)
         _put(values, self._numbers or {}, which, columns)
@@ -122,7 +121,7 @@ class ColumnTable(Table):
             schema,
         )
 
-    def block(self, start: int, stop: int) -> Floats:
+    def block(self, start: int, stop: int) -> AnyFloats:
         """See `Table.block`."""
         start, stop, _ = slice(start, stop).indices(self.n_rows)
         values = np.empty((max(stop - start, 0), self.n_columns), dtype=self.dtype)
@@ -133,7 +132,7 @@ class ColumnTable(Table):
                 strip[:, number] = column[first:last]
         return values
 
-    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> Floats:
+    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> AnyFloats:
         """See `Table.rows`."""
         wanted = self._columns[columns]
         values = np.empty((len(numbers), len(wanted)), dtype=self.dtype)
@@ -147,29 +146,29 @@ class SparseTable(Table):
 
     __slots__ = ("_matrix", "_numbers")
 
-    def __init__(self, matrix: Any, schema: Schema, numbers: Mapping[int, Floats]) -> None:
+    def __init__(self, matrix: Any, schema: Schema, numbers: Mapping[int, AnyFloats]) -> None:
         self.n_rows, self.n_columns = matrix.shape
         self.schema = schema
         self.dtype = block_dtype([matrix.dtype] * (self.n_columns - len(numbers)), schema)
         self._matrix = matrix.astype(self.dtype, copy=False)
         self._numbers = numbers
 
-    def block(self, start: int, stop: int) -> Floats:
+    def block(self, start: int, stop: int) -> AnyFloats:
         """See `Table.block`."""
         return self._dense(slice(start, stop), _ALL)
 
-    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> Floats:
+    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> AnyFloats:
         """See `Table.rows`."""
         return self._dense(np.asarray(numbers, dtype=np.intp), columns)
 
-    def _dense(self, which: Any, columns: slice) -> Floats:
+    def _dense(self, which: Any, columns: slice) -> AnyFloats:
         part = self._matrix[which]
-        values: Floats = (part if columns == _ALL else part[:, columns]).toarray(order="C")
+        values: AnyFloats = (part if columns == _ALL else part[:, columns]).toarray(order="C")
         _put(values, self._numbers, which, columns)
         return values
 
 
-def _put(values: Floats, numbers: Mapping[int, Floats], which: Any, columns: slice) -> None:
+def _put(values: AnyFloats, numbers: Mapping[int, AnyFloats], which: Any, columns: slice) -> None:
     """Write the numbers of the categories over the columns they replace; `values` begins at `columns`."""
     for column, of_column in numbers.items():
         place = column - columns.start

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hedgerow._typing import Floats
 from hedgerow.theory.growth import (
-    Floats,
     boosted_growth,
     boosted_stump_growth,
     boosted_tree_growth,

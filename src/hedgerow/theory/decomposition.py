@@ -36,10 +36,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from hedgerow._typing import Floats, Integers
+
 Terms = dict[str, Floats]  # by name, (n,)
 
 _N_REPLICATES = 200  # a standard error is then known to 5 %

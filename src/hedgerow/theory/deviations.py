@@ -20,12 +20,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincc
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, real, whole
-
-Floats = NDArray[np.float64]
 
 _SERIES = 0.5  # |x| up to which ln(1 + x) is taken as a series
 _COEFFICIENTS = [2.0 / (2 * k + 3) for k in range(17, -1, -1)]  # of s^2 <= 1/9: the rest is below 1e-17

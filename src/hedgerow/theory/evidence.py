@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.estimators.adaptive_base import AdaptiveClassifier
 from hedgerow.estimators.bagging import BaggingClassifier
@@ -25,7 +26,6 @@ from hedgerow.theory.fresh import SURELY
 from hedgerow.theory.margin_bounds import gao_zhou_bound, schapire_bound
 from hedgerow.theory.optimize import divergence
 
-Floats = NDArray[np.float64]
 Computed = tuple[float, str]  # the bound, and what it was computed from
 
 CLASS = ("VC dimension", "growth function", "count of labelings")

@@ -34,12 +34,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, flag, whole
 
-Floats = NDArray[np.float64]
 _LN2 = math.log(2.0)
 
 

@@ -26,11 +26,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, real, whole
 
-Floats = NDArray[np.float64]
 _N_THETAS = 1000  # at once: of more different margins, quantiles, and then all between the best of these
 _N_VOTES = 48  # numbers of votes tried at once
 _LEAST_THETA = 1e-100  # smaller margins are of no use, and have squares that are 0

@@ -6,10 +6,9 @@ A margin says how clear the vote on a row is: from -1, all for one wrong class, 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-Floats = NDArray[np.float64]
+from hedgerow._typing import Floats
 
 
 def margins(model: Any, X: Any, y: Any) -> Floats:

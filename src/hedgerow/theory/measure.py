@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_features
 
+from hedgerow._typing import Floats
 from hedgerow.bagging.loop import Workers, is_ours
 from hedgerow.boosting.loop import Round
 from hedgerow.boosting.three_votes import ConstantHypothesis
@@ -20,7 +21,6 @@ from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, whole
 from hedgerow.theory.decomposition import (
     Decomposition,
-    Floats,
     class_truth,
     one_hot,
     squared,

@@ -13,9 +13,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.estimators.bagging import BaggingClassifier
 from hedgerow.estimators.forest_kinds import ForestClassifier
@@ -24,8 +24,6 @@ from hedgerow.kernels.cpu.elementary import log
 from hedgerow.kernels.cpu.vote_weights import lower_votes
 from hedgerow.theory.fresh import refuse_seen
 from hedgerow.theory.vote_bounds import tandem_bound
-
-Floats = NDArray[np.float64]
 
 _TURNS = 50
 _STEPS = 500  # of a descent

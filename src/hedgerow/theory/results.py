@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.theory.decomposition import standard_error
-
-Floats = NDArray[np.float64]
 
 # How a sum is told: sign, term, words. Several decompositions have one and the same.
 _ADDED = (("+", "bias", "bias²"), ("+", "variance", "variance"))

@@ -14,12 +14,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, real, whole
-
-Floats = NDArray[np.float64]
 
 
 def edges(model: Any) -> Floats:
