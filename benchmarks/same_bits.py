@@ -32,7 +32,7 @@ Digests = dict[tuple[int, int, str, str], str]
 def digest(X: NDArray[np.floating], y: NDArray[np.int64], n_jobs: int, chunk_rows: int, rounds: int) -> str:
     """Fit, save, and return the SHA-256 of the file."""
     from hedgerow import GradientBoostingClassifier
-    from hedgerow.files import save
+    from hedgerow.io import save
 
     model = GradientBoostingClassifier(n_estimators=rounds, subsample=0.8, random_state=0, n_jobs=n_jobs)
     model._chunk_rows = chunk_rows  # noqa: SLF001 - no parameter, since no result depends on it

@@ -24,7 +24,7 @@ ROOMS = {
     "hedgerow.selection": "Choosing and comparing",
     "hedgerow.report": "Reports",
     "hedgerow.experiments": "The experiments",
-    "hedgerow.files": "Model files",
+    "hedgerow.io": "Model files",
 }
 CONSTANTS = {
     "AUTO": "Names of the families that `choose` tries.",

@@ -25,7 +25,7 @@ from hedgerow.estimators import (
     SchapireBoostClassifier,
 )
 from hedgerow.estimators.checkpoints import Checkpoint
-from hedgerow.files import ModelFileError, load, load_card, load_certificate, save
+from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
 from hedgerow.streams import Stream
 
 __version__ = "0.1.0"

@@ -50,7 +50,7 @@ class ModelFileError(ValueError):
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from hedgerow.files import load
+    >>> from hedgerow.io import load
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "notes.txt")
     ...     _ = path.write_text("buy milk")

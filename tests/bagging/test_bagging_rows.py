@@ -9,7 +9,7 @@ import pytest
 from hedgerow.bagging.rows import GivenTable, row_keys
 from hedgerow.estimators.bagging import BaggingClassifier
 from hedgerow.estimators.trees import DecisionTreeClassifier
-from hedgerow.files.models import to_bytes
+from hedgerow.io.models import to_bytes
 
 COLUMNS = {
     "number": [0.5, 1.0, None, -0.0, 7.25, 2.0] * 20,

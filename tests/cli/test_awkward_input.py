@@ -12,7 +12,7 @@ from pyarrow import csv
 
 from hedgerow.cli import card, errors, main
 from hedgerow.cli.output import Output
-from hedgerow.files import load_card, save
+from hedgerow.io import load_card, save
 from hedgerow.selection import Choice
 
 FAILED, WRONG_USAGE = errors.FAILED, errors.WRONG_USAGE

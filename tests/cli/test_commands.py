@@ -11,7 +11,7 @@ from pyarrow import csv, parquet
 
 import hedgerow
 from hedgerow.cli import main
-from hedgerow.files import load_card
+from hedgerow.io import load_card
 
 
 def make_table(n_rows=400, seed=0):

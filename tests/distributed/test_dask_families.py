@@ -27,7 +27,7 @@ from hedgerow import (
 )
 from hedgerow.bagging.shared_out import SharedOut
 from hedgerow.distributed import Settings
-from hedgerow.files.models import to_bytes
+from hedgerow.io.models import to_bytes
 
 N_ROWS = 900
 

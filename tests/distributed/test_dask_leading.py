@@ -17,8 +17,8 @@ from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.distributed import place as places
 from hedgerow.distributed.leading import LedThere
 from hedgerow.distributed.meeting import Meeting
-from hedgerow.files.models import to_bytes
 from hedgerow.growing.part import GradientPart
+from hedgerow.io.models import to_bytes
 
 N = 3000
 RNG = np.random.default_rng(7)

@@ -20,7 +20,7 @@ from hedgerow import (
 )
 from hedgerow.binning import Bins, find_bins
 from hedgerow.estimators.trees import DecisionTreeClassifier
-from hedgerow.files import load, save
+from hedgerow.io import load, save
 from hedgerow.table import read_table
 from hedgerow.threads import Team
 

@@ -13,7 +13,7 @@ from checkpoint_cases import Killed, KillingStore, cases, rows
 from hedgerow import Checkpoint, EarlyStopping, ModelFileError
 from hedgerow.container import pack, unpack
 from hedgerow.estimators import checkpoints
-from hedgerow.files.models import to_bytes
+from hedgerow.io.models import to_bytes
 
 CASES = cases()
 TREES = ["sklearn.tree._tree.Tree"]  # that foreign members may hold

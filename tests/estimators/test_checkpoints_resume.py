@@ -15,7 +15,7 @@ from checkpoint_cases import Killed, KillingStore, rows
 from hedgerow import Checkpoint
 from hedgerow.container import pack, unpack
 from hedgerow.estimators import checkpoints
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.theory import quantile_grid
 
 X, TARGETS = rows()

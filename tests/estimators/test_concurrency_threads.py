@@ -16,7 +16,7 @@ from cascade_files import make_model
 from concurrency_cases import SOME, at_once, boosted, data
 from hedgerow import AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier
 from hedgerow.boosting import progress
-from hedgerow.files.models import to_bytes
+from hedgerow.io.models import to_bytes
 from hedgerow.selection.hearing import collected
 from hedgerow.selection.linear import LogisticBaseline
 from hedgerow.threads import Lean, Team, cached_property, one_library_thread

@@ -21,7 +21,7 @@ import hedgerow
 from answers import answers, same
 from cascade_files import make_model
 from hedgerow import AdaBoostClassifier, BaggingClassifier, GradientBoostingClassifier
-from hedgerow.files.models import to_bytes
+from hedgerow.io.models import to_bytes
 from hedgerow.vision import Cascade, load_cascade
 from model_cases import KINDS, fit, fitted, plain
 

@@ -14,7 +14,7 @@ import hedgerow.boosting.fit
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.backends import CpuBackend
 from hedgerow.container import unpack
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io.models import from_bytes, to_bytes
 from other_cpu import run_on_plain_cpu, tell_cpu
 
 N_ROWS, N_COLUMNS = 70_000, 6  # enough for four threads, and more rows than the largest chunk

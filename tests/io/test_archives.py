@@ -16,10 +16,10 @@ from sklearn.preprocessing import StandardScaler
 
 from hedgerow import AdaBoostClassifier, BaggingClassifier, GradientBoostingRegressor
 from hedgerow.container import unpack
-from hedgerow.files import ModelFileError, archives, parts
-from hedgerow.files.archives import SCHEMA, packed, unpacked
-from hedgerow.files.foreign import dumped, loaded
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import ModelFileError, reader, skops_archive
+from hedgerow.io.foreign import dumped, loaded
+from hedgerow.io.models import from_bytes, to_bytes
+from hedgerow.io.skops_archive import SCHEMA, packed, unpacked
 from model_cases import changed, classes, numbers
 
 
@@ -122,7 +122,7 @@ def test_a_small_archive_stays_small(monkeypatch):
             assert tracemalloc.get_traced_memory()[1] < 2**21
     finally:
         tracemalloc.stop()
-    monkeypatch.setattr(archives, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(skops_archive, "MOST_ENTRIES", 2)
     with pytest.raises(ModelFileError, match="at most 2 entries"):
         loaded(archive(), "a")
 
@@ -356,7 +356,7 @@ def test_the_same_object_is_not_made_any_number_of_times(monkeypatch):
     first, *_, last = from_bytes(data).estimators_
     assert first is not last
     np.testing.assert_array_equal(first.theta_, last.theta_)
-    monkeypatch.setattr(parts, "MOST_AGAIN", 2 * len(archive()))
+    monkeypatch.setattr(reader, "MOST_AGAIN", 2 * len(archive()))
     with pytest.raises(ModelFileError, match="named too often"):
         from_bytes(data)
 

@@ -7,9 +7,9 @@ import pytest
 
 import hedgerow
 from hedgerow.container import pack, unpack
-from hedgerow.files import ModelFileError, load, load_card, save
-from hedgerow.files.card import MOST_BYTES
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import ModelFileError, load, load_card, save
+from hedgerow.io.card import MOST_BYTES
+from hedgerow.io.models import from_bytes, to_bytes
 from model_cases import changed, fitted
 
 CARD = {

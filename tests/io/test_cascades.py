@@ -7,8 +7,8 @@ import pytest
 
 import hedgerow
 from cascade_files import make_model
-from hedgerow.files import ModelFileError, load, load_card, load_certificate, save
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
+from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.vision import Cascade, load_cascade
 from hedgerow.vision.model import LBP
 from hedgerow.vision.storage import FORMAT

@@ -7,9 +7,9 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
-from hedgerow.files import ModelFileError, load, load_card, load_certificate, save
-from hedgerow.files.card import MOST_BYTES
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
+from hedgerow.io.card import MOST_BYTES
+from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.theory import Bound, Certificate, certify
 from model_cases import changed, fit, fitted, plain
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from hedgerow import AdaBoostClassifier, BaggingClassifier, RandomForestClassifier
-from hedgerow.files import load, load_card
-from hedgerow.files.models import KINDS as CODECS
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import load, load_card
+from hedgerow.io.models import KINDS as CODECS
+from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.plots import ErrorRoundsDisplay, MarginDistributionDisplay, ShapeFunctionDisplay
 from hedgerow.theory import certify
 from model_cases import assert_same, fitted, numbers, plain, reweighted

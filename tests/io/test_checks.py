@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hedgerow.container import unpack
-from hedgerow.files import ModelFileError
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import ModelFileError
+from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.kernels.cpu.votes import LEAF
 from model_cases import changed, fitted
 

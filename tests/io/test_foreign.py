@@ -34,9 +34,9 @@ from hedgerow import (
     SchapireBoostClassifier,
 )
 from hedgerow.container import unpack
-from hedgerow.files import ModelFileError, load, save
-from hedgerow.files.foreign import LIBRARIES, dumped, library_versions, loaded
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import ModelFileError, load, save
+from hedgerow.io.foreign import LIBRARIES, dumped, library_versions, loaded
+from hedgerow.io.models import from_bytes, to_bytes
 from model_cases import changed, classes, numbers
 
 TRUSTED = frozenset(
@@ -348,7 +348,7 @@ def test_members_of_another_version_are_told_of_once():
 
 
 def rezipped(array, old, new):
-    from hedgerow.files.archives import packed, unpacked  # noqa: PLC0415 - only here
+    from hedgerow.io.skops_archive import packed, unpacked  # noqa: PLC0415 - only here
 
     entries = unpacked(array.tobytes())
     entries["schema.json"] = entries["schema.json"].replace(old, new)

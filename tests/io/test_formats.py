@@ -9,9 +9,9 @@ import pytest
 
 import hedgerow
 from hedgerow.container import unpack
-from hedgerow.files import load, load_card, load_certificate
-from hedgerow.files.models import KINDS as CODECS
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import load, load_card, load_certificate
+from hedgerow.io.models import KINDS as CODECS
+from hedgerow.io.models import from_bytes, to_bytes
 
 DATA = Path(__file__).parents[1] / "support" / "data"
 NAMES = sorted(path.stem.removeprefix("format_3_") for path in DATA.glob("format_3_*.safetensors"))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hedgerow.container import pack, unpack
-from hedgerow.files import ModelFileError, load
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import ModelFileError, load
+from hedgerow.io.models import from_bytes, to_bytes
 from model_cases import changed, coloured, regressor
 
 

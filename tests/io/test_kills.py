@@ -15,7 +15,7 @@ TESTS = Path(__file__).parents[1] / "support"
 # A save as it must not be: the file is there, but not yet whole, for a while.
 SAVED_IN_PLACE = """
 import os, sys
-import hedgerow.files.models
+import hedgerow.io.models
 
 def write(path, data):
     with open(path, "wb") as file:
@@ -24,7 +24,7 @@ def write(path, data):
             file.flush()
         os.fsync(file.fileno())
 
-hedgerow.files.models.write_atomically = write
+hedgerow.io.models.write_atomically = write
 import kill_saves
 sys.argv = ["kill_saves", "--kills", "40"]
 sys.exit(kill_saves.main())

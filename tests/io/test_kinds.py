@@ -16,9 +16,9 @@ from hedgerow import (
     estimators,
 )
 from hedgerow.boosting.costs import SigmoidCost
-from hedgerow.files import ModelFileError, load, parts, save
-from hedgerow.files.models import KINDS as CODECS
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import ModelFileError, load, reader, save
+from hedgerow.io.models import KINDS as CODECS
+from hedgerow.io.models import from_bytes, to_bytes
 from model_cases import KINDS, OOB, assert_same, fit, fitted, plain, reweighted
 
 ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "apply")
@@ -194,7 +194,7 @@ def test_costs_of_ones_own_and_other_models_are_refused(tmp_path):
 def test_bags_within_bags_have_an_end(monkeypatch):
     model, _, _ = fitted("bag of bags")
     data = to_bytes(model)
-    monkeypatch.setattr(parts, "MOST_LEVELS", 1)
+    monkeypatch.setattr(reader, "MOST_LEVELS", 1)
     with pytest.raises(ModelFileError, match="members within members, 2 deep: a model file holds 1"):
         to_bytes(model)
     with pytest.raises(ModelFileError, match="members within members"):

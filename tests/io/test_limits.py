@@ -8,8 +8,8 @@ import pytest
 
 from hedgerow.container import pack, unpack
 from hedgerow.estimators import BaggingClassifier, DecisionTreeClassifier, RandomForestClassifier
-from hedgerow.files import ModelFileError
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import ModelFileError
+from hedgerow.io.models import from_bytes, to_bytes
 from model_cases import changed, plain
 
 

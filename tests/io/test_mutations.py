@@ -12,8 +12,8 @@ from sklearn.base import is_classifier
 
 from hedgerow import container
 from hedgerow.container import pack, unpack
-from hedgerow.files import ModelFileError
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io import ModelFileError
+from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.theory import certify
 from model_cases import fitted
 

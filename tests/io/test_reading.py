@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from hedgerow.files import ModelFileError, load, load_card, load_certificate, save
+from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
 from model_cases import fitted
 
 READERS = pytest.mark.parametrize("read", [load, load_card, load_certificate])

@@ -16,11 +16,11 @@ import hedgerow
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.binning import Bins
 from hedgerow.container import unpack, write_atomically
-from hedgerow.files import ModelFileError, load, save
-from hedgerow.files.checks import BINS, FOREST
-from hedgerow.files.models import from_bytes, to_bytes
-from hedgerow.files.specs import LEFT_OUT
 from hedgerow.forest import Forest
+from hedgerow.io import ModelFileError, load, save
+from hedgerow.io.checks import BINS, FOREST
+from hedgerow.io.models import from_bytes, to_bytes
+from hedgerow.io.parameters import LEFT_OUT
 from hedgerow.kernels.cpu.forest import add_predictions
 from hedgerow.losses import Huber
 from model_cases import (

@@ -10,7 +10,7 @@ import json
 import numpy as np
 
 from fuzz_changes import BYTES, changed_array, changed_value
-from hedgerow.files.archives import SCHEMA, packed, unpacked
+from hedgerow.io.skops_archive import SCHEMA, packed, unpacked
 
 TYPES = (
     *(("builtins", "eval"), ("builtins", "exec"), ("builtins", "getattr"), ("builtins", "print")),

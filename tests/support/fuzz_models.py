@@ -33,8 +33,8 @@ from fuzz_archives import changed_archive, is_archive
 from fuzz_changes import changed_array, changed_file, opened
 from fuzz_running import run
 from hedgerow.container import ModelFileError
-from hedgerow.files import load, load_card, load_certificate
-from hedgerow.files.models import to_bytes
+from hedgerow.io import load, load_card, load_certificate
+from hedgerow.io.models import to_bytes
 from hedgerow.theory import certify
 
 QUESTIONS = (

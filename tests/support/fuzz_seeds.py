@@ -40,8 +40,8 @@ from hedgerow import (
     SchapireBoostClassifier,
 )
 from hedgerow.container import pack, unpack
-from hedgerow.files.checkpoints import checked_notes
-from hedgerow.files.models import from_bytes, open_bytes, to_bytes
+from hedgerow.io.checkpoints import checked_notes
+from hedgerow.io.models import from_bytes, open_bytes, to_bytes
 from hedgerow.theory import certify, optimize_votes, quantile_grid
 
 FOLDER = Path(__file__).parent / "data"

@@ -44,8 +44,8 @@ from hedgerow import (
     SchapireBoostClassifier,
 )
 from hedgerow.container import ModelFileError
-from hedgerow.files.checkpoints import ModelStore
-from hedgerow.files.models import from_bytes, to_bytes
+from hedgerow.io.checkpoints import ModelStore
+from hedgerow.io.models import from_bytes, to_bytes
 from kill_children import run_and_kill
 
 PER_CASE = 3  # kills that a case shall take, about

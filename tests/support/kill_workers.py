@@ -27,7 +27,7 @@ from pyarrow import parquet
 
 import hedgerow
 from dask_cases import cluster_of, frame_in_parts, uneven, worker_pids
-from hedgerow.files.models import to_bytes
+from hedgerow.io.models import to_bytes
 
 CLUSTERS, PARTITIONS = (1, 2, 4, 8), (3, 17, 64)
 WAYS = {True: "workers lead", False: "led from here"}

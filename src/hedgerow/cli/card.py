@@ -22,7 +22,7 @@ from hedgerow.cli import tables
 from hedgerow.cli.errors import WorkError
 from hedgerow.container import ModelFileError
 from hedgerow.datafiles import Recipe
-from hedgerow.files import load, load_card
+from hedgerow.io import load, load_card
 
 KIND = "hedgerow table model 1"
 GIVEN: ContextVar[tuple[str, ...]] = ContextVar("GIVEN", default=())  # the arguments of the command that runs

@@ -14,7 +14,7 @@ from hedgerow.cli.leaks import copied_rows, telling_columns
 from hedgerow.cli.output import Output, plain
 from hedgerow.cli.places import check_new_file, written
 from hedgerow.cli.tables import Problem
-from hedgerow.files import save
+from hedgerow.io import save
 from hedgerow.selection import AUTO, METHODS, METRICS
 
 Method = Annotated[

@@ -8,7 +8,7 @@ fingerprints of its rows, the seed, and the model it went on from. A fit that fi
 tells its callbacks of them, and goes on as `warm_start` does. So the model at the end is that of a fit
 without a stop, to the last bit.
 
-How a model becomes a file is not known here: `hedgerow.files` says so with `store_with`.
+How a model becomes a file is not known here: `hedgerow.io` says so with `store_with`.
 """
 
 import copy

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
-from hedgerow.files import save
+from hedgerow.io import save
 
 FOLDER = Path(__file__).parent
 

@@ -20,7 +20,7 @@ from hedgerow import (
     RandomForestRegressor,
     SchapireBoostClassifier,
 )
-from hedgerow.files import save
+from hedgerow.io import save
 
 FOLDER = Path(__file__).parent
 CARD = {"made": "by make_format_2.py", "rows": 120}

@@ -17,12 +17,11 @@ from collections.abc import Collection
 from typing import Any
 
 from hedgerow.container import ModelFileError, entry, write_atomically
-from hedgerow.files.foreign import check_trusted
-from hedgerow.files.models import from_bytes, open_bytes, read_bytes, to_bytes
-from hedgerow.files.parts import require
-from hedgerow.files.specs import write_spec
-from hedgerow.files.trained import is_digest, read_digests
-from hedgerow.files.values import decode, encode
+from hedgerow.io.foreign import check_trusted
+from hedgerow.io.models import from_bytes, open_bytes, read_bytes, to_bytes
+from hedgerow.io.parameters import decode, encode, write_spec
+from hedgerow.io.reader import require
+from hedgerow.io.sections import is_digest, read_digests
 
 _NAMES = {"rows", "evaluations", "began", "first", "base", "seed"}
 _MOST_ROUNDS = 2**31

@@ -6,27 +6,46 @@ vote_weights        float64, of the trees; empty when all count the same
 leaves.*            the targets in the leaves, of regressors with keep_targets
 oob.*               out-of-bag answers of the rows, as the attributes of the model
 oob_losses.*        what the trees lose on rows they do not know
+
+
+What the arrays of deep trees that vote must be, and of the targets in their leaves.
+
+A node is one word: left child (or the number of a leaf), column, threshold, kind; see `kernels.cpu.votes`.
+The kernels follow it without looking.
+
+
+Which rows and columns members were given: what is needed to draw them again.
+
+draws           n_rows, n_draws, replace, n_columns, n_chosen, replace_columns, shuffle_columns, size, seed
+draws.order     uint32, the rows of positive weight in the order they are drawn from
+draws.rest      uint32, the other rows, rising; left out if there are none
+draws.ends      int64, running sums of their tickets; empty for one each
 """
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.bagging.forest import ForestModel, Sampling
+from hedgerow.bagging.leaf_targets import LeafTargets
+from hedgerow.bagging.resampling import MOST_COPIES, Draws, Population
+from hedgerow.binning import Bins
 from hedgerow.container import ModelFileError
 from hedgerow.estimators.forest_kinds import ForestClassifier
 from hedgerow.estimators.inputs import Labels
-from hedgerow.files.checks import check_bins
-from hedgerow.files.draws import read_draws, write_draws
-from hedgerow.files.parts import Reader, Writer, require
-from hedgerow.files.pieces import (
+from hedgerow.io.checks import VOTES, check_bins, check_votes
+from hedgerow.io.parameters import mark_grids
+from hedgerow.io.reader import Reader, Writer, check_starts, require
+from hedgerow.io.sections import (
     read_bins,
     read_count,
     read_grid_marks,
     read_losses,
     read_schema,
+    read_seed,
     read_seen,
     read_target,
     write_bins,
@@ -34,8 +53,7 @@ from hedgerow.files.pieces import (
     write_losses,
     write_seen,
 )
-from hedgerow.files.specs import mark_grids
-from hedgerow.files.votes import read_leaves, read_votes, write_leaves, write_votes
+from hedgerow.voting import VoteForest
 
 # Out-of-bag attributes and their dtype; all have an entry a row, NaN where no tree has an answer.
 _OOB: dict[str, Any] = {
@@ -194,3 +212,118 @@ def _check_intervals(model: Any) -> None:
     if leaves is not None:
         require("leaves.starts", model.n_outputs_ == 1, "targets are kept for one output")
         require("oob", ("_ranks" in known) == ("_residuals" in known), "residuals come with ranks")
+
+
+# --- trees that vote
+
+
+def write_votes(out: Writer, forest: VoteForest, bins: Bins) -> None:
+    """The trees, checked."""
+    check_votes(forest, bins, forest.n_outputs)
+    for name in VOTES:
+        out.put(name, getattr(forest, name.removeprefix("votes.")))
+
+
+def read_votes(part: Reader, bins: Bins, n_outputs: int, n_pure: int) -> VoteForest:
+    """Checked trees for so many classes or numbers."""
+    held = {name.removeprefix("votes."): part.array(name, *kind) for name, kind in VOTES.items()}
+    forest = VoteForest(**held, n_pure=n_pure)
+    check_votes(forest, bins, n_outputs)
+    return forest
+
+
+# --- targets in the leaves
+
+
+def write_leaves(out: Writer, leaves: LeafTargets | None) -> None:
+    """The targets, if the forest keeps them."""
+    out.entries["keeps_targets"] = leaves is not None
+    if leaves is not None:
+        for field in fields(leaves):
+            array = getattr(leaves, field.name)
+            # files have no integers of two bytes
+            out.put(f"leaves.{field.name}", array.astype(np.uint32) if array.dtype == np.uint16 else array)
+
+
+def read_leaves(part: Reader, forest: VoteForest) -> LeafTargets | None:
+    """Targets for every leaf of the forest; unsigned integers as narrow as a fit would have them."""
+    if not part.entry("keeps_targets", bool):
+        return None
+    starts, draws = part.unsigned("leaves.starts"), part.unsigned("leaves.draws")
+    places = part.array("leaves.places", np.uint32)
+    targets, weights = (part.array(f"leaves.{name}", np.float64) for name in ("targets", "weights"))
+    n = len(places)
+    check_starts("leaves.starts", starts, len(forest.values), n)
+    require("leaves.starts", starts[1:] > starts[:-1], "every leaf needs a target")
+    require("leaves.draws", len(draws) == n, "every target in a leaf needs draws")
+    require("leaves.draws", (draws >= 1) & (draws < _MOST_DRAWS), "a target in a leaf was drawn")
+    require("leaves.draws", float(draws.sum(dtype=np.float64)) < _MOST_DRAWS, "there are too many")
+    require("leaves.places", places < len(targets), "there is no such target")
+    require("leaves.targets", np.isfinite(targets), "targets must be finite")
+    require("leaves.targets", targets[1:] >= targets[:-1], "targets must rise")
+    require("leaves.targets", len(targets) < 2**32, "there are too many")
+    first = np.zeros(n, bool)
+    first[starts[:-1].astype(np.int64)] = True
+    rising = places[1:] > places[:-1]
+    require("leaves.places", rising | first[1:], "places must rise within a leaf")
+    if len(weights):
+        require("leaves.weights", len(weights) == len(targets), "every target needs a weight")
+        require("leaves.weights", (weights >= 0) & (weights <= 1), "weights lie in 0..1")
+        require("leaves.weights", weights[places] > 0, "a target in a leaf has a weight")
+    narrow = draws.astype(np.min_scalar_type(int(draws.max())))
+    wide = np.uint32 if n < 2**32 else np.uint64
+    return LeafTargets(starts.astype(wide), places, narrow, targets, weights)
+
+
+_MOST_DRAWS = 2**52  # whole numbers that float64 adds exactly
+_MOST_ROWS = 2**32
+_FLAGS = ("replace", "replace_columns", "shuffle_columns")
+
+
+def write_draws(out: Writer, draws: Draws) -> None:
+    """How members are given rows and columns."""
+    people = draws.population
+    out.entries["draws"] = {
+        "n_rows": people.n_rows,
+        "size": people.size,
+        "n_draws": draws.n_draws,
+        "n_columns": draws.n_columns,
+        "n_chosen": draws.n_chosen,
+        "seed": draws.seed,
+        **{name: bool(getattr(draws, name)) for name in _FLAGS},
+    }
+    out.put("draws.order", people.order)
+    if len(people.order) < people.n_rows:
+        out.put("draws.rest", np.setdiff1d(np.arange(people.n_rows, dtype=np.uint32), people.order))
+    out.put("draws.ends", people.ends)
+
+
+def read_draws(part: Reader, n_columns: int) -> Draws:
+    """Draws from rows that are there, and not so many that they would never end."""
+    told = part.part("draws", part.entry("draws", dict))
+    flags: dict[str, Any] = {name: told.entry(name, bool) for name in _FLAGS}
+    n_rows = read_count(told, "n_rows", 1, _MOST_ROWS)
+    order, ends = told.array("order", np.uint32), told.array("ends", np.int64)
+    n = len(order)
+    # Every row is there: a number of rows alone could make a small file ask for any amount of memory.
+    rest = told.array("rest", np.uint32) if n < n_rows else order[:0]
+    require("draws.order", n >= 1, "there must be a row")
+    require("draws.order", n + len(rest) == n_rows, f"{n_rows} rows are needed, found {n + len(rest)}")
+    places = np.sort(np.concatenate([order, rest]))
+    require("draws.order", places < n_rows, "there is no such row")
+    require("draws.order", places == np.arange(n_rows), "a row has one place")
+    if len(ends):
+        require("draws.ends", len(ends) == n and ends[0] > 0, "every row needs tickets")
+        require("draws.ends", ends[1:] > ends[:-1], "every row needs tickets")
+        require("draws.ends", ends[-1] < 2**62, "there are too many tickets")
+    size = read_count(told, "size", 1, MOST_COPIES * n)
+    most = (
+        size if flags["replace"] else _MOST_ROWS**2
+    )  # rows that are not drawn may have any number of copies
+    n_draws = read_count(told, "n_draws", 1, most)
+    seed = read_seed(told)
+    require("draws", seed is not None, "a seed is needed")
+    require("draws", told.entry("n_columns", int) == n_columns, f"there are {n_columns} columns")
+    n_chosen = read_count(told, "n_chosen", 1, n_columns)
+    people = Population(n_rows, order, ends, size)
+    return Draws(people, n_draws, n_columns=n_columns, n_chosen=n_chosen, seed=seed, **flags)

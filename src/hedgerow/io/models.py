@@ -39,18 +39,17 @@ from hedgerow.container import (
     unpack,
     write_atomically,
 )
-from hedgerow.files.adaptive import read_adaptive, read_r2, write_adaptive, write_r2
-from hedgerow.files.bags import read_bag, write_bag
-from hedgerow.files.card import checked_card
-from hedgerow.files.certificates import read_certificate, write_certificate
-from hedgerow.files.foreign import check_trusted, check_versions, library_versions
-from hedgerow.files.forests import read_forest, write_forest
-from hedgerow.files.gradient import read_gradient, write_gradient
-from hedgerow.files.parts import Arrays, Reader, Writer
-from hedgerow.files.specs import read_estimator, write_parameters
-from hedgerow.files.three import read_three, write_three
-from hedgerow.files.trained import read_trained, write_trained
-from hedgerow.files.trees import read_tree, write_tree
+from hedgerow.io.adaboost_family import read_adaptive, read_r2, write_adaptive, write_r2
+from hedgerow.io.bagging import read_bag, write_bag
+from hedgerow.io.card import checked_card, read_certificate, write_certificate
+from hedgerow.io.decision_trees import read_tree, write_tree
+from hedgerow.io.foreign import check_trusted, check_versions, library_versions
+from hedgerow.io.forests import read_forest, write_forest
+from hedgerow.io.gradient_boosting import read_gradient, write_gradient
+from hedgerow.io.parameters import read_estimator, write_parameters
+from hedgerow.io.reader import Arrays, Reader, Writer
+from hedgerow.io.schapire import read_three, write_three
+from hedgerow.io.sections import read_trained, write_trained
 from hedgerow.memory import as_text
 from hedgerow.memory import require as require_memory
 

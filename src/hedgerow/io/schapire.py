@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from hedgerow.boosting.three_votes import Hypothesis, VoteOfThree, WeakHypothesis
 from hedgerow.container import ModelFileError
-from hedgerow.files.members import Expected, read_member, write_member
-from hedgerow.files.parts import Reader, Writer, require
-from hedgerow.files.pieces import (
+from hedgerow.io.members import Expected, read_member, write_member
+from hedgerow.io.reader import Reader, Writer, require
+from hedgerow.io.sections import (
     read_grid_marks,
     read_labels,
     read_numbers,

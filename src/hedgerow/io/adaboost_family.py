@@ -31,9 +31,11 @@ from hedgerow.dtypes import MAX_WIDE_BINS
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionTreeRegressor
 from hedgerow.estimators.inputs import Numbers
 from hedgerow.estimators.trees import WeakTreeEstimator
-from hedgerow.files.members import Expected, read_members, write_members
-from hedgerow.files.parts import Reader, Writer, require
-from hedgerow.files.pieces import (
+from hedgerow.forest import Forest
+from hedgerow.io.members import Expected, read_members, write_members
+from hedgerow.io.parameters import mark_grids, read_spec, write_spec
+from hedgerow.io.reader import Reader, Writer, require
+from hedgerow.io.sections import (
     read_best,
     read_count,
     read_grid_marks,
@@ -51,8 +53,6 @@ from hedgerow.files.pieces import (
     write_seen,
     write_trees,
 )
-from hedgerow.files.specs import mark_grids, read_spec, write_spec
-from hedgerow.forest import Forest
 from hedgerow.table import Schema
 
 _ALL: list[type[Any]] = [*RULES.values(), LogitRule, AnyRule]

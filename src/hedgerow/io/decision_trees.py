@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from hedgerow.boosting.model import TreeModel
 from hedgerow.dtypes import MAX_WIDE_BINS
 from hedgerow.estimators import DecisionTreeRegressor
-from hedgerow.files.checks import FOREST, check_model
-from hedgerow.files.parts import Reader, Writer, require
-from hedgerow.files.pieces import read_bins, read_schema, read_target, write_bins, write_columns
 from hedgerow.forest import Forest
+from hedgerow.io.checks import FOREST, check_model
+from hedgerow.io.reader import Reader, Writer, require
+from hedgerow.io.sections import read_bins, read_schema, read_target, write_bins, write_columns
 
 _ONCE = [name for name in FOREST if name not in ("forest.output", "forest.value")]
 

@@ -18,12 +18,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.container import ModelFileError
-from hedgerow.files.archives import SCHEMA, State, checked, in_one_form, packed, type_name
+from hedgerow.io.skops_archive import SCHEMA, State, checked, in_one_form, packed, type_name
 
 LIBRARIES = ("scikit-learn", "skops")  # whose versions a file with such objects holds
 
@@ -95,7 +92,7 @@ def dumped(found: Any, name: str) -> bytes:
         again = in_one_form(skops.dumps(skops.loads(data, trusted=sorted(named))))
     except Exception as error:  # whatever the object or skops may raise
         raise ModelFileError(
-            f"{name}={shown(found)} cannot be saved by skops: {_line(error)}; pickle and joblib hold it"
+            f"{name}={shown(found)} cannot be saved by skops: {line(error)}; pickle and joblib hold it"
         ) from error
     if again != data:
         raise ModelFileError(
@@ -141,7 +138,7 @@ def loaded(data: bytes, name: str, trusted: Collection[str] = ()) -> Any:
     # whatever zipfile, NumPy, skops and scikit-learn may raise of damaged contents
     except Exception as error:
         if type(error).__name__ != "UntrustedTypesFoundException":
-            raise ModelFileError(f"{name} is damaged: {_line(error)}") from error
+            raise ModelFileError(f"{name} is damaged: {line(error)}") from error
     raise UntrustedError(name, untrusted_types(data, name).difference(trusted))
 
 
@@ -152,7 +149,7 @@ def untrusted_types(data: bytes, name: str) -> set[str]:
         doubtful = {type_name(state) for state in checked(data)[1] if not _is_sound(state)}
         return doubtful.union(skops.get_untrusted_types(data=data)) - (_CHECKED - doubtful)
     except Exception as error:  # as above
-        raise ModelFileError(f"{name} is damaged: {_line(error)}") from error
+        raise ModelFileError(f"{name} is damaged: {line(error)}") from error
 
 
 def _is_sound(state: State) -> bool:
@@ -219,52 +216,6 @@ def check_trusted(trusted: Any) -> frozenset[str]:
     return frozenset(trusted)
 
 
-# --- members
-
-
-def check_member(
-    name: str,
-    member: Any,
-    classes: NDArray[Any] | None,
-    columns: tuple[int, tuple[str, ...] | None],
-    asked: str = "predict",
-) -> None:
-    """Refuse what cannot be a fitted member for so many columns, of these names if it knows names.
-
-    Parameters
-    ----------
-    name : str
-        Of the member.
-    member : object of another library
-    classes : array, or None
-        The labels that a classifier may know; None for a regressor.
-    columns : (int, names or None)
-    asked : str
-        The method that it is asked by.
-    """
-    try:
-        check_is_fitted(member)
-        right = is_classifier(member) == (classes is not None) and callable(getattr(member, asked))
-        n_columns = getattr(member, "n_features_in_", columns[0])
-        names = getattr(member, "feature_names_in_", None)
-        alike = n_columns == columns[0] and (
-            names is None or (len(names) == columns[0] and tuple(np.asarray(names).tolist()) == columns[1])
-        )
-        own = None if classes is None else np.asarray(getattr(member, "classes_", classes))
-        known = (
-            own is None
-            or classes is None
-            or (own.ndim == 1 and len(own) <= len(classes) and set(own.tolist()) <= set(classes.tolist()))
-        )
-    except Exception as error:  # an object of a file may raise anything
-        raise ModelFileError(f"{name} is no fitted member: {_line(error)}") from error
-    for fine, wrong in ((right, "it is of the wrong kind"), (known, "it has other classes")):
-        if not fine:
-            raise ModelFileError(f"{name}: {wrong}")
-    if not alike:
-        raise ModelFileError(f"{name}: it knows other columns")
-
-
 # --- both
 
 
@@ -283,7 +234,7 @@ def shown(found: Any) -> str:
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _line(error: BaseException) -> str:
+def line(error: BaseException) -> str:
     """What an error says, in a line; its kind, if it is none of ours."""
     text = " ".join(str(error).split())[:300]
     return text if isinstance(error, ModelFileError) else f"{type(error).__name__}: {text}"

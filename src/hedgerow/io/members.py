@@ -5,6 +5,8 @@
     {"constant": 2}                                             a member that always names class number 2
 
 Members of boosting stand in lists, one list a round, with one member for each output.
+
+
 """
 
 from dataclasses import dataclass
@@ -13,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.boosting.three_votes import ConstantHypothesis
 from hedgerow.container import ModelFileError
-from hedgerow.files.foreign import check_member
-from hedgerow.files.parts import Reader, Writer, is_foreign, require
-from hedgerow.files.pieces import read_count
-from hedgerow.files.specs import is_ours
+from hedgerow.io.foreign import line
+from hedgerow.io.parameters import is_ours
+from hedgerow.io.reader import Reader, Writer, is_foreign, require
+from hedgerow.io.sections import read_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,3 +109,49 @@ def read_members(part: Reader, n_each: int, expected: Expected) -> list[list[Any
         named = ((f"members.{number}.{place}", entries) for place, entries in enumerate(told))
         rounds.append([read_member(part, name, entries, expected) for name, entries in named])
     return rounds
+
+
+# --- members
+
+
+def check_member(
+    name: str,
+    member: Any,
+    classes: NDArray[Any] | None,
+    columns: tuple[int, tuple[str, ...] | None],
+    asked: str = "predict",
+) -> None:
+    """Refuse what cannot be a fitted member for so many columns, of these names if it knows names.
+
+    Parameters
+    ----------
+    name : str
+        Of the member.
+    member : object of another library
+    classes : array, or None
+        The labels that a classifier may know; None for a regressor.
+    columns : (int, names or None)
+    asked : str
+        The method that it is asked by.
+    """
+    try:
+        check_is_fitted(member)
+        right = is_classifier(member) == (classes is not None) and callable(getattr(member, asked))
+        n_columns = getattr(member, "n_features_in_", columns[0])
+        names = getattr(member, "feature_names_in_", None)
+        alike = n_columns == columns[0] and (
+            names is None or (len(names) == columns[0] and tuple(np.asarray(names).tolist()) == columns[1])
+        )
+        own = None if classes is None else np.asarray(getattr(member, "classes_", classes))
+        known = (
+            own is None
+            or classes is None
+            or (own.ndim == 1 and len(own) <= len(classes) and set(own.tolist()) <= set(classes.tolist()))
+        )
+    except Exception as error:  # an object of a file may raise anything
+        raise ModelFileError(f"{name} is no fitted member: {line(error)}") from error
+    for fine, wrong in ((right, "it is of the wrong kind"), (known, "it has other classes")):
+        if not fine:
+            raise ModelFileError(f"{name}: {wrong}")
+    if not alike:
+        raise ModelFileError(f"{name}: it knows other columns")

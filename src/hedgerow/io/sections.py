@@ -7,9 +7,15 @@ Each has a `write_` that puts it into a part and a `read_` that checks it and ma
     bins.*, forest.*        the arrays of a `TreeModel`
     seen.*, grid.*          fingerprints (uint32) of the training rows, and of those of a grid of edges
     oob_losses.*            what voters lose, one by one and in pairs
+
+
+What a model was fitted to, in a file: the fingerprints of `hedgerow.estimators.trained`, one a fit.
+
+trained    [{"rows": 150, "columns": 4, "X": "<64 digits>", "y": "...", "sample_weight": null}]
 """
 
 import math
+import re
 import reprlib
 from typing import Any
 
@@ -20,14 +26,15 @@ from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import STEPS, PairLosses
 from hedgerow.binning import Bins
 from hedgerow.boosting.model import TreeModel
-from hedgerow.container import ModelFileError
+from hedgerow.container import ModelFileError, entry
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.estimators.inputs import Labels, Numbers
 from hedgerow.estimators.seen import Marks, SeenRows
-from hedgerow.files.checks import BINS, FOREST, check_model
-from hedgerow.files.parts import Reader, Writer, require
-from hedgerow.files.values import decode, decode_labels, encode, encode_labels
+from hedgerow.estimators.trained import TrainedOn
 from hedgerow.forest import Forest
+from hedgerow.io.checks import BINS, FOREST, check_model
+from hedgerow.io.parameters import decode, decode_labels, encode, encode_labels
+from hedgerow.io.reader import Reader, Writer, require, short
 from hedgerow.table import Schema
 
 _MOST_ROWS = 2**32  # row numbers are uint32; squares of losses of as many rows do not overflow
@@ -73,11 +80,6 @@ def read_target(part: Reader, *, classes: bool) -> Labels | Numbers:
         return read_labels(part)
     part.entry("classes", type(None))
     return Numbers()
-
-
-def short(error: ValueError) -> str:
-    """What an error says, not at length: it may quote the file."""
-    return str(error)[:300]
 
 
 # --- numbers
@@ -305,3 +307,66 @@ def read_losses(part: Reader, name: str, model: Any, n_voters: int, n_classes: i
         require(name, right & (differences == differences.T), "a difference is 1 at the most, and mutual")
     require(name, (products == products.T) & (counts == counts.T), "pairs have no order")
     setattr(model, name, PairLosses(lost, products, counts, differences, n_classes, tuple(doubts)))
+
+
+_DIGEST = re.compile("[0-9a-f]{64}")
+_MOST_FITS = 10_000
+_MOST_FITTED = 2**63
+
+
+def write_trained(out: Writer, model: Any) -> None:
+    """The fingerprints of the fits that made a model; none of one that was loaded from an older file."""
+    out.entries["trained"] = [
+        {
+            "rows": int(one.n_rows),
+            "columns": int(one.n_columns),
+            "X": one.X,
+            "y": one.y,
+            "sample_weight": one.sample_weight,
+        }
+        for one in getattr(model, "trained_on_", ())
+    ]
+
+
+def read_trained(part: Reader, estimator: Any) -> None:
+    """Set `trained_on_`, if the file knows it."""
+    if part.format < 3:
+        return
+    told = part.entry("trained", list)
+    require("trained", len(told) <= _MOST_FITS, f"there are at most {_MOST_FITS} fits")
+    if told:
+        estimator.trained_on_ = tuple(_read_fit(one) for one in told)
+
+
+def _read_fit(told: Any) -> TrainedOn:
+    if not isinstance(told, dict):
+        raise ModelFileError("trained: a list of JSON objects is needed")
+    n_rows, n_columns = entry(told, "rows", int), entry(told, "columns", int)
+    require(
+        "trained", 0 < n_rows < _MOST_FITTED and 0 < n_columns < _MOST_FITTED, "there are rows and columns"
+    )
+    digests = read_digests(told, "trained")
+    return TrainedOn(n_rows, n_columns, *digests.values())
+
+
+def read_digests(told: Any, name: str) -> dict[str, Any]:
+    """Digests of X, y and, if there were any, sample weights."""
+    if not isinstance(told, dict):
+        raise ModelFileError(f"{name}: a JSON object is needed")
+    digests = {
+        "X": entry(told, "X", str),
+        "y": entry(told, "y", str),
+        "sample_weight": entry(told, "sample_weight", str, type(None)),
+    }
+    fine = all(one is None or is_digest(one) for one in digests.values())
+    require(name, fine, "a digest has 64 hexadecimal digits")
+    return digests
+
+
+def is_digest(text: str) -> bool:
+    """Whether it is a SHA-256 in hexadecimal.
+
+    >>> is_digest("0" * 64), is_digest("")
+    (True, False)
+    """
+    return _DIGEST.fullmatch(text) is not None

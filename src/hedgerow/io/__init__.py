@@ -7,8 +7,8 @@ file is ever executed, and everything is checked before it is used.
 
 from hedgerow.container import ModelFileError
 from hedgerow.estimators.checkpoints import store_with
-from hedgerow.files.checkpoints import ModelStore
-from hedgerow.files.models import load, load_card, load_certificate, save
+from hedgerow.io.checkpoints import ModelStore
+from hedgerow.io.models import load, load_card, load_certificate, save
 
 store_with(ModelStore())  # fits with a checkpoint write model files
 

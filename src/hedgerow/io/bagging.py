@@ -14,11 +14,18 @@ from hedgerow.bagging.resampling import Draws
 from hedgerow.bagging.rows import GivenTable
 from hedgerow.estimators import BaggingClassifier
 from hedgerow.estimators.inputs import Labels
-from hedgerow.files.draws import read_draws, write_draws
-from hedgerow.files.forests import read_out_of_bag, read_weights, write_out_of_bag, write_weights
-from hedgerow.files.members import Expected, read_member, write_member
-from hedgerow.files.parts import Reader, Writer, require
-from hedgerow.files.pieces import (
+from hedgerow.io.forests import (
+    read_draws,
+    read_out_of_bag,
+    read_weights,
+    write_draws,
+    write_out_of_bag,
+    write_weights,
+)
+from hedgerow.io.members import Expected, read_member, write_member
+from hedgerow.io.parameters import is_ours, mark_grids, write_spec
+from hedgerow.io.reader import Reader, Writer, require
+from hedgerow.io.sections import (
     read_grid_marks,
     read_schema,
     read_seen,
@@ -26,7 +33,6 @@ from hedgerow.files.pieces import (
     write_columns,
     write_seen,
 )
-from hedgerow.files.specs import is_ours, mark_grids, write_spec
 from hedgerow.table import Schema
 
 

@@ -2,17 +2,36 @@
 
 A kernel follows `left`, `column`, `set_number` and the starts without looking: one wrong number would make
 it read foreign memory. Hence a file is refused unless every number points where it may.
+
+
+What the arrays of deep trees that vote must be, and of the targets in their leaves.
+
+A node is one word: left child (or the number of a leaf), column, threshold, kind; see `kernels.cpu.votes`.
+The kernels follow it without looking.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.binning import Bins
 from hedgerow.boosting.model import TreeModel
 from hedgerow.dtypes import MAX_BINS
-from hedgerow.files.parts import check_starts, require
 from hedgerow.forest import Forest
-from hedgerow.kernels.cpu.forest import MOST_COLUMNS, MOST_NODES
+from hedgerow.io.reader import check_starts, require
+from hedgerow.kernels.cpu.forest import (
+    BY_SET,
+    CHILD_SHIFT,
+    COLUMN_SHIFT,
+    MISSING_RIGHT,
+    MOST_COLUMNS,
+    MOST_NODES,
+    THRESHOLD_SHIFT,
+)
+from hedgerow.kernels.cpu.votes import LEAF
 from hedgerow.table import Schema
+from hedgerow.voting import VoteForest
 
 # dtype and number of axes of every array of bins, and of a forest of trees that add up
 BINS = {
@@ -128,3 +147,92 @@ def _check_splits(forest: Forest, bins: Bins) -> None:
     require("forest.gain", np.where(inner, forest.gain >= 0, forest.gain == 0), "gains must be positive")
     require("forest.value", np.isfinite(forest.value), "values must be finite")
     require("forest.count", forest.count >= 0, "counts must not be negative")
+
+
+VOTES = {  # dtype and number of axes
+    "votes.starts": (np.int64, 1),
+    "votes.words": (np.uint64, 1),
+    "votes.value_starts": (np.int64, 1),
+    "votes.values": (np.float64, 2),
+    "votes.set_starts": (np.int64, 1),
+    "votes.sets": (np.uint64, 2),
+    "votes.set_number": (np.int32, 1),
+    "votes.gains": (np.float64, 2),
+}
+_NODES_AT_ONCE = 1 << 20
+_MOST_TREES = 2**22  # what the units of quantiles have room for
+
+
+# --- trees that vote
+
+
+def check_votes(forest: VoteForest, bins: Bins, n_outputs: int) -> None:
+    """Everything that the kernels take for granted."""
+    n_trees = len(forest.starts) - 1
+    require("votes.starts", 1 <= n_trees < _MOST_TREES, "there must be a tree")
+    check_starts("votes.starts", forest.starts, n_trees, len(forest.words))
+    check_starts("votes.value_starts", forest.value_starts, n_trees, len(forest.values))
+    check_starts("votes.set_starts", forest.set_starts, n_trees, len(forest.sets))
+    sizes = np.diff(forest.starts)
+    require("votes.starts", (sizes > 0) & (sizes < MOST_NODES), "every tree needs a node, and not too many")
+    require("votes.values", forest.values.shape[1] == n_outputs, f"{n_outputs} numbers a leaf are needed")
+    require("votes.values", np.isfinite(forest.values), "values must be finite")
+    if forest.n_pure:
+        require("votes.values", np.abs(forest.values - 0.5) <= 0.5 + 1e-9, "shares of classes lie in 0..1")
+    require("votes.sets", forest.sets.shape[1] == SET_WORDS, f"{SET_WORDS} words are needed in a set")
+    shape = (n_trees, bins.n_columns)
+    require("votes.gains", forest.gains.shape == shape, f"the shape {shape} is needed")
+    require("votes.gains", (forest.gains >= 0) & np.isfinite(forest.gains), "gains must be positive")
+    for trees in _batches(forest.starts):
+        _check_words(forest, bins, trees)
+
+
+def _batches(starts: NDArray[np.int64]) -> Iterator[slice]:
+    """Trees whose nodes are checked together: the memory for that does not grow with the forest."""
+    first, n_trees = 0, len(starts) - 1
+    while first < n_trees:
+        last = int(np.searchsorted(starts, starts[first] + _NODES_AT_ONCE))
+        last = min(max(last, first + 1), n_trees)
+        yield slice(first, last)
+        first = last
+
+
+def _check_words(forest: VoteForest, bins: Bins, trees: slice) -> None:
+    starts = forest.starts[trees.start : trees.stop + 1]
+    words, starts, sizes = forest.words[starts[0] : starts[-1]], starts - starts[0], np.diff(starts)
+    tree = np.repeat(np.arange(len(sizes)), sizes)
+    number = np.arange(len(words)) - starts[tree]  # of a node in its tree
+    kind = (words & np.uint64(3)).astype(np.int64)
+    child = (words >> np.uint64(CHILD_SHIFT)).astype(np.int64)
+    column = ((words >> np.uint64(COLUMN_SHIFT)) & np.uint64(MOST_COLUMNS - 1)).astype(np.int64)
+    threshold = ((words >> np.uint64(THRESHOLD_SHIFT)) & np.uint64(0xFFFF)).astype(np.int64)
+    leaf, by_set = kind == LEAF, kind == BY_SET
+    inner, by_code = ~leaf, ~leaf & ~by_set
+    require("votes.words", child[inner] > number[inner], "children must come after their parent")
+    require("votes.words", child[inner] < sizes[tree][inner] - 1, "children must lie in their tree")
+    first = (starts[tree] + child)[inner]
+    parents = np.bincount(first, minlength=len(words)) + np.bincount(first + 1, minlength=len(words))
+    require("votes.words", parents == (number > 0), "every node but the root needs one parent")
+    require("votes.words", column < bins.n_columns, "there is no such column")
+    categorical = bins.categorical[column] == 1
+    require("votes.words", by_set[inner] == categorical[inner], "sets are for categorical columns")
+    cut = threshold + (kind == MISSING_RIGHT)  # from 0, where missing alone goes left, to all codes
+    require("votes.words", cut[by_code] <= MAX_BINS, "there is no such bin")
+    require("votes.words", threshold[~by_code] == 0, "only numeric splits have a threshold")
+    require("votes.words", column[leaf] == 0, "a leaf has no column")
+    n_answers = forest.n_pure + np.diff(forest.value_starts[trees.start : trees.stop + 1])
+    require("votes.words", child[leaf] < n_answers[tree][leaf], "there is no such leaf")
+    _check_sets(forest, trees, by_set, tree)
+
+
+def _check_sets(forest: VoteForest, trees: slice, by_set: NDArray[np.bool_], tree: NDArray[np.int64]) -> None:
+    """Nodes that are split by sets have them, in their tree; the others have none."""
+    if not len(forest.set_number):
+        require("votes.set_number", ~by_set, "every node needs an entry, since there are sets")
+        return
+    require("votes.set_number", len(forest.set_number) == len(forest.words), "every node needs an entry")
+    numbers = forest.set_number[forest.starts[trees.start] : forest.starts[trees.stop]]
+    n_sets = np.diff(forest.set_starts[trees.start : trees.stop + 1])[tree]
+    fine = (numbers[by_set] >= 0) & (numbers[by_set] < n_sets[by_set])
+    require("votes.set_number", fine, "there is no such set")
+    require("votes.set_number", numbers[~by_set] == -1, "it is -1 without a set")

@@ -17,9 +17,10 @@ from hedgerow.boosting.fit import Fitted, Settings
 from hedgerow.boosting.model import MemberModel, TreeModel
 from hedgerow.container import ModelFileError, entry
 from hedgerow.estimators import GradientBoostingClassifier
-from hedgerow.files.members import Expected, read_members, write_members
-from hedgerow.files.parts import Reader, Writer, require
-from hedgerow.files.pieces import (
+from hedgerow.growing.rules import GrowthRules
+from hedgerow.io.members import Expected, read_members, write_members
+from hedgerow.io.reader import Reader, Writer, require, short
+from hedgerow.io.sections import (
     read_best,
     read_history,
     read_numbers,
@@ -28,14 +29,12 @@ from hedgerow.files.pieces import (
     read_seen,
     read_target,
     read_trees,
-    short,
     write_columns,
     write_numbers,
     write_rounds,
     write_seen,
     write_trees,
 )
-from hedgerow.growing.rules import GrowthRules
 from hedgerow.losses import LOSSES, Huber, Loss, make_loss
 from hedgerow.table import Schema
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.container import ModelFileError, entry
-from hedgerow.files.foreign import UntrustedError, dumped, loaded, untrusted_types
+from hedgerow.io.foreign import UntrustedError, dumped, loaded, untrusted_types
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -201,3 +201,8 @@ def check_starts(name: str, starts: NDArray[np.integer[Any]], n_parts: int, size
     require(name, len(starts) == n_parts + 1, f"{n_parts + 1} entries are needed, found {len(starts)}")
     require(name, starts[0] == 0 and starts[-1] == size, f"it must go from 0 to {size}")
     require(name, starts[1:] >= starts[:-1], "it must not fall")
+
+
+def short(error: ValueError) -> str:
+    """What an error says, not at length: it may quote the file."""
+    return str(error)[:300]
