@@ -229,7 +229,7 @@ def show_margins(sizes: Sequence[int], rounds: int, delta: float, console: Conso
     for n_rows in sizes:
         X, X_test, y, y_test = easy(n_rows, 10_000, 0)
         model = AdaBoostClassifier(DecisionStump(bin_edges=GRID), n_estimators=rounds).fit(X, y)
-        margins, size = model.training_margins_, model.weak_class_.size
+        margins, size = model.training_margins_, model.hypothesis_class_.size
         bounds = {
             "Schapire 1998": schapire_bound(margins, size, delta).value,
             "Gao and Zhou 2013": gao_zhou_bound(margins, size, delta).value,

@@ -197,7 +197,7 @@ def bounds_rows(quick: bool) -> Picture:
 
 
 def _by_margins(model: Any, _X: Any, _y: Any) -> float:
-    return schapire_bound(model.training_margins_, model.weak_class_.size, DELTA).value
+    return schapire_bound(model.training_margins_, model.hypothesis_class_.size, DELTA).value
 
 
 def margin_rounds(quick: bool) -> Picture:
@@ -207,7 +207,7 @@ def margin_rounds(quick: bool) -> Picture:
     X_test, y_test = majority(n_rows // 2, TEST_SEED, noise=0.02)
     model = _grid_stumps(n_rounds).fit(X, y)
     drawn = set(np.unique(np.geomspace(1, n_rounds, 5 if quick else 25).round().astype(int)).tolist())
-    size, rows = model.weak_class_.size, []
+    size, rows = model.hypothesis_class_.size, []
     for number, margins in enumerate(model.staged_margins(X, y), start=1):
         if number in drawn:
             bounds = [bound(margins, size, DELTA).value for bound in (schapire_bound, gao_zhou_bound)]

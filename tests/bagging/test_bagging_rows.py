@@ -8,7 +8,7 @@ import pytest
 
 from hedgerow.bagging.rows import GivenTable, row_keys
 from hedgerow.estimators.bagging import BaggingClassifier
-from hedgerow.estimators.trees import DecisionTreeClassifier
+from hedgerow.estimators.decision_trees import DecisionTreeClassifier
 from hedgerow.io.models import to_bytes
 
 COLUMNS = {

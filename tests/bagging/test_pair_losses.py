@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier as OtherTree
 
 import hedgerow.bagging.pair_losses as module
-import hedgerow.estimators.adaptive_base
+import hedgerow.estimators.adaboost_base
 import hedgerow.voting
 import oracle_votes as oracle
 from forest_cases import classes, frame, signal
@@ -271,7 +271,7 @@ def test_boosted_members_are_asked_for_some_rows_at_a_time(n_classes, form, monk
     X = np.nan_to_num(X)
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=4).fit(X, y)
     whole = model.vote_losses(X, y)
-    monkeypatch.setattr(hedgerow.estimators.adaptive_base, "CHUNK_ROWS", 40)
+    monkeypatch.setattr(hedgerow.estimators.adaboost_base, "CHUNK_ROWS", 40)
     assert same_arrays(whole, model.vote_losses(form(X), y))
 
 
@@ -281,7 +281,7 @@ def test_boosted_members_are_asked_for_parts_of_data_frames(monkeypatch):
     learner = DecisionTreeClassifier(max_depth=2, categorical_features="from_dtype")
     model = AdaBoostClassifier(learner, n_estimators=4).fit(X, y)
     whole = model.vote_losses(X, y)
-    monkeypatch.setattr(hedgerow.estimators.adaptive_base, "CHUNK_ROWS", 40)
+    monkeypatch.setattr(hedgerow.estimators.adaboost_base, "CHUNK_ROWS", 40)
     for form in (X, pl.from_pandas(X), pa.Table.from_pandas(X)):
         assert same_arrays(whole, model.vote_losses(form, y))
 

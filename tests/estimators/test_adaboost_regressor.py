@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeRegressor as TheirTree
 
 from boosting_cases import numbers
 from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
-from hedgerow.estimators.trees import DecisionTreeRegressor
+from hedgerow.estimators.decision_trees import DecisionTreeRegressor
 from r2_cases import LOSSES, STUMP, Column, columns, noisy, same_bits
 
 # --- the algorithm
@@ -297,7 +297,7 @@ def test_threads_and_chunks_do_not_change_a_bit(monkeypatch):
     y += np.random.default_rng(0).normal(size=len(y))
     parameters = {"n_estimators": 6, "loss": "exponential", "early_stopping": True, "random_state": 0}
     expected = AdaBoostRegressor(n_jobs=1, **parameters).fit(X, y)
-    monkeypatch.setattr("hedgerow.growing.weak._CELLS_PER_MEMBER", 10)
+    monkeypatch.setattr("hedgerow.growing.weak_tree._CELLS_PER_MEMBER", 10)
     for n_jobs, chunk in [(2, 700), (4, 64), (1, 1000)]:
         model = AdaBoostRegressor(n_jobs=n_jobs, **parameters)
         model._chunk_rows = chunk

@@ -20,9 +20,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from hedgerow.boosting.three_votes import ConstantHypothesis
+from hedgerow.boosting.schapire_votes import ConstantHypothesis
 from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
-from hedgerow.estimators.trees import DecisionStump
+from hedgerow.estimators.decision_trees import DecisionStump
 
 QUICK = settings(max_examples=25, deadline=None, derandomize=True)
 TREE = DecisionTreeClassifier(max_depth=3)

@@ -14,8 +14,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from hedgerow.estimators.adaboost import AdaBoostClassifier
 from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
+from hedgerow.estimators.decision_trees import DecisionTreeClassifier as OurTree
 from hedgerow.estimators.gradient_boosting import GradientBoostingClassifier
-from hedgerow.estimators.trees import DecisionTreeClassifier as OurTree
 
 X, Y = load_iris(return_X_y=True)
 

@@ -19,7 +19,7 @@ from hedgerow import (
     RandomForestClassifier,
 )
 from hedgerow.binning import Bins, find_bins
-from hedgerow.estimators.trees import DecisionTreeClassifier
+from hedgerow.estimators.decision_trees import DecisionTreeClassifier
 from hedgerow.io import load, save
 from hedgerow.table import read_table
 from hedgerow.threads import Team

@@ -12,7 +12,7 @@ from forest_cases import KINDS, frame
 from hedgerow import AdaBoostClassifier, DecisionStump, RandomForestClassifier
 from hedgerow.estimators.bin_edges import by_position, given_edges
 from hedgerow.growing.deep import DeepGrower
-from hedgerow.growing.weak import WeakGrower
+from hedgerow.growing.weak_tree import WeakGrower
 from hedgerow.table import Schema
 
 # --- the forms

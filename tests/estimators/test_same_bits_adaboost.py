@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-import hedgerow.boosting.adaptive_fit
+import hedgerow.boosting.adaboost_fit
 from hedgerow import (
     AdaBoostClassifier,
     AnyBoostClassifier,
@@ -144,7 +144,7 @@ class Watched(Team):
 
 @pytest.fixture
 def watched(monkeypatch):
-    monkeypatch.setattr(hedgerow.boosting.adaptive_fit, "Team", Watched)
+    monkeypatch.setattr(hedgerow.boosting.adaboost_fit, "Team", Watched)
     monkeypatch.setattr(Watched, "used", set())
     return Watched
 

@@ -18,10 +18,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from hedgerow.boosting.three import path_of
-from hedgerow.boosting.three_votes import ConstantHypothesis, VoteOfThree, WeakHypothesis, vote
+from hedgerow.boosting.schapire import path_of
+from hedgerow.boosting.schapire_votes import ConstantHypothesis, VoteOfThree, WeakHypothesis, vote
+from hedgerow.estimators.decision_trees import DecisionStump
 from hedgerow.estimators.schapire import SchapireBoostClassifier
-from hedgerow.estimators.trees import DecisionStump
 
 STUMP = DecisionTreeClassifier(max_depth=1)
 TREE = DecisionTreeClassifier(max_depth=3)

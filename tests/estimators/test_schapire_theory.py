@@ -13,8 +13,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from hedgerow.boosting.three import LEAST_HALF, MOST_TRIALS, Shortage, amplified_error, search_size
-from hedgerow.boosting.three_votes import VoteOfThree, WeakHypothesis, vote, weak_errors
+from hedgerow.boosting.schapire import LEAST_HALF, MOST_TRIALS, Shortage, amplified_error, search_size
+from hedgerow.boosting.schapire_votes import VoteOfThree, WeakHypothesis, vote, weak_errors
 from hedgerow.estimators.schapire import SchapireBoostClassifier
 
 STUMP = DecisionTreeClassifier(max_depth=1)

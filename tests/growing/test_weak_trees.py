@@ -12,9 +12,9 @@ from sklearn import tree as sklearn_tree
 from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.binning import find_bins
 from hedgerow.boosting.model import TreeModel
-from hedgerow.boosting.weights import RowWeights
+from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.forest import Forest
-from hedgerow.growing.weak import WeakGrower, WeakRules
+from hedgerow.growing.weak_tree import WeakGrower, WeakRules
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.table import read_table
 from hedgerow.threads import Team

@@ -271,9 +271,9 @@ def test_no_other_types_are_made(name):
 
 
 def test_objects_of_ours_come_by_their_codecs_only():
-    ours = state("hedgerow.estimators.trees.DecisionStump", "ObjectNode", protocol=2)
+    ours = state("hedgerow.estimators.decision_trees.DecisionStump", "ObjectNode", protocol=2)
     with pytest.raises(ModelFileError, match="an object of Hedgerow within one of another library"):
-        loaded(packed_object(ours), "a", {"hedgerow.estimators.trees.DecisionStump"})
+        loaded(packed_object(ours), "a", {"hedgerow.estimators.decision_trees.DecisionStump"})
 
 
 def test_damaged_archives_are_refused_or_sound():

@@ -144,8 +144,8 @@ def test_a_model_that_went_on_knows_all_its_learners():
     deeper = hedgerow.DecisionTreeClassifier(max_depth=2)
     model.set_params(estimator=deeper, n_estimators=4).fit(X, y)
     same = from_bytes(to_bytes(model))
-    assert same.weak_class_ == model.weak_class_
-    assert same.weak_class_.n_leaves == 4
+    assert same.hypothesis_class_ == model.hypothesis_class_
+    assert same.hypothesis_class_.n_leaves == 4
     assert_same(model, same)
 
 

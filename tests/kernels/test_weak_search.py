@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import oracle
-from hedgerow.growing import weak
-from hedgerow.growing.weak import CRITERIA
+from hedgerow.growing import weak_tree
+from hedgerow.growing.weak_tree import CRITERIA
 from hedgerow.kernels.cpu.records import SPLIT
 from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE, search_columns
 from hedgerow.threads import Team
@@ -68,7 +68,7 @@ def test_equal_cuts_go_to_the_lowest_column_then_the_lowest_threshold(criterion)
     many = np.column_stack([np.ones(4, int)] * 20 + [good] * 30)  # the tie is between members of a team
     case = classes_case(many, [0, 0, 1, 1], n_bins=[4] * 50, criterion=criterion)
     with Team(3) as team, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weak, "_CELLS_PER_MEMBER", 1)
+        patch.setattr(weak_tree, "_CELLS_PER_MEMBER", 1)
         assert found_in(case, team)[:2] == (20, 1)
 
 

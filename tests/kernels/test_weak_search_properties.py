@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from hedgerow.growing import weak
+from hedgerow.growing import weak_tree
 from hedgerow.threads import Team
 from oracle_weak import NOISE, Weighed, assert_best, assert_grown, coded, scale_of
 from tree_cases import as_oracle, oracle_table
@@ -45,7 +45,7 @@ def tables(draw, rng, kinds):
     n_rows = draw(st.one_of(st.integers(10, 40), st.integers(1, 6)))
     names = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=4))
     if draw(st.integers(0, 9)) == 0:
-        names = [names[i % len(names)] for i in range(weak.COLUMNS_AT_ONCE + 2)]
+        names = [names[i % len(names)] for i in range(weak_tree.COLUMNS_AT_ONCE + 2)]
     n_bins = [int(rng.integers(fewest, most + 1)) for fewest, most, _ in map(KINDS.get, names)]
     categorical = [KINDS[name][2] for name in names]
     dtype = draw(st.sampled_from([np.uint8, np.uint16]))
@@ -93,7 +93,7 @@ def searches(draw):
 def test_the_search_finds_the_best_cut(teams, asked):
     case, least = asked.case, asked.least
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weak, "_CELLS_PER_MEMBER", 1)
+        patch.setattr(weak_tree, "_CELLS_PER_MEMBER", 1)
         found, left = case.search(teams[asked.n_members], asked.rows, least)
     rows = case.rows if asked.rows is None else asked.rows
     assert_best(case, found, left, rows.tolist(), least)
@@ -122,7 +122,7 @@ def test_no_subset_of_categories_is_better_than_the_ordered_scan(teams, case):
 def test_trees_are_grown_best_first(teams, case, max_depth, max_leaf_nodes, fraction, n_members):
     rules = {"max_depth": max_depth, "max_leaf_nodes": max_leaf_nodes}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weak, "_CELLS_PER_MEMBER", 1)
+        patch.setattr(weak_tree, "_CELLS_PER_MEMBER", 1)
         tree = case.grow(teams[n_members], min_weight_fraction=fraction, **rules)
     least = math.ceil(Fraction(fraction) * int(case.weight.sum()) * (1 - Fraction(1, 2**30)))
     rows_of = assert_grown(case, tree, least=least, **rules)

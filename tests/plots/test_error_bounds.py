@@ -43,7 +43,7 @@ def test_bounds_by_margins_are_those_of_the_margins_at_some_rounds():
     grid = quantile_grid(X[:100], 8)
     model = AdaBoostClassifier(DecisionStump(bin_edges=grid), n_estimators=60).fit(X[100:], y[100:])
     display = draw(model, X[100:], y[100:], bounds=["schapire", "gao_zhou"])
-    size, last = model.weak_class_.size, model.margins(X[100:], y[100:])
+    size, last = model.hypothesis_class_.size, model.margins(X[100:], y[100:])
     assert display.bounds["schapire"][-1] == schapire_bound(last, size, 0.05).value
     assert display.bounds["gao_zhou"][-1] == gao_zhou_bound(last, size, 0.05).value
     assert 20 < np.isfinite(display.bounds["schapire"]).sum() < 60

@@ -12,7 +12,7 @@ from hedgerow import (
     LogitBoostClassifier,
 )
 from hedgerow.binning import find_bins
-from hedgerow.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from hedgerow.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.table import read_table
 
 NAN = np.nan

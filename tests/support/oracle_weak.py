@@ -6,7 +6,7 @@ import numpy as np
 
 import oracle
 from hedgerow.binning import BinnedTable
-from hedgerow.growing.weak import CRITERIA, WeakGrower, WeakRules
+from hedgerow.growing.weak_tree import CRITERIA, WeakGrower, WeakRules
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.threads import Team
 from tree_cases import codes_in, make_bins, oracle_table

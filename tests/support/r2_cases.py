@@ -5,7 +5,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from boosting_cases import numbers
 from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
-from hedgerow.estimators.trees import DecisionTreeRegressor
+from hedgerow.estimators.decision_trees import DecisionTreeRegressor
 
 LOSSES = ("linear", "square", "exponential")
 STUMP = DecisionTreeRegressor(max_depth=1)

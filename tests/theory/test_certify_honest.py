@@ -295,13 +295,13 @@ def test_a_model_that_went_on_with_another_learner_is_of_the_larger_class():
     )
     model.set_params(estimator=DecisionStump(), n_estimators=3).fit(X, y)
     with pytest.raises(TypeError, match=r"more than 1,024 leaves"):
-        model.weak_class_  # noqa: B018 - asking is enough
+        model.hypothesis_class_  # noqa: B018 - asking is enough
     assert not certify(model).bounds
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=2, warm_start=True).fit(X, y)
     model.set_params(estimator=DecisionStump(), n_estimators=3).fit(X, y)
-    assert model.weak_class_.n_leaves == 8
+    assert model.hypothesis_class_.n_leaves == 8
     model.set_params(warm_start=False).fit(X, y)
-    assert model.weak_class_.n_leaves == 2
+    assert model.hypothesis_class_.n_leaves == 2
 
 
 def test_depths_beyond_all_numbers_are_refused_in_words():

@@ -20,8 +20,8 @@ from hedgerow.bagging.resampling import Draws
 from hedgerow.bagging.rows import GivenTable
 from hedgerow.boosting.loop import Outcome
 from hedgerow.boosting.run import Plan, run
-from hedgerow.boosting.three_votes import ConstantHypothesis
-from hedgerow.boosting.weak import seeded_clone
+from hedgerow.boosting.schapire_votes import ConstantHypothesis
+from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.threads import resolve_n_jobs
 
 _MANY_ROWS = 10_000  # to predict

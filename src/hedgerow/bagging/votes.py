@@ -17,7 +17,7 @@ from hedgerow.bagging.loop import Workers
 from hedgerow.bagging.pair_losses import KNOWN, Losses, in_steps
 from hedgerow.bagging.resampling import Draws
 from hedgerow.bagging.rows import GivenTable
-from hedgerow.boosting.members import class_numbers, class_probabilities, numbers
+from hedgerow.members import class_numbers, class_probabilities, numbers
 
 
 @dataclass(frozen=True, eq=False)

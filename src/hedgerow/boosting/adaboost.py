@@ -20,17 +20,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaptive import CHANCE, AdaptiveRule, Addition, Step, split_error
-from hedgerow.boosting.members import log_ratio, numbers, vote
-from hedgerow.boosting.weak import ClassProblem, MemberAnswer, NumberProblem, Problem
-from hedgerow.boosting.weights import Distribution
+from hedgerow.boosting.adaboost_family import CHANCE, AdaBoostRule, Addition, Step, split_error
+from hedgerow.boosting.row_weights import Distribution
+from hedgerow.boosting.weak_learners import ClassProblem, MemberAnswer, NumberProblem, Problem
 from hedgerow.kernels.cpu.elementary import exp, exp_into, log
+from hedgerow.members import log_ratio, numbers, vote
 
 _SIGNS = np.array([-1.0, 1.0])
 _SMOOTHING_ROWS = 4.0
 
 
-class VoteRule(AdaptiveRule):
+class VoteRule(AdaBoostRule):
     """A member votes with weight alpha; three rules by their share of the logarithm and their chance."""
 
     share: ClassVar[float] = 0.5
@@ -88,7 +88,7 @@ class SammeRule(VoteRule):
     share = 1.0
 
 
-class RealRule(AdaptiveRule):
+class RealRule(AdaBoostRule):
     """Real AdaBoost for two classes, SAMME.R for more."""
 
     says = "probabilities"
@@ -162,7 +162,7 @@ class RealRule(AdaptiveRule):
         return self.mean_exponential() if self.n_classes == 2 else math.nan
 
 
-class GentleRule(AdaptiveRule):
+class GentleRule(AdaBoostRule):
     """Gentle AdaBoost: least squares on -1 and +1; several classes each against the others (AdaBoost.MH)."""
 
     says = "numbers"
@@ -274,7 +274,7 @@ def _normalizer_of(sums: Any, values: Floats) -> float:
     return whole / int(sums.sum())
 
 
-RULES: dict[str, type[AdaptiveRule]] = {
+RULES: dict[str, type[AdaBoostRule]] = {
     "discrete": DiscreteRule,
     "m1": M1Rule,
     "samme": SammeRule,

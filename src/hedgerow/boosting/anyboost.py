@@ -17,22 +17,22 @@ from typing import Any
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaptive import (
+from hedgerow.boosting.adaboost_family import (
     CHANCE,
-    AdaptiveRule,
+    AdaBoostRule,
     Addition,
-    Judged,
     Record,
     RuleSettings,
+    ScoredRows,
     Step,
     n_leaves,
     split_error,
 )
 from hedgerow.boosting.costs import MarginCost
 from hedgerow.boosting.loop import Outcome
-from hedgerow.boosting.members import vote
-from hedgerow.boosting.weights import Distribution, RowWeights
+from hedgerow.boosting.row_weights import Distribution, RowWeights
 from hedgerow.kernels.cpu.elementary import log
+from hedgerow.members import vote
 
 _LARGEST_STEP = 32.0
 _SHORT_STEP = 0.1
@@ -40,15 +40,15 @@ _SEARCH_STEPS = 60
 _FLAT = 1e-14  # a slope this small against the one at 0 is rounding
 
 
-class AnyRule(AdaptiveRule):
+class AnyRule(AdaBoostRule):
     """AnyBoost on a margin cost."""
 
     measure = "loss"
 
     def __init__(
         self,
-        train: Judged,
-        evaluations: Sequence[Judged],
+        train: ScoredRows,
+        evaluations: Sequence[ScoredRows],
         weights: RowWeights,
         settings: RuleSettings,
         record: Record | None = None,
@@ -149,7 +149,7 @@ class AnyRule(AdaptiveRule):
         """What is followed of each evaluation set, at the present scores."""
         return tuple(self._mean_cost(judged) for judged in self.evaluations)
 
-    def _mean_cost(self, judged: Judged) -> float:
+    def _mean_cost(self, judged: ScoredRows) -> float:
         signs = np.where(judged.classes == 1, 1.0, -1.0)
         costs = self._costs(signs * judged.raw[0] / self.length)
         if judged is self.train:

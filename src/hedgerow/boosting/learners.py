@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.gradient import Scores
-from hedgerow.boosting.weak import seeded_clone
+from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.forest import Forest
 from hedgerow.growing.statistics import Measured, Quantiser
 from hedgerow.growing.tree import GrownTree

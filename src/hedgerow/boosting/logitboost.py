@@ -16,27 +16,27 @@ from typing import Any
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaptive import (
+from hedgerow.boosting.adaboost_family import (
     CHANCE,
-    AdaptiveRule,
+    AdaBoostRule,
     Addition,
-    Judged,
     Record,
     RuleSettings,
+    ScoredRows,
     Step,
     n_leaves,
 )
 from hedgerow.boosting.loop import Outcome
-from hedgerow.boosting.members import numbers
-from hedgerow.boosting.weak import MemberAnswer, NumberProblem, Problem
-from hedgerow.boosting.weights import Distribution, RowWeights
+from hedgerow.boosting.row_weights import Distribution, RowWeights
+from hedgerow.boosting.weak_learners import MemberAnswer, NumberProblem, Problem
 from hedgerow.losses import make_loss
+from hedgerow.members import numbers
 
 LARGEST_RESPONSE = 4.0
 SMALLEST_WEIGHT = 2.0**-51  # of p (1 - p): twice the machine's epsilon
 
 
-class LogitRule(AdaptiveRule):
+class LogitRule(AdaBoostRule):
     """LogitBoost."""
 
     says = "numbers"
@@ -45,8 +45,8 @@ class LogitRule(AdaptiveRule):
 
     def __init__(
         self,
-        train: Judged,
-        evaluations: Sequence[Judged],
+        train: ScoredRows,
+        evaluations: Sequence[ScoredRows],
         weights: RowWeights,
         settings: RuleSettings,
         record: Record | None = None,
@@ -127,6 +127,6 @@ class LogitRule(AdaptiveRule):
         """What is followed of each evaluation set, at the present scores."""
         return tuple(self._mean_loss(judged) for judged in self.evaluations)
 
-    def _mean_loss(self, judged: Judged) -> float:
+    def _mean_loss(self, judged: ScoredRows) -> float:
         weight = self.weights.user if judged is self.train else judged.weight
         return self.loss.mean_loss(judged.classes.astype(np.float64), judged.raw * self.steepness, weight)

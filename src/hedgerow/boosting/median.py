@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.members import numbers
 from hedgerow.boosting.model import TreeModel
 from hedgerow.kernels.cpu.forest import find_leaves
 from hedgerow.kernels.cpu.losses import leaf_quantiles
 from hedgerow.kernels.cpu.median import insert_and_find
 from hedgerow.losses.base import weighted_mean
+from hedgerow.members import numbers
 from hedgerow.memory import require, rows_at_once
 from hedgerow.table import Table
 from hedgerow.threads import Team, over_rows

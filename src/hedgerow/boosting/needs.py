@@ -17,7 +17,7 @@ from hedgerow.binning import codes_need, row_stride
 from hedgerow.boosting.run import Plan
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.growing.rules import GrowthRules
-from hedgerow.growing.weak import WeakRules
+from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.growing.workspace import slots_for
 from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE

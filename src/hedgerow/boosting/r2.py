@@ -20,11 +20,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaptive import CHANCE
+from hedgerow.boosting.adaboost_family import CHANCE
 from hedgerow.boosting.loop import NoBetter, Outcome
 from hedgerow.boosting.median import Followed
-from hedgerow.boosting.weak import NumberProblem
-from hedgerow.boosting.weights import RowWeights
+from hedgerow.boosting.row_weights import RowWeights
+from hedgerow.boosting.weak_learners import NumberProblem
 from hedgerow.kernels.cpu import elementary
 from hedgerow.losses.base import weighted_mean
 from hedgerow.losses.links import exp

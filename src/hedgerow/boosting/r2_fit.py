@@ -17,17 +17,23 @@ from hedgerow._typing import Floats
 from hedgerow.binning import BinnedTable, find_bins
 from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.median import Followed, MedianMembers, MedianModel, MedianTrees
-from hedgerow.boosting.members import VoteModel, numbers
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.needs import require_r2
 from hedgerow.boosting.r2 import R2Record, R2Rule
+from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.boosting.run import Plan, Record, run
-from hedgerow.boosting.weak import CodedTables, GrownAnswer, GrownLearner, MemberAnswer, MemberLearner
-from hedgerow.boosting.weights import RowWeights
+from hedgerow.boosting.weak_learners import (
+    CodedTables,
+    GrownAnswer,
+    GrownLearner,
+    MemberAnswer,
+    MemberLearner,
+)
 from hedgerow.forest import Forest
-from hedgerow.growing.weak import WeakRules
 from hedgerow.growing.weak_places import PlacedRows
+from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.losses.base import weighted_mean
+from hedgerow.members import VoteModel, numbers
 from hedgerow.threads import Team
 
 

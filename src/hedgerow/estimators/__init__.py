@@ -3,12 +3,12 @@
 from hedgerow.estimators.adaboost import AdaBoostClassifier
 from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
 from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
+from hedgerow.estimators.decision_trees import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
 from hedgerow.estimators.forests import RandomForestClassifier, RandomForestRegressor
 from hedgerow.estimators.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.estimators.logitboost import AnyBoostClassifier, LogitBoostClassifier
 from hedgerow.estimators.schapire import SchapireBoostClassifier
-from hedgerow.estimators.trees import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = [
     "AdaBoostClassifier",

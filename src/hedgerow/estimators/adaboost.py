@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost import RULES, GentleRule, RealRule, VoteRule
-from hedgerow.boosting.adaptive import AdaptiveRule
-from hedgerow.boosting.weights import RowWeights
-from hedgerow.estimators.adaptive_base import ALLOWED, AdaptiveClassifier
+from hedgerow.boosting.adaboost_family import AdaBoostRule
+from hedgerow.boosting.row_weights import RowWeights
+from hedgerow.estimators.adaboost_base import ALLOWED, AdaBoostBase
 from hedgerow.estimators.parameters import Allowed, one_of
 from hedgerow.threads import Team
 
 
-class AdaBoostClassifier(AdaptiveClassifier):
+class AdaBoostClassifier(AdaBoostBase):
     """AdaBoost for two or more classes.
 
     Parameters
@@ -129,7 +129,7 @@ class AdaBoostClassifier(AdaptiveClassifier):
         self.random_state = random_state
         self.n_jobs, self.verbose = n_jobs, verbose
 
-    def _rule(self) -> type[AdaptiveRule]:
+    def _rule(self) -> type[AdaBoostRule]:
         return RULES[self.algorithm]
 
     def _says_why(self) -> str:

@@ -14,11 +14,11 @@ from hedgerow.boosting.r2 import LOSSES, R2Record
 from hedgerow.boosting.r2_fit import R2Fitted, R2Settings, fit_r2
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.base import COMMON, Boosting, Target, Watchers
+from hedgerow.estimators.decision_trees import DecisionTreeRegressor
 from hedgerow.estimators.elsewhere import in_pieces
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.scoring import Regresses
-from hedgerow.estimators.trees import DecisionTreeRegressor
 from hedgerow.threads import resolve_n_jobs
 
 

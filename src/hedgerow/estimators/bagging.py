@@ -12,13 +12,13 @@ from hedgerow.bagging.rows import GivenTable, row_keys
 from hedgerow.bagging.votes import Ballot
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bagging_base import ALLOWED, Bagging
+from hedgerow.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.out_of_bag import doubts_about
 from hedgerow.estimators.parameters import Allowed, nothing, one_of
 from hedgerow.estimators.reweighting import Reweighted
 from hedgerow.estimators.scoring import Classifies, Regresses
 from hedgerow.estimators.seen import Marks, SeenRows, short
-from hedgerow.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
 
 class BaggingClassifier(Classifies, Reweighted, Bagging):

@@ -18,12 +18,12 @@ from hedgerow.boosting.run import Plan
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bin_edges import by_position
 from hedgerow.estimators.checkpoints import Fit, run_fit
+from hedgerow.estimators.decision_trees import WeakTreeEstimator
 from hedgerow.estimators.elsewhere import refuse_elsewhere
 from hedgerow.estimators.limits import check_rows, require_answer, require_bag
 from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
 from hedgerow.estimators.trained import RemembersFit, look_at_given
-from hedgerow.estimators.trees import WeakTreeEstimator
 
 ALLOWED: dict[str, Allowed] = {
     "n_estimators": whole(1),

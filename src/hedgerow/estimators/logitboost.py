@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaptive import AdaptiveRule
-from hedgerow.boosting.adaptive_fit import AdaptiveFitted
+from hedgerow.boosting.adaboost_family import AdaBoostRule
+from hedgerow.boosting.adaboost_fit import AdaBoostResult
 from hedgerow.boosting.anyboost import AnyRule
 from hedgerow.boosting.costs import COSTS, MarginCost, make_cost
 from hedgerow.boosting.logitboost import LogitRule
-from hedgerow.estimators.adaptive_base import ALLOWED, AdaptiveClassifier
+from hedgerow.estimators.adaboost_base import ALLOWED, AdaBoostBase
 from hedgerow.estimators.base import Target
+from hedgerow.estimators.hypothesis_class import NoVoteError
 from hedgerow.estimators.parameters import Allowed
-from hedgerow.estimators.weak_class import NoVoteError
 
 
-class LogitBoostClassifier(AdaptiveClassifier):
+class LogitBoostClassifier(AdaBoostBase):
     """LogitBoost: boosting of the log-likelihood by Newton steps, for two or more classes.
 
     Parameters
@@ -109,14 +109,14 @@ class LogitBoostClassifier(AdaptiveClassifier):
         self.random_state = random_state
         self.n_jobs, self.verbose = n_jobs, verbose
 
-    def _rule(self) -> type[AdaptiveRule]:
+    def _rule(self) -> type[AdaBoostRule]:
         return LogitRule
 
     def _steepness(self) -> float:
         return 2.0 if len(self.classes_) == 2 else 1.0
 
 
-class AnyBoostClassifier(AdaptiveClassifier):
+class AnyBoostClassifier(AdaBoostBase):
     """AnyBoost: gradient descent in function space on any cost of the margin, for two classes.
 
     Parameters
@@ -226,7 +226,7 @@ class AnyBoostClassifier(AdaptiveClassifier):
         self.random_state = random_state
         self.n_jobs, self.verbose = n_jobs, verbose
 
-    def _rule(self) -> type[AdaptiveRule]:
+    def _rule(self) -> type[AdaBoostRule]:
         return AnyRule
 
     def _make_rule(self) -> Any:
@@ -239,7 +239,7 @@ class AnyBoostClassifier(AdaptiveClassifier):
                 "two, sklearn.multiclass.OneVsRestClassifier would set each against the others"
             )
 
-    def _keep_record(self, fitted: AdaptiveFitted) -> None:
+    def _keep_record(self, fitted: AdaBoostResult) -> None:
         super()._keep_record(fitted)
         self._fitted_cost, self._fitted_cost_is_ours = make_cost(self.cost), isinstance(self.cost, str)
 

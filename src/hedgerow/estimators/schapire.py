@@ -10,10 +10,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.three import AnyClassifier, ThreeBooster
-from hedgerow.boosting.three_votes import VoteOfThree
+from hedgerow.boosting.schapire import AnyClassifier, SchapireBooster
+from hedgerow.boosting.schapire_votes import VoteOfThree
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.checkpoints import Fit, run_fit
+from hedgerow.estimators.decision_trees import DecisionStump
 from hedgerow.estimators.elsewhere import refuse_elsewhere
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import check_rows
@@ -21,7 +22,6 @@ from hedgerow.estimators.margins import ShareMargins
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
 from hedgerow.estimators.scoring import Classifies
 from hedgerow.estimators.trained import RemembersFit, look_at_table
-from hedgerow.estimators.trees import DecisionStump
 from hedgerow.table import Schema, Table, read_table
 
 ALLOWED: dict[str, Allowed] = {
@@ -79,7 +79,7 @@ class SchapireBoostClassifier(Classifies, ShareMargins, RemembersFit, BaseEstima
         h1 is wrong; of h3 on the rows of S on which h1 and h2 disagree. NaN where there are none.
     training_error_, training_error_bound_ : float
         The error of the vote on S, and 3 a^2 - 2 a^3, which it cannot exceed when the largest of `errors_`
-        is a < 1/2; the bound is 1 for other a. See `hedgerow.boosting.three.amplified_error`.
+        is a < 1/2; the bound is 1 for other a. See `hedgerow.boosting.schapire.amplified_error`.
     stop_reason_ : str
         "three hypotheses, ...", or "h1 alone, ..." and why: h1 made no mistakes outside S1, or so few, or so
         few right answers, that half of S2 would have under 5 rows; or the rows are too few. h1 is then
@@ -168,7 +168,7 @@ class SchapireBoostClassifier(Classifies, ShareMargins, RemembersFit, BaseEstima
             )
             kept = {"learned": learned, "tell": lambda: under_way.keeper.note(None, lambda: None)}
         learner = AnyClassifier(self._weak_learner(), X, numbers, labels.classes, seed, **kept)
-        booster = ThreeBooster(learner, self.first_share, self._teller())
+        booster = SchapireBooster(learner, self.first_share, self._teller())
         hypothesis = booster.boost(np.arange(table.n_rows), int(self.depth))
         if under_way.keeper is not None:
             under_way.keeper.end(lambda: None)

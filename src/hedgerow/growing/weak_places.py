@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest
 from hedgerow.growing.places import Losses, PartsLost, Place, Sums
-from hedgerow.growing.weak import (
+from hedgerow.growing.weak_tree import (
     Cells,
     Found,
     Growing,
@@ -193,7 +193,7 @@ class TakenRows:
 
 
 class PlaceGrower:
-    """Grows the trees of a `hedgerow.growing.weak.WeakGrower` on rows that are elsewhere.
+    """Grows the trees of a `hedgerow.growing.weak_tree.WeakGrower` on rows that are elsewhere.
 
     Parameters
     ----------

@@ -18,19 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.boosting.adaboost import RULES
-from hedgerow.boosting.adaptive import Record, rounds_before
+from hedgerow.boosting.adaboost_family import Record, rounds_before
 from hedgerow.boosting.anyboost import AnyRule
 from hedgerow.boosting.costs import COSTS, make_cost
 from hedgerow.boosting.logitboost import LogitRule
 from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
-from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.r2 import LOSSES, R2Record
 from hedgerow.container import ModelFileError
 from hedgerow.dtypes import MAX_WIDE_BINS
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionTreeRegressor
+from hedgerow.estimators.decision_trees import WeakTreeEstimator
 from hedgerow.estimators.inputs import Numbers
-from hedgerow.estimators.trees import WeakTreeEstimator
 from hedgerow.forest import Forest
 from hedgerow.io.members import Expected, read_members, write_members
 from hedgerow.io.parameters import mark_grids, read_spec, write_spec
@@ -53,6 +52,7 @@ from hedgerow.io.sections import (
     write_seen,
     write_trees,
 )
+from hedgerow.members import VoteModel
 from hedgerow.table import Schema
 
 _ALL: list[type[Any]] = [*RULES.values(), LogitRule, AnyRule]

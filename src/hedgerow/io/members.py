@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.boosting.three_votes import ConstantHypothesis
+from hedgerow.boosting.schapire_votes import ConstantHypothesis
 from hedgerow.container import ModelFileError
 from hedgerow.io.foreign import line
 from hedgerow.io.parameters import is_ours

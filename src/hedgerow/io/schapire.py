@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.three_votes import Hypothesis, VoteOfThree, WeakHypothesis
+from hedgerow.boosting.schapire_votes import Hypothesis, VoteOfThree, WeakHypothesis
 from hedgerow.container import ModelFileError
 from hedgerow.io.members import Expected, read_member, write_member
 from hedgerow.io.reader import Reader, Writer, require

@@ -18,7 +18,7 @@ from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, Decision
 from hedgerow.plots import style
 from hedgerow.table import read_table
 from hedgerow.theory.class_bounds import growth_bound, stump_bound, tree_bound, vc_bound
-from hedgerow.theory.evidence import weak_class_of, why_not_fixed
+from hedgerow.theory.evidence import hypothesis_class_of, why_not_fixed
 from hedgerow.theory.growth import (
     boosted_vc_dimension,
     stump_vc_dimension,
@@ -106,7 +106,7 @@ def new_row_bounds(
     test: Any = None,
 ) -> dict[str, Floats]:
     """Those of `OF_NEW_ROWS` asked for that hold for a fitted model: what they add, or are, (rounds,)."""
-    weak, reasons = weak_class_of(model), dict.fromkeys(OF_NEW_ROWS, "")
+    weak, reasons = hypothesis_class_of(model), dict.fromkeys(OF_NEW_ROWS, "")
     if isinstance(weak, str):
         reasons = dict.fromkeys(OF_NEW_ROWS, weak)
     else:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _num_features
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.weak import seeded_clone
+from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.parameters import check_parameters, nothing, real, whole
 from hedgerow.plots import labels, proven, style

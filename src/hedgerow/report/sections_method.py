@@ -47,7 +47,7 @@ def choice(facts: Facts) -> Section | None:
     parts = [
         page.paragraph(str(found.reason)),
         page.paragraph(
-            f"Judged by {metric.title} ({better} is better), {found.validation}{took}.",
+            f"ScoredRows by {metric.title} ({better} is better), {found.validation}{took}.",
             kind="small",
         ),
         _trials(found),

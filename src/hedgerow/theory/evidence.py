@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import PairLosses
-from hedgerow.estimators.adaptive_base import AdaptiveClassifier
+from hedgerow.estimators.adaboost_base import AdaBoostBase
 from hedgerow.estimators.bagging import BaggingClassifier
 from hedgerow.estimators.forest_kinds import ForestClassifier
-from hedgerow.estimators.weak_class import WeakClass
+from hedgerow.estimators.hypothesis_class import HypothesisClass
 from hedgerow.theory import class_bounds, growth, vote_bounds
 from hedgerow.theory.certificate import Unmet
 from hedgerow.theory.deviations import holdout_bound
@@ -98,23 +98,23 @@ class Evidence:
 # --- from the class, and from margins
 
 
-def weak_class_of(model: Any) -> WeakClass | str:
+def hypothesis_class_of(model: Any) -> HypothesisClass | str:
     """The class that members were chosen from, or why class and margins say nothing."""
-    if not isinstance(model, AdaptiveClassifier):
+    if not isinstance(model, AdaBoostBase):
         return f"it is for weighted votes of weak hypotheses, as AdaBoost makes them, not {_kind(model)}"
     if len(model.classes_) != 2:
         return f"it is for two classes, and there are {len(model.classes_)}"
     if model.seen_rows_.weighted:
         return "the training rows had sample weights, and it counts all rows alike"
     try:
-        return model.weak_class_
+        return model.hypothesis_class_
     except TypeError as error:
         return str(error)
 
 
 def from_class(model: Any) -> Evidence:
     """Bounds that hold for every vote of the class, whatever the algorithm does."""
-    weak = weak_class_of(model)
+    weak = hypothesis_class_of(model)
     if isinstance(weak, str):
         return Evidence.none(CLASS, weak)
     m, most_rounds = len(model.training_margins_), max(3, model.most_rounds_)
@@ -153,7 +153,7 @@ def _with_training_error(form: Callable[[float], float], wrong: float, words: st
 
 def from_margins(model: Any) -> Evidence:
     """Bounds that hold for every vote of a finite class, by how clear the vote is."""
-    weak = weak_class_of(model)
+    weak = hypothesis_class_of(model)
     if isinstance(weak, str):
         return Evidence.none(MARGINS, weak)
     if reason := why_not_fixed(model, weak):
@@ -180,7 +180,7 @@ def from_margins(model: Any) -> Evidence:
     return Evidence(found, unmet)
 
 
-def why_not_fixed(model: Any, weak: WeakClass) -> str:
+def why_not_fixed(model: Any, weak: HypothesisClass) -> str:
     """Why a class was not fixed before the training rows were seen; empty if it was."""
     if weak.n_edges is None:
         return "stumps and trees must cut at values fixed beforehand: give the learner bin_edges"

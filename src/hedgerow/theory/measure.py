@@ -15,8 +15,8 @@ from sklearn.utils.validation import _num_features
 from hedgerow._typing import Floats
 from hedgerow.bagging.loop import Workers, is_ours
 from hedgerow.boosting.loop import Round
-from hedgerow.boosting.three_votes import ConstantHypothesis
-from hedgerow.boosting.weak import seeded_clone
+from hedgerow.boosting.schapire_votes import ConstantHypothesis
+from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, whole
 from hedgerow.theory.decomposition import (

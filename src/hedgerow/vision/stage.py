@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from hedgerow.backends.rows import codes_left
 from hedgerow.boosting.adaboost import DiscreteRule, GentleRule, RealRule
-from hedgerow.boosting.adaptive import AdaptiveRule, Judged, RuleSettings
+from hedgerow.boosting.adaboost_family import AdaBoostRule, RuleSettings, ScoredRows
 from hedgerow.boosting.loop import NoBetter, Round, boost
-from hedgerow.boosting.weak import ClassProblem, GrownAnswer
-from hedgerow.boosting.weights import RowWeights
-from hedgerow.growing.weak import WeakGrower, WeakRules, WeakTree
+from hedgerow.boosting.row_weights import RowWeights
+from hedgerow.boosting.weak_learners import ClassProblem, GrownAnswer
+from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.kernels.cpu.weights import tally
 from hedgerow.threads import Team
@@ -28,7 +28,7 @@ from hedgerow.vision.features import Features
 from hedgerow.vision.model import HAAR, SUBSET_WORDS
 from hedgerow.vision.windows import CodedWindows, WindowSet
 
-RULES: dict[str, type[AdaptiveRule]] = {"discrete": DiscreteRule, "real": RealRule, "gentle": GentleRule}
+RULES: dict[str, type[AdaBoostRule]] = {"discrete": DiscreteRule, "real": RealRule, "gentle": GentleRule}
 CRITERIA = {"discrete": "error", "real": "gini", "gentle": "gini"}
 _SLACK = np.float32(1e-5)  # the detector lets sums pass that are so much below the threshold
 _ALL_WINDOWS = np.empty(0, np.uint32)
@@ -179,7 +179,7 @@ class StageBooster:
         n = np.bincount(self.classes, minlength=2)
         balance = (0.5 * self.windows.n / n)[self.classes]  # both kinds weigh the same
         weights = RowWeights(balance, self.windows.n, None, self.team)
-        judged = Judged(self.classes, weights.shares, np.zeros((1, self.windows.n)), None)
+        judged = ScoredRows(self.classes, weights.shares, np.zeros((1, self.windows.n)), None)
         settings = RuleSettings(np.array([0, 1]), quiet=True)
         rule = RULES[self.rules.algorithm](judged, [], weights, settings)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.boosting.members import class_numbers
+from hedgerow.members import class_numbers
 
 
 class ConstantHypothesis:

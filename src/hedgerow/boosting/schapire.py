@@ -28,7 +28,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 
 from hedgerow._typing import Integers
-from hedgerow.boosting.three_votes import (
+from hedgerow.boosting.schapire_votes import (
     ConstantHypothesis,
     Hypothesis,
     VoteOfThree,
@@ -37,7 +37,7 @@ from hedgerow.boosting.three_votes import (
     vote,
     weak_errors,
 )
-from hedgerow.boosting.weak import seeded_clone
+from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.kernels.cpu.random import THREE_SAMPLES, draw_rows
 
 LEAST_HALF = 5  # rows in each half of S2: fewer teach h2 nothing, and its vote then does harm
@@ -247,7 +247,7 @@ def search_size(n_rows: int, attempt: Callable[[int], Any]) -> tuple[Any, Any]:
 # --- the algorithm
 
 
-class ThreeBooster:
+class SchapireBooster:
     """Boosts a weak learner by three hypotheses, recursively.
 
     Parameters

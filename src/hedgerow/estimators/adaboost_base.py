@@ -14,26 +14,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
-from hedgerow.boosting.adaptive import AdaptiveRule, Record, RuleSettings
-from hedgerow.boosting.adaptive_fit import AdaptiveFitted, AdaptiveSettings, Model, fit_adaptive
+from hedgerow.boosting.adaboost_family import AdaBoostRule, Record, RuleSettings
+from hedgerow.boosting.adaboost_fit import AdaBoostOptions, AdaBoostResult, Model, fit_adaboost
 from hedgerow.boosting.fit import Rows
-from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.base import COMMON, Target, Watchers
 from hedgerow.estimators.changes import same_learner
 from hedgerow.estimators.classifying import ScoreClassifier, columns_of
-from hedgerow.estimators.margins import score_margins
-from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
-from hedgerow.estimators.trees import (
+from hedgerow.estimators.decision_trees import (
     DecisionStump,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     WeakTreeEstimator,
 )
-from hedgerow.estimators.weak_class import NoVoteError, WeakClass
+from hedgerow.estimators.hypothesis_class import HypothesisClass, NoVoteError
+from hedgerow.estimators.margins import score_margins
+from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.forest import Forest
 from hedgerow.losses.links import LogitLink, SoftmaxLink
+from hedgerow.members import VoteModel
 from hedgerow.threads import CHUNK_ROWS
 
 ALLOWED: dict[str, Allowed] = {
@@ -44,7 +44,7 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class AdaptiveClassifier(ScoreClassifier):
+class AdaBoostBase(ScoreClassifier):
     """Everything but the constructor and the rule."""
 
     _allowed: ClassVar[dict[str, Allowed]] = ALLOWED
@@ -52,7 +52,7 @@ class AdaptiveClassifier(ScoreClassifier):
     _learners: tuple[Any, ...]
     most_rounds_: int
 
-    def _rule(self) -> type[AdaptiveRule]:
+    def _rule(self) -> type[AdaBoostRule]:
         """The update rule."""
         raise TypeError(f"{type(self).__name__} does not say which rule it uses")
 
@@ -130,25 +130,25 @@ class AdaptiveClassifier(ScoreClassifier):
         settings = self._settings(train, target, bool(evaluations), watchers)
         n_before, schema = len(previous[1].weights) if previous else 0, train.table.schema
 
-        def keep(model: Self, fitted: AdaptiveFitted) -> None:
+        def keep(model: Self, fitted: AdaBoostResult) -> None:
             model._keep_common(
                 fitted.model, schema, target, settings.rule.seed, fitted.history, fitted.best_round, n_before
             )
             model._keep_record(fitted)
 
         watchers.fit.set_by(keep)
-        watchers.fit.set(self, fit_adaptive(train, evaluations, settings, previous))
+        watchers.fit.set(self, fit_adaboost(train, evaluations, settings, previous))
 
     def _settings(
         self, train: Rows, target: Target, has_evaluation: bool, watchers: Watchers
-    ) -> AdaptiveSettings:
+    ) -> AdaBoostOptions:
         plan = self._plan(train, target, watchers, has_evaluation=has_evaluation)
         labels, learner = np.asarray(target.classes), self._learner()
         own = isinstance(learner, WeakTreeEstimator)
         rule = RuleSettings(
             labels, float(self.learning_rate), self.on_chance == "restart", plan["seed"], foreign=not own
         )
-        return AdaptiveSettings(
+        return AdaBoostOptions(
             make_rule=self._make_rule(),
             rule=rule,
             n_outputs=1 if len(labels) == 2 else len(labels),
@@ -159,7 +159,7 @@ class AdaptiveClassifier(ScoreClassifier):
             **plan | {"estimator": learner},
         )
 
-    def _keep_record(self, fitted: AdaptiveFitted) -> None:
+    def _keep_record(self, fitted: AdaBoostResult) -> None:
         going_on = self.warm_start and hasattr(self, "most_rounds_")
         self.most_rounds_ = max(self.most_rounds_ if going_on else 0, int(self.n_estimators))
         # What the parameters were: changing them later must not change a fitted model.
@@ -175,7 +175,7 @@ class AdaptiveClassifier(ScoreClassifier):
         self.training_margins_ = score_margins(fitted.raw, fitted.classes, reach)
         self.stop_reason_ = fitted.stop_reason
 
-    def _keep_rounds(self, record: Record, rule: type[AdaptiveRule], learners: tuple[Any, ...]) -> None:
+    def _keep_rounds(self, record: Record, rule: type[AdaBoostRule], learners: tuple[Any, ...]) -> None:
         """Set what the rounds leave: their record, and the rule and learners they were made with."""
         self._record, self._fitted_rule = record, rule
         self._learners, self._fitted_learner = learners, learners[-1]
@@ -261,14 +261,14 @@ class AdaptiveClassifier(ScoreClassifier):
             raise NoVoteError(f"the members of this {type(self).__name__} do not vote: they say numbers")
 
     @property
-    def weak_class_(self) -> WeakClass:
+    def hypothesis_class_(self) -> HypothesisClass:
         """The hypotheses that the members are chosen from; a `TypeError` says why they are not known."""
         self._refuse_other_than_votes()
         found = []
         for learner in self._learners:
             if not isinstance(learner, WeakTreeEstimator) or not isinstance(self.model_, TreeModel):
                 raise NoVoteError(f"the members are of the class {type(learner).__name__}, not trees of ours")
-            found.append(WeakClass.of(learner.weak_rules(), self.model_.bins))
+            found.append(HypothesisClass.of(learner.weak_rules(), self.model_.bins))
         return max(found, key=lambda one: (one.n_leaves, one.n_edges is None))
 
     def vote_losses(self, X: Any, y: Any) -> PairLosses:

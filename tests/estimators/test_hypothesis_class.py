@@ -14,7 +14,7 @@ from hedgerow import (
     DecisionTreeClassifier,
     LogitBoostClassifier,
 )
-from hedgerow.estimators.weak_class import WeakClass
+from hedgerow.estimators.hypothesis_class import HypothesisClass
 from hedgerow.theory import growth
 
 MISSING = -1
@@ -52,25 +52,25 @@ def trees(n_edges, n_leaves):
 
 @pytest.mark.parametrize("n_edges", [(1,), (5,), (1, 1), (3, 2), (0, 4), (2, 1, 2), (0,)])
 def test_the_count_of_stumps_is_exact(n_edges):
-    assert WeakClass(len(n_edges), 2, n_edges).size == len(trees(n_edges, 2))
+    assert HypothesisClass(len(n_edges), 2, n_edges).size == len(trees(n_edges, 2))
 
 
 @pytest.mark.parametrize(
     ("n_edges", "n_leaves"), [((1,), 3), ((3,), 3), ((1, 1), 3), ((2, 1), 3), ((1,), 4), ((3,), 4), ((2,), 5)]
 )
 def test_no_tree_is_left_out_of_the_count(n_edges, n_leaves):
-    assert WeakClass(len(n_edges), n_leaves, n_edges).size >= len(trees(n_edges, n_leaves))
+    assert HypothesisClass(len(n_edges), n_leaves, n_edges).size >= len(trees(n_edges, n_leaves))
 
 
 def test_more_leaves_and_more_edges_make_a_larger_class():
-    sizes = [WeakClass(3, leaves, (4, 4, 4)).size for leaves in range(2, 12)]
+    sizes = [HypothesisClass(3, leaves, (4, 4, 4)).size for leaves in range(2, 12)]
     assert sizes == sorted(set(sizes))
-    sizes = [WeakClass(2, 4, (edges, 3)).size for edges in range(8)]
+    sizes = [HypothesisClass(2, 4, (edges, 3)).size for edges in range(8)]
     assert sizes == sorted(set(sizes))
 
 
 def test_sizes_are_whole_numbers_without_end():
-    assert isinstance(WeakClass(1000, 300, (254,) * 1000).size, int)
+    assert isinstance(HypothesisClass(1000, 300, (254,) * 1000).size, int)
 
 
 @pytest.mark.parametrize("n_edges", [(1,), (3, 2), (2, 2, 2)])
@@ -107,7 +107,7 @@ def test_members_are_in_the_class_that_is_counted(n_leaves):
             else DecisionTreeClassifier(max_depth=None, max_leaf_nodes=n_leaves, bin_edges=EDGES)
         )
         model = AdaBoostClassifier(learner, n_estimators=5, on_chance="restart").fit(X, y)
-        weak = model.weak_class_
+        weak = model.hypothesis_class_
         assert (weak.n_columns, weak.n_leaves, weak.n_edges) == (2, n_leaves, (3, 2))
         met |= {tuple(bool(vote) for vote in member.predict(grid())) for member in model.estimators_}
     assert met <= known
@@ -135,7 +135,7 @@ def _two_columns(seed):
 )
 def test_the_learner_says_how_many_leaves_there_are(learner, n_leaves):
     X, y = _two_columns(0)
-    weak = AdaBoostClassifier(learner, n_estimators=2).fit(X, y).weak_class_
+    weak = AdaBoostClassifier(learner, n_estimators=2).fit(X, y).hypothesis_class_
     assert (weak.n_columns, weak.n_leaves) == (2, n_leaves)
     assert weak.is_stumps == (n_leaves == 2)
     assert weak.n_edges is None
@@ -148,14 +148,14 @@ def test_the_class_is_that_of_the_fit_not_of_later_parameters():
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=2).fit(X, y)
     model.estimator.max_depth = 1
     model.set_params(estimator=None)
-    assert model.weak_class_.n_leaves == 8
+    assert model.hypothesis_class_.n_leaves == 8
 
 
 def test_edges_that_are_given_make_the_class_finite():
     X, y = _two_columns(0)
     given = AdaBoostClassifier(DecisionStump(bin_edges=[[0.0], [1.0, 2.0]]), n_estimators=2).fit(X, y)
-    assert given.weak_class_.n_edges == (1, 2)
-    assert given.weak_class_.size == 2 * (3 + 5) + 2
+    assert given.hypothesis_class_.n_edges == (1, 2)
+    assert given.hypothesis_class_.size == 2 * (3 + 5) + 2
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_what_is_not_counted_says_why(model, words):
     y = np.where(np.arange(len(y)) % 9 == 0, 1 - y, y)  # no tree is perfect
     model.fit(X, y)
     with pytest.raises(TypeError, match=words):
-        _ = model.weak_class_
-    assert "weak_class_" not in dir(model)  # dir of scikit-learn asks with hasattr
+        _ = model.hypothesis_class_
+    assert "hypothesis_class_" not in dir(model)  # dir of scikit-learn asks with hasattr
 
 
 def test_categories_are_not_counted():
@@ -183,7 +183,7 @@ def test_categories_are_not_counted():
     learner = DecisionStump(categorical_features="from_dtype")
     model = AdaBoostClassifier(learner, n_estimators=2).fit(X, score > 1)
     with pytest.raises(TypeError, match="sets of categories"):
-        _ = model.weak_class_
+        _ = model.hypothesis_class_
 
 
 class Hinge:
@@ -200,5 +200,5 @@ def test_a_cost_of_ones_own_says_itself_what_scores_mean():
     X, y = _two_columns(0)
     model = AnyBoostClassifier(cost=Hinge(), n_estimators=2).fit(X, y)
     with pytest.raises(TypeError, match="a cost of your own"):
-        _ = model.weak_class_
-    assert AnyBoostClassifier(n_estimators=2).fit(X, y).weak_class_.is_stumps
+        _ = model.hypothesis_class_
+    assert AnyBoostClassifier(n_estimators=2).fit(X, y).hypothesis_class_.is_stumps

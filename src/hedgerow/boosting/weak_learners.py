@@ -18,12 +18,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.binning import BinnedTable, Bins
-from hedgerow.boosting.members import VoteModel, class_numbers, class_probabilities
-from hedgerow.boosting.weights import Classes, Distribution, RowWeights, draw_sample
-from hedgerow.growing.weak import WeakGrower, WeakRules, WeakTree
+from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights, draw_sample
 from hedgerow.growing.weak_places import PlacedRows, PlaceGrower, TakenRows
+from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.kernels.cpu.weights import tally
+from hedgerow.members import VoteModel, class_numbers, class_probabilities
 from hedgerow.table import Table
 from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Team, cached_property

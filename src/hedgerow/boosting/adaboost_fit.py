@@ -16,26 +16,33 @@ from sklearn.utils import _safe_indexing
 from hedgerow._typing import Floats
 from hedgerow.binning import Bins, find_bins
 from hedgerow.boosting import run as running
-from hedgerow.boosting.adaptive import AdaptiveRule, Judged, Record, RuleSettings, Step, rounds_before
+from hedgerow.boosting.adaboost_family import (
+    AdaBoostRule,
+    Record,
+    RuleSettings,
+    ScoredRows,
+    Step,
+    rounds_before,
+)
 from hedgerow.boosting.fit import Rows
-from hedgerow.boosting.members import VoteModel
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.needs import require_adaptive
+from hedgerow.boosting.row_weights import RowWeights, class_dtype
 from hedgerow.boosting.run import Plan, run
-from hedgerow.boosting.weak import CodedTables, GrownLearner, MemberLearner, take_rows
-from hedgerow.boosting.weights import RowWeights, class_dtype
+from hedgerow.boosting.weak_learners import CodedTables, GrownLearner, MemberLearner, take_rows
 from hedgerow.forest import Forest
-from hedgerow.growing.weak import WeakRules
+from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.kernels.cpu.weights import WHOLE
+from hedgerow.members import VoteModel
 from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Team
 
 Model = TreeModel | VoteModel
-MakeRule = Callable[[Judged, Sequence[Judged], RowWeights, RuleSettings, Record], AdaptiveRule]
+MakeRule = Callable[[ScoredRows, Sequence[ScoredRows], RowWeights, RuleSettings, Record], AdaBoostRule]
 
 
 @dataclass(eq=False, kw_only=True)
-class AdaptiveSettings(Plan):
+class AdaBoostOptions(Plan):
     """How to fit. `weak` are the rules of our own trees, `estimator` gives their edges; None for others."""
 
     make_rule: MakeRule
@@ -48,7 +55,7 @@ class AdaptiveSettings(Plan):
 
 
 @dataclass(eq=False)
-class AdaptiveFitted:
+class AdaBoostResult:
     """A model, the record of its rounds, and of the training rows the last weights, scores and classes."""
 
     model: Model
@@ -61,12 +68,12 @@ class AdaptiveFitted:
     best_round: int | None = None
 
 
-def fit_adaptive(
+def fit_adaboost(
     train: Rows,
     evaluations: Sequence[Rows],
-    settings: AdaptiveSettings,
+    settings: AdaBoostOptions,
     previous: tuple[Model, Record] | None = None,
-) -> AdaptiveFitted:
+) -> AdaBoostResult:
     """Fit, or go on from a model and its record."""
     require_adaptive(
         train, evaluations, settings, settings.weak, n_outputs=settings.n_outputs,
@@ -91,11 +98,11 @@ def fit_adaptive(
         rule = settings.make_rule(trained, followed, weights, settings.rule, kept)
         _go_on_from_restart(rule, fit, train)
 
-        def so_far(history: running.Record, best: int | None) -> AdaptiveFitted:
+        def so_far(history: running.Record, best: int | None) -> AdaBoostResult:
             record = rule.record.cut(len(rule.record.weights))
             last = weights.normalised(rule.distribution.weight)
             model = fit.model(rule.steps)
-            return AdaptiveFitted(model, record, last, trained.raw, trained.classes, "", history, best)
+            return AdaBoostResult(model, record, last, trained.raw, trained.classes, "", history, best)
 
         history, best = run(
             rule, fit.learner, settings, first,
@@ -110,10 +117,10 @@ def fit_adaptive(
             _go_on_from_restart(rule, fit, train)
             rule.distribution = rule.weigh()
         last = weights.normalised(rule.distribution.weight, in_place=True)
-        return AdaptiveFitted(model, rule.record, last, trained.raw, trained.classes, reason, history, best)
+        return AdaBoostResult(model, rule.record, last, trained.raw, trained.classes, reason, history, best)
 
 
-def _go_on_from_restart(rule: AdaptiveRule, fit: "_Fit", train: Rows) -> None:
+def _go_on_from_restart(rule: AdaBoostRule, fit: "_Fit", train: Rows) -> None:
     """Weigh the rows as they were after the last restart of the rounds that are there, if there was one."""
     restarts = rule.record.restarts
     if restarts and restarts[-1] >= 0:
@@ -121,7 +128,7 @@ def _go_on_from_restart(rule: AdaptiveRule, fit: "_Fit", train: Rows) -> None:
         rule.begin_anew(int(draw), fit.raw(train, fit.model(rule.steps).cut(rounds_before(draw))))
 
 
-def _reason(rule: AdaptiveRule, settings: AdaptiveSettings, n_kept: int) -> str:
+def _reason(rule: AdaBoostRule, settings: AdaBoostOptions, n_kept: int) -> str:
     done = len(rule.record.weights)
     if n_kept < done:
         ended = f"no improvement for {done - n_kept} rounds"
@@ -159,7 +166,7 @@ class _GrownFit:
     def __init__(
         self,
         train: Rows,
-        settings: AdaptiveSettings,
+        settings: AdaBoostOptions,
         weights: RowWeights,
         team: Team,
         previous: tuple[Model, Record] | None,
@@ -225,7 +232,7 @@ class _MemberFit:
     def __init__(
         self,
         train: Rows,
-        settings: AdaptiveSettings,
+        settings: AdaBoostOptions,
         weights: RowWeights,
         team: Team,
         previous: tuple[Model, Record] | None,
@@ -263,18 +270,20 @@ class _MemberFit:
         """All rows are here."""
 
 
-def _judged(rows: Rows, shares: NDArray[np.int64], fit: _Fit, settings: AdaptiveSettings) -> Judged:
+def _judged(rows: Rows, shares: NDArray[np.int64], fit: _Fit, settings: AdaBoostOptions) -> ScoredRows:
     classes = rows.y.astype(class_dtype(settings.rule.n_classes))
-    return Judged(classes, shares, fit.raw(rows), fit.rows(rows), rows.weight)
+    return ScoredRows(classes, shares, fit.raw(rows), fit.rows(rows), rows.weight)
 
 
-def _evaluation(rows: Rows, fit: _Fit, team: Team, settings: AdaptiveSettings) -> Judged:
+def _evaluation(rows: Rows, fit: _Fit, team: Team, settings: AdaBoostOptions) -> ScoredRows:
     shares = RowWeights(rows.weight, rows.table.n_rows, None, team).shares
     return _judged(rows, shares, fit, settings)
 
 
-def _held_out(train: Rows, trained: Judged, held: NDArray[np.uint32], fit: _Fit, team: Team) -> Judged:
+def _held_out(
+    train: Rows, trained: ScoredRows, held: NDArray[np.uint32], fit: _Fit, team: Team
+) -> ScoredRows:
     weight = None if train.weight is None else train.weight[held]
     rounded = RowWeights(weight, len(held), None, team).shares
     raw = np.ascontiguousarray(trained.raw[:, held])
-    return Judged(trained.classes[held], rounded, raw, fit.take(trained.rows, held), weight)
+    return ScoredRows(trained.classes[held], rounded, raw, fit.take(trained.rows, held), weight)

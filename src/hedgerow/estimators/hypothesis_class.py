@@ -1,11 +1,11 @@
-"""WeakClass: the hypotheses that boosting may choose from, as the theory of generalisation counts them."""
+"""The hypotheses that boosting chooses its members from, as generalisation bounds count them."""
 
 import math
 from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.binning import Bins
-from hedgerow.growing.weak import WeakRules
+from hedgerow.growing.weak_tree import WeakRules
 
 _MOST_LEAVES = 1024
 
@@ -15,7 +15,7 @@ class NoVoteError(AttributeError, TypeError):
 
 
 @dataclass(frozen=True)
-class WeakClass:
+class HypothesisClass:
     """Trees of at most so many leaves, each of which names one of two classes; stumps have two leaves.
 
     Missing values may go either way at every cut, and a cut may part them from all others.
@@ -30,7 +30,7 @@ class WeakClass:
 
     Examples
     --------
-    >>> WeakClass(2, 2, (9, 9)).size  # 2 columns x (9 cuts x 4 + missing alone x 2), and two constants
+    >>> HypothesisClass(2, 2, (9, 9)).size  # 2 columns x (9 cuts x 4 + missing alone x 2), and two constants
     78
     """
 
@@ -39,7 +39,7 @@ class WeakClass:
     n_edges: tuple[int, ...] | None = None
 
     @classmethod
-    def of(cls, rules: WeakRules, bins: Bins) -> "WeakClass":
+    def of(cls, rules: WeakRules, bins: Bins) -> "HypothesisClass":
         """Refuses, with a `TypeError` that says why, what is not counted here."""
         if bins.categorical.any():
             raise NoVoteError("categorical columns are cut by sets of categories, which are not counted here")

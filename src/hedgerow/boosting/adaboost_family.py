@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.boosting.loop import NoBetter, Outcome
-from hedgerow.boosting.weak import ClassProblem, Problem
-from hedgerow.boosting.weights import Classes, Distribution, RowWeights
+from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
+from hedgerow.boosting.weak_learners import ClassProblem, Problem
 from hedgerow.kernels.cpu.elementary import exp, log_into
 from hedgerow.kernels.cpu.random import RESTART, draw_rows
 from hedgerow.kernels.cpu.weights import add_table, wrong_weight
@@ -35,7 +35,7 @@ def rounds_before(draw: float) -> int:
 
 
 @dataclass(eq=False)
-class Judged:
+class ScoredRows:
     """Rows with their classes, integer weights (empty: all the same), and the scores the ensemble gives.
 
     `rows` is what an answer reads of them: codes for our trees, X for other members.
@@ -122,14 +122,14 @@ class RuleSettings:
         return len(self.labels)
 
 
-class AdaptiveRule(abc.ABC):
+class AdaBoostRule(abc.ABC):
     """An update rule of the AdaBoost family.
 
     Parameters
     ----------
-    train : Judged
+    train : ScoredRows
         Its scores may be those of an ensemble to go on from.
-    evaluations : sequence of Judged
+    evaluations : sequence of ScoredRows
         Further rows whose error is followed.
     weights : RowWeights
     settings : RuleSettings
@@ -145,8 +145,8 @@ class AdaptiveRule(abc.ABC):
 
     def __init__(
         self,
-        train: Judged,
-        evaluations: Sequence[Judged],
+        train: ScoredRows,
+        evaluations: Sequence[ScoredRows],
         weights: RowWeights,
         settings: RuleSettings,
         record: Record | None = None,
@@ -227,7 +227,7 @@ class AdaptiveRule(abc.ABC):
         """What is followed of each evaluation set, at the present scores."""
         return tuple(judged.error(self.team) for judged in self.evaluations)
 
-    def add(self, step: Step, judged: Judged) -> None:
+    def add(self, step: Step, judged: ScoredRows) -> None:
         """Add a step to the scores of some rows."""
         for addition in step.additions:
             answer, table = addition.answer, addition.table
