@@ -1,12 +1,12 @@
-"""The lowest versions that pyproject.toml allows, as pip wants them: `make lowest` installs and tests them.
+"""Print the lowest versions that pyproject.toml allows, for `make lowest`.
 
     "numba>=0.61"    becomes    "numba==0.61"    which pip takes for 0.61.0
 
-There is no second list. What the run itself needs beyond the dependencies is named in TOOLS; their versions
-too come from pyproject.toml, from the extra `dev`.
+The versions of all dependencies and of the extras in EXTRAS come from pyproject.toml; TOOLS names the packages of
+the extra `dev` that the tests need.
 
-    python tests/lowest.py            prints the requirements, one a line
-    python tests/lowest.py --tests    prints the tests that are run with them, as pytest wants them
+    python tests/support/lowest.py            prints the requirements, one per line
+    python tests/support/lowest.py --tests    prints the arguments of pytest
 """
 
 import re
@@ -15,7 +15,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TOOLS = ("pytest", "hypothesis", "pandas", "polars", "html5lib", "skops", "dmba", "dask", "distributed")
+EXTRAS = ("plots", "vision", "cli", "dask", "skops")
+TOOLS = ("pytest", "pytest-xdist", "pytest-cov", "hypothesis", "pandas", "polars", "html5lib")
 # Every docstring has an example, so `src` visits every room; the rest is what leans most on other packages.
 # Not datafiles/test_reading.py: Arrow before 24 may not end its threads at exit after an error.
 TESTS = (
@@ -57,13 +58,15 @@ def project():
 
 
 def bounds(requirements):
-    """Name and lowest version of requirements, which all have the form name>=version.
+    """Return names and lowest versions of requirements of the form name>=version; extras of Hedgerow are skipped.
 
-    >>> bounds(["numpy>=2.0", "opencv-python-headless>=4.10,<5"])
+    >>> bounds(["numpy>=2.0", "opencv-python-headless>=4.10,<5", "hedgerow[cli]"])
     {'numpy': '2.0', 'opencv-python-headless': '4.10'}
     """
     found = {}
     for requirement in requirements:
+        if requirement.startswith("hedgerow["):
+            continue
         match = _BOUND.fullmatch(requirement.replace(" ", ""))
         if match is None:
             raise ValueError(f"{requirement!r} in pyproject.toml has no lowest version: write name>=version")
@@ -72,10 +75,13 @@ def bounds(requirements):
 
 
 def lowest():
-    """Requirements of exactly the lowest versions: of the dependencies, and of TOOLS."""
+    """Return the requirements, all at their lowest version."""
     stated = project()
-    tools = bounds(stated["optional-dependencies"]["dev"])
-    chosen = bounds(stated["dependencies"]) | {name: tools[name] for name in TOOLS}
+    extras = {name: bounds(listed) for name, listed in stated["optional-dependencies"].items()}
+    chosen = bounds(stated["dependencies"])
+    for name in EXTRAS:
+        chosen |= extras[name]
+    chosen |= {name: extras["dev"][name] for name in TOOLS} | {"dmba": extras["demo"]["dmba"]}
     return [f"{name}=={version}" for name, version in chosen.items()]
 
 

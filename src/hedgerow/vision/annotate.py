@@ -226,11 +226,14 @@ def detect_files(
 
 
 def results_as_json(results: Iterable[FileResult], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What `detect_files` found, as one object; the module shows its form.
+    """Return the results of `detect_files` as one JSON object; the module docstring shows its form.
 
+    Examples
+    --------
+    >>> from pathlib import Path
     >>> result = FileResult(Path("notes.txt"), [], error="not an image")
-    >>> results_as_json([result], {"scale_factor": 1.1})["images"]
-    [{'file': 'notes.txt', 'error': 'not an image'}]
+    >>> results_as_json([result], {"scale_factor": 1.1})["images"][0]
+    {'file': 'notes.txt', 'error': 'not an image'}
     """
     plainly = {name: plain(value) for name, value in settings.items()}
     return {"format": FORMAT, "settings": plainly, "images": [_entry(result) for result in results]}
