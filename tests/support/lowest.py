@@ -2,7 +2,7 @@
 
     "numba>=0.61"    becomes    "numba==0.61"    which pip takes for 0.61.0
 
-The versions of all dependencies and of the extras in EXTRAS come from pyproject.toml; TOOLS names the packages of
+The versions of all dependencies and of the extras in EXTRAS come from pyproject.toml; TOOLS names packages of
 the extra `dev` that the tests need.
 
     python tests/support/lowest.py            prints the requirements, one per line
@@ -58,7 +58,7 @@ def project():
 
 
 def bounds(requirements):
-    """Return names and lowest versions of requirements of the form name>=version; extras of Hedgerow are skipped.
+    """Return names and lowest versions of requirements name>=version; extras of Hedgerow are skipped.
 
     >>> bounds(["numpy>=2.0", "opencv-python-headless>=4.10,<5", "hedgerow[cli]"])
     {'numpy': '2.0', 'opencv-python-headless': '4.10'}

@@ -1,4 +1,4 @@
-"""The versions and packages that pyproject.toml states agree with the code, the pages and what is installed."""
+"""What pyproject.toml states of versions and packages agrees with the code, the pages and the environment."""
 
 import ast
 import importlib.metadata
@@ -52,12 +52,12 @@ def test_every_dependency_and_optional_package_is_imported():
     assert stated - set(imported()) <= {
         "dask",
         "distributed",
-    }  # imported by name, when a collection is passed
+    }  # imported by name
 
 
 def test_importing_the_package_loads_no_optional_package():
     names = sorted({module_of(name) for name in OPTIONAL})
-    program = (  # scikit-learn loads pandas, which loads pyarrow, and Numba loads rich, where they are installed
+    program = (  # scikit-learn loads pandas, which loads pyarrow; Numba loads rich, where installed
         "import sys, sklearn.base, sklearn.metrics, numba; before = set(sys.modules); import hedgerow; "
         f"print([name for name in {names} if name in set(sys.modules) - before])"
     )
