@@ -1,22 +1,13 @@
 """Callbacks apart from any fit: they are told of rounds and answer."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from hedgerow import EarlyStopping, Round, TimeLimit
 from hedgerow.boosting.callbacks import History
-from hedgerow.boosting.progress import Printer, ProgressBar
 
 
 def rounds(losses, first=0):
     return [Round(first + i, 99, float(i), validation_loss=(loss,)) for i, loss in enumerate(losses)]
-
-
-def page(*, terminal):
-    text = io.StringIO()
-    return text, Console(file=text, force_terminal=terminal, width=60, color_system=None)
 
 
 @pytest.mark.parametrize(
@@ -95,37 +86,3 @@ def test_history():
         "validation_loss": [0.75, 0.75],
         "validation_loss_1": [0.5, 0.5],
     }
-
-
-def test_printer_says_every_so_often():
-    text, console = page(terminal=False)
-    printer = Printer(every=2, console=console)
-    for number in range(5):
-        printer(Round(number, 5, 1.0, train_loss=0.25, validation_loss=(0.5, 0.125)))
-    assert text.getvalue().splitlines() == [
-        f"[{number}/5] 1.00 s  train 0.25000  validation 0.50000  validation 0.12500" for number in (2, 4, 5)
-    ]
-
-
-def test_a_bar_on_a_terminal():
-    text, console = page(terminal=True)
-    with ProgressBar(3, "boosting", console) as bar:
-        for number in range(3):
-            bar(Round(number, 3, 1.0, train_loss=0.25))
-    assert "boosting" in text.getvalue()
-    assert "3/3" in text.getvalue()
-    assert "train 0.25000" in text.getvalue()
-
-
-def test_a_bar_that_is_interrupted_gives_the_cursor_back():
-    text, console = page(terminal=True)
-    with pytest.raises(RuntimeError), ProgressBar(3, "boosting", console):
-        raise RuntimeError
-    assert text.getvalue().endswith("\x1b[?25h")
-
-
-def test_no_bar_elsewhere():
-    text, console = page(terminal=False)
-    with ProgressBar(3, "boosting", console) as bar:
-        bar(Round(0, 3, 1.0))
-    assert text.getvalue() == ""

@@ -1,6 +1,5 @@
 """Several Python threads at once: fits and predictions are those of one thread, bit for bit."""
 
-import io
 import pickle
 import sys
 import threading
@@ -8,20 +7,19 @@ import warnings
 
 import numpy as np
 import pytest
-from rich.console import Console
 from threadpoolctl import threadpool_info
 
 from answers import answers, same
 from cascade_files import make_model
 from concurrency_cases import SOME, at_once, boosted, data
 from hedgerow import AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier
-from hedgerow.boosting import progress
 from hedgerow.io.models import to_bytes
 from hedgerow.selection.hearing import collected
 from hedgerow.selection.linear import LogisticBaseline
 from hedgerow.threads import Lean, Team, cached_property, one_library_thread
 from hedgerow.vision import Cascade
 from model_cases import fit, fitted
+from terminal import Terminal
 
 pytestmark = pytest.mark.filterwarnings("ignore:boosting stopped")
 
@@ -119,8 +117,8 @@ def test_rows_drawn_by_a_seed_are_the_same_in_every_thread():
 
 def test_bars_of_two_fits_at_once_leave_the_streams_as_they_were(monkeypatch):
     X, y = data(500)
-    drawn = io.StringIO()
-    monkeypatch.setattr(progress, "Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
+    drawn = Terminal()
+    monkeypatch.setattr(sys, "stderr", drawn)
     before = sys.stdout, sys.stderr
     found = at_once(*[lambda: to_bytes(boosted(verbose=1).fit(X, y))] * 2)
     assert (sys.stdout, sys.stderr) == before

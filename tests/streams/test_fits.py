@@ -1,5 +1,7 @@
 """Fits on tables in files give the model files of fits in memory, and answer rows in files."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -23,6 +25,7 @@ from hedgerow import (
 )
 from hedgerow.streams import Stream, chunks
 from stream_cases import chosen, features, rows, write
+from terminal import Terminal
 
 CLASSIFIERS = [
     GradientBoostingClassifier(n_estimators=4),
@@ -249,16 +252,14 @@ def test_a_silent_fit_shows_nothing_and_a_loud_one_only_on_terminals(tmp_path, c
     assert capfd.readouterr() == ("", "")
 
 
-def test_bars_count_the_rows_of_each_pass(tmp_path, capfd, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes standard error for a terminal
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
+def test_bars_count_the_rows_of_each_pass(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
     folder = write(chosen(rows(1000), "label"), tmp_path / "rows")
     DecisionStump().fit(Stream(folder, "label", progress=True))
-    shown = capfd.readouterr().err
+    shown = sys.stderr.getvalue()
     assert "Reading rows" in shown
     assert "Coding rows" in shown
-    assert "1000/1000" in shown
+    assert "1,000/1,000" in shown
 
 
 @pytest.mark.parametrize("words", [False, True])

@@ -1,11 +1,9 @@
 """What a trainer takes: forms of data and parameters; what it tells."""
 
-import io
 import math
 
 import pytest
 from PIL import Image
-from rich.console import Console
 from sklearn.base import clone
 
 from hedgerow.vision import trainer as trainer_module
@@ -14,6 +12,7 @@ from hedgerow.vision.trainer import CascadeTrainer
 from hedgerow.vision.training_log import StageReport, TrainingLog, heading, line
 from hedgerow.vision.vec import write_vec
 from oracle_windows import objects
+from terminal import Terminal
 from trainer_cases import NEGATIVES, POSITIVES, fitted, make, packed
 
 
@@ -176,18 +175,17 @@ def test_a_resumed_training_tells_the_stages_it_has(tmp_path):
 
 
 @pytest.mark.parametrize("verbose", [0, 1])
-def test_a_terminal_gets_a_bar(verbose):
-    console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with TrainingLog(verbose, console) as log:
+def test_a_terminal_gets_a_bar(verbose, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    terminal = Terminal()
+    with TrainingLog(verbose, terminal) as log:
         log.mining(1, 500)(123)
-        log._bar.refresh()
         log.boosting(2, 30)(Stage(trees=[None] * 5, hit_rate=0.9876, false_alarm=0.25))
-        log._bar.refresh()
-    shown = console.file.getvalue()
+    shown = terminal.getvalue()
     if verbose:
         for words in (
             "stage 1: looking for negatives",
-            "123 of 500",
+            "123/500",
             "stage 2: boosting",
             "5 trees, d 0.9876, f 0.250",
         ):

@@ -107,3 +107,13 @@ class History:
         for name, value in values.items():
             if value is not None:
                 self.record.setdefault(name, []).append(value)
+
+
+def format_losses(done: Round) -> str:
+    """Format the losses of a round for a progress line.
+
+    >>> format_losses(Round(0, 5, 1.0, train_loss=0.25, validation_loss=(0.5,)))
+    'train 0.25000  validation 0.50000'
+    """
+    losses = [("train", done.train_loss), *(("validation", loss) for loss in done.validation_loss)]
+    return "  ".join(f"{name} {loss:.5f}" for name, loss in losses if loss is not None)

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.callbacks import EarlyStopping, History
+from hedgerow.boosting.callbacks import EarlyStopping, History, format_losses
 from hedgerow.boosting.loop import Callback, Round, UpdateRule, WeakLearner, boost
+from hedgerow.progress import ProgressBar
 from hedgerow.threads import CHUNK_ROWS
 
 Record = dict[str, list[float]]
@@ -123,17 +124,10 @@ def run(
         callbacks.append(lambda done: keeper.note(done, lambda: made(history.record, best())))
     with ExitStack() as stack:
         if plan.verbose:
-            callbacks.append(_progress(plan, stack))
+            bar = stack.enter_context(ProgressBar(plan.n_rounds, plan.title, lines=plan.verbose > 1))
+            callbacks.append(lambda done: bar.update(done.number + 1, format_losses(done)))
         if not over:
             boost(rule, learner, plan.n_rounds, callbacks, first_round)
     if plan.keeper:
         plan.keeper.end(lambda: made(history.record, best()))
     return history.record, best()
-
-
-def _progress(plan: Plan, stack: ExitStack) -> Any:
-    from hedgerow.boosting.progress import Printer, ProgressBar  # noqa: PLC0415 - loads rich
-
-    if plan.verbose > 1:
-        return Printer()
-    return stack.enter_context(ProgressBar(plan.n_rounds, plan.title))

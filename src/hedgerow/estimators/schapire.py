@@ -1,5 +1,6 @@
 """Boosting by three hypotheses, the first boosting algorithm, with scikit-learn's face."""
 
+import sys
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -187,14 +188,11 @@ class SchapireBoostClassifier(Classifies, ShareMargins, RemembersFit, BaseEstima
         """What is told of the trials, and to whom."""
         if not self.verbose:
             return lambda _depth, _line: None
-        from rich.console import Console  # noqa: PLC0415 - a silent fit does not load it
-
-        console = Console(stderr=True)
 
         def tell(depth: int, line: str) -> None:
             level = self.depth - depth
             if level == 0 or self.verbose > 1:
-                console.print("  " * level + line, markup=False, highlight=False, soft_wrap=True)
+                sys.stderr.write("  " * level + line + "\n")
 
         return tell
 

@@ -11,8 +11,8 @@ from typing import Any
 from hedgerow.selection import checks
 from hedgerow.selection.methods import METHODS
 from hedgerow.selection.metrics import METRICS
-from hedgerow.selection.pages import WIDTH, page, pair, seconds, that_fit
 from hedgerow.selection.splits import TASKS
+from hedgerow.text_table import WIDTH, fitting_columns, format_mean, format_page, format_seconds
 
 FORMAT = 1  # of the dicts
 STATUSES = ("done", "cut short", "skipped", "failed")
@@ -238,14 +238,14 @@ class Choice:
         # By importance: method, parameters, the score that decides, seconds, notes, other scores.
         order = [0, 1, 2, len(heads) - 2, len(heads) - 1, *range(3, len(heads) - 2)]
         columns = [[heads[place], *(row[place] for row in body)] for place in order]
-        kept = sorted(order[number] for number in that_fit(columns, (1, 4), width))
+        kept = sorted(order[number] for number in fitting_columns(columns, (1, 4), width))
         left = [number for number, place in enumerate(kept) if place in (0, 1, len(heads) - 1)]
         lines = [
             f"Chosen by {METRICS[self.metric].title}, {self.validation}: {self.best.words}",
             self.reason,
         ]
         picked = [[row[place] for place in kept] for row in body]
-        return page(lines, [heads[place] for place in kept], picked, left, width)
+        return format_page(lines, [heads[place] for place in kept], picked, left, width)
 
     def _row(self, trial: Trial, names: list[str]) -> list[str]:
         scores = [f"{trial.scores[name]:.4g}" if name in trial.scores else "–" for name in names]
@@ -253,7 +253,7 @@ class Choice:
             scores[0] += f" ± {trial.spread:.2g}"
         mark = "chosen" if trial is self.best else "" if trial.status == "done" else trial.status
         note = ": ".join(part for part in (mark, trial.note) if part)
-        return [trial.title, trial.parameters_in_words, *scores, seconds(trial.fit_seconds), note]
+        return [trial.title, trial.parameters_in_words, *scores, format_seconds(trial.fit_seconds), note]
 
 
 @dataclass(frozen=True)
@@ -340,8 +340,8 @@ class Comparison:
         heads = ["method", *names, "fit s", "predict s", *([""] if noted else [])]
         body = []
         for row in self.rows:
-            scores = [pair(row.scores.get(name)) for name in names]
-            times = [seconds(row.fit_seconds), seconds(row.predict_seconds)]
+            scores = [format_mean(row.scores.get(name)) for name in names]
+            times = [format_seconds(row.fit_seconds), format_seconds(row.predict_seconds)]
             body.append([row.title, *scores, *times, *([row.note] if noted else [])])
         first = (
             f"Mean ± standard deviation over {self.folds} folds; seconds are medians, after a fit that "
@@ -352,10 +352,10 @@ class Comparison:
         order = [0, *range(1, min(n, 1) + 1), *range(n + 1, len(heads)), *range(2, n + 1)]
         columns = [[heads[place], *(row[place] for row in body)] for place in order]
         folding = [number for number, place in enumerate(order) if noted and place == len(heads) - 1]
-        kept = sorted(order[number] for number in that_fit(columns, folding, width))
+        kept = sorted(order[number] for number in fitting_columns(columns, folding, width))
         left = [number for number, place in enumerate(kept) if place == 0 or place > n + 2]
         picked = [[row[place] for place in kept] for row in body]
-        return page([first], [heads[place] for place in kept], picked, left, width)
+        return format_page([first], [heads[place] for place in kept], picked, left, width)
 
 
 # --- words and tables

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from hedgerow.progress import ProgressBar
 from hedgerow.streams.chunks import Chunk, chunk_rows, chunks, in_order
 from hedgerow.streams.sources import Source, check_names, is_text, open_source
 from hedgerow.streams.stream import Stream
@@ -77,21 +78,20 @@ class Reading:
         def counted(chunk: Chunk) -> tuple[int, _Answer]:
             return chunk[1].num_rows, task((chunk[0], _without_unused(chunk[1])))
 
-        with self._bar(title, n_rows) as advance, closing(batches):
+        done = 0
+        with self._bar(title, n_rows) as bar, closing(batches):
             answers = in_order(counted, chunks(batches, size), self.n_threads)
             # first the threads end, then the files are closed
             with closing(answers):
                 for count, answer in answers:
-                    advance(count)
+                    done += count
+                    if bar is not None:
+                        bar.update(done, "rows")
                     yield answer
         pa.default_memory_pool().release_unused()  # Arrow keeps what it has had, for the next time
 
-    def _bar(self, title: str, n_rows: int | None) -> AbstractContextManager[Callable[[int], None]]:
-        if not self.shows:
-            return nullcontext(lambda _: None)
-        from hedgerow.streams.progress import rows_bar  # noqa: PLC0415 - loads rich
-
-        return rows_bar(title, n_rows)
+    def _bar(self, title: str, n_rows: int | None) -> AbstractContextManager[ProgressBar | None]:
+        return ProgressBar(n_rows, title) if self.shows else nullcontext()
 
     def frame(self, table: pa.Table, hint: str) -> FrameSource:
         """The features of a chunk, as any data frame is read; `hint` says what to do about texts."""

@@ -11,12 +11,12 @@ import reprlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from importlib import resources
-from io import StringIO
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
 from hedgerow.container import write_atomically
+from hedgerow.text_table import WIDTH, format_table, printable, wrap
 from hedgerow.threads import cached_property
 
 FORMAT = 1  # of the JSON files
@@ -147,29 +147,20 @@ class Certificate:
     # --- showing it
 
     def __str__(self) -> str:
-        from rich.console import Console  # noqa: PLC0415 - loads 0.1 s of modules
-
-        page = StringIO()
-        console = Console(file=page, width=118, color_system=None)
-        plain: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": False}
-        console.print(f"Certificate of {self.model}", **plain)
-        console.print(self.statement, **plain)
-        if self.bounds:
-            console.print(f"Condition of all bounds: {ALWAYS[0].lower()}{ALWAYS[1:]}", **plain)
-            console.print(self._table())
-        for letter, words in zip(ascii_lowercase, self._conditions, strict=False):
-            console.print(f"{letter}  if {words}", **plain)
-        for number, words in enumerate(self._footnotes, 1):
-            console.print(f"{'*' * number}  {words}", **plain)
-        for name, value in self.of_training:
-            console.print(f"{name}: {value:.4g}", **plain)
+        above = [f"Certificate of {self.model}", self.statement]
+        below = [
+            f"{letter}  if {words}" for letter, words in zip(ascii_lowercase, self._conditions, strict=False)
+        ]
+        below += [f"{'*' * number}  {words}" for number, words in enumerate(self._footnotes, 1)]
+        below += [f"{name}: {value:.4g}" for name, value in self.of_training]
         if self.unmet:
-            console.print("Not reported:", **plain)
-        for names, reason in self._reasons:
-            console.print(f"  {names}: {reason}", **plain)
-        for note in self.notes:
-            console.print(f"Note: {note}", **plain)
-        return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
+            below += ["Not reported:", *(f"  {names}: {reason}" for names, reason in self._reasons)]
+        below += [f"Note: {note}" for note in self.notes]
+        table = []
+        if self.bounds:
+            above.append(f"Condition of all bounds: {ALWAYS[0].lower()}{ALWAYS[1:]}")
+            table = ["", self._table(), ""]
+        return "\n".join([*_wrapped(above), *table, *_wrapped(below)])
 
     @property
     def _reasons(self) -> list[tuple[str, str]]:
@@ -198,29 +189,14 @@ class Certificate:
     def _sorted(self) -> list[Bound]:
         return sorted(self.bounds, key=lambda bound: bound.value)
 
-    def _table(self) -> Any:
-        from rich import box  # noqa: PLC0415 - see __str__
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
-
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        table.add_column("bound")
-        for head in ("error at most", "delta", "rows"):
-            table.add_column(head, justify="right", no_wrap=True)
-        table.add_column("found")
-        table.add_column("if")
+    def _table(self) -> str:
+        rows = []
         for bound in self._sorted:
             value = _figure(bound.value) + (" vacuous" if self.is_vacuous(bound) else "")
-            row = (
-                self._marked(bound),
-                value,
-                _share(bound),
-                f"{bound.n:,}",
-                bound.found,
-                self._letter(bound),
-            )
-            table.add_row(*map(Text, row))  # no text of a stranger's file is taken for markup
-        return table
+            n_rows = f"{bound.n:,}"
+            rows.append((self._marked(bound), value, _share(bound), n_rows, bound.found, self._letter(bound)))
+        heads = ("bound", "error at most", "delta", "rows", "found", "if")
+        return format_table(heads, rows, left=(0, 4, 5))
 
     def to_html(self) -> str:
         """One page that needs no other file."""
@@ -302,6 +278,10 @@ def _typed(fields: dict[str, Any]) -> dict[str, Any]:
         elif name not in ("bounds", "unmet", "of_training", "notes"):
             _is(value, str)
     return fields
+
+
+def _wrapped(paragraphs: list[str]) -> list[str]:
+    return [line for paragraph in paragraphs for line in wrap(printable(paragraph), WIDTH)]
 
 
 def _share(bound: Bound) -> str:

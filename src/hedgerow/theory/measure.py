@@ -1,8 +1,6 @@
 """Measuring bias and variance: fit to many training sets, ask at the same test points, take apart."""
 
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +12,11 @@ from sklearn.utils.validation import _num_features
 
 from hedgerow._typing import Floats
 from hedgerow.bagging.loop import Workers, is_ours
-from hedgerow.boosting.loop import Round
 from hedgerow.boosting.schapire_votes import ConstantHypothesis
 from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, whole
+from hedgerow.progress import ProgressBar
 from hedgerow.theory.decomposition import (
     Decomposition,
     class_truth,
@@ -254,17 +252,13 @@ class _Experiment:
 
 
 def _watched(results: Iterator[_Answer], n_repeats: int, verbose: int) -> Iterator[_Answer]:
-    """The results; a bar or lines show how many there are."""
-    began, watch = time.perf_counter(), None
-    with ExitStack() as stack:
-        if verbose:
-            from hedgerow.boosting.progress import Printer, ProgressBar  # noqa: PLC0415 - loads rich
-
-            bar = ProgressBar(n_repeats, "bias and variance")
-            watch = Printer() if verbose > 1 else stack.enter_context(bar)
-        for number, result in enumerate(results):
-            if watch is not None:
-                watch(Round(number, n_repeats, time.perf_counter() - began))
+    """Yield the results, and show how many there are."""
+    if not verbose:
+        yield from results
+        return
+    with ProgressBar(n_repeats, "bias and variance", lines=verbose > 1) as bar:
+        for number, result in enumerate(results, 1):
+            bar.update(number)
             yield result
 
 

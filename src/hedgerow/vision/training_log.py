@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
+from hedgerow.progress import ProgressBar
 from hedgerow.vision.stage import Stage
 
 
@@ -96,41 +94,29 @@ class TrainingLog:
     ----------
     verbose : int
         0: silent; 1: a bar on terminals, and targets that are missed; 2: a line a stage as well.
-    console : rich.console.Console, optional
-        Where to draw; standard error by default.
+    stream : text stream, optional
+        Standard error by default.
     """
 
-    def __init__(self, verbose: int, console: Console | None = None) -> None:
+    def __init__(self, verbose: int, stream: TextIO | None = None) -> None:
         self.lines: list[str] = []
         self._verbose = verbose
-        self._console = console or Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[words]}"),
-            TimeElapsedColumn(),
-            console=self._console,
-            transient=True,
-            disable=verbose < 1 or not self._console.is_terminal,
-        )
-        self._task = self._bar.add_task("", total=None, words="")
+        self._bar = ProgressBar(None, "", clear=True, stream=stream)
 
     def __enter__(self) -> Self:
-        if not self._bar.disable:
-            self._bar.start()
+        self._bar.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._bar.disable:
-            self._bar.stop()
+        self._bar.__exit__(kind, error, trace)
 
     def write(self, text: str, verbose: int = 2) -> None:
         """Keep a line, and print it if so much is asked for."""
         self.lines.append(text)
         if self._verbose >= verbose:
-            self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+            self._bar.write_line(text)
 
     def note(self, text: str) -> None:
         """Keep a line that should not be missed, and print it unless nothing is to be printed."""
@@ -138,17 +124,16 @@ class TrainingLog:
 
     def mining(self, stage: int, n_wanted: int) -> Callable[[int], None]:
         """A function to be told how many negatives there are."""
-        title = f"stage {stage}: looking for negatives"
-        self._bar.reset(self._task, description=title, total=n_wanted, words="")
-        return lambda n: self._bar.update(self._task, completed=n, words=f"{n:,} of {n_wanted:,}")
+        self._bar.restart(n_wanted, f"stage {stage}: looking for negatives")
+        return self._show
 
     def boosting(self, stage: int, max_learners: int) -> Callable[[Stage], None]:
         """A function to be shown the stage after every tree."""
-        title = f"stage {stage}: boosting"
-        self._bar.reset(self._task, description=title, total=max_learners, words="")
+        self._bar.restart(max_learners, f"stage {stage}: boosting")
+        return lambda stage: self._show(
+            len(stage.trees), f"{len(stage.trees)} trees, d {stage.hit_rate:.4f}, f {stage.false_alarm:.3f}"
+        )
 
-        def show(stage: Stage) -> None:
-            words = f"{len(stage.trees)} trees, d {stage.hit_rate:.4f}, f {stage.false_alarm:.3f}"
-            self._bar.update(self._task, completed=len(stage.trees), words=words)
-
-        return show
+    def _show(self, done: int, text: str = "") -> None:
+        if self._verbose:
+            self._bar.update(done, text)

@@ -1,0 +1,134 @@
+"""Progress of long computations, as plain text on standard error.
+
+On a terminal one line is redrawn in place:
+
+    boosting  ████████████░░░░░░░░  61/100  0:04 left  train 0.23511
+
+Elsewhere (a file, a pipe, a notebook) nothing is written, unless `lines` asks for one line per update:
+
+    [61/100] 6.31 s  train 0.23511
+"""
+
+import shutil
+import sys
+import time
+from types import TracebackType
+from typing import Self, TextIO
+
+_BAR_WIDTH = 20
+_ERASE = "\r\x1b[K"  # back to the first column, and clear the line
+_REDRAW_SECONDS = 0.1  # faster than this nobody reads, and a slow terminal would hold up the computation
+
+
+class ProgressBar:
+    """A progress bar; a context manager.
+
+    Parameters
+    ----------
+    total : int or None
+        Number of steps; None if it is not known.
+    title : str
+    lines : bool
+        Write one line per update, on any stream, instead of a bar.
+    clear : bool
+        Remove the bar at the end instead of leaving its last state.
+    stream : text stream, optional
+        Standard error by default.
+
+    Examples
+    --------
+    >>> with ProgressBar(2, "fitting", lines=True, stream=sys.stdout) as bar:
+    ...     bar.update(1, "train 0.5")
+    [1/2] 0... s  train 0.5
+    """
+
+    def __init__(
+        self,
+        total: int | None,
+        title: str,
+        *,
+        lines: bool = False,
+        clear: bool = False,
+        stream: TextIO | None = None,
+    ) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._lines = lines
+        self._clear = clear
+        self._is_terminal = not lines and self._stream.isatty()
+        self._is_drawn = False
+        self.restart(total, title)
+
+    def restart(self, total: int | None, title: str) -> None:
+        """Count from 0 again, under another title."""
+        self._total, self._title = total, title
+        self._started = time.perf_counter()
+        self._first: int | None = None
+        self._next_draw = 0.0
+        self._pending = ""
+
+    def __enter__(self) -> Self:
+        self._started = time.perf_counter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._is_drawn:
+            return
+        if self._clear:
+            self._write(_ERASE)
+        else:
+            self._write((_ERASE + self._pending if self._pending else "") + "\n")
+        self._is_drawn = False
+
+    def update(self, done: int, text: str = "") -> None:
+        """Show that `done` steps are complete.
+
+        Parameters
+        ----------
+        done : int
+        text : str
+            Shown after the count.
+        """
+        elapsed = time.perf_counter() - self._started
+        if self._lines:
+            count = f"[{done}]" if self._total is None else f"[{done}/{self._total}]"
+            self._write(f"{count} {elapsed:.2f} s  {text}".rstrip() + "\n")
+        elif self._is_terminal:
+            if self._first is None:  # a resumed computation does not start at 0
+                self._first = done - 1
+            line = self._line(done, elapsed, text)[: shutil.get_terminal_size().columns - 1]
+            now = time.perf_counter()
+            if now < self._next_draw and done != self._total:
+                self._pending = line
+                return
+            self._next_draw, self._pending, self._is_drawn = now + _REDRAW_SECONDS, "", True
+            self._write(_ERASE + line)
+
+    def write_line(self, text: str) -> None:
+        """Write a line above the bar."""
+        self._write(f"{_ERASE if self._is_drawn else ''}{text}\n")
+
+    def _line(self, done: int, elapsed: float, text: str) -> str:
+        if self._total is None:
+            return "  ".join(filter(None, (self._title, f"{done:,}", _clock(elapsed), text)))
+        full = _BAR_WIDTH * min(done, self._total) // max(self._total, 1)
+        bar = "█" * full + "░" * (_BAR_WIDTH - full)
+        steps = done - (self._first or 0)
+        left = f"{_clock(elapsed / max(steps, 1) * max(self._total - done, 0))} left"
+        return "  ".join(filter(None, (self._title, bar, f"{done:,}/{self._total:,}", left, text)))
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+def _clock(seconds: float) -> str:
+    """Format a duration.
+
+    >>> _clock(75), _clock(3671)
+    ('1:15', '1:01:11')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

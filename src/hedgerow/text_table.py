@@ -1,0 +1,165 @@
+"""Plain-text tables that fit a page of a given width."""
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+WIDTH = 118  # of a page for a file; a terminal has its own
+_GAP = 3  # spaces between columns
+_MIN_WIDTH = 16  # of a text column that is wrapped
+
+
+def fitting_columns(columns: Sequence[Sequence[str]], wrapped: Sequence[int], width: int) -> list[int]:
+    """Return the leading columns that fit a page; the caller lists the most important ones first.
+
+    Parameters
+    ----------
+    columns : sequence of sequences of str
+        Heads and cells.
+    wrapped : sequence of int
+        Text columns, which may be narrow.
+    width : int
+
+    Returns
+    -------
+    list of int
+        At least two columns.
+
+    Examples
+    --------
+    >>> fitting_columns([["method", "a forest"], ["log-loss", "0.1"], ["accuracy", "0.95"]], [], 24)
+    [0, 1]
+    """
+    kept: list[int] = []
+    used = 1
+    for number, cells in enumerate(columns):
+        widest = max(map(display_width, cells))
+        used += _GAP + (min(widest, _MIN_WIDTH) if number in wrapped else widest)
+        if used > width and number > 1:
+            break
+        kept.append(number)
+    return kept
+
+
+def format_page(
+    paragraphs: Sequence[str],
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    left: Sequence[int] = (0,),
+    width: int = WIDTH,
+) -> str:
+    """Format paragraphs followed by a table; see `format_table`."""
+    width = max(width, 20)
+    lines = [line for paragraph in paragraphs for line in wrap(paragraph, width)]
+    return "\n".join([*lines, "", format_table(heads, rows, left, width)])
+
+
+def format_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,), width: int = WIDTH
+) -> str:
+    """Format a table as text.
+
+    Parameters
+    ----------
+    heads : sequence of str
+    rows : iterable of sequences of str
+    left : sequence of int
+        Text columns: aligned left, and wrapped if the table is too wide. The others hold numbers: they are
+        aligned right and never wrapped.
+    width : int
+        Of the page.
+
+    Examples
+    --------
+    >>> print(format_table(["name", "n"], [["a", "1"], ["b", "20"]]))
+     name    n
+     ─────────
+     a       1
+     b      20
+    """
+    body = [[printable(cell) for cell in row] for row in [heads, *rows]]
+    widths = [max(display_width(row[column]) for row in body) for column in range(len(heads))]
+    while left and 1 + sum(widths) + _GAP * (len(widths) - 1) > width:
+        widest = max(left, key=lambda column: widths[column])
+        if widths[widest] <= 1:
+            break
+        widths[widest] -= 1
+    lines = [line for row in body for line in _row_lines(row, widths, left)]
+    n_head_lines = len(list(_row_lines(body[0], widths, left)))
+    rule = " " + "─" * (sum(widths) + _GAP * (len(widths) - 1))
+    return "\n".join([*lines[:n_head_lines], rule, *lines[n_head_lines:]])
+
+
+def _row_lines(row: Sequence[str], widths: Sequence[int], left: Sequence[int]) -> Iterator[str]:
+    cells = [
+        wrap(cell, width) if column in left else [cell]
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+    for number in range(max(map(len, cells))):
+        line = []
+        for column, width in enumerate(widths):
+            text = cells[column][number] if number < len(cells[column]) else ""
+            space = " " * (width - display_width(text))
+            line.append(text + space if column in left else space + text)
+        yield " " + (" " * _GAP).join(line).rstrip()
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Break text into lines at spaces, and words that are longer than a line anywhere.
+
+    >>> wrap("a forest of a hundred", 9)
+    ['a forest', 'of a', 'hundred']
+    """
+    if display_width(text) <= width:
+        return [text]
+    lines = [text[: len(text) - len(text.lstrip())]]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
+        if display_width(longer) <= width:
+            lines[-1] = longer
+            continue
+        if lines[-1].strip():
+            lines.append("")
+        for character in word:
+            if lines[-1] and display_width(lines[-1] + character) > width:
+                lines.append("")
+            lines[-1] += character
+    return lines
+
+
+def display_width(text: str) -> int:
+    """Count the columns that a terminal needs for a text.
+
+    >>> display_width("été"), display_width("森")
+    (3, 2)
+    """
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
+
+
+def printable(text: str) -> str:
+    r"""Escape control characters, which a name in a file may hold.
+
+    >>> printable("a\x1b[31m\n")
+    'a\\x1b[31m\\n'
+    """
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+
+
+def format_mean(given: tuple[float, float] | None) -> str:
+    """Format a mean with its standard deviation.
+
+    >>> format_mean((0.6051, 0.0039)), format_mean(None)
+    ('0.605 ± 0.0039', '–')
+    """
+    return "–" if given is None else f"{given[0]:#.3g} ± {given[1]:#.2g}"
+
+
+def format_seconds(given: float | None) -> str:
+    """Format seconds with three digits.
+
+    >>> format_seconds(0.0537), format_seconds(120.4)
+    ('0.0537', '120')
+    """
+    return "–" if given is None else f"{given:#.3g}" if given < 100 else f"{given:.0f}"
