@@ -8,9 +8,9 @@ import pytest
 
 from deep_cases import Problem, codes_of
 from hedgerow import voting
-from hedgerow.growing.deep import TreeRules
+from hedgerow.growing.deep import DeepOptions
 from hedgerow.table import read_table
-from hedgerow.voting import GrownTree, VoteForest
+from hedgerow.voting import VoteForest, VotingTree
 from oracle_forest import decode, leaf_of
 from tree_cases import values_of
 
@@ -32,7 +32,7 @@ def problem_of(kind, columns, n=60, seed=0, **rules):
     by_class = criterion != "squared_error"
     y = rng.integers(0, n_outputs, n) if by_class else rng.normal(size=(n, n_outputs))
     n_classes = n_outputs if by_class else 0
-    given = TreeRules(criterion=criterion, columns_per_node=2, **rules)
+    given = DeepOptions(criterion=criterion, columns_per_node=2, **rules)
     return Problem(codes, n_bins, categorical, y, n_classes, np.ones(n, np.int64), given, seed=seed)
 
 
@@ -158,7 +158,7 @@ def test_a_tree_may_be_one_leaf():
 
 def test_missing_and_unseen_values_go_where_the_tree_says():
     codes, y = np.array([[1], [1], [1], [1], [3], [3], [0]]), np.array([0, 0, 0, 0, 1, 1, 1])
-    problem = Problem(codes, [4], [False], y, 2, np.ones(7, np.int64), TreeRules())
+    problem = Problem(codes, [4], [False], y, 2, np.ones(7, np.int64), DeepOptions())
     forest = VoteForest.of([problem.grow()], 2)
     X = np.array([[np.nan], [1.0], [2.0], [3.0], [4.0]])
     assert forest.votes(read_table(X), problem.table.bins, 1)[:, 1].tolist() == [1, 0, 0, 1, 1]
@@ -171,7 +171,7 @@ def test_missing_and_unseen_values_go_where_the_tree_says():
 def test_importances_are_mean_shares_of_the_gains():
     def tree(*gains):
         none = np.empty(0, np.int64)
-        return GrownTree(
+        return VotingTree(
             words=np.array([3], np.uint64), values=np.empty((0, 2)), sets=np.empty((0, 4), np.uint64),
             set_number=none.astype(np.int32), gains=np.array(gains), leaf_starts=none,
             leaf_rows=none.astype(np.uint32),

@@ -25,7 +25,7 @@ _NOBODY = np.empty((0, 0), np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
-class GrownTree:
+class VotingTree:
     """One tree.
 
     Parameters
@@ -73,7 +73,7 @@ class VoteForest(Lean):
     n_pure: int
 
     @classmethod
-    def of(cls, trees: Sequence[GrownTree], n_pure: int) -> "VoteForest":
+    def of(cls, trees: Sequence[VotingTree], n_pure: int) -> "VoteForest":
         """Gather grown trees, in order."""
         has_sets = any(len(tree.sets) for tree in trees)
         return cls(

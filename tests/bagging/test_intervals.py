@@ -22,7 +22,7 @@ from hedgerow.bagging.intervals import (
 )
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.binning import find_bins
-from hedgerow.growing.deep import DeepGrower, DeepTarget, TreeRules
+from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from hedgerow.kernels.cpu.leaf_targets import nth_smallest
 from hedgerow.table import read_table
 from hedgerow.threads import Team
@@ -73,7 +73,7 @@ class Grown:
             binned = self.bins.encode(self.table, team)
         rows = np.arange(n_rows, dtype=np.uint32)
         target = DeepTarget.of_numbers(self.y[:, np.newaxis], np.zeros(1), rows, n_rows, None)
-        rules = TreeRules(criterion="squared_error", min_leaf=5, columns_per_node=2)
+        rules = DeepOptions(criterion="squared_error", min_leaf=5, columns_per_node=2)
         grower = DeepGrower(binned, target, rules, np.empty(0, np.int8), n_rows, 0, keep_rows=True)
         self.trees = [grower.grow(tree, drawn) for tree, drawn in enumerate(self.draws)]
         self.forest = VoteForest.of(self.trees, 0)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from hedgerow.bagging.leaf_targets import LeafTargets, chunk_rows
 from hedgerow.binning import find_bins
-from hedgerow.growing.deep import DeepGrower, DeepTarget, TreeRules
+from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from hedgerow.table import read_table
 from hedgerow.threads import Team
-from hedgerow.voting import GrownTree, VoteForest
+from hedgerow.voting import VoteForest, VotingTree
 
 NONE = np.empty(0)
 
@@ -33,7 +33,7 @@ class Grown:
             binned = self.bins.encode(self.table, team)
         rows = np.arange(n_rows, dtype=np.uint32)
         target = DeepTarget.of_numbers(self.y[:, np.newaxis], np.zeros(1), rows, n_rows, self.weight)
-        rules = TreeRules(criterion="squared_error", min_leaf=min_leaf, columns_per_node=2)
+        rules = DeepOptions(criterion="squared_error", min_leaf=min_leaf, columns_per_node=2)
         grower = DeepGrower(binned, target, rules, np.empty(0, np.int8), n_rows, seed, keep_rows=True)
         self.trees = [grower.grow(tree, drawn) for tree, drawn in enumerate(self.draws)]
         self.forest = VoteForest.of(self.trees, 0)
@@ -75,7 +75,7 @@ def quantile_oracle(spread, quantile):
 def by_hand(leaves_of_trees, y, draws):
     """Leaf targets of trees given as lists of leaves, which are lists of rows."""
     trees = [
-        GrownTree(
+        VotingTree(
             NONE, NONE, NONE, NONE, NONE,
             np.cumsum([0] + [len(leaf) for leaf in leaves]),
             np.concatenate(leaves).astype(np.uint32),
@@ -141,7 +141,7 @@ def test_both_zeros_are_one_target():
 
 
 def test_trees_grown_without_their_rows_are_refused():
-    bare = GrownTree(*[NONE] * 7)
+    bare = VotingTree(*[NONE] * 7)
     with pytest.raises(ValueError, match="tree 0 was grown without keep_rows"):
         LeafTargets.of([bare], np.zeros(1), lambda _: np.ones(1, int))
 

@@ -25,7 +25,7 @@ from hedgerow import (
     LogitBoostClassifier,
     RandomForestClassifier,
 )
-from hedgerow.bagging.shared_out import SharedOut
+from hedgerow.bagging.dask_forest import DaskTreeGrower
 from hedgerow.distributed import Settings
 from hedgerow.io.models import to_bytes
 
@@ -128,7 +128,7 @@ def test_tasks_of_several_threads_leave_the_filters_of_warnings_alone():
 
 def lesson_of(grow):
     """A lesson whose trees are what a function of their numbers gives."""
-    draws = SimpleNamespace(population=SimpleNamespace(n_rows=1))
+    draws = SimpleNamespace(pool=SimpleNamespace(n_rows=1))
     grower = SimpleNamespace(for_thread=lambda: None)
     return SimpleNamespace(sampling=SimpleNamespace(draws=draws), grower=grower, grow=lambda _, n: grow(n))
 
@@ -144,7 +144,7 @@ def test_codes_are_sent_again_if_a_worker_dies_meanwhile(client, monkeypatch):
         return send(*args, **options)
 
     monkeypatch.setattr(client, "scatter", scatter)
-    trees = SharedOut(lesson_of(lambda number: number), range(3), client, Settings())
+    trees = DaskTreeGrower(lesson_of(lambda number: number), range(3), client, Settings())
     assert [trees.answer(number, number) for number in range(3)] == [0, 1, 2]
     assert list(trees.close()) == []
     assert n_tried == 2
@@ -152,9 +152,9 @@ def test_codes_are_sent_again_if_a_worker_dies_meanwhile(client, monkeypatch):
 
 
 def test_a_tree_that_is_not_done_in_time_ends_the_forest(client):
-    client.run(lambda: __import__("hedgerow.bagging.shared_out"))  # takes a second or two the first time
+    client.run(lambda: __import__("hedgerow.bagging.dask_forest"))  # takes a second or two the first time
     slow = lesson_of(lambda number: time.sleep(6 * (number > 2)) or number)
-    trees = SharedOut(slow, range(9), client, Settings(patience=2.0))
+    trees = DaskTreeGrower(slow, range(9), client, Settings(patience=2.0))
     with pytest.raises(TimeoutError, match=r"no task has ended for 2 seconds .*, and 6 are left"):
         assert [trees.answer(number, number) for number in range(9)]
     assert list(trees.close()) == []
@@ -162,7 +162,7 @@ def test_a_tree_that_is_not_done_in_time_ends_the_forest(client):
 
 
 def test_a_tree_that_is_done_on_a_worker_that_is_silent_ends_the_forest(client):
-    trees = SharedOut(
+    trees = DaskTreeGrower(
         lesson_of(lambda number: number), range(9), client, Settings(timeout=3.0, patience=40.0)
     )
     assert trees.answer(0, 0) == 0

@@ -10,9 +10,9 @@ from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
 from hedgerow.bagging import forest as growing
-from hedgerow.bagging.decoded import DecodedTable, at_hand
-from hedgerow.bagging.loop import Lesson
-from hedgerow.bagging.shared_out import SharedOut, n_bytes, require_room, usable
+from hedgerow.bagging.dask_forest import DaskTreeGrower, n_bytes, require_room, usable
+from hedgerow.bagging.forest import DecodedTable, at_hand
+from hedgerow.bagging.members import MemberTask
 from hedgerow.binning import find_bins
 from hedgerow.distributed.settings import Settings
 from hedgerow.table import read_table
@@ -76,7 +76,7 @@ def test_votes_out_of_bag_need_no_more_than_codes():
     model = hedgerow.RandomForestClassifier(30, random_state=0).fit(X, y)
     table = read_table(X)
     binned = model.model_.bins.encode(table, Team(1))
-    in_bag = model._sampling.in_bag(30, Team(1))
+    in_bag = model._tree_sampler.in_bag(30, Team(1))
     assert at_hand(table, binned) is table
     there = at_hand(TableInParts(table, 3), binned)
     votes = [model.model_.forest.left_out_votes(one, binned.bins, in_bag, 1) for one in (table, there)]
@@ -100,7 +100,7 @@ def shared(client, monkeypatch):
     made = []
 
     def share_out(lesson, numbers, _table):
-        made.append(SharedOut(lesson, numbers, client, Settings(timeout=20, patience=60)))
+        made.append(DaskTreeGrower(lesson, numbers, client, Settings(timeout=20, patience=60)))
         return made[-1]
 
     monkeypatch.setattr(growing, "_shared_out", share_out)
@@ -130,7 +130,7 @@ def test_workers_grow_the_same_forest(name, shared, client, tmp_path, monkeypatc
 @pytest.mark.usefixtures("shared")
 def test_codes_that_were_lost_are_sent_again(client, tmp_path, monkeypatch):
     X, y, _ = rows()
-    taken = SharedOut.answer
+    taken = DaskTreeGrower.answer
 
     def lose(self, request, number):
         if number in (2, 5):
@@ -138,7 +138,7 @@ def test_codes_that_were_lost_are_sent_again(client, tmp_path, monkeypatch):
         return taken(self, request, number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(SharedOut, "answer", lose)
+        patch.setattr(DaskTreeGrower, "answer", lose)
         there = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
     monkeypatch.undo()
     here = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
@@ -150,7 +150,7 @@ def test_an_error_of_a_worker_is_raised_here_and_the_cluster_is_let_go_of(client
     def fail(_lesson, _number):
         raise MemoryError("no room")
 
-    monkeypatch.setattr("hedgerow.bagging.shared_out.grow_one", fail)
+    monkeypatch.setattr("hedgerow.bagging.dask_forest.grow_one", fail)
     X, y, _ = rows()
     with pytest.raises(MemoryError, match=r"^growing trees on the workers: memory is short on a worker"):
         hedgerow.RandomForestClassifier(9, random_state=0).fit(X, y)
@@ -212,6 +212,6 @@ def test_members_of_a_bag_are_fitted_by_workers_who_get_the_rows_once(estimator,
         patch.setattr(client, "scatter", lambda what, **how: scattered.append(what) or scatter(what, **how))
         there = hedgerow.BaggingClassifier(estimator, n_estimators=6, random_state=0).fit(X, y)
     after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
-    assert [type(one) for one in scattered] == [Lesson]
+    assert [type(one) for one in scattered] == [MemberTask]
     assert after > before
     assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)

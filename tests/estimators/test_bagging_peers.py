@@ -14,12 +14,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from hedgerow.bagging.loop import Workers
-from hedgerow.bagging.rows import GivenTable
-from hedgerow.bagging.votes import Bag, Ballot
+from hedgerow.bagging.members import FittedMembers, JobRunner, Voting
+from hedgerow.bagging.raw_table import RawTable
 from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
 
-ALONE = Workers(1, ours=False)
+ALONE = JobRunner(1, ours=False)
 CLASSIFIERS = {
     "tree": DecisionTreeClassifier(),
     "stump": DecisionTreeClassifier(max_depth=1),
@@ -47,8 +46,8 @@ def test_their_members_say_the_same_together(name):
         CLASSIFIERS[name], n_estimators=25, max_features=0.5, oob_score=True, random_state=0
     )
     theirs.fit(X, y)
-    bag = Bag(theirs.estimators_, theirs.estimators_features_, Ballot(np.array([0, 1]), soft=True))
-    table = GivenTable.of(X, "a test")
+    bag = FittedMembers(theirs.estimators_, theirs.estimators_features_, Voting(np.array([0, 1]), soft=True))
+    table = RawTable.of(X, "a test")
     np.testing.assert_allclose(bag.means(table, ALONE).T, theirs.predict_proba(X), rtol=1e-12)
     means, counts, _ = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
     assert counts.min() > 0
@@ -59,8 +58,8 @@ def test_their_members_say_the_same_together(name):
 def test_their_regressors_say_the_same_together():
     X, y = load_diabetes(return_X_y=True)
     theirs = TheirRegressor(KNeighborsRegressor(), n_estimators=30, oob_score=True, random_state=0).fit(X, y)
-    bag = Bag(theirs.estimators_, theirs.estimators_features_, Ballot(None, soft=False))
-    table = GivenTable.of(X, "a test")
+    bag = FittedMembers(theirs.estimators_, theirs.estimators_features_, Voting(None, soft=False))
+    table = RawTable.of(X, "a test")
     np.testing.assert_allclose(bag.means(table, ALONE)[0], theirs.predict(X), rtol=1e-12)
     means, counts, _ = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
     assert counts.min() > 0

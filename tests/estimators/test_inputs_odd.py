@@ -24,7 +24,7 @@ from hedgerow import (
     GradientBoostingRegressor,
     RandomForestRegressor,
 )
-from hedgerow.bagging.rows import GivenTable, row_keys
+from hedgerow.bagging.raw_table import RawTable, row_keys
 from hedgerow.estimators.inputs import Labels, Numbers, read_target, read_weights
 from hedgerow.table import read_table
 from hedgerow.vision import as_grey
@@ -216,7 +216,7 @@ def test_a_long_double_among_objects_may_be_infinite():
 
 def test_equal_numbers_of_any_type_have_equal_keys():
     numbers = [0.5, Fraction(1, 2), np.float32(0.5), np.longdouble(0.5)]
-    keys = [row_keys(GivenTable.of(np.array([[number]], object), ""))[0] for number in numbers]
+    keys = [row_keys(RawTable.of(np.array([[number]], object), ""))[0] for number in numbers]
     assert len(set(keys)) == 1
 
 
@@ -230,7 +230,7 @@ def test_equal_numbers_of_any_type_have_equal_keys():
     ],
 )
 def test_rows_of_any_polars_type_have_keys(values):
-    keys = row_keys(GivenTable.of(pl.DataFrame({"a": values}), ""))
+    keys = row_keys(RawTable.of(pl.DataFrame({"a": values}), ""))
     assert keys.shape == (12,)
     assert len(set(keys.tolist())) == values.n_unique()
 
@@ -254,7 +254,7 @@ def test_equal_names_are_refused_in_one_line():
 def test_types_that_arrow_cannot_take_rows_of():
     runs = pa.RunEndEncodedArray.from_arrays([6, 12], [1.5, 2.5])
     with pytest.raises(ValueError, match="rows of this X cannot be taken, convert its columns"):
-        GivenTable.of(pa.table({"a": runs}), "").part(np.array([0, 1]), None)
+        RawTable.of(pa.table({"a": runs}), "").part(np.array([0, 1]), None)
 
 
 # --- callbacks and models that were there before

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deep_cases import Problem, bytes_of, problems, unbundled
 from hedgerow.growing import deep
-from hedgerow.growing.deep import DeepGrower, DeepTarget, TreeRules
+from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from oracle_forest import decode, leaf_of
 
 CRITERIA = ["gini", "entropy", "squared_error", "poisson"]
@@ -25,7 +25,7 @@ def simple(codes, y, n_classes=0, **rules):
     given = {"criterion": "gini" if n_classes else "squared_error", "columns_per_node": codes.shape[1]}
     n_bins = np.maximum(codes.max(axis=0), 1).tolist()
     draws = np.ones(len(codes), np.int64)
-    return Problem(codes, n_bins, [False] * len(n_bins), y, n_classes, draws, TreeRules(**(given | rules)))
+    return Problem(codes, n_bins, [False] * len(n_bins), y, n_classes, draws, DeepOptions(**(given | rules)))
 
 
 def predicted(problem, tree, codes):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deep_cases import Problem, bytes_of, codes_of
-from hedgerow.growing.deep import TreeRules
+from hedgerow.growing.deep import DeepOptions
 from python_bodies import both_ways
 
 COLUMNS = ("many", "holes", "categories", "one-hot", "sparse")
@@ -23,7 +23,7 @@ def problem(criterion, n=80, columns=COLUMNS, *, n_outputs=1, seed=0, **rules):
     y = signal % n_classes if n_classes else np.stack([signal + k for k in range(n_outputs)], axis=1) * 1.0
     draws = rng.multinomial(n, np.full(n, 1 / n))
     given = {"columns_per_node": codes.shape[1], "random_cuts": False} | rules
-    return Problem(codes, n_bins, categorical, y, n_classes, draws, TreeRules(criterion=criterion, **given))
+    return Problem(codes, n_bins, categorical, y, n_classes, draws, DeepOptions(criterion=criterion, **given))
 
 
 def check(case):

@@ -12,8 +12,8 @@ from hedgerow import (
     GradientBoostingRegressor,
     RandomForestRegressor,
 )
-from hedgerow.bagging.resampling import bootstrap_counts, weighted_counts
-from hedgerow.bagging.rows import GivenTable, row_keys
+from hedgerow.bagging.raw_table import RawTable, row_keys
+from hedgerow.bagging.sampling import bootstrap_counts, weighted_counts
 from hedgerow.kernels.cpu import elementary, meeting, vote_weights, weights
 from hedgerow.vision.groups import group_rectangles
 from model_cases import assert_same, numbers
@@ -126,7 +126,7 @@ def test_keys_of_rows_are_the_same_dense_and_sparse():
     X = np.nan_to_num(X)
 
     def case():
-        tables = [GivenTable.of(given, "a test") for given in (X, sparse.csr_array(X))]
+        tables = [RawTable.of(given, "a test") for given in (X, sparse.csr_array(X))]
         return [row_keys(table, y) for table in tables]
 
     dense, of_sparse = check(case)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hedgerow import binning
 from hedgerow.bundling import no_bundles
 from hedgerow.growing import deep
-from hedgerow.growing.deep import DeepGrower, DeepTarget, TreeRules
+from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from oracle_cuts import Lesson
 from oracle_forest import Replay
 from tree_cases import make_binned
@@ -37,7 +37,7 @@ class Problem:
     y: np.ndarray  # (n,) classes or (n, outputs) numbers
     n_classes: int  # 0 for numbers
     draws: np.ndarray
-    rules: TreeRules
+    rules: DeepOptions
     weight: np.ndarray | None = None
     factor: np.ndarray | None = None
     direction: np.ndarray = field(default_factory=lambda: NO_DIRECTION)
@@ -203,7 +203,7 @@ def rules_for(draw, criterion, n_columns):
         "min_gain": st.sampled_from([1e-9, 0.00317, 0.0317]),
     }
     names = draw(st.sampled_from([[]] * 20 + list(itertools.combinations_with_replacement(rarely, 2))))
-    return TreeRules(
+    return DeepOptions(
         criterion=criterion,
         columns_per_node=draw(st.sampled_from([1, 2, n_columns])),
         random_cuts=draw(st.booleans()),

@@ -89,7 +89,7 @@ def tree_answers(model, X):
 
 def bag_counts(model):
     """How often every tree got every row, (trees, rows), drawn once more."""
-    return np.array([model._sampling.counts(tree) for tree in range(model.model_.forest.n_trees)])
+    return np.array([model._tree_sampler.counts(tree) for tree in range(model.model_.forest.n_trees)])
 
 
 def depths(model):

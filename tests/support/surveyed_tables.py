@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from hedgerow.bagging.rows import value_bits
+from hedgerow.bagging.raw_table import value_bits
 from hedgerow.binning import aligned_rows
 from hedgerow.growing.places import LocalPlace, PartsLost
 from hedgerow.kernels.cpu.resample import add_keys

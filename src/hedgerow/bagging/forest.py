@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.bagging.loop import Collect
-from hedgerow.bagging.resampling import Draws, Population
+from hedgerow.bagging.members import CollectMembers
+from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool
 from hedgerow.binning import BinnedTable, Bins, GivenEdges, find_bins
 from hedgerow.boosting.run import Plan, run
-from hedgerow.growing.deep import DeepGrower, DeepTarget, TreeRules
+from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.resample import add_code_keys, add_keys
-from hedgerow.table import Table
+from hedgerow.table import Schema, Table
 from hedgerow.table.bits import value_bits
 from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Team
-from hedgerow.voting import GrownTree, VoteForest
+from hedgerow.voting import VoteForest, VotingTree
 
 _AHEAD = 2  # trees a thread may be ahead of the loop
 _FACTOR_BITS = 49  # of a class's weight times all draws
@@ -35,19 +35,19 @@ LIGHT_BITS = 30  # for the rows' own weights, and as many for the classes', wher
 
 
 @dataclass(frozen=True, eq=False)
-class Sampling:
+class TreeSampler:
     """Which rows a tree gets, and how often.
 
     Parameters
     ----------
-    draws : Draws
+    draws : BootstrapSampler
     replace : bool
         Draw; else every tree gets all rows.
     copies : int64 (n,)
         How often each row is there, for trees that get all.
     """
 
-    draws: Draws
+    draws: BootstrapSampler
     replace: bool
     copies: Integers
 
@@ -62,17 +62,17 @@ class Sampling:
         n_draws: Callable[[int], int],
         seed: int,
         team: Team,
-    ) -> "Sampling":
+    ) -> "TreeSampler":
         """n_draws : a function of the number of rows, or of the copies that whole weights stand for."""
         keys = _row_keys(table, y, team)
-        people = Population.of(keys, weight, by_weight=replace)
+        pool = SamplingPool.of(keys, weight, by_weight=replace)
         given = Weights.of(weight, table.n_rows)
         counts = given.row_counts(table.n_rows)
         copies = np.ones(table.n_rows, np.int64) if counts is None else counts
-        size = people.size if replace else int(copies.sum())
+        size = pool.size if replace else int(copies.sum())
         chosen = n_draws(size) if replace else size
-        draws = Draws(
-            people, chosen, replace, table.n_columns, table.n_columns, replace_columns=False,
+        draws = BootstrapSampler(
+            pool, chosen, replace, table.n_columns, table.n_columns, replace_columns=False,
             shuffle_columns=False, seed=seed,
         )  # fmt: skip
         return cls(draws, replace, copies)
@@ -83,7 +83,7 @@ class Sampling:
 
     def in_bag(self, n_trees: int, team: Team) -> NDArray[np.uint8]:
         """A bit for every row that a tree learned from, (trees, bytes)."""
-        n_rows = self.draws.population.n_rows
+        n_rows = self.draws.pool.n_rows
         bits = np.empty((n_trees, -(-n_rows // 8)), np.uint8)
 
         def share(member: int) -> None:
@@ -104,22 +104,22 @@ def _row_keys(table: BinnedTable, y: Floats, team: Team) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, eq=False)
-class ForestLesson:
+class TreeTask:
     """What the trees are grown from.
 
     Parameters
     ----------
     grower : DeepGrower
-    sampling : Sampling
+    sampling : TreeSampler
     balance : bool
         Weigh the classes anew for every tree, so that all have the same weight in it.
     """
 
     grower: DeepGrower
-    sampling: Sampling
+    sampling: TreeSampler
     balance: bool = False
 
-    def grow(self, grower: DeepGrower, tree: int) -> GrownTree:
+    def grow(self, grower: DeepGrower, tree: int) -> VotingTree:
         """Tree number `tree`, in the memory of `grower`."""
         counts = self.sampling.counts(tree)
         return grower.grow(tree, counts, self._factors(counts) if self.balance else None)
@@ -139,13 +139,13 @@ class ForestLesson:
 class _Threads:
     """The learner of the loop: hands over trees that threads grow ahead."""
 
-    def __init__(self, lesson: ForestLesson, numbers: range, n_threads: int) -> None:
+    def __init__(self, lesson: TreeTask, numbers: range, n_threads: int) -> None:
         self._lesson, self._numbers, self._own = lesson, iter(numbers), local()
         self._pool = ThreadPoolExecutor(n_threads, "hedgerow") if n_threads > 1 else None
-        self._waiting: deque[Future[GrownTree]] = deque()
+        self._waiting: deque[Future[VotingTree]] = deque()
         self._window = n_threads * _AHEAD
 
-    def answer(self, request: int, number: int) -> GrownTree:
+    def answer(self, request: int, number: int) -> VotingTree:
         if self._pool is None:
             return self._grow(request)
         while len(self._waiting) < self._window:
@@ -155,12 +155,12 @@ class _Threads:
             self._waiting.append(self._pool.submit(self._grow, following))
         return self._waiting.popleft().result()
 
-    def _grow(self, number: int) -> GrownTree:
+    def _grow(self, number: int) -> VotingTree:
         if not hasattr(self._own, "grower"):
             self._own.grower = self._lesson.grower.for_thread()
         return self._lesson.grow(self._own.grower, number)
 
-    def close(self) -> Iterator[GrownTree]:
+    def close(self) -> Iterator[VotingTree]:
         """End the threads; the trees they had begun, of which there are some after an interrupt only."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
@@ -168,14 +168,12 @@ class _Threads:
             yield self._waiting.popleft().result()
 
 
-def grow_forest(
-    lesson: ForestLesson, n_before: int, plan: Plan, table: Table | None = None
-) -> list[GrownTree]:
+def grow_forest(lesson: TreeTask, n_before: int, plan: Plan, table: Table | None = None) -> list[VotingTree]:
     """Trees number `n_before` and on, up to as many as planned; fewer after an interrupt.
 
     table : what the codes were made of; if that is on a cluster, its workers grow the trees.
     """
-    rule, numbers = Collect([]), range(n_before, plan.n_rounds)
+    rule, numbers = CollectMembers([]), range(n_before, plan.n_rounds)
     growers = _shared_out(lesson, numbers, table) or _Threads(
         lesson, numbers, min(plan.n_threads, len(numbers))
     )
@@ -188,17 +186,17 @@ def grow_forest(
     return rule.members
 
 
-def _shared_out(lesson: ForestLesson, numbers: range, table: Table | None) -> Any:
-    """Workers that grow the trees, or None."""
+def _shared_out(lesson: TreeTask, numbers: range, table: Table | None) -> Any:
+    """JobRunner that grow the trees, or None."""
     if not isinstance(table, SurveyedTable) or not numbers:
         return None
-    from hedgerow.bagging.shared_out import SharedOut  # noqa: PLC0415 - few need it
+    from hedgerow.bagging.dask_forest import DaskTreeGrower  # noqa: PLC0415 - few need it
     from hedgerow.distributed.table import DaskTable  # noqa: PLC0415
 
     if not isinstance(table, DaskTable):
         return None
     partitions = table._partitions  # noqa: SLF001 - they know the cluster
-    return SharedOut(lesson, numbers, partitions.client, partitions.settings)
+    return DaskTreeGrower(lesson, numbers, partitions.client, partitions.settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,13 +230,72 @@ def bin_rows(
     return bins.encode(table, team)
 
 
+# --- codes as a table of values
+
+
+class DecodedTable(Table):
+    """A coded table, to be asked as one of values by trees that were grown with the same bins.
+
+    Parameters
+    ----------
+    binned : BinnedTable
+    schema : Schema
+
+    Examples
+    --------
+    >>> from hedgerow.binning import find_bins
+    >>> from hedgerow.table import read_table
+    >>> from hedgerow.threads import Team
+    >>> table = read_table([[1.0], [2.0], [None], [9.0]])
+    >>> binned = find_bins(table).encode(table, Team(1))
+    >>> DecodedTable(binned, table.schema).block(0, 4).ravel()
+    array([1.5, 5.5, nan, inf])
+    """
+
+    __slots__ = ("_codes", "_values")
+
+    def __init__(self, binned: BinnedTable, schema: Schema) -> None:
+        self.n_rows, self.n_columns, self.schema = binned.n_rows, binned.n_columns, schema
+        self.dtype = np.dtype(np.float64)
+        self._codes = binned.codes.by_column
+        self._values = [_values(binned.bins, column) for column in range(binned.n_columns)]
+
+    def block(self, start: int, stop: int) -> NDArray[np.float64]:
+        """See `Table.block`."""
+        return self._decoded(slice(start, stop), range(self.n_columns))
+
+    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = slice(0, None)) -> NDArray[np.float64]:
+        """See `Table.rows`."""
+        return self._decoded(numbers, range(self.n_columns)[columns])
+
+    def _decoded(self, which: Any, columns: range) -> NDArray[np.float64]:
+        parts = [self._values[column][self._codes[column][which]] for column in columns]
+        return np.ascontiguousarray(np.stack(parts, axis=1))
+
+
+def at_hand(table: Table, binned: BinnedTable) -> Table:
+    """The table itself, or if its rows are elsewhere, what trees can be asked about instead."""
+    return DecodedTable(binned, table.schema) if isinstance(table, SurveyedTable) else table
+
+
+def _values(bins: Bins, column: int) -> NDArray[np.float64]:
+    """The value that each code of a column stands for."""
+    if not bins.categorical[column]:
+        return np.concatenate([[np.nan], bins.edges_of(column), [np.inf]])
+    table = bins.tables[bins.table_starts[column] : bins.table_starts[column + 1]]
+    values = np.full(int(table.max()) + 1, np.nan)
+    codes, first = np.unique(table, return_index=True)
+    values[codes] = first
+    return values
+
+
 __all__ = [
     "LIGHT_BITS",
+    "DeepOptions",
     "DeepTarget",
-    "ForestLesson",
     "ForestModel",
-    "Sampling",
-    "TreeRules",
+    "TreeSampler",
+    "TreeTask",
     "bin_rows",
     "grow_forest",
 ]

@@ -35,7 +35,7 @@ from hedgerow.kernels.cpu.leaf_targets import (
 from hedgerow.kernels.cpu.votes import find_vote_leaves
 from hedgerow.table import Table
 from hedgerow.threads import over_rows
-from hedgerow.voting import GrownTree, VoteForest, coded_rows
+from hedgerow.voting import VoteForest, VotingTree, coded_rows
 
 _CHUNK_CELLS = 1 << 20  # rows times trees that a thread holds the leaves of: 8 MB
 _MOST_TREES = 2**22  # times the units of a tree that is 2**62
@@ -74,8 +74,8 @@ class LeafTargets:
     --------
     A tree with two leaves, in which are the rows 0, 2 and 1, 3; row 2 was drawn twice:
 
-    >>> none = np.empty(0)
-    >>> tree = GrownTree(none, none, none, none, none, np.array([0, 2, 4]), np.array([0, 2, 1, 3], np.uint32))
+    >>> no, starts, rows = np.empty(0), np.array([0, 2, 4]), np.array([0, 2, 1, 3], np.uint32)
+    >>> tree = VotingTree(no, no, no, no, no, starts, rows)
     >>> y = np.array([7.0, 5.0, 3.0, 5.0])
     >>> leaves = LeafTargets.of([tree], y, lambda tree: np.array([1, 1, 2, 1]))
     >>> leaves.targets
@@ -93,7 +93,7 @@ class LeafTargets:
     @classmethod
     def of(
         cls,
-        trees: Sequence[GrownTree],
+        trees: Sequence[VotingTree],
         y: Floats,
         draws: Callable[[int], Integers],
         weight: Floats | None = None,
@@ -102,7 +102,7 @@ class LeafTargets:
 
         Parameters
         ----------
-        trees : sequence of GrownTree
+        trees : sequence of VotingTree
             Grown with `keep_rows`.
         y : float64 (n,)
         draws : callable

@@ -5,9 +5,9 @@ from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
 from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
 from hedgerow.estimators.decision_trees import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
-from hedgerow.estimators.forests import RandomForestClassifier, RandomForestRegressor
 from hedgerow.estimators.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.estimators.logitboost import AnyBoostClassifier, LogitBoostClassifier
+from hedgerow.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
 from hedgerow.estimators.schapire import SchapireBoostClassifier
 
 __all__ = [

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
+from hedgerow.bagging.members import Voting
 from hedgerow.bagging.pair_losses import Losses, PairLosses
-from hedgerow.bagging.rows import GivenTable, row_keys
-from hedgerow.bagging.votes import Ballot
+from hedgerow.bagging.raw_table import RawTable, row_keys
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bagging_base import ALLOWED, Bagging
 from hedgerow.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
@@ -154,8 +154,8 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
     def _target(self, y: NDArray[Any]) -> inputs.Labels:
         return inputs.Labels.of(y)
 
-    def _ballot(self) -> Ballot:
-        return Ballot(self.classes_, self._soft)
+    def _ballot(self) -> Voting:
+        return Voting(self.classes_, self._soft)
 
     def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
         self.oob_decision_function_ = np.ascontiguousarray(means.T)
@@ -173,7 +173,7 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
     def _set_weights(self, weights: Floats) -> None:
         self._weights = weights
 
-    def _remember(self, table: GivenTable, y: Floats, weight: Floats | None) -> None:
+    def _remember(self, table: RawTable, y: Floats, weight: Floats | None) -> None:
         self.seen_rows_ = SeenRows.of(_marks_of(table), y, len(self.classes_), weight)
         given = [value for name, value in self._learner().get_params().items() if name.endswith("bin_edges")]
         self.grid_marks_ = next((edges.marks for edges in given if hasattr(edges, "marks")), None)
@@ -227,7 +227,7 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
         return tags
 
 
-def _marks_of(table: GivenTable) -> Marks:
+def _marks_of(table: RawTable) -> Marks:
     is_narrow = getattr(table.X, "dtype", None) == np.float32
     return Marks(short(row_keys(table)), short(row_keys(table, rounded=True)), is_narrow)
 
@@ -307,8 +307,8 @@ class BaggingRegressor(Regresses, Bagging):
     def _target(self, y: NDArray[Any]) -> inputs.Numbers:
         return inputs.Numbers()
 
-    def _ballot(self) -> Ballot:
-        return Ballot(None, soft=False)
+    def _ballot(self) -> Voting:
+        return Voting(None, soft=False)
 
     def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
         self.oob_prediction_ = means[0]

@@ -9,11 +9,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.bagging.loop import Lesson, Workers, fit_members, is_ours
+from hedgerow.bagging.members import FittedMembers, JobRunner, MemberTask, Voting, fit_members, is_ours
 from hedgerow.bagging.pair_losses import Losses
-from hedgerow.bagging.resampling import Draws, Population
-from hedgerow.bagging.rows import GivenTable, row_keys
-from hedgerow.bagging.votes import Bag, Ballot
+from hedgerow.bagging.raw_table import RawTable, row_keys
+from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool
 from hedgerow.boosting.run import Plan
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bin_edges import by_position
@@ -56,7 +55,7 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
     def _target(self, y: NDArray[Any]) -> inputs.Labels | inputs.Numbers:
         raise TypeError(f"{type(self).__name__} does not say how to read its target")
 
-    def _ballot(self) -> Ballot:
+    def _ballot(self) -> Voting:
         raise TypeError(f"{type(self).__name__} does not say how its members are asked")
 
     def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
@@ -111,7 +110,7 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         name = type(self).__name__
         check_rows(X, name)
         under_way.compare_names(X, y)
-        table = GivenTable.of(X, name)
+        table = RawTable.of(X, name)
         raw_y = inputs.read_target(y, table.shape[0], name)
         before = self._fitted_members()
         target = self._fitted_target() if before else self._target(raw_y)
@@ -119,11 +118,11 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         weight = inputs.read_weights(sample_weight, table.shape[0])
         trained_on = look_at_given(table, numbers, weight)
         under_way.compare(trained_on)
-        draws = self._make_draws(table, numbers, weight, more=bool(before))
+        draws = self._make_sampler(table, numbers, weight, more=bool(before))
         require_bag(self, table, target.n_classes or 1, draws, self._workers().n_at_once)
         self._refuse_unseen(table, draws)
         given = numbers if target.classes is None else target.classes[numbers.astype(np.int64)]
-        lesson = Lesson(
+        lesson = MemberTask(
             self._learner(),
             table.as_matrix() if self.bootstrap_features else table,
             given,
@@ -150,7 +149,7 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             self.__dict__ = old
             raise
 
-    def _remember(self, table: GivenTable, y: Floats, weight: Floats | None) -> None:
+    def _remember(self, table: RawTable, y: Floats, weight: Floats | None) -> None:
         """Keep what is needed to know the rows again."""
 
     def _fitted_members(self) -> list[Any]:
@@ -172,7 +171,9 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
     def _fitted_target(self) -> inputs.Labels | inputs.Numbers:
         return inputs.Labels(self.classes_) if hasattr(self, "classes_") else inputs.Numbers()
 
-    def _make_draws(self, table: GivenTable, y: Floats, weight: Floats | None, *, more: bool) -> Draws:
+    def _make_sampler(
+        self, table: RawTable, y: Floats, weight: Floats | None, *, more: bool
+    ) -> BootstrapSampler:
         """How rows and columns are drawn; checks what depends on their number, and on the fitted model."""
         replace = bool(self.bootstrap)
         if weight is not None and not replace and not has_fit_parameter(self._learner(), "sample_weight"):
@@ -181,17 +182,17 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
                 f"{self._learner()!r} has no sample_weight in its fit; set bootstrap=True to draw rows by "
                 "weight"
             )
-        people = Population.of(row_keys(table, y), weight, by_weight=replace)
+        pool = SamplingPool.of(row_keys(table, y), weight, by_weight=replace)
         n_columns = table.shape[1]
-        draws = Draws(
-            people,
-            _number_of("max_samples", self.max_samples, people.size, "rows to draw from"),
+        draws = BootstrapSampler(
+            pool,
+            _number_of("max_samples", self.max_samples, pool.size, "rows to draw from"),
             replace,
             n_columns,
             _number_of("max_features", self.max_features, n_columns, "columns of X"),
             bool(self.bootstrap_features),
             _order_does_not_matter(self._learner()),
-            self._draws.seed if more else inputs.read_seed(self.random_state),
+            self._sampler.seed if more else inputs.read_seed(self.random_state),
         )
         edges = getattr(self._learner(), "bin_edges", None)
         if (draws.n_chosen < n_columns or draws.replace_columns) and (
@@ -201,7 +202,7 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
                 f"estimator={self._learner()!r} has bin_edges for single columns, but its members are given "
                 "drawn columns (max_features, bootstrap_features): give one sequence of edges for all of them"
             )
-        if more and not draws.same_as(self._draws):
+        if more and not draws.same_as(self._sampler):
             raise ValueError(
                 "warm_start=True goes on with the same X, y and sample_weight and with the same max_samples, "
                 "max_features, bootstrap, bootstrap_features and kind of estimator; something of these has "
@@ -214,7 +215,7 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             )
         return draws
 
-    def _refuse_unseen(self, table: GivenTable, draws: Draws) -> None:
+    def _refuse_unseen(self, table: RawTable, draws: BootstrapSampler) -> None:
         """Refuse missing values that the learner does not take, where no member would ever meet them."""
         bad = np.empty(0, np.int64) if self._learner_tags().input_tags.allow_nan else table.not_finite_rows()
         if bad.size and not any(np.isin(bad, draws.rows(b)).any() for b in range(self.n_estimators)):
@@ -224,13 +225,17 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             )
 
     def _keep(
-        self, members: list[Any], draws: Draws, table: GivenTable, target: inputs.Labels | inputs.Numbers
+        self,
+        members: list[Any],
+        draws: BootstrapSampler,
+        table: RawTable,
+        target: inputs.Labels | inputs.Numbers,
     ) -> None:
         """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
         self.estimators_, self._weights = members, None
         self._soft = getattr(self, "voting", None) == "soft"  # a later set_params changes no fitted model
         self.estimators_features_ = [draws.columns(number) for number in range(len(members))]
-        self._draws, self._schema = draws, table.schema()
+        self._sampler, self._schema = draws, table.schema()
         self.n_features_in_ = draws.n_columns
         if table.names is not None:
             self.feature_names_in_ = np.array(table.names, dtype=object)
@@ -242,10 +247,10 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             if hasattr(self, name):
                 delattr(self, name)
 
-    def _set_oob(self, lesson: Lesson, y: Floats, weight: Floats | None) -> None:
+    def _set_oob(self, lesson: MemberTask, y: Floats, weight: Floats | None) -> None:
         classes = y.astype(np.int64) if lesson.classes else None
         bag, workers = self._bag(), self._workers()
-        means, self.oob_votes_, losses = bag.out_of_bag(lesson.table, self._draws, workers, classes)
+        means, self.oob_votes_, losses = bag.out_of_bag(lesson.table, self._sampler, workers, classes)
         predicted, score = self._keep_oob(means, self.oob_votes_ > 0)
         self._keep_losses(losses, weight)
         self._score_oob(lesson.y, predicted, weight, score)
@@ -255,26 +260,26 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
 
     # --- after fitting
 
-    def _workers(self) -> Workers:
-        return Workers(self.n_jobs, is_ours(self._learner()))
+    def _workers(self) -> JobRunner:
+        return JobRunner(self.n_jobs, is_ours(self._learner()))
 
-    def _bag(self) -> Bag:
-        everything = self._draws.all_columns
+    def _bag(self) -> FittedMembers:
+        everything = self._sampler.all_columns
         columns = [None if everything else chosen for chosen in self.estimators_features_]
-        return Bag(self.estimators_, columns, self._ballot(), self._weights)
+        return FittedMembers(self.estimators_, columns, self._ballot(), self._weights)
 
-    def _given(self, X: Any) -> GivenTable:
+    def _given(self, X: Any) -> RawTable:
         check_is_fitted(self, "estimators_")
         name = type(self).__name__
         refuse_elsewhere(X, f"this method of {name}")
-        table = GivenTable.of(X, name)
+        table = RawTable.of(X, name)
         table.check_columns(self._schema, name)
         return table
 
-    def _to_ask(self, X: Any) -> GivenTable:
+    def _to_ask(self, X: Any) -> RawTable:
         """X as the members are given it."""
         table = self._given(X)
-        return table.as_matrix() if self._draws.replace_columns else table
+        return table.as_matrix() if self._sampler.replace_columns else table
 
     def _means(self, X: Any) -> Floats:
         """Mean answers of the members, (outputs, rows)."""
@@ -286,7 +291,7 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
     def estimators_samples_(self) -> list[Integers]:
         """The rows each member learned from, as often as it did; drawn once more at every call."""
         check_is_fitted(self, "estimators_")
-        return [self._draws.rows(number) for number in range(len(self.estimators_))]
+        return [self._sampler.rows(number) for number in range(len(self.estimators_))]
 
     def _learner_tags(self) -> Any:
         """What scikit-learn knows of the members; None when the estimator is no such thing."""
@@ -302,7 +307,7 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
 
 
 def _order_does_not_matter(learner: Any) -> bool:
-    """Whether it is a tree of ours whose columns may stand in any order; see `Draws`."""
+    """Whether it is a tree of ours whose columns may stand in any order; see `BootstrapSampler`."""
     if not isinstance(learner, WeakTreeEstimator):
         return False
     if by_position(learner.bin_edges):

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hedgerow.bagging.rows import GivenTable
+from hedgerow.bagging.raw_table import RawTable
 from hedgerow.boosting.loop import Round
 from hedgerow.estimators import inputs
 from hedgerow.estimators.changes import different_parameters
@@ -261,7 +261,7 @@ class KeptFit(Fit):
         if isinstance(X, SurveyedTable):
             names, n_rows = X.schema.names, X.n_rows
         else:
-            table = GivenTable.of(X, type(self.going).__name__)
+            table = RawTable.of(X, type(self.going).__name__)
             names, n_rows = table.names, table.shape[0]
         if names != held.get("schema_", held.get("_schema")).names:
             raise ValueError(f"{self._name} is of a fit with other names of the columns of X; {_ADVICE}")

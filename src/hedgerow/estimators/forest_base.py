@@ -8,13 +8,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.bagging.decoded import at_hand
 from hedgerow.bagging.forest import (
+    DeepOptions,
     DeepTarget,
-    ForestLesson,
     ForestModel,
-    Sampling,
-    TreeRules,
+    TreeSampler,
+    TreeTask,
+    at_hand,
     bin_rows,
     grow_forest,
 )
@@ -35,7 +35,7 @@ from hedgerow.growing.deep import DeepGrower
 from hedgerow.growing.statistics import is_whole
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import Team, resolve_n_jobs
-from hedgerow.voting import GrownTree, VoteForest
+from hedgerow.voting import VoteForest, VotingTree
 
 Target = inputs.Labels | inputs.Numbers
 
@@ -86,7 +86,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         raise TypeError(f"{type(self).__name__} does not say how to read its target")
 
     def _deep_target(
-        self, y: Floats, target: Target, sampling: Sampling, weight: Floats | None
+        self, y: Floats, target: Target, sampling: TreeSampler, weight: Floats | None
     ) -> DeepTarget:
         """Targets as integers; `weight` has what sampling does not take into account."""
         raise TypeError(f"{type(self).__name__} does not say what its trees learn")
@@ -160,7 +160,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         with Team(resolve_n_jobs(self.n_jobs)) as team:
             given = given_edges(self.bin_edges, table.schema, self.max_bins)
             binned = bin_rows(table, weight, self.max_bins, team, given)
-            sampling = Sampling.of(
+            sampling = TreeSampler.of(
                 binned, numbers, weight,
                 replace=bool(self.bootstrap), n_draws=self._n_draws, seed=seed, team=team,
             )  # fmt: skip
@@ -168,7 +168,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             if before:
                 self._check_same(binned, sampling)
 
-            def keep(model: Self, trees: list[GrownTree]) -> None:
+            def keep(model: Self, trees: list[VotingTree]) -> None:
                 forest = self._forest(before, trees, n_pure)
                 model._keep(ForestModel(binned.bins, forest), sampling, table.schema, target, seed)
                 model._keep_more(trees, numbers, weight, n_before=forest.n_trees - len(trees))
@@ -200,7 +200,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             title=type(self).__name__,
         )
 
-    def _forest(self, before: VoteForest | None, trees: list[GrownTree], n_pure: int) -> VoteForest:
+    def _forest(self, before: VoteForest | None, trees: list[VotingTree], n_pure: int) -> VoteForest:
         if before is not None and not trees:
             return before
         grown = VoteForest.of(trees, n_pure)
@@ -211,14 +211,14 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         binned: BinnedTable,
         y: Floats,
         target: Target,
-        sampling: Sampling,
+        sampling: TreeSampler,
         own: Floats | None,
         directions: NDArray[np.int8],
         seed: int,
-    ) -> ForestLesson:
+    ) -> TreeTask:
         deep = self._deep_target(y, target, sampling, own)
         n_draws = sampling.draws.n_draws
-        rules = TreeRules(
+        rules = DeepOptions(
             criterion=self._criterion(),
             max_depth=self.max_depth,
             max_leaves=self.max_leaf_nodes,
@@ -233,7 +233,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             binned, deep, rules, directions, n_draws, seed,
             class_factors=self._balances_trees(), keep_rows=self._keeps_rows(deep),
         )  # fmt: skip
-        return ForestLesson(grower, sampling, self._balances_trees())
+        return TreeTask(grower, sampling, self._balances_trees())
 
     def _criterion(self) -> str:
         return str(self.criterion)
@@ -246,7 +246,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         """Whether the rows of the leaves are wanted."""
         return False
 
-    def _keep_more(self, trees: list[GrownTree], y: Floats, weight: Floats | None, n_before: int) -> None:
+    def _keep_more(self, trees: list[VotingTree], y: Floats, weight: Floats | None, n_before: int) -> None:
         """Keep what else is wanted of the new trees."""
 
     def _remember(self, table: Table, y: Floats, weight: Floats | None) -> None:
@@ -292,14 +292,14 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             )
         return forest
 
-    def _check_same(self, binned: BinnedTable, sampling: Sampling) -> None:
+    def _check_same(self, binned: BinnedTable, sampling: TreeSampler) -> None:
         bins, old = binned.bins, self.model_.bins
         same_bins = all(
             np.array_equal(getattr(bins, name), getattr(old, name))
             for name in ("edges", "edge_starts", "tables", "table_starts", "given")
         )
-        same_rows = sampling.draws.same_as(self._sampling.draws)
-        if not (same_bins and same_rows and np.array_equal(sampling.copies, self._sampling.copies)):
+        same_rows = sampling.draws.same_as(self._tree_sampler.draws)
+        if not (same_bins and same_rows and np.array_equal(sampling.copies, self._tree_sampler.copies)):
             raise ValueError(
                 "warm_start=True goes on with the same X, y and sample_weight and with the same max_samples, "
                 "bootstrap, max_bins and bin_edges; something of these has changed since the last fit. Set "
@@ -320,10 +320,10 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
     # --- what a fit leaves
 
     def _keep(
-        self, model: ForestModel, sampling: Sampling, schema: Schema, target: Target, seed: int
+        self, model: ForestModel, sampling: TreeSampler, schema: Schema, target: Target, seed: int
     ) -> None:
         """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
-        self.model_, self._sampling, self.schema_, self._seed = model, sampling, schema, seed
+        self.model_, self._tree_sampler, self.schema_, self._seed = model, sampling, schema, seed
         self.n_features_in_, self.n_estimators_ = schema.n_columns, model.forest.n_trees
         if schema.names is not None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.bagging.forest import LIGHT_BITS, DeepTarget, Sampling
+from hedgerow.bagging.forest import LIGHT_BITS, DeepTarget, TreeSampler
 from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.forest_base import ALLOWED, Forest, Target
-from hedgerow.estimators.forest_intervals import Intervals
+from hedgerow.estimators.forest_quantiles import Intervals
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.out_of_bag import doubts_about
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
@@ -63,7 +63,7 @@ class ForestClassifier(Classifies, Reweighted, Forest):
         return factors if own is None else factors * own
 
     def _deep_target(
-        self, y: Floats, target: Target, sampling: Sampling, weight: Floats | None
+        self, y: Floats, target: Target, sampling: TreeSampler, weight: Floats | None
     ) -> DeepTarget:
         assert target.n_classes is not None  # noqa: S101 - labels have classes
         bits = {"bits": LIGHT_BITS} if self._balances_trees() else {}
@@ -183,10 +183,10 @@ class ForestRegressor(Regresses, Intervals):
         return target, numbers
 
     def _deep_target(
-        self, y: Floats, target: Target, sampling: Sampling, weight: Floats | None
+        self, y: Floats, target: Target, sampling: TreeSampler, weight: Floats | None
     ) -> DeepTarget:
         columns = y.reshape(len(y), -1)
-        rows, copies = sampling.draws.population.order, sampling.copies
+        rows, copies = sampling.draws.pool.order, sampling.copies
         counts = (copies if weight is None else weight)[rows].astype(np.float64)
         centre = np.zeros(columns.shape[1])
         if self.criterion == "squared_error":

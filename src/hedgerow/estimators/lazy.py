@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.bagging.resampling import Draws, Population
+from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool
 from hedgerow.distributed.cluster import library
 from hedgerow.distributed.opening import blocks_of, kind_of
 from hedgerow.estimators.elsewhere import is_collection
@@ -26,10 +26,10 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 _NOT_NEEDED = (  # bytes for every row of the training set, which no method that is lazy looks at
     *("seen_rows_", "grid_marks_", "sample_weights_", "training_margins_"),
     *("oob_votes_", "oob_decision_function_", "oob_prediction_", "oob_losses_"),
-    *("_sampling", "_leaves", "_residuals", "_residual_weight", "_ranks"),
+    *("_tree_sampler", "_leaves", "_residuals", "_residual_weight", "_ranks"),
 )
 _BY_CLASS = ("predict_proba", "predict_log_proba", "decision_function")
-_NOBODY = Population(0, np.empty(0, np.uint32), np.empty(0, np.int64), 0)
+_NOBODY = SamplingPool(0, np.empty(0, np.uint32), np.empty(0, np.int64), 0)
 
 
 def lazily(method: Method) -> Method:
@@ -128,9 +128,9 @@ def _light(model: Any) -> Any:
     light = copy.copy(model)
     for name in _NOT_NEEDED:
         vars(light).pop(name, None)
-    draws = vars(light).get("_draws")
-    if isinstance(draws, Draws):  # columns are asked for, and rows not
-        light._draws = replace(draws, population=_NOBODY)  # noqa: SLF001 - of the same package
+    draws = vars(light).get("_sampler")
+    if isinstance(draws, BootstrapSampler):  # columns are asked for, and rows not
+        light._sampler = replace(draws, pool=_NOBODY)  # noqa: SLF001 - of the same package
     if hasattr(light, "n_jobs"):
         light.n_jobs = 1
     return light

@@ -8,8 +8,8 @@ least of it, and what answers take.
 from typing import Any
 
 from hedgerow.bagging.needs import bag_need, check_leaves, distinct_rows, forest_need, most_leaves
-from hedgerow.bagging.resampling import Draws
-from hedgerow.bagging.rows import GivenTable
+from hedgerow.bagging.raw_table import RawTable
+from hedgerow.bagging.sampling import BootstrapSampler
 from hedgerow.binning import check_counts
 from hedgerow.boosting.needs import is_copied, tree_need
 from hedgerow.dtypes import MOST_ROWS
@@ -95,7 +95,7 @@ def require_forest(forest: Any, table: Table, n_classes: int | None, n_outputs: 
     require(need, _what("fitting", type(forest).__name__, n, table.n_columns), advice)
 
 
-def require_bag(bag: Any, table: GivenTable, n_outputs: int, draws: Draws, n_jobs: int) -> None:
+def require_bag(bag: Any, table: RawTable, n_outputs: int, draws: BootstrapSampler, n_jobs: int) -> None:
     """Refuse a bag whose samples cannot fit into memory, given its estimator."""
     item = getattr(getattr(table.X, "dtype", None), "itemsize", 8)
     filled = getattr(table.X, "nnz", None)  # of a sparse matrix: the values that are stored

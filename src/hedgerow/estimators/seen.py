@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
 from hedgerow._typing import Floats
-from hedgerow.bagging.rows import BLOCK_ROWS
+from hedgerow.bagging.raw_table import BLOCK_ROWS
 from hedgerow.estimators import inputs
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.memory import rows_at_once

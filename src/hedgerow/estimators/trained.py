@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Keys
-from hedgerow.bagging.rows import BLOCK_ROWS, GivenTable, row_keys
+from hedgerow.bagging.raw_table import BLOCK_ROWS, RawTable, row_keys
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.table import Table
 from hedgerow.table.bits import value_bits
@@ -70,7 +70,7 @@ def look_at_table(table: Table, y: Floats, weight: Floats | None, n_threads: int
     return _trained_on(table.n_columns, keys, y, weight)
 
 
-def look_at_given(table: GivenTable, y: Floats, weight: Floats | None) -> TrainedOn:
+def look_at_given(table: RawTable, y: Floats, weight: Floats | None) -> TrainedOn:
     """The fingerprint of rows that members are given as they are."""
     return _trained_on(table.shape[1], row_keys(table), y, weight)
 

@@ -29,7 +29,7 @@ from hedgerow.kernels.cpu.deep_split import DeepRules, Open
 from hedgerow.kernels.cpu.elementary import log_into
 from hedgerow.losses.search import leaf_means
 from hedgerow.threads import cached_property
-from hedgerow.voting import GrownTree
+from hedgerow.voting import VotingTree
 
 CRITERIA = {
     name: int(number)
@@ -47,7 +47,7 @@ _UNLIMITED = 2**62
 
 
 @dataclass(frozen=True)
-class TreeRules:
+class DeepOptions:
     """What a tree may become.
 
     Parameters
@@ -189,7 +189,7 @@ class DeepGrower:
     ----------
     table : BinnedTable
     target : DeepTarget
-    rules : TreeRules
+    rules : DeepOptions
     direction : int8 (columns,)
         -1, 0 or 1; empty without constraints.
     n_draws : int
@@ -205,7 +205,7 @@ class DeepGrower:
         self,
         table: BinnedTable,
         target: DeepTarget,
-        rules: TreeRules,
+        rules: DeepOptions,
         direction: NDArray[np.int8],
         n_draws: int,
         seed: int,
@@ -240,7 +240,7 @@ class DeepGrower:
         other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_memory", "_tree")})
         return other
 
-    def grow(self, number: int, draws: Integers, factor: Integers | None = None) -> GrownTree:
+    def grow(self, number: int, draws: Integers, factor: Integers | None = None) -> VotingTree:
         """Tree `number`, on rows as often as they are drawn.
 
         draws : int64 (n,). factor : int64 (classes,), weights of the classes in this tree.
@@ -261,7 +261,7 @@ class DeepGrower:
         n_nodes, n_values, n_sets = (int(memory.state[i]) for i in (N_NODES, N_VALUES, N_SETS))
         set_number = tree.set_number[:n_nodes].copy()
         tree.set_number[:n_nodes] = -1  # as the next tree expects it
-        return GrownTree(
+        return VotingTree(
             words=tree.words[:n_nodes].copy(),
             values=self._leaf_values(n_values, weight),
             sets=tree.sets[:n_sets].copy(),

@@ -10,8 +10,8 @@ Everything else is as in `forests`.
 
 from typing import Any
 
-from hedgerow.bagging.resampling import Draws
-from hedgerow.bagging.rows import GivenTable
+from hedgerow.bagging.raw_table import RawTable
+from hedgerow.bagging.sampling import BootstrapSampler
 from hedgerow.estimators import BaggingClassifier
 from hedgerow.estimators.inputs import Labels
 from hedgerow.io.forests import (
@@ -41,12 +41,12 @@ def write_bag(model: Any, out: Writer) -> None:
     classes = model.classes_ if isinstance(model, BaggingClassifier) else None
     learner = write_spec(model._learner(), out)  # noqa: SLF001 - of our own kind
     write_columns(out, model._schema, classes)  # noqa: SLF001
-    write_draws(out, model._draws)  # noqa: SLF001
+    write_draws(out, model._sampler)  # noqa: SLF001
     write_weights(out, model._weights)  # noqa: SLF001
     out.entries["soft"] = bool(model._soft)  # noqa: SLF001
     out.entries["members"] = []
     for number, member in enumerate(model.estimators_):
-        expected = Expected(classes, *_given(model._schema, model._draws, number))  # noqa: SLF001
+        expected = Expected(classes, *_given(model._schema, model._sampler, number))  # noqa: SLF001
         entries = write_member(out, member, f"members.{number}", expected)
         out.entries["members"].append(_without(learner, entries))
     write_out_of_bag(out, model)
@@ -68,8 +68,8 @@ def read_bag(part: Reader, estimator: Any) -> None:
         if is_ours(member) and "n_jobs" in member.get_params(deep=False):
             member.set_params(n_jobs=1)  # the members are what runs in parallel
         members.append(member)
-    weights, n_rows = read_weights(part, len(members)), draws.population.n_rows
-    table = GivenTable(None, (n_rows, schema.n_columns), names=schema.names)
+    weights, n_rows = read_weights(part, len(members)), draws.pool.n_rows
+    table = RawTable(None, (n_rows, schema.n_columns), names=schema.names)
     estimator._keep(members, draws, table, target)  # noqa: SLF001 - sets what fit would
     estimator._weights, estimator._soft = weights, soft  # noqa: SLF001
     read_out_of_bag(part, estimator, n_rows, len(members), target.n_classes or 1)
@@ -82,7 +82,7 @@ def read_bag(part: Reader, estimator: Any) -> None:
 # --- columns and parameters of members
 
 
-def _given(schema: Schema, draws: Draws, number: int) -> tuple[int, tuple[str, ...] | None]:
+def _given(schema: Schema, draws: BootstrapSampler, number: int) -> tuple[int, tuple[str, ...] | None]:
     """How many columns a member is given, and their names."""
     if schema.names is None or draws.replace_columns:
         return draws.n_chosen, None

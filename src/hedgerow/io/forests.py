@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.bagging.forest import ForestModel, Sampling
+from hedgerow.bagging.forest import ForestModel, TreeSampler
 from hedgerow.bagging.leaf_targets import LeafTargets
-from hedgerow.bagging.resampling import MOST_COPIES, Draws, Population
+from hedgerow.bagging.sampling import MOST_COPIES, BootstrapSampler, SamplingPool
 from hedgerow.binning import Bins
 from hedgerow.container import ModelFileError
 from hedgerow.estimators.forest_kinds import ForestClassifier
@@ -153,7 +153,7 @@ def write_forest(model: Any, out: Writer) -> None:
     write_bins(out, held.bins)
     write_votes(out, held.forest, held.bins)
     write_weights(out, held.weights)
-    sampling: Sampling = model._sampling  # noqa: SLF001 - part of the fitted model
+    sampling: TreeSampler = model._tree_sampler  # noqa: SLF001 - part of the fitted model
     write_draws(out, sampling.draws)
     once = bool(np.all(sampling.copies == 1))
     out.put("draws.copies", sampling.copies[:0] if once else sampling.copies)
@@ -179,7 +179,7 @@ def read_forest(part: Reader, estimator: Any) -> None:
     sampling = _read_sampling(part, schema.n_columns)
     seed = sampling.draws.seed
     estimator._keep(model, sampling, schema, target, seed)  # noqa: SLF001 - sets what fit would
-    n_rows = sampling.draws.population.n_rows
+    n_rows = sampling.draws.pool.n_rows
     read_out_of_bag(part, estimator, n_rows, forest.n_trees, n_outputs)
     if isinstance(target, Labels):
         read_seen(part, estimator, target.n_classes)
@@ -194,15 +194,15 @@ def read_forest(part: Reader, estimator: Any) -> None:
         _check_intervals(estimator)
 
 
-def _read_sampling(part: Reader, n_columns: int) -> Sampling:
+def _read_sampling(part: Reader, n_columns: int) -> TreeSampler:
     draws = read_draws(part, n_columns)
-    n_rows, copies = draws.population.n_rows, part.array("draws.copies", np.int64)
+    n_rows, copies = draws.pool.n_rows, part.array("draws.copies", np.int64)
     require("draws", draws.n_chosen == n_columns, "a tree is given all columns")
     require("draws.copies", len(copies) in (0, n_rows), "there must be one a row")
     require("draws.copies", (copies >= 0) & (copies < 2**31), "they are numbers from 0 on")
     if not len(copies):
         copies = np.ones(n_rows, np.int64)
-    return Sampling(draws, draws.replace, copies)
+    return TreeSampler(draws, draws.replace, copies)
 
 
 def _check_intervals(model: Any) -> None:
@@ -280,26 +280,26 @@ _MOST_ROWS = 2**32
 _FLAGS = ("replace", "replace_columns", "shuffle_columns")
 
 
-def write_draws(out: Writer, draws: Draws) -> None:
+def write_draws(out: Writer, draws: BootstrapSampler) -> None:
     """How members are given rows and columns."""
-    people = draws.population
+    pool = draws.pool
     out.entries["draws"] = {
-        "n_rows": people.n_rows,
-        "size": people.size,
+        "n_rows": pool.n_rows,
+        "size": pool.size,
         "n_draws": draws.n_draws,
         "n_columns": draws.n_columns,
         "n_chosen": draws.n_chosen,
         "seed": draws.seed,
         **{name: bool(getattr(draws, name)) for name in _FLAGS},
     }
-    out.put("draws.order", people.order)
-    if len(people.order) < people.n_rows:
-        out.put("draws.rest", np.setdiff1d(np.arange(people.n_rows, dtype=np.uint32), people.order))
-    out.put("draws.ends", people.ends)
+    out.put("draws.order", pool.order)
+    if len(pool.order) < pool.n_rows:
+        out.put("draws.rest", np.setdiff1d(np.arange(pool.n_rows, dtype=np.uint32), pool.order))
+    out.put("draws.ends", pool.ends)
 
 
-def read_draws(part: Reader, n_columns: int) -> Draws:
-    """Draws from rows that are there, and not so many that they would never end."""
+def read_draws(part: Reader, n_columns: int) -> BootstrapSampler:
+    """BootstrapSampler from rows that are there, and not so many that they would never end."""
     told = part.part("draws", part.entry("draws", dict))
     flags: dict[str, Any] = {name: told.entry(name, bool) for name in _FLAGS}
     n_rows = read_count(told, "n_rows", 1, _MOST_ROWS)
@@ -325,5 +325,5 @@ def read_draws(part: Reader, n_columns: int) -> Draws:
     require("draws", seed is not None, "a seed is needed")
     require("draws", told.entry("n_columns", int) == n_columns, f"there are {n_columns} columns")
     n_chosen = read_count(told, "n_chosen", 1, n_columns)
-    people = Population(n_rows, order, ends, size)
-    return Draws(people, n_draws, n_columns=n_columns, n_chosen=n_chosen, seed=seed, **flags)
+    pool = SamplingPool(n_rows, order, ends, size)
+    return BootstrapSampler(pool, n_draws, n_columns=n_columns, n_chosen=n_chosen, seed=seed, **flags)

@@ -11,7 +11,7 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_features
 
 from hedgerow._typing import Floats
-from hedgerow.bagging.loop import Workers, is_ours
+from hedgerow.bagging.members import JobRunner, is_ours
 from hedgerow.boosting.schapire_votes import ConstantHypothesis
 from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.estimators import inputs, parameters
@@ -237,7 +237,7 @@ class _Experiment:
 
     def run(self, n_repeats: int, n_jobs: int | None, verbose: int) -> list[_Answer]:
         """All repeats, in order."""
-        workers = Workers(n_jobs, is_ours(self.estimator))
+        workers = JobRunner(n_jobs, is_ours(self.estimator))
         results = workers.in_order(delayed(self.repeat)(number) for number in range(n_repeats))
         return list(_watched(results, n_repeats, verbose))
 

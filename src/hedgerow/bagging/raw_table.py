@@ -40,7 +40,7 @@ _NUMBERS = (Real, np.bool, Decimal)  # the integers and floats of Python and Num
 
 
 @dataclass(frozen=True, eq=False)
-class GivenTable:
+class RawTable:
     """A table that can be cut: an array, a sparse matrix by rows or a data frame.
 
     Parameters
@@ -58,7 +58,7 @@ class GivenTable:
     names: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, X: Any, estimator_name: str) -> "GivenTable":
+    def of(cls, X: Any, estimator_name: str) -> "RawTable":
         """Look only at the shape and the names: what may be in the columns is for the members to say."""
         if sparse.issparse(X):
             check_two_dimensional(X.ndim, X)
@@ -93,17 +93,17 @@ class GivenTable:
             return np.empty(0, np.int64)
         return np.flatnonzero(~np.isfinite(self.X).all(axis=1))
 
-    def as_matrix(self) -> "GivenTable":
+    def as_matrix(self) -> "RawTable":
         """A data frame as an array, which may hold a column twice."""
         frame = _frame_of(self.X) if self.is_frame else None
         if frame is None:
             return self
         if not any(map(_has_codes, frame.schema.values())):
-            return GivenTable(frame.to_numpy(), self.shape)
+            return RawTable(frame.to_numpy(), self.shape)
         matrix = np.empty(self.shape, object)
         for number, column in enumerate(frame.iter_columns()):
             matrix[:, number] = column.to_list()  # to_numpy of an Arrow dictionary forgets what is missing
-        return GivenTable(matrix, self.shape)
+        return RawTable(matrix, self.shape)
 
     def part(self, rows: Integers | None, columns: Integers | None) -> Any:
         """These rows and columns of X; None for all."""
@@ -139,13 +139,13 @@ def _check_objects(array: NDArray[Any]) -> None:
 # --- keys
 
 
-def row_keys(table: GivenTable, y: Floats | None = None, *, rounded: bool = False) -> Keys:
+def row_keys(table: RawTable, y: Floats | None = None, *, rounded: bool = False) -> Keys:
     """A hash of the values of every row, and of its target if there is one; equal rows have equal keys.
 
     Numbers count as float64, or `rounded` to float32, and other values by their text. NaN is one value, and
     so is zero. So a table has the same keys in every library.
 
-    >>> table = GivenTable.of([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]], "")
+    >>> table = RawTable.of([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]], "")
     >>> keys = row_keys(table, np.array([5.0, 5.0, 5.0]))
     >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
     (True, False)

@@ -23,7 +23,7 @@ from hedgerow.estimators import inputs
 from hedgerow.estimators.forest_base import Forest
 from hedgerow.table import Table
 from hedgerow.threads import Team, resolve_n_jobs
-from hedgerow.voting import GrownTree
+from hedgerow.voting import VotingTree
 
 
 class Intervals(Forest):
@@ -39,14 +39,16 @@ class Intervals(Forest):
     def _keeps_rows(self, target: DeepTarget) -> bool:
         return bool(self.keep_targets) and target.n_outputs == 1
 
-    def _keep_more(self, trees: list[GrownTree], y: Floats, weight: Floats | None, n_before: int) -> None:
+    def _keep_more(self, trees: list[VotingTree], y: Floats, weight: Floats | None, n_before: int) -> None:
         before = self._leaves if n_before else None
         if not self.keep_targets or self.n_outputs_ > 1 or (n_before and before is None):
             self._leaves = None
             return
         if trees:
             own = self._own_weight(y, inputs.Numbers(), weight)
-            new = LeafTargets.of(trees, y.ravel(), lambda tree: self._sampling.counts(n_before + tree), own)
+            new = LeafTargets.of(
+                trees, y.ravel(), lambda tree: self._tree_sampler.counts(n_before + tree), own
+            )
             self._leaves = new if before is None else LeafTargets.join(before, new)
 
     def _set_oob(self, table: Table, y: Floats, in_bag: NDArray[np.uint8], weight: Floats | None) -> None:
@@ -118,7 +120,7 @@ class Intervals(Forest):
             prediction = model.means(table, n_threads)[:, 0]
             return np.column_stack(oob_interval(prediction, self._residuals, coverage, self._residual_weight))
         with Team(n_threads) as team:
-            in_bag = self._sampling.in_bag(forest.n_trees, team)
+            in_bag = self._tree_sampler.in_bag(forest.n_trees, team)
         left_out, residuals = LeftOut.of(in_bag, len(self._residuals)), self._residuals
         if self._residual_weight is not None:  # rows without weight are as good as not there
             residuals = np.where(self._residual_weight > 0, residuals, np.nan)

@@ -29,10 +29,10 @@ from hedgerow.distributed.cluster import (
 )
 from hedgerow.distributed.settings import Settings
 from hedgerow.growing.deep import DeepGrower
-from hedgerow.voting import GrownTree
+from hedgerow.voting import VotingTree
 
 if TYPE_CHECKING:
-    from hedgerow.bagging.forest import ForestLesson
+    from hedgerow.bagging.forest import TreeTask
 
 _AHEAD = 2  # trees a thread of a worker may be ahead of the loop
 _STEP = 0.5  # seconds between two looks at what is waited for
@@ -44,25 +44,25 @@ _WHAT = "growing trees on the workers"
 _SENDING = "sending codes to the workers"
 
 
-class SentLesson:
+class WorkerTreeTask:
     """A lesson as workers get it: with memory that kernels can write to, and a grower for every thread.
 
     Parameters
     ----------
-    lesson : ForestLesson
+    lesson : TreeTask
     """
 
-    def __init__(self, lesson: "ForestLesson") -> None:
+    def __init__(self, lesson: "TreeTask") -> None:
         self.__setstate__(lesson)
 
-    def __getstate__(self) -> "ForestLesson":
+    def __getstate__(self) -> "TreeTask":
         return self._lesson
 
-    def __setstate__(self, lesson: "ForestLesson") -> None:
-        self._lesson: ForestLesson = usable(lesson)
+    def __setstate__(self, lesson: "TreeTask") -> None:
+        self._lesson: TreeTask = usable(lesson)
         self._own = local()
 
-    def grow(self, number: int) -> GrownTree:
+    def grow(self, number: int) -> VotingTree:
         """Tree number `number`."""
         if not hasattr(self._own, "grower"):
             self._own.grower = self._lesson.grower.for_thread()
@@ -70,7 +70,7 @@ class SentLesson:
         return self._lesson.grow(grower, number)
 
 
-def grow_one(lesson: SentLesson, number: int) -> GrownTree:
+def grow_one(lesson: WorkerTreeTask, number: int) -> VotingTree:
     """The task."""
     return lesson.grow(number)
 
@@ -118,30 +118,30 @@ def _has_fields(thing: Any) -> bool:
     return hasattr(thing, "__dict__") and type(thing).__module__.startswith("hedgerow.")
 
 
-class SharedOut:
+class DaskTreeGrower:
     """The learner of the loop: hands over trees that workers grow ahead.
 
     Parameters
     ----------
-    lesson : ForestLesson
+    lesson : TreeTask
     numbers : range
         Of the trees, in their order.
     client : distributed.Client
     settings : hedgerow.distributed.Settings
     """
 
-    def __init__(self, lesson: "ForestLesson", numbers: range, client: Client, settings: Settings) -> None:
+    def __init__(self, lesson: "TreeTask", numbers: range, client: Client, settings: Settings) -> None:
         self._client, self._settings = client, settings
-        self._sent, self._numbers = SentLesson(lesson), iter(numbers)
+        self._sent, self._numbers = WorkerTreeTask(lesson), iter(numbers)
         self._waiting: deque[tuple[int, Future]] = deque()
         self._n_left, self._n_losses, self._has_failed = len(numbers), 0, False
         workers = some_workers(client, settings)
-        n_rows = lesson.sampling.draws.population.n_rows
+        n_rows = lesson.sampling.draws.pool.n_rows
         require_room(workers, n_bytes(lesson), n_rows)
         self._window = _AHEAD * max(1, sum(int(info.get("nthreads", 1)) for info in workers.values()))
         self._lesson = self._scatter()
 
-    def answer(self, request: int, number: int) -> GrownTree:
+    def answer(self, request: int, number: int) -> VotingTree:
         """The next tree."""
         while len(self._waiting) < self._window:
             following = next(self._numbers, None)
@@ -157,7 +157,7 @@ class SharedOut:
         self._n_left, self._n_losses = self._n_left - 1, 0
         return tree
 
-    def close(self) -> Iterator[GrownTree]:
+    def close(self) -> Iterator[VotingTree]:
         """Let go of the cluster; the trees that are done, of which there are some after an interrupt only."""
         try:
             while not self._has_failed and self._waiting and self._waiting[0][1].status == "finished":
@@ -198,7 +198,7 @@ class SharedOut:
         key = f"hedgerow-tree-{number}-{uuid4().hex}"
         return self._client.submit(grow_one, self._lesson, number, key=key, pure=False)
 
-    def _result(self) -> GrownTree:
+    def _result(self) -> VotingTree:
         """The tree that is next; waits for it, and has it grown anew if it was lost with the codes."""
         while True:
             future = self._waiting[0][1]
@@ -222,7 +222,7 @@ class SharedOut:
                 continue
             self._wait(future)
 
-    def _brought(self, future: Future) -> GrownTree:
+    def _brought(self, future: Future) -> VotingTree:
         """A tree that is done; its worker may fall silent or die before it is here."""
 
         async def bring() -> Any:
@@ -232,7 +232,7 @@ class SharedOut:
         try:
             while True:
                 try:
-                    tree: GrownTree = coming.result(_STEP)
+                    tree: VotingTree = coming.result(_STEP)
                 except TimeoutError:
                     if coming.done():
                         raise

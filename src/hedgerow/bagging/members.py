@@ -15,39 +15,41 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from hedgerow._typing import Floats
-from hedgerow.bagging.resampling import Draws
-from hedgerow.bagging.rows import GivenTable
+from hedgerow._typing import Floats, Integers
+from hedgerow.bagging.pair_losses import KNOWN, Losses, in_steps
+from hedgerow.bagging.raw_table import RawTable
+from hedgerow.bagging.sampling import BootstrapSampler
 from hedgerow.boosting.loop import Outcome
 from hedgerow.boosting.run import Plan, run
 from hedgerow.boosting.schapire_votes import ConstantHypothesis
 from hedgerow.boosting.weak_learners import seeded_clone
+from hedgerow.members import class_numbers, class_probabilities, numbers
 from hedgerow.threads import resolve_n_jobs
 
 _MANY_ROWS = 10_000  # to predict
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class MemberTask:
     """What the members learn from.
 
     Parameters
     ----------
     estimator : classifier or regressor, not fitted
-    table : GivenTable
+    table : RawTable
     y : array of labels or numbers (n,)
     weight : float64 (n,) or None
         Handed to the members; None when rows are drawn by weight, or have none.
-    draws : Draws
+    draws : BootstrapSampler
     classes : bool
         Whether y are labels.
     """
 
     estimator: Any
-    table: GivenTable
+    table: RawTable
     y: NDArray[Any]
     weight: Floats | None
-    draws: Draws
+    draws: BootstrapSampler
     classes: bool
 
     def __sizeof__(self) -> int:
@@ -56,7 +58,7 @@ class Lesson:
         return 8 * n_rows * (n_columns + 4)
 
 
-def fit_member(lesson: Lesson, number: int) -> Any:
+def fit_member(lesson: MemberTask, number: int) -> Any:
     """A clone fitted to its sample, whose rows are repeated as often as they are drawn.
 
     A sample of one class only is learned by a `ConstantHypothesis`: few learners can fit it.
@@ -94,7 +96,7 @@ def is_ours(estimator: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Workers:
+class JobRunner:
     """Who fits and asks the members, and how many at a time.
 
     Our own learners let go of the interpreter's lock, and threads need no copies of anything: all cores by
@@ -111,9 +113,9 @@ class Workers:
         """How many of them work at the same time, as far as can be told."""
         return resolve_n_jobs(self.n_jobs) if self.ours else resolve_n_jobs(self.n_jobs or 1)
 
-    def to_ask(self, n_rows: int) -> "Workers":
+    def to_ask(self, n_rows: int) -> "JobRunner":
         """Those to ask members of ours about so many rows; starting threads takes longer than few rows do."""
-        return Workers(1, self.ours) if self.ours and n_rows < _MANY_ROWS else self
+        return JobRunner(1, self.ours) if self.ours and n_rows < _MANY_ROWS else self
 
     def in_order(self, tasks: Iterable[Any]) -> Iterator[Any]:
         """Results of delayed calls, as they come but in the order of the calls."""
@@ -126,7 +128,7 @@ class Workers:
 # --- the loop
 
 
-class Collect:
+class CollectMembers:
     """The rule: asks for the next member and takes what comes."""
 
     def __init__(self, members: list[Any]) -> None:
@@ -149,7 +151,7 @@ class Collect:
 class _Answers:
     """The learner: hands over members that workers fit ahead."""
 
-    def __init__(self, lesson: Lesson, numbers: range, workers: Workers) -> None:
+    def __init__(self, lesson: MemberTask, numbers: range, workers: JobRunner) -> None:
         self._lesson, self._numbers, self._stopped = lesson, numbers, False
         self._results = workers.in_order(self._tasks())
 
@@ -170,9 +172,9 @@ class _Answers:
             yield from self._results
 
 
-def fit_members(lesson: Lesson, before: Sequence[Any], plan: Plan, workers: Workers) -> list[Any]:
+def fit_members(lesson: MemberTask, before: Sequence[Any], plan: Plan, workers: JobRunner) -> list[Any]:
     """The members `before` and those that follow, up to as many as planned."""
-    rule = Collect(list(before))
+    rule = CollectMembers(list(before))
     answers = _Answers(lesson, range(len(before), plan.n_rounds), workers)
     try:
         run(rule, answers, plan, len(before), followed=False, made=lambda *_: list(rule.members))
@@ -183,3 +185,109 @@ def fit_members(lesson: Lesson, before: Sequence[Any], plan: Plan, workers: Work
     if not rule.members:
         raise KeyboardInterrupt  # not one member is there to make a model of
     return rule.members
+
+
+@dataclass(frozen=True, eq=False)
+class Voting:
+    """How a member is asked.
+
+    Parameters
+    ----------
+    classes : array of labels, or None for regressors
+    soft : bool
+        Take probabilities of the members that have them. All others vote for the class they predict.
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC
+    >>> member = LinearSVC().fit([[0.0], [1.0]], ["no", "yes"])
+    >>> Voting(np.array(["maybe", "no", "yes"]), soft=True).answer(member, [[1.0], [0.0]])
+    array([[0., 0.],
+           [0., 1.],
+           [1., 0.]])
+    """
+
+    classes: NDArray[Any] | None
+    soft: bool
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of classes, 1 for numbers."""
+        return 1 if self.classes is None else len(self.classes)
+
+    def answer(self, member: Any, X: Any) -> Floats:
+        """What a member says, (outputs, rows); a class it has never seen gets nothing."""
+        if self.classes is None:
+            return numbers(member, X)[np.newaxis]
+        if self.soft and hasattr(member, "predict_proba"):
+            return class_probabilities(member, X, self.classes)
+        named = class_numbers(member, X, self.classes)
+        votes: Floats = (np.arange(len(self.classes))[:, np.newaxis] == named).astype(np.float64)
+        return votes
+
+    def ask(self, member: Any, table: RawTable, columns: Integers | None) -> Floats:
+        """What a member that knows these columns says of all rows."""
+        return self.answer(member, table.part(None, columns))
+
+    def ask_left_out(
+        self, member: Any, table: RawTable, draws: BootstrapSampler, number: int, columns: Integers | None
+    ) -> tuple[Integers, Floats]:
+        """The rows that member `number` did not learn from, and what it says of them."""
+        rows = draws.out_of_bag(number)
+        if not rows.size:  # few estimators answer to a table without rows
+            return rows, np.empty((self.n_outputs, 0))
+        return rows, self.answer(member, table.part(rows, columns))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMembers:
+    """Fitted members, the columns each of them knows (None for all) and how they are asked.
+
+    weights : float64 (members,) of sum 1, or None when all count the same.
+    """
+
+    members: Sequence[Any]
+    columns: Sequence[Integers | None]
+    ballot: Voting
+    weights: Floats | None = None
+
+    def means(self, table: RawTable, workers: JobRunner) -> Floats:
+        """Mean answers (outputs, rows)."""
+        ask = delayed(self.ballot.ask)
+        tasks = (ask(m, table, c) for m, c in zip(self.members, self.columns, strict=True))
+        sums = np.zeros((self.ballot.n_outputs, table.shape[0]))
+        for number, answer in enumerate(workers.to_ask(table.shape[0]).in_order(tasks)):
+            sums += answer if self.weights is None else self.weights[number] * answer
+        return sums / len(self.members) if self.weights is None else sums
+
+    def losses(self, table: RawTable, classes: Integers, workers: JobRunner) -> Losses:
+        """What each member loses on every row, (rows, members), see `pair_losses`."""
+        ask = delayed(self.ballot.ask)
+        tasks = (ask(m, table, c) for m, c in zip(self.members, self.columns, strict=True))
+        out: Losses = np.empty((table.shape[0], len(self.members)), np.int16)
+        for number, answer in enumerate(workers.to_ask(table.shape[0]).in_order(tasks)):
+            out[:, number] = in_steps(answer, classes)
+        return out
+
+    def out_of_bag(
+        self, table: RawTable, draws: BootstrapSampler, workers: JobRunner, classes: Integers | None = None
+    ) -> tuple[Floats, Integers, Losses]:
+        """Mean answers (outputs, rows) of the members that did not learn from a row, and how many there are.
+
+        NaN for rows that every member learned from. Then what each member loses, (rows, members), if the
+        numbers of the `classes` of the rows are given.
+        """
+        ask = delayed(self.ballot.ask_left_out)
+        known = enumerate(zip(self.members, self.columns, strict=True))
+        tasks = (ask(member, table, draws, number, columns) for number, (member, columns) in known)
+        sums = np.zeros((self.ballot.n_outputs, table.shape[0]))
+        counts = np.zeros(table.shape[0], np.int64)
+        n_kept = 0 if classes is None else table.shape[0]
+        losses = np.full((n_kept, len(self.members)), KNOWN, np.int16)
+        for number, (rows, answer) in enumerate(workers.in_order(tasks)):
+            sums[:, rows] += answer
+            counts[rows] += 1
+            if classes is not None:
+                losses[rows, number] = in_steps(answer, classes[rows])
+        means = np.full_like(sums, np.nan)
+        return np.divide(sums, counts, out=means, where=counts > 0), counts, losses

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import oracle
-from hedgerow.bagging.resampling import (
+from hedgerow.bagging.raw_table import RawTable, row_keys
+from hedgerow.bagging.sampling import (
     MOST_COPIES,
-    Draws,
-    Population,
+    BootstrapSampler,
+    SamplingPool,
     bootstrap_counts,
     chosen_columns,
     sample_without,
     tickets,
     weighted_counts,
 )
-from hedgerow.bagging.rows import GivenTable, row_keys
 from hedgerow.kernels.cpu import random, resample
 from hedgerow.kernels.cpu.random import BAG_COLUMNS, BOOTSTRAP
 
@@ -34,12 +34,12 @@ def counted(n_rows, n_draws, seed, member, dtype=np.int64):
     return out
 
 
-def draws_of(population, n_draws, *, replace=True, n_columns=4, n_chosen=4, seed=0, shuffle=False):
-    return Draws(population, n_draws, replace, n_columns, n_chosen, False, shuffle, seed)
+def draws_of(pool, n_draws, *, replace=True, n_columns=4, n_chosen=4, seed=0, shuffle=False):
+    return BootstrapSampler(pool, n_draws, replace, n_columns, n_chosen, False, shuffle, seed)
 
 
 def keys_of(X, y=None):
-    table = GivenTable.of(X, "a test")
+    table = RawTable.of(X, "a test")
     return row_keys(table, np.zeros(table.shape[0]) if y is None else np.asarray(y, float))
 
 
@@ -146,9 +146,9 @@ def test_shuffled_columns_are_in_the_order_of_the_draws():
             assert found.tolist() == oracle.choose(range(8), n_chosen, 9, BAG_COLUMNS, member)
         drawn = [oracle.draw(9, BAG_COLUMNS, member, i) % 8 for i in range(8)]
         assert chosen_columns(8, 8, 9, member, replace=True, shuffle=True).tolist() == drawn
-    people = Population.of(np.arange(4, dtype=np.uint64), None, by_weight=True)
-    assert not draws_of(people, 4, shuffle=True).all_columns
-    assert draws_of(people, 4).all_columns
+    pool = SamplingPool.of(np.arange(4, dtype=np.uint64), None, by_weight=True)
+    assert not draws_of(pool, 4, shuffle=True).all_columns
+    assert draws_of(pool, 4).all_columns
 
 
 # --- keys of rows
@@ -224,9 +224,9 @@ def test_a_table_must_have_rows_columns_and_values_a_column_can_hold():
         (np.ones((2, 2), complex), "Complex data not supported"),
     ]:
         with pytest.raises(ValueError, match=message):
-            GivenTable.of(bad, "a test")
+            RawTable.of(bad, "a test")
     with pytest.raises(TypeError, match="X holds a dict: a value of the X argument must be a string or a nu"):
-        GivenTable.of(np.array([[1.0, {}]], object), "a test")
+        RawTable.of(np.array([[1.0, {}]], object), "a test")
 
 
 # --- populations and draws
@@ -234,10 +234,10 @@ def test_a_table_must_have_rows_columns_and_values_a_column_can_hold():
 
 def test_rows_of_weight_zero_take_no_part():
     keys = keys_of(X)
-    people = Population.of(keys, np.array([1.0, 0.0, 1.0, 2.0]), by_weight=True)
-    assert sorted(people.order.tolist()) == [0, 2, 3]
-    draws = draws_of(people, people.size)
-    assert people.size == 4
+    pool = SamplingPool.of(keys, np.array([1.0, 0.0, 1.0, 2.0]), by_weight=True)
+    assert sorted(pool.order.tolist()) == [0, 2, 3]
+    draws = draws_of(pool, pool.size)
+    assert pool.size == 4
     assert all(1 not in draws.rows(member) for member in range(20))
     assert all(1 in draws.out_of_bag(member) for member in range(20))
 
@@ -254,17 +254,17 @@ def test_a_share_is_of_copies_of_rows_or_of_rows():
     }
     for weight, size in sizes.items():
         given_weight = None if weight is None else np.array(weight)
-        assert Population.of(keys, given_weight, by_weight=True).size == size
-    assert Population.of(keys, np.array([2.0, 0.0, 3.0, 1.0]), by_weight=False).size == 3
+        assert SamplingPool.of(keys, given_weight, by_weight=True).size == size
+    assert SamplingPool.of(keys, np.array([2.0, 0.0, 3.0, 1.0]), by_weight=False).size == 3
 
 
 @UNHURRIED
 @given(SEEDS, st.booleans(), st.data())
 def test_samples_and_rows_out_of_the_bag_are_complements(seed, replace, data):
     n_rows = data.draw(st.integers(1, 40))
-    people = Population.of(np.random.default_rng(1).integers(0, 2**63, n_rows).astype(np.uint64), None,
+    pool = SamplingPool.of(np.random.default_rng(1).integers(0, 2**63, n_rows).astype(np.uint64), None,
                            by_weight=True)  # fmt: skip
-    draws = draws_of(people, data.draw(st.integers(1, n_rows)), replace=replace, seed=seed)
+    draws = draws_of(pool, data.draw(st.integers(1, n_rows)), replace=replace, seed=seed)
     rows = draws.rows(3)
     assert len(rows) == draws.n_draws
     assert replace or len(set(rows.tolist())) == len(rows)
@@ -274,10 +274,10 @@ def test_samples_and_rows_out_of_the_bag_are_complements(seed, replace, data):
 
 
 def test_all_rows_once_are_in_the_order_of_the_table():
-    draws = draws_of(Population.of(keys_of(X), None, by_weight=False), 4, replace=False)
+    draws = draws_of(SamplingPool.of(keys_of(X), None, by_weight=False), 4, replace=False)
     assert draws.rows(5).tolist() == [0, 1, 2, 3]
     assert not draws.leaves_rows_out
-    assert draws_of(draws.population, 3, replace=False).leaves_rows_out
+    assert draws_of(draws.pool, 3, replace=False).leaves_rows_out
 
 
 @UNHURRIED
@@ -286,19 +286,19 @@ def test_neither_the_order_of_rows_nor_copies_for_weights_change_what_is_drawn(o
     random_numbers = np.random.default_rng(0)
     table, y = random_numbers.integers(0, 3, (12, 2)).astype(float), random_numbers.integers(0, 2, 12)
     weight = np.array(weights, float)
-    people = Population.of(keys_of(table[order], y[order]), weight[order], by_weight=True)
+    pool = SamplingPool.of(keys_of(table[order], y[order]), weight[order], by_weight=True)
     again, y_again = np.repeat(table, weights, axis=0), np.repeat(y, weights)
-    copies = Population.of(keys_of(again, y_again), None, by_weight=True)
-    assert people.size == copies.size
+    copies = SamplingPool.of(keys_of(again, y_again), None, by_weight=True)
+    assert pool.size == copies.size
     for member in range(3):
-        rows = draws_of(people, people.size).rows(member)
+        rows = draws_of(pool, pool.size).rows(member)
         of_copies = draws_of(copies, copies.size).rows(member)
         assert np.array_equal(table[order][rows], again[of_copies])
         assert np.array_equal(y[order][rows], y_again[of_copies])
 
 
 def test_seeds_of_members_are_their_own():
-    people = Population.of(keys_of(X), None, by_weight=True)
-    seeds = {draws_of(people, 4, seed=seed).member_seed(member) for seed in range(10) for member in range(50)}
+    pool = SamplingPool.of(keys_of(X), None, by_weight=True)
+    seeds = {draws_of(pool, 4, seed=seed).member_seed(member) for seed in range(10) for member in range(50)}
     assert len(seeds) == 500
     assert all(0 <= seed < 2**31 for seed in seeds)

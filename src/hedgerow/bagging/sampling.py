@@ -6,7 +6,7 @@ every row has tickets, and draws are of tickets:
     weight   2   0   1          a whole weight is as many tickets
     ends     2   2   3          ticket t is row 0 for t < 2, row 2 for t = 2
 
-The draws are of places. `Population` says which row stands at a place: rows stand in the order of their keys,
+Draws are positions in a `SamplingPool`, in which rows are sorted by their keys,
 see `rows`, so that neither the order of the rows, nor whether a row has the weight 2 or is there twice,
 changes a sample.
 """
@@ -23,7 +23,7 @@ from hedgerow.kernels.cpu.random import BAG_COLUMNS, BAG_SEEDS, BOOTSTRAP, choos
 from hedgerow.kernels.cpu.resample import count_draws, count_weighted_draws
 
 _TICKETS = 2.0**61  # of all rows, when weights are not whole numbers
-MOST_COPIES = 16  # on average a row: whole weights above that are taken for proportions, see `Population`
+MOST_COPIES = 16  # on average a row: whole weights above that are taken for proportions, see `SamplingPool`
 
 
 def bootstrap_counts(n_rows: int, n_draws: int, seed: int, member: int, out: NDArray[np.integer]) -> None:
@@ -116,7 +116,7 @@ def tickets(weight: Floats) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class SamplingPool:
     """The rows that members are drawn from.
 
     Parameters
@@ -137,11 +137,11 @@ class Population:
     size: int
 
     @classmethod
-    def of(cls, keys: Keys, sample_weight: Floats | None, *, by_weight: bool) -> "Population":
+    def of(cls, keys: Keys, sample_weight: Floats | None, *, by_weight: bool) -> "SamplingPool":
         """Put rows in order, and give them tickets if they are drawn `by_weight`.
 
         Whole weights are copies as long as there are no more than `MOST_COPIES` times as many copies as rows.
-        Larger ones, such as the thousands of people that a row of a survey stands for, are meant as
+        Larger ones, such as the thousands of pool that a row of a survey stands for, are meant as
         proportions, and a sample of that size would do no more than repeat rows.
         """
         given = Weights.of(sample_weight, len(keys))
@@ -156,12 +156,12 @@ class Population:
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class BootstrapSampler:
     """How the members of a bag are given rows and columns.
 
     Parameters
     ----------
-    population : Population
+    pool : SamplingPool
     n_draws : int
         Rows a member.
     replace : bool
@@ -176,7 +176,7 @@ class Draws:
     seed : int
     """
 
-    population: Population
+    pool: SamplingPool
     n_draws: int
     replace: bool
     n_columns: int
@@ -193,40 +193,40 @@ class Draws:
     @property
     def leaves_rows_out(self) -> bool:
         """Whether rows that count can be out of the bag of a member."""
-        return self.replace or self.n_draws < len(self.population.order)
+        return self.replace or self.n_draws < len(self.pool.order)
 
     def rows(self, member: int) -> Integers:
-        """Row numbers, as often as they are drawn, in the order of the population.
+        """Row numbers, as often as they are drawn, in the order of the pool.
 
         All rows, when a member gets each of them once, are in the order of the table.
         """
-        people = self.population
+        pool = self.pool
         if not self.replace:
-            if self.n_draws == people.n_rows:
-                return np.arange(people.n_rows)
-            places = sample_without(len(people.order), self.n_draws, self.seed, member)
-            return people.order[places].astype(np.int64)
-        return np.repeat(people.order, self._place_counts(member)).astype(np.int64)
+            if self.n_draws == pool.n_rows:
+                return np.arange(pool.n_rows)
+            places = sample_without(len(pool.order), self.n_draws, self.seed, member)
+            return pool.order[places].astype(np.int64)
+        return np.repeat(pool.order, self._place_counts(member)).astype(np.int64)
 
     def _place_counts(self, member: int) -> Integers:
         """How often each place is drawn, with replacement."""
-        people = self.population
-        counts = np.empty(len(people.order), np.int64)
-        if people.ends.size:
-            weighted_counts(people.ends, self.n_draws, self.seed, member, counts)
+        pool = self.pool
+        counts = np.empty(len(pool.order), np.int64)
+        if pool.ends.size:
+            weighted_counts(pool.ends, self.n_draws, self.seed, member, counts)
         else:
-            bootstrap_counts(len(people.order), self.n_draws, self.seed, member, counts)
+            bootstrap_counts(len(pool.order), self.n_draws, self.seed, member, counts)
         return counts
 
     def row_counts(self, member: int) -> Integers:
         """How often each row of the table is drawn, with replacement."""
-        counts = np.zeros(self.population.n_rows, np.int64)
-        counts[self.population.order] = self._place_counts(member)
+        counts = np.zeros(self.pool.n_rows, np.int64)
+        counts[self.pool.order] = self._place_counts(member)
         return counts
 
     def out_of_bag(self, member: int) -> Integers:
         """The rows that the member does not get, rising."""
-        left = np.ones(self.population.n_rows, bool)
+        left = np.ones(self.pool.n_rows, bool)
         left[self.rows(member)] = False
         return np.flatnonzero(left)
 
@@ -245,9 +245,9 @@ class Draws:
         """A seed for the member itself, below 2**31."""
         return int(draw(self.seed, BAG_SEEDS, member, 0)) >> 33
 
-    def same_as(self, other: "Draws") -> bool:
+    def same_as(self, other: "BootstrapSampler") -> bool:
         """Whether both draw from the same rows and in the same way: one goes on where the other ended."""
-        mine, theirs = self.population, other.population
+        mine, theirs = self.pool, other.pool
         names = ("n_draws", "replace", "n_columns", "n_chosen", "replace_columns", "shuffle_columns", "seed")
         return (
             mine.n_rows == theirs.n_rows
