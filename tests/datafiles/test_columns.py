@@ -8,16 +8,15 @@ import pyarrow as pa
 import pytest
 
 from hedgerow.datafiles import describe, nearest_names, unknown_name
-from hedgerow.datafiles.kinds import KINDS, look_at
-from hedgerow.datafiles.settling import settle, with_decimal_commas
-from hedgerow.datafiles.spelling import as_categories
+from hedgerow.datafiles.column_types import KINDS, classify_column, infer_type, parse_decimal_commas
+from hedgerow.datafiles.conversion import encode_categories
 
 UTC = dt.UTC
 NOON = dt.datetime(2024, 5, 17, 12, 30)  # noqa: DTZ001 - a moment without zone, as files have it
 
 
 def settled(*texts):
-    return settle(pa.chunked_array([list(texts)], pa.string()))
+    return infer_type(pa.chunked_array([list(texts)], pa.string()))
 
 
 @pytest.mark.parametrize(
@@ -54,11 +53,11 @@ def test_the_whole_column_decides_its_type(texts, kind, values):
 
 def test_columns_that_are_no_text_stay_as_they_are():
     column = pa.chunked_array([[1, 2]])
-    assert settle(column) is column
+    assert infer_type(column) is column
 
 
 def test_text_of_any_layout_is_settled():
-    assert settle(pa.chunked_array([["1", "2"]], pa.large_string())).type == pa.int64()
+    assert infer_type(pa.chunked_array([["1", "2"]], pa.large_string())).type == pa.int64()
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_text_of_any_layout_is_settled():
     ],
 )
 def test_decimal_commas_are_read_where_they_can_be_nothing_else(texts, values):
-    assert with_decimal_commas(pa.chunked_array([texts])).to_pylist() == values
+    assert parse_decimal_commas(pa.chunked_array([texts])).to_pylist() == values
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_decimal_commas_are_read_where_they_can_be_nothing_else(texts, values):
 def test_every_kind_of_column_is_known(values, kind):
     table = pa.table({"x": values})
     assert kind in KINDS
-    assert look_at(table["x"]).kind == kind
+    assert classify_column(table["x"]).kind == kind
     summary = describe(table)
     assert summary.columns[0].kind == kind
     json.dumps(summary.to_dict(), allow_nan=False)
@@ -163,19 +162,19 @@ def test_categories_have_one_spelling_whatever_their_type():
         pa.chunked_array([pa.array(["1", "0", None]).dictionary_encode()]),
     ]
     for form in forms:
-        assert as_categories(form).to_pylist() == ["1", "0", None]
-    assert as_categories(pa.chunked_array([[True, False]])).to_pylist() == ["true", "false"]
-    assert as_categories(pa.chunked_array([["True", "x"]])).to_pylist() == ["true", "x"]
+        assert encode_categories(form).to_pylist() == ["1", "0", None]
+    assert encode_categories(pa.chunked_array([[True, False]])).to_pylist() == ["true", "false"]
+    assert encode_categories(pa.chunked_array([["True", "x"]])).to_pylist() == ["true", "x"]
     day = dt.date(2024, 5, 17)
     for values in ([day], ["2024-05-17T00:00:00Z"], [dt.datetime(2024, 5, 17)]):  # noqa: DTZ001
-        assert as_categories(pa.chunked_array([values])).to_pylist() == ["2024-05-17"]
+        assert encode_categories(pa.chunked_array([values])).to_pylist() == ["2024-05-17"]
 
 
 def test_dictionaries_of_several_chunks_are_joined():
     column = pa.chunked_array(
         [pa.array(["a", "b"]).dictionary_encode(), pa.array(["b", "c"]).dictionary_encode()]
     )
-    joined = as_categories(column)
+    joined = encode_categories(column)
     assert joined.to_pylist() == ["a", "b", "b", "c"]
     assert sorted(joined.dictionary.to_pylist()) == ["a", "b", "c"]
 

@@ -48,8 +48,8 @@ def stream_bytes(table):
     return bytes(sink.getvalue())
 
 
-CUT = "compression is damaged or cut short"
-DAMAGED = "damaged or cut short"
+CUT = "compression is damaged or truncated"
+DAMAGED = "damaged or truncated"
 BAD = {
     "empty": (b"", "it is empty"),
     "only spaces": (b" \n\n\t\r\n", "it is empty"),
@@ -74,7 +74,7 @@ BAD = {
     "packed web page": (gzip.compress(b"<html>"), "it is a web page"),
     "workbook": (zipped("[Content_Types].xml", "xl/workbook.xml"), "it is an Excel workbook"),
     "old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "it is an old Excel"),
-    "zip": (zipped("data.csv"), "it is a zip archive; unpack it first"),
+    "zip": (zipped("data.csv"), "it is a zip archive; decompress_one it first"),
     "NumPy archive": (zipped("a.npy"), "it is a NumPy archive"),
     "pickle": (pickle.dumps([1, 2]), "it is a Python pickle"),
     "pickled array": (pickle.dumps(np.arange(3)), "it is a Python pickle"),
@@ -83,7 +83,7 @@ BAD = {
     "model": (b'\x40\0\0\0\0\0\0\0{"__metadata__":{"sha256":"0","hedgerow":"{}"}}', "it is a Hedgerow model"),
     "database": (b"SQLite format 3\0", "it is an SQLite database"),
     "image": (b"\x89PNG\r\n\x1a\n", "it is an image"),
-    "junk": (bytes(range(1, 256)) * 4, "it is no text"),
+    "junk": (bytes(range(1, 256)) * 4, "it is not text"),
     "gzip cut": (gzip.compress(ROWS)[:-12], f"its gzip {CUT}"),
     "gzip damaged": (gzip.compress(ROWS)[:-6] + b"abcdef", f"its gzip {CUT}"),
     "gzip head only": (b"\x1f\x8b", f"its gzip {CUT}"),
@@ -128,7 +128,7 @@ def test_a_missing_file_is_named_with_the_nearest_name(tmp_path):
 
 
 def test_folders_and_impossible_names_are_refused(tmp_path):
-    with pytest.raises(DataFileError, match="it is a folder; give the name of a file"):
+    with pytest.raises(DataFileError, match="it is a folder; pass the name of a file"):
         read_data(tmp_path)
     with pytest.raises(DataFileError, match=r"^'a\\x00b': no file can have that name$"):
         read_data("a\0b")

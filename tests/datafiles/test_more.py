@@ -1,4 +1,4 @@
-"""Data files at their edges: letters cut in two, archives, dates out of reach, old files, no columns."""
+"""Data files at their edges: letters cut in two, archives, dates out of range, old files, no columns."""
 
 import csv
 import io
@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
-from hedgerow.datafiles import DataFileError, delimited, read_data, reading
-from hedgerow.datafiles.dates import as_moments
+from hedgerow.datafiles import DataFileError, delimited, files, read_data
+from hedgerow.datafiles.conversion import to_timestamps
 
 
 def test_a_letter_cut_in_two_where_the_sniffing_ends_is_no_error(tmp_path):
@@ -25,7 +25,7 @@ def test_a_letter_cut_in_two_where_the_sniffing_ends_is_no_error(tmp_path):
 def test_a_header_beyond_the_limit_of_a_field_is_refused(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("x" * (csv.field_size_limit() + 10) + ",y\n1,2\n")
-    with pytest.raises(DataFileError, match=r"its first line is no header of names"):
+    with pytest.raises(DataFileError, match=r"its first line is not a header of names"):
         read_data(path)
 
 
@@ -44,7 +44,7 @@ def test_an_archive_and_an_arff_file_are_called_by_their_names(tmp_path):
         info.size = 4
         archive.addfile(info, io.BytesIO(b"a,b\n"))
     path.write_bytes(packed.getvalue())
-    with pytest.raises(DataFileError, match=r"a tar archive; unpack it first"):
+    with pytest.raises(DataFileError, match=r"a tar archive; decompress_one it first"):
         read_data(path)
     path.write_text("@RELATION iris\n@ATTRIBUTE x NUMERIC\n@DATA\n1\n")
     with pytest.raises(DataFileError, match=r"an ARFF file"):
@@ -53,8 +53,8 @@ def test_an_archive_and_an_arff_file_are_called_by_their_names(tmp_path):
 
 def test_dates_out_of_reach_are_refused_with_their_column():
     far = pa.chunked_array([pa.array([2**62], pa.timestamp("s"))])
-    with pytest.raises(DataFileError, match=r"column 'born' holds dates out of reach"):
-        as_moments(far, "born")
+    with pytest.raises(DataFileError, match=r"column 'born' holds dates out of range"):
+        to_timestamps(far, "born")
 
 
 def test_a_table_without_columns_is_refused(tmp_path):
@@ -89,6 +89,6 @@ def test_what_the_machine_refuses_begins_with_the_file(tmp_path, monkeypatch, er
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(reading, "_content", fail)
+    monkeypatch.setattr(files, "_content", fail)
     with pytest.raises(DataFileError, match=rf"good\.csv.*{words}"):
         read_data(path)

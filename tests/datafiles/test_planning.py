@@ -56,13 +56,13 @@ def test_the_task_can_be_asked_for():
     [
         (["a"] * N, None, "the target 'y' has one class only, 'a'; at least 2 are needed"),
         ([7] * N, None, "the target 'y' has one class only, 7"),
-        ([7.5] * N, None, "the target 'y' is 7.5 in every row; there is nothing to learn"),
+        ([7.5] * N, None, "the target 'y' is 7.5 in every row; there is nothing to predict"),
         (["a", "b", *["c"] * 58], None, r"the class 'a' \(and 1 other classes of 3\).* has only one row"),
         ([None] * N, None, "the target 'y' is missing in every row"),
         (["NA", ""] * 30, None, "the target 'y' is missing in every row"),
         ([DAY] * N, None, "the target 'y' holds dates, which cannot be predicted"),
         ([[1]] * N, None, "the target 'y' holds the type list.*, which cannot be predicted"),
-        ([0.5, 1.0] * 30, "classification", "the target 'y' holds 0.5, which is no class"),
+        ([0.5, 1.0] * 30, "classification", "the target 'y' holds 0.5, which is not a class"),
         (["a", "b"] * 30, "regression", "the target 'y' holds texts such as 'a'; regression needs numbers"),
         ([1.5, float("inf")] * 30, None, "the target 'y' holds an infinite number"),
         ([1, 2] * 30, "ranking", "task='ranking' is not allowed: it must be one of"),
@@ -97,7 +97,7 @@ def test_columns_of_no_use_are_refused_with_a_way_out(values, message):
     assert str(caught.value).isprintable()
     recipe = make_recipe(data, "y", drop=["c"])
     assert recipe.feature_names == ("x",)
-    assert recipe.dropped == (("c", "asked for"),)
+    assert recipe.dropped == (("c", "requested"),)
 
 
 def test_free_text_may_be_named_categorical():
@@ -122,7 +122,7 @@ def test_names_with_spaces_are_quoted_as_one_types_them():
         ("y", {"drop": ["x"], "categorical": ["x"]}, "cannot be dropped: it is also named categorical"),
         ("y", {"categorical": ["y"]}, "the column 'y' is the target; it cannot be a categorical column"),
         ("y", {"drop": "x"}, "drop='x' is not allowed: it must be a list of names"),
-        ("y", {"drop": ["x"]}, "no column is left to predict 'y' from"),
+        ("y", {"drop": ["x"]}, "no column is left to predict 'y'"),
     ],
 )
 def test_names_are_checked(target, options, message):
@@ -135,13 +135,13 @@ def test_rows_without_a_label_are_left_out_and_said():
     recipe = make_recipe(data, "y")
     assert "1 of 60 rows has no 'y'; left out." in recipe.notes[1]
     assert recipe.dropped == (("c", "it is 'usual' in every row"),)  # of the rows that count
-    rows, left_out = recipe.with_labels(data)
-    assert (rows.num_rows, left_out) == (N - 1, 1)
+    rows = data.filter(recipe.has_label(data))
+    assert rows.num_rows == N - 1
     assert len(recipe.labels(rows)) == N - 1
     with pytest.raises(DataFileError, match="the target 'y' is missing in 1 of 60 rows"):
         recipe.labels(data)
     with pytest.raises(DataFileError, match="the target 'y' is missing in every row"):
-        recipe.with_labels(data[:1])
+        recipe.has_label(data[:1])
 
 
 def test_what_deserves_a_word_is_noted():
@@ -153,14 +153,14 @@ def test_what_deserves_a_word_is_noted():
     )
     said = " ".join(make_recipe(data, "y").notes)
     assert "'number' counts the rows, as an identifier does" in said
-    assert "'day' looks like dates ('1/5/2024') but is taken for categories" in said
-    assert "'digits' is text in which all values are numbers" in said
+    assert "'day' looks like dates ('1/5/2024') but is used as categories" in said
+    assert "'digits' is text whose values are all numbers" in said
     assert "'x'" not in said
 
 
 def test_a_date_and_a_column_cannot_share_a_feature():
     data = pa.table({"d": [DAY, DAY + dt.timedelta(1)] * 30, "d.year": range(N), "y": ["no", "yes"] * 30})
-    with pytest.raises(DataFileError, match=r"the date 'd' becomes 'd\.year', which is a column too"):
+    with pytest.raises(DataFileError, match=r"the date 'd' becomes 'd\.year', which is also a column"):
         make_recipe(data, "y")
 
 

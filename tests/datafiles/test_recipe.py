@@ -138,7 +138,7 @@ def test_an_estimator_takes_features_and_labels():
         ("smoker", ["true", "maybe", "false"], "row 2 holds 'maybe'"),
         ("born", [1, 2, 3], "column 'born' must hold dates.*row 1 holds 1"),
         ("born", ["2024-01-01", "soon", "later"], "row 2 holds 'soon'"),
-        ("hue", [[1], [2], [3]], r"column 'hue' has the type list<.*>, which cannot be categories"),
+        ("hue", [[1], [2], [3]], r"column 'hue' has the type list<.*>; it cannot be categories"),
     ],
 )
 def test_a_column_that_holds_something_else_is_named_with_its_value(name, values, message):

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.datafiles import DataFileError, Recipe, describe, make_recipe, read_data, write_data
-from hedgerow.datafiles.settling import settle
+from hedgerow.datafiles.column_types import infer_type
 
 QUICK = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
@@ -68,8 +68,8 @@ def test_csv_keeps_every_value(table):
 @QUICK
 @given(st.lists(TEXTS, min_size=1, max_size=20), st.integers(1, 19))
 def test_settling_does_not_depend_on_chunks(texts, cut):
-    whole = settle(pa.chunked_array([texts], pa.string()))
-    parts = settle(pa.chunked_array([texts[:cut], texts[cut:]], pa.string()))
+    whole = infer_type(pa.chunked_array([texts], pa.string()))
+    parts = infer_type(pa.chunked_array([texts[:cut], texts[cut:]], pa.string()))
     assert whole.type == parts.type
     assert whole.to_pylist() == parts.to_pylist()
 

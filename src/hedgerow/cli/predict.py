@@ -100,7 +100,7 @@ def _scores(trained: Trained, table: pa.Table) -> dict[str, float]:
     if recipe.target not in table.column_names:
         return {}
     try:
-        labelled, _ = recipe.with_labels(table)
+        labelled = table.filter(recipe.has_label(table))
     except DataFileError:  # no row has a label: nothing to score
         return {}
     X, y = recipe.features(labelled), recipe.labels(labelled)

@@ -30,7 +30,6 @@ from hedgerow.datafiles import (
 )
 from hedgerow.selection import hold_out, take_rows
 
-_NUMBER = "\0number"  # a column beside those of the file; none of theirs has such a name
 _LEAST_ROWS = 4  # to learn from
 TASKS = ("auto", "classification", "regression")
 
@@ -129,11 +128,12 @@ def about(path: Path) -> Iterator[None]:
 def split(path: Path, table: pa.Table, recipe: Recipe, share: float, seed: int) -> Problem:
     """The problem of a table that a recipe was made for."""
     with about(path):
-        labelled, _ = recipe.with_labels(table.append_column(_NUMBER, pa.array(np.arange(1, len(table) + 1))))
+        known = recipe.has_label(table)
+        labelled = table.filter(known)
         X, y = recipe.features(labelled), recipe.labels(labelled)
     everything = np.arange(len(y), dtype=np.int64)
     train, test = hold_out(y, recipe.task, share, seed) if share else (everything, everything[:0])
-    return Problem(path, recipe, describe(table), X, y, train, test, labelled.column(_NUMBER).to_numpy())
+    return Problem(path, recipe, describe(table), X, y, train, test, np.flatnonzero(known.to_numpy()) + 1)
 
 
 def all_new(problem: Problem) -> Problem:

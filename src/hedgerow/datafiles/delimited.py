@@ -1,7 +1,7 @@
-"""Text of separated values, as bytes in memory, becomes an Arrow table of texts.
+"""Parse delimited text, as bytes in memory, into an Arrow table of texts.
 
-The header is read here, with Python's csv module; the rows by Arrow, every column as text, so that no type
-depends on the block a value happens to stand in. `settling` finds the types afterwards, of whole columns.
+Python's csv module reads the header; Arrow reads the rows, every column as text, so that no type depends on
+the block of a value. `column_types` then infers the types from whole columns.
 """
 
 import csv
@@ -13,8 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from hedgerow.datafiles.errors import DataFileError, one_line, shown_value
-from hedgerow.datafiles.names import check_columns, check_distinct
+from hedgerow.datafiles.errors import DataFileError, check_columns, check_distinct, format_value, one_line
 
 SEPARATORS = (",", ";", "\t", "|")
 _SNIFFED_LINES = 50
@@ -26,31 +25,31 @@ _BLANK = re.compile(rb"[ \t]*(?:\r\n|\r|\n)")
 _INK = re.compile(rb"[^ \t\r\n]")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x7f]")
 _BOM = b"\xef\xbb\xbf"
-# Missing in every column, whatever its type; "NA" and "-" need a look at the rest of the column.
+# Missing in every column, whatever its type; for "NA" and "-" the whole column decides.
 _NULLS = ["", "N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "?"]
 
 
 class Header(NamedTuple):
-    """The first line of a text table."""
+    """The header line of a text table."""
 
     names: tuple[str, ...]
     separator: str
-    start: int  # where the rows begin, in bytes
-    lines: int  # how many lines stand before them
+    start: int  # offset of the rows, in bytes
+    lines: int  # number of lines before the rows
 
 
 def read_delimited(data: bytes, columns: Sequence[str] | None = None) -> tuple[pa.Table, str]:
-    r"""The table of texts in these bytes, and the separator.
+    r"""Return the table of texts in these bytes, and the separator.
 
-    Missing values are null already where that needs no look at the column.
+    Values that are missing in any column are null.
 
     >>> table, separator = read_delimited(b"a;b\n1;x\n2;\n")
     >>> table.to_pydict(), separator
     ({'a': ['1', '2'], 'b': ['x', None]}, ';')
     """
     if b"\0" in data:
-        place = data.index(b"\0")
-        raise DataFileError(f"line {_line_of(data, place)} holds a NUL byte; it is no text file, or damaged")
+        line = _line_of(data, data.index(b"\0"))
+        raise DataFileError(f"line {line} holds a NUL byte; it is not a text file, or it is damaged")
     header = read_header(data)
     check_columns(columns, header.names)
     table = _parsed(data, header, list(header.names) if columns is None else list(columns))
@@ -61,9 +60,9 @@ def read_delimited(data: bytes, columns: Sequence[str] | None = None) -> tuple[p
 
 
 def read_header(data: bytes) -> Header:
-    r"""The names, the separator and where the rows begin.
+    r"""Read the names and the separator, and find the start of the rows.
 
-    Outer spaces of names do not count. A column without a name is called column_N by its place, from 1.
+    Leading and trailing spaces of names are removed. A column without a name is called column_N, from 1.
 
     >>> read_header(b"\xef\xbb\xbfa;b c\n1;2\n").names
     ('a', 'b c')
@@ -78,37 +77,37 @@ def read_header(data: bytes) -> Header:
     try:
         text = head.decode()
     except UnicodeDecodeError as error:
-        if error.start < len(head) - 4 or len(head) == len(data) - start:  # not a letter cut in two
+        if error.start < len(head) - 4 or len(head) == len(data) - start:  # not a truncated character
             raise _not_utf8(data, start + error.start) from error
         text = head[: error.start].decode()
     separator = _separator(text, whole=len(head) == len(data) - start)
-    counted = _Counted(data, start)
+    reader = _LineReader(data, start)
     try:
-        fields = next(csv.reader(counted, delimiter=separator))
+        fields = next(csv.reader(reader, delimiter=separator))
     except (csv.Error, UnicodeDecodeError) as error:
-        raise DataFileError(f"its first line is no header of names ({one_line(error, 80)})") from error
-    return Header(_clean_names(fields), separator, counted.place, lines + counted.lines)
+        raise DataFileError(f"its first line is not a header of names ({one_line(error, 80)})") from error
+    return Header(_clean_names(fields), separator, reader.offset, lines + reader.lines)
 
 
-class _Counted:
-    """The lines of some bytes as texts, one at a time; knows how far it has read."""
+class _LineReader:
+    """An iterator over the lines of some bytes, with its offset."""
 
     def __init__(self, data: bytes, start: int) -> None:
-        self.data, self.place, self.lines = data, start, 0
+        self.data, self.offset, self.lines = data, start, 0
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        match = _LINE.match(self.data, self.place)
+        match = _LINE.match(self.data, self.offset)
         if match is None or match.end() == match.start():
             raise StopIteration
-        self.place, self.lines = match.end(), self.lines + 1
+        self.offset, self.lines = match.end(), self.lines + 1
         return match.group().decode()
 
 
 def _separator(text: str, *, whole: bool) -> str:
-    """The separator that cuts the header, and then most lines alike, into the most fields."""
+    """Return the separator that gives most lines as many fields as the header; then the most fields."""
     best, best_score = ",", (0.0, 1)
     for separator in SEPARATORS:
         counts = []
@@ -121,7 +120,7 @@ def _separator(text: str, *, whole: bool) -> str:
         except csv.Error:  # a field beyond the module's limit
             pass
         if not whole and len(counts) > 1:
-            counts.pop()  # perhaps cut
+            counts.pop()  # possibly truncated
         if not counts or counts[0] == 1:
             continue
         alike = sum(count == counts[0] for count in counts) / len(counts)
@@ -135,16 +134,16 @@ def _clean_names(fields: list[str]) -> tuple[str, ...]:
     if all(_is_number(name) for name in names) and not _counts_up(names):
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         raise DataFileError(
-            f"its first line holds only numbers ({shown_value(shown)[1:-1]}); a line with the names of the "
-            "columns is needed first"
+            f"its first line holds only numbers ({format_value(shown)[1:-1]}); the first line must hold the "
+            "names of the columns"
         )
     taken = set(names)
-    for place, name in enumerate(names, start=1):
+    for number, name in enumerate(names, start=1):
         if not name:
-            new = f"column_{place}"
+            new = f"column_{number}"
             while new in taken:
                 new += "_"
-            names[place - 1] = new
+            names[number - 1] = new
             taken.add(new)
     check_distinct(names)
     return tuple(names)
@@ -159,7 +158,7 @@ def _is_number(name: str) -> bool:
 
 
 def _counts_up(names: list[str]) -> bool:
-    """Whether the names are 0, 1, 2, ... or years: numbers, but names all the same."""
+    """Return whether the names are 0, 1, 2, ... or consecutive years: numbers that are valid names."""
     if not all(name.isascii() and name.isdecimal() and len(name) < 10 for name in names):
         return False
     numbers = [int(name) for name in names]
@@ -167,7 +166,7 @@ def _counts_up(names: list[str]) -> bool:
 
 
 def _parsed(data: bytes, header: Header, columns: list[str]) -> pa.Table:
-    """Let Arrow cut the rows; a row longer than a block needs a larger one."""
+    """Parse the rows with Arrow; a row longer than a block needs a larger block."""
     size = len(data) - header.start
     if not _INK.search(data, header.start):
         return pa.table({name: pa.array([], pa.string()) for name in columns})
@@ -197,54 +196,54 @@ def _parsed(data: bytes, header: Header, columns: list[str]) -> pa.Table:
 
 
 def _explained(data: bytes, header: Header, error: Exception) -> DataFileError:
-    """Arrow names no line; look again, slowly, for the one that is wrong."""
+    """Return an error that names the wrong line, which Arrow does not report."""
     try:
         data.decode()
     except UnicodeDecodeError as wrong:
         return _not_utf8(data, wrong.start)
     n_names = len(header.names)
     unread = DataFileError(f"its rows cannot be read ({one_line(error)})")
-    rows = _Counted(data, header.start)
+    rows = _LineReader(data, header.start)
     reader = csv.reader(rows, delimiter=header.separator)
     before = 0
     try:
         for row in reader:
             if row and len(row) != n_names:
                 line = header.lines + before + 1
-                if reader.line_num > before + 1 and rows.place == len(data) and data.count(b'"') % 2:
+                if reader.line_num > before + 1 and rows.offset == len(data) and data.count(b'"') % 2:
                     return _unclosed(line)
                 fields = "field" if len(row) == 1 else "fields"
                 return DataFileError(
                     f"line {line} has {len(row)} {fields}, but the header has {n_names} names "
-                    f"(separator {header.separator!r}); mend that line, or put fields that hold the "
-                    "separator in double quotes"
+                    f"(separator {header.separator!r}); correct that line, or quote fields that contain the "
+                    "separator"
                 )
             before = reader.line_num
-    except csv.Error:  # a field beyond the module's limit: what pyarrow said must do
+    except csv.Error:  # a field beyond the module's limit: pyarrow's message remains
         return unread
     return unread
 
 
-def _not_utf8(data: bytes, place: int) -> DataFileError:
+def _not_utf8(data: bytes, offset: int) -> DataFileError:
     if _CONTROL.search(data, 0, _SNIFFED_BYTES):
-        return DataFileError("it is no text, nor a Parquet or Arrow file")
-    byte = data[place]
+        return DataFileError("it is not text, and not a Parquet or Arrow file")
+    byte = data[offset]
     letter = bytes([byte]).decode("cp1252", "replace")
     return DataFileError(
-        f"line {_line_of(data, place)} is not UTF-8 (byte 0x{byte:02X}, {letter!r} in Windows-1252): it "
+        f"line {_line_of(data, offset)} is not UTF-8 (byte 0x{byte:02X}, {letter!r} in Windows-1252): it "
         "looks like Latin-1 or Windows-1252; save it as UTF-8 (for example iconv -f WINDOWS-1252 -t UTF-8 "
         "OLD > NEW)"
     )
 
 
-def _line_of(data: bytes, place: int) -> int:
-    """The number of the line, from 1, that holds a byte; line ends may be of any kind."""
-    before = data[:place]
+def _line_of(data: bytes, offset: int) -> int:
+    """Return the number of the line, from 1, that contains a byte; line ends may be of any kind."""
+    before = data[:offset]
     return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
 
 
 def _check_last_quote(data: bytes, header: Header, table: pa.Table) -> None:
-    """Refuse a quote that is never closed: Arrow would take the rest of the file for one value."""
+    """Refuse a quote that is never closed: Arrow would read the rest of the file as one value."""
     if data.count(b'"') % 2 == 0 or table.column_names[-1:] != list(header.names[-1:]):
         return
     last = table.column(table.num_columns - 1)[-1].as_py()

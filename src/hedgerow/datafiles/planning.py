@@ -1,4 +1,4 @@
-"""make_recipe: look at every column of the training table once, and plan what becomes of it."""
+"""make_recipe: examine every column of the training table once, and plan the feature that it becomes."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -6,20 +6,24 @@ from collections.abc import Collection, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.datafiles.dates import as_moments, parts_of
-from hedgerow.datafiles.errors import DataFileError, shown_value
-from hedgerow.datafiles.kinds import Look, counts_rows, look_at, n_distinct
-from hedgerow.datafiles.labels import known_rows, look_at_target
-from hedgerow.datafiles.names import check_distinct, unknown_name
+from hedgerow.datafiles.column_types import (
+    ColumnKind,
+    TypedTable,
+    classify_values,
+    counts_rows,
+    is_text,
+    n_distinct,
+)
+from hedgerow.datafiles.conversion import can_be_category, date_parts, to_timestamps
+from hedgerow.datafiles.errors import DataFileError, check_distinct, format_value, unknown_name
 from hedgerow.datafiles.recipe import PlannedColumn, Recipe
-from hedgerow.datafiles.settling import is_text
-from hedgerow.datafiles.spelling import can_be_category
+from hedgerow.datafiles.target import infer_target
 
 _LIKE_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([ T]\d.*)?", re.ASCII)
 
 
 def make_recipe(
-    table: pa.Table,
+    table: pa.Table | TypedTable,
     target: str,
     *,
     task: str | None = None,
@@ -30,29 +34,30 @@ def make_recipe(
 
     Parameters
     ----------
-    table : pyarrow.Table
-        The training data. Rows without a target are not looked at.
+    table : pyarrow.Table or TypedTable
+        The training data. Rows without a target are ignored.
     target : str
-        The column to predict. Texts, truth values and dictionaries are classes; so are whole numbers of which
-        at most 2 differ, or at most 20 that are fewer than a tenth of the rows. Other numbers are regression.
+        The column to predict. Texts, booleans and dictionaries are classes, and so are whole numbers with at
+        most 2 distinct values, or with at most 20 that are fewer than a tenth of the rows. Other numbers are
+        regression.
     task : {"classification", "regression"}, optional
         Overrides that rule where the values allow it.
     drop : sequence of str
         Columns to leave out.
     categorical : sequence of str
-        Columns whose values are categories, whatever they look like.
+        Columns to use as categories, whatever their values are.
 
     Returns
     -------
     Recipe
-        Numbers and truth values stay; texts with few values become categories; dates become numbers (year,
-        month, ...). Empty and constant columns are left out. `dropped` and `notes` say so.
+        Numbers and booleans stay unchanged; texts with few values become categories; dates become numbers
+        (year, month, ...). Empty and constant columns are left out; `dropped` and `notes` list them.
 
     Raises
     ------
     DataFileError
-        If a name is unknown, the target cannot be learnt, a column is free text or of a type that has no
-        use here, or nothing is left to learn from.
+        If a name is unknown, the target cannot be learned, a column is free text or has an unsupported type,
+        or no column is left.
 
     Examples
     --------
@@ -67,7 +72,8 @@ def make_recipe(
     >>> recipe.dropped
     (('unit', "it is 'kg' in every row"),)
     """
-    names = table.column_names
+    typed = TypedTable.of(table)
+    names = typed.column_names
     check_distinct(names)
     drop, categorical = _listed(drop, "drop"), _listed(categorical, "categorical")
     for name in (target, *drop, *categorical):
@@ -76,26 +82,28 @@ def make_recipe(
     for name in drop:
         if name == target or name in categorical:
             what = "the target" if name == target else "also named categorical"
-            raise DataFileError(f"the column {shown_value(name)} cannot be dropped: it is {what}")
+            raise DataFileError(f"the column {format_value(name)} cannot be dropped: it is {what}")
     if target in categorical:
         raise DataFileError(
-            f"the column {shown_value(target)} is the target; it cannot be a categorical column"
+            f"the column {format_value(target)} is the target; it cannot be a categorical column"
         )
-    found = look_at_target(table[target], target, task)
-    known = known_rows(table[target])
+    found = infer_target(typed, target, task)
+    known = pc.is_valid(typed.labels(target))
     n_known = pc.sum(known).as_py()
     notes = [f"The task is {found.task}: {found.reason}."]
-    if n_known < table.num_rows:
-        left_out = table.num_rows - n_known
+    rows = None
+    if n_known < typed.num_rows:
+        left_out = typed.num_rows - n_known
         have = "has" if left_out == 1 else "have"
-        notes.append(f"{left_out} of {table.num_rows} rows {have} no {shown_value(target)}; left out.")
-        table = table.filter(known)
+        notes.append(f"{left_out} of {typed.num_rows} rows {have} no {format_value(target)}; left out.")
+        rows = known
     plan = _Plan(notes)
     for name in names:
         if name in drop:
-            plan.dropped.append((name, "asked for"))
+            plan.dropped.append((name, "requested"))
         elif name != target:
-            plan.add(name, table[name], name in categorical)
+            values = typed.values(name) if rows is None else typed.values(name).filter(rows)
+            plan.add(name, typed.table[name].type, classify_values(values), name in categorical)
     plan.check(target)
     return Recipe(target, found.task, tuple(plan.columns), tuple(plan.dropped), tuple(notes), found.labels)
 
@@ -107,71 +115,72 @@ def _listed(names: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 class _Plan:
-    """What becomes of each column, as it grows."""
+    """The columns of a recipe while it is made."""
 
     def __init__(self, notes: list[str]) -> None:
         self.notes = notes
         self.columns: list[PlannedColumn] = []
         self.dropped: list[tuple[str, str]] = []
 
-    def add(self, name: str, column: pa.ChunkedArray, categorical: bool) -> None:
-        """Plan one column."""
-        look = look_at(column)
-        quoted = shown_value(name)
+    def add(self, name: str, file_type: pa.DataType, look: ColumnKind, categorical: bool) -> None:
+        """Plan one column, whose type in the file is `file_type`."""
+        quoted = format_value(name)
         if look.kind == "empty":
             self.dropped.append((name, "it is empty"))
         elif look.kind == "constant":
-            self.dropped.append((name, f"it is {shown_value(look.values[0].as_py())} in every row"))
+            self.dropped.append((name, f"it is {format_value(look.values[0].as_py())} in every row"))
         elif categorical:
-            if not can_be_category(column.type):
-                raise DataFileError(f"column {quoted} has the type {column.type}, which cannot be categories")
+            if not can_be_category(file_type):
+                raise DataFileError(f"column {quoted} has the type {file_type}; it cannot be categories")
             self.columns.append(PlannedColumn(name, "category"))
         elif look.kind == "text":
             raise _free_text(name, look)
         elif look.kind == "unsupported":
             raise DataFileError(
-                f"column {quoted} has the type {shown_value(column.type)}, which cannot be used; "
+                f"column {quoted} has the type {format_value(file_type)}, which cannot be used; "
                 f"--drop {_shell(name)}"
             )
         elif look.kind == "date":
             self._date(name, look)
         else:
-            self._plain(name, column, look)
+            self._plain(name, file_type, look)
 
-    def _date(self, name: str, look: Look) -> None:
-        moments = as_moments(look.values, name)
-        parts = parts_of(moments)
+    def _date(self, name: str, look: ColumnKind) -> None:
+        moments = to_timestamps(look.values, name)
+        parts = date_parts(moments)
         zone = " (UTC)" if getattr(look.values.type, "tz", None) else ""
         self.columns.append(PlannedColumn(name, "date", parts))
         self.notes.append(
-            f"Column {shown_value(name)} holds dates{zone}; they become the numbers {', '.join(parts[:-1])} "
+            f"Column {format_value(name)} holds dates{zone}; they become the numbers {', '.join(parts[:-1])} "
             "and days since 1970-01-01."
         )
 
-    def _plain(self, name: str, column: pa.ChunkedArray, look: Look) -> None:
+    def _plain(self, name: str, file_type: pa.DataType, look: ColumnKind) -> None:
         self.columns.append(PlannedColumn(name, look.kind))
-        quoted = shown_value(name)
+        quoted = format_value(name)
         if look.kind == "category":
             example = look.values.drop_null()[0].as_py()
             if isinstance(example, str) and _LIKE_DATE.fullmatch(example):
                 self.notes.append(
-                    f"Column {quoted} looks like dates ({shown_value(example)}) but is taken for categories; "
+                    f"Column {quoted} looks like dates ({format_value(example)}) but is used as categories; "
                     "dates must be written as 2024-05-17."
                 )
         elif counts_rows(look.values):
             self.notes.append(
-                f"Column {quoted} counts the rows, as an identifier does; drop it unless its order means "
-                "something."
+                f"Column {quoted} counts the rows, as an identifier does; drop it unless its order is "
+                "meaningful."
             )
-        if look.kind != "category" and is_text(column.type):
-            words = {"number": "numbers", "boolean": "true and false"}[look.kind]
-            self.notes.append(f"Column {quoted} is text in which all values are {words}; it is used as such.")
+        if look.kind != "category" and is_text(file_type):
+            values = {"number": "numbers", "boolean": "true and false"}[look.kind]
+            self.notes.append(
+                f"Column {quoted} is text whose values are all {values}; it is used as {values}."
+            )
 
     def check(self, target: str) -> None:
         """Refuse a plan without columns, or with two features of one name."""
         if not self.columns:
             raise DataFileError(
-                f"no column is left to predict {shown_value(target)} from: all others are empty, constant or "
+                f"no column is left to predict {format_value(target)}: all others are empty, constant or "
                 "dropped"
             )
         taken: Collection[str] = {column.name for column in self.columns if column.kind != "date"}
@@ -179,23 +188,23 @@ class _Plan:
             for feature in column.features if column.kind == "date" else ():
                 if feature in taken:
                     raise DataFileError(
-                        f"the date {shown_value(column.name)} becomes {shown_value(feature)}, which is a "
-                        "column too; rename or drop one"
+                        f"the date {format_value(column.name)} becomes {format_value(feature)}, which is "
+                        "also a column; rename or drop one"
                     )
 
 
-def _free_text(name: str, look: Look) -> DataFileError:
-    """The message for a column of free text, with an example."""
+def _free_text(name: str, look: ColumnKind) -> DataFileError:
+    """Return the error for a column of free text, with an example."""
     known = look.values.drop_null()
     example = known[0].as_py()
     hint = " (dates must be written as 2024-05-17)" if _LIKE_DATE.fullmatch(example) else ""
     return DataFileError(
-        f"column {shown_value(name)} is free text: {n_distinct(known)} different values in {len(known)} "
-        f"rows, such as {shown_value(example)}{hint}; --drop {_shell(name)}, or --categorical {_shell(name)} "
-        "if its values are categories"
+        f"column {format_value(name)} is free text: {n_distinct(known)} different values in {len(known)} "
+        f"rows, such as {format_value(example)}{hint}; --drop {_shell(name)}, or --categorical "
+        f"{_shell(name)} if its values are categories"
     )
 
 
 def _shell(name: str) -> str:
-    """A name as one types it: in quotes if it needs them."""
-    return name if re.fullmatch(r"[\w.:@%+=-]+", name) else shown_value(name)
+    """Quote a name for the command line if necessary."""
+    return name if re.fullmatch(r"[\w.:@%+=-]+", name) else format_value(name)

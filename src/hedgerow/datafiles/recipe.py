@@ -1,7 +1,6 @@
-"""A recipe: how a file becomes X and y. It is made once, from the training table, and kept with the model."""
+"""A recipe: how a table becomes X and y. It is made from the training table and stored with the model."""
 
 import reprlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +8,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hedgerow.datafiles.dates import PARTS, expand
-from hedgerow.datafiles.errors import DataFileError
-from hedgerow.datafiles.labels import LABELS, TASKS, known_rows, label_array
-from hedgerow.datafiles.names import unknown_name
-from hedgerow.datafiles.shaping import as_category_column, as_dates, as_numbers, as_truths
+from hedgerow.datafiles.column_types import TypedTable, is_text
+from hedgerow.datafiles.conversion import (
+    PARTS,
+    expand_dates,
+    to_booleans,
+    to_categories,
+    to_dates,
+    to_numbers,
+)
+from hedgerow.datafiles.errors import DataFileError, unknown_name
+from hedgerow.datafiles.target import LABELS, TASKS, to_labels
 
 PLANNED = ("number", "boolean", "category", "date")
 _KEYS = ("target", "task", "labels_are", "columns", "dropped", "notes")
@@ -21,16 +26,16 @@ _KEYS = ("target", "task", "labels_are", "columns", "dropped", "notes")
 
 @dataclass(frozen=True)
 class PlannedColumn:
-    """One column of the file that the model uses.
+    """A column of the file that the model uses.
 
     Parameters
     ----------
     name : str
-        Of the column in the file.
+        The name of the column in the file.
     kind : str
         "number", "boolean", "category" or "date".
     parts : tuple of str
-        Of a date, which of year, month, day, weekday, hour and days become features.
+        For a date, those of year, month, day, weekday, hour and days that become features.
 
     Examples
     --------
@@ -44,13 +49,13 @@ class PlannedColumn:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the features it becomes."""
+        """The names of the features that it becomes."""
         return tuple(f"{self.name}.{part}" for part in self.parts) if self.kind == "date" else (self.name,)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a table becomes X and y; made by `make_recipe`, kept in model files.
+    """How a table becomes X and y; made by `make_recipe`, stored in model files.
 
     Parameters
     ----------
@@ -59,13 +64,13 @@ class Recipe:
     task : str
         "classification" or "regression".
     columns : tuple of PlannedColumn
-        What X is made of, in this order.
+        The columns that become X, in this order.
     dropped : tuple of (str, str)
         Columns that are left out, each with the reason.
     notes : tuple of str
-        Sentences for the user.
+        Notes for the user.
     labels_are : str
-        "text", "integer", "boolean" or "number": what y holds.
+        The kind of values in y: "text", "integer", "boolean" or "number".
 
     Examples
     --------
@@ -95,95 +100,91 @@ class Recipe:
         """The names of the columns of X."""
         return tuple(name for column in self.columns for name in column.features)
 
-    def features(self, table: pa.Table) -> pa.Table:
-        """The table X: float64 numbers, truth values and dictionary<string> categories.
+    def features(self, table: pa.Table | TypedTable) -> pa.Table:
+        """Return the table X: float64 numbers, booleans and dictionary<string> categories.
 
-        The columns of the table may stand in any order, and more of them may be there. Categories that
-        training has not seen pass through.
+        The columns of the table may have any order, and there may be others. Categories that did not occur in
+        training are allowed.
 
         Parameters
         ----------
-        table : pyarrow.Table
-            With the columns of the recipe; the target is not needed.
+        table : pyarrow.Table or TypedTable
+            A table with the columns of the recipe; the target is not needed.
 
         Returns
         -------
         pyarrow.Table
-            Of the columns `feature_names`.
+            A table of the columns `feature_names`.
 
         Raises
         ------
         DataFileError
-            If a column is missing or holds something else than in training.
+            If a column is missing or its values have another kind than in training.
         """
+        typed = TypedTable.of(table)
         names: list[str] = []
-        made: list[Any] = []
-        there = set(table.column_names)
-        missing = [column.name for column in self.columns if column.name not in there]
+        features: list[Any] = []
+        existing = set(typed.column_names)
+        missing = [column.name for column in self.columns if column.name not in existing]
         if missing:
             others = (
                 f" ({len(missing) - 1} other columns of the model are missing too)" if missing[1:] else ""
             )
-            raise DataFileError(unknown_name(missing[0], table.column_names) + others)
+            raise DataFileError(unknown_name(missing[0], typed.column_names) + others)
         for column in self.columns:
-            values = _only(table, column.name)
-            if column.kind == "date":
-                made += expand(as_dates(values, column.name), column.parts)
-            else:
-                made.append(_SHAPES[column.kind](values, column.name))
+            _check_unique(typed, column.name)
+            features += _features(typed, column)
             names += column.features
-        return pa.table(made, names=names)
+        return pa.table(features, names=names)
 
-    def labels(self, table: pa.Table) -> NDArray[Any]:
-        """The array y: texts (as objects), integers, truth values, or float64 numbers for regression.
+    def labels(self, table: pa.Table | TypedTable) -> NDArray[Any]:
+        """Return the array y: texts (as objects), integers, booleans, or float64 numbers for regression.
 
         Parameters
         ----------
-        table : pyarrow.Table
-            Its target must be known in every row; see `with_labels`.
+        table : pyarrow.Table or TypedTable
+            Its target must be known in every row; see `has_label`.
 
         Returns
         -------
         array of shape (n_rows,)
-            One label a row.
+            One label for each row.
         """
-        return label_array(self._target(table), self.target, self.labels_are)
+        return to_labels(self._target(TypedTable.of(table)), self.target, self.labels_are)
 
-    def with_labels(self, table: pa.Table) -> tuple[pa.Table, int]:
-        """The rows whose target is known, and how many rows were left out.
+    def has_label(self, table: pa.Table | TypedTable) -> pa.ChunkedArray:
+        """Return which rows have a known target.
 
         Parameters
         ----------
-        table : pyarrow.Table
-            With the target.
+        table : pyarrow.Table or TypedTable
+            A table with the target.
 
         Returns
         -------
-        table : pyarrow.Table
-            The rows that have a target.
-        left_out : int
-            How many have none.
+        boolean pyarrow.ChunkedArray
+            For ``table.filter``; at least one row has a target.
 
         Examples
         --------
         >>> table = pa.table({"a": [1, 2, 3], "y": ["yes", None, "no"]})
         >>> recipe = Recipe("y", "classification", (PlannedColumn("a", "number"),))
-        >>> recipe.with_labels(table)[1]
-        1
+        >>> recipe.has_label(table).to_pylist()
+        [True, False, True]
         """
-        known = known_rows(self._target(table))
-        n_known = pc.sum(known).as_py() or 0
-        if n_known == 0:
+        known = pc.is_valid(self._target(TypedTable.of(table)))
+        if not pc.any(known).as_py():
             raise DataFileError(f"the target {self.target!r} is missing in every row")
-        return (table if n_known == table.num_rows else table.filter(known)), table.num_rows - n_known
+        return known
 
-    def _target(self, table: pa.Table) -> pa.ChunkedArray:
+    def _target(self, table: TypedTable) -> pa.ChunkedArray:
         if self.target not in table.column_names:
             raise DataFileError(unknown_name(self.target, table.column_names))
-        return _only(table, self.target)
+        _check_unique(table, self.target)
+        return table.labels(self.target)
 
     def to_dict(self) -> dict[str, Any]:
-        """The recipe as lists, texts and dictionaries, ready for JSON."""
+        """Return the recipe as lists, texts and dictionaries, ready for JSON."""
         return {
             "target": self.target,
             "task": self.task,
@@ -198,22 +199,22 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, content: Any) -> "Recipe":
-        """The recipe that `to_dict` gave; whatever else the dictionary holds is refused.
+        """Read the result of `to_dict`; every value is checked.
 
         Parameters
         ----------
         content : dict
-            Perhaps from a stranger's file.
+            Possibly from an untrusted file.
 
         Returns
         -------
         Recipe
-            Equal to the one that was kept.
+            A recipe equal to the stored one.
 
         Raises
         ------
         ValueError
-            In one line, if anything is not as `to_dict` makes it.
+            In one line, if a value is not one that `to_dict` returns.
         """
         _check_keys(content, _KEYS, "the recipe")
         target = _name(content["target"], "target")
@@ -235,19 +236,21 @@ class Recipe:
         return recipe
 
 
-_SHAPES: dict[str, Callable[[pa.ChunkedArray, str], Any]] = {
-    "number": as_numbers,
-    "boolean": as_truths,
-    "category": as_category_column,
-}
+def _features(table: TypedTable, column: PlannedColumn) -> list[Any]:
+    """Convert a column of the table to its features."""
+    values = table.values(column.name)
+    if column.kind == "date":
+        return expand_dates(to_dates(values, column.name), column.parts)
+    if column.kind == "category":  # of numbers and dates, the spelling of the file
+        cleaned = is_text(values.type)
+        return [to_categories(values if cleaned else table.table[column.name], column.name, cleaned=cleaned)]
+    return [(to_numbers if column.kind == "number" else to_booleans)(values, column.name)]
 
 
-def _only(table: pa.Table, name: str) -> pa.ChunkedArray:
-    """The column of a name, which must not occur twice."""
-    places = table.schema.get_all_field_indices(name)
-    if len(places) > 1:
-        raise DataFileError(f"the column {name!r} occurs {len(places)} times; rename or drop the others")
-    return table.column(places[0])
+def _check_unique(table: TypedTable, name: str) -> None:
+    n_columns = len(table.table.schema.get_all_field_indices(name))
+    if n_columns > 1:
+        raise DataFileError(f"the column {name!r} occurs {n_columns} times; rename or drop the others")
 
 
 # -------------------------------------------------------------------------- checks of a stranger's recipe

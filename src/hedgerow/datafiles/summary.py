@@ -1,4 +1,4 @@
-"""A table in a few numbers a column: what a report shows and a user checks before anything is fitted."""
+"""Summarise the columns of a table: what a report shows, and what users check before a fit."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hedgerow.datafiles.errors import shown_value
-from hedgerow.datafiles.kinds import look_at, n_distinct
-from hedgerow.datafiles.spelling import as_categories
+from hedgerow.datafiles.column_types import TypedTable, classify_values, n_distinct
+from hedgerow.datafiles.conversion import encode_categories
+from hedgerow.datafiles.errors import format_value
 
 _BINS = 12
 _TOP = 5
@@ -18,24 +18,24 @@ _TOP = 5
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What a column holds.
+    """The summary of a column.
 
     Parameters
     ----------
     name, type : str
-        Its name, and its Arrow type as text.
+        The name and the Arrow type of the column.
     kind : str
         "number", "boolean", "category", "date", "text", "empty", "constant" or "unsupported".
     n_missing, n_distinct : int
-        Rows without a value; known values that differ (0 for unsupported types).
+        Number of rows without a value and of distinct known values (0 for unsupported types).
     low, high : int, float, str or None
-        The least and the greatest finite number; the first and the last date, as text.
+        The smallest and the largest finite number; the first and the last date, as text.
     mean : float or None
-        Of the finite numbers; of truth values, the share of true.
+        The mean of the finite numbers; for booleans, the share of true.
     top : tuple of (str, int)
-        The most frequent categories, at most 5, with the rows they have.
+        The most frequent categories, at most 5, with their numbers of rows.
     histogram : tuple of int
-        Of the finite numbers, in 12 bins of equal width from low to high.
+        Counts of the finite numbers in 12 bins of equal width from low to high.
     example : str
         The first known value, shortened.
 
@@ -63,12 +63,12 @@ class ColumnSummary:
 
 @dataclass(frozen=True)
 class TableSummary:
-    """What a table holds, column by column.
+    """The summary of a table, column by column.
 
     Parameters
     ----------
     n_rows : int
-        How many rows it has.
+        Number of rows.
     columns : tuple of ColumnSummary
         In the order of the table.
 
@@ -82,7 +82,7 @@ class TableSummary:
     columns: tuple[ColumnSummary, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary as lists, texts, numbers and dictionaries, ready for JSON."""
+        """Return the summary as lists, texts, numbers and dictionaries, ready for JSON."""
         columns = []
         for column in self.columns:
             content = asdict(column)
@@ -92,18 +92,18 @@ class TableSummary:
         return {"n_rows": self.n_rows, "columns": columns}
 
 
-def describe(table: pa.Table) -> TableSummary:
+def describe(table: pa.Table | TypedTable) -> TableSummary:
     """Summarise a table.
 
     Parameters
     ----------
-    table : pyarrow.Table
-        Any table; `read_data` gives one.
+    table : pyarrow.Table or TypedTable
+        Any table, for example a result of `read_data`.
 
     Returns
     -------
     TableSummary
-        With a ColumnSummary for each column.
+        A ColumnSummary for each column.
 
     Examples
     --------
@@ -113,19 +113,19 @@ def describe(table: pa.Table) -> TableSummary:
     >>> summary.n_rows, summary.columns[0].mean, summary.columns[0].histogram
     (3, 25.0, (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1))
     """
-    columns = zip(table.column_names, table.columns, strict=True)
-    return TableSummary(table.num_rows, tuple(_described(name, column) for name, column in columns))
+    typed = TypedTable.of(table)
+    return TableSummary(typed.num_rows, tuple(_describe_column(typed, name) for name in typed.column_names))
 
 
-def _described(name: str, column: pa.ChunkedArray) -> ColumnSummary:
-    look = look_at(column)
+def _describe_column(table: TypedTable, name: str) -> ColumnSummary:
+    look = classify_values(table.values(name))
     known = look.values.drop_null()
     facts: dict[str, Any] = {}
     if len(known) and look.base != "unsupported":
         facts = _FACTS[look.base](known)
     return ColumnSummary(
         name,
-        str(column.type),
+        str(table.table[name].type),
         look.kind,
         look.values.null_count,
         facts.pop("n_distinct", 0),
@@ -139,7 +139,7 @@ def _example(known: pa.ChunkedArray) -> str:
         return ""
     value = known[0].as_py()
     text = value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
-    return shown_value(text, 60)[1:-1]
+    return format_value(text, 60)[1:-1]
 
 
 def _numbers(known: pa.ChunkedArray) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _numbers(known: pa.ChunkedArray) -> dict[str, Any]:
 
 
 def _mean(finite: NDArray[Any]) -> float:
-    """The mean, even of numbers whose sum is out of reach."""
+    """Return the mean, also of numbers whose sum overflows."""
     largest = float(max(abs(float(finite.min())), abs(float(finite.max()))))
     return (
         float(np.mean(finite / largest) * largest)
@@ -164,22 +164,22 @@ def _mean(finite: NDArray[Any]) -> float:
 
 
 def histogram(finite: NDArray[Any]) -> tuple[int, ...]:
-    """Counts in 12 bins of equal width from the least number to the greatest.
+    """Count numbers in 12 bins of equal width from the smallest to the largest.
 
     >>> histogram(np.array([0.0, 0.1, 12.0]))
     (2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)
     """
     numbers = finite.astype(np.float64)
     low, high = float(numbers.min()), float(numbers.max())
-    if not np.isfinite(high - low):  # beyond the largest number
+    if not np.isfinite(high - low):  # the difference overflows
         numbers, low, high = numbers / 4, low / 4, high / 4
     if not high > low:
         return (len(numbers), *([0] * (_BINS - 1)))
-    places = np.minimum((numbers - low) / (high - low) * _BINS, _BINS - 1).astype(np.int64)
-    return tuple(np.bincount(places, minlength=_BINS).tolist())
+    bins = np.minimum((numbers - low) / (high - low) * _BINS, _BINS - 1).astype(np.int64)
+    return tuple(np.bincount(bins, minlength=_BINS).tolist())
 
 
-def _truths(known: pa.ChunkedArray) -> dict[str, Any]:
+def _booleans(known: pa.ChunkedArray) -> dict[str, Any]:
     return {"n_distinct": n_distinct(known), "mean": float(pc.mean(known).as_py()), "top": _top(known)}
 
 
@@ -198,12 +198,12 @@ def _texts(known: pa.ChunkedArray) -> dict[str, Any]:
 
 
 def _top(known: pa.ChunkedArray) -> tuple[tuple[str, int], ...]:
-    """The most frequent values as texts; equally frequent ones by text."""
-    codes = as_categories(known)
+    """Return the most frequent values as texts; equally frequent ones in the order of their texts."""
+    codes = encode_categories(known)
     counts = np.bincount(codes.indices.drop_null().to_numpy(), minlength=len(codes.dictionary))
     texts = codes.dictionary.to_pylist()
-    order = sorted(range(len(texts)), key=lambda place: (-counts[place], texts[place]))
-    return tuple((texts[place], int(counts[place])) for place in order[:_TOP])
+    order = sorted(range(len(texts)), key=lambda code: (-counts[code], texts[code]))
+    return tuple((texts[code], int(counts[code])) for code in order[:_TOP])
 
 
-_FACTS = {"number": _numbers, "boolean": _truths, "date": _dates, "category": _categories, "text": _texts}
+_FACTS = {"number": _numbers, "boolean": _booleans, "date": _dates, "category": _categories, "text": _texts}

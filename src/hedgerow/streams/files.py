@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
-from hedgerow.datafiles import DataFileError, content
-from hedgerow.datafiles.errors import one_line, shown_path, shown_value
+from hedgerow.datafiles import DataFileError, formats
+from hedgerow.datafiles.errors import format_path, format_value, one_line
 
 _HEAD = 4096  # bytes that tell what a file is
 _LONG = 300  # letters of a path that is shown in full
 _SUFFIXES = (".parquet", ".arrow", ".feather")
-_READ = {content.PARQUET: "a Parquet", content.ARROW_FILE: "an Arrow", content.ARROW_STREAM: "an Arrow"}
+_READ = {formats.PARQUET: "a Parquet", formats.ARROW_FILE: "an Arrow", formats.ARROW_STREAM: "an Arrow"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class File:
     ----------
     path : str
     kind : str
-        One of those that `hedgerow.datafiles.content` tells.
+        One of those that `hedgerow.datafiles.formats` tells.
     """
 
     path: str
@@ -41,12 +41,12 @@ class File:
     @property
     def name(self) -> str:
         """How messages call it."""
-        return shown_path(self.path)
+        return format_path(self.path)
 
     def look(self) -> tuple[pa.Schema, int | None]:
         """Its columns, and how many rows it has if that stands at its end."""
         with _named(self):
-            if self.kind == content.PARQUET:
+            if self.kind == formats.PARQUET:
                 with parquet.ParquetFile(self.path) as file:
                     return file.schema_arrow, file.metadata.num_rows
             with pa.memory_map(self.path) as mapped, _open_arrow(self.kind, mapped) as reader:
@@ -55,13 +55,13 @@ class File:
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Iterator[pa.RecordBatch]:
         """Its rows, of these columns at least; a Parquet file gives `rows` at a time, others as written."""
         with _named(self):
-            if self.kind == content.PARQUET:
+            if self.kind == formats.PARQUET:
                 buffer = buffer_bytes(len(columns))
                 with parquet.ParquetFile(self.path, buffer_size=buffer, pre_buffer=False) as file:
                     yield from file.iter_batches(rows, columns=list(columns), use_threads=use_threads)
                 return
             with pa.memory_map(self.path) as mapped, _open_arrow(self.kind, mapped) as reader:
-                if self.kind == content.ARROW_FILE:
+                if self.kind == formats.ARROW_FILE:
                     for number in range(reader.num_record_batches):
                         yield reader.get_batch(number)
                 else:
@@ -78,7 +78,7 @@ def buffer_bytes(n_columns: int) -> int:
 
 
 def _open_arrow(kind: str, source: Any) -> Any:
-    return (ipc.open_file if kind == content.ARROW_FILE else ipc.open_stream)(source)
+    return (ipc.open_file if kind == formats.ARROW_FILE else ipc.open_stream)(source)
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def find_files(source: Any) -> list[File]:
     if isinstance(source, list | tuple):
         return [file for one in source for file in find_files(one)]
     path = os.fspath(source)
-    name = shown_path(path)
+    name = format_path(path)
     if not path or "\0" in path:
         raise DataFileError(f"X={path!r}: no file can have that name")
     if os.path.isdir(path):  # noqa: PTH112 - says no to a text that is too long for a name
@@ -130,7 +130,7 @@ def _in_folder(path: str) -> list[File]:
     if not found:
         is_parted = any("=" in one.name and one.is_dir() for one in entries)
         raise DataFileError(
-            f"{shown_path(path)}: the folder holds no Parquet or Arrow files; folders in it are not looked "
+            f"{format_path(path)}: the folder holds no Parquet or Arrow files; folders in it are not looked "
             + (
                 "into: give pyarrow.dataset.dataset(path, partitioning='hive'), which reads columns from "
                 "their names too"
@@ -143,20 +143,20 @@ def _in_folder(path: str) -> list[File]:
 
 def _checked(path: str) -> File:
     if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113 - as above
-        raise DataFileError(f"{shown_path(path)}: it is a pipe or a device, and rows are read twice")
+        raise DataFileError(f"{format_path(path)}: it is a pipe or a device, and rows are read twice")
     try:
         kind = _kind(path)
     except FileNotFoundError as error:
         more = "; give a pyarrow.dataset.dataset of what is not on this machine" if "://" in path else ""
-        raise DataFileError(f"{shown_path(path)}: there is no such file{more}") from error
+        raise DataFileError(f"{format_path(path)}: there is no such file{more}") from error
     except OSError as error:
-        name = shown_path(path) if len(path) <= _LONG else shown_value(path)
+        name = format_path(path) if len(path) <= _LONG else format_value(path)
         raise DataFileError(f"{name}: it cannot be read ({error.strerror})") from error
     if kind not in _READ:
         if not Path(path).stat().st_size:
-            raise DataFileError(f"{shown_path(path)}: it is an empty file; fetch or write it again")
+            raise DataFileError(f"{format_path(path)}: it is an empty file; fetch or write it again")
         raise DataFileError(
-            f"{shown_path(path)}: it is no Parquet or Arrow file, and only these are read batch by batch; "
+            f"{format_path(path)}: it is no Parquet or Arrow file, and only these are read batch by batch; "
             "write it as Parquet, or read it into memory"
         )
     return File(path, kind)
@@ -167,6 +167,6 @@ def _kind(path: str) -> str:
     with Path(path).open("rb") as file:
         head = file.read(_HEAD)
     try:
-        return content.what_it_is(head)
+        return formats.detect_format(head)
     except DataFileError:
-        return content.TEXT
+        return formats.TEXT

@@ -1,7 +1,7 @@
-"""What a file is, told from its first bytes; names lie, bytes do not.
+"""Detect the format of a data file from its first bytes; the name of the file is not used.
 
-A data file is a text of separated values, a Parquet file or an Arrow file, each perhaps compressed. Anything
-else that people call data (a workbook, a web page, a pickle) is named for what it is, and refused.
+A data file is delimited text, a Parquet file or an Arrow file, each possibly compressed. Other formats (a
+workbook, a web page, a pickle) are recognised and refused with a message that names them.
 """
 
 import bz2
@@ -11,11 +11,9 @@ import re
 import zlib
 from collections.abc import Callable
 
-import pyarrow as pa
-
 from hedgerow.datafiles.errors import DataFileError, one_line
 
-# what is read; the rest of a file decides later whether it is whole
+# Formats that can be read. Whether the rest of the file is complete is checked when it is read.
 PARQUET, ARROW_FILE, ARROW_STREAM, FEATHER_1, TEXT = "parquet", "arrow", "stream", "feather", "text"
 _READ = {b"PAR1": PARQUET, b"ARROW1": ARROW_FILE, b"FEA1": FEATHER_1}
 
@@ -34,25 +32,29 @@ _FOREIGN = {
     b"GIF8": "an image (GIF), not a table",
     b"RDX": f"an R data file; {_AS_CSV}",
     b"RDA": f"an R data file; {_AS_CSV}",
-    b"7z\xbc\xaf": "a 7z archive; unpack it first",
-    b"Rar!": "a RAR archive; unpack it first",
+    b"7z\xbc\xaf": "a 7z archive; decompress_one it first",
+    b"Rar!": "a RAR archive; decompress_one it first",
 }
 _PAGE = re.compile(rb"\s*<(!doctype|html|head|body|\?xml|svg|table)\b", re.IGNORECASE)
 _JSON = re.compile(rb'\s*(\{\s*["}]|\[\s*([\[{"\]]|-?\d))')
-_HEAD = 4096  # bytes looked at
+_HEAD = 4096  # bytes that are examined
 
 
 def _by_arrow(codec: str) -> Callable[[bytes], bytes]:
-    def unpack(data: bytes) -> bytes:
-        with pa.CompressedInputStream(pa.BufferReader(data), codec) as stream:
-            unpacked: bytes = stream.read()
-        return unpacked
+    def decompress_stream(data: bytes) -> bytes:
+        import pyarrow as pa  # noqa: PLC0415 - detecting a format does not need pyarrow
 
-    return unpack
+        try:
+            with pa.CompressedInputStream(pa.BufferReader(data), codec) as stream:
+                return bytes(stream.read())
+        except pa.ArrowException as error:
+            raise ValueError(str(error)) from error
+
+    return decompress_stream
 
 
-# first bytes -> (name, how to unpack)
-_PACKED: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
+# first bytes -> (name, function that decompresses)
+_COMPRESSED: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
     b"\x1f\x8b": ("gzip", gzip.decompress),
     b"BZh": ("bzip2", bz2.decompress),
     b"\xfd7zXZ\x00": ("xz", lzma.decompress),
@@ -61,37 +63,37 @@ _PACKED: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
 }
 
 
-def is_packed(head: bytes) -> bool:
-    """Whether these first bytes are those of a compressed file.
+def is_compressed(head: bytes) -> bool:
+    """Return whether the first bytes are those of a compressed file.
 
-    >>> is_packed(gzip.compress(b"a,b"))
+    >>> is_compressed(gzip.compress(b"a,b"))
     True
     """
-    return head.startswith(tuple(_PACKED))
+    return head.startswith(tuple(_COMPRESSED))
 
 
-def unpacked(data: bytes) -> bytes:
-    """The bytes without compression, whatever kind it was.
+def decompress(data: bytes) -> bytes:
+    """Decompress bytes; bytes that are not compressed are returned unchanged.
 
-    >>> unpacked(gzip.compress(b"a,b")), unpacked(b"a,b")
+    >>> decompress(gzip.compress(b"a,b")), decompress(b"a,b")
     (b'a,b', b'a,b')
     """
-    for magic, (name, unpack) in _PACKED.items():
+    for magic, (name, function) in _COMPRESSED.items():
         if data.startswith(magic):
             try:
-                return unpack(data)
-            except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+                return function(data)
+            except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
                 raise DataFileError(
-                    f"its {name} compression is damaged or cut short ({one_line(error, 80)}); "
-                    "fetch or write the file again"
+                    f"its {name} compression is damaged or truncated ({one_line(error, 80)}); "
+                    "download or write the file again"
                 ) from error
     return data
 
 
-def what_it_is(data: bytes) -> str:
-    """One of PARQUET, ARROW_FILE, ARROW_STREAM, FEATHER_1 and TEXT; DataFileError for what is none of them.
+def detect_format(data: bytes) -> str:
+    """Return PARQUET, ARROW_FILE, ARROW_STREAM, FEATHER_1 or TEXT; raise DataFileError for other formats.
 
-    >>> what_it_is(b"PAR1..."), what_it_is(b"a,b")
+    >>> detect_format(b"PAR1..."), detect_format(b"a,b")
     ('parquet', 'text')
     """
     head = data[:_HEAD]
@@ -107,21 +109,21 @@ def what_it_is(data: bytes) -> str:
 
 
 def _foreign(head: bytes) -> str | None:
-    """What a file is that is not data we read; None where nothing is recognised."""
+    """Return a description of a format that cannot be read; None if none is recognised."""
     for magic, name in _FOREIGN.items():
         if head.startswith(magic):
             return name
     if head.startswith(b"PK\x03\x04"):
         return _zip(head)
     if re.match(rb"\x80[\x02-\x06][\x80-\x98\]}(cK\x95]", head):
-        return f"a Python pickle, which is never opened here (it can run code); {_AS_CSV}"
+        return f"a Python pickle, which is never loaded because it can run code; {_AS_CSV}"
     if b'{"__metadata__"' in head[8:32] and b'"hedgerow"' in head:
-        return "a Hedgerow model, not data; give the model and the data in the order the command asks for"
+        return "a Hedgerow model, not data; pass the model and the data in the order of the command's help"
     if head[257:262] == b"ustar":
-        return "a tar archive; unpack it first"
+        return "a tar archive; decompress_one it first"
     text = head.removeprefix(b"\xef\xbb\xbf")
     if _PAGE.match(text):
-        return "a web page or XML, not a table; perhaps a download that ended at a login or error page"
+        return "a web page or XML, not a table; possibly a download that returned a login or error page"
     if _JSON.match(text):
         return f"JSON; {_AS_CSV}"
     if text.lstrip()[:9].lower() == b"@relation":
@@ -134,11 +136,11 @@ def _zip(head: bytes) -> str:
         return f"an Excel workbook or another Office file; {_AS_CSV}"
     if b".npy" in head:
         return f"a NumPy archive; {_AS_CSV} with named columns"
-    return "a zip archive; unpack it first"
+    return "a zip archive; decompress_one it first"
 
 
 def _other_encoding(head: bytes) -> str | None:
-    """UTF-16 and UTF-32, with a byte-order mark or told from the zeros between plain letters."""
+    """Recognise UTF-16 and UTF-32 by a byte-order mark, or by the zeros between ASCII letters."""
     if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
         return _encoded("UTF-32")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):

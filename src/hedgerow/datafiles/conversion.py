@@ -1,0 +1,302 @@
+"""Convert columns of any file to the feature types that a recipe names: numbers, booleans, dates, categories.
+
+A date becomes numbers that trees can split: year, month, day, weekday, hour, and days since 1970. Dates are
+timestamps in microseconds without a time zone; dates with a zone are converted to UTC. `weekday` counts from
+0, Monday. `days` are whole numbers if no date has a time of day, otherwise with the fraction of the day.
+
+A category is a text with one spelling, whatever type a file stores it in. A column of the texts 1, 2 and x is
+text; a later file without the x holds integers. Both must give the same categories: 1.0 and 1 are "1", True
+is "true", 2024-05-17T00:00 is "2024-05-17". Texts with leading zeros are not numbers and stay unchanged.
+"""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hedgerow.datafiles.column_types import clean_text, infer_type, is_text
+from hedgerow.datafiles.errors import DataFileError, format_value, one_line
+
+PARTS = ("year", "month", "day", "weekday", "hour", "days")  # in this order
+_MICROSECONDS = 86_400_000_000  # of a day
+_NUMBER = re.compile(r"[+-]?(?!0\d)(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d)(:\d\d)?(:\d\d)?(?:\.(\d{1,9}))?Z?", re.ASCII)
+_PLURALS = {"number": "numbers", "boolean": "true or false", "date": "dates"}
+
+
+# --- dates
+
+
+def to_timestamps(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Convert dates and timestamps of any unit and zone to timestamps in microseconds, UTC.
+
+    >>> import datetime
+    >>> to_timestamps(pa.chunked_array([[datetime.date(2024, 5, 17)]]), "born").type
+    TimestampType(timestamp[us])
+    """
+    kind = values.type
+    try:
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            values = values.cast(pa.timestamp(kind.unit, "UTC")).cast(pa.timestamp(kind.unit))
+        fine = not (
+            pa.types.is_timestamp(kind) and kind.unit == "ns"
+        )  # nanoseconds are cut, others multiplied
+        return values.cast(pa.timestamp("us"), safe=fine)
+    except pa.ArrowInvalid as error:
+        raise DataFileError(
+            f"column {format_value(name)} holds dates out of range ({one_line(error)})"
+        ) from error
+
+
+def date_parts(moments: pa.ChunkedArray) -> tuple[str, ...]:
+    """Return the parts of a date that become features; `hour` only if a date has a time of day.
+
+    >>> import datetime
+    >>> date_parts(to_timestamps(pa.chunked_array([[datetime.date(2024, 5, 17)]]), "born"))
+    ('year', 'month', 'day', 'weekday', 'days')
+    """
+    timed = pc.any(pc.not_equal(_of_day(moments), 0)).as_py()
+    return PARTS if timed else tuple(part for part in PARTS if part != "hour")
+
+
+def _of_day(moments: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the microseconds since midnight."""
+    whole = moments.cast(pa.int64())
+    return pc.subtract(whole, pc.floor_temporal(moments, unit="day").cast(pa.int64()))
+
+
+def expand_dates(moments: pa.ChunkedArray, parts: tuple[str, ...]) -> list[pa.ChunkedArray]:
+    """Return one float64 column for each part of a date.
+
+    >>> import datetime
+    >>> moments = to_timestamps(pa.chunked_array([[datetime.date(1970, 1, 2)]]), "born")
+    >>> [column.to_pylist() for column in expand_dates(moments, ("year", "weekday", "days"))]
+    [[1970.0], [4.0], [1.0]]
+    """
+    functions = {
+        "year": pc.year,
+        "month": pc.month,
+        "day": pc.day,
+        "weekday": pc.day_of_week,
+        "hour": pc.hour,
+    }
+    columns = []
+    for part in parts:
+        if part == "days":
+            whole = pc.floor_temporal(moments, unit="day").cast(pa.int64()) if "hour" not in parts else None
+            since = moments.cast(pa.int64()) if whole is None else whole
+            column = pc.divide(since.cast(pa.float64(), safe=False), float(_MICROSECONDS))
+        else:
+            column = functions[part](moments).cast(pa.float64())
+        columns.append(column)
+    return columns
+
+
+# --- categories
+
+
+def canonical_text(value: str) -> str:
+    """Return the canonical spelling of a category.
+
+    >>> [canonical_text(value) for value in ("1.0", "+5", "01", "TRUE", " red ", "2024-05-17T00:00", "1e400")]
+    ['1', '5', '01', 'true', 'red', '2024-05-17', '1e400']
+    """
+    value = value.strip()
+    if value[:1] in "+-.0123456789" and _NUMBER.fullmatch(value):
+        if _INTEGER.fullmatch(value):
+            return str(int(value))
+        number = float(value)
+        if not math.isfinite(number):
+            return value
+        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+    if value.lower() in ("true", "false"):
+        return value.lower()
+    moment = _MOMENT.fullmatch(value)
+    if moment:
+        day, hour, minute, second, fraction = moment.groups(default="")
+        time = f"{hour}{minute or ':00'}{second or ':00'}"
+        fraction = fraction.rstrip("0")
+        whole = f"{day} {time}.{fraction}" if fraction else f"{day} {time}"
+        return whole.removesuffix(" 00:00:00")
+    return value
+
+
+def can_be_category(kind: pa.DataType) -> bool:
+    """Return whether values of a type can be categories.
+
+    >>> can_be_category(pa.int8()), can_be_category(pa.list_(pa.int8()))
+    (True, False)
+    """
+    if pa.types.is_dictionary(kind):
+        return can_be_category(kind.value_type)
+    return bool(
+        is_text(kind)
+        or pa.types.is_null(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_date(kind)
+        or pa.types.is_timestamp(kind)
+    )
+
+
+def encode_categories(column: pa.ChunkedArray, *, cleaned: bool = False) -> pa.DictionaryArray:
+    """Encode a column whose type can_be_category as dictionary<string> of canonical spellings.
+
+    `cleaned` states that texts have no outer spaces and are null where missing.
+
+    >>> encode_categories(pa.chunked_array([[1.0, 2.5, None]])).to_pylist()
+    ['1', '2.5', None]
+    """
+    if is_text(column.type) and not cleaned:
+        column = clean_text(column)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    if pa.types.is_null(column.type):
+        return pa.DictionaryArray.from_arrays(pa.nulls(len(column), pa.int32()), pa.array([], pa.string()))
+    encoded = column.dictionary_encode()  # unchanged if the type is dictionary already
+    encoded = encoded.unify_dictionaries().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # the result for zero chunks in some versions of pyarrow
+        encoded = pa.concat_arrays(encoded.chunks)
+    texts = _texts(encoded.dictionary)
+    new_codes: dict[str, int] = {}
+    # the new code of each old code, -1 for missing
+    table = np.array(
+        [-1 if text is None else new_codes.setdefault(text, len(new_codes)) for text in texts] or [-1],
+        np.int32,
+    )
+    codes = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    new = np.where(codes >= 0, table[codes], np.int32(-1))
+    return pa.DictionaryArray.from_arrays(pa.array(new, mask=new < 0), pa.array(list(new_codes), pa.string()))
+
+
+def _texts(values: pa.Array) -> list[str | None]:
+    kind = values.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        values = values.cast(pa.timestamp(kind.unit, "UTC"))
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        plain = [
+            None if value is None or math.isnan(value) else repr(float(value)) for value in values.to_pylist()
+        ]
+    else:
+        plain = values.cast(pa.string()).to_pylist()
+    return [None if text is None or not text.strip() else canonical_text(text) for text in plain]
+
+
+# --- columns of a recipe
+
+
+def to_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Convert numbers, booleans and texts of numbers to float64, null where missing.
+
+    The type of the column must have been inferred, here and in the functions below.
+
+    >>> to_numbers(infer_type(pa.chunked_array([["1", " 2.5", "NA"]])), "age").to_pylist()
+    [1.0, 2.5, None]
+    """
+    values = _decoded(column)
+    kind = values.type
+    if pa.types.is_float64(kind) or pa.types.is_null(kind) or pa.types.is_decimal(kind):
+        return values.cast(pa.float64())
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.int8()).cast(pa.float64())
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return values.cast(pa.float64(), safe=False)  # unsafe: integers beyond 2**53 are rounded
+    if is_text(kind):
+        try:  # 01234, which stays text when types are inferred
+            return values.cast(pa.float64())
+        except pa.ArrowInvalid:
+            _refuse_text(values, name)
+    raise _not(values, name, "number")
+
+
+def _refuse_text(values: pa.ChunkedArray, name: str) -> None:
+    for value in pc.unique(values).to_pylist():
+        try:
+            float(value if value is not None else 0)
+        except ValueError:
+            row = pc.index(values, pa.scalar(value, values.type)).as_py()
+            raise _not(values, name, "number", row) from None
+
+
+def to_booleans(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Convert booleans, 0 and 1, and texts of true and false to booleans, null where missing.
+
+    >>> to_booleans(pa.chunked_array([[1, 0, None]]), "smoker").to_pylist()
+    [True, False, None]
+    """
+    values = _decoded(column)
+    kind = values.type
+    if pa.types.is_boolean(kind) or pa.types.is_null(kind):
+        return values.cast(pa.bool_())
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        numbers = to_numbers(values, name)
+        numbers = pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
+        fits = pc.fill_null(pc.or_(pc.equal(numbers, 0.0), pc.equal(numbers, 1.0)), fill_value=True)
+        if pc.all(fits).as_py() is not False:
+            return pc.equal(numbers, 1.0)
+        raise _not(values, name, "boolean", pc.index(fits, value=False).as_py())
+    if is_text(kind):
+        fits = pc.fill_null(
+            pc.is_in(pc.utf8_lower(values), value_set=pa.array(["true", "false", "0", "1"])), fill_value=True
+        )
+        fits = pc.or_(fits, pc.is_null(values))
+        raise _not(values, name, "boolean", max(pc.index(fits, value=False).as_py(), 0))
+    raise _not(values, name, "boolean")
+
+
+def to_dates(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Convert dates to timestamps in microseconds, null where missing.
+
+    >>> to_dates(infer_type(pa.chunked_array([["2024-05-17", None]])), "born").null_count
+    1
+    """
+    values = _decoded(column)
+    kind = values.type
+    if pa.types.is_null(kind):
+        return values.cast(pa.timestamp("us"))
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return to_timestamps(values, name)
+    raise _not(values, name, "date", _first_undated(values) if is_text(kind) else None)
+
+
+def _first_undated(values: pa.ChunkedArray) -> int:
+    fits = pc.fill_null(pc.match_substring_regex(values, r"^\d{4}-\d\d-\d\d([T ].*)?$"), fill_value=True)
+    return max(int(pc.index(fits, value=False).as_py()), 0)
+
+
+def to_categories(column: pa.ChunkedArray, name: str, *, cleaned: bool = False) -> pa.DictionaryArray:
+    """Convert a column to categories of canonical spelling, dictionary<string>.
+
+    >>> to_categories(pa.chunked_array([[1, 2]]), "zone").to_pylist()
+    ['1', '2']
+    """
+    if not can_be_category(column.type):
+        raise DataFileError(
+            f"column {format_value(name)} has the type {format_value(column.type)}; it cannot be categories"
+        )
+    return encode_categories(column, cleaned=cleaned)
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the values of a dictionary column with their inferred type; other columns unchanged."""
+    if pa.types.is_dictionary(column.type):
+        return infer_type(column.cast(column.type.value_type))
+    return column
+
+
+def _not(values: pa.ChunkedArray, name: str, kind: str, row: int | None = None) -> DataFileError:
+    """Return the error for a column whose values do not have the planned kind, with an example."""
+    if row is None:
+        known = pc.is_valid(values)
+        row = int(pc.index(known, value=True).as_py())
+    value: Any = values[row].as_py()
+    return DataFileError(
+        f"column {format_value(name)} must hold {_PLURALS[kind]}, as in training, but row {row + 1} holds "
+        f"{format_value(value)}"
+    )
