@@ -4,8 +4,7 @@ Boosting, bagging, forests and cascades in pure Python with Numba kernels: the s
 for any number of threads, any chunking and any machine.
 """
 
-from hedgerow.boosting.callbacks import EarlyStopping, TimeLimit
-from hedgerow.boosting.loop import Round
+from hedgerow.boosting.callbacks import EarlyStopping, Round, TimeLimit
 from hedgerow.estimators import (
     AdaBoostClassifier,
     AdaBoostRegressor,

@@ -145,7 +145,7 @@ def test_codes_are_sent_again_if_a_worker_dies_meanwhile(client, monkeypatch):
 
     monkeypatch.setattr(client, "scatter", scatter)
     trees = DaskTreeGrower(lesson_of(lambda number: number), range(3), client, Settings())
-    assert [trees.answer(number, number) for number in range(3)] == [0, 1, 2]
+    assert [trees.fit(number, number) for number in range(3)] == [0, 1, 2]
     assert list(trees.close()) == []
     assert n_tried == 2
     assert not tasks_left(client)
@@ -156,7 +156,7 @@ def test_a_tree_that_is_not_done_in_time_ends_the_forest(client):
     slow = lesson_of(lambda number: time.sleep(6 * (number > 2)) or number)
     trees = DaskTreeGrower(slow, range(9), client, Settings(patience=2.0))
     with pytest.raises(TimeoutError, match=r"no task has ended for 2 seconds .*, and 6 are left"):
-        assert [trees.answer(number, number) for number in range(9)]
+        assert [trees.fit(number, number) for number in range(9)]
     assert list(trees.close()) == []
     assert not tasks_left(client)
 
@@ -165,7 +165,7 @@ def test_a_tree_that_is_done_on_a_worker_that_is_silent_ends_the_forest(client):
     trees = DaskTreeGrower(
         lesson_of(lambda number: number), range(9), client, Settings(timeout=3.0, patience=40.0)
     )
-    assert trees.answer(0, 0) == 0
+    assert trees.fit(0, 0) == 0
     while any(future.status != "finished" for _, future in trees._waiting):
         time.sleep(0.1)
     pids = worker_pids(client)
@@ -173,7 +173,7 @@ def test_a_tree_that_is_done_on_a_worker_that_is_silent_ends_the_forest(client):
         os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(TimeoutError, match=r"has been silent .*\(hedgerow.timeout=3\): restart it"):
-            trees.answer(1, 1)
+            trees.fit(1, 1)
         assert list(trees.close()) == []
     finally:
         for pid in pids:

@@ -21,7 +21,7 @@ class Lean(TableInParts):
 def test_a_fit_on_parts_is_the_same_in_python(name, kind, monkeypatch):
     loss, y, weight, settings, rules = CASES[name]
     rules = rules | ({"min_samples_leaf": 20} if name == "large leaves" else {"max_leaf_nodes": 6})
-    settings = {key: value for key, value in settings.items() if key != "held_out"}
+    settings = {key: value for key, value in settings.items() if key != "validation_rows"}
     weight = None if weight is None else weight[:N]
     monkeypatch.setitem(CASES, name, (loss, y[:N], weight, settings, rules))
     table = read_table(VALUES[:N], categorical_features=[3])

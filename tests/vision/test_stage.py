@@ -45,9 +45,9 @@ class Spy:
         self.learner, self.rounds = booster.learner, []
         booster.learner = self
 
-    def answer(self, request, number):
-        weight = request[0].distribution.rounded.copy()
-        answers = self.learner.answer(request, number)
+    def fit(self, targets, iteration):
+        weight = targets[0].distribution.rounded.copy()
+        answers = self.learner.fit(targets, iteration)
         self.rounds.append((weight, answers[0].tree, answers[0].cells.copy()))
         return answers
 

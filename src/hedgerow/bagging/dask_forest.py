@@ -141,7 +141,7 @@ class DaskTreeGrower:
         self._window = _AHEAD * max(1, sum(int(info.get("nthreads", 1)) for info in workers.values()))
         self._lesson = self._scatter()
 
-    def answer(self, request: int, number: int) -> VotingTree:
+    def fit(self, targets: int, iteration: int) -> VotingTree:
         """The next tree."""
         while len(self._waiting) < self._window:
             following = next(self._numbers, None)

@@ -19,7 +19,7 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.members import CollectMembers
 from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool
 from hedgerow.binning import BinnedTable, Bins, GivenEdges, find_bins
-from hedgerow.boosting.run import Plan, run
+from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.resample import add_code_keys, add_keys
@@ -145,9 +145,9 @@ class _Threads:
         self._waiting: deque[Future[VotingTree]] = deque()
         self._window = n_threads * _AHEAD
 
-    def answer(self, request: int, number: int) -> VotingTree:
+    def fit(self, targets: int, iteration: int) -> VotingTree:
         if self._pool is None:
-            return self._grow(request)
+            return self._grow(targets)
         while len(self._waiting) < self._window:
             following = next(self._numbers, None)
             if following is None:
@@ -168,7 +168,9 @@ class _Threads:
             yield self._waiting.popleft().result()
 
 
-def grow_forest(lesson: TreeTask, n_before: int, plan: Plan, table: Table | None = None) -> list[VotingTree]:
+def grow_forest(
+    lesson: TreeTask, n_before: int, plan: FitOptions, table: Table | None = None
+) -> list[VotingTree]:
     """Trees number `n_before` and on, up to as many as planned; fewer after an interrupt.
 
     table : what the codes were made of; if that is on a cluster, its workers grow the trees.
@@ -178,7 +180,10 @@ def grow_forest(lesson: TreeTask, n_before: int, plan: Plan, table: Table | None
         lesson, numbers, min(plan.n_threads, len(numbers))
     )
     try:
-        run(rule, growers, plan, n_before, followed=False, made=lambda *_: list(rule.members))
+        run_rounds(
+            rule, growers, plan, n_before,
+            has_evaluation_sets=False, snapshot=lambda *_: list(rule.members),
+        )  # fmt: skip
     finally:
         rule.members.extend(growers.close())
     if not rule.members and not n_before:

@@ -19,8 +19,7 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.pair_losses import KNOWN, Losses, in_steps
 from hedgerow.bagging.raw_table import RawTable
 from hedgerow.bagging.sampling import BootstrapSampler
-from hedgerow.boosting.loop import Outcome
-from hedgerow.boosting.run import Plan, run
+from hedgerow.boosting.loop import FitOptions, RoundResult, run_rounds
 from hedgerow.boosting.schapire_votes import ConstantHypothesis
 from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.members import class_numbers, class_probabilities, numbers
@@ -134,18 +133,18 @@ class CollectMembers:
     def __init__(self, members: list[Any]) -> None:
         self.members = members
 
-    def validation(self) -> tuple[float, ...]:
+    def evaluate(self) -> tuple[float, ...]:
         """Nothing is followed."""
         return ()
 
-    def ask(self, number: int) -> int:
+    def targets(self, iteration: int) -> int:
         """Ask for a member by its number."""
-        return number
+        return iteration
 
-    def take(self, answer: Any, number: int) -> Outcome:
+    def update(self, fitted: Any, iteration: int) -> RoundResult:
         """Take the member."""
-        self.members.append(answer)
-        return Outcome()
+        self.members.append(fitted)
+        return RoundResult()
 
 
 class _Answers:
@@ -162,7 +161,7 @@ class _Answers:
                 return
             yield delayed(fit_member)(self._lesson, number)
 
-    def answer(self, request: int, number: int) -> Any:
+    def fit(self, targets: int, iteration: int) -> Any:
         return next(self._results)
 
     def rest(self) -> Iterator[Any]:
@@ -172,12 +171,15 @@ class _Answers:
             yield from self._results
 
 
-def fit_members(lesson: MemberTask, before: Sequence[Any], plan: Plan, workers: JobRunner) -> list[Any]:
+def fit_members(lesson: MemberTask, before: Sequence[Any], plan: FitOptions, workers: JobRunner) -> list[Any]:
     """The members `before` and those that follow, up to as many as planned."""
     rule = CollectMembers(list(before))
     answers = _Answers(lesson, range(len(before), plan.n_rounds), workers)
     try:
-        run(rule, answers, plan, len(before), followed=False, made=lambda *_: list(rule.members))
+        run_rounds(
+            rule, answers, plan, len(before),
+            has_evaluation_sets=False, snapshot=lambda *_: list(rule.members),
+        )  # fmt: skip
     except BaseException:
         deque(answers.rest(), maxlen=0)  # the workers end, and joblib does not warn of results not taken
         raise

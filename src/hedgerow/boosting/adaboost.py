@@ -197,7 +197,7 @@ class GentleRule(AdaBoostRule):
         raw = self.train.raw[k : k + 1]
         return raw if self._since is None else raw - self._since[k : k + 1]
 
-    def ask(self, number: int) -> list[Problem]:
+    def targets(self, iteration: int) -> list[Problem]:
         """Ask for each class against the others."""
         labels = np.array([0, 1])
         if self.settings.foreign:  # members are regressors

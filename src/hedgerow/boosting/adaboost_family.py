@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.boosting.loop import NoBetter, Outcome
+from hedgerow.boosting.loop import RoundResult, StopBoosting
 from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
 from hedgerow.boosting.weak_learners import ClassProblem, Problem
 from hedgerow.kernels.cpu.elementary import exp, log_into
@@ -179,15 +179,15 @@ class AdaBoostRule(abc.ABC):
 
     # --- the round
 
-    def ask(self, number: int) -> list[Problem]:
+    def targets(self, iteration: int) -> list[Problem]:
         """Tell the classes apart under D."""
         return [ClassProblem(self.train.classes, self.settings.labels, self.distribution)]
 
-    def take(self, answers: list[Any], number: int) -> Outcome | None:
+    def update(self, answers: list[Any], iteration: int) -> RoundResult | None:
         """Add the step to all scores and weigh the rows anew."""
         step = self.step(answers)
         if step is None:
-            self._refuse(number)
+            self._refuse(iteration)
             return None
         self._restarts = 0
         for judged in (self.train, *self.evaluations):
@@ -218,12 +218,12 @@ class AdaBoostRule(abc.ABC):
         )
         return True
 
-    def outcome(self, step: Step) -> Outcome:
+    def outcome(self, step: Step) -> RoundResult:
         """What callbacks are told."""
         train = self.train.error(self.team)
-        return Outcome(n_leaves(step), train, self.validation(), self.measure, step.last)
+        return RoundResult(n_leaves(step), train, self.evaluate(), self.measure, step.last)
 
-    def validation(self) -> tuple[float, ...]:
+    def evaluate(self) -> tuple[float, ...]:
         """What is followed of each evaluation set, at the present scores."""
         return tuple(judged.error(self.team) for judged in self.evaluations)
 
@@ -255,14 +255,14 @@ class AdaBoostRule(abc.ABC):
         again = f" after {_MOST_RESTARTS} restarts" if self.settings.restart else ""
         error = self.refusal
         if self.settings.quiet:
-            raise NoBetter
+            raise StopBoosting
         if not self.record.weights:
             raise ValueError(f"{error} in the first round{again}; there is nothing to boost: {self.advice}")
         self.stop_reason = f"{error} in round {number + 1}{again}: the rounds before it are the model"
         if not self.settings.restart:
             hint = "on_chance='restart' would go on with new weights"
             warnings.warn(f"boosting stopped: {self.stop_reason}; {hint}", stacklevel=2)
-        raise NoBetter
+        raise StopBoosting
 
     def _restart(self, number: int) -> None:
         """Begin anew after so many rounds."""

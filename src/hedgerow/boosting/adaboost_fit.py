@@ -15,7 +15,6 @@ from sklearn.utils import _safe_indexing
 
 from hedgerow._typing import Floats
 from hedgerow.binning import Bins, find_bins
-from hedgerow.boosting import run as running
 from hedgerow.boosting.adaboost_family import (
     AdaBoostRule,
     Record,
@@ -24,11 +23,12 @@ from hedgerow.boosting.adaboost_family import (
     Step,
     rounds_before,
 )
+from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.fit import Rows
+from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.needs import require_adaptive
 from hedgerow.boosting.row_weights import RowWeights, class_dtype
-from hedgerow.boosting.run import Plan, run
 from hedgerow.boosting.weak_learners import CodedTables, GrownLearner, MemberLearner, take_rows
 from hedgerow.forest import Forest
 from hedgerow.growing.weak_tree import WeakRules
@@ -42,7 +42,7 @@ MakeRule = Callable[[ScoredRows, Sequence[ScoredRows], RowWeights, RuleSettings,
 
 
 @dataclass(eq=False, kw_only=True)
-class AdaBoostOptions(Plan):
+class AdaBoostOptions(FitOptions):
     """How to fit. `weak` are the rules of our own trees, `estimator` gives their edges; None for others."""
 
     make_rule: MakeRule
@@ -64,7 +64,7 @@ class AdaBoostResult:
     raw: Floats
     classes: NDArray[np.integer[Any]]
     stop_reason: str
-    history: running.Record = field(default_factory=dict)
+    history: HistoryDict = field(default_factory=dict)
     best_round: int | None = None
 
 
@@ -81,7 +81,7 @@ def fit_adaboost(
     )  # fmt: skip
     with ExitStack() as closing:
         team = closing.enter_context(Team(settings.n_threads, settings.chunk_rows))
-        weights = RowWeights(train.weight, train.table.n_rows, settings.held_out, team)
+        weights = RowWeights(train.weight, train.table.n_rows, settings.validation_rows, team)
         if settings.weak is not None:
             fit: _Fit = _GrownFit(train, settings, weights, team, previous)
         else:
@@ -90,23 +90,23 @@ def fit_adaboost(
         trained = _judged(train, weights.shares, fit, settings)
         train.y = np.empty(0)  # eight bytes a row, and the classes are in `trained`
         followed = [_evaluation(rows, fit, team, settings) for rows in evaluations]
-        if settings.held_out is not None:
-            followed.insert(0, _held_out(train, trained, settings.held_out, fit, team))
+        if settings.validation_rows is not None:
+            followed.insert(0, _held_out(train, trained, settings.validation_rows, fit, team))
         record = previous[1] if previous else Record()
         first = len(record.weights)
         kept = Record(*(list(values) for values in vars(record).values()))
         rule = settings.make_rule(trained, followed, weights, settings.rule, kept)
         _go_on_from_restart(rule, fit, train)
 
-        def so_far(history: running.Record, best: int | None) -> AdaBoostResult:
+        def so_far(history: HistoryDict, best: int | None) -> AdaBoostResult:
             record = rule.record.cut(len(rule.record.weights))
             last = weights.normalised(rule.distribution.weight)
             model = fit.model(rule.steps)
             return AdaBoostResult(model, record, last, trained.raw, trained.classes, "", history, best)
 
-        history, best = run(
+        history, best = run_rounds(
             rule, fit.learner, settings, first,
-            followed=bool(followed), made=so_far, over=rule.is_finished(),
+            has_evaluation_sets=bool(followed), snapshot=so_far, finished=rule.is_finished(),
         )  # fmt: skip
         n_rounds = len(rule.record.weights) if best is None else best + 1
         reason, model = _reason(rule, settings, n_rounds), fit.model(rule.steps).cut(n_rounds)

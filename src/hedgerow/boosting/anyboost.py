@@ -29,7 +29,7 @@ from hedgerow.boosting.adaboost_family import (
     split_error,
 )
 from hedgerow.boosting.costs import MarginCost
-from hedgerow.boosting.loop import Outcome
+from hedgerow.boosting.loop import RoundResult
 from hedgerow.boosting.row_weights import Distribution, RowWeights
 from hedgerow.kernels.cpu.elementary import log
 from hedgerow.members import vote
@@ -136,16 +136,16 @@ class AnyRule(AdaBoostRule):
         zero = float(self._costs(np.zeros(1))[0])
         return self._mean_cost(self.train) / zero if zero > 0 else math.nan
 
-    def outcome(self, step: Step) -> Outcome:
+    def outcome(self, step: Step) -> RoundResult:
         """Follow the cost."""
         bound = self.record.bounds[-1]
         factor = bound / self._last_bound if self._last_bound else 1.0  # a hinge may cost nothing at all
         step.normalizer = self.record.normalizers[-1] = factor
         self._last_bound = bound
         train, last = self._mean_cost(self.train), step.last or self._flat
-        return Outcome(n_leaves(step), train, self.validation(), self.measure, last)
+        return RoundResult(n_leaves(step), train, self.evaluate(), self.measure, last)
 
-    def validation(self) -> tuple[float, ...]:
+    def evaluate(self) -> tuple[float, ...]:
         """What is followed of each evaluation set, at the present scores."""
         return tuple(self._mean_cost(judged) for judged in self.evaluations)
 

@@ -1,29 +1,74 @@
-"""Callbacks: small objects that are told of every round and may end the fit.
+"""Callbacks: objects that are called with a `Round` after every round and may stop the fit.
 
-A callback is anything that can be called with a `Round`; a true answer stops. Those here are what `fit`
-makes from its parameters, and what users may pass to ``fit(..., callbacks=[...])``.
+`fit` creates some of them from its parameters; users pass others with ``fit(..., callbacks=[...])``. Any
+callable that takes a `Round` is a callback. A true return value stops the fit.
 """
 
 import math
+from dataclasses import dataclass
+from typing import Protocol
 
-from hedgerow.boosting.loop import Round
+
+@dataclass(frozen=True)
+class Round:
+    """The result of one boosting round, as callbacks receive it.
+
+    Attributes
+    ----------
+    number, n_rounds : int
+        Index of the finished round, from 0, and the number of planned rounds.
+    seconds : float
+        Seconds since the start of the fit.
+    n_leaves : int
+        Leaves of the trees of this round; 0 for learners that are not trees.
+    train_loss : float or None
+        Mean loss on the training rows, if it is computed.
+    validation_loss : tuple of float
+        Mean loss on each evaluation set.
+    measure : str
+        Meaning of the two losses: "loss", or "error" for the fraction of misclassified rows.
+
+    Examples
+    --------
+    >>> done = Round(number=9, n_rounds=100, seconds=0.2, validation_loss=(0.31,))
+    >>> f"{done.number + 1} of {done.n_rounds}: {done.validation_loss[0]}"
+    '10 of 100: 0.31'
+    """
+
+    number: int
+    n_rounds: int
+    seconds: float
+    n_leaves: int = 0
+    train_loss: float | None = None
+    validation_loss: tuple[float, ...] = ()
+    measure: str = "loss"
+
+
+class Callback(Protocol):
+    """A callable that receives every round; a true return value stops the fit."""
+
+    def __call__(self, done: Round, /) -> bool | None:
+        """Process a finished round."""
+
+
+HistoryDict = dict[str, list[float]]  # values of all rounds by name, as `History` collects them
 
 
 class EarlyStopping:
-    """Stop when the loss on the first evaluation set has not improved for some rounds.
+    """Stop when the loss on the first evaluation set has not improved for `patience` rounds.
 
     Parameters
     ----------
     patience : int
-        Rounds without improvement that end the fit.
+        Number of rounds without improvement after which the fit stops.
     tol : float
-        A loss counts as better only when it is lower by more than this.
+        A loss is an improvement only if it is lower by more than `tol`.
 
     Attributes
     ----------
     best_round : int
-        Number of the best round so far, -1 before the first. Among the `callbacks` of a fit it only stops;
-        with ``early_stopping=True`` the model is cut back to this round too.
+        Index of the best round so far, -1 before the first. As one of the `callbacks` of a fit it only
+        stops; with ``early_stopping=True`` the model is also truncated after this round.
 
     Examples
     --------
@@ -45,22 +90,22 @@ class EarlyStopping:
         self.best_round = self.last_round = -1
 
     def __call__(self, done: Round) -> bool:
-        """Look at a round."""
+        """Process a finished round."""
         if not done.validation_loss:
             raise ValueError("EarlyStopping needs an evaluation set: give fit an eval_set")
-        if done.number <= self.last_round:  # another fit: start anew
+        if done.number <= self.last_round:  # a new fit has started
             self.best_loss, self.best_round = math.inf, -1
         self.last_round = done.number
         loss = done.validation_loss[0]
         if loss < self.best_loss - self.tol:
             self.best_loss, self.best_round = loss, done.number
-        if self.best_round < 0:  # the first, whatever it is: a loss may begin infinite
+        if self.best_round < 0:  # the first round counts even if its loss is infinite
             self.best_round = done.number
         return done.number - self.best_round >= self.patience
 
 
 class TimeLimit:
-    """Stop after the first round that ends later than `seconds` after the start.
+    """Stop after the first round that ends more than `seconds` after the start of the fit.
 
     Examples
     --------
@@ -75,12 +120,12 @@ class TimeLimit:
         self.seconds = seconds
 
     def __call__(self, done: Round) -> bool:
-        """Look at a round."""
+        """Process a finished round."""
         return done.seconds >= self.seconds
 
 
 class History:
-    """Keep what every round reports, as lists by name.
+    """Collect the values of all rounds in lists, by name.
 
     Examples
     --------
@@ -91,10 +136,10 @@ class History:
     """
 
     def __init__(self) -> None:
-        self.record: dict[str, list[float]] = {}
+        self.record: HistoryDict = {}
 
     def __call__(self, done: Round) -> None:
-        """Look at a round."""
+        """Process a finished round."""
         values: dict[str, float | None] = {
             "round": done.number,
             "seconds": done.seconds,

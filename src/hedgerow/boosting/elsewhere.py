@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats
 from hedgerow.boosting.gradient import Followed
 from hedgerow.boosting.learners import TreeSteps
-from hedgerow.boosting.loop import Outcome
+from hedgerow.boosting.loop import RoundResult
 from hedgerow.forest import Forest
 from hedgerow.growing.part import FOLLOWED, TRAINS
 from hedgerow.growing.places import Asked, Leader, Losses, PartsLost, Place
@@ -149,9 +149,9 @@ class PlaceLearner:
     def __init__(self, rows: RowsElsewhere, team: Team) -> None:
         self.rows, self.team = rows, team
 
-    def answer(self, _request: None, number: int) -> TreeSteps:
-        """Grow the trees of round `number`."""
-        trees = self.rows.surely(lambda: self.rows.leader.grow(number))
+    def fit(self, _targets: None, iteration: int) -> TreeSteps:
+        """Grow the trees of a round."""
+        trees = self.rows.surely(lambda: self.rows.leader.grow(iteration))
         if trees is None:
             raise FloatingPointError(
                 "the loss gave a gradient or hessian that is not finite, or a hessian < 0"
@@ -185,22 +185,22 @@ class PlaceRule:
         self._total = follow_train
         self.steps: list[TreeSteps] = []
 
-    def ask(self, number: int) -> None:
+    def targets(self, iteration: int) -> None:
         """Nothing: parts compute their gradients themselves."""
 
-    def take(self, answer: TreeSteps, number: int) -> Outcome:
+    def update(self, fitted: TreeSteps, iteration: int) -> RoundResult:
         """Add a round's trees to the ensemble."""
-        self.steps.append(answer)
+        self.steps.append(fitted)
         for scores in self.evaluations:
-            scores.take(answer)
+            scores.take(fitted)
         if self._total is None and not self.evaluations:
-            return Outcome(answer.n_leaves)
+            return RoundResult(fitted.n_leaves)
         self.learner.settle()
         rows = self.learner.rows
         train = None if self._total is None else mean_loss(rows, self.loss, TRAINS, self._total)
-        return Outcome(answer.n_leaves, train, self.validation())
+        return RoundResult(fitted.n_leaves, train, self.evaluate())
 
-    def validation(self) -> tuple[float, ...]:
+    def evaluate(self) -> tuple[float, ...]:
         """What is followed of each evaluation set, at the present scores."""
         return tuple(scores.mean_loss(self.loss) for scores in self.evaluations)
 

@@ -73,11 +73,11 @@ class ElsewhereFit:
 
     def __enter__(self) -> Self:
         n, loss = self.train.table.n_rows, self.settings.loss
-        self.weights = Weights.of(self.train.weight, n, self.settings.held_out)
+        self.weights = Weights.of(self.train.weight, n, self.settings.validation_rows)
         self.bins: Bins = self.previous.bins if self.previous else find_bins(
             self.train.table, self.settings.max_bins, copies=self.weights.row_counts(n), team=self.team
         )  # fmt: skip
-        self.weight = without_held_out(self.train.weight, self.settings.held_out, n)
+        self.weight = without_held_out(self.train.weight, self.settings.validation_rows, n)
         self.start = self.previous.start if self.previous else loss.start(self.train.y, self.weight)
         self._n_training = len(self.weights.rows)
         self._everyone = self._n_training == n
@@ -117,7 +117,7 @@ class ElsewhereFit:
 
     def _here(self) -> tuple[GradientRule, TreeLearner]:
         """Training rows are here; only some that are followed are elsewhere."""
-        train, team, held = self.train, self.team, self.settings.held_out
+        train, team, held = self.train, self.team, self.settings.validation_rows
         binned = self.bins.encode(train.table, team)
         model = TreeModel(*self._model()[:1], self.bins, self._model()[1])
         trained = Scores(train.y, self.weight, model.scores(train.table, team.n_members), binned)
@@ -125,12 +125,17 @@ class ElsewhereFit:
         if held is not None:
             weight = None if train.weight is None else train.weight[held]
             self.followed.insert(0, Scores(train.y[held], weight, trained.raw[:, held], binned.take(held)))
-            trained.held_out = held
+            trained.validation_rows = held
         return self._central(CpuBackend(binned, self.settings.rules, team), trained)
 
     def _with_rows(self) -> tuple[PlaceRule, PlaceLearner]:
         """Everything of a row stays with it."""
-        train, settings, loss, held = self.train, self.settings, self.settings.loss, self.settings.held_out
+        train, settings, loss, held = (
+            self.train,
+            self.settings,
+            self.settings.loss,
+            self.settings.validation_rows,
+        )
         rows = self._place(train)
         self.weights = replace(self.weights, rows=_NOBODY)  # four bytes a row
         rows.restore()
@@ -146,7 +151,7 @@ class ElsewhereFit:
 
     def _scores_here(self) -> tuple[GradientRule, TreeLearner]:
         """Targets and scores of all rows are here."""
-        train, settings, held = self.train, self.settings, self.settings.held_out
+        train, settings, held = self.train, self.settings, self.settings.validation_rows
         rows = self._place(train)
         rows.restore()
         raw = np.concatenate(rows.surely(lambda: rows.place.ask("scores"))[0], axis=1)
@@ -156,7 +161,7 @@ class ElsewhereFit:
             weight = None if train.weight is None else train.weight[held]
             chosen = LeavesElsewhere(rows, held)
             self.followed.insert(0, Scores(train.y[held], weight, raw[:, held], chosen))
-            trained.held_out = held
+            trained.validation_rows = held
         grower = PlaceGrower(rows, settings.rules, self.bins.n_columns, settings.loss.n_outputs)
         return self._central(grower, trained)
 
@@ -186,8 +191,8 @@ class ElsewhereFit:
         if not self._everyone:
             roles = np.zeros(n, np.uint8)
             roles[weights.rows] = TRAINS
-            if self.settings.held_out is not None:
-                roles[self.settings.held_out] = FOLLOWED
+            if self.settings.validation_rows is not None:
+                roles[self.settings.validation_rows] = FOLLOWED
             shares["role"] = roles
         place, copies = self._open(rows, shares), weights.copies
         leader = Rounds(

@@ -12,11 +12,12 @@ import numpy as np
 from hedgerow._typing import Floats
 from hedgerow.backends import CpuBackend
 from hedgerow.binning import BinnedTable, find_bins
+from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.gradient import GradientRule, Scores
 from hedgerow.boosting.learners import AnyLearner, TreeLearner, take_scores
+from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.model import MemberModel, TreeModel
 from hedgerow.boosting.needs import require_gradient
-from hedgerow.boosting.run import Plan, Record, run
 from hedgerow.forest import Forest
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.statistics import Quantiser, Weights, without_held_out
@@ -39,7 +40,7 @@ class Rows:
 
 
 @dataclass(eq=False, kw_only=True)
-class Settings(Plan):
+class Settings(FitOptions):
     """How to fit."""
 
     loss: Loss
@@ -55,7 +56,7 @@ class Fitted:
     """A model and the record of its rounds."""
 
     model: Model
-    history: Record = field(default_factory=dict)
+    history: HistoryDict = field(default_factory=dict)
     best_round: int | None = None
 
 
@@ -83,12 +84,12 @@ def _fit_trees(
     if any(isinstance(rows.table, SurveyedTable) for rows in (train, *evaluations)):
         return _fit_elsewhere(train, evaluations, settings, previous, team)
     n, loss = train.table.n_rows, settings.loss
-    weights = Weights.of(train.weight, n, settings.held_out)
+    weights = Weights.of(train.weight, n, settings.validation_rows)
     bins = previous.bins if previous else find_bins(
         train.table, settings.max_bins, copies=weights.row_counts(n), team=team
     )  # fmt: skip
     binned = bins.encode(train.table, team)
-    weight = without_held_out(train.weight, settings.held_out, n)
+    weight = without_held_out(train.weight, settings.validation_rows, n)
     start = previous.start if previous else loss.start(train.y, weight)
 
     def scores(rows: Rows, weight: Floats | None, coded: BinnedTable) -> Scores:
@@ -99,11 +100,11 @@ def _fit_trees(
     followed = [
         scores(rows, rows.weight, bins.encode(rows.table, team, for_growing=False)) for rows in evaluations
     ]
-    if settings.held_out is not None:
-        held = settings.held_out
+    if settings.validation_rows is not None:
+        held = settings.validation_rows
         held_weight = None if train.weight is None else train.weight[held]
         followed.insert(0, Scores(train.y[held], held_weight, trained.raw[:, held], binned.take(held)))
-        trained.held_out = held
+        trained.validation_rows = held
     learner = TreeLearner(
         CpuBackend(binned, settings.rules, team), Quantiser(weights, n, team), loss, trained,
         monotonic=settings.rules.monotonic, learning_rate=settings.learning_rate, newton=settings.newton,
@@ -141,7 +142,7 @@ def _fit_members(
     team: Team,
 ) -> Fitted:
     loss = settings.loss
-    weight = without_held_out(train.weight, settings.held_out, len(train.y))
+    weight = without_held_out(train.weight, settings.validation_rows, len(train.y))
     start = previous.start if previous else loss.start(train.y, weight)
 
     def scores(rows: Rows) -> Scores:
@@ -149,8 +150,8 @@ def _fit_members(
         return Scores(rows.y, rows.weight, model.scores(rows.X, len(rows.y)), rows.X)
 
     whole, followed = scores(train), [scores(rows) for rows in evaluations]
-    if settings.held_out is not None:
-        followed.insert(0, take_scores(whole, settings.held_out))
+    if settings.validation_rows is not None:
+        followed.insert(0, take_scores(whole, settings.validation_rows))
     taking_part = np.ones(len(train.y), bool) if weight is None else weight > 0
     trained = whole if taking_part.all() else take_scores(whole, np.flatnonzero(taking_part))
     learner = AnyLearner(
@@ -196,9 +197,11 @@ def _boosted(
 ) -> Fitted:
     """Boost; `made` makes a model of steps, of which those up to the best round are kept."""
 
-    def so_far(history: Record, best: int | None) -> Fitted:
+    def so_far(history: HistoryDict, best: int | None) -> Fitted:
         return Fitted(made(rule.steps), history, best)
 
-    history, best = run(rule, learner, settings, first_round, followed=followed, made=so_far)
+    history, best = run_rounds(
+        rule, learner, settings, first_round, has_evaluation_sets=followed, snapshot=so_far
+    )
     model = made(rule.steps)
     return Fitted(model if best is None else model.cut(best + 1), history, best)

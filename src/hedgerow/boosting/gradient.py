@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.loop import Outcome
+from hedgerow.boosting.loop import RoundResult
 from hedgerow.losses import Loss
 from hedgerow.threads import Team
 
@@ -22,15 +22,15 @@ class Scores:
     """Rows with a target and the raw scores the ensemble gives them.
 
     `rows` is what the learner reads to compute a step for these rows: codes for trees, X for others.
-    `held_out` are those of the training rows that make up the first evaluation set; they take part in no
-    tree, but their gradients share the scale of the integer statistics, so they must not go stale.
+    `validation_rows` are the training rows of the first evaluation set. No tree is grown on them, but their
+    gradients share the scale of the integer statistics, so their scores are kept up to date.
     """
 
     y: Floats
     weight: Floats | None
     raw: Floats  # (outputs, rows)
     rows: Any
-    held_out: NDArray[np.uint32] | None = None
+    validation_rows: NDArray[np.uint32] | None = None
 
     def take(self, answer: "Steps") -> None:
         """Add a round's step."""
@@ -93,7 +93,7 @@ class GradientRule:
         self.hessian = self.filled if newton else np.ones_like(train.raw)
         self.steps: list[Any] = []
 
-    def ask(self, number: int) -> tuple[Floats, Floats]:
+    def targets(self, iteration: int) -> tuple[Floats, Floats]:
         """Gradient and hessian (outputs, rows) of the loss at the present scores."""
         y, raw, n = self.train.y, self.train.raw, len(self.train.y)
         self.loss.prepare(y, raw, self.train.weight)
@@ -103,18 +103,18 @@ class GradientRule:
             self.loss.fill(y, raw, self.gradient, self.filled, 0, n)
         return self.gradient, self.hessian
 
-    def take(self, answer: Steps, number: int) -> Outcome:
+    def update(self, fitted: Steps, iteration: int) -> RoundResult:
         """Add a round's steps to all scores."""
-        self.steps.append(answer)  # first: rows elsewhere that are lost meanwhile get the whole model
+        self.steps.append(fitted)  # first: rows elsewhere that are lost meanwhile get the whole model
         for scores in (self.train, *self.evaluations):
-            scores.take(answer)
-        if self.train.held_out is not None:
+            scores.take(fitted)
+        if self.train.validation_rows is not None:
             first = self.evaluations[0]
             assert isinstance(first, Scores)  # noqa: S101 - those of the training rows
-            self.train.raw[:, self.train.held_out] = first.raw
+            self.train.raw[:, self.train.validation_rows] = first.raw
         train_loss = self.train.mean_loss(self.loss) if self.follow_train else None
-        return Outcome(answer.n_leaves, train_loss, self.validation())
+        return RoundResult(fitted.n_leaves, train_loss, self.evaluate())
 
-    def validation(self) -> tuple[float, ...]:
+    def evaluate(self) -> tuple[float, ...]:
         """What is followed of each evaluation set, at the present scores."""
         return tuple(scores.mean_loss(self.loss) for scores in self.evaluations)

@@ -73,14 +73,14 @@ class TreeLearner:
         self.monotonic = monotonic
         self.search_leaves = loss.needs_line_search or not newton
 
-    def answer(self, request: tuple[Floats, Floats], number: int) -> "TreeSteps":
+    def fit(self, targets: tuple[Floats, Floats], iteration: int) -> "TreeSteps":
         """Grow the trees of a round and set their leaf values."""
-        rows = self._rows(number)
-        n_outputs = len(request[0])
+        rows = self._rows(iteration)
+        n_outputs = len(targets[0])
         grown: list[GrownTree] = []
-        for output, (gradient, hessian) in enumerate(zip(*request, strict=True)):
+        for output, (gradient, hessian) in enumerate(zip(*targets, strict=True)):
             measured = self.quantiser.measure(gradient, hessian)
-            tree = self.grower.grow(measured, rows, number * n_outputs + output)
+            tree = self.grower.grow(measured, rows, iteration * n_outputs + output)
             self._set_values(tree, output)
             if n_outputs > 1:
                 tree.rows = tree.rows.copy()  # the grower reuses its row array for the next output
@@ -219,16 +219,16 @@ class AnyLearner:
                 "sample_weight and class_weight out"
             )
 
-    def answer(self, request: tuple[Floats, Floats], number: int) -> "MemberSteps":
+    def fit(self, targets: tuple[Floats, Floats], iteration: int) -> "MemberSteps":
         """Fit the regressors to the pseudo-residuals and search the length of the step."""
-        part, gradients = self.train, request[0]
+        part, gradients = self.train, targets[0]
         if self.subsample < 1.0:
-            rows = draw_rows(len(part.y), self.subsample, self.seed, number)
+            rows = draw_rows(len(part.y), self.subsample, self.seed, iteration)
             part, gradients = take_scores(part, rows), gradients[:, rows]
         weight = {} if part.weight is None else {"sample_weight": part.weight}
         members = []
         for output, gradient in enumerate(gradients):
-            member = seeded_clone(self.estimator, self.seed + number * len(gradients) + output)
+            member = seeded_clone(self.estimator, self.seed + iteration * len(gradients) + output)
             member.fit(part.rows, -gradient, **weight)
             members.append(member)
         steps = MemberSteps(members, 1.0)

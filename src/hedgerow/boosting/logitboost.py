@@ -26,7 +26,7 @@ from hedgerow.boosting.adaboost_family import (
     Step,
     n_leaves,
 )
-from hedgerow.boosting.loop import Outcome
+from hedgerow.boosting.loop import RoundResult
 from hedgerow.boosting.row_weights import Distribution, RowWeights
 from hedgerow.boosting.weak_learners import MemberAnswer, NumberProblem, Problem
 from hedgerow.losses import make_loss
@@ -79,7 +79,7 @@ class LogitRule(AdaBoostRule):
             whole += more
         return self.weights.distribution(whole)
 
-    def ask(self, number: int) -> list[Problem]:
+    def targets(self, iteration: int) -> list[Problem]:
         """Fit the responses of each output by weighted least squares."""
         return [
             NumberProblem(response, weight, LARGEST_RESPONSE)
@@ -115,15 +115,15 @@ class LogitRule(AdaBoostRule):
         """Mean log-loss to the base of 2: a row that is wrong has probability 1/2 at the most."""
         return self._mean_loss(self.train) / math.log(2.0)
 
-    def outcome(self, step: Step) -> Outcome:
+    def outcome(self, step: Step) -> RoundResult:
         """Follow the log-loss."""
         bound = self.record.bounds[-1]
         factor = bound / self._last_bound if self._last_bound else 1.0  # no loss is left of 64 bits
         step.normalizer = self.record.normalizers[-1] = factor
         self._last_bound = bound
-        return Outcome(n_leaves(step), bound * math.log(2.0), self.validation(), self.measure)
+        return RoundResult(n_leaves(step), bound * math.log(2.0), self.evaluate(), self.measure)
 
-    def validation(self) -> tuple[float, ...]:
+    def evaluate(self) -> tuple[float, ...]:
         """What is followed of each evaluation set, at the present scores."""
         return tuple(self._mean_loss(judged) for judged in self.evaluations)
 

@@ -1,7 +1,13 @@
-"""The boosting loop: ask, answer, take, tell.
+"""The boosting loop.
 
-Every boosting algorithm of the library is this loop with another update rule (what is asked for, and what
-is done with the answer), another weak learner (who answers) and other callbacks (who watches).
+    for every round:
+        targets = rule.targets(round)          what the weak learner should fit
+        fitted  = learner.fit(targets, round)
+        result  = rule.update(fitted, round)   add it to the ensemble
+        call the callbacks
+
+Every boosting algorithm of the library is this loop with its own update rule, weak learner and callbacks.
+`boost` is the bare loop; `run_rounds` adds the callbacks that the parameters of an estimator require.
 """
 
 import signal
@@ -9,51 +15,30 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 
-@dataclass(frozen=True)
-class Round:
-    """What callbacks are told after a round.
-
-    Attributes
-    ----------
-    number, n_rounds : int
-        The round just done, from 0, and how many are planned.
-    seconds : float
-        Since the start of the fit.
-    n_leaves : int
-        Leaves of the trees of this round; 0 for learners that are not trees.
-    train_loss : float or None
-        Mean loss on the training rows, when it is followed.
-    validation_loss : tuple of float
-        Mean loss on each evaluation set.
-    measure : str
-        What these are: "loss", or "error" for the share of rows classified wrongly.
-
-    Examples
-    --------
-    >>> done = Round(number=9, n_rounds=100, seconds=0.2, validation_loss=(0.31,))
-    >>> f"{done.number + 1} of {done.n_rounds}: {done.validation_loss[0]}"
-    '10 of 100: 0.31'
-    """
-
-    number: int
-    n_rounds: int
-    seconds: float
-    n_leaves: int = 0
-    train_loss: float | None = None
-    validation_loss: tuple[float, ...] = ()
-    measure: str = "loss"
+from hedgerow.boosting.callbacks import (
+    Callback,
+    EarlyStopping,
+    History,
+    HistoryDict,
+    Round,
+    format_losses,
+)
+from hedgerow.progress import ProgressBar
+from hedgerow.threads import CHUNK_ROWS
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What an update rule says of an answer it has added to the ensemble; fields as those of `Round`.
+class RoundResult:
+    """Result of adding a learner to the ensemble; the fields are those of `Round`.
 
-    `last` ends the fit: nothing is left to learn.
+    `last` stops the fit after this round: nothing is left to learn.
     """
 
     n_leaves: int = 0
@@ -63,35 +48,29 @@ class Outcome:
     last: bool = False
 
 
-class Callback(Protocol):
-    """Called after every round; a true answer ends the fit."""
-
-    def __call__(self, done: Round, /) -> bool | None:
-        """Look at a round."""
-
-
 class UpdateRule(Protocol):
-    """What the next learner is asked for, and what is done with its answer."""
+    """Defines what the next learner fits and how it is added to the ensemble."""
 
-    def ask(self, number: int) -> Any:
-        """Say what the learner of round `number` should fit."""
+    def targets(self, iteration: int) -> Any:
+        """Return what the learner of this round should fit."""
 
-    def take(self, answer: Any, number: int) -> Outcome | None:
-        """Add the answer to the ensemble, or refuse it and return None: then it is asked again.
+    def update(self, fitted: Any, iteration: int) -> RoundResult | None:
+        """Add a fitted learner to the ensemble.
 
-        A rule that refuses and has nothing else to ask raises `NoBetter`.
+        Return None to reject it: the round is then repeated with new targets. Raise `StopBoosting` to
+        reject it and stop.
         """
 
 
-class NoBetter(Exception):  # noqa: N818 - an end, not an error
-    """The rule refuses the answer and has nothing else to ask: the rounds so far are the model."""
-
-
 class WeakLearner(Protocol):
-    """Fits what the update rule asks for."""
+    """Fits the targets of the update rule."""
 
-    def answer(self, request: Any, number: int) -> Any:
-        """Fit a member for the request of round `number`."""
+    def fit(self, targets: Any, iteration: int) -> Any:
+        """Fit a member of the ensemble to the targets of a round."""
+
+
+class StopBoosting(Exception):  # noqa: N818 - not an error
+    """Raised by a rule that rejects a learner and has no other targets; the rounds so far are kept."""
 
 
 def boost(
@@ -101,63 +80,197 @@ def boost(
     callbacks: Sequence[Callback] = (),
     first_round: int = 0,
     *,
-    whole: bool = False,
+    raise_interrupt: bool = False,
 ) -> None:
-    """Run rounds `first_round` to `n_rounds` - 1, until a callback ends it.
+    """Run rounds `first_round` to `n_rounds` - 1, or until a callback or the rule stops.
 
-    An interrupt (Ctrl-C) ends it too, with a warning: the rounds done so far make a complete model. If only
-    the `whole` is of use, the interrupt is raised.
+    An interrupt (Ctrl-C) stops after the current round with a warning: the rounds so far are a complete
+    model. With `raise_interrupt` it is raised instead.
     """
-    began = time.perf_counter()
+    start = time.perf_counter()
     try:
-        with _interrupts_at_rounds() as check:
-            number = first_round
-            while number < n_rounds:
-                answer = learner.answer(rule.ask(number), number)
-                taken = rule.take(answer, number)
-                if taken is None:
-                    check()
+        with _delayed_interrupts() as raise_if_interrupted:
+            iteration = first_round
+            while iteration < n_rounds:
+                fitted = learner.fit(rule.targets(iteration), iteration)
+                result = rule.update(fitted, iteration)
+                if result is None:
+                    raise_if_interrupted()
                     continue
-                told = (taken.n_leaves, taken.train_loss, taken.validation_loss, taken.measure)
-                done = Round(number, n_rounds, time.perf_counter() - began, *told)
-                answers = [callback(done) for callback in callbacks]  # all are told before any may end it
-                check()
-                if taken.last or any(answers):
+                values = (result.n_leaves, result.train_loss, result.validation_loss, result.measure)
+                done = Round(iteration, n_rounds, time.perf_counter() - start, *values)
+                stops = [callback(done) for callback in callbacks]  # call all of them before stopping
+                raise_if_interrupted()
+                if result.last or any(stops):
                     return
-                number += 1
-    except NoBetter:
+                iteration += 1
+    except StopBoosting:
         return
     except KeyboardInterrupt:
-        if whole:
+        if raise_interrupt:
             raise
         warnings.warn("fit was interrupted: the model holds the rounds finished so far", stacklevel=2)
 
 
 @contextmanager
-def _interrupts_at_rounds() -> Iterator[Callable[[], None]]:
-    """Hold an interrupt back until the round is done: threads of a team must not lose each other in it.
+def _delayed_interrupts() -> Iterator[Callable[[], None]]:
+    """Delay an interrupt until the end of the round, so that no thread of a team waits for another forever.
 
-    Gives a function that raises it then. Only Python's own handler is replaced, and only in the main
-    thread, where signals arrive; a second interrupt comes through at once.
+    Yields a function that raises a delayed interrupt. Only Python's default handler is replaced, and only
+    in the main thread, where signals arrive. A second interrupt is raised immediately.
     """
-    came: list[int] = []
+    received: list[int] = []
 
-    def note(number: int, _frame: object) -> None:
-        if came:
+    def handler(number: int, _frame: object) -> None:
+        if received:
             raise KeyboardInterrupt
-        came.append(number)
+        received.append(number)
 
-    def check() -> None:
-        if came:
+    def raise_if_interrupted() -> None:
+        if received:
             raise KeyboardInterrupt
 
-    here = threading.current_thread() is threading.main_thread()
-    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield check
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield raise_if_interrupted
         return
-    signal.signal(signal.SIGINT, note)
+    signal.signal(signal.SIGINT, handler)
     try:
-        yield check
+        yield raise_if_interrupted
     finally:
-        if signal.getsignal(signal.SIGINT) is note:  # a callback may have set another
+        if signal.getsignal(signal.SIGINT) is handler:  # a callback may have set another one
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# --- a fit with the callbacks of its options
+
+
+class Checkpointer(Protocol):
+    """Stores a fit that is in progress, so that it can be resumed.
+
+    Attributes
+    ----------
+    past_rounds : rounds of the resumed fit; callbacks are called with them again
+    initial_losses : validation losses before the first round, if the fit started from a model
+    """
+
+    past_rounds: Sequence[Round]
+    initial_losses: tuple[float, ...] | None
+
+    def after_round(self, done: Round, snapshot: Callable[[], Any]) -> None:
+        """Store the fit if it is time; `snapshot` returns the result of the rounds so far."""
+
+    def finish(self, snapshot: Callable[[], Any]) -> None:
+        """Store the fit after the last round."""
+
+
+@dataclass(eq=False, kw_only=True)
+class FitOptions:
+    """Options that all methods share.
+
+    Parameters
+    ----------
+    n_rounds : int
+    seed : int
+    estimator : the user's weak learner, or None
+    n_threads, chunk_rows : int
+    patience, tol : int or None, float
+        Number of rounds without an improvement of more than `tol` that stop the fit; None for no early
+        stopping.
+    verbose : int
+        1 for a progress bar, 2 for a line per round.
+    callbacks : sequence of callables
+        The user's callbacks.
+    validation_rows : uint32 rows
+        Training rows that are used for validation instead of training.
+    title : str
+        Title of the progress bar.
+    checkpointer : Checkpointer or None
+    """
+
+    n_rounds: int
+    seed: int = 0
+    estimator: Any = None
+    n_threads: int = 1
+    chunk_rows: int = CHUNK_ROWS
+    patience: int | None = None
+    tol: float = 1e-7
+    verbose: int = 0
+    callbacks: Sequence[Callback] = ()
+    validation_rows: NDArray[np.uint32] | None = None
+    title: str = "boosting"
+    checkpointer: Checkpointer | None = None
+
+
+class EvaluatedRule(UpdateRule, Protocol):
+    """An update rule that computes losses of evaluation sets."""
+
+    def evaluate(self) -> tuple[float, ...]:
+        """Return the loss or error of each evaluation set at the current scores."""
+
+
+def run_rounds(
+    rule: EvaluatedRule,
+    learner: WeakLearner,
+    options: FitOptions,
+    first_round: int,
+    *,
+    has_evaluation_sets: bool,
+    snapshot: Callable[[HistoryDict, int | None], Any],
+    finished: bool = False,
+) -> tuple[HistoryDict, int | None]:
+    """Boost with the callbacks of the options; return the history and, with early stopping, the best round.
+
+    snapshot : returns the result of the fit so far, from the history and the best round.
+    finished : whether the resumed model cannot have further rounds.
+    """
+    checkpointer = options.checkpointer
+    past = checkpointer.past_rounds if checkpointer else ()
+    if finished and not past:
+        return {}, None
+    history = History()
+    callbacks: list[Callback] = [history]
+    stopper = None
+    if options.patience is not None and has_evaluation_sets:
+        stopper = EarlyStopping(options.patience, options.tol)
+        _start_from_model(stopper, rule, options, first_round)
+        callbacks.append(stopper)
+    callbacks += options.callbacks  # last: an error in one of them leaves the others complete
+
+    def best_round() -> int | None:
+        return None if stopper is None or stopper.best_round < 0 else stopper.best_round
+
+    for done in past:
+        stops = [callback(done) for callback in callbacks[1:]]  # call all of them, as in the loop
+        finished = finished or any(stops)
+    if checkpointer:
+        callbacks.append(
+            lambda done: checkpointer.after_round(done, lambda: snapshot(history.record, best_round()))
+        )
+    with ExitStack() as stack:
+        if options.verbose:
+            lines = options.verbose > 1
+            bar = stack.enter_context(ProgressBar(options.n_rounds, options.title, lines=lines))
+            callbacks.append(lambda done: bar.update(done.number + 1, format_losses(done)))
+        if not finished:
+            boost(rule, learner, options.n_rounds, callbacks, first_round)
+    if checkpointer:
+        checkpointer.finish(lambda: snapshot(history.record, best_round()))
+    return history.record, best_round()
+
+
+def _start_from_model(
+    stopper: EarlyStopping, rule: EvaluatedRule, options: FitOptions, first_round: int
+) -> None:
+    """Count a model that the fit starts from as the best one so far."""
+    checkpointer = options.checkpointer
+    past = checkpointer.past_rounds if checkpointer else ()
+    if checkpointer and past:
+        losses = checkpointer.initial_losses
+    else:
+        losses = rule.evaluate() if first_round else None
+    if losses is not None:
+        before = (past[0].number if past else first_round) - 1
+        stopper(Round(before, options.n_rounds, 0.0, validation_loss=losses))
+        if checkpointer:
+            checkpointer.initial_losses = losses

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.binning import codes_need, row_stride
-from hedgerow.boosting.run import Plan
+from hedgerow.boosting.loop import FitOptions
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.weak_tree import WeakRules
@@ -68,12 +68,12 @@ def with_rows(need: Mapping[str, int], table: Table, codes: int) -> dict[str, in
     return dict(need) | {"codes": in_memory(codes)}
 
 
-def _rounds(plan: Plan) -> int:
+def _rounds(plan: FitOptions) -> int:
     """Rounds that there will be, as far as can be told; who asks for very many means to end it otherwise."""
     return 1 if plan.patience is not None or plan.callbacks else min(plan.n_rounds, _COUNTED_ROUNDS)
 
 
-def _what(plan: Plan, table: Table, n_outputs: int) -> str:
+def _what(plan: FitOptions, table: Table, n_outputs: int) -> str:
     outputs = f" and {n_outputs:,} outputs" if n_outputs > 1 else ""
     return f"fitting {plan.title} to {table.n_rows:,} rows of {table.n_columns:,} columns{outputs}"
 
@@ -134,13 +134,13 @@ def gradient_need(
 def require_gradient(
     train: AnyRows,
     evaluations: Sequence[AnyRows],
-    plan: Plan,
+    plan: FitOptions,
     rules: GrowthRules,
     n_outputs: int,
     max_bins: int,
 ) -> None:
     """Refuse a fit of gradient boosting that cannot fit into memory."""
-    table, held = train.table, 0 if plan.held_out is None else len(plan.held_out)
+    table, held = train.table, 0 if plan.validation_rows is None else len(plan.validation_rows)
     n_leaves = min(rules.most_leaves(table.n_rows), max(1, table.n_rows // rules.min_samples_leaf))
     n_followed = sum(rows.table.n_rows for rows in evaluations)
     if plan.estimator is None:
@@ -234,7 +234,7 @@ def adaptive_need(
 def require_adaptive(
     train: AnyRows,
     evaluations: Sequence[AnyRows],
-    plan: Plan,
+    plan: FitOptions,
     weak: WeakRules | None,
     *,
     n_outputs: int,
@@ -243,7 +243,7 @@ def require_adaptive(
     max_bins: int,
 ) -> None:
     """Refuse a fit of the AdaBoost family that cannot fit into memory."""
-    table, held = train.table, 0 if plan.held_out is None else len(plan.held_out)
+    table, held = train.table, 0 if plan.validation_rows is None else len(plan.validation_rows)
     followed = held + sum(rows.table.n_rows for rows in evaluations)
     if weak is None:
         learners: Mapping[str, int] = member_need(table.n_rows, table.n_columns, n_outputs, taken=held)
@@ -279,10 +279,10 @@ def r2_need(n_rows: int, *, n_followed: int = 0, n_rounds: int = 1) -> dict[str,
 
 
 def require_r2(
-    train: AnyRows, evaluations: Sequence[AnyRows], plan: Plan, weak: WeakRules | None, max_bins: int
+    train: AnyRows, evaluations: Sequence[AnyRows], plan: FitOptions, weak: WeakRules | None, max_bins: int
 ) -> None:
     """Refuse a fit of AdaBoost.R2 that cannot fit into memory."""
-    table, held = train.table, 0 if plan.held_out is None else len(plan.held_out)
+    table, held = train.table, 0 if plan.validation_rows is None else len(plan.validation_rows)
     others = sum(rows.table.n_rows for rows in evaluations)
     followed = others + held + (table.n_rows if plan.verbose else 0)
     if weak is None:
@@ -324,5 +324,7 @@ def require_tree(
     )  # fmt: skip
     need = with_rows(need, table, need["codes"])
     require(
-        need, _what(Plan(n_rounds=1, title=name), table, 1), "use fewer rows or columns, a smaller max_depth"
+        need,
+        _what(FitOptions(n_rounds=1, title=name), table, 1),
+        "use fewer rows or columns, a smaller max_depth",
     )

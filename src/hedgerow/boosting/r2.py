@@ -21,7 +21,7 @@ import numpy as np
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost_family import CHANCE
-from hedgerow.boosting.loop import NoBetter, Outcome
+from hedgerow.boosting.loop import RoundResult, StopBoosting
 from hedgerow.boosting.median import Followed
 from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.boosting.weak_learners import NumberProblem
@@ -144,25 +144,25 @@ class R2Rule:
 
     # --- the round
 
-    def ask(self, number: int) -> list[NumberProblem]:
+    def targets(self, iteration: int) -> list[NumberProblem]:
         """Fit y by least squares under D."""
         return [NumberProblem(self.problem.target, self.weight, self.problem.largest)]
 
-    def take(self, answers: list[Any], number: int) -> Outcome:
+    def update(self, answers: list[Any], iteration: int) -> RoundResult:
         """Weigh the member by its mean loss, and the rows anew."""
         (answer,) = answers
         said = self.problem.says(answer)
-        alpha, mean, normalizer = self._step(said, number)
+        alpha, mean, normalizer = self._step(said, iteration)
         self.record.weights.append(alpha)
         self.record.errors.append(mean)
         self.record.normalizers.append(normalizer)
         self.kept.append(self.problem.keep(answer, alpha))
         elsewhere = [one.rows for one in self.evaluations if one.taken is None]
-        self.note(said, [self.problem.says(answer, rows) for rows in elsewhere], number)
+        self.note(said, [self.problem.says(answer, rows) for rows in elsewhere], iteration)
         train = None if self.train is None else self.train.error()
-        return Outcome(answer.n_leaves, train, self.validation(), last=self.record.ended)
+        return RoundResult(answer.n_leaves, train, self.evaluate(), last=self.record.ended)
 
-    def validation(self) -> tuple[float, ...]:
+    def evaluate(self) -> tuple[float, ...]:
         """What is followed of each evaluation set, at the present scores."""
         return tuple(one.error() for one in self.evaluations)
 
@@ -205,5 +205,5 @@ class R2Rule:
         kept = "the rounds before it are the model" if number else "it alone is the model"
         self.stop_reason = f"{error}: {kept}"
         if number:
-            raise NoBetter
+            raise StopBoosting
         warnings.warn(f"boosting stopped: {self.stop_reason}", stacklevel=2)

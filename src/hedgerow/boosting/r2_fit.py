@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 from hedgerow.binning import BinnedTable, find_bins
+from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.fit import Rows
+from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.median import Followed, MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.needs import require_r2
 from hedgerow.boosting.r2 import R2Record, R2Rule
 from hedgerow.boosting.row_weights import RowWeights
-from hedgerow.boosting.run import Plan, Record, run
 from hedgerow.boosting.weak_learners import (
     CodedTables,
     GrownAnswer,
@@ -38,7 +39,7 @@ from hedgerow.threads import Team
 
 
 @dataclass(eq=False, kw_only=True)
-class R2Settings(Plan):
+class R2Settings(FitOptions):
     """How to fit. `weak` are the rules of our own trees, `estimator` gives their edges; None for others."""
 
     loss: str
@@ -56,7 +57,7 @@ class R2Fitted:
     record: R2Record
     sample_weights: Floats
     stop_reason: str
-    history: Record = field(default_factory=dict)
+    history: HistoryDict = field(default_factory=dict)
     best_round: int | None = None
 
 
@@ -67,7 +68,7 @@ def fit_r2(
     require_r2(train, evaluations, settings, settings.weak, settings.max_bins)
     with ExitStack() as closing:
         team = closing.enter_context(Team(settings.n_threads, settings.chunk_rows))
-        weights = RowWeights(train.weight, train.table.n_rows, settings.held_out, team)
+        weights = RowWeights(train.weight, train.table.n_rows, settings.validation_rows, team)
         before = previous.model if previous else None
         learning: _Learning = (
             _Fitting(train, settings, weights)
@@ -82,15 +83,16 @@ def fit_r2(
         if previous and rule.record.ended:  # nothing can follow, as in a fit that never stopped
             rule.stop_reason = previous.stop_reason
 
-        def so_far(history: Record, best: int | None) -> R2Fitted:
+        def so_far(history: HistoryDict, best: int | None) -> R2Fitted:
             record = rule.record.cut(len(rule.record.weights))
             model = learning.model(rule.kept, record.weights, before)
             last = weights.normalised(rule.weight)
             return R2Fitted(model, record, last, rule.stop_reason, history, best)
 
-        history, best = run(
+        history, best = run_rounds(
             rule, learning.learner, settings, first,
-            followed=bool(rule.evaluations), made=so_far, over=bool(previous and rule.record.ended),
+            has_evaluation_sets=bool(rule.evaluations), snapshot=so_far,
+            finished=bool(previous and rule.record.ended),
         )  # fmt: skip
         done = len(rule.record.weights)
         if not done:
@@ -113,7 +115,7 @@ def _rule(
     learning: "_Learning",
     previous: R2Fitted | None,
 ) -> R2Rule:
-    team, held, rows = weights.team, settings.held_out, weights.rows
+    team, held, rows = weights.team, settings.validation_rows, weights.rows
     followed = [Followed(one.y, one.weight, team, rows=learning.read(one)) for one in evaluations]
     if held is not None:
         weight = None if train.weight is None else train.weight[held]

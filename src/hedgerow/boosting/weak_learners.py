@@ -247,13 +247,13 @@ class GrownLearner:
         self.grower, self.weights, self.resample, self.team = grower, weights, resample, team
         self._draws = Draws(seed)
 
-    def answer(self, request: list[Problem], number: int) -> list[GrownAnswer]:
+    def fit(self, targets: list[Problem], iteration: int) -> list[GrownAnswer]:
         """One tree a problem."""
-        self._draws.begin(number)
+        self._draws.begin(iteration)
         return [
             self._classes(problem, place) if isinstance(problem, ClassProblem)
             else self._numbers(problem, place)
-            for place, problem in enumerate(request)
+            for place, problem in enumerate(targets)
         ]  # fmt: skip
 
     def _classes(self, problem: ClassProblem, place: int) -> GrownAnswer:
@@ -312,19 +312,19 @@ class MemberLearner:
         self._part = self.X if everyone else _safe_indexing(self.X, weights.rows.astype(np.int64))
         self._draws = Draws(seed)
 
-    def answer(self, request: list[Problem], number: int) -> list[MemberAnswer]:
+    def fit(self, targets: list[Problem], iteration: int) -> list[MemberAnswer]:
         """One clone a problem."""
-        self._draws.begin(number)
+        self._draws.begin(iteration)
         answers = []
-        for place, problem in enumerate(request):
-            member = seeded_clone(self.estimator, self.seed + number * len(request) + place)
+        for place, problem in enumerate(targets):
+            member = seeded_clone(self.estimator, self.seed + iteration * len(targets) + place)
             try:
                 self._fit(member, problem, place)
             except (KeyboardInterrupt, MemoryError):
                 raise
             except Exception as error:
                 raise ValueError(
-                    f"the weak learner {self.estimator!r} failed in round {number + 1}: {error}"
+                    f"the weak learner {self.estimator!r} failed in round {iteration + 1}: {error}"
                 ) from error
             answers.append(MemberAnswer(member, self.X, problem, self.model))
         return answers

@@ -13,7 +13,7 @@ from hedgerow.bagging.members import FittedMembers, JobRunner, MemberTask, Votin
 from hedgerow.bagging.pair_losses import Losses
 from hedgerow.bagging.raw_table import RawTable, row_keys
 from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool
-from hedgerow.boosting.run import Plan
+from hedgerow.boosting.loop import FitOptions
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bin_edges import by_position
 from hedgerow.estimators.checkpoints import Fit, run_fit
@@ -137,8 +137,11 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             model._was_trained_on(trained_on, more=bool(before))
 
         under_way.set_by(keep)
-        plan = Plan(
-            n_rounds=int(self.n_estimators), verbose=int(self.verbose), title=name, keeper=under_way.keeper
+        plan = FitOptions(
+            n_rounds=int(self.n_estimators),
+            verbose=int(self.verbose),
+            title=name,
+            checkpointer=under_way.checkpointer,
         )
         members, old = fit_members(lesson, before, plan, self._workers()), vars(self).copy()
         try:

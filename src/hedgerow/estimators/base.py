@@ -11,8 +11,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
+from hedgerow.boosting.callbacks import Callback
 from hedgerow.boosting.fit import Rows
-from hedgerow.boosting.loop import Callback
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.checkpoints import Fit, run_fit
@@ -246,7 +246,7 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
     def _plan(
         self, train: Rows, target: Target, watchers: "Watchers", *, has_evaluation: bool
     ) -> dict[str, Any]:
-        """What every fit is told, as the fields of a `hedgerow.boosting.run.Plan`."""
+        """What every fit is told, as the fields of a `hedgerow.boosting.loop.FitOptions`."""
         seed, n_rows = self._read_seed(), train.table.n_rows
         stops, held_out = self._stops_early(n_rows), None
         if stops and not has_evaluation:
@@ -262,8 +262,8 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
             "tol": float(self.tol),
             "verbose": int(self.verbose),
             "callbacks": watchers.callbacks,
-            "keeper": watchers.fit.keeper,
-            "held_out": held_out,
+            "checkpointer": watchers.fit.checkpointer,
+            "validation_rows": held_out,
             "title": type(self).__name__,
         }
 

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hedgerow.bagging.raw_table import RawTable
-from hedgerow.boosting.loop import Round
+from hedgerow.boosting.callbacks import Round
 from hedgerow.estimators import inputs
 from hedgerow.estimators.changes import different_parameters
 from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, real, whole
@@ -147,13 +147,13 @@ class Fit:
 
     Attributes
     ----------
-    keeper : what a `hedgerow.boosting.run.Plan` is given
+    checkpointer : what a `hedgerow.boosting.loop.FitOptions` is given
     seed : that of the fit that is gone on with
     taken_up : whether the estimator has rounds of a checkpoint
     from_model : whether the first of all rounds went on from a model
     """
 
-    keeper: Any = None
+    checkpointer: Any = None
     seed: int | None = None
     taken_up: bool = False
     from_model: bool = False
@@ -189,22 +189,22 @@ class KeptFit(Fit):
     ----------
     going : estimator
         Takes the model's place in the fit: a copy of it that has the rounds of the checkpoint.
-    past : list of Round
+    past_rounds : list of Round
         Of the checkpoint.
-    base : tuple of float or None
+    initial_losses : tuple of float or None
         What was followed of the evaluation sets before the first round of this fit, if it went on from a
         model.
     """
 
     def __init__(self, model: Any, checkpoint: Checkpoint) -> None:
         super().__init__()
-        self.keeper, self._checkpoint, self._store = self, checkpoint, _stores[0]
+        self.checkpointer, self._checkpoint, self._store = self, checkpoint, _stores[0]
         self._store.check(model)
         self._path = Path(checkpoint.path).absolute()  # a callback may change the working folder
         self._warm = getattr(model, "warm_start", None)
         self._began = self._digest(model) if self._warm and _is_fitted(model) else None
-        self.going, self.past = copy.copy(model), list[Round]()
-        self.base: tuple[float, ...] | None = None
+        self.going, self.past_rounds = copy.copy(model), list[Round]()
+        self.initial_losses: tuple[float, ...] | None = None
         self._notes: dict[str, Any] = {}
         self._last_write, self._rounds_since, self._is_written = time.perf_counter(), 0, False
         if self._path.exists():
@@ -238,8 +238,8 @@ class KeptFit(Fit):
             self.going._seed = self.seed  # noqa: SLF001 - a file may leave it out
         if self._warm is not None:
             self.going.warm_start = True
-        self.base = None if self._notes["base"] is None else tuple(self._notes["base"])
-        self.past = past_rounds(
+        self.initial_losses = None if self._notes["base"] is None else tuple(self._notes["base"])
+        self.past_rounds = past_rounds(
             getattr(held, "history_", {}), int(getattr(model, "n_estimators", 0)), self._notes["first"]
         )
 
@@ -287,14 +287,14 @@ class KeptFit(Fit):
 
     # --- what the loop calls
 
-    def note(self, done: Round | None, made: Callable[[], Any]) -> None:
+    def after_round(self, done: Round | None, made: Callable[[], Any]) -> None:
         """Write, when it is time."""
         self._rounds_since += 1
         self._is_written = False
         if self._checkpoint.is_due(self._rounds_since, time.perf_counter() - self._last_write):
             self._write(made())
 
-    def end(self, made: Callable[[], Any]) -> None:
+    def finish(self, made: Callable[[], Any]) -> None:
         """Write what has not been written yet."""
         if not self._is_written and self._rounds_since:
             self._write(made())
@@ -304,7 +304,7 @@ class KeptFit(Fit):
         self.set(one, results)
         if self._warm is not None:
             one.warm_start = self._warm
-        base = None if self.base is None else list(self.base)
+        base = None if self.initial_losses is None else list(self.initial_losses)
         notes = self._notes | {"seed": getattr(one, "_seed", None), "base": base}
         try:
             self._store.write(self._path, one, notes)

@@ -154,7 +154,7 @@ class ClassTree(Classifies, WeakTreeEstimator):
         self, learner: GrownLearner, y: Floats, target: Any, weight: Floats | None
     ) -> tuple[NDArray[np.void], Floats]:
         problem = ClassProblem(y.astype(np.int32), target.classes, learner.weights.uniform())
-        (answer,) = learner.answer([problem], 0)
+        (answer,) = learner.fit([problem], 0)
         return answer.tree.nodes, leaf_shares(answer)
 
     @lazily
@@ -461,7 +461,7 @@ class DecisionTreeRegressor(Regresses, WeakTreeEstimator):
         centre = weighted_mean(y, weight)  # taken off: squares of a far-away mean would drown the gains
         centred = y - centre
         largest = float(np.abs(centred[learner.weights.rows]).max())
-        (answer,) = learner.answer([NumberProblem(centred, learner.weights.factor, largest)], 0)
+        (answer,) = learner.fit([NumberProblem(centred, learner.weights.factor, largest)], 0)
         return answer.tree.nodes, (answer.values + centre)[np.newaxis]
 
     @lazily

@@ -19,7 +19,7 @@ from hedgerow.bagging.forest import (
     grow_forest,
 )
 from hedgerow.binning import BinnedTable
-from hedgerow.boosting.run import Plan
+from hedgerow.boosting.loop import FitOptions
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.estimators import elsewhere, inputs, parameters
 from hedgerow.estimators.bin_edges import given_edges
@@ -179,7 +179,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             n_pure = deep.n_outputs if deep.is_classes else 0
             under_way.set_by(keep)
             n_before = before.n_trees if before else 0
-            trees = grow_forest(lesson, n_before, self._plan(team.n_members, under_way.keeper), table)
+            trees = grow_forest(lesson, n_before, self._plan(team.n_members, under_way.checkpointer), table)
             del lesson, deep  # as large as the table
             in_bag = sampling.in_bag(n_before + len(trees), team) if self.oob_score else None
         old = vars(self).copy()
@@ -191,9 +191,9 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
             self.__dict__ = old
             raise
 
-    def _plan(self, n_threads: int, keeper: Any) -> Plan:
-        return Plan(
-            keeper=keeper,
+    def _plan(self, n_threads: int, checkpointer: Any) -> FitOptions:
+        return FitOptions(
+            checkpointer=checkpointer,
             n_rounds=int(self.n_estimators),
             n_threads=n_threads,
             verbose=int(self.verbose),

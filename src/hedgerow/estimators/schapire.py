@@ -162,17 +162,20 @@ class SchapireBoostClassifier(Classifies, ShareMargins, RemembersFit, BaseEstima
         trained_on = look_at_table(table, numbers.astype(np.float64), None, 1)
         under_way.compare(trained_on)
         kept: dict[str, Any] = {}
-        if under_way.keeper is not None:  # else nobody needs the trials
+        if under_way.checkpointer is not None:  # else nobody needs the trials
             learned = list(getattr(self, "_learned", ()))
             under_way.set_by(
                 lambda model, _: model._keep_learned(learned, table.schema, labels.classes, seed)  # noqa: SLF001
             )
-            kept = {"learned": learned, "tell": lambda: under_way.keeper.note(None, lambda: None)}
+            kept = {
+                "learned": learned,
+                "tell": lambda: under_way.checkpointer.after_round(None, lambda: None),
+            }
         learner = AnyClassifier(self._weak_learner(), X, numbers, labels.classes, seed, **kept)
         booster = SchapireBooster(learner, self.first_share, self._teller())
         hypothesis = booster.boost(np.arange(table.n_rows), int(self.depth))
-        if under_way.keeper is not None:
-            under_way.keeper.end(lambda: None)
+        if under_way.checkpointer is not None:
+            under_way.checkpointer.finish(lambda: None)
         self._keep(hypothesis, table.schema, labels.classes)
         self._was_trained_on(trained_on, more=False)
         self.seen_rows_ = self._see(table, numbers.astype(np.float64), len(labels.classes), None)

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from hedgerow.backends.rows import codes_left
 from hedgerow.boosting.adaboost import DiscreteRule, GentleRule, RealRule
 from hedgerow.boosting.adaboost_family import AdaBoostRule, RuleSettings, ScoredRows
-from hedgerow.boosting.loop import NoBetter, Round, boost
+from hedgerow.boosting.callbacks import Round
+from hedgerow.boosting.loop import StopBoosting, boost
 from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.boosting.weak_learners import ClassProblem, GrownAnswer
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree
@@ -113,9 +114,9 @@ class FeatureLearner:
         weak = WeakRules(max_depth=rules.max_depth, criterion=CRITERIA[rules.algorithm])
         self.grower = WeakGrower(coded, weak, team)
 
-    def answer(self, request: list[Any], number: int) -> list[GrownAnswer]:
+    def fit(self, targets: list[Any], iteration: int) -> list[GrownAnswer]:
         """One tree for the one problem."""
-        (problem,) = request
+        (problem,) = targets
         assert isinstance(problem, ClassProblem)  # noqa: S101 - all rules for two classes ask one
         weight, classes = problem.distribution.rounded, problem.classes
         rows = _heaviest(weight, classes, self.trim)
@@ -124,7 +125,7 @@ class FeatureLearner:
         np.add.at(totals, classes[part], weight[part])
         tree = self.grower.grow(Sample(weight, np.empty(0, np.int64), classes), totals, rows)
         if len(tree.nodes) == 1:
-            raise NoBetter
+            raise StopBoosting
         cells = tree.cells(self.coded, self.team)
         sums = np.zeros((len(tree.nodes), 2), np.int64)
         tally(cells, classes, weight, sums)
@@ -191,7 +192,7 @@ class StageBooster:
                 watch(self.stage)
             return self.stage.false_alarm <= self.rules.max_false_alarm
 
-        boost(rule, self.learner, self.rules.max_learners, [after_round], whole=True)
+        boost(rule, self.learner, self.rules.max_learners, [after_round], raise_interrupt=True)
         return self.stage
 
     def _add(self, tree: StageTree) -> None:
