@@ -223,7 +223,7 @@ def count(case: Case, samples: int, delta: float, step: Callable[[], None] = lam
 
 
 def _count_one(case: Case, model: Any, train: Rows, new: Rows, delta: float, found: Found) -> None:
-    truth, chance_error = case.world.error(model), model.seen_rows_.chance_error
+    truth, chance_error = case.world.error(model), model.row_fingerprints_.chance_error
 
     def add(name: str, bound: float, n_rows: int, what: float = truth) -> None:
         found.counts.setdefault(name, Count()).add(what, bound, n_rows, chance_error)

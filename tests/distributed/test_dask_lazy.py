@@ -155,9 +155,9 @@ def test_the_model_in_the_graph_is_light():
     sent = [value for value in _values_in(graph) if isinstance(value, hedgerow.GradientBoostingClassifier)]
     assert len({id(one) for one in sent}) == 1
     assert sent[0].n_jobs == 1
-    assert not hasattr(sent[0], "seen_rows_")
+    assert not hasattr(sent[0], "row_fingerprints_")
     assert model.n_jobs == 2
-    assert hasattr(model, "seen_rows_")
+    assert hasattr(model, "row_fingerprints_")
 
 
 @pytest.mark.parametrize(("model", "y"), MODELS, ids=lambda one: type(one).__name__)

@@ -13,8 +13,7 @@ from scipy import sparse
 from dask_cases import array_in_parts, cluster_of, frame_in_parts, uneven
 from hedgerow.binning import find_bins
 from hedgerow.distributed import open_collection
-from hedgerow.estimators.seen import fingerprints
-from hedgerow.estimators.trained import digest, look_at_table
+from hedgerow.estimators.fingerprints import DataFingerprint, RowHashes, digest
 from hedgerow.table import read_table
 from hedgerow.threads import Team
 
@@ -38,8 +37,8 @@ def assert_same(table, memory):
     assert (table.n_rows, table.n_columns, table.dtype) == (memory.n_rows, memory.n_columns, memory.dtype)
     assert table.schema == memory.schema
     y = np.zeros(memory.n_rows)
-    assert digest(found.keys, str(table.n_columns)) == look_at_table(memory, y, None, 1).X
-    marks = fingerprints(memory, 1)
+    assert digest(found.keys, str(table.n_columns)) == DataFingerprint.of_table(memory, y, None, 1).X
+    marks = RowHashes.of(memory, 1)
     assert np.array_equal((found.keys >> np.uint64(32)).astype(np.uint32), marks.exact)
     assert np.array_equal(found.rounded, marks.rounded)
     mine, theirs = find_bins(table), find_bins(memory)
@@ -179,7 +178,7 @@ def test_an_evaluation_set_is_read_with_the_schema_of_the_model():
     table = survey_of(frame_in_parts(other, [20, 0, 30]), np.zeros(50), schema=schema)
     memory = read_table(other, schema=schema)
     assert table.schema == schema
-    assert np.array_equal(table.survey.rounded, fingerprints(memory, 1).rounded)
+    assert np.array_equal(table.survey.rounded, RowHashes.of(memory, 1).rounded)
     with pytest.raises(ValueError, match="feature names should match"):
         survey_of(frame_in_parts(other.rename(columns={"real": "z"}), [50]), np.zeros(50), schema=schema)
 

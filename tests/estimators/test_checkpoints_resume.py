@@ -154,7 +154,7 @@ def test_a_warm_start_on_other_rows_counts_them_once(name, stop):
         return model.set_params(n_estimators=8).fit(X, Y, **given)
 
     assert goes_on(fit, stop)
-    assert fit().seen_rows_.n_rows == 150 + len(Y)
+    assert fit().row_fingerprints_.n_rows == 150 + len(Y)
 
 
 @pytest.mark.parametrize("name", WARM)

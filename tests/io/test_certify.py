@@ -68,7 +68,7 @@ def test_rows_of_float32_give_the_same_file_as_float64(kind):
     assert to_bytes(kind(n_estimators=2, random_state=0).fit(narrow, y)) == to_bytes(wide)
     same = from_bytes(to_bytes(wide))
     for rows in (narrow, narrow.astype(np.float64), X):  # X is what they were rounded from
-        assert same.has_seen(rows).all()
+        assert same.is_training_row(rows).all()
         with pytest.raises(ValueError, match="hold the same values"):
             certify(same, rows, y)
 
@@ -96,7 +96,7 @@ def test_rows_of_a_grid_are_refused_even_after_going_on(name):
 def test_a_model_of_format_1_says_why_less_is_known():
     model = load(DATA / "format_1_classifier.safetensors")
     with pytest.raises(AttributeError, match="keeps no fingerprints"):
-        model.has_seen(pd.DataFrame({"height": [1.0], "width": [0.0], "colour": ["red"]}))
+        model.is_training_row(pd.DataFrame({"height": [1.0], "width": [0.0], "colour": ["red"]}))
     assert certify(model).chance_error == 1.0
     rows = pd.DataFrame({"height": [0.5, 1.5], "width": [0.0, 1.0], "colour": ["red", "blue"]})
     notes = certify(model, rows, ["low", "top"]).notes

@@ -44,7 +44,7 @@ def test_files_of_format_3_are_read_for_ever(name):
     else:
         np.testing.assert_array_equal(scores, expected["scores"])
         assert model.predict(X).tolist() == expected["predictions"]
-    assert [[one.X, one.y] for one in model.trained_on_] == expected["trained"]
+    assert [[one.X, one.y] for one in model.data_fingerprints_] == expected["trained"]
     assert load_card(path_of(name)) == {"made": "by make_format_3.py", "rows": 60}
 
 

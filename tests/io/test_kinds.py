@@ -45,8 +45,8 @@ def answers(model, X, y):
             yield name, getattr(model, name)
     if hasattr(model, "margins"):
         yield "margins", model.margins(X, y)
-    if hasattr(model, "has_seen"):
-        yield "has_seen", model.has_seen(X)
+    if hasattr(model, "is_training_row"):
+        yield "is_training_row", model.is_training_row(X)
     if getattr(model, "n_outputs_", 0) == 1:
         more = ("oob", "jackknife+", "calibrated") if model.oob_score else ()
         for method in ("quantiles", *more):
@@ -116,7 +116,7 @@ def test_weights_of_votes_and_the_rows_they_were_chosen_with_come_back():
     assert len(set(model.estimator_weights_.tolist())) > 1
     assert_same(model, same)
     assert_same_answers(model, same, X, y)
-    assert same.has_seen(X[100:]).all()
+    assert same.is_training_row(X[100:]).all()
 
 
 WARM = [

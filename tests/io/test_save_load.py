@@ -361,7 +361,7 @@ def test_a_model_of_format_1_is_saved_in_the_newest(name):
     assert json.loads(unpack(data).text)["format"] == 3
     same = from_bytes(data)
     assert_same(model, same)
-    assert not hasattr(same, "seen_rows_")
+    assert not hasattr(same, "row_fingerprints_")
 
 
 def test_a_newer_format_is_refused_with_advice():

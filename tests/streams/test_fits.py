@@ -200,7 +200,7 @@ def test_a_fit_goes_on_from_a_checkpoint_and_from_a_model(tmp_path):
 def test_rows_in_files_are_known_again(tmp_path):
     table = chosen(rows(), "label")
     model = GradientBoostingClassifier(n_estimators=2).fit(write(table, tmp_path / "rows"), target="label")
-    assert model.has_seen(features(table)).all()
+    assert model.is_training_row(features(table)).all()
     assert model.feature_names_in_.tolist() == features(table).column_names
 
 

@@ -263,7 +263,10 @@ def assert_same(mine, theirs, place="model"):
     elif isinstance(mine, BaseEstimator):
         assert repr(mine) == repr(theirs), place
         parameters = mine.get_params(deep=False)
-        aside = {*parameters, *(["trained_on_"] if "[" in place else [])}  # a file knows it of the whole only
+        aside = {
+            *parameters,
+            *(["data_fingerprints_"] if "[" in place else []),
+        }  # a file knows it of the whole only
         held = {name: value for name, value in vars(mine).items() if name not in aside}
         assert set(held) == set(vars(theirs)) - aside, place
         assert_same(held, {name: vars(theirs)[name] for name in held}, place)

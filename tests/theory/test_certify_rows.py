@@ -49,7 +49,7 @@ def test_new_rows_that_equal_old_ones_because_there_are_few_values_are_accepted(
     for seed in range(40):
         model = AdaBoostClassifier(n_estimators=2).fit(*discrete(400, seed))
         new, labels = discrete(400, seed + 1000)
-        assert model.has_seen(new).mean() > 0.8
+        assert model.is_training_row(new).mean() > 0.8
         try:
             certificate = certify(model, new, labels)
         except ValueError:

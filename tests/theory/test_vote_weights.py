@@ -189,8 +189,8 @@ def test_new_rows_can_tune_models_that_left_none_out(model):
     tuned = optimize_votes(model, X[500:], y[500:])
     assert tuned.vote_losses_.n == 700
     assert not hasattr(model, "vote_losses_")
-    assert tuned.has_seen(X).all()
-    assert not model.has_seen(X[500:]).any()
+    assert tuned.is_training_row(X).all()
+    assert not model.is_training_row(X[500:]).any()
     assert {bound.name for bound in certify(tuned)} >= {"calibration first order", "calibration tandem"}
     with pytest.raises(ValueError, match="700 of the 700 rows"):
         certify(tuned, X[500:], y[500:])

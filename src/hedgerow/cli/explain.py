@@ -73,8 +73,8 @@ def _look_at_rows(
         X, y = problem.part(problem.test)
         if is_training_file:
             output.say(f"{data} is the training file: its {len(problem.test):,} rows held out are taken")
-        elif hasattr(trained.model, "seen_rows_"):
-            n_seen = int(trained.model.has_seen(X).sum())
+        elif hasattr(trained.model, "row_fingerprints_"):
+            n_seen = int(trained.model.is_training_row(X).sum())
             if 2 * n_seen > len(y):
                 output.note(
                     f"{n_seen:,} of the {len(y):,} rows hold the values of rows the model was fitted to"

@@ -73,8 +73,8 @@ class AdaBoostClassifier(AdaBoostBase):
         The last distribution over the training rows.
     training_margins_ : array
         `margins` of the training rows.
-    seen_rows_ : SeenRows
-        Fingerprints of the training rows, by which `has_seen` and certificates know them again.
+    row_fingerprints_ : RowFingerprints
+        Fingerprints of the training rows, by which `is_training_row` and certificates know them again.
     stop_reason_ : str
         Why the fit ended.
     history_ : dict of lists

@@ -169,8 +169,8 @@ class AdaBoostBase(ScoreClassifier):
             learners = (*learners, clone(self._learner()))
         self._keep_rounds(fitted.record, self._rule(), learners)
         self.sample_weights_ = fitted.sample_weights
-        grids = [getattr(getattr(one, "bin_edges", None), "marks", None) for one in learners]
-        self.grid_marks_ = next((marks for marks in grids if marks is not None), None)
+        grids = [getattr(getattr(one, "bin_edges", None), "hashes", None) for one in learners]
+        self.grid_hashes_ = next((hashes for hashes in grids if hashes is not None), None)
         reach = self._largest_margin(len(fitted.record.weights))
         self.training_margins_ = score_margins(fitted.raw, fitted.classes, reach)
         self.stop_reason_ = fitted.stop_reason
@@ -287,7 +287,7 @@ class AdaBoostBase(ScoreClassifier):
             What bounds from votes are computed from, see `hedgerow.theory`.
         """
         self._refuse_other_than_votes()
-        classes = self._known(y, self._read(X).n_rows)
+        classes = self._class_numbers(y, self._read(X).n_rows)
         X = X.tocsr() if sparse.issparse(X) else X  # other formats have no rows to take
         return PairLosses.of(self._losses(X, classes), self.n_estimators_, len(self.classes_))
 
@@ -340,7 +340,7 @@ class AdaBoostBase(ScoreClassifier):
         ------
         float64 array of shape (n_samples,)
         """
-        classes = self._known(y, self._read(X).n_rows).astype(np.int32)
+        classes = self._class_numbers(y, self._read(X).n_rows).astype(np.int32)
         for number, raw in enumerate(self._staged_raw(X)):
             weight = self._row_weights(raw, classes, number)
             total = math.fsum(weight)

@@ -13,12 +13,12 @@ from hedgerow.bagging.raw_table import RawTable, row_keys
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.bagging_base import ALLOWED, Bagging
 from hedgerow.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
+from hedgerow.estimators.fingerprints import RowFingerprints, RowHashes, short
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.out_of_bag import doubts_about
 from hedgerow.estimators.parameters import Allowed, nothing, one_of
 from hedgerow.estimators.reweighting import Reweighted
 from hedgerow.estimators.scoring import Classifies, Regresses
-from hedgerow.estimators.seen import Marks, SeenRows, short
 
 
 class BaggingClassifier(Classifies, Reweighted, Bagging):
@@ -79,8 +79,8 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
         What the members lose on rows they did not learn from, see `hedgerow.theory.certify`.
     estimator_weights_ : float64 array of shape (n_estimators,)
         Shares of the members in the vote.
-    seen_rows_ : SeenRows
-        Fingerprints of the training rows, by which `has_seen` and certificates know them again.
+    row_fingerprints_ : RowFingerprints
+        Fingerprints of the training rows, by which `is_training_row` and certificates know them again.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -173,12 +173,17 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
     def _set_weights(self, weights: Floats) -> None:
         self._weights = weights
 
+<<<<<<< HEAD
     def _remember(self, table: RawTable, y: Floats, weight: Floats | None) -> None:
         self.seen_rows_ = SeenRows.of(_marks_of(table), y, len(self.classes_), weight)
+=======
+    def _remember(self, table: GivenTable, y: Floats, weight: Floats | None) -> None:
+        self.row_fingerprints_ = RowFingerprints.of(_marks_of(table), y, len(self.classes_), weight)
+>>>>>>> 9f0ecae (Fingerprints of data and rows in one module)
         given = [value for name, value in self._learner().get_params().items() if name.endswith("bin_edges")]
-        self.grid_marks_ = next((edges.marks for edges in given if hasattr(edges, "marks")), None)
+        self.grid_hashes_ = next((edges.hashes for edges in given if hasattr(edges, "hashes")), None)
 
-    def marks_of(self, X: Any) -> Marks:
+    def row_hashes(self, X: Any) -> RowHashes:
         """Fingerprints of any rows."""
         return _marks_of(self._given(X))
 
@@ -189,7 +194,7 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
         """Losses of the members on rows that are new to all of them; see `RandomForestClassifier`."""
         table = self._to_ask(X)
-        losses = self._bag().losses(table, self._known(y, table.shape[0]), self._workers())
+        losses = self._bag().losses(table, self._class_numbers(y, table.shape[0]), self._workers())
         return PairLosses.of([losses], len(self.estimators_), len(self.classes_))
 
     @lazily
@@ -227,9 +232,13 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
         return tags
 
 
+<<<<<<< HEAD
 def _marks_of(table: RawTable) -> Marks:
+=======
+def _marks_of(table: GivenTable) -> RowHashes:
+>>>>>>> 9f0ecae (Fingerprints of data and rows in one module)
     is_narrow = getattr(table.X, "dtype", None) == np.float32
-    return Marks(short(row_keys(table)), short(row_keys(table, rounded=True)), is_narrow)
+    return RowHashes(short(row_keys(table)), short(row_keys(table, rounded=True)), is_narrow)
 
 
 class BaggingRegressor(Regresses, Bagging):

@@ -19,10 +19,10 @@ from hedgerow.estimators.bin_edges import by_position
 from hedgerow.estimators.checkpoints import Fit, run_fit
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
 from hedgerow.estimators.elsewhere import refuse_elsewhere
+from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
 from hedgerow.estimators.limits import check_rows, require_answer, require_bag
 from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
-from hedgerow.estimators.trained import RemembersFit, look_at_given
 
 ALLOWED: dict[str, Allowed] = {
     "n_estimators": whole(1),
@@ -38,7 +38,7 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
+class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[misc]
     """Everything but the constructor, the target and what the members' answers mean."""
 
     _allowed: ClassVar[dict[str, Allowed]] = {}
@@ -116,7 +116,7 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         target = self._fitted_target() if before else self._target(raw_y)
         numbers = target.read(raw_y)
         weight = inputs.read_weights(sample_weight, table.shape[0])
-        trained_on = look_at_given(table, numbers, weight)
+        trained_on = DataFingerprint.of(row_keys(table), table.shape[1], numbers, weight)
         under_way.compare(trained_on)
         draws = self._make_sampler(table, numbers, weight, more=bool(before))
         require_bag(self, table, target.n_classes or 1, draws, self._workers().n_at_once)
@@ -134,7 +134,7 @@ class Bagging(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         def keep(model: Self, members: list[Any]) -> None:
             model._keep(members, draws, table, target)
             model._remember(table, numbers, weight)
-            model._was_trained_on(trained_on, more=bool(before))
+            model._add_data_fingerprint(trained_on, warm_start=bool(before))
 
         under_way.set_by(keep)
         plan = FitOptions(

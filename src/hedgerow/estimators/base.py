@@ -25,9 +25,9 @@ from hedgerow.estimators.elsewhere import (
     refuse_elsewhere,
     survey_of,
 )
+from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
 from hedgerow.estimators.limits import check_followed, check_rows, check_table, require_answer
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
-from hedgerow.estimators.trained import RemembersFit, TrainedOn, look_at_table
 from hedgerow.shapes import ShapeFunctions, shape_functions
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
@@ -58,11 +58,11 @@ class Watchers(NamedTuple):
     fit: Fit
 
 
-class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
+class Boosting(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
     """Everything but the constructor, the target, the fit itself and what a score means."""
 
     history_: dict[str, list[float]]
-    seen_rows_: Any
+    row_fingerprints_: Any
     _allowed: ClassVar[dict[str, Allowed]] = {}  # what the parameters may be
     _chunk_rows = CHUNK_ROWS  # rows a thread takes at a time; no result depends on it
 
@@ -95,7 +95,7 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
         """The model to go on from, with warm_start."""
         return None
 
-    def _see(self, table: Table, classes: Floats, n_classes: int, weight: Floats | None) -> Any:
+    def _row_fingerprints(self, table: Table, classes: Floats, n_classes: int, weight: Floats | None) -> Any:
         """What a classifier remembers of its training rows."""
         raise TypeError(f"{type(self).__name__} has no classes")
 
@@ -177,7 +177,7 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
         train = Rows(X, table, target.read(raw_y), inputs.read_weights(sample_weight, table.n_rows))
         trained_on = self._look_at(train)
         n_classes = target.n_classes
-        seen = None if n_classes is None else self._see(table, train.y, n_classes, train.weight)
+        seen = None if n_classes is None else self._row_fingerprints(table, train.y, n_classes, train.weight)
         train.weight = self._weigh(train.y, target, train.weight)
         self._check_target(train.y, target, more=previous is not None)
         evaluations = [
@@ -187,15 +187,17 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
         if n_classes is not None and (self._stops_early(table.n_rows) or watchers.callbacks):
             for rows in evaluations:  # they decide how many rounds there are
                 assert seen is not None  # noqa: S101 - there are classes
-                seen = seen.beside(self._see(rows.table, rows.y, n_classes, None))
+                seen = seen.with_hashes(self._row_fingerprints(rows.table, rows.y, n_classes, None))
 
         def remember(model: Any, _results: Any) -> None:
             fit = watchers.fit
             if seen is not None and (previous is None or (fit.taken_up and not fit.from_model)):
-                model.seen_rows_ = seen
-            elif seen is not None and not fit.taken_up and hasattr(model, "seen_rows_"):
-                model.seen_rows_ = model.seen_rows_.and_then(seen)  # a file of format 1 does not know them
-            model._was_trained_on(trained_on, more=previous is not None)  # noqa: SLF001 - of the same class
+                model.row_fingerprints_ = seen
+            elif seen is not None and not fit.taken_up and hasattr(model, "row_fingerprints_"):
+                model.row_fingerprints_ = model.row_fingerprints_.joined_with(
+                    seen
+                )  # a file of format 1 does not know them
+            model._add_data_fingerprint(trained_on, warm_start=previous is not None)  # noqa: SLF001 - of the same class
 
         watchers.fit.compare(trained_on, lambda: [self._look_at(rows) for rows in evaluations])
         watchers.fit.set_by(remember)
@@ -204,8 +206,8 @@ class Boosting(RemembersFit, BaseEstimator):  # type: ignore[misc]
             forget(rows.table)
         self._fit_rows(train, evaluations, target, watchers, previous)
 
-    def _look_at(self, rows: Rows) -> TrainedOn:
-        return look_at_table(rows.table, rows.y, rows.weight, resolve_n_jobs(self.n_jobs))
+    def _look_at(self, rows: Rows) -> DataFingerprint:
+        return DataFingerprint.of_table(rows.table, rows.y, rows.weight, resolve_n_jobs(self.n_jobs))
 
     def _fitted_target(self) -> Target:
         return inputs.Labels(self.classes_) if hasattr(self, "classes_") else inputs.Numbers()

@@ -27,8 +27,8 @@ from hedgerow.bagging.raw_table import RawTable
 from hedgerow.boosting.callbacks import Round
 from hedgerow.estimators import inputs
 from hedgerow.estimators.changes import different_parameters
+from hedgerow.estimators.fingerprints import DataFingerprint
 from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, real, whole
-from hedgerow.estimators.trained import TrainedOn
 from hedgerow.table.surveyed import SurveyedTable
 
 _FILE = "the name of a file"
@@ -173,7 +173,7 @@ class Fit:
     def compare_names(self, X: Any, y: Any) -> None:
         """Refuse to go on with other names of the columns or other labels."""
 
-    def compare(self, rows: TrainedOn, look: Callable[[], Sequence[TrainedOn]] = tuple) -> None:
+    def compare(self, rows: DataFingerprint, look: Callable[[], Sequence[DataFingerprint]] = tuple) -> None:
         """Refuse to go on with other rows than those of the checkpoint; `look` looks at evaluation sets."""
 
 
@@ -273,7 +273,7 @@ class KeptFit(Fit):
                 now = f"{reprlib.repr(new.tolist())} ({new.dtype})"
                 raise ValueError(f"{self._name} is of a fit with the labels {told}, not {now}; {_ADVICE}")
 
-    def compare(self, rows: TrainedOn, look: Callable[[], Sequence[TrainedOn]] = tuple) -> None:
+    def compare(self, rows: DataFingerprint, look: Callable[[], Sequence[DataFingerprint]] = tuple) -> None:
         """Refuse to go on with other rows than those of the checkpoint; `look` looks at evaluation sets."""
         told = {"rows": _plain(rows), "evaluations": [_plain(one) for one in look()]}
         if self._notes:
@@ -370,7 +370,7 @@ def past_rounds(history: dict[str, list[float]], n_rounds: int, first: int) -> l
     ]
 
 
-def _plain(rows: TrainedOn) -> dict[str, Any]:
+def _plain(rows: DataFingerprint) -> dict[str, Any]:
     return {name: value for name, value in asdict(rows).items() if name in ("X", "y", "sample_weight")}
 
 

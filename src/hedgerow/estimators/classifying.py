@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 from hedgerow.estimators.base import Boosting
+from hedgerow.estimators.fingerprints import RowFingerprintsMixin
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.margins import score_margins
 from hedgerow.estimators.scoring import Classifies
-from hedgerow.estimators.seen import KnowsItsRows
 
 
-class ScoreClassifier(Classifies, KnowsItsRows, Boosting):
+class ScoreClassifier(Classifies, RowFingerprintsMixin, Boosting):
     """What a classifier does with raw scores (outputs, rows), given what they mean, `_probabilities`.
 
     The class predicted is always the one of largest probability, the first of equal ones.
@@ -99,11 +99,13 @@ class ScoreClassifier(Classifies, KnowsItsRows, Boosting):
         float64 array of shape (n_samples,)
         """
         raw = self._raw(X)
-        return score_margins(raw, self._known(y, raw.shape[1]), self._largest_margin(self.n_estimators_))
+        return score_margins(
+            raw, self._class_numbers(y, raw.shape[1]), self._largest_margin(self.n_estimators_)
+        )
 
     def staged_margins(self, X: Any, y: Any) -> Iterator[Floats]:
         """`margins` after every round."""
-        classes = self._known(y, self._read(X).n_rows)
+        classes = self._class_numbers(y, self._read(X).n_rows)
         for number, raw in enumerate(self._staged_raw(X), 1):
             yield score_margins(raw, classes, self._largest_margin(number))
 

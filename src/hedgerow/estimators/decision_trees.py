@@ -21,11 +21,11 @@ from hedgerow.boosting.weak_learners import ClassProblem, GrownAnswer, GrownLear
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators import elsewhere, inputs, parameters
 from hedgerow.estimators.bin_edges import given_edges
+from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import check_table, require_answer
 from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, one_of, real, whole
 from hedgerow.estimators.scoring import Classifies, Regresses
-from hedgerow.estimators.trained import RemembersFit, look_at_table
 from hedgerow.forest import Forest
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules
 from hedgerow.losses.base import weighted_mean
@@ -33,7 +33,7 @@ from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import Team, resolve_n_jobs
 
 
-class WeakTreeEstimator(RemembersFit, BaseEstimator):  # type: ignore[misc]
+class WeakTreeEstimator(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
     """What the three share."""
 
     _allowed: ClassVar[dict[str, Allowed]] = {}
@@ -76,7 +76,9 @@ class WeakTreeEstimator(RemembersFit, BaseEstimator):  # type: ignore[misc]
             trees[-1]["value"] = output
         model = TreeModel(np.zeros(len(values)), bins, Forest.of(trees, range(len(values))))
         self._keep(model, table.schema, target.classes)
-        self._was_trained_on(look_at_table(table, numbers, weight, resolve_n_jobs(self.n_jobs)), more=False)
+        self._add_data_fingerprint(
+            DataFingerprint.of_table(table, numbers, weight, resolve_n_jobs(self.n_jobs)), warm_start=False
+        )
 
     def _target(self, y: NDArray[Any]) -> inputs.Numbers | inputs.Labels:
         raise TypeError(f"{type(self).__name__} does not say how to read its target")

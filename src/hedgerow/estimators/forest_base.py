@@ -25,12 +25,12 @@ from hedgerow.estimators import elsewhere, inputs, parameters
 from hedgerow.estimators.bin_edges import given_edges
 from hedgerow.estimators.checkpoints import Fit, run_fit
 from hedgerow.estimators.constraints import monotonic_directions
+from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
 from hedgerow.estimators.forest_sizes import columns_per_node, share_of
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import check_table, require_answer, require_forest
 from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
-from hedgerow.estimators.trained import RemembersFit, look_at_table
 from hedgerow.growing.deep import DeepGrower
 from hedgerow.growing.statistics import is_whole
 from hedgerow.table import Schema, Table, read_table
@@ -66,7 +66,7 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
+class Forest(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[misc]
     """Everything but the constructor, the target and what the trees' means are."""
 
     _allowed: ClassVar[dict[str, Allowed]] = {}
@@ -155,7 +155,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
         self._check_directions(directions, target, numbers)
         seed = self._seed if before else inputs.read_seed(self.random_state)
         own = self._own_weight(numbers, target, weight)
-        trained_on = look_at_table(table, numbers, weight, resolve_n_jobs(self.n_jobs))
+        trained_on = DataFingerprint.of_table(table, numbers, weight, resolve_n_jobs(self.n_jobs))
         under_way.compare(trained_on)
         with Team(resolve_n_jobs(self.n_jobs)) as team:
             given = given_edges(self.bin_edges, table.schema, self.max_bins)
@@ -173,7 +173,7 @@ class Forest(RemembersFit, OutOfBag, BaseEstimator):  # type: ignore[misc]
                 model._keep(ForestModel(binned.bins, forest), sampling, table.schema, target, seed)
                 model._keep_more(trees, numbers, weight, n_before=forest.n_trees - len(trees))
                 model._remember(table, numbers, weight)
-                model._was_trained_on(trained_on, more=before is not None)
+                model._add_data_fingerprint(trained_on, warm_start=before is not None)
 
             deep = lesson.grower.target
             n_pure = deep.n_outputs if deep.is_classes else 0

@@ -77,8 +77,8 @@ class ForestClassifier(Classifies, Reweighted, Forest):
         return self.classes_[np.argmax(means[known], axis=1)], accuracy_score
 
     def _remember(self, table: Table, y: Floats, weight: Floats | None) -> None:
-        self.seen_rows_ = self._see(table, y, len(self.classes_), weight)
-        self.grid_marks_ = getattr(self.bin_edges, "marks", None)
+        self.row_fingerprints_ = self._row_fingerprints(table, y, len(self.classes_), weight)
+        self.grid_hashes_ = getattr(self.bin_edges, "hashes", None)
         self._doubts = doubts_about(weight, self.class_weight, self._doubts if self.warm_start else ())
 
     def _set_oob(self, table: Table, y: Floats, in_bag: NDArray[np.uint8], weight: Floats | None) -> None:
@@ -110,7 +110,7 @@ class ForestClassifier(Classifies, Reweighted, Forest):
             What bounds from votes are computed from, see `hedgerow.theory`.
         """
         table = self._read(X)
-        losses = self._losses(table, self._known(y, table.n_rows))
+        losses = self._losses(table, self._class_numbers(y, table.n_rows))
         n_threads = resolve_n_jobs(self.n_jobs)
         return PairLosses.of(losses, self.n_estimators_, len(self.classes_), n_threads=n_threads)
 

@@ -24,7 +24,7 @@ from hedgerow.table.checks import check_same_columns, string_names
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 _NOT_NEEDED = (  # bytes for every row of the training set, which no method that is lazy looks at
-    *("seen_rows_", "grid_marks_", "sample_weights_", "training_margins_"),
+    *("row_fingerprints_", "grid_hashes_", "sample_weights_", "training_margins_"),
     *("oob_votes_", "oob_decision_function_", "oob_prediction_", "oob_losses_"),
     *("_tree_sampler", "_leaves", "_residuals", "_residual_weight", "_ranks"),
 )

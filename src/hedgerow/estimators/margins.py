@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.estimators.seen import KnowsItsRows
+from hedgerow.estimators.fingerprints import RowFingerprintsMixin
 
 
 def score_margins(raw: Floats, classes: NDArray[np.integer[Any]], reach: float) -> Floats:
@@ -30,7 +30,7 @@ def score_margins(raw: Floats, classes: NDArray[np.integer[Any]], reach: float) 
     return np.asarray(np.clip(ahead / (reach or 1.0), -1.0, 1.0))  # where nothing is added, no margin either
 
 
-class ShareMargins(KnowsItsRows):
+class ShareMargins(RowFingerprintsMixin):
     """Margins of a classifier whose probabilities are shares of a vote, a mixin before the base class."""
 
     def margins(self, X: Any, y: Any) -> Floats:
@@ -47,4 +47,4 @@ class ShareMargins(KnowsItsRows):
             From -1 to 1; negative where the vote is wrong.
         """
         shares = self.predict_proba(X)  # type: ignore[attr-defined]
-        return score_margins(np.ascontiguousarray(shares.T), self._known(y, len(shares)), 1.0)
+        return score_margins(np.ascontiguousarray(shares.T), self._class_numbers(y, len(shares)), 1.0)

@@ -73,8 +73,8 @@ class RandomForestClassifier(ForestClassifier):
         `hedgerow.theory.certify` tells what is proven about the error.
     estimator_weights_ : float64 array of shape (n_estimators,)
         Shares of the trees in the vote, all the same unless the model comes from `reweighted`.
-    seen_rows_ : SeenRows
-        Fingerprints of the training rows, by which `has_seen` and certificates know them again.
+    row_fingerprints_ : RowFingerprints
+        Fingerprints of the training rows, by which `is_training_row` and certificates know them again.
     n_estimators_ : int
         The number of trees; fewer than asked for after an interrupt.
     model_ : ForestModel

@@ -17,12 +17,12 @@ from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.checkpoints import Fit, run_fit
 from hedgerow.estimators.decision_trees import DecisionStump
 from hedgerow.estimators.elsewhere import refuse_elsewhere
+from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import check_rows
 from hedgerow.estimators.margins import ShareMargins
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
 from hedgerow.estimators.scoring import Classifies
-from hedgerow.estimators.trained import RemembersFit, look_at_table
 from hedgerow.table import Schema, Table, read_table
 
 ALLOWED: dict[str, Allowed] = {
@@ -34,7 +34,7 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class SchapireBoostClassifier(Classifies, ShareMargins, RemembersFit, BaseEstimator):  # type: ignore[misc]
+class SchapireBoostClassifier(Classifies, ShareMargins, DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
     """Boosting by three hypotheses (Schapire 1990), for two or more classes.
 
     h1 is learned from S1, a random part of the training rows S. h2 is learned from S2, rows outside S1 of
@@ -159,7 +159,7 @@ class SchapireBoostClassifier(Classifies, ShareMargins, RemembersFit, BaseEstima
         labels = inputs.Labels.of(raw_y)
         numbers = labels.read(raw_y).astype(np.int64)
         seed = inputs.read_seed(self.random_state) if under_way.seed is None else under_way.seed
-        trained_on = look_at_table(table, numbers.astype(np.float64), None, 1)
+        trained_on = DataFingerprint.of_table(table, numbers.astype(np.float64), None, 1)
         under_way.compare(trained_on)
         kept: dict[str, Any] = {}
         if under_way.checkpointer is not None:  # else nobody needs the trials
@@ -177,8 +177,10 @@ class SchapireBoostClassifier(Classifies, ShareMargins, RemembersFit, BaseEstima
         if under_way.checkpointer is not None:
             under_way.checkpointer.finish(lambda: None)
         self._keep(hypothesis, table.schema, labels.classes)
-        self._was_trained_on(trained_on, more=False)
-        self.seen_rows_ = self._see(table, numbers.astype(np.float64), len(labels.classes), None)
+        self._add_data_fingerprint(trained_on, warm_start=False)
+        self.row_fingerprints_ = self._row_fingerprints(
+            table, numbers.astype(np.float64), len(labels.classes), None
+        )
 
     def _keep_learned(self, learned: list[Any], schema: Schema, classes: NDArray[Any], seed: int) -> None:
         """Set what a fit that is not finished leaves."""

@@ -156,8 +156,8 @@ def read_adaptive(part: Reader, estimator: Any) -> None:
     require("rows.margins", np.abs(margins) <= 1.0, "margins lie in -1..1")
     require("rows.margins", len(margins) == len(estimator.sample_weights_), "there must be one a row")
     read_seen(part, estimator, target.n_classes)
-    estimator.grid_marks_ = read_grid_marks(part)
-    mark_grids(estimator.grid_marks_, estimator, *learners)
+    estimator.grid_hashes_ = read_grid_marks(part)
+    mark_grids(estimator.grid_hashes_, estimator, *learners)
 
 
 def _read_rounds(

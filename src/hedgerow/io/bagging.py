@@ -75,8 +75,8 @@ def read_bag(part: Reader, estimator: Any) -> None:
     read_out_of_bag(part, estimator, n_rows, len(members), target.n_classes or 1)
     if isinstance(target, Labels):
         read_seen(part, estimator, target.n_classes)
-        estimator.grid_marks_ = read_grid_marks(part)
-        mark_grids(estimator.grid_marks_, estimator, *members)
+        estimator.grid_hashes_ = read_grid_marks(part)
+        mark_grids(estimator.grid_hashes_, estimator, *members)
 
 
 # --- columns and parameters of members

@@ -136,7 +136,7 @@ def _refuse_another(certificate: "Certificate", model: Any) -> None:
     again = certify(model, delta=certificate.delta)
     mine, given = ({bound.name: bound.n for bound in one.bounds} for one in (again, certificate))
     told = certificate.of_training == again.of_training and mine.items() <= given.items()
-    seen = getattr(model, "seen_rows_", None)
+    seen = getattr(model, "row_fingerprints_", None)
     if not told or (seen is not None and certificate.chance_error != again.chance_error):
         raise ModelFileError(
             f"the certificate is of another {name}: certify says other things of this one; certify it anew"

@@ -183,8 +183,8 @@ def read_forest(part: Reader, estimator: Any) -> None:
     read_out_of_bag(part, estimator, n_rows, forest.n_trees, n_outputs)
     if isinstance(target, Labels):
         read_seen(part, estimator, target.n_classes)
-        estimator.grid_marks_ = read_grid_marks(part)
-        mark_grids(estimator.grid_marks_, estimator)
+        estimator.grid_hashes_ = read_grid_marks(part)
+        mark_grids(estimator.grid_hashes_, estimator)
         doubts = part.entry("doubts", list)
         require("doubts", all(type(doubt) is str for doubt in doubts), "they must be sentences")
         estimator._doubts = tuple(doubts)  # noqa: SLF001

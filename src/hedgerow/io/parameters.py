@@ -33,9 +33,9 @@ from sklearn.base import clone
 
 from hedgerow import estimators
 from hedgerow.container import ModelFileError, entry
+from hedgerow.estimators.fingerprints import RowHashes
 from hedgerow.estimators.parameters import Allowed, check_parameters
 from hedgerow.estimators.schapire import ALLOWED as OF_THREE
-from hedgerow.estimators.seen import Marks
 from hedgerow.io.reader import Reader, Writer, is_foreign, short
 
 _PLAIN = (type(None), bool, int, float, str)
@@ -71,7 +71,7 @@ def encode(value: Any, name: str) -> Any:
     if isinstance(value, Mapping):
         items = [[encode(key, name), encode(one, name)] for key, one in value.items()]
         return {"items": sorted(items, key=lambda item: json.dumps(item[0]))}
-    if isinstance(value, list) and hasattr(value, "marks"):
+    if isinstance(value, list) and hasattr(value, "hashes"):
         return {"grid": [encode(one, name) for one in value]}
     if isinstance(value, AbstractSet):
         return sorted((encode(one, name) for one in value), key=lambda one: (type(one).__name__, one))
@@ -284,13 +284,13 @@ def allowed_of(estimator: Any) -> dict[str, Allowed]:
     return rules
 
 
-def mark_grids(marks: Marks | None, *found: Any) -> None:
+def mark_grids(marks: RowHashes | None, *found: Any) -> None:
     """Give fingerprints back to the grids of edges among the parameters of estimators, and of theirs."""
     if marks is not None:
         kind = type(as_grid([]))
         for edges in _bin_edges(found):
             if isinstance(edges, kind):
-                edges.marks = marks
+                edges.hashes = marks
 
 
 def _bin_edges(found: tuple[Any, ...]) -> Iterator[Any]:

@@ -9,7 +9,7 @@ Each has a `write_` that puts it into a part and a `read_` that checks it and ma
     oob_losses.*            what voters lose, one by one and in pairs
 
 
-What a model was fitted to, in a file: the fingerprints of `hedgerow.estimators.trained`, one a fit.
+What a model was fitted to, in a file: the fingerprints of `hedgerow.estimators.fingerprints`, one a fit.
 
 trained    [{"rows": 150, "columns": 4, "X": "<64 digits>", "y": "...", "sample_weight": null}]
 """
@@ -28,9 +28,8 @@ from hedgerow.binning import Bins
 from hedgerow.boosting.model import TreeModel
 from hedgerow.container import ModelFileError, entry
 from hedgerow.dtypes import MAX_BINS
+from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprints, RowHashes
 from hedgerow.estimators.inputs import Labels, Numbers
-from hedgerow.estimators.seen import Marks, SeenRows
-from hedgerow.estimators.trained import TrainedOn
 from hedgerow.forest import Forest
 from hedgerow.io.checks import BINS, FOREST, check_model
 from hedgerow.io.parameters import decode, decode_labels, encode, encode_labels
@@ -216,7 +215,7 @@ def read_trees(
 # --- rows that were seen
 
 
-def write_marks(out: Writer, name: str, marks: Marks) -> dict[str, Any]:
+def write_marks(out: Writer, name: str, marks: RowHashes) -> dict[str, Any]:
     """Fingerprints of rows; those of the rounded values only where they are others.
 
     They are the same where every value is a float32. Such rows give the same file in either type.
@@ -228,42 +227,42 @@ def write_marks(out: Writer, name: str, marks: Marks) -> dict[str, Any]:
     return {"narrow": bool(marks.is_narrow)}
 
 
-def read_marks(part: Reader, name: str) -> Marks:
+def read_marks(part: Reader, name: str) -> RowHashes:
     """Fingerprints, as many of both kinds."""
     told = part.part(name, part.entries[name])
     narrow = told.entry("narrow", bool, type(None))
     exact = told.array("exact", np.uint32)
     require(f"{name}.exact", len(exact) > 0, "there must be a row")
     if narrow is None:
-        return Marks(exact, exact, is_narrow=True)
+        return RowHashes(exact, exact, is_narrow=True)
     rounded = told.array("rounded", np.uint32)
     require(f"{name}.rounded", len(exact) == len(rounded), f"{len(exact)} fingerprints are needed")
-    return Marks(exact, rounded, narrow)
+    return RowHashes(exact, rounded, narrow)
 
 
 def write_seen(out: Writer, model: Any) -> None:
     """What a classifier remembers of its training rows, and of those that its grid was found on."""
-    seen: SeenRows | None = getattr(model, "seen_rows_", None)
+    seen: RowFingerprints | None = getattr(model, "row_fingerprints_", None)
     out.entries["seen"] = out.entries["grid"] = None
     if seen is not None:
         told = {"counts": seen.class_counts.tolist(), "weighted": bool(seen.weighted)}
-        out.entries["seen"] = told | write_marks(out, "seen", seen.marks)
-    if model.grid_marks_ is not None:
-        out.entries["grid"] = write_marks(out, "grid", model.grid_marks_)
+        out.entries["seen"] = told | write_marks(out, "seen", seen.hashes)
+    if model.grid_hashes_ is not None:
+        out.entries["grid"] = write_marks(out, "grid", model.grid_hashes_)
 
 
 def read_seen(part: Reader, model: Any, n_classes: int) -> None:
-    """Set `seen_rows_`, if the file has it; `read_grid_marks` reads the rest."""
+    """Set `row_fingerprints_`, if the file has it; `read_grid_marks` reads the rest."""
     if part.format == 1 or part.entry("seen", dict, type(None)) is None:
         return
     told = part.part("seen", part.entries["seen"])
     counts, weighted = told.entry("counts", list), told.entry("weighted", bool)
     right = len(counts) == n_classes and all(type(n) is int and 0 <= n < _MOST_ROWS for n in counts)
     require("seen", right and sum(counts) > 0, f"counts must be {n_classes} numbers of rows")
-    model.seen_rows_ = SeenRows(read_marks(part, "seen"), np.array(counts, np.int64), weighted)
+    model.row_fingerprints_ = RowFingerprints(read_marks(part, "seen"), np.array(counts, np.int64), weighted)
 
 
-def read_grid_marks(part: Reader) -> Marks | None:
+def read_grid_marks(part: Reader) -> RowHashes | None:
     """Fingerprints of the rows that bin edges were found on, if there are any."""
     return None if part.entry("grid", dict, type(None)) is None else read_marks(part, "grid")
 
@@ -324,21 +323,21 @@ def write_trained(out: Writer, model: Any) -> None:
             "y": one.y,
             "sample_weight": one.sample_weight,
         }
-        for one in getattr(model, "trained_on_", ())
+        for one in getattr(model, "data_fingerprints_", ())
     ]
 
 
 def read_trained(part: Reader, estimator: Any) -> None:
-    """Set `trained_on_`, if the file knows it."""
+    """Set `data_fingerprints_`, if the file knows it."""
     if part.format < 3:
         return
     told = part.entry("trained", list)
     require("trained", len(told) <= _MOST_FITS, f"there are at most {_MOST_FITS} fits")
     if told:
-        estimator.trained_on_ = tuple(_read_fit(one) for one in told)
+        estimator.data_fingerprints_ = tuple(_read_fit(one) for one in told)
 
 
-def _read_fit(told: Any) -> TrainedOn:
+def _read_fit(told: Any) -> DataFingerprint:
     if not isinstance(told, dict):
         raise ModelFileError("trained: a list of JSON objects is needed")
     n_rows, n_columns = entry(told, "rows", int), entry(told, "columns", int)
@@ -346,7 +345,7 @@ def _read_fit(told: Any) -> TrainedOn:
         "trained", 0 < n_rows < _MOST_FITTED and 0 < n_columns < _MOST_FITTED, "there are rows and columns"
     )
     digests = read_digests(told, "trained")
-    return TrainedOn(n_rows, n_columns, *digests.values())
+    return DataFingerprint(n_rows, n_columns, *digests.values())
 
 
 def read_digests(told: Any, name: str) -> dict[str, Any]:

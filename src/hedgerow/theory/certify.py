@@ -15,8 +15,8 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hedgerow.estimators import inputs
+from hedgerow.estimators.fingerprints import RowFingerprints
 from hedgerow.estimators.parameters import check_parameters, real
-from hedgerow.estimators.seen import SeenRows
 from hedgerow.table.categories import is_missing
 from hedgerow.theory import evidence
 from hedgerow.theory.certificate import Bound, Certificate
@@ -101,7 +101,7 @@ def _read_labels(X: Any, y: Any) -> NDArray[Any]:
 
 
 def _chance_error(model: Any, labels: NDArray[Any] | None) -> float:
-    seen: SeenRows | None = getattr(model, "seen_rows_", None)
+    seen: RowFingerprints | None = getattr(model, "row_fingerprints_", None)
     if seen is not None:
         return seen.chance_error
     if labels is None:

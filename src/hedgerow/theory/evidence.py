@@ -104,7 +104,7 @@ def hypothesis_class_of(model: Any) -> HypothesisClass | str:
         return f"it is for weighted votes of weak hypotheses, as AdaBoost makes them, not {_kind(model)}"
     if len(model.classes_) != 2:
         return f"it is for two classes, and there are {len(model.classes_)}"
-    if model.seen_rows_.weighted:
+    if model.row_fingerprints_.weighted:
         return "the training rows had sample weights, and it counts all rows alike"
     try:
         return model.hypothesis_class_
@@ -191,8 +191,8 @@ def why_not_fixed(model: Any, weak: HypothesisClass) -> str:
 
 def _found_on_training_rows(model: Any) -> bool:
     """Whether the bin_edges, of the model or of its members, come from rows it was then fitted to."""
-    marks = model.grid_marks_
-    return marks is not None and model.seen_rows_.chance_of_overlap(marks) < SURELY
+    hashes = model.grid_hashes_
+    return hashes is not None and model.row_fingerprints_.chance_of_overlap(hashes) < SURELY
 
 
 def _kind(model: Any) -> str:

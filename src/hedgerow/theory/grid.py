@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from hedgerow.binning import find_bins
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
+from hedgerow.estimators.fingerprints import RowHashes
 from hedgerow.estimators.parameters import check_parameters, whole
-from hedgerow.estimators.seen import Marks, fingerprints
 from hedgerow.table import read_table
 
 _ALLOWED = {"max_bins": whole(2, MAX_WIDE_BINS)}
@@ -24,7 +24,7 @@ _ALLOWED = {"max_bins": whole(2, MAX_WIDE_BINS)}
 class Grid(list[NDArray[np.float64] | None]):
     """A list of edges that knows the rows it was found on: no bound may count them twice."""
 
-    marks: Marks
+    hashes: RowHashes
 
 
 def quantile_grid(X: Any, max_bins: int = MAX_BINS, *, categorical_features: Any = None) -> Grid:
@@ -78,5 +78,5 @@ def quantile_grid(X: Any, max_bins: int = MAX_BINS, *, categorical_features: Any
     for column, categories in enumerate(table.schema.categories):
         edges = bins.edges_of(column)
         grid.append(edges[np.isfinite(edges)] if categories is None else None)
-    grid.marks = fingerprints(table, 1)
+    grid.hashes = RowHashes.of(table, 1)
     return grid

@@ -112,7 +112,9 @@ def optimize_votes(model: Any, X: Any = None, y: Any = None, *, delta: float = 0
     tuned = model.reweighted(best_weights(losses, delta))
     if X is not None:
         tuned.vote_losses_ = losses
-        tuned.seen_rows_ = model.seen_rows_.beside(model.look_at(X, y))  # it has learned from them too
+        tuned.row_fingerprints_ = model.row_fingerprints_.with_hashes(
+            model.row_fingerprints(X, y)
+        )  # it has learned from them too
     return tuned
 
 

@@ -71,7 +71,7 @@ def note(name, model, rows, seen, **more):
     """Write a model and what it says of some rows."""
     save(model, FOLDER / f"format_3_{name}.safetensors", card=CARD, **more)
     ask = model.predict_proba if hasattr(model, "predict_proba") else model.predict
-    told = [[one.X, one.y] for one in model.trained_on_]
+    told = [[one.X, one.y] for one in model.data_fingerprints_]
     said = {
         "X": rows,
         "scores": ask(seen).tolist(),

@@ -23,7 +23,7 @@ from hedgerow import (
     RandomForestClassifier,
     SchapireBoostClassifier,
 )
-from hedgerow.estimators.seen import Marks, SeenRows, fingerprints
+from hedgerow.estimators.fingerprints import RowFingerprints, RowHashes
 from hedgerow.table import read_table
 
 BY_DTYPE = DecisionTreeClassifier(max_depth=2, categorical_features="from_dtype")
@@ -60,14 +60,14 @@ def test_every_classifier_knows_its_rows_and_no_others(name):
     X, y = rows()
     other, _ = rows(seed=1)
     model = MODELS[name]().fit(X, y)
-    assert model.has_seen(X).all()
-    assert model.has_seen(X).dtype == np.bool_
-    assert not model.has_seen(other).any()
+    assert model.is_training_row(X).all()
+    assert model.is_training_row(X).dtype == np.bool_
+    assert not model.is_training_row(other).any()
     mixed = np.concatenate([other[:3], X[5:7], other[3:4]])
-    assert model.has_seen(mixed).tolist() == [False, False, False, True, True, False]
-    assert model.seen_rows_.n_rows == len(X)
-    assert model.seen_rows_.class_counts.tolist() == np.bincount(y).tolist()
-    assert model.seen_rows_.chance_error == pytest.approx(min(np.mean(y), 1 - np.mean(y)))
+    assert model.is_training_row(mixed).tolist() == [False, False, False, True, True, False]
+    assert model.row_fingerprints_.n_rows == len(X)
+    assert model.row_fingerprints_.class_counts.tolist() == np.bincount(y).tolist()
+    assert model.row_fingerprints_.chance_error == pytest.approx(min(np.mean(y), 1 - np.mean(y)))
 
 
 @EVERY
@@ -75,7 +75,7 @@ def test_the_form_of_an_array_does_not_matter(name):
     X, y = rows()
     model = MODELS[name]().fit(X, y)
     for form in (np.asfortranarray(X), X.tolist(), X[::-1], X.astype(np.float32), X.astype(">f8")):
-        assert model.has_seen(form).all()  # signal() has values that float32 holds
+        assert model.is_training_row(form).all()  # signal() has values that float32 holds
 
 
 @EVERY
@@ -85,10 +85,10 @@ def test_one_changed_value_makes_another_row(name):
     for column in range(X.shape[1]):
         other = X.copy()
         other[:, column] = np.where(np.isnan(other[:, column]), 0.125, other[:, column] + 0.125)
-        assert not model.has_seen(other).any()
+        assert not model.is_training_row(other).any()
     swapped = X[:, [1, 0, 2, 3, 4]]  # the same values in other columns
     same = np.all((swapped == X) | (np.isnan(swapped) & np.isnan(X)), axis=1)
-    assert model.has_seen(swapped).tolist() == same.tolist()
+    assert model.is_training_row(swapped).tolist() == same.tolist()
 
 
 @EVERY
@@ -99,9 +99,9 @@ def test_zeros_and_missing_values_are_one_value_each(name):
     other[np.isnan(other)] = np.float64(np.uint64(0xFFF8000000000123).view(np.float64))
     assert (X == 0).any()
     assert np.isnan(X).any()
-    assert model.has_seen(other).all()
+    assert model.is_training_row(other).all()
     if name != "bag":  # which looks at objects by their texts
-        assert model.has_seen(other.astype(object)).all()
+        assert model.is_training_row(other.astype(object)).all()
 
 
 @EVERY
@@ -111,9 +111,9 @@ def test_sparse_rows_are_their_dense_ones(name):
     forms = [sparse.csr_matrix(X), sparse.csc_array(X), sparse.coo_array(X), X]
     for fitted in (forms[0], X):
         model = MODELS[name]().fit(fitted, y)
-        assert all(model.has_seen(form).all() for form in forms)
+        assert all(model.is_training_row(form).all() for form in forms)
         moved = sparse.csr_matrix(X + 0.1 * (X != 0))  # which leaves rows of zeros as they are
-        assert model.has_seen(moved).tolist() == np.all(X == 0, axis=1).tolist()
+        assert model.is_training_row(moved).tolist() == np.all(X == 0, axis=1).tolist()
 
 
 @EVERY
@@ -129,11 +129,11 @@ def test_data_frames_of_all_libraries_are_the_same_rows(name):
         table.set_index(pd.Index(np.arange(len(table))[::-1])),
     ]
     for form in forms:
-        assert model.has_seen(form).all()
+        assert model.is_training_row(form).all()
     others, _ = colours(seed=1)
-    assert not model.has_seen(others).any()
+    assert not model.is_training_row(others).any()
     repainted = table.assign(colour=table["colour"].cat.rename_categories({"red": "blue", "blue": "red"}))
-    assert model.has_seen(repainted).tolist() == (table["colour"] == "green").tolist()
+    assert model.is_training_row(repainted).tolist() == (table["colour"] == "green").tolist()
 
 
 @EVERY
@@ -141,25 +141,25 @@ def test_columns_in_another_order_are_refused_as_everywhere(name):
     table, y = colours()
     model = MODELS[name]().fit(table, y)
     with pytest.raises(ValueError, match="feature names should match"):
-        model.has_seen(table[table.columns[::-1]])
+        model.is_training_row(table[table.columns[::-1]])
     with pytest.raises(ValueError, match="feature names should match"):
-        model.has_seen(table.iloc[:, :4])
+        model.is_training_row(table.iloc[:, :4])
 
 
 @EVERY
 def test_a_copy_by_pickle_knows_the_rows_and_a_clone_knows_none(name):
     X, y = rows()
     model = MODELS[name]().fit(X, y)
-    model.has_seen(X)
+    model.is_training_row(X)
     copied = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
-    assert copied.has_seen(X).all()
-    assert not hasattr(clone(model), "seen_rows_")
+    assert copied.is_training_row(X).all()
+    assert not hasattr(clone(model), "row_fingerprints_")
 
 
 def test_a_row_takes_eight_bytes():
     X, y = rows(5000)
-    seen = RandomForestClassifier(2, random_state=0).fit(X, y).seen_rows_
-    assert len(bits(seen.marks)) == 8 * len(X)
+    seen = RandomForestClassifier(2, random_state=0).fit(X, y).row_fingerprints_
+    assert len(bits(seen.hashes)) == 8 * len(X)
     assert len(pickle.dumps(seen)) < 8 * len(X) + 1000
 
 
@@ -175,14 +175,14 @@ def test_threads_do_not_change_the_marks(name):
         model = MODELS[name]()
         if "n_jobs" in model.get_params():
             model.set_params(n_jobs=n_jobs)
-        marks.append(bits(model.fit(X, y).seen_rows_.marks))
+        marks.append(bits(model.fit(X, y).row_fingerprints_.hashes))
     assert len(set(marks)) == 1
 
 
 def test_blocks_of_a_table_do_not_change_the_marks():
     X, _ = rows(9000)
-    whole = fingerprints(read_table(X), 4)
-    parts = [fingerprints(read_table(part), 1) for part in np.array_split(X, 7)]
+    whole = RowHashes.of(read_table(X), 4)
+    parts = [RowHashes.of(read_table(part), 1) for part in np.array_split(X, 7)]
     for name in ("exact", "rounded"):
         joined = np.concatenate([getattr(part, name) for part in parts])
         assert getattr(whole, name).tobytes() == joined.tobytes()
@@ -194,12 +194,12 @@ def test_going_on_with_other_rows_remembers_both(name):
     more, labels = rows(seed=1)
     model = MODELS[name]().set_params(warm_start=True).fit(X, y)
     model.set_params(n_estimators=5).fit(more, labels)
-    assert model.has_seen(X).all()
-    assert model.has_seen(more).all()
-    assert model.seen_rows_.n_rows == len(X) + len(more)
-    assert model.seen_rows_.class_counts.sum() == len(X) + len(more)
+    assert model.is_training_row(X).all()
+    assert model.is_training_row(more).all()
+    assert model.row_fingerprints_.n_rows == len(X) + len(more)
+    assert model.row_fingerprints_.class_counts.sum() == len(X) + len(more)
     model.set_params(warm_start=False).fit(more, labels)
-    assert not model.has_seen(X).any()
+    assert not model.is_training_row(X).any()
 
 
 @EVERY
@@ -209,7 +209,7 @@ def test_going_on_with_the_same_rows_counts_them_once(name):
     if "warm_start" not in model.get_params():
         pytest.skip("it does not go on")
     model.set_params(warm_start=True).fit(X, y).set_params(n_estimators=5).fit(X, y)
-    assert model.seen_rows_.n_rows == len(X)
+    assert model.row_fingerprints_.n_rows == len(X)
 
 
 @EVERY
@@ -218,23 +218,23 @@ def test_weights_that_differ_are_remembered(name):
     model = MODELS[name]()
     if name == "three":
         pytest.skip("it takes no weights")
-    assert not model.fit(X, y).seen_rows_.weighted
-    assert not model.fit(X, y, sample_weight=np.full(len(y), 3.0)).seen_rows_.weighted
-    assert model.fit(X, y, sample_weight=1.0 + np.arange(len(y)) % 2).seen_rows_.weighted
+    assert not model.fit(X, y).row_fingerprints_.weighted
+    assert not model.fit(X, y, sample_weight=np.full(len(y), 3.0)).row_fingerprints_.weighted
+    assert model.fit(X, y, sample_weight=1.0 + np.arange(len(y)) % 2).row_fingerprints_.weighted
 
 
-def marks_of(numbers):
+def row_hashes(numbers):
     marks = np.asarray(numbers, np.uint32)
-    return Marks(marks, marks)
+    return RowHashes(marks, marks)
 
 
 def seen_of(numbers):
-    return SeenRows(marks_of(numbers), np.array([len(numbers)]), weighted=False)
+    return RowFingerprints(row_hashes(numbers), np.array([len(numbers)]), weighted=False)
 
 
 def test_rows_are_looked_up_by_their_marks():
     seen = seen_of([5, 1, 5, 2, 5, 1, 9])
-    assert seen.holds(marks_of([0, 1, 2, 3, 9, 2**32 - 1])).tolist() == [0, 1, 1, 0, 1, 0]
+    assert seen.contains(row_hashes([0, 1, 2, 3, 9, 2**32 - 1])).tolist() == [0, 1, 1, 0, 1, 0]
 
 
 # --- rows that are equal by chance
@@ -255,7 +255,7 @@ def test_new_rows_of_few_values_are_rarely_taken_for_old_ones(name, n_new):
     chances = []
     for _ in range(150):
         old, new = (rng.choice(len(VALUES[name]), n, p=VALUES[name]) for n in (200, n_new))
-        chances.append(seen_of(old).chance_of_overlap(marks_of(new)))
+        chances.append(seen_of(old).chance_of_overlap(row_hashes(new)))
     assert np.mean(np.array(chances) < 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
     assert np.sum(np.array(chances) < 1e-3) <= 2
     assert 0.0 <= min(chances) <= max(chances) <= 1.0
@@ -263,7 +263,7 @@ def test_new_rows_of_few_values_are_rarely_taken_for_old_ones(name, n_new):
 
 def test_old_rows_that_are_all_different_are_noticed_when_there_are_ten():
     old, new = np.arange(400, dtype=np.uint32), np.arange(1000, 1300, dtype=np.uint32)
-    chances = [seen_of(old).chance_of_overlap(marks_of(np.concatenate([new, old[:k]]))) for k in range(30)]
+    chances = [seen_of(old).chance_of_overlap(row_hashes(np.concatenate([new, old[:k]]))) for k in range(30)]
     assert chances[0] == 1.0
     assert chances == sorted(chances, reverse=True)
     assert chances[1] > 0.3
@@ -273,27 +273,27 @@ def test_old_rows_that_are_all_different_are_noticed_when_there_are_ten():
 @pytest.mark.parametrize("copies", [1, 2, 5])
 def test_rows_that_were_repeated_for_training_are_noticed_when_tested_once(copies):
     old = np.arange(300, dtype=np.uint32)
-    assert seen_of(np.repeat(old, copies)).chance_of_overlap(marks_of(old)) < 1e-9
+    assert seen_of(np.repeat(old, copies)).chance_of_overlap(row_hashes(old)) < 1e-9
 
 
 def test_the_same_rows_in_another_order_are_never_new():
     rng = np.random.default_rng(0)
     few = rng.integers(0, 15, 5000).astype(np.uint32)  # every value is in every sample
-    assert seen_of(few).chance_of_overlap(marks_of(few[::-1])) == 0.0
-    assert seen_of(few).chance_of_overlap(marks_of(rng.integers(0, 15, 5000))) > 0.5
+    assert seen_of(few).chance_of_overlap(row_hashes(few[::-1])) == 0.0
+    assert seen_of(few).chance_of_overlap(row_hashes(rng.integers(0, 15, 5000))) > 0.5
 
 
 def test_a_part_of_the_old_rows_is_too_much_like_them():
     rng = np.random.default_rng(3)
     old, new = rng.integers(0, 81, 3000), rng.integers(0, 81, 1000)
-    assert seen_of(old).chance_of_likeness(marks_of(new)) > 0.01
-    assert seen_of(old).chance_of_likeness(marks_of(old[:1000])) < 1e-3
-    assert seen_of(old).chance_of_likeness(marks_of(old[1:])) < 1e-9
+    assert seen_of(old).chance_of_similarity(row_hashes(new)) > 0.01
+    assert seen_of(old).chance_of_similarity(row_hashes(old[:1000])) < 1e-3
+    assert seen_of(old).chance_of_similarity(row_hashes(old[1:])) < 1e-9
 
 
 def test_halves_of_a_designed_experiment_are_new_to_each_other():
     half = np.repeat(np.arange(8), 20)
-    assert seen_of(half).chance_of_overlap(marks_of(half)) > 0.5
+    assert seen_of(half).chance_of_overlap(row_hashes(half)) > 0.5
 
 
 @pytest.mark.parametrize("shift", [1.6e9, 2.0**25])
@@ -301,8 +301,8 @@ def test_values_that_are_equal_as_float32_are_told_apart(shift):
     rng = np.random.default_rng(3)
     X, y = shift + rng.random((600, 2)), rng.integers(0, 2, 600)
     model = RandomForestClassifier(2, random_state=0).fit(X[:400], y[:400])
-    assert not model.has_seen(X[400:]).any()
-    assert model.has_seen(X[:400]).all()
+    assert not model.is_training_row(X[400:]).any()
+    assert model.is_training_row(X[:400]).all()
     assert model.chance_of_overlap(X[:200]) < 1e-9
 
 
@@ -316,7 +316,7 @@ def test_every_classifier_tells_the_chance():
 
 def test_different_rows_share_a_mark_as_rarely_as_32_bits_allow():
     X = np.arange(200_000, dtype=np.float64).reshape(-1, 2)
-    marks = fingerprints(read_table(X), 1).exact
+    marks = RowHashes.of(read_table(X), 1).exact
     n_pairs = len(X) * (len(X) - 1) / 2
     assert len(X) - len(np.unique(marks)) <= 5 + 2 * n_pairs / 2**32
 
@@ -324,14 +324,14 @@ def test_different_rows_share_a_mark_as_rarely_as_32_bits_allow():
 def test_labels_are_not_part_of_a_mark():
     X, y = classes(100)
     model = RandomForestClassifier(2, random_state=0).fit(X, y)
-    seen = model.look_at(X, y[::-1])
-    assert bits(seen.marks) == bits(model.seen_rows_.marks)
+    seen = model.row_fingerprints(X, y[::-1])
+    assert bits(seen.hashes) == bits(model.row_fingerprints_.hashes)
     assert seen.class_counts.sum() == len(X)
 
 
-def test_a_classifier_without_marks_says_why():
+def test_a_classifier_without_fingerprints_says_why():
     X, y = rows()
     model = GradientBoostingClassifier(n_estimators=2).fit(X, y)
-    del model.seen_rows_
-    with pytest.raises(AttributeError, match="keeps no fingerprints"):
-        model.has_seen(X)
+    del model.row_fingerprints_
+    with pytest.raises(AttributeError, match="has no row_fingerprints_"):
+        model.is_training_row(X)
