@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hedgerow.boosting.fit import Rows
 from hedgerow.growing.places import LocalPlace
 from hedgerow.losses.classification import BinaryLogLoss
+from hedgerow.table.dataset import Dataset
 from hedgerow.table.surveyed import Survey, SurveyedTable
 from place_cases import CASES, N_ROWS, TABLE, TWO, assert_same, fit
 from surveyed_tables import TableInParts
@@ -60,9 +60,9 @@ def test_codes_held_once_give_the_same_model(in_memory):
 def test_rows_that_are_followed_may_be_elsewhere_too(name, train, follow):
     y = CASES[name][1]
     there = TableInParts(TABLE, 4, losses=(3, 5, 8))
-    rows = [Rows(None, there if follow else TABLE, y.copy(), np.arange(N_ROWS) % 3 + 0.5)]
+    rows = [Dataset(None, there if follow else TABLE, y.copy(), np.arange(N_ROWS) % 3 + 0.5)]
     found = fit(name, TableInParts(TABLE, 3, losses=(20,)) if train else TABLE, rows, patience=3)
-    here = fit(name, TABLE, [Rows(None, TABLE, y.copy(), np.arange(N_ROWS) % 3 + 0.5)], patience=3)
+    here = fit(name, TABLE, [Dataset(None, TABLE, y.copy(), np.arange(N_ROWS) % 3 + 0.5)], patience=3)
     assert_same(found, here)
     assert "validation_loss" in found.history
 

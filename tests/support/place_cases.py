@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from hedgerow.boosting.fit import Rows, Settings, fit_gradient
+from hedgerow.boosting.fit import Settings, fit_gradient
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.losses.classification import BinaryLogLoss, MultinomialLogLoss
 from hedgerow.losses.regression import AbsoluteError, Huber, Poisson, Quantile, SquaredError
 from hedgerow.table import read_table
+from hedgerow.table.dataset import Dataset
 
 N_ROWS = 900
 
@@ -56,7 +57,7 @@ def fit(name, table, evaluations=(), previous=None, n_rounds=5, **more):
         loss=loss(), n_rounds=n_rounds, learning_rate=0.3, rules=GrowthRules(**rules), seed=7,
         **(settings | more),
     )  # fmt: skip
-    train = Rows(None, table, y.copy(), None if weight is None else weight.copy())
+    train = Dataset(None, table, y.copy(), None if weight is None else weight.copy())
     return fit_gradient(train, evaluations, plan, previous)
 
 

@@ -16,7 +16,6 @@ from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
 from hedgerow.boosting.adaboost_family import AdaBoostRule, Record, RuleSettings
 from hedgerow.boosting.adaboost_fit import AdaBoostOptions, AdaBoostResult, Model, fit_adaboost
-from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.base import COMMON, Target, Watchers
@@ -34,6 +33,7 @@ from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.forest import Forest
 from hedgerow.losses.links import LogitLink, SoftmaxLink
 from hedgerow.members import VoteModel
+from hedgerow.table.dataset import Dataset
 from hedgerow.threads import CHUNK_ROWS
 
 ALLOWED: dict[str, Allowed] = {
@@ -121,8 +121,8 @@ class AdaBoostBase(ScoreClassifier):
 
     def _fit_rows(
         self,
-        train: Rows,
-        evaluations: list[Rows],
+        train: Dataset,
+        evaluations: list[Dataset],
         target: Target,
         watchers: Watchers,
         previous: tuple[Model, Record] | None,
@@ -140,7 +140,7 @@ class AdaBoostBase(ScoreClassifier):
         watchers.fit.set(self, fit_adaboost(train, evaluations, settings, previous))
 
     def _settings(
-        self, train: Rows, target: Target, has_evaluation: bool, watchers: Watchers
+        self, train: Dataset, target: Target, has_evaluation: bool, watchers: Watchers
     ) -> AdaBoostOptions:
         plan = self._plan(train, target, watchers, has_evaluation=has_evaluation)
         labels, learner = np.asarray(target.classes), self._learner()

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.r2 import LOSSES, R2Record
@@ -19,6 +18,7 @@ from hedgerow.estimators.elsewhere import in_pieces
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.scoring import Regresses
+from hedgerow.table.dataset import Dataset
 from hedgerow.threads import resolve_n_jobs
 
 
@@ -174,8 +174,8 @@ class AdaBoostRegressor(Regresses, Boosting):
 
     def _fit_rows(
         self,
-        train: Rows,
-        evaluations: list[Rows],
+        train: Dataset,
+        evaluations: list[Dataset],
         target: Target,
         watchers: Watchers,
         previous: R2Fitted | None,
@@ -202,7 +202,9 @@ class AdaBoostRegressor(Regresses, Boosting):
         self.edges_ = 0.5 - self.estimator_errors_
         self.normalizers_ = np.array(record.normalizers)
 
-    def _settings(self, train: Rows, target: Target, has_evaluation: bool, watchers: Watchers) -> R2Settings:
+    def _settings(
+        self, train: Dataset, target: Target, has_evaluation: bool, watchers: Watchers
+    ) -> R2Settings:
         plan = self._plan(train, target, watchers, has_evaluation=has_evaluation)
         learner, own = self._learner(), not self._has_members()
         return R2Settings(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.fit import Fitted, Rows, Settings, fit_gradient
+from hedgerow.boosting.fit import Fitted, Settings, fit_gradient
 from hedgerow.boosting.model import MemberModel, TreeModel
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import COMMON, Boosting, Target, Watchers
@@ -17,6 +17,7 @@ from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real,
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.losses import Loss
 from hedgerow.table import Schema
+from hedgerow.table.dataset import Dataset
 from hedgerow.threads import resolve_n_jobs
 
 ALLOWED: dict[str, Allowed] = {
@@ -52,8 +53,8 @@ class GradientBoosting(Boosting):
 
     def _fit_rows(
         self,
-        train: Rows,
-        evaluations: list[Rows],
+        train: Dataset,
+        evaluations: list[Dataset],
         target: Target,
         watchers: Watchers,
         previous: TreeModel | MemberModel | None,
@@ -91,7 +92,7 @@ class GradientBoosting(Boosting):
             )
 
     def _settings(
-        self, train: Rows, target: Target, loss: Loss, has_evaluation: bool, watchers: Watchers
+        self, train: Dataset, target: Target, loss: Loss, has_evaluation: bool, watchers: Watchers
     ) -> Settings:
         plan = self._plan(train, target, watchers, has_evaluation=has_evaluation)
         rules = self._rules(train.table.schema, plan["seed"])
