@@ -38,7 +38,7 @@ class AnyRows(Protocol):
 
     table: Table
     y: NDArray[np.float64]
-    weight: NDArray[np.float64] | None
+    sample_weight: NDArray[np.float64] | None
 
 
 # --- parts that several fits have

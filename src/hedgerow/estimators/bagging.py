@@ -173,19 +173,14 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
     def _set_weights(self, weights: Floats) -> None:
         self._weights = weights
 
-<<<<<<< HEAD
     def _remember(self, table: RawTable, y: Floats, weight: Floats | None) -> None:
-        self.seen_rows_ = SeenRows.of(_marks_of(table), y, len(self.classes_), weight)
-=======
-    def _remember(self, table: GivenTable, y: Floats, weight: Floats | None) -> None:
-        self.row_fingerprints_ = RowFingerprints.of(_marks_of(table), y, len(self.classes_), weight)
->>>>>>> 9f0ecae (Fingerprints of data and rows in one module)
+        self.row_fingerprints_ = RowFingerprints.of(_row_hashes(table), y, len(self.classes_), weight)
         given = [value for name, value in self._learner().get_params().items() if name.endswith("bin_edges")]
         self.grid_hashes_ = next((edges.hashes for edges in given if hasattr(edges, "hashes")), None)
 
     def row_hashes(self, X: Any) -> RowHashes:
         """Fingerprints of any rows."""
-        return _marks_of(self._given(X))
+        return _row_hashes(self._given(X))
 
     def _keep_losses(self, losses: Losses, weight: Floats | None) -> None:
         doubts = doubts_about(weight)
@@ -232,11 +227,7 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
         return tags
 
 
-<<<<<<< HEAD
-def _marks_of(table: RawTable) -> Marks:
-=======
-def _marks_of(table: GivenTable) -> RowHashes:
->>>>>>> 9f0ecae (Fingerprints of data and rows in one module)
+def _row_hashes(table: RawTable) -> RowHashes:
     is_narrow = getattr(table.X, "dtype", None) == np.float32
     return RowHashes(short(row_keys(table)), short(row_keys(table, rounded=True)), is_narrow)
 
