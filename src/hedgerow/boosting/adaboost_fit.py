@@ -24,7 +24,6 @@ from hedgerow.boosting.adaboost_family import (
     rounds_before,
 )
 from hedgerow.boosting.callbacks import HistoryDict
-from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.needs import require_adaptive
@@ -34,6 +33,7 @@ from hedgerow.forest import Forest
 from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.kernels.cpu.weights import WHOLE
 from hedgerow.members import VoteModel
+from hedgerow.table.dataset import Dataset
 from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Team
 
@@ -69,8 +69,8 @@ class AdaBoostResult:
 
 
 def fit_adaboost(
-    train: Rows,
-    evaluations: Sequence[Rows],
+    train: Dataset,
+    evaluations: Sequence[Dataset],
     settings: AdaBoostOptions,
     previous: tuple[Model, Record] | None = None,
 ) -> AdaBoostResult:
@@ -81,7 +81,7 @@ def fit_adaboost(
     )  # fmt: skip
     with ExitStack() as closing:
         team = closing.enter_context(Team(settings.n_threads, settings.chunk_rows))
-        weights = RowWeights(train.weight, train.table.n_rows, settings.validation_rows, team)
+        weights = RowWeights(train.sample_weight, train.table.n_rows, settings.validation_rows, team)
         if settings.weak is not None:
             fit: _Fit = _GrownFit(train, settings, weights, team, previous)
         else:
@@ -120,7 +120,7 @@ def fit_adaboost(
         return AdaBoostResult(model, rule.record, last, trained.raw, trained.classes, reason, history, best)
 
 
-def _go_on_from_restart(rule: AdaBoostRule, fit: "_Fit", train: Rows) -> None:
+def _go_on_from_restart(rule: AdaBoostRule, fit: "_Fit", train: Dataset) -> None:
     """Weigh the rows as they were after the last restart of the rounds that are there, if there was one."""
     restarts = rule.record.restarts
     if restarts and restarts[-1] >= 0:
@@ -146,13 +146,13 @@ class _Fit(Protocol):
 
     learner: Any
 
-    def rows(self, rows: Rows) -> Any:
+    def rows(self, rows: Dataset) -> Any:
         """What answers read of rows."""
 
     def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
         """Some of the training rows, as answers read them."""
 
-    def raw(self, rows: Rows, model: Any = None) -> Floats:
+    def raw(self, rows: Dataset, model: Any = None) -> Floats:
         """Scores of a model; without one, of that to go on from."""
 
     def model(self, steps: list[Step]) -> Model:
@@ -165,7 +165,7 @@ class _Fit(Protocol):
 class _GrownFit:
     def __init__(
         self,
-        train: Rows,
+        train: Dataset,
         settings: AdaBoostOptions,
         weights: RowWeights,
         team: Team,
@@ -189,7 +189,7 @@ class _GrownFit:
             grower, weights, resample=settings.resample, seed=settings.rule.seed, team=team
         )
 
-    def rows(self, rows: Rows) -> Any:
+    def rows(self, rows: Dataset) -> Any:
         if rows is self._train:
             return self._coded
         return self._tables.code(rows.table)
@@ -197,7 +197,7 @@ class _GrownFit:
     def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
         return take_rows(rows, numbers)
 
-    def raw(self, rows: Rows, model: TreeModel | None = None) -> Floats:
+    def raw(self, rows: Dataset, model: TreeModel | None = None) -> Floats:
         model = model or self._before
         if model is None or not model.n_rounds:
             return np.zeros((self._n_outputs, rows.table.n_rows))
@@ -231,7 +231,7 @@ class _GrownFit:
 class _MemberFit:
     def __init__(
         self,
-        train: Rows,
+        train: Dataset,
         settings: AdaBoostOptions,
         weights: RowWeights,
         team: Team,
@@ -248,13 +248,13 @@ class _MemberFit:
             resample=settings.resample, seed=settings.rule.seed,
         )  # fmt: skip
 
-    def rows(self, rows: Rows) -> Any:
+    def rows(self, rows: Dataset) -> Any:
         return rows.X
 
     def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
         return _safe_indexing(self.learner.X, numbers.astype(np.int64))
 
-    def raw(self, rows: Rows, model: VoteModel | None = None) -> Floats:
+    def raw(self, rows: Dataset, model: VoteModel | None = None) -> Floats:
         model = model or self._before or self._empty
         return model.scores(rows.X, rows.table.n_rows)
 
@@ -270,20 +270,20 @@ class _MemberFit:
         """All rows are here."""
 
 
-def _judged(rows: Rows, shares: NDArray[np.int64], fit: _Fit, settings: AdaBoostOptions) -> ScoredRows:
+def _judged(rows: Dataset, shares: NDArray[np.int64], fit: _Fit, settings: AdaBoostOptions) -> ScoredRows:
     classes = rows.y.astype(class_dtype(settings.rule.n_classes))
-    return ScoredRows(classes, shares, fit.raw(rows), fit.rows(rows), rows.weight)
+    return ScoredRows(classes, shares, fit.raw(rows), fit.rows(rows), rows.sample_weight)
 
 
-def _evaluation(rows: Rows, fit: _Fit, team: Team, settings: AdaBoostOptions) -> ScoredRows:
-    shares = RowWeights(rows.weight, rows.table.n_rows, None, team).shares
+def _evaluation(rows: Dataset, fit: _Fit, team: Team, settings: AdaBoostOptions) -> ScoredRows:
+    shares = RowWeights(rows.sample_weight, rows.table.n_rows, None, team).shares
     return _judged(rows, shares, fit, settings)
 
 
 def _held_out(
-    train: Rows, trained: ScoredRows, held: NDArray[np.uint32], fit: _Fit, team: Team
+    train: Dataset, trained: ScoredRows, held: NDArray[np.uint32], fit: _Fit, team: Team
 ) -> ScoredRows:
-    weight = None if train.weight is None else train.weight[held]
+    weight = None if train.sample_weight is None else train.sample_weight[held]
     rounded = RowWeights(weight, len(held), None, team).shares
     raw = np.ascontiguousarray(trained.raw[:, held])
     return ScoredRows(trained.classes[held], rounded, raw, fit.take(trained.rows, held), weight)

@@ -31,11 +31,12 @@ from hedgerow.growing.part import FOLLOWED, TRAINS, GradientParts
 from hedgerow.growing.rounds import Rounds
 from hedgerow.growing.statistics import Quantiser, Weights, piece_rows, without_held_out
 from hedgerow.losses.base import total_weight
+from hedgerow.table.dataset import Dataset
 from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Team
 
 if TYPE_CHECKING:
-    from hedgerow.boosting.fit import Rows, Settings
+    from hedgerow.boosting.fit import Settings
 
 _NOBODY = np.empty(0, np.uint32)
 
@@ -45,7 +46,7 @@ class ElsewhereFit:
 
     Parameters
     ----------
-    train, evaluations : Rows
+    train, evaluations : Dataset
         At least one of their tables is elsewhere.
     settings : Settings
     previous : TreeModel or None
@@ -59,8 +60,8 @@ class ElsewhereFit:
 
     def __init__(
         self,
-        train: "Rows",
-        evaluations: Sequence["Rows"],
+        train: "Dataset",
+        evaluations: Sequence["Dataset"],
         settings: "Settings",
         previous: TreeModel | None,
         team: Team,
@@ -73,11 +74,11 @@ class ElsewhereFit:
 
     def __enter__(self) -> Self:
         n, loss = self.train.table.n_rows, self.settings.loss
-        self.weights = Weights.of(self.train.weight, n, self.settings.validation_rows)
+        self.weights = Weights.of(self.train.sample_weight, n, self.settings.validation_rows)
         self.bins: Bins = self.previous.bins if self.previous else find_bins(
             self.train.table, self.settings.max_bins, copies=self.weights.row_counts(n), team=self.team
         )  # fmt: skip
-        self.weight = without_held_out(self.train.weight, self.settings.validation_rows, n)
+        self.weight = without_held_out(self.train.sample_weight, self.settings.validation_rows, n)
         self.start = self.previous.start if self.previous else loss.start(self.train.y, self.weight)
         self._n_training = len(self.weights.rows)
         self._everyone = self._n_training == n
@@ -123,7 +124,7 @@ class ElsewhereFit:
         trained = Scores(train.y, self.weight, model.scores(train.table, team.n_members), binned)
         self.followed = [self._follow(rows) for rows in self._evaluations]
         if held is not None:
-            weight = None if train.weight is None else train.weight[held]
+            weight = None if train.sample_weight is None else train.sample_weight[held]
             self.followed.insert(0, Scores(train.y[held], weight, trained.raw[:, held], binned.take(held)))
             trained.validation_rows = held
         return self._central(CpuBackend(binned, self.settings.rules, team), trained)
@@ -141,7 +142,7 @@ class ElsewhereFit:
         rows.restore()
         self.followed = [self._follow(one) for one in self._evaluations]
         if held is not None:
-            weight = None if train.weight is None else train.weight[held]
+            weight = None if train.sample_weight is None else train.sample_weight[held]
             self.followed.insert(0, FollowedElsewhere(rows, train.y[held], weight, own=False))
         follows = bool(self.followed) or settings.verbose > 0
         total = total_weight(train.y, self.weight) if follows else None
@@ -158,7 +159,7 @@ class ElsewhereFit:
         trained = Scores(train.y, self.weight, raw, LeavesElsewhere(rows))
         self.followed = [self._follow(one) for one in self._evaluations]
         if held is not None:
-            weight = None if train.weight is None else train.weight[held]
+            weight = None if train.sample_weight is None else train.sample_weight[held]
             chosen = LeavesElsewhere(rows, held)
             self.followed.insert(0, Scores(train.y[held], weight, raw[:, held], chosen))
             trained.validation_rows = held
@@ -180,7 +181,7 @@ class ElsewhereFit:
 
     # --- rows in places
 
-    def _place(self, rows: "Rows") -> RowsElsewhere:
+    def _place(self, rows: "Dataset") -> RowsElsewhere:
         """The training rows where they are."""
         n, weights = rows.table.n_rows, self.weights
         shares: dict[str, NDArray[Any]] = {"y": _narrow(rows.y)}
@@ -202,7 +203,7 @@ class ElsewhereFit:
         )  # fmt: skip
         return RowsElsewhere(place, None if self._everyone else weights.rows, self._model, leader)
 
-    def _open(self, rows: "Rows", shares: dict[str, NDArray[Any]]) -> Any:
+    def _open(self, rows: "Dataset", shares: dict[str, NDArray[Any]]) -> Any:
         settings, table = self.settings, rows.table
         assert isinstance(table, SurveyedTable)  # noqa: S101 - the caller has looked
         make = GradientParts(self.bins, settings.loss, settings.seed, settings.subsample, table.is_lean)
@@ -210,18 +211,18 @@ class ElsewhereFit:
         self._stack.callback(place.close)
         return place
 
-    def _follow(self, rows: "Rows") -> Followed:
+    def _follow(self, rows: "Dataset") -> Followed:
         """An evaluation set, here or elsewhere."""
         if not isinstance(rows.table, SurveyedTable):
             model = TreeModel(self.start, self.bins, self._model()[1])
             coded = self.bins.encode(rows.table, self.team, for_growing=False)
-            return Scores(rows.y, rows.weight, model.scores(rows.table, self.team.n_members), coded)
+            return Scores(rows.y, rows.sample_weight, model.scores(rows.table, self.team.n_members), coded)
         shares = {"y": _narrow(rows.y), "role": np.full(len(rows.y), FOLLOWED, np.uint8)}
-        if rows.weight is not None:
-            shares["weight"] = rows.weight
+        if rows.sample_weight is not None:
+            shares["weight"] = rows.sample_weight
         followed = RowsElsewhere(self._open(rows, shares), _NOBODY, self._model)
         followed.restore()
-        return FollowedElsewhere(followed, rows.y, rows.weight, own=True)
+        return FollowedElsewhere(followed, rows.y, rows.sample_weight, own=True)
 
 
 def _narrow(y: Floats) -> NDArray[Any]:

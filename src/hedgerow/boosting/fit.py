@@ -22,21 +22,11 @@ from hedgerow.forest import Forest
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.statistics import Quantiser, Weights, without_held_out
 from hedgerow.losses import Loss
-from hedgerow.table import Table
+from hedgerow.table.dataset import Dataset
 from hedgerow.table.surveyed import SurveyedTable
 from hedgerow.threads import Team
 
 Model = TreeModel | MemberModel
-
-
-@dataclass(eq=False)
-class Rows:
-    """A set of rows: X as given, the checked table, target and weights."""
-
-    X: Any
-    table: Table
-    y: Floats
-    weight: Floats | None
 
 
 @dataclass(eq=False, kw_only=True)
@@ -61,7 +51,7 @@ class Fitted:
 
 
 def fit_gradient(
-    train: Rows, evaluations: Sequence[Rows], settings: Settings, previous: Model | None = None
+    train: Dataset, evaluations: Sequence[Dataset], settings: Settings, previous: Model | None = None
 ) -> Fitted:
     """Fit, or go on from `previous`."""
     n_outputs = settings.loss.n_outputs
@@ -75,8 +65,8 @@ def fit_gradient(
 
 
 def _fit_trees(
-    train: Rows,
-    evaluations: Sequence[Rows],
+    train: Dataset,
+    evaluations: Sequence[Dataset],
     settings: Settings,
     previous: TreeModel | None,
     team: Team,
@@ -84,25 +74,26 @@ def _fit_trees(
     if any(isinstance(rows.table, SurveyedTable) for rows in (train, *evaluations)):
         return _fit_elsewhere(train, evaluations, settings, previous, team)
     n, loss = train.table.n_rows, settings.loss
-    weights = Weights.of(train.weight, n, settings.validation_rows)
+    weights = Weights.of(train.sample_weight, n, settings.validation_rows)
     bins = previous.bins if previous else find_bins(
         train.table, settings.max_bins, copies=weights.row_counts(n), team=team
     )  # fmt: skip
     binned = bins.encode(train.table, team)
-    weight = without_held_out(train.weight, settings.validation_rows, n)
+    weight = without_held_out(train.sample_weight, settings.validation_rows, n)
     start = previous.start if previous else loss.start(train.y, weight)
 
-    def scores(rows: Rows, weight: Floats | None, coded: BinnedTable) -> Scores:
+    def scores(rows: Dataset, weight: Floats | None, coded: BinnedTable) -> Scores:
         model = previous or TreeModel(start, bins, Forest.of([], []))
         return Scores(rows.y, weight, model.scores(rows.table, team.n_members), coded)
 
     trained = scores(train, weight, binned)
     followed = [
-        scores(rows, rows.weight, bins.encode(rows.table, team, for_growing=False)) for rows in evaluations
+        scores(rows, rows.sample_weight, bins.encode(rows.table, team, for_growing=False))
+        for rows in evaluations
     ]
     if settings.validation_rows is not None:
         held = settings.validation_rows
-        held_weight = None if train.weight is None else train.weight[held]
+        held_weight = None if train.sample_weight is None else train.sample_weight[held]
         followed.insert(0, Scores(train.y[held], held_weight, trained.raw[:, held], binned.take(held)))
         trained.validation_rows = held
     learner = TreeLearner(
@@ -121,13 +112,13 @@ def _fit_trees(
 
 
 def _fit_elsewhere(
-    train: Rows,
-    evaluations: Sequence[Rows],
+    train: Dataset,
+    evaluations: Sequence[Dataset],
     settings: Settings,
     previous: TreeModel | None,
     team: Team,
 ) -> Fitted:
-    from hedgerow.boosting.elsewhere_fit import ElsewhereFit  # noqa: PLC0415 - it knows `Rows` and `Settings`
+    from hedgerow.boosting.elsewhere_fit import ElsewhereFit  # noqa: PLC0415 - it knows `Dataset` and `Settings`
 
     with ElsewhereFit(train, evaluations, settings, previous, team) as fit:
         rule, learner = fit.rule_and_learner()
@@ -135,19 +126,19 @@ def _fit_elsewhere(
 
 
 def _fit_members(
-    train: Rows,
-    evaluations: Sequence[Rows],
+    train: Dataset,
+    evaluations: Sequence[Dataset],
     settings: Settings,
     previous: MemberModel | None,
     team: Team,
 ) -> Fitted:
     loss = settings.loss
-    weight = without_held_out(train.weight, settings.validation_rows, len(train.y))
+    weight = without_held_out(train.sample_weight, settings.validation_rows, len(train.y))
     start = previous.start if previous else loss.start(train.y, weight)
 
-    def scores(rows: Rows) -> Scores:
+    def scores(rows: Dataset) -> Scores:
         model = previous or MemberModel(start, [], [])
-        return Scores(rows.y, rows.weight, model.scores(rows.X, len(rows.y)), rows.X)
+        return Scores(rows.y, rows.sample_weight, model.scores(rows.X, len(rows.y)), rows.X)
 
     whole, followed = scores(train), [scores(rows) for rows in evaluations]
     if settings.validation_rows is not None:

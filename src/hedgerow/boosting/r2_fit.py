@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats
 from hedgerow.binning import BinnedTable, find_bins
 from hedgerow.boosting.callbacks import HistoryDict
-from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.median import Followed, MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.model import TreeModel
@@ -35,6 +34,7 @@ from hedgerow.growing.weak_places import PlacedRows
 from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.losses.base import weighted_mean
 from hedgerow.members import VoteModel, numbers
+from hedgerow.table.dataset import Dataset
 from hedgerow.threads import Team
 
 
@@ -62,13 +62,13 @@ class R2Fitted:
 
 
 def fit_r2(
-    train: Rows, evaluations: Sequence[Rows], settings: R2Settings, previous: R2Fitted | None = None
+    train: Dataset, evaluations: Sequence[Dataset], settings: R2Settings, previous: R2Fitted | None = None
 ) -> R2Fitted:
     """Fit, or go on from a model and its record."""
     require_r2(train, evaluations, settings, settings.weak, settings.max_bins)
     with ExitStack() as closing:
         team = closing.enter_context(Team(settings.n_threads, settings.chunk_rows))
-        weights = RowWeights(train.weight, train.table.n_rows, settings.validation_rows, team)
+        weights = RowWeights(train.sample_weight, train.table.n_rows, settings.validation_rows, team)
         before = previous.model if previous else None
         learning: _Learning = (
             _Fitting(train, settings, weights)
@@ -108,17 +108,17 @@ def fit_r2(
 
 
 def _rule(
-    train: Rows,
-    evaluations: Sequence[Rows],
+    train: Dataset,
+    evaluations: Sequence[Dataset],
     settings: R2Settings,
     weights: RowWeights,
     learning: "_Learning",
     previous: R2Fitted | None,
 ) -> R2Rule:
     team, held, rows = weights.team, settings.validation_rows, weights.rows
-    followed = [Followed(one.y, one.weight, team, rows=learning.read(one)) for one in evaluations]
+    followed = [Followed(one.y, one.sample_weight, team, rows=learning.read(one)) for one in evaluations]
     if held is not None:
-        weight = None if train.weight is None else train.weight[held]
+        weight = None if train.sample_weight is None else train.sample_weight[held]
         followed.insert(0, Followed(train.y[held], weight, team, taken=held))
     own = None
     if settings.verbose:  # only when it is looked at: it holds 12 bytes a row and round
@@ -158,7 +158,7 @@ class _Learning(abc.ABC):
     largest: float
 
     @abc.abstractmethod
-    def read(self, rows: Rows) -> Any:
+    def read(self, rows: Dataset) -> Any:
         """Rows as answers read them."""
 
     @abc.abstractmethod
@@ -185,7 +185,7 @@ class _Growing(_Learning):
     """Our trees, on codes that are made once."""
 
     def __init__(
-        self, train: Rows, settings: R2Settings, weights: RowWeights, before: MedianModel | None
+        self, train: Dataset, settings: R2Settings, weights: RowWeights, before: MedianModel | None
     ) -> None:
         assert before is None or isinstance(before, MedianTrees)  # noqa: S101 - the estimator has checked it
         assert settings.weak is not None  # noqa: S101 - the caller has
@@ -209,7 +209,7 @@ class _Growing(_Learning):
             resample=settings.resample, seed=settings.seed, team=self._team,
         )  # fmt: skip
 
-    def read(self, rows: Rows) -> BinnedTable | PlacedRows:
+    def read(self, rows: Dataset) -> BinnedTable | PlacedRows:
         return self._tables.code(rows.table)
 
     def says(self, answer: GrownAnswer, rows: BinnedTable | PlacedRows | None = None) -> Floats:
@@ -249,14 +249,14 @@ class _Growing(_Learning):
 class _Fitting(_Learning):
     """Clones of any other regressor, on X as it was given."""
 
-    def __init__(self, train: Rows, settings: R2Settings, weights: RowWeights) -> None:
+    def __init__(self, train: Dataset, settings: R2Settings, weights: RowWeights) -> None:
         self.target, self.largest = train.y, float(np.abs(train.y).max())
         reading = VoteModel([], [], "numbers", np.empty(0), 1, 0.0)
         self.learner = MemberLearner(
             settings.estimator, train.X, weights, reading, resample=settings.resample, seed=settings.seed
         )
 
-    def read(self, rows: Rows) -> Any:
+    def read(self, rows: Dataset) -> Any:
         return rows.X
 
     def says(self, answer: MemberAnswer, rows: Any = None) -> Floats:

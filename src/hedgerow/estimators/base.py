@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.callbacks import Callback
-from hedgerow.boosting.fit import Rows
 from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.checkpoints import Fit, run_fit
@@ -30,6 +29,7 @@ from hedgerow.estimators.limits import check_followed, check_rows, check_table, 
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
 from hedgerow.shapes import ShapeFunctions, shape_functions
 from hedgerow.table import Schema, Table, read_table
+from hedgerow.table.dataset import Dataset
 from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
 
 Target = inputs.Numbers | inputs.Labels
@@ -74,8 +74,8 @@ class Boosting(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_rows(
         self,
-        train: Rows,
-        evaluations: list[Rows],
+        train: Dataset,
+        evaluations: list[Dataset],
         target: Target,
         watchers: "Watchers",
         previous: Any,
@@ -174,11 +174,15 @@ class Boosting(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
         table, y, sample_weight = read_rows(X, y, sample_weight, watchers.fit, name, **known)
         raw_y = inputs.read_target(y, table.n_rows, name)
         target = self._target(raw_y) if previous is None else self._fitted_target()
-        train = Rows(X, table, target.read(raw_y), inputs.read_weights(sample_weight, table.n_rows))
+        train = Dataset(X, table, target.read(raw_y), inputs.read_weights(sample_weight, table.n_rows))
         trained_on = self._look_at(train)
         n_classes = target.n_classes
-        seen = None if n_classes is None else self._row_fingerprints(table, train.y, n_classes, train.weight)
-        train.weight = self._weigh(train.y, target, train.weight)
+        seen = (
+            None
+            if n_classes is None
+            else self._row_fingerprints(table, train.y, n_classes, train.sample_weight)
+        )
+        train.sample_weight = self._weigh(train.y, target, train.sample_weight)
         self._check_target(train.y, target, more=previous is not None)
         evaluations = [
             self._read_evaluation(f"eval_set[{i}]", one, train, target)
@@ -206,8 +210,8 @@ class Boosting(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
             forget(rows.table)
         self._fit_rows(train, evaluations, target, watchers, previous)
 
-    def _look_at(self, rows: Rows) -> DataFingerprint:
-        return DataFingerprint.of_table(rows.table, rows.y, rows.weight, resolve_n_jobs(self.n_jobs))
+    def _look_at(self, rows: Dataset) -> DataFingerprint:
+        return DataFingerprint.of_table(rows.table, rows.y, rows.sample_weight, resolve_n_jobs(self.n_jobs))
 
     def _fitted_target(self) -> Target:
         return inputs.Labels(self.classes_) if hasattr(self, "classes_") else inputs.Numbers()
@@ -220,8 +224,8 @@ class Boosting(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _read_evaluation(
-        self, name: str, followed: tuple[Any, Any, Any], train: Rows, target: Target
-    ) -> Rows:
+        self, name: str, followed: tuple[Any, Any, Any], train: Dataset, target: Target
+    ) -> Dataset:
         estimator_name = type(self).__name__
         try:
             X, y, weight = self._given(*followed)
@@ -232,7 +236,7 @@ class Boosting(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
             numbers = target.read(raw_y)
             # beside the training rows: those of an evaluation set alone may all be 0
             self._check_target(np.concatenate([numbers, train.y]), target, more=False)
-            return Rows(X, table, numbers, inputs.read_weights(weight, table.n_rows))
+            return Dataset(X, table, numbers, inputs.read_weights(weight, table.n_rows))
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{name}: {error}") from error
@@ -246,14 +250,16 @@ class Boosting(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
         return n_rows > _LARGE if self.early_stopping == "auto" else bool(self.early_stopping)
 
     def _plan(
-        self, train: Rows, target: Target, watchers: "Watchers", *, has_evaluation: bool
+        self, train: Dataset, target: Target, watchers: "Watchers", *, has_evaluation: bool
     ) -> dict[str, Any]:
         """What every fit is told, as the fields of a `hedgerow.boosting.loop.FitOptions`."""
         seed, n_rows = self._read_seed(), train.table.n_rows
         stops, held_out = self._stops_early(n_rows), None
         if stops and not has_evaluation:
             groups = None if target.n_classes is None else train.y
-            held_out = inputs.held_out_rows(groups, train.weight, n_rows, self.validation_fraction, seed)
+            held_out = inputs.held_out_rows(
+                groups, train.sample_weight, n_rows, self.validation_fraction, seed
+            )
         return {
             "n_rounds": int(self.n_estimators),
             "seed": seed,
