@@ -19,7 +19,7 @@ import numpy as np
 import hedgerow
 from cost_terms import Job, Shape
 from data import simulated
-from hedgerow.growing.places import LocalPlace, added
+from hedgerow.growing.shards import LocalShards, sum_results
 from hedgerow.streams.table import StreamedTable
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -62,9 +62,9 @@ class Grown:
         """Count a question and its answer."""
         self.asked.append((verb, args))
         self.seconds[verb] = self.seconds.get(verb, 0.0) + seconds
-        if verb in ("begin", "plant"):
+        if verb in ("begin", "start_tree"):
             self.sizes = {0: int(sums[1][0])}
-        if verb != "advance":
+        if verb != "split_nodes":
             return
         names, _, sides = args
         self.n_parted += len(names)
@@ -124,18 +124,18 @@ class Watched:
 @contextmanager
 def watching(kind: type, watched: Watched) -> Iterator[None]:
     """Watch all that is asked of places of a kind."""
-    ask = kind.ask  # type: ignore[attr-defined]
+    call = kind.call  # type: ignore[attr-defined]
 
-    def watched_ask(place: Any, verb: str, *args: Any) -> Any:
+    def watched_call(place: Any, verb: str, *args: Any) -> Any:
         began = time.perf_counter()
-        said, sums = ask(place, verb, *args)
+        said, sums = call(place, verb, *args)
         if verb == "begin":
             watched.trees.append(Grown())
         watched.place, watched.n_parts = place, len(place.bounds)
         watched.trees[-1].take(verb, args, sums, time.perf_counter() - began)
         return said, sums
 
-    with patch.object(kind, "ask", watched_ask):
+    with patch.object(kind, "call", watched_call):
         yield
 
 
@@ -165,7 +165,7 @@ def fit_here(size: Size, n_parts: int, at_end: Callable[[Watched], None] = lambd
     table = pa.table({f"x{j}": X[:, j] for j in range(size.columns)} | {"label": y})
     watched = Watched()
     watched.at_end = lambda: at_end(watched)
-    with watching(LocalPlace, watched), patch.object(StreamedTable, "is_lean", new=False):
+    with watching(LocalShards, watched), patch.object(StreamedTable, "low_memory", new=False):
         fit(size, lambda: iter(table.to_batches(65_536)), None, watched, n_parts, target="label")
     return watched
 
@@ -177,17 +177,17 @@ def row_costs(size: Size, n_parts: int) -> tuple[dict[str, float], Watched]:
     def again(watched: Watched) -> None:
         tree, place = watched.trees[-1], watched.place
         (_, begun), *rest = tree.asked
-        steps = [args for verb, args in rest if verb == "advance"]
+        steps = [args for verb, args in rest if verb == "split_nodes"]
         parted, planted, summed = [], [], []
 
         def ask(verb: str, *args: Any) -> float:
-            return timed(place.ask_each, verb, [args] * n_parts)  # which is not watched
+            return timed(place.call_each, verb, [args] * n_parts)  # which is not watched
 
         for _ in range(5):
-            planted.append(ask("plant", 0, *begun[2:]))
-            parted.append(sum(ask("advance", a, b, np.zeros_like(c)) for a, b, c in steps))
-            ask("plant", 0, *begun[2:])
-            summed.append(sum(ask("advance", *args) for args in steps))
+            planted.append(ask("start_tree", 0, *begun[2:]))
+            parted.append(sum(ask("split_nodes", a, b, np.zeros_like(c)) for a, b, c in steps))
+            ask("start_tree", 0, *begun[2:])
+            summed.append(sum(ask("split_nodes", *args) for args in steps))
         cells = size.columns * (tree.sizes[0] + tree.rows_summed)
         sums = min(planted) + max(0.0, min(summed) - min(parted))
         found["part_ns"] = min(parted) / tree.rows_parted
@@ -229,7 +229,7 @@ def here_costs(size: Size) -> dict[str, float]:
         spent[columns] = fit_here(small, 1).here() / (2 * size.leaves - 1)
     slope = max(0.0, (spent[many] - spent[few]) / (256 * (many - few)))
     sums = [np.ones((4, 2, 7168), np.int64) for _ in range(8)]
-    add = min(timed(added, [(None, (one,)) for one in sums]) for _ in range(20)) / (8 * sums[0].size)
+    add = min(timed(sum_results, [(None, (one,)) for one in sums]) for _ in range(20)) / (8 * sums[0].size)
     words = {i: [(np.zeros((1, 2)), 0, np.zeros((1, 3), np.int64))] for i in range(2000)}
     packed = pickle.dumps(words, 5)
 

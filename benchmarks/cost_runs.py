@@ -33,7 +33,7 @@ from hedgerow.binning import find_bins
 from hedgerow.boosting import elsewhere_fit
 from hedgerow.distributed import open_collection
 from hedgerow.distributed.opening import Collection
-from hedgerow.distributed.place import DaskPlace
+from hedgerow.distributed.place import DaskShards
 from hedgerow.distributed.table import DaskTable
 
 ENTRIES = (1, 57_344, 229_376)  # of an answer: none to speak of, four histograms of 28 columns, sixteen
@@ -78,21 +78,21 @@ class Answered:
     seconds: float
 
 
-def ask_echoes(place: DaskPlace, workers: int, repeats: int) -> list[Answered]:
+def ask_echoes(place: DaskShards, workers: int, repeats: int) -> list[Answered]:
     """Ask for answers of several sizes."""
     found = []
     for n in ENTRIES:
         for _ in range(5):
-            place.ask("say", n)
+            place.call("say", n)
         times = [besides(place, n) for _ in range(repeats)]
         found.append(Answered(workers, 4 * n, float(np.median(times))))
     return found
 
 
-def besides(place: DaskPlace, n: int) -> float:
+def besides(place: DaskShards, n: int) -> float:
     """Seconds of a question less those that the slowest part worked."""
     began = time.perf_counter()
-    worked, _ = place.ask("say", n)
+    worked, _ = place.call("say", n)
     return time.perf_counter() - began - max(worked)
 
 
@@ -120,7 +120,7 @@ def cluster(workers: int) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     with (
-        dask.config.set({"hedgerow.fan-out": 8, "hedgerow.shared-memory": False}),
+        dask.config.set({"hedgerow.fan-out": 8}),
         LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
         ) as local,
@@ -169,9 +169,9 @@ def check(client: Any, size: Size, rows: tuple[Any, Any], workers: int) -> Check
     watched = Watched()
     here: list[int] = []
     there: list[int] = []
-    together = DaskPlace._together  # noqa: SLF001 - what comes over the wire
+    together = DaskShards._together  # noqa: SLF001 - what comes over the wire
 
-    def counted(place: DaskPlace, calls: Any, asked: Any) -> list[bytes]:
+    def counted(place: DaskShards, calls: Any, asked: Any) -> list[bytes]:
         answers = together(place, calls, asked)
         watched.n_bytes += sum(map(len, answers)) * (len(watched.ended) >= WARM_ROUNDS)
         return answers
@@ -181,8 +181,8 @@ def check(client: Any, size: Size, rows: tuple[Any, Any], workers: int) -> Check
     before = sum(client.run(_resident).values())
     began = time.perf_counter()
     steps: dict[str, float] = {}
-    counting = patch.object(DaskPlace, "_together", counted)
-    with watching(DaskPlace, watched), counting, _most_memory(here), timing_steps(steps):
+    counting = patch.object(DaskShards, "_together", counted)
+    with watching(DaskShards, watched), counting, _most_memory(here), timing_steps(steps):
         fit(size, *rows, watched)
     steps["rest"] = steps.pop("last began") - began - steps["survey"] - steps["edges"]
     trees = watched.trees[WARM_ROUNDS:]
@@ -225,12 +225,12 @@ def _most_memory(out: list[int]) -> Iterator[None]:
         out.append(most[0])
 
 
-def echoes(rows: tuple[Any, Any]) -> DaskPlace:
+def echoes(rows: tuple[Any, Any]) -> DaskShards:
     """Parts on all workers that answer at once."""
     elsewhere = open_collection(*rows)
     assert elsewhere is not None  # noqa: S101 - it is a collection
     table = elsewhere.read(categorical_features=None, schema=None, estimator_name="the benchmark")
-    place: DaskPlace = table.place(EchoParts(), find_bins(table), {}, 1)
+    place: DaskShards = table.make_shards(EchoParts(), find_bins(table), {}, 1)
     return place
 
 
@@ -238,7 +238,7 @@ def echoes(rows: tuple[Any, Any]) -> DaskPlace:
 _STEPS = {
     "survey": (Collection, "read"),
     "edges": (elsewhere_fit, "find_bins"),
-    "codes": (DaskTable, "place"),
+    "codes": (DaskTable, "make_shards"),
 }
 
 

@@ -49,18 +49,6 @@ def fit_hedgerow(models: dict[str, Any], key: str, n_jobs: int | None) -> Fit:
     return fit
 
 
-def as_machines(fit: Fit) -> Fit:
-    """A fit whose workers are led from here, as if each were on a machine of its own."""
-
-    def led_from_here(X: Any, y: Any) -> Predict:
-        import dask
-
-        with dask.config.set({"hedgerow.shared-memory": False}):
-            return fit(X, y)
-
-    return led_from_here
-
-
 def fit_xgboost(client: Any) -> Fit:
     """xgboost.dask, histograms and best-first growth."""
     from xgboost import dask as dxgb
@@ -125,7 +113,6 @@ def run(n_rows: int, n_workers: int, repeats: int, *, peers: bool) -> dict[str, 
         fits: dict[str, tuple[Fit, Any]] = {
             f"Hedgerow, one process, {n_workers} threads": (fit_hedgerow(models, "here", n_workers), here),
             f"Hedgerow, Dask, {n_workers} workers": (fit_hedgerow(models, "there", None), there),
-            "the same, no shared memory": (as_machines(fit_hedgerow(models, "machines", None)), there),
         }
         if peers:
             fits[f"xgboost.dask, {n_workers} workers"] = fit_xgboost(client), there
@@ -154,12 +141,11 @@ def on_workers(client: Any, X: NDArray[Any], y: NDArray[Any], n_workers: int) ->
 def show(found: dict[str, Any]) -> bool:
     """Print the table; whether all models of Hedgerow's are the same."""
     times = found["times"]
-    here, there, machines, *others = times
+    here, there, *others = times
     print("\n| library | seconds | beside Hedgerow on Dask |\n|---|---|---|")
     for name, seconds in times.items():
         print(f"| {name} | {seconds:.2f} | {seconds / times[there]:.2f} |")
     print(f"\noverhead of the cluster over one process: {times[there] / times[here]:.2f}")
-    print(f"without shared memory: {times[machines] / times[here]:.2f}")
     if others:
         fastest = min(times[one] for one in others)
         print(f"the faster peer beside Hedgerow on Dask: {fastest / times[there]:.2f}")

@@ -21,7 +21,7 @@ from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes
 from hedgerow.memory import rows_at_once
 from hedgerow.table import Table
-from hedgerow.table.surveyed import SurveyedTable
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Lean, Team, cached_property
 
 EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
@@ -112,7 +112,7 @@ class Bins(Lean):
 
     def encode(self, table: Table, team: Team, *, for_growing: bool = True) -> "BinnedTable":
         """The codes of all rows of a table; without the layout by row unless trees are grown on it."""
-        if isinstance(table, SurveyedTable):
+        if isinstance(table, RemoteTable):
             coded: BinnedTable = table.encode(self, team, for_growing=for_growing)
             return coded
         n = table.n_rows

@@ -22,7 +22,7 @@ import dask_cases
 from dask_cases import MakeSumming, array_in_parts, cluster_of, tasks_left, worker_pids
 from hedgerow.binning import find_bins
 from hedgerow.distributed import open_collection, partitions
-from hedgerow.growing.places import PartsLost
+from hedgerow.growing.shards import ShardsLost
 
 VALUES = np.random.default_rng(2).normal(size=(600, 3))
 Y = np.arange(600)
@@ -34,13 +34,13 @@ def table_of(X):
 
 def placed(X):
     table = table_of(X)
-    return table.place(MakeSumming(), find_bins(table), {"number": Y}, 1)
+    return table.make_shards(MakeSumming(), find_bins(table), {"number": Y}, 1)
 
 
-def ask_on(place):
+def ask_on(shards):
     for _ in range(10_000):
-        with suppress(PartsLost):
-            place.ask("look")
+        with suppress(ShardsLost):
+            shards.call("look")
 
 
 def one_line(error):
@@ -81,46 +81,46 @@ def test_a_task_that_is_stuck_or_many_that_are_not_and_rows_that_were_scattered(
 
     parts = client.scatter([pd.DataFrame(VALUES[:300]), pd.DataFrame(VALUES[300:])])
     X = dd.from_delayed([delayed(part) for part in parts], meta=pd.DataFrame(VALUES[:0]), verify_meta=False)
-    place = placed(X)
+    shards = placed(X)
     for pid in worker_pids(client):
         os.kill(pid, signal.SIGKILL)
     with pytest.raises(ConnectionError) as error:
-        place.ask("look")
+        shards.call("look")
     assert "rows were lost with a worker and cannot be made again" in one_line(error)
-    place.close()
+    shards.close()
 
 
 def test_an_answer_that_does_not_come_and_a_worker_that_is_silent(client):
     placed(array_in_parts(VALUES, [600])).close()  # workers load what they need
     with dask.config.set({"hedgerow.patience": 1}):
-        place = placed(array_in_parts(VALUES, [600]))
+        shards = placed(array_in_parts(VALUES, [600]))
     with pytest.raises(TimeoutError) as error:
-        place.ask("sleep", 4)
+        shards.call("sleep", 4)
     assert "have not answered for 1 seconds (hedgerow.patience)" in one_line(error)
-    place.close()
+    shards.close()
     assert tasks_left(client) == []
     with dask.config.set({"hedgerow.timeout": 3}):
-        place = placed(array_in_parts(VALUES, [600]))
+        shards = placed(array_in_parts(VALUES, [600]))
     pid = worker_pids(client)[0]
     os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(TimeoutError) as error:
-            place.ask("look")
+            shards.call("look")
         assert "(hedgerow.timeout=3): restart it and fit again" in one_line(error)
     finally:
         os.kill(pid, signal.SIGCONT)
-    place.close()
+    shards.close()
 
 
 def test_a_question_that_is_interrupted_leaves_nothing(client):
-    place = placed(array_in_parts(VALUES, [600]))
+    shards = placed(array_in_parts(VALUES, [600]))
     main = threading.get_ident()
     timer = threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        place.ask("sleep", 5)
+        shards.call("sleep", 5)
     timer.join()
-    place.close()
+    shards.close()
     assert tasks_left(client) == []
 
 
@@ -129,7 +129,7 @@ def test_memory_that_is_short_on_a_worker():
         table = table_of(array_in_parts(VALUES, [600]))
         shares = {"number": np.lib.stride_tricks.as_strided(Y, (600, 200_000), (8, 0))}
         with pytest.raises(MemoryError) as error:
-            table.place(MakeSumming(), find_bins(table), shares, 1)
+            table.make_shards(MakeSumming(), find_bins(table), shares, 1)
         assert "of its memory limit of 1.0 GB are free: use more workers" in one_line(error)
         del table
         assert tasks_left(client) == []
@@ -138,12 +138,12 @@ def test_memory_that_is_short_on_a_worker():
 def test_workers_that_do_not_come_back(client):
     placed(array_in_parts(VALUES, [600])).close()  # workers load what they need
     with dask.config.set({"hedgerow.timeout": 2}):
-        place = placed(array_in_parts(VALUES, [600]))
+        shards = placed(array_in_parts(VALUES, [600]))
     client.cluster.scale(0)
     with pytest.raises(TimeoutError) as error:
-        ask_on(place)
+        ask_on(shards)
     assert "the Dask cluster has had no worker for 2 seconds (hedgerow.timeout)" in one_line(error)
-    place.close()
+    shards.close()
 
 
 _CLUSTER = """
@@ -171,18 +171,18 @@ def test_a_scheduler_that_is_lost(tmp_path):
     ):
         with dask.config.set({"hedgerow.timeout": 60}):
             placed(array_in_parts(VALUES, [600])).close()  # the worker loads what it needs
-        place = placed(array_in_parts(VALUES, [600]))
+        shards = placed(array_in_parts(VALUES, [600]))
         with dask.config.set({"hedgerow.timeout": 1}):
             stopped = placed(array_in_parts(VALUES, [600]))
         os.kill(process.pid, signal.SIGSTOP)
         with pytest.raises(ConnectionError) as error:
-            stopped.ask("sleep", 4)
+            stopped.call("sleep", 4)
         assert "the connection to the Dask scheduler at tcp://" in one_line(error)
         process.kill()
         with pytest.raises(ConnectionError) as error:
-            ask_on(place)
+            ask_on(shards)
         assert "the connection to the Dask scheduler at tcp://" in one_line(error)
-        place.close()
+        shards.close()
         with pytest.raises(ConnectionError) as error:
             placed(array_in_parts(VALUES, [600]))
         assert "the connection to the Dask scheduler at tcp://" in one_line(error)

@@ -88,17 +88,17 @@ def test_a_fit_that_is_stopped_frees_the_cluster_and_goes_on_from_its_checkpoint
     X = array_in_parts(values, [1000, 2000])
     model = GradientBoostingRegressor(n_estimators=8, random_state=2)
     expected = saved(model.fit(values, y), tmp_path)
-    place = tmp_path / "fit.checkpoint"
+    shards = tmp_path / "fit.checkpoint"
 
     def stop(one):
         if one.number == 4:
             raise RuntimeError("stopped")
 
     with pytest.raises(RuntimeError, match="stopped"):
-        model.fit(X, y, callbacks=[stop], checkpoint=hedgerow.Checkpoint(place, rounds=2))
+        model.fit(X, y, callbacks=[stop], checkpoint=hedgerow.Checkpoint(shards, rounds=2))
     assert tasks_left(client) == []
-    assert place.exists()
-    assert saved(model.fit(X, y, checkpoint=place), tmp_path) == expected
+    assert shards.exists()
+    assert saved(model.fit(X, y, checkpoint=shards), tmp_path) == expected
 
 
 def test_workers_with_threads_give_the_same_model(tmp_path):

@@ -26,14 +26,14 @@ def client():
         yield found
 
 
-def survey_of(X, y=None, *, target=None, weight=None, schema=None, categorical_features=None):
+def scan_of(X, y=None, *, target=None, weight=None, schema=None, categorical_features=None):
     given = open_collection(X, y, target, weight)
     return given.read(categorical_features=categorical_features, schema=schema, estimator_name="Model")
 
 
 def assert_same(table, memory):
     """The survey of a table is what the whole table in memory says."""
-    found = table.survey
+    found = table.scan
     assert (table.n_rows, table.n_columns, table.dtype) == (memory.n_rows, memory.n_columns, memory.dtype)
     assert table.schema == memory.schema
     y = np.zeros(memory.n_rows)
@@ -72,39 +72,39 @@ def test_a_data_frame_in_uneven_partitions_is_read_as_one(n_parts):
     frame["y"] = np.where(frame["whole"] > 4, "yes", "no")
     frame["weight"] = np.arange(len(frame)) / 7
     X = frame_in_parts(frame, uneven(len(frame), n_parts))
-    table = survey_of(X, target="y", weight="weight")
+    table = scan_of(X, target="y", weight="weight")
     memory = X.compute()
     assert_same(table, read_table(memory.drop(columns=["y", "weight"])))
-    assert np.array_equal(table.survey.y, np.asarray(memory["y"]))
-    assert table.survey.y.dtype == np.asarray(memory["y"]).dtype
-    assert np.array_equal(table.survey.sample_weight, frame["weight"])
+    assert np.array_equal(table.scan.y, np.asarray(memory["y"]))
+    assert table.scan.y.dtype == np.asarray(memory["y"]).dtype
+    assert np.array_equal(table.scan.sample_weight, frame["weight"])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, bool])
 def test_an_array_is_read_as_one(dtype):
     values = (np.random.default_rng(1).normal(size=(300, 3)) * 9).astype(dtype)
     X = array_in_parts(values, [100, 0, 1, 199])
-    table = survey_of(X, da.from_array(np.arange(300.0), chunks=70))
+    table = scan_of(X, da.from_array(np.arange(300.0), chunks=70))
     assert_same(table, read_table(values))
-    assert np.array_equal(table.survey.y, np.arange(300.0))
+    assert np.array_equal(table.scan.y, np.arange(300.0))
 
 
 def test_lengths_of_chunks_may_be_unknown_and_columns_in_several_chunks():
     values = np.random.default_rng(1).normal(size=(90, 4))
     X = da.from_array(values, chunks=(20, 4))
-    known = survey_of(X[X[:, 0] > 0], X[:, 1][X[:, 0] > 0])
+    known = scan_of(X[X[:, 0] > 0], X[:, 1][X[:, 0] > 0])
     assert_same(known, read_table(values[values[:, 0] > 0]))
-    assert np.array_equal(known.survey.y, values[values[:, 0] > 0, 1])
+    assert np.array_equal(known.scan.y, values[values[:, 0] > 0, 1])
     with pytest.warns(UserWarning, match="columns of X are in 2 chunks"):
-        assert_same(survey_of(X.rechunk((30, 2)), values[:, 0]), read_table(values))
+        assert_same(scan_of(X.rechunk((30, 2)), values[:, 0]), read_table(values))
 
 
 def test_edges_come_from_the_same_rows_of_a_large_table():
     values = np.random.default_rng(5).normal(size=(230_000, 2))
     X = array_in_parts(values, uneven(len(values), 5))
-    table = survey_of(X.persist(), values[:, 0])
+    table = scan_of(X.persist(), values[:, 0])
     assert_same(table, read_table(values))
-    assert 190_000 < len(table.survey.sample_rows) < 210_000
+    assert 190_000 < len(table.scan.sample_rows) < 210_000
 
 
 def test_categories_may_be_missing_in_some_partitions_or_unknown():
@@ -112,24 +112,24 @@ def test_categories_may_be_missing_in_some_partitions_or_unknown():
     parts = [pd.DataFrame({"c": pd.Categorical(colours[i : i + 2]), "x": [1.0, 2.0 + i]}) for i in range(3)]
     X = dd.from_delayed([delayed(part) for part in parts], meta=parts[0].iloc[:0], verify_meta=False)
     whole = X.compute()
-    table = survey_of(X, [0, 1] * 3)
+    table = scan_of(X, [0, 1] * 3)
     assert_same(table, read_table(whole))
     assert table.schema.categories[0].tolist() == sorted(colours)
     unknown = dd.from_pandas(pd.DataFrame({"c": colours * 5, "x": range(20)}), npartitions=3).astype(
         {"c": "category"}
     )
     assert not unknown["c"].cat.known
-    assert_same(survey_of(unknown, np.arange(20)), read_table(unknown.compute()))
+    assert_same(scan_of(unknown, np.arange(20)), read_table(unknown.compute()))
 
 
 def test_named_categories_are_found_over_all_partitions():
     frame = pd.DataFrame({"a": [3, 1, 2, 2, 7, 9], "b": list("xyzxyz"), "x": np.arange(6) / 2})
     X = frame_in_parts(frame, [2, 3, 1])
     names = ["a", "b"]
-    table = survey_of(X, np.arange(6), categorical_features=names)
+    table = scan_of(X, np.arange(6), categorical_features=names)
     assert_same(table, read_table(X.compute(), categorical_features=names))
     values = np.array([[3.0, 1.5], [1.0, np.nan], [3.0, 2.5]])
-    table = survey_of(array_in_parts(values, [1, 2]), np.arange(3), categorical_features=[1])
+    table = scan_of(array_in_parts(values, [1, 2]), np.arange(3), categorical_features=[1])
     assert_same(table, read_table(values, categorical_features=[1]))
 
 
@@ -144,7 +144,7 @@ def test_dtypes_may_differ_between_partitions_if_all_are_numbers():
     for chosen in ([0, 2], [0, 1], [2, 3], [0, 4], [1, 0, 2], [0, 3, 4, 2, 1]):
         some = [parts[i] for i in chosen]
         X = dd.from_delayed([delayed(part) for part in some], meta=parts[0].iloc[:0], verify_meta=False)
-        assert_same(survey_of(X, np.zeros(len(X))), read_table(X.compute()))
+        assert_same(scan_of(X, np.zeros(len(X))), read_table(X.compute()))
 
 
 def test_float32_stays_float32_only_if_all_partitions_are():
@@ -152,22 +152,22 @@ def test_float32_stays_float32_only_if_all_partitions_are():
     for chosen, dtype in (([0, 0], np.float32), ([0, 1], np.float64)):
         lazy = [delayed(parts[i]) for i in chosen]
         X = dd.from_delayed(lazy, meta=parts[0].iloc[:0], verify_meta=False)
-        assert survey_of(X, np.zeros(6)).dtype == dtype
+        assert scan_of(X, np.zeros(6)).dtype == dtype
 
 
 def test_chunks_of_other_dtypes_are_put_together_as_numpy_does():
     chunks = [np.array([[1, 2]]), np.array([[0.5, 1.5]])]
     lazy = [da.from_delayed(delayed(one), (1, 2), dtype=np.int64) for one in chunks]
-    assert_same(survey_of(da.concatenate(lazy), [0, 1]), read_table(np.concatenate(chunks)))
+    assert_same(scan_of(da.concatenate(lazy), [0, 1]), read_table(np.concatenate(chunks)))
 
 
 def test_chunks_may_be_sparse_or_masked():
     values = sparse.random_array((40, 6), density=0.2, rng=np.random.default_rng(0), format="csr")
     dense = da.from_array(values.toarray(), chunks=(15, 6))
-    assert_same(survey_of(dense.map_blocks(sparse.csr_matrix), np.zeros(40)), read_table(values))
+    assert_same(scan_of(dense.map_blocks(sparse.csr_matrix), np.zeros(40)), read_table(values))
     masked = np.ma.masked_less(values.toarray(), 0.3)
     X = da.from_array(masked, chunks=(15, 6), asarray=False)
-    assert_same(survey_of(X, np.zeros(40)), read_table(masked))
+    assert_same(scan_of(X, np.zeros(40)), read_table(masked))
 
 
 def test_an_evaluation_set_is_read_with_the_schema_of_the_model():
@@ -175,12 +175,12 @@ def test_an_evaluation_set_is_read_with_the_schema_of_the_model():
     schema = read_table(frame).schema
     other = mixed_frame(50, seed=8)
     other["colour"] = other["colour"].cat.add_categories(["black"]).fillna("black")
-    table = survey_of(frame_in_parts(other, [20, 0, 30]), np.zeros(50), schema=schema)
+    table = scan_of(frame_in_parts(other, [20, 0, 30]), np.zeros(50), schema=schema)
     memory = read_table(other, schema=schema)
     assert table.schema == schema
-    assert np.array_equal(table.survey.rounded, RowHashes.of(memory, 1).rounded)
+    assert np.array_equal(table.scan.rounded, RowHashes.of(memory, 1).rounded)
     with pytest.raises(ValueError, match="feature names should match"):
-        survey_of(frame_in_parts(other.rename(columns={"real": "z"}), [50]), np.zeros(50), schema=schema)
+        scan_of(frame_in_parts(other.rename(columns={"real": "z"}), [50]), np.zeros(50), schema=schema)
 
 
 def test_a_target_may_have_other_partitions():
@@ -188,8 +188,8 @@ def test_a_target_may_have_other_partitions():
     X = frame_in_parts(frame[["real", "whole"]], [10, 50])
     y = pd.Series(list("ab") * 30)
     for given in (frame_in_parts(y, [60]), frame_in_parts(y, [0, 1, 58, 1]), y.to_numpy(), list(y)):
-        assert list(survey_of(X, given).survey.y) == list(y)
-    one_column = survey_of(X, frame_in_parts(y.to_frame("y"), [30, 30])).survey.y
+        assert list(scan_of(X, given).scan.y) == list(y)
+    one_column = scan_of(X, frame_in_parts(y.to_frame("y"), [30, 30])).scan.y
     assert one_column.shape == (60, 1)
 
 
@@ -219,7 +219,7 @@ def test_what_cannot_be_read_is_refused_in_one_line_with_partition_and_column(pa
     frames = [pd.DataFrame(part) for part in parts]
     X = dd.from_delayed([delayed(one) for one in frames], meta=frames[0].iloc[:0], verify_meta=False)
     with pytest.raises((TypeError, ValueError)) as error:
-        survey_of(X, [0, 1])
+        scan_of(X, [0, 1])
     assert words in one_line(error)
 
 
@@ -239,7 +239,7 @@ def test_wrong_types_are_refused_before_anything_is_computed():
             open_collection(*given)
         assert words in one_line(error)
     with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
-        survey_of(X[:, 0], [0] * 4)
+        scan_of(X[:, 0], [0] * 4)
     assert open_collection(np.zeros((2, 2)), [0, 1]) is None
 
 
@@ -249,7 +249,7 @@ def test_settings_are_checked():
             dask.config.set({f"hedgerow.{name}": value}),
             pytest.raises(ValueError, match=f"hedgerow.{name}=.* is not allowed"),
         ):
-            survey_of(da.zeros((4, 2)), [0] * 4)
+            scan_of(da.zeros((4, 2)), [0] * 4)
 
 
 def test_partitions_are_made_once_and_let_go_of():
@@ -262,7 +262,7 @@ def test_partitions_are_made_once_and_let_go_of():
     Variable("made").set(0)
     meta = pd.DataFrame({"a": [0.5], "c": pd.Categorical(["x"])}).iloc[:0]
     X = dd.from_delayed([delayed(counted)(n) for n in (4, 6, 8)], meta=meta, verify_meta=False)
-    table = survey_of(X, np.arange(18))
+    table = scan_of(X, np.arange(18))
     assert Variable("made").get() == 3
     del table
     Variable("made").delete()
@@ -274,4 +274,4 @@ def test_columns_of_any_name_get_the_dtype_that_all_partitions_have(names):
     X = dd.from_delayed([delayed(whole), delayed(half)], meta=half.iloc[:0], verify_meta=False)
     y = np.arange(4)
     memory = read_table(pd.concat([whole, half], ignore_index=True))
-    assert_same(survey_of(X, y), memory)
+    assert_same(scan_of(X, y), memory)

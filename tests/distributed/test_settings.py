@@ -8,8 +8,8 @@ from hedgerow.distributed import Settings, cluster
 from hedgerow.distributed.cluster import Silence
 from hedgerow.distributed.holder import Holder
 from hedgerow.distributed.wire import Question
-from hedgerow.growing.part import GradientParts
-from hedgerow.growing.places import LocalPlace
+from hedgerow.growing.gradient_shard import GradientShardFactory
+from hedgerow.growing.shards import LocalShards
 from hedgerow.losses import make_loss
 from hedgerow.table import read_table
 
@@ -42,7 +42,7 @@ class Telling:
 
 def test_a_question_that_comes_after_a_later_one_is_not_asked():
     holder = Holder([np.zeros((1, 2), np.uint8)], by_row=False, n_columns=1)
-    holder._place = LocalPlace([Telling()], [(0, 2)])
+    holder._place = LocalShards([Telling()], [(0, 2)])
     assert holder.answer_here(Question("tell", ("a",), {}, turn=1), 0).said == {0: [["a"]]}
     assert holder.answer_here(Question("tell", ("c",), {}, turn=3), 0).said == {0: [["a", "c"]]}
     with pytest.raises(RuntimeError, match="came after a later one"):
@@ -55,10 +55,12 @@ def test_a_part_takes_the_memory_that_its_maker_says(lean):
     n, n_classes = 500, 4
     table = read_table(np.random.default_rng(0).normal(size=(n, 3)))
     bins = find_bins(table)
-    maker = GradientParts(bins, make_loss("log_loss", task="classification", n_classes=n_classes), lean=lean)
+    maker = GradientShardFactory(
+        bins, make_loss("log_loss", task="classification", n_classes=n_classes), low_memory=lean
+    )
     part = maker(np.zeros((n, 16), np.uint8), {"y": (np.arange(n) % n_classes).astype(np.uint8)}, 0)
     part.raw = np.zeros((n_classes, n))
-    part.measure(np.zeros((n_classes, 2), np.int64))
-    part.plant(0, 0, np.arange(3))
+    part.pack_statistics(np.zeros((n_classes, 2), np.int64))
+    part.start_tree(0, 0, np.arange(3))
     held = [part.raw, part.packed, part._rows, part._spare, part.codes.by_column]
     assert sum(one.nbytes for one in held) == n * maker.row_bytes

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.backends.rows import codes_left
-from hedgerow.growing.part import codes_by_row
+from hedgerow.growing.gradient_shard import codes_by_row
 from hedgerow.growing.rules import GrowthRules
 from hedgerow.kernels.cpu.advance import LEFT, NEITHER, RIGHT, advance_run, count_codes, find_nodes, sum_run
 from hedgerow.kernels.cpu.records import SPLIT, Statistics

@@ -14,11 +14,11 @@ from hedgerow import (
 )
 from hedgerow.bagging.raw_table import RawTable, row_keys
 from hedgerow.bagging.sampling import bootstrap_counts, weighted_counts
-from hedgerow.kernels.cpu import elementary, meeting, vote_weights, weights
+from hedgerow.kernels.cpu import elementary, vote_weights, weights
 from hedgerow.vision.groups import group_rectangles
 from model_cases import assert_same, numbers
 from python_bodies import both_ways, python_bodies
-from surveyed_tables import InParts
+from remote_tables import ShardedInput
 
 AWKWARD = [0.0, -0.0, 5e-324, 1e-310, -1e-12, 0.5, 1.0, -1.0, 3.7, -40.0, 709.0, 711.0, -745.0, -1e300, 1e300]
 AWKWARD += [np.inf, -np.inf, np.nan]
@@ -141,7 +141,7 @@ def test_a_stump_that_finds_nothing_is_the_same():
 def test_weak_trees_on_parts_of_the_rows_are_the_same(kind):
     X, y = numbers()
     target = y if kind is AdaBoostRegressor else (y > np.median(y)).astype(int)
-    check(lambda: kind(n_estimators=2, random_state=0).fit(InParts(X, target)))
+    check(lambda: kind(n_estimators=2, random_state=0).fit(ShardedInput(X, target)))
 
 
 @pytest.mark.parametrize("copies", [None, np.arange(20) % 3])
@@ -167,16 +167,3 @@ def test_a_rectangle_in_another_goes_with_it():
     for one, other in zip(compiled, python, strict=True):
         np.testing.assert_array_equal(one, other)
     assert len(python.rectangles) == 1
-
-
-def test_counters_that_all_members_see_are_the_same():
-    def case():
-        counters = np.zeros(8 * 4, np.int64)
-        found = [meeting.all_have_counted(counters, 3, 0), meeting.all_have_counted(counters, 3, 1)]
-        for member in range(3):
-            meeting.count_up(counters, member)
-            found.append(meeting.all_have_counted(counters, 3, 1))
-        assert found == [True, False, False, False, True]
-        return counters
-
-    assert check(case).tolist() == [0] * 8 + [1, *[0] * 7] * 3

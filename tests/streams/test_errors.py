@@ -22,7 +22,7 @@ from hedgerow.table import read_table
 from stream_cases import KeepParts, chosen, rows, write
 
 
-def surveyed(source, target="label", **options):
+def scanned(source, target="label", **options):
     return read_table(Stream(source, target, **options).for_fit(2, shows=False))
 
 
@@ -68,7 +68,7 @@ def test_files_that_cannot_be_read(tmp_path, monkeypatch, name, said):
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     whole = put(tmp_path / "rows", x=np.zeros(1000), label=np.arange(1000)).read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
-    assert said in refusal(lambda: surveyed(name), DataFileError)
+    assert said in refusal(lambda: scanned(name), DataFileError)
 
 
 def test_a_file_whose_pages_are_damaged_is_named(tmp_path):
@@ -76,7 +76,7 @@ def test_a_file_whose_pages_are_damaged_is_named(tmp_path):
     whole = bytearray(path.read_bytes())
     whole[4:100] = b"\xff" * 96  # the head of a page
     path.write_bytes(whole)
-    said = refusal(lambda: surveyed(path), DataFileError)
+    said = refusal(lambda: scanned(path), DataFileError)
     assert said.startswith(str(path))
 
 
@@ -87,26 +87,26 @@ def test_schemas_that_differ_are_told_with_file_column_and_both_types(tmp_path):
     folder = tmp_path / "rows"
     put(folder, x=[1.0], label=[0])
     second = put(folder, x=["a"], label=[1])
-    said = refusal(lambda: surveyed(folder))
+    said = refusal(lambda: scanned(folder))
     assert said == (
         f"column 'x' is string in {second} and double in {folder / '0.parquet'}: write both with the same "
         "types"
     )
     second.unlink()
     put(folder, label=[1])
-    assert "1.parquet has no column 'x', which " in refusal(lambda: surveyed(folder))
+    assert "1.parquet has no column 'x', which " in refusal(lambda: scanned(folder))
     second.unlink()
     put(folder, x=[1.0], label=[1], more=[2])
-    assert "1.parquet has a column 'more', which " in refusal(lambda: surveyed(folder))
+    assert "1.parquet has a column 'more', which " in refusal(lambda: scanned(folder))
 
 
 def test_columns_may_stand_in_another_order_in_later_files(tmp_path):
     folder = tmp_path / "rows"
     put(folder, x=[1.0], z=[2.0], label=[0])
     put(folder, label=[1], z=[4.0], x=[3.0])
-    found = surveyed(folder)
-    np.testing.assert_array_equal(found.survey.sample, [[1.0, 2.0], [3.0, 4.0]])
-    assert found.survey.y.tolist() == [0, 1]
+    found = scanned(folder)
+    np.testing.assert_array_equal(found.scan.sample, [[1.0, 2.0], [3.0, 4.0]])
+    assert found.scan.y.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -139,16 +139,16 @@ def test_columns_that_are_not_there_or_no_features(tmp_path, options, said):
         path = put(tmp_path / "rows", x=[1.0], text=["a"], label=[0])
     options = {"target": "label"} | options
     with pytest.raises(ValueError, match=said):
-        surveyed(path, **options)
+        scanned(path, **options)
 
 
 def test_no_rows_and_no_columns_and_no_target(tmp_path):
     path = put(tmp_path / "rows", x=np.empty(0), label=np.empty(0))
-    assert "0 sample(s)" in refusal(lambda: surveyed(path))
-    assert "0 feature(s)" in refusal(lambda: surveyed(put(tmp_path / "rows", label=[0, 1])))
+    assert "0 sample(s)" in refusal(lambda: scanned(path))
+    assert "0 feature(s)" in refusal(lambda: scanned(put(tmp_path / "rows", label=[0, 1])))
     batch = pa.record_batch({"x": pa.array([], pa.float64()), "label": pa.array([], pa.int64())})
-    assert "0 sample(s)" in refusal(lambda: surveyed(lambda: [batch]))
-    assert "gives no batches" in refusal(lambda: surveyed(lambda: iter(())))
+    assert "0 sample(s)" in refusal(lambda: scanned(lambda: [batch]))
+    assert "gives no batches" in refusal(lambda: scanned(lambda: iter(())))
     full = put(tmp_path / "rows", x=[0.0, 1.0], label=[0, 1])
     said = refusal(lambda: DecisionStump().fit(full))
     assert said == "X is in files: name the column of its target, fit(X, target=...)"
@@ -204,17 +204,17 @@ def test_a_reader_that_can_be_read_once_only_is_refused():
 
 
 def test_a_function_must_give_batches():
-    said = refusal(lambda: surveyed(lambda: 3), TypeError)
+    said = refusal(lambda: scanned(lambda: 3), TypeError)
     assert said == "the function <lambda> gives a int: it must give an iterator of pyarrow record batches"
-    said = refusal(lambda: surveyed(lambda: [1]), TypeError)
+    said = refusal(lambda: scanned(lambda: [1]), TypeError)
     assert said == "the function <lambda> gives a int as batch 0: it must be a pyarrow RecordBatch"
     batches = [pa.record_batch({"x": [1.0], "label": [0]}), pa.record_batch({"x": ["a"], "label": [0]})]
-    said = refusal(lambda: surveyed(lambda: batches))
+    said = refusal(lambda: scanned(lambda: batches))
     assert said.startswith(
         "column 'x' is string in batch 1 of the function <lambda> and double in batch 0 of"
     )
     batches = [pa.record_batch({"x": pa.nulls(1), "label": [0]}), pa.record_batch({"x": [1.0], "label": [0]})]
-    assert "give the first batch the type of the others" in refusal(lambda: surveyed(lambda: batches))
+    assert "give the first batch the type of the others" in refusal(lambda: scanned(lambda: batches))
 
 
 def test_rows_that_change_between_the_passes_are_noticed():
@@ -245,7 +245,7 @@ def test_an_error_of_the_function_is_handed_on_and_its_threads_end():
         raise RuntimeError("the source is gone")
 
     with pytest.raises(RuntimeError, match="the source is gone"):
-        surveyed(batches)
+        scanned(batches)
     assert threading.active_count() == before
 
 
@@ -257,7 +257,7 @@ def parts(tmp_path):
     """Give a table in files, its bins, and a folder for codes."""
     folder = write(chosen(rows(), "label"), tmp_path / "rows")
     (tmp_path / "codes").mkdir()
-    found = surveyed(folder, memory_limit=0, folder=tmp_path / "codes")
+    found = scanned(folder, memory_limit=0, folder=tmp_path / "codes")
     return found, find_bins(found), tmp_path / "codes"
 
 
@@ -265,7 +265,7 @@ def test_a_disk_that_is_too_full_is_told_before_rows_are_read(parts, monkeypatch
     found, bins, folder = parts
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 100))
     monkeypatch.setattr(type(found._reading), "over", lambda *_: pytest.fail("rows were read"))
-    said = refusal(lambda: found.place(KeepParts(by_row=True), bins, {}, 1), OSError)
+    said = refusal(lambda: found.make_shards(KeepParts(by_row=True), bins, {}, 1), OSError)
     assert said == (
         f"folder={str(folder)!r} has 100 bytes free, and the codes of the rows need 8.0 kB: name another "
         "with Stream(folder=...), or raise Stream(memory_limit=...)"
@@ -279,7 +279,7 @@ def test_a_folder_that_cannot_be_written_is_named(parts, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    said = refusal(lambda: found.place(KeepParts(by_row=True), bins, {}, 1), OSError)
+    said = refusal(lambda: found.make_shards(KeepParts(by_row=True), bins, {}, 1), OSError)
     assert said.startswith(f"folder={str(folder)!r} cannot hold the codes of the rows (Permission denied)")
 
 
@@ -303,7 +303,7 @@ def test_a_pass_that_is_stopped_gives_its_room_back(parts, monkeypatch, error):
 
     monkeypatch.setattr(type(found), "_compare", stopped)
     with pytest.raises(error):
-        found.place(KeepParts(by_row=True), bins, {}, 2)
+        found.make_shards(KeepParts(by_row=True), bins, {}, 2)
     (room,) = rooms
     assert room.is_mapped
     assert room._memory is None
@@ -318,18 +318,18 @@ def test_a_maker_that_fails_gives_the_room_back(parts):
             raise ValueError("no part")
 
     with pytest.raises(ValueError, match="no part"):
-        found.place(Failing(by_row=True), bins, {}, 2)
+        found.make_shards(Failing(by_row=True), bins, {}, 2)
     assert not list(folder.iterdir())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a file without a name is Linux's")
 def test_the_mapped_file_has_no_name_while_it_is_used_and_its_space_is_given_back(parts):
     found, bins, folder = parts
-    place = found.place(KeepParts(by_row=True), bins, {}, 2)
+    shards = found.make_shards(KeepParts(by_row=True), bins, {}, 2)
     assert not list(folder.iterdir())
-    held = [part[0] for part in place.parts]
+    held = [part[0] for part in shards.shards]
     assert held[0].any()
-    place.close()
+    shards.close()
     assert not held[0].any()  # the pages are gone, though somebody holds the array
 
 

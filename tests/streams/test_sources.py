@@ -17,10 +17,10 @@ from hedgerow.streams import Stream, chunks, open_stream
 from hedgerow.streams.reading import Reading
 from hedgerow.streams.table import StreamedTable
 from hedgerow.table import read_table
-from stream_cases import check_survey, chosen, features, rows, write
+from stream_cases import check_scan, chosen, features, rows, write
 
 
-def surveyed(source, target="label", **options):
+def scanned(source, target="label", **options):
     known = {name: options.pop(name) for name in ("categorical_features",) if name in options}
     return read_table(Stream(source, target, **options).for_fit(2, shows=False), **known)
 
@@ -96,11 +96,11 @@ def test_dictionaries_with_narrow_codes_may_differ_from_file_to_file(tmp_path):
         pyarrow.dataset.dataset([tmp_path / f"{number}.parquet" for number in range(3)]),
         lambda: parts,
     ):
-        check_survey(surveyed(source), X, y)
+        check_scan(scanned(source), X, y)
     model = GradientBoostingClassifier(n_estimators=2, min_samples_leaf=1).fit(X, y)
     np.testing.assert_array_equal(model.predict(tmp_path / "*.arrow"), model.predict(X))
     # the target may be such a column too
-    labels = surveyed(lambda: [part.select(["word", "label"]) for part in parts], "word").survey.y
+    labels = scanned(lambda: [part.select(["word", "label"]) for part in parts], "word").scan.y
     assert labels.tolist() == words.to_pylist()
 
 
@@ -115,8 +115,8 @@ def test_dictionaries_with_narrow_codes_may_differ_from_file_to_file(tmp_path):
 )
 def test_categories_of_types_that_arrow_cannot_join_without_rows(values):
     table = pa.table({"x": values, "label": [0, 1, 0, 1]})
-    found = surveyed(lambda: table.to_batches(max_chunksize=3), categorical_features=["x"])
-    check_survey(found, table.select(["x"]), categorical_features=["x"])
+    found = scanned(lambda: table.to_batches(max_chunksize=3), categorical_features=["x"])
+    check_scan(found, table.select(["x"]), categorical_features=["x"])
 
 
 def test_the_index_of_a_pandas_frame_is_no_feature(tmp_path):
@@ -143,7 +143,7 @@ def test_the_index_of_a_pandas_frame_is_no_feature(tmp_path):
 @pytest.mark.parametrize("note", [b"", b"[]", b"null", b'{"index_columns": 3}', b'{"columns": []}'])
 def test_notes_that_pandas_did_not_write_do_not_matter(note):
     table = pa.table({"x": [1.0, 2.0], "label": [0, 1]}).replace_schema_metadata({b"pandas": note})
-    check_survey(surveyed(table.to_batches), table.select(["x"]))
+    check_scan(scanned(table.to_batches), table.select(["x"]))
 
 
 def test_columns_must_be_names():
@@ -228,7 +228,7 @@ def test_batches_of_a_dataset_come_in_the_order_of_its_files(tmp_path, monkeypat
     sizes = [3, 20_000, 1, 7000, 0, 500, 30_000, 2]
     table = pa.table({"x": np.arange(sum(sizes)), "label": np.arange(sum(sizes)) % 2})
     folder = write(table, tmp_path / "rows", cuts=np.cumsum(sizes)[:-1].tolist(), row_group=900)
-    check_survey(surveyed(pyarrow.dataset.dataset(folder)), table.select(["x"]), table["label"])
+    check_scan(scanned(pyarrow.dataset.dataset(folder)), table.select(["x"]), table["label"])
 
 
 def test_columns_that_were_not_chosen_may_differ_from_file_to_file(tmp_path):
@@ -237,11 +237,11 @@ def test_columns_that_were_not_chosen_may_differ_from_file_to_file(tmp_path):
     second = table.slice(500).append_column("note", [[1] * 500]).append_column("more", [[1] * 500])
     parquet.write_table(second, folder / "part-01.parquet")
     with pytest.raises(ValueError, match=r"part-01.parquet has a column 'more'"):
-        surveyed(folder)
+        scanned(folder)
     parts = [parquet.read_table(path) for path in sorted(folder.iterdir())]
     names = features(table).column_names
     for source in (folder, lambda: parts):
-        check_survey(surveyed(source, columns=names), features(table), table["label"])
+        check_scan(scanned(source, columns=names), features(table), table["label"])
     model = GradientBoostingClassifier(n_estimators=2).fit(features(table), table["label"])
     parquet.write_table(features(second), folder / "part-01.parquet")  # rows to predict have no label
     np.testing.assert_array_equal(model.predict(folder), model.predict(features(table)))
@@ -254,7 +254,7 @@ def test_the_column_that_is_null_in_the_first_batch_only_is_named():
     first = pa.table({"never": pa.nulls(2), "x": pa.nulls(2), "label": [0, 1]})
     second = pa.table({"never": pa.nulls(2), "x": [1.0, 2.0], "label": [0, 1]})
     with pytest.raises(ValueError, match="column 'x' is all null in batch 0 of the function"):
-        surveyed(lambda: [first, second])
+        scanned(lambda: [first, second])
 
 
 def test_a_large_dictionary_is_not_gone_through_for_every_chunk(monkeypatch):
@@ -269,4 +269,4 @@ def test_a_large_dictionary_is_not_gone_through_for_every_chunk(monkeypatch):
     )
     assert len(sizes) == 10
     assert max(sizes) <= 100
-    check_survey(surveyed(lambda: table.to_batches(max_chunksize=250)), features(table), table["label"])
+    check_scan(scanned(lambda: table.to_batches(max_chunksize=250)), features(table), table["label"])

@@ -14,10 +14,10 @@ from hedgerow.binning import find_bins
 from hedgerow.streams import Stream, gathering
 from hedgerow.streams.chunks import chunks
 from hedgerow.table import read_table
-from stream_cases import KeepParts, check_survey, chosen, codes_of, features, rows, write
+from stream_cases import KeepParts, check_scan, chosen, codes_of, features, rows, write
 
 
-def surveyed(source, target="label", n_threads=2, **options):
+def scanned(source, target="label", n_threads=2, **options):
     known = {name: options.pop(name) for name in ("categorical_features", "schema") if name in options}
     return read_table(Stream(source, target, **options).for_fit(n_threads, shows=False), **known)
 
@@ -27,15 +27,15 @@ def surveyed(source, target="label", n_threads=2, **options):
 def test_a_survey_of_files_is_that_of_the_rows_in_memory(tmp_path, kind, n_threads):
     table = chosen(rows(), "label", "weight")
     folder = write(table, tmp_path / "rows", cuts=(1, 400, 401), row_group=77, kind=kind)
-    found = surveyed(folder, sample_weight="weight", n_threads=n_threads)
-    check_survey(found, features(table), table["label"], table["weight"])
+    found = scanned(folder, sample_weight="weight", n_threads=n_threads)
+    check_scan(found, features(table), table["label"], table["weight"])
 
 
 @pytest.mark.parametrize("target", ["label", "number", "score"])
 def test_targets_are_arrays_as_numpy_makes_of_an_arrow_column(tmp_path, target):
     table = chosen(rows(), target)
-    found = surveyed(write(table, tmp_path / "rows", cuts=(300,)), target)
-    check_survey(found, features(table), table[target])
+    found = scanned(write(table, tmp_path / "rows", cuts=(300,)), target)
+    check_scan(found, features(table), table[target])
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_targets_are_arrays_as_numpy_makes_of_an_arrow_column(tmp_path, target):
 @pytest.mark.parametrize("cuts", [(), (2,), (1, 2, 3)])
 def test_targets_of_every_type_and_with_nulls_in_some_files_only(tmp_path, values, cuts):
     table = pa.table({"x": [1.0, 2.0, 3.0, 4.0], "label": values})
-    found = surveyed(write(table, tmp_path / "rows", cuts=cuts))
+    found = scanned(write(table, tmp_path / "rows", cuts=cuts))
     is_coded = pa.types.is_dictionary(values.type)
-    check_survey(found, table.select(["x"]), values.cast(values.type.value_type) if is_coded else values)
+    check_scan(found, table.select(["x"]), values.cast(values.type.value_type) if is_coded else values)
 
 
 def test_all_kinds_of_sources_give_the_same_rows(tmp_path):
@@ -74,7 +74,7 @@ def test_all_kinds_of_sources_give_the_same_rows(tmp_path):
         lambda: [table.slice(0, 10), table.slice(10)],
     ]
     for source in sources:
-        check_survey(surveyed(source), features(table), table["label"])
+        check_scan(scanned(source), features(table), table["label"])
 
 
 def test_a_folder_is_its_parquet_and_arrow_files_in_the_order_of_their_names(tmp_path):
@@ -85,7 +85,7 @@ def test_a_folder_is_its_parquet_and_arrow_files_in_the_order_of_their_names(tmp
     (folder / "part-00.arrow").rename(folder / "a.anything")
     (folder / "README.md").write_text("what it is")
     (folder / "_SUCCESS").touch()
-    check_survey(surveyed(folder), features(table), table["label"])
+    check_scan(scanned(folder), features(table), table["label"])
 
 
 def test_categories_that_some_files_do_not_have_and_dictionaries_that_differ(tmp_path):
@@ -103,14 +103,14 @@ def test_categories_that_some_files_do_not_have_and_dictionaries_that_differ(tmp
         folder.mkdir(exist_ok=True)
         (tmp_path / "one" / "part-00.arrow").rename(folder / f"{number}.arrow")
     whole = pa.table({"word": pa.array(words).dictionary_encode()})
-    check_survey(surveyed(folder), whole)
+    check_scan(scanned(folder), whole)
 
 
 def test_a_dictionary_value_that_no_row_has_is_no_category():
     word = pa.DictionaryArray.from_arrays(pa.array([0, 2, None], pa.int8()), ["a", "unused", "b"])
     table = pa.table({"word": word, "label": [0, 1, 0]})
-    found = surveyed(lambda: iter(table.to_batches()))
-    check_survey(found, table.select(["word"]))
+    found = scanned(lambda: iter(table.to_batches()))
+    check_scan(found, table.select(["word"]))
     assert found.schema.categories[0].tolist() == ["a", "b"]
 
 
@@ -122,15 +122,15 @@ def test_categorical_features_may_be_named(tmp_path, columns):
     if not columns:
         table = table.drop_columns(["colour"])
     folder = write(table, tmp_path / "rows", cuts=(500,))
-    found = surveyed(folder, categorical_features=columns)
-    check_survey(found, features(table), categorical_features=columns)
+    found = scanned(folder, categorical_features=columns)
+    check_scan(found, features(table), categorical_features=columns)
 
 
 def test_many_categories_widen_the_codes_that_are_kept_of_them(tmp_path):
     numbers = np.random.default_rng(1).permutation(70_000)
     table = pa.table({"id": numbers, "label": numbers % 2})
-    found = surveyed(write(table, tmp_path / "rows", cuts=(10, 200, 300)), categorical_features=["id"])
-    check_survey(found, table.select(["id"]), categorical_features=["id"])
+    found = scanned(write(table, tmp_path / "rows", cuts=(10, 200, 300)), categorical_features=["id"])
+    check_scan(found, table.select(["id"]), categorical_features=["id"])
 
 
 def test_null_columns_of_some_files_take_the_type_of_the_others(tmp_path):
@@ -144,27 +144,27 @@ def test_null_columns_of_some_files_take_the_type_of_the_others(tmp_path):
     parts = [part.cast(values.schema) if part is values else None for part in (nulls, values, nulls)]
     empty = pa.table({name: pa.nulls(2, values.schema.field(name).type) for name in ("x", "word")})
     whole = pa.concat_tables([part.select(["x", "word"]) if part else empty for part in parts])
-    check_survey(surveyed(folder), whole)
+    check_scan(scanned(folder), whole)
 
 
 def test_a_null_column_is_missing_and_float32_stays_float32(tmp_path):
     table = pa.table({"nothing": pa.nulls(3), "x": np.float32([1, 2, 3]), "label": [0, 1, 0]})
-    found = surveyed(write(table, tmp_path / "rows"))
-    check_survey(found, table.drop_columns(["label"]))
+    found = scanned(write(table, tmp_path / "rows"))
+    check_scan(found, table.drop_columns(["label"]))
     assert found.dtype == np.float32
 
 
 def test_columns_can_be_chosen_and_keep_their_order(tmp_path):
     table = rows(50)
-    found = surveyed(write(table, tmp_path / "rows"), columns=["narrow", "x"], sample_weight="weight")
-    check_survey(found, table.select(["narrow", "x"]), table["label"], table["weight"])
+    found = scanned(write(table, tmp_path / "rows"), columns=["narrow", "x"], sample_weight="weight")
+    check_scan(found, table.select(["narrow", "x"]), table["label"], table["weight"])
 
 
 def test_with_a_known_schema_unseen_categories_are_missing(tmp_path):
     train, test = chosen(rows(60), "label"), chosen(rows(200, seed=3), "label")
     schema = read_table(features(train.filter(pa.compute.not_equal(train["colour"], "red")))).schema
-    found = surveyed(write(test, tmp_path / "rows"), schema=schema)
-    check_survey(found, features(test), test["label"], schema=schema)
+    found = scanned(write(test, tmp_path / "rows"), schema=schema)
+    check_scan(found, features(test), test["label"], schema=schema)
 
 
 # --- samples
@@ -182,10 +182,10 @@ def test_of_many_rows_the_sample_is_that_of_the_table_in_memory(tmp_path, monkey
     monkeypatch.setattr("hedgerow.streams.chunks.CHUNK_ROWS", 1000)
     whole = read_table(features(table))
     for source in (folder, batches):
-        found = surveyed(source)
-        np.testing.assert_array_equal(found.survey.sample_rows, binning._edge_rows(20_000, None, every=False))
-        assert 300 < len(found.survey.sample_rows) < 700
-        check_survey(found, features(table))
+        found = scanned(source)
+        np.testing.assert_array_equal(found.scan.sample_rows, binning._edge_rows(20_000, None, every=False))
+        assert 300 < len(found.scan.sample_rows) < 700
+        check_scan(found, features(table))
         for copies in (None, np.arange(20_000) % 3):
             first, second = (find_bins(one, copies=copies) for one in (whole, found))
             np.testing.assert_array_equal(first.edges, second.edges)
@@ -202,28 +202,28 @@ def test_of_many_rows_the_sample_is_that_of_the_table_in_memory(tmp_path, monkey
 def test_parts_hold_the_codes_and_shares_of_their_rows(tmp_path, memory_limit, by_row, n_threads):
     table = chosen(rows(), "label")
     folder = write(table, tmp_path / "rows", cuts=(3, 500), row_group=100)
-    found = surveyed(folder, memory_limit=memory_limit, folder=tmp_path)
+    found = scanned(folder, memory_limit=memory_limit, folder=tmp_path)
     whole = read_table(features(table))
     bins = find_bins(whole)
     numbers = np.arange(1000)
-    place = found.place(KeepParts(by_row), bins, {"numbers": numbers}, n_threads)
-    assert len(place.parts) == n_threads
-    assert [first for _, _, first in place.parts] == [first for first, _ in place.bounds]
-    np.testing.assert_array_equal(np.concatenate([part[1]["numbers"] for part in place.parts]), numbers)
-    codes = np.concatenate([part[0] if by_row else part[0].T for part in place.parts])
+    shards = found.make_shards(KeepParts(by_row), bins, {"numbers": numbers}, n_threads)
+    assert len(shards.shards) == n_threads
+    assert [first for _, _, first in shards.shards] == [first for first, _ in shards.bounds]
+    np.testing.assert_array_equal(np.concatenate([part[1]["numbers"] for part in shards.shards]), numbers)
+    codes = np.concatenate([part[0] if by_row else part[0].T for part in shards.shards])
     np.testing.assert_array_equal(codes[:, : whole.n_columns].T, codes_of(whole, bins))
     assert not codes[:, whole.n_columns :].any()  # rows are padded
-    for part in place.parts:
+    for part in shards.shards:
         assert part[0].flags.c_contiguous
         assert part[0].ctypes.data % 64 == 0
-    place.close()
+    shards.close()
 
 
 @pytest.mark.parametrize("memory_limit", [None, 0])
 @pytest.mark.parametrize("max_bins", [4, 255, 1000])
 def test_encoding_is_that_of_the_table_in_memory(tmp_path, memory_limit, max_bins):
     table = chosen(rows(), "label")
-    found = surveyed(write(table, tmp_path / "rows", cuts=(3,)), memory_limit=memory_limit)
+    found = scanned(write(table, tmp_path / "rows", cuts=(3,)), memory_limit=memory_limit)
     whole = read_table(features(table))
     bins = find_bins(found, max_bins)
     np.testing.assert_array_equal(bins.edges, find_bins(whole, max_bins).edges)
@@ -235,10 +235,10 @@ def test_encoding_is_that_of_the_table_in_memory(tmp_path, memory_limit, max_bin
 
 def test_more_parts_than_rows_are_not_made(tmp_path):
     table = chosen(rows(3), "label")
-    found = surveyed(write(table, tmp_path / "rows"))
-    place = found.place(KeepParts(by_row=True), find_bins(found), {}, 8)
-    assert place.bounds == [(0, 1), (1, 2), (2, 3)]
-    place.close()
+    found = scanned(write(table, tmp_path / "rows"))
+    shards = found.make_shards(KeepParts(by_row=True), find_bins(found), {}, 8)
+    assert shards.bounds == [(0, 1), (1, 2), (2, 3)]
+    shards.close()
 
 
 def test_few_batches_are_there_at_a_time():
@@ -251,10 +251,10 @@ def test_few_batches_are_there_at_a_time():
                 [pa.array(np.array(column)) for column in made.columns], names=["x", "label"]
             )
 
-    surveyed(batches)  # kernels are compiled
+    scanned(batches)  # kernels are compiled
     tracemalloc.start()
     try:
-        found = surveyed(batches, n_threads=1)
+        found = scanned(batches, n_threads=1)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -282,7 +282,7 @@ def test_where_batches_end_does_not_matter(sizes, chunk, n_threads):
     made = list(chunks(batches, chunk))
     assert [start for start, _ in made] == list(range(0, n_rows, chunk))
     if n_rows:
-        found = surveyed(lambda: iter(batches), n_threads=n_threads)
-        whole = check_survey(found, features(table), table["label"])
+        found = scanned(lambda: iter(batches), n_threads=n_threads)
+        whole = check_scan(found, features(table), table["label"])
         bins = find_bins(whole)
         np.testing.assert_array_equal(codes_of(found, bins), codes_of(whole, bins))

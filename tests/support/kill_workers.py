@@ -3,9 +3,9 @@
     python tests/kill_workers.py --kills 20 --seed 0
 
 Fits a gradient boosting model in memory, then from Parquet files, then on clusters of 1, 2, 4 and 8 processes
-with 3, 17 and 64 uneven partitions, led by the workers through shared memory and led from here. Then one
-worker of a cluster of three is killed with SIGKILL at a random moment of a fit, so many times either way; a
-fit in which the kill came too late does not count. The exit code is 1 if a model differs by a byte.
+with 3, 17 and 64 uneven partitions. Then one worker of a cluster of three is killed with SIGKILL at a random
+moment of a fit, `--kills` times; a fit in which the kill came too late does not count. The exit code is 1 if
+a model differs by a byte.
 """
 
 import argparse
@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dask
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
@@ -30,7 +29,6 @@ from dask_cases import cluster_of, frame_in_parts, uneven, worker_pids
 from hedgerow.io.models import to_bytes
 
 CLUSTERS, PARTITIONS = (1, 2, 4, 8), (3, 17, 64)
-WAYS = {True: "workers lead", False: "led from here"}
 MOST = 5  # kills that may come too late, for one that counts
 
 
@@ -133,19 +131,15 @@ def run(kills: int, seed: int, n_rounds: int) -> int:
         with cluster_of(n_workers):
             for n_parts in PARTITIONS:
                 X = frame_in_parts(frame, uneven(len(frame), n_parts))
-                for shared, way in WAYS.items():
-                    with dask.config.set({"hedgerow.shared-memory": shared}):
-                        tell(f"{n_workers} workers, {n_parts} uneven partitions, {way}", fitted(X, n_rounds))
+                tell(f"{n_workers} workers, {n_parts} uneven partitions", fitted(X, n_rounds))
     done = 0
     with cluster_of(3) as client:
         X = frame_in_parts(frame, uneven(len(frame), 17))
-        for shared, way in WAYS.items():
-            with dask.config.set({"hedgerow.shared-memory": shared}):
-                for what, found, hit in killed(client, X, kills, n_rounds, rng):
-                    done += hit
-                    tell(f"{way}, {what}", found)
+        for what, found, hit in killed(client, X, kills, n_rounds, rng):
+            done += hit
+            tell(what, found)
     say(f"\n{done} kills within a fit; models that differ: {wrong}")
-    return 1 if wrong or done < len(WAYS) * kills else 0
+    return 1 if wrong or done < kills else 0
 
 
 def main() -> int:

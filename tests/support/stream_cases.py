@@ -74,10 +74,10 @@ def keys_of(table, *, rounded=False):
     return keys
 
 
-def check_survey(found, X, y=None, weight=None, **known):
+def check_scan(found, X, y=None, weight=None, **known):
     """Compare a surveyed table with the one of the same rows in memory, field by field."""
     wanted = read_table(X, **known)
-    survey = found.survey
+    survey = found.scan
     assert (found.n_rows, found.n_columns) == (wanted.n_rows, wanted.n_columns)
     assert found.schema == wanted.schema
     assert [None if one is None else one.dtype for one in found.schema.categories] == [

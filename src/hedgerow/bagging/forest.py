@@ -25,7 +25,7 @@ from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.resample import add_code_keys, add_keys
 from hedgerow.table import Schema, Table
 from hedgerow.table.bits import value_bits
-from hedgerow.table.surveyed import SurveyedTable
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 from hedgerow.voting import VoteForest, VotingTree
 
@@ -193,7 +193,7 @@ def grow_forest(
 
 def _shared_out(lesson: TreeTask, numbers: range, table: Table | None) -> Any:
     """JobRunner that grow the trees, or None."""
-    if not isinstance(table, SurveyedTable) or not numbers:
+    if not isinstance(table, RemoteTable) or not numbers:
         return None
     from hedgerow.bagging.dask_forest import DaskTreeGrower  # noqa: PLC0415 - few need it
     from hedgerow.distributed.table import DaskTable  # noqa: PLC0415
@@ -280,7 +280,7 @@ class DecodedTable(Table):
 
 def at_hand(table: Table, binned: BinnedTable) -> Table:
     """The table itself, or if its rows are elsewhere, what trees can be asked about instead."""
-    return DecodedTable(binned, table.schema) if isinstance(table, SurveyedTable) else table
+    return DecodedTable(binned, table.schema) if isinstance(table, RemoteTable) else table
 
 
 def _values(bins: Bins, column: int) -> NDArray[np.float64]:

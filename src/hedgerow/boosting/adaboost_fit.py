@@ -34,7 +34,7 @@ from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.kernels.cpu.weights import WHOLE
 from hedgerow.members import VoteModel
 from hedgerow.table.dataset import Dataset
-from hedgerow.table.surveyed import SurveyedTable
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
 Model = TreeModel | VoteModel
@@ -201,7 +201,7 @@ class _GrownFit:
         model = model or self._before
         if model is None or not model.n_rounds:
             return np.zeros((self._n_outputs, rows.table.n_rows))
-        if isinstance(rows.table, SurveyedTable):
+        if isinstance(rows.table, RemoteTable):
             return self._tables.placed(rows.table).scores(model.forest, self._n_outputs)
         return model.scores(rows.table, self._team.n_members)
 

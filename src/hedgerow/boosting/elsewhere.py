@@ -22,9 +22,10 @@ from hedgerow.boosting.gradient import Followed
 from hedgerow.boosting.learners import TreeSteps
 from hedgerow.boosting.loop import RoundResult
 from hedgerow.forest import Forest
-from hedgerow.growing.part import FOLLOWED, TRAINS
-from hedgerow.growing.places import Asked, Leader, Losses, PartsLost, Place
+from hedgerow.growing.gradient_shard import EVALUATED, TRAINING
+from hedgerow.growing.rounds import RoundLeader
 from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.shards import LossCounter, ShardedRows, ShardsLost
 from hedgerow.growing.statistics import Measured
 from hedgerow.growing.tree import GrownTree
 from hedgerow.kernels.cpu.records import Rules
@@ -48,7 +49,7 @@ class RowsElsewhere:
 
     Parameters
     ----------
-    place : Place
+    shards : ShardedRows
     training : uint32 rows that train, rising; None for all
     model : callable
         The start (outputs,) and the trees that the scores should have.
@@ -58,25 +59,27 @@ class RowsElsewhere:
 
     def __init__(
         self,
-        place: Place,
+        shards: ShardedRows,
         training: NDArray[np.uint32] | None,
         model: Callable[[], tuple[Floats, Forest]],
-        task: Callable[[Asked], Leader] | None = None,
+        task: Callable[[ShardedRows], RoundLeader] | None = None,
     ) -> None:
-        self.place, self._training, self._model, self._task = place, training, model, task
-        self._losses = Losses()
-        self.leader: Leader = None  # made by `restore`
+        self.shards, self._training, self._model, self._task = shards, training, model, task
+        self._losses = LossCounter()
+        self.leader: Any = None  # made by `restore`
 
     def restore(self) -> None:
         """Give all parts the scores of the model, and a new leader."""
         start, forest = self._model()
         while True:
             try:
-                firsts = np.array([first for first, _ in self.place.bounds])
+                firsts = np.array([first for first, _ in self.shards.bounds])
                 before = firsts if self._training is None else np.searchsorted(self._training, firsts)
-                self.place.ask_each("restore", [(start, forest, number) for number in before.tolist()])
-                self.leader = None if self._task is None else self.place.lead(self._task)
-            except PartsLost:
+                self.shards.call_each(
+                    "restore_scores", [(start, forest, number) for number in before.tolist()]
+                )
+                self.leader = None if self._task is None else self._task(self.shards)
+            except ShardsLost:
                 self._losses.count()
                 continue
             return
@@ -86,11 +89,11 @@ class RowsElsewhere:
         while True:
             try:
                 answer = question()
-            except PartsLost:
+            except ShardsLost:
                 self._losses.count()
                 self.restore()
                 continue
-            self._losses.forget()
+            self._losses.reset()
             return answer
 
 
@@ -117,18 +120,18 @@ class FollowedElsewhere:
             return
         try:
             for output, nodes in enumerate(answer.trees):
-                self.rows.place.ask("walk", output, nodes)
-        except PartsLost:
+                self.rows.shards.call("add_tree", output, nodes)
+        except ShardsLost:
             self.rows.restore()  # the model has the trees already
 
     def mean_loss(self, loss: Loss) -> float:
         """The weighted mean of the loss at the present scores."""
-        return mean_loss(self.rows, loss, FOLLOWED, self._total)
+        return mean_loss(self.rows, loss, EVALUATED, self._total)
 
 
 def mean_loss(rows: RowsElsewhere, loss: Loss, role: int, total: float) -> float:
     """The weighted mean of the loss of the rows with a role."""
-    parts, _ = rows.surely(lambda: rows.place.ask("losses", loss, role))
+    parts, _ = rows.surely(lambda: rows.shards.call("loss_sums", loss, role))
     return math.fsum(value for part in parts for value in part) / total
 
 
@@ -162,7 +165,7 @@ class PlaceLearner:
         """Have all parts add the values of the last tree."""
         try:
             self.rows.leader.settle()
-        except PartsLost:
+        except ShardsLost:
             self.rows.restore()  # the model has the tree already
 
 
@@ -197,7 +200,7 @@ class PlaceRule:
             return RoundResult(fitted.n_leaves)
         self.learner.settle()
         rows = self.learner.rows
-        train = None if self._total is None else mean_loss(rows, self.loss, TRAINS, self._total)
+        train = None if self._total is None else mean_loss(rows, self.loss, TRAINING, self._total)
         return RoundResult(fitted.n_leaves, train, self.evaluate())
 
     def evaluate(self) -> tuple[float, ...]:
@@ -232,11 +235,11 @@ class PlaceGrower:
         return grown
 
     def _grow(self, measured: Measured, rules: Rules, tree: int) -> tuple[GrownTree, NDArray[Any]]:
-        place, given = self.rows.place, measured.statistics
-        place.ask_each("take", [(given.packed[a:b], given.wide[a:b]) for a, b in place.bounds])
+        shards, given = self.rows.shards, measured.statistics
+        shards.call_each("set_statistics", [(given.packed[a:b], given.wide[a:b]) for a, b in shards.bounds])
         nodes = self.rows.leader.tree(rules, tree // self.n_outputs)
         grown = GrownTree.of(nodes, _NO_ROWS, measured.gradient_unit, measured.hessian_unit)
-        return grown, np.concatenate(place.ask("leaves", grown.nodes)[0])
+        return grown, np.concatenate(shards.call("leaf_ids", grown.nodes)[0])
 
 
 class LeavesElsewhere:
@@ -247,6 +250,6 @@ class LeavesElsewhere:
 
     def leaves(self, nodes: NDArray[np.void]) -> NDArray[Any]:
         """The number of the node of a tree that every row comes to."""
-        found, _ = self.rows.surely(lambda: self.rows.place.ask("leaves", nodes))
+        found, _ = self.rows.surely(lambda: self.rows.shards.call("leaf_ids", nodes))
         leaves = np.concatenate(found)
         return leaves if self.chosen is None else leaves[self.chosen]

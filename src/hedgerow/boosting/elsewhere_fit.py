@@ -27,12 +27,12 @@ from hedgerow.boosting.gradient import Followed, GradientRule, Scores
 from hedgerow.boosting.learners import TreeLearner
 from hedgerow.boosting.model import TreeModel
 from hedgerow.forest import Forest
-from hedgerow.growing.part import FOLLOWED, TRAINS, GradientParts
+from hedgerow.growing.gradient_shard import EVALUATED, TRAINING, GradientShardFactory
 from hedgerow.growing.rounds import Rounds
 from hedgerow.growing.statistics import Quantiser, Weights, piece_rows, without_held_out
 from hedgerow.losses.base import total_weight
 from hedgerow.table.dataset import Dataset
-from hedgerow.table.surveyed import SurveyedTable
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class ElsewhereFit:
         settings = self.settings
         rule: Any
         learner: Any
-        if not isinstance(self.train.table, SurveyedTable):
+        if not isinstance(self.train.table, RemoteTable):
             rule, learner = self._here()
         elif stays_with_rows(settings.loss, newton=settings.newton):
             rule, learner = self._with_rows()
@@ -155,7 +155,7 @@ class ElsewhereFit:
         train, settings, held = self.train, self.settings, self.settings.validation_rows
         rows = self._place(train)
         rows.restore()
-        raw = np.concatenate(rows.surely(lambda: rows.place.ask("scores"))[0], axis=1)
+        raw = np.concatenate(rows.surely(lambda: rows.shards.call("scores"))[0], axis=1)
         trained = Scores(train.y, self.weight, raw, LeavesElsewhere(rows))
         self.followed = [self._follow(one) for one in self._evaluations]
         if held is not None:
@@ -191,9 +191,9 @@ class ElsewhereFit:
             shares["weight"] = weights.weight
         if not self._everyone:
             roles = np.zeros(n, np.uint8)
-            roles[weights.rows] = TRAINS
+            roles[weights.rows] = TRAINING
             if self.settings.validation_rows is not None:
-                roles[self.settings.validation_rows] = FOLLOWED
+                roles[self.settings.validation_rows] = EVALUATED
             shares["role"] = roles
         place, copies = self._open(rows, shares), weights.copies
         leader = Rounds(
@@ -205,19 +205,21 @@ class ElsewhereFit:
 
     def _open(self, rows: "Dataset", shares: dict[str, NDArray[Any]]) -> Any:
         settings, table = self.settings, rows.table
-        assert isinstance(table, SurveyedTable)  # noqa: S101 - the caller has looked
-        make = GradientParts(self.bins, settings.loss, settings.seed, settings.subsample, table.is_lean)
-        place = table.place(make, self.bins, shares, settings.n_threads)
-        self._stack.callback(place.close)
-        return place
+        assert isinstance(table, RemoteTable)  # noqa: S101 - the caller has looked
+        make = GradientShardFactory(
+            self.bins, settings.loss, settings.seed, settings.subsample, table.low_memory
+        )
+        shards = table.make_shards(make, self.bins, shares, settings.n_threads)
+        self._stack.callback(shards.close)
+        return shards
 
     def _follow(self, rows: "Dataset") -> Followed:
         """An evaluation set, here or elsewhere."""
-        if not isinstance(rows.table, SurveyedTable):
+        if not isinstance(rows.table, RemoteTable):
             model = TreeModel(self.start, self.bins, self._model()[1])
             coded = self.bins.encode(rows.table, self.team, for_growing=False)
             return Scores(rows.y, rows.sample_weight, model.scores(rows.table, self.team.n_members), coded)
-        shares = {"y": _narrow(rows.y), "role": np.full(len(rows.y), FOLLOWED, np.uint8)}
+        shares = {"y": _narrow(rows.y), "role": np.full(len(rows.y), EVALUATED, np.uint8)}
         if rows.sample_weight is not None:
             shares["weight"] = rows.sample_weight
         followed = RowsElsewhere(self._open(rows, shares), _NOBODY, self._model)

@@ -23,7 +23,7 @@ from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.statistics import Quantiser, Weights, without_held_out
 from hedgerow.losses import Loss
 from hedgerow.table.dataset import Dataset
-from hedgerow.table.surveyed import SurveyedTable
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
 Model = TreeModel | MemberModel
@@ -71,7 +71,7 @@ def _fit_trees(
     previous: TreeModel | None,
     team: Team,
 ) -> Fitted:
-    if any(isinstance(rows.table, SurveyedTable) for rows in (train, *evaluations)):
+    if any(isinstance(rows.table, RemoteTable) for rows in (train, *evaluations)):
         return _fit_elsewhere(train, evaluations, settings, previous, team)
     n, loss = train.table.n_rows, settings.loss
     weights = Weights.of(train.sample_weight, n, settings.validation_rows)

@@ -23,7 +23,7 @@ from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE
 from hedgerow.memory import added, require, rows_at_once
 from hedgerow.table import Table
-from hedgerow.table.surveyed import SurveyedTable
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import CHUNK_ROWS
 
 _NODE = NODE.itemsize
@@ -51,7 +51,7 @@ def blocks_need(n_rows: int, n_columns: int, n_threads: int) -> int:
 
 def is_copied(table: Table) -> bool:
     """Whether a table makes its blocks, or gives views of what is there; one elsewhere has none."""
-    return not isinstance(table, SurveyedTable) and table.block(0, 1).base is None
+    return not isinstance(table, RemoteTable) and table.block(0, 1).base is None
 
 
 def with_rows(need: Mapping[str, int], table: Table, codes: int) -> dict[str, int]:
@@ -60,7 +60,7 @@ def with_rows(need: Mapping[str, int], table: Table, codes: int) -> dict[str, in
     codes : bytes of the codes, in the one layout that parts are made with. Those of a table in files are in
         memory or in a file; on other machines is what belongs to a row, but for target and score.
     """
-    if not isinstance(table, SurveyedTable):
+    if not isinstance(table, RemoteTable):
         return dict(need)
     in_memory = getattr(table, "codes_in_memory", None)
     if in_memory is None:
@@ -149,7 +149,7 @@ def require_gradient(
             n_threads=plan.n_threads, n_trees=_rounds(plan) * n_outputs, n_followed=n_followed,
             n_held_out=held, copied=is_copied(table),
         )  # fmt: skip
-        if isinstance(table, SurveyedTable):  # parts hold packed statistics only, for most losses
+        if isinstance(table, RemoteTable):  # parts hold packed statistics only, for most losses
             need |= {"gradients": 0, "statistics": 8 * n_outputs * table.n_rows}
         need = with_rows(need, table, table.n_rows * row_stride(table.n_columns))
     else:

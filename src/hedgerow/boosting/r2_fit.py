@@ -30,7 +30,7 @@ from hedgerow.boosting.weak_learners import (
     MemberLearner,
 )
 from hedgerow.forest import Forest
-from hedgerow.growing.weak_places import PlacedRows
+from hedgerow.growing.weak_shards import RemoteRows
 from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.losses.base import weighted_mean
 from hedgerow.members import VoteModel, numbers
@@ -209,10 +209,10 @@ class _Growing(_Learning):
             resample=settings.resample, seed=settings.seed, team=self._team,
         )  # fmt: skip
 
-    def read(self, rows: Dataset) -> BinnedTable | PlacedRows:
+    def read(self, rows: Dataset) -> BinnedTable | RemoteRows:
         return self._tables.code(rows.table)
 
-    def says(self, answer: GrownAnswer, rows: BinnedTable | PlacedRows | None = None) -> Floats:
+    def says(self, answer: GrownAnswer, rows: BinnedTable | RemoteRows | None = None) -> Floats:
         cells = answer.cells if rows is None else answer.cells_of(rows)
         said: Floats = (answer.values + self.centre)[cells]
         return said
@@ -230,12 +230,12 @@ class _Growing(_Learning):
             forest = Forest.join(before.trees.forest, forest)
         return MedianTrees(weights, TreeModel(np.zeros(1), self.bins, forest))
 
-    def said(self, model: MedianModel, rows: BinnedTable | PlacedRows | None = None) -> Iterator[Floats]:
+    def said(self, model: MedianModel, rows: BinnedTable | RemoteRows | None = None) -> Iterator[Floats]:
         assert isinstance(model, MedianTrees)  # noqa: S101 - as in __init__
         coded = self._coded if rows is None else rows
         forest = model.trees.forest
         for tree in range(model.n_rounds):
-            if isinstance(coded, PlacedRows):
+            if isinstance(coded, RemoteRows):
                 yield coded.scores(forest.select(range(tree, tree + 1)), 1)[0]
                 continue
             values = np.zeros(coded.n_rows)

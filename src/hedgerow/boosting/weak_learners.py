@@ -19,17 +19,17 @@ from sklearn.utils.validation import has_fit_parameter
 from hedgerow._typing import Floats, Integers
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights, draw_sample
-from hedgerow.growing.weak_places import PlacedRows, PlaceGrower, TakenRows
+from hedgerow.growing.weak_shards import RemoteRows, RowSubset, ShardedWeakGrower
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.kernels.cpu.weights import tally
 from hedgerow.members import VoteModel, class_numbers, class_probabilities
 from hedgerow.table import Table
-from hedgerow.table.surveyed import SurveyedTable
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team, cached_property
 
 _TARGET_STEPS = 1 << 30  # of a target between 0 and its largest, when rows are drawn
-CodedRows = BinnedTable | PlacedRows | TakenRows
+CodedRows = BinnedTable | RemoteRows | RowSubset
 _NO_INTEGERS, _NO_CLASSES = np.empty(0, np.int64), np.empty(0, np.uint8)
 
 
@@ -112,10 +112,10 @@ class GrownAnswer:
 
     def cells_of(self, rows: CodedRows) -> Classes:
         """The leaves of other rows, or of some of the training rows."""
-        if isinstance(rows, TakenRows):
+        if isinstance(rows, RowSubset):
             taken: Classes = self.cells[rows.numbers]
             return taken
-        return rows.cells(self.tree) if isinstance(rows, PlacedRows) else self.tree.cells(rows, self._team)
+        return rows.cells(self.tree) if isinstance(rows, RemoteRows) else self.tree.cells(rows, self._team)
 
 
 class MemberAnswer:
@@ -191,24 +191,24 @@ class CodedTables:
 
     def __init__(self, bins: Bins, team: Team) -> None:
         self.bins, self.team = bins, team
-        self._placed: dict[SurveyedTable, PlacedRows] = {}
+        self._placed: dict[RemoteTable, RemoteRows] = {}
 
-    def code(self, table: Table) -> BinnedTable | PlacedRows:
+    def code(self, table: Table) -> BinnedTable | RemoteRows:
         """The codes of a table."""
-        if isinstance(table, SurveyedTable):
+        if isinstance(table, RemoteTable):
             return self.placed(table)
         return self.bins.encode(table, self.team, for_growing=False)
 
-    def placed(self, table: SurveyedTable) -> PlacedRows:
+    def placed(self, table: RemoteTable) -> RemoteRows:
         """The codes of a table that is elsewhere, which are made once."""
         if table not in self._placed:
-            self._placed[table] = PlacedRows(table, self.bins, self.team.n_members)
+            self._placed[table] = RemoteRows(table, self.bins, self.team.n_members)
         return self._placed[table]
 
-    def grower(self, rows: BinnedTable | PlacedRows, rules: WeakRules) -> WeakGrower | PlaceGrower:
+    def grower(self, rows: BinnedTable | RemoteRows, rules: WeakRules) -> WeakGrower | ShardedWeakGrower:
         """What grows weak trees on coded rows."""
-        if isinstance(rows, PlacedRows):
-            return PlaceGrower(rows, rules, self.team)
+        if isinstance(rows, RemoteRows):
+            return ShardedWeakGrower(rows, rules, self.team)
         return WeakGrower(rows, rules, self.team)
 
     def close(self) -> None:
@@ -217,9 +217,9 @@ class CodedTables:
             self._placed.popitem()[1].close()
 
 
-def take_rows(rows: BinnedTable | PlacedRows, numbers: NDArray[np.uint32]) -> CodedRows:
+def take_rows(rows: BinnedTable | RemoteRows, numbers: NDArray[np.uint32]) -> CodedRows:
     """Some of the training rows, as answers read them."""
-    return TakenRows(numbers) if isinstance(rows, PlacedRows) else rows.take(numbers)
+    return RowSubset(numbers) if isinstance(rows, RemoteRows) else rows.take(numbers)
 
 
 class GrownLearner:
@@ -227,7 +227,7 @@ class GrownLearner:
 
     Parameters
     ----------
-    grower : WeakGrower or PlaceGrower
+    grower : WeakGrower or ShardedWeakGrower
     weights : RowWeights
     resample : bool
         Grow on rows drawn by the distribution, not on weights.
@@ -237,7 +237,7 @@ class GrownLearner:
 
     def __init__(
         self,
-        grower: WeakGrower | PlaceGrower,
+        grower: WeakGrower | ShardedWeakGrower,
         weights: RowWeights,
         *,
         resample: bool,

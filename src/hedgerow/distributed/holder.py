@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.distributed.cluster import library
-from hedgerow.distributed.leading import LEAD, SharedPlace
-from hedgerow.distributed.meeting import Meeting, MeetingOver
 from hedgerow.distributed.pieces import zeros_by_row
 from hedgerow.distributed.wire import (
     Answer,
@@ -24,10 +22,9 @@ from hedgerow.distributed.wire import (
     Question,
     all_added,
     of_arrays,
-    packed,
     packed_answer,
 )
-from hedgerow.growing.places import Leader, LocalPlace
+from hedgerow.growing.shards import LocalShards
 
 Result = TypeVar("Result")
 
@@ -49,12 +46,8 @@ class Holder:
     def __init__(self, pieces: Sequence[NDArray[Any]], by_row: bool, n_columns: int) -> None:
         self._codes: NDArray[Any] | None = _put_together(pieces, by_row=by_row, n_columns=n_columns)
         self._by_row = by_row
-        self._place: LocalPlace | None = None
+        self._place: LocalShards | None = None
         self._turn = ThreadPoolExecutor(1)
-        self._meeting: Meeting | None = None
-        self._n_meetings = 0
-        self._shared: SharedPlace | None = None
-        self._leader: Leader = None
         self._newest = 0
 
     def begin(self, question: bytes) -> bytes:
@@ -67,7 +60,7 @@ class Holder:
             a, b = start - first, stop - first
             own = codes[a:b] if self._by_row else np.ascontiguousarray(codes[:, a:b])  # type: ignore[index]
             parts.append(make(own, {name: share[a:b] for name, share in shares.items()}, start))
-        self._place = LocalPlace(parts, bounds)
+        self._place = LocalShards(parts, bounds)
         return b""
 
     async def answer(self, question: bytes, number: int) -> bytes:
@@ -81,17 +74,15 @@ class Holder:
         return await asyncio.get_running_loop().run_in_executor(self._turn, function, *args)
 
     def answer_here(self, question: Question, number: int) -> Answer:
-        """What the own parts say, or the own leader."""
+        """What the own parts say."""
         assert self._place is not None  # noqa: S101 - `begin` comes first
         if question.turn < self._newest:  # nobody waits for it any more, and parts have gone on
             raise RuntimeError("a question came after a later one")
         self._newest = question.turn
-        if question.verb == LEAD and question.shared is not None:
-            return Answer({number: [self._led(number, *question.shared)]}, ())
         if question.shared is None:
-            said, sums = self._place.ask_each(question.verb, question.own[number])
+            said, sums = self._place.call_each(question.verb, question.own[number])
         else:
-            said, sums = self._place.ask(question.verb, *question.shared)
+            said, sums = self._place.call(question.verb, *question.shared)
         return Answer({number: said}, sums)
 
     async def answer_for_all(self, question: bytes, node: bytes) -> bytes:
@@ -108,61 +99,8 @@ class Holder:
         answers = [one if isinstance(one, Answer) else of_arrays(one) for one in others]
         return packed_answer(all_added(answers))
 
-    # --- leading
-
-    async def call_meeting(self, meeting: int, n_members: int, patience: float) -> bytes:
-        """Call a meeting of holders on this machine: the invitation, or nothing if that cannot be.
-
-        Meetings have rising numbers, as calls may come late.
-        """
-        called = Meeting.called(n_members, patience)
-        if called is None or meeting <= self._n_meetings:
-            return b""
-        self._n_meetings = meeting
-        self._meeting, invitation = called
-        return packed(invitation)
-
-    async def join_meeting(self, meeting: int, invitation: bytes, member: int, patience: float) -> bytes:
-        """Come to a meeting; nothing if that cannot be."""
-        if meeting <= self._n_meetings:
-            return b""
-        self._n_meetings = meeting
-        self._meeting = Meeting.joined(pickle.loads(invitation), member, patience)  # noqa: S301 - as `begin`
-        return b"" if self._meeting is None else b"here"
-
-    async def lead(self, task: bytes) -> bytes:
-        """Lead the parts of all holders of the meeting, or the own ones if there is none."""
-        if self._meeting is not None:
-            self._meeting.begin()
-        return await self._in_turn(self._lead, task, self._meeting)
-
-    def _lead(self, task: bytes, meeting: Meeting | None) -> bytes:
-        assert self._place is not None  # noqa: S101 - `begin` comes first
-        self._shared = None if meeting is None else SharedPlace(self._place, meeting)
-        self._leader = pickle.loads(task)(self._shared or self._place)  # noqa: S301 - as `begin`
-        return b""
-
-    def _led(self, number: int, method: str, *args: Any) -> Any:
-        """Have the leader do something; what it says."""
-        try:
-            return getattr(self._leader, method)(*args)
-        except MeetingOver as error:
-            raise HolderLost(number, str(error)) from error
-        except Exception as error:
-            if self._shared is not None:
-                self._shared.fail(error)
-            raise
-
-    async def end_meeting(self, meeting: int) -> bytes:
-        """Have no holder wait for another any more, unless they are at another meeting already."""
-        if meeting == self._n_meetings and self._meeting is not None:
-            self._meeting.end()
-            self._meeting = None
-        return b""
-
     async def close(self) -> bytes:
         """Let go of the parts and their threads, once the last question has been answered."""
-        await self.end_meeting(self._n_meetings)
         await self._in_turn(self._let_go)
         self._turn.shutdown(wait=False)
         return b""
@@ -170,7 +108,7 @@ class Holder:
     def _let_go(self) -> None:
         if self._place is not None:
             self._place.close()
-        self._place = self._leader = self._shared = self._codes = None
+        self._place = self._codes = None
 
 
 async def ask_node(pool: Any, node: Node, question: bytes, proxy: Any = None) -> bytes:

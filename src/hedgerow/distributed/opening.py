@@ -12,11 +12,11 @@ import numpy as np
 
 from hedgerow.distributed.cluster import Client, active_client, results
 from hedgerow.distributed.partitions import Partitions
+from hedgerow.distributed.scan import Columns, joined, scan_partitions
 from hedgerow.distributed.settings import Settings, settings
-from hedgerow.distributed.survey import Columns, joined, take_survey
 from hedgerow.distributed.table import DaskTable
+from hedgerow.table.remote import RemoteInput
 from hedgerow.table.schema import Schema
-from hedgerow.table.surveyed import Elsewhere
 
 
 def kind_of(X: Any) -> str | None:
@@ -35,7 +35,7 @@ def kind_of(X: Any) -> str | None:
     return type(X).__name__ if hasattr(X, "__dask_graph__") else None
 
 
-def open_collection(X: Any, y: Any = None, target: Any = None, weight: Any = None) -> Elsewhere | None:
+def open_collection(X: Any, y: Any = None, target: Any = None, weight: Any = None) -> RemoteInput | None:
     """A Dask collection as a table whose rows are elsewhere.
 
     Parameters
@@ -53,7 +53,7 @@ def open_collection(X: Any, y: Any = None, target: Any = None, weight: Any = Non
 
     Returns
     -------
-    Elsewhere or None
+    RemoteInput or None
         None if X is no Dask collection.
 
     Examples
@@ -98,7 +98,7 @@ def _check_named(X: Any, kind: str, name: str, column: Any) -> None:
 
 
 @dataclass(eq=False)
-class Collection(Elsewhere):
+class Collection(RemoteInput):
     """A Dask collection with its target and weights."""
 
     client: Client
@@ -109,31 +109,31 @@ class Collection(Elsewhere):
     _read: list[Partitions] = field(default_factory=list)
 
     @property
-    def given(self) -> Any:
-        """The collection; see `Elsewhere.given`."""
+    def source(self) -> Any:
+        """The collection; see `RemoteInput.source`."""
         return self.X
 
     def read(self, *, categorical_features: Any, schema: Schema | None, estimator_name: str) -> DaskTable:
-        """Survey all rows; see `Elsewhere.read`."""
+        """Scan all rows; see `RemoteInput.read`."""
         chosen = settings()
         whole = self.X if self.columns.is_frame else _in_one_column(self.X)
         partitions = Partitions(self.client, chosen, blocks_of(whole))
         self._read.append(partitions)
         try:
-            found = take_survey(partitions, self.columns, categorical_features, schema, estimator_name)
-            survey = found.survey
+            found = scan_partitions(partitions, self.columns, categorical_features, schema, estimator_name)
+            scan = found.scan
             if self.y is not None:
-                survey = replace(survey, y=self._here(self.y, chosen, "reading y"))
+                scan = replace(scan, y=self._here(self.y, chosen, "reading y"))
             if self.weight is not None:
                 weight = self._here(self.weight, chosen, "reading sample_weight")
-                survey = replace(survey, sample_weight=weight)
+                scan = replace(scan, sample_weight=weight)
         except BaseException:
             partitions.release()
             raise
-        return DaskTable(replace(found, survey=survey), partitions)
+        return DaskTable(replace(found, scan=scan), partitions)
 
     def close(self) -> None:
-        """Let go of the partitions; see `Elsewhere.close`."""
+        """Let go of the partitions; see `RemoteInput.close`."""
         for partitions in self._read:
             partitions.release()
         self._read.clear()

@@ -31,7 +31,6 @@ from hedgerow.distributed.cluster import (
     workers_of,
 )
 from hedgerow.distributed.holder import Holder, ask_node, call
-from hedgerow.distributed.leading import LedThere
 from hedgerow.distributed.rows import (
     Range,
     RowsOfPartitions,
@@ -41,12 +40,11 @@ from hedgerow.distributed.rows import (
     share_out,
 )
 from hedgerow.distributed.wire import HolderLost, Node, Question, all_added, below, of_arrays, packed, tree
-from hedgerow.growing.places import Asked, Leader, PartMaker, PartsLost, Sums
+from hedgerow.growing.shards import ShardFactory, ShardsLost, Sums
 
 _MAKING = "making codes of the partitions of X"
 _STEP = 0.5  # seconds between two looks at what is waited for
 _ATTEMPTS = 20  # to make parts, when workers die while they are made
-_MOST_IN_STEP = 16  # holders that lead themselves: each of them reads what all say
 _FAREWELL = 1.0  # seconds to tell holders that nobody waits for them
 _REACHED = 5.0  # seconds in which a worker must be reached, or the scheduler passes everything on
 
@@ -66,22 +64,21 @@ class _Held:
         return self.bounds[0][0], self.bounds[-1][1]
 
 
-class DaskPlace:
-    """All parts of a table, on the workers; see `hedgerow.growing.places.Place`.
+class DaskShards:
+    """All parts of a table, on the workers; see `hedgerow.growing.shards.ShardedRows`.
 
     Parameters
     ----------
     rows : RowsOfPartitions
-    make : PartMaker
+    make : ShardFactory
     shares : dict of arrays of n_rows
     """
 
-    def __init__(self, rows: RowsOfPartitions, make: PartMaker, shares: dict[str, NDArray[Any]]) -> None:
+    def __init__(self, rows: RowsOfPartitions, make: ShardFactory, shares: dict[str, NDArray[Any]]) -> None:
         self._rows, self._make, self._shares = rows, make, shares
         self._client, self._settings = rows.partitions.client, rows.partitions.settings
         self._held: list[_Held] = []
         self._nodes: tuple[Node, ...] = ()
-        self._meets = self._n_meetings = 0  # the number of the meeting, 0 for none; how many there were
         self._n_asked = 0
         self._silence = Silence(self._settings)
         self._through_scheduler = self._settings.direct is False
@@ -93,17 +90,17 @@ class DaskPlace:
 
     @property
     def bounds(self) -> Sequence[Range]:
-        """The rows of every part; others after `PartsLost`."""
+        """The rows of every part; others after `ShardsLost`."""
         return [one for held in self._held for one in held.bounds]
 
     # --- asking
 
-    def ask(self, verb: str, *args: Any) -> tuple[list[Any], Sums]:
-        """Ask every part the same; see `Place.ask`."""
-        return self._ask(Question(verb, args, {}))
+    def call(self, method: str, *args: Any) -> tuple[list[Any], Sums]:
+        """Ask every part the same; see `ShardedRows.call`."""
+        return self._ask(Question(method, args, {}))
 
-    def ask_each(self, verb: str, args: Sequence[tuple[Any, ...]]) -> tuple[list[Any], Sums]:
-        """Ask every part with arguments of its own; see `Place.ask_each`."""
+    def call_each(self, method: str, args: Sequence[tuple[Any, ...]]) -> tuple[list[Any], Sums]:
+        """Ask every part with arguments of its own; see `ShardedRows.call_each`."""
         own: dict[int, list[tuple[Any, ...]]] = {}
         first = 0
         for number, held in enumerate(self._held):
@@ -111,7 +108,7 @@ class DaskPlace:
             first += len(held.bounds)
         if first != len(args):
             raise ValueError(f"{len(args)} parts are given arguments, but there are {first}")
-        return self._ask(Question(verb, None, own))
+        return self._ask(Question(method, None, own))
 
     def _ask(self, question: Question) -> tuple[list[Any], Sums]:
         self._n_asked += 1
@@ -129,12 +126,12 @@ class DaskPlace:
         return [one for number in range(len(self._held)) for one in said[number]], sums
 
     def _heard(self, calls: Sequence[Callable[[], Coroutine[Any, Any, bytes]]]) -> list[bytes]:
-        """The answers to some calls; if a worker is lost its parts are made anew, and `PartsLost` raised."""
+        """The answers to some calls; if a worker is lost its parts are made anew, and `ShardsLost` raised."""
         try:
             return self._together(calls, self._held)
         except HolderLost:
             self._recover()
-            raise PartsLost from None
+            raise ShardsLost from None
 
     @property
     def _proxy(self) -> Any:
@@ -184,47 +181,6 @@ class DaskPlace:
                     f"{len(pending)} workers of the Dask cluster have not answered for "
                     f"{self._settings.patience:g} seconds (hedgerow.patience): restart them and fit again"
                 )
-
-    # --- leading
-
-    def lead(self, task: Callable[[Asked], Leader]) -> Leader:
-        """Holders on one machine lead themselves, others are led from here; see `Place.lead`."""
-        self._end_meeting()
-        n_holders = len(self._held)
-        if not self._settings.shared_memory or n_holders > _MOST_IN_STEP:
-            return task(self)
-        if n_holders > 1 and not self._meet():
-            return task(self)
-        self._told("lead", [[packed(task)]] * n_holders)
-        return LedThere(self)
-
-    def _meet(self) -> bool:
-        """Have all holders meet in the memory of their machine; whether they could."""
-        patience, n_holders = self._settings.patience, len(self._held)
-        self._n_meetings += 1
-        number = self._meets = self._n_meetings
-        (invitation,) = self._told("call_meeting", [[number, n_holders, patience]])
-        if not invitation:
-            return False
-        others = [[number, invitation, member, patience] for member in range(1, n_holders)]
-        if all(self._told("join_meeting", others, first=1)):
-            return True
-        self._end_meeting()
-        return False
-
-    def _told(self, function: str, args: Sequence[list[Any]], first: int = 0) -> list[bytes]:
-        """Call holders, from the one with number `first` on, at the same time."""
-        nodes = self._holders()[first : first + len(args)]
-        pool, proxy = self._client.rpc, self._proxy
-        return self._heard(
-            [partial(call, pool, node, function, own, proxy) for node, own in zip(nodes, args, strict=True)]
-        )
-
-    def _end_meeting(self) -> None:
-        """Let no holder wait for one that is gone; quiet, since some of them may be."""
-        number, self._meets = self._meets, 0
-        if number:
-            self._say("end_meeting", [number])
 
     def _say(self, function: str, args: list[Any]) -> None:
         """Call all holders, and wait for them only a moment."""
@@ -362,7 +318,6 @@ class DaskPlace:
 
     def _recover(self) -> None:
         """Make the parts anew that were on workers that are gone."""
-        self._end_meeting()
         lost = self._lost()
         ranges = [held.rows for held in lost]
         self._held = [held for held in self._held if held not in lost]
@@ -389,7 +344,7 @@ class DaskPlace:
             release(self._client, [one.actor, *one.codes])
 
     def close(self) -> None:
-        """Let go of the parts and of the partitions; see `Place.close`."""
+        """Let go of the parts and of the partitions; see `ShardedRows.close`."""
         self._say("close", [])
         held, self._held, self._nodes = self._held, [], ()
         self._forget(held)

@@ -16,7 +16,7 @@ from hedgerow.binning import Bins, row_stride
 from hedgerow.distributed import pieces
 from hedgerow.distributed.cluster import Future, Workers
 from hedgerow.distributed.partitions import Partitions
-from hedgerow.distributed.survey import Found
+from hedgerow.distributed.scan import Found
 from hedgerow.memory import as_text
 
 Range = tuple[int, int]  # rows from the first to before the second
@@ -36,7 +36,7 @@ class RowsOfPartitions:
     @property
     def n_rows(self) -> int:
         """How many there are."""
-        return self.found.survey.n_rows
+        return self.found.scan.n_rows
 
     @property
     def row_bytes(self) -> int:

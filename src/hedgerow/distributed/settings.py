@@ -5,7 +5,6 @@
     hedgerow.fan-out        8     workers that are asked by one; with more, workers ask one another
     hedgerow.direct         null  whether this process talks to workers itself, true, or through the
                                   scheduler, false; null finds out
-    hedgerow.shared-memory  true  whether workers on one machine tell each other sums in its memory
 
 They are read when a fit begins, so that any of the ways to set Dask's configuration works: `dask.config.set`,
 a file, or environment variables such as DASK_HEDGEROW__TIMEOUT.
@@ -31,8 +30,6 @@ class Settings:
         How many workers are asked by one: by this process, and, if there are more, by workers.
     direct : bool or None
         Whether this process connects to the workers; None for: if it can.
-    shared_memory : bool
-        Whether workers that are all on one machine tell each other sums through its memory.
 
     Examples
     --------
@@ -40,14 +37,13 @@ class Settings:
     >>> from hedgerow.distributed import settings
     >>> with dask.config.set({"hedgerow.timeout": 10}):
     ...     settings()
-    Settings(timeout=10.0, patience=1800.0, fan_out=8, direct=None, shared_memory=True)
+    Settings(timeout=10.0, patience=1800.0, fan_out=8, direct=None)
     """
 
     timeout: float = 60.0
     patience: float = 1800.0
     fan_out: int = 8
     direct: bool | None = None
-    shared_memory: bool = True
 
 
 def settings() -> Settings:
@@ -66,11 +62,6 @@ def settings() -> Settings:
     direct = config.get("hedgerow.direct", None)
     if direct is not None and not isinstance(direct, bool):
         raise ValueError(f"hedgerow.direct={direct!r} is not allowed: it must be true, false or null")
-    shared_memory = config.get("hedgerow.shared-memory", True)
-    if not isinstance(shared_memory, bool):
-        raise ValueError(  # noqa: TRY004 - as all settings
-            f"hedgerow.shared-memory={shared_memory!r} is not allowed: it must be true or false"
-        )
     fan_out = _above_zero("fan-out", config.get("hedgerow.fan-out", 8))
     if fan_out < 2 or fan_out != int(fan_out):
         raise ValueError(
@@ -81,7 +72,6 @@ def settings() -> Settings:
         _above_zero("patience", config.get("hedgerow.patience", 1800.0)),
         int(fan_out),
         direct,
-        shared_memory,
     )
 
 

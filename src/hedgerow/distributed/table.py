@@ -9,38 +9,37 @@ from numpy.typing import NDArray
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.distributed import pieces
 from hedgerow.distributed.partitions import Partitions
-from hedgerow.distributed.place import DaskPlace
+from hedgerow.distributed.place import DaskShards
 from hedgerow.distributed.rows import RowsOfPartitions
-from hedgerow.distributed.survey import Found
+from hedgerow.distributed.scan import Found
 from hedgerow.memory import require
-from hedgerow.table.surveyed import SurveyedTable
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
 
-class DaskTable(SurveyedTable):
-    """A surveyed Dask collection; see `hedgerow.table.surveyed.SurveyedTable`."""
+class DaskTable(RemoteTable):
+    """A surveyed Dask collection; see `hedgerow.table.remote.RemoteTable`."""
 
     __slots__ = ("_found", "_partitions")
 
     def __init__(self, found: Found, partitions: Partitions) -> None:
-        super().__init__(found.survey)
+        super().__init__(found.scan)
         self._found, self._partitions = found, partitions
 
-    def forget(self) -> None:
-        """Let go of what only the beginning of a fit needs: targets, weights and keys."""
-        none = np.empty(0, np.uint64)
-        self.survey = replace(
-            self.survey, y=None, sample_weight=None, keys=none, rounded=none.astype(np.uint32)
-        )
-        self._found = replace(self._found, survey=self.survey)
+    def discard_targets(self) -> None:
+        """Discard targets, weights and keys; see `RemoteTable.discard_targets`."""
+        super().discard_targets()
+        self._found = replace(self._found, scan=self.scan)
 
-    def place(self, make: Any, bins: Bins, shares: dict[str, NDArray[Any]], n_threads: int) -> DaskPlace:
-        """Codes of all rows, in parts on the workers; see `SurveyedTable.place`."""
-        rows = RowsOfPartitions(self._partitions, self._found, bins, by_row=make.by_row)
-        return DaskPlace(rows, make, shares)
+    def make_shards(
+        self, factory: Any, bins: Bins, row_arrays: dict[str, NDArray[Any]], n_threads: int
+    ) -> DaskShards:
+        """Codes of all rows, in parts on the workers; see `RemoteTable.make_shards`."""
+        rows = RowsOfPartitions(self._partitions, self._found, bins, by_row=factory.by_row)
+        return DaskShards(rows, factory, row_arrays)
 
     def encode(self, bins: Bins, team: Team, *, for_growing: bool = True) -> BinnedTable:
-        """Codes of all rows, brought to this process; see `SurveyedTable.encode`."""
+        """Codes of all rows, brought to this process; see `RemoteTable.encode`."""
         n_bytes = bins.n_columns * self.n_rows * np.dtype(bins.code_dtype).itemsize
         require({"codes": 2 * n_bytes}, f"bringing the codes of {self.n_rows:,} rows to this process")
         lengths = self._found.lengths

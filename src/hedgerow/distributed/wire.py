@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.distributed.cluster import library
 from hedgerow.distributed.rows import cut
-from hedgerow.growing.places import Sums, added
+from hedgerow.growing.shards import Sums, sum_results
 
 _NARROW = np.iinfo(np.int32)
 
@@ -96,7 +96,7 @@ def _narrow(sums: NDArray[np.int64]) -> NDArray[Any]:
 def all_added(answers: Iterable[Answer]) -> Answer:
     """Answers of several holders as one."""
     said: dict[int, list[Any]] = {}
-    own, sums = added((answer.said, answer.sums) for answer in answers)
+    own, sums = sum_results((answer.said, answer.sums) for answer in answers)
     for one in own:
         said.update(one)
     return Answer(said, sums)

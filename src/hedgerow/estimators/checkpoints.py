@@ -29,7 +29,7 @@ from hedgerow.estimators import inputs
 from hedgerow.estimators.changes import different_parameters
 from hedgerow.estimators.fingerprints import DataFingerprint
 from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, real, whole
-from hedgerow.table.surveyed import SurveyedTable
+from hedgerow.table.remote import RemoteTable
 
 _FILE = "the name of a file"
 _ALLOWED = {
@@ -258,7 +258,7 @@ class KeptFit(Fit):
         if not self.taken_up or self.from_model:  # a model that is gone on from has its own
             return
         held = vars(self.going)
-        if isinstance(X, SurveyedTable):
+        if isinstance(X, RemoteTable):
             names, n_rows = X.schema.names, X.n_rows
         else:
             table = RawTable.of(X, type(self.going).__name__)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.estimators.checkpoints import Fit
 from hedgerow.streams import Stream, open_stream
 from hedgerow.table import Table, read_table
-from hedgerow.table.surveyed import Elsewhere, SurveyedTable
+from hedgerow.table.remote import RemoteInput, RemoteTable
 from hedgerow.threads import resolve_n_jobs
 
 
@@ -30,7 +30,7 @@ def given(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> tuple[Any, Any, Any]:
-    """X, y and the weights; an `Elsewhere` and None, None where X is not in memory.
+    """X, y and the weights; a `RemoteInput` and None, None where X is not in memory.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def let_go_of(X: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        if isinstance(X, Elsewhere):
+        if isinstance(X, RemoteInput):
             X.close()
 
 
@@ -115,27 +115,26 @@ def read_rows(
 
     known : schema or categorical_features, as `read_table` takes them.
     """
-    if not isinstance(X, Elsewhere):
+    if not isinstance(X, RemoteInput):
         under_way.compare_names(X, y)
     table = read_table(X, estimator_name=estimator_name, **known)
     y, sample_weight = survey_of(table, y, sample_weight)
-    if isinstance(X, Elsewhere):
+    if isinstance(X, RemoteInput):
         under_way.compare_names(table, y)
     return table, y, sample_weight
 
 
 def survey_of(table: Table, y: Any, sample_weight: Any) -> tuple[Any, Any]:
     """Target and weights: as they were given, or, of a table elsewhere, as they were found."""
-    if isinstance(table, SurveyedTable):
-        return table.survey.y, table.survey.sample_weight
+    if isinstance(table, RemoteTable):
+        return table.scan.y, table.scan.sample_weight
     return y, sample_weight
 
 
 def forget(table: Table) -> None:
     """Let go of what only the beginning of a fit needs of a table elsewhere."""
-    drop = getattr(table, "forget", None)
-    if drop is not None:
-        drop()
+    if isinstance(table, RemoteTable):
+        table.discard_targets()
 
 
 def refuse_elsewhere(X: Any, why: str, target: Any = None) -> None:
@@ -147,8 +146,8 @@ def refuse_elsewhere(X: Any, why: str, target: Any = None) -> None:
     """
     if type(X) is np.ndarray and target is None:  # first, for the sake of single rows
         return
-    if isinstance(X, Elsewhere) or is_collection(X) or open_stream(X) is not None:
-        own = X.given if isinstance(X, Elsewhere) else X
+    if isinstance(X, RemoteInput) or is_collection(X) or open_stream(X) is not None:
+        own = X.source if isinstance(X, RemoteInput) else X
         kind = f"Dask {type(own).__name__}" if is_collection(own) else type(own).__name__
         raise TypeError(f"{why} needs rows in memory: X must be an array or a data frame, and is a {kind}")
     _refuse_target(X, target)

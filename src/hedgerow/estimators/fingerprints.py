@@ -25,7 +25,7 @@ from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.memory import rows_at_once
 from hedgerow.table import Table
 from hedgerow.table.bits import value_bits
-from hedgerow.table.surveyed import SurveyedTable
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import CHUNK_ROWS, over_rows, resolve_n_jobs
 
 _FEW_VALUES = 4  # up to so many different rows may occur again with equal counts by chance
@@ -76,8 +76,8 @@ class RowHashes(NamedTuple):
     @classmethod
     def of(cls, table: Table, n_threads: int) -> "RowHashes":
         """Hash the rows of a table."""
-        if isinstance(table, SurveyedTable):
-            return cls(short(table.survey.keys), table.survey.rounded, table.dtype == np.float32)
+        if isinstance(table, RemoteTable):
+            return cls(short(table.scan.keys), table.scan.rounded, table.dtype == np.float32)
         exact, rounded = table_keys(table, n_threads, rounded=True)
         assert rounded is not None  # noqa: S101 - requested above
         return cls(short(exact), short(rounded), table.dtype == np.float32)
@@ -134,7 +134,7 @@ class DataFingerprint:
         cls, table: Table, y: Floats, sample_weight: Floats | None, n_threads: int
     ) -> "DataFingerprint":
         """Make the fingerprint of a table."""
-        keys = table.survey.keys if isinstance(table, SurveyedTable) else table_keys(table, n_threads)[0]
+        keys = table.scan.keys if isinstance(table, RemoteTable) else table_keys(table, n_threads)[0]
         return cls.of(keys, table.n_columns, y, sample_weight)
 
     def differs(self, other: "DataFingerprint") -> list[str]:

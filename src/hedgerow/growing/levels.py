@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from hedgerow._typing import Integers
 from hedgerow.binning import Bins
 from hedgerow.dtypes import CODE
-from hedgerow.growing.part import codes_by_row
-from hedgerow.growing.places import Asked, Sums
+from hedgerow.growing.gradient_shard import codes_by_row
 from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.shards import ShardedRows, Sums
 from hedgerow.growing.workspace import make_nodes, make_workspace
 from hedgerow.kernels.cpu.advance import search_again, take_children, take_root
 from hedgerow.kernels.cpu.frontier import N_NODES, N_OPEN, finish, search_alone, settle
@@ -67,16 +67,16 @@ class LevelGrower:
 
     Parameters
     ----------
-    place : Asked
-        Of parts as `hedgerow.growing.part.GradientPart`.
+    shards : ShardedRows
+        Of parts as `hedgerow.growing.gradient_shard.GradientShard`.
     bins : Bins
     rules : GrowthRules
     n_rows : int
         The most rows that a tree is grown on.
     """
 
-    def __init__(self, place: Asked, bins: Bins, rules: GrowthRules, n_rows: int) -> None:
-        self.place, self.bins, self.rules = place, bins, rules
+    def __init__(self, shards: ShardedRows, bins: Bins, rules: GrowthRules, n_rows: int) -> None:
+        self.shards, self.bins, self.rules = shards, bins, rules
         self._codes = codes_by_row(bins, np.empty((0, 0), CODE))
         n_leaves = rules.most_leaves(n_rows)
         self._work = make_workspace(self._codes, n_leaves, rules.groups.shape[1], 1)
@@ -87,7 +87,7 @@ class LevelGrower:
         self._parted: dict[int, Parted] = {}
 
     def grow(self, rules: Rules, planted: Sums) -> LevelTree:
-        """Grow the tree that was planted; `planted` is what `GradientPart.plant` says, added up."""
+        """Grow the tree that was planted; `planted` is what `GradientShard.start_tree` says, added up."""
         sums, (n_rows, count) = planted[0], planted[1].tolist()
         work, nodes, codes = self._work, self._nodes, self._codes
         tools = (work.frontier, work.histograms, work.search)
@@ -124,7 +124,7 @@ class LevelGrower:
         self._n_names += 2 * len(chosen)
         names = np.stack([self._names[numbers], lefts], axis=1)
         splits = np.ascontiguousarray(nodes["split"][numbers])
-        _, (counts, sums) = self.place.ask("advance", names, splits, sides)
+        _, (counts, sums) = self.shards.call("split_nodes", names, splits, sides)
         facts, place = np.hstack([counts, sides]), 0
         for i, one in enumerate(chosen):
             n_there = int(facts[i, 2] + facts[i, 3])
@@ -152,9 +152,9 @@ class LevelGrower:
         frontier, memory, name = work.frontier, work.histograms, int(self._names[number])
         search_alone(nodes, number, frontier)
         fill = nodes[number]["slot"] < 0
-        sums = self.place.ask("sums", name)[1][0] if fill else np.empty((2, 0), np.int64)
+        sums = self.shards.call("histogram", name)[1][0] if fill else np.empty((2, 0), np.int64)
         place = search_again(codes, rules, nodes, frontier, memory, work.search, sums)
-        counts = self.place.ask("count", name)[1][0]
+        counts = self.shards.call("bin_counts", name)[1][0]
         counted: set[int] = set()
         found, histogram = frontier.found[0], memory.pool[place]
         while (best := int(best_column(rules, frontier.allowed[0], found))) >= 0 and best not in counted:

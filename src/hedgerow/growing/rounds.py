@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats
 from hedgerow.binning import Bins
 from hedgerow.growing.levels import LevelGrower, LevelTree
-from hedgerow.growing.places import Asked, Sums
 from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.shards import ShardedRows, Sums
 from hedgerow.growing.statistics import Measured, packed_bits, wide_bits
 from hedgerow.growing.tree import GrownTree
 from hedgerow.kernels.cpu.records import Rules, Statistics
@@ -44,17 +44,17 @@ class Rounds:
     n_outputs: int
     learning_rate: float
 
-    def __call__(self, place: Asked) -> "RoundLeader":
+    def __call__(self, shards: ShardedRows) -> "RoundLeader":
         """A leader of some parts."""
-        return RoundLeader(self, place)
+        return RoundLeader(self, shards)
 
 
 class RoundLeader:
     """Grows the trees of rounds; see `Rounds`. All that it remembers are guesses, and what it did last."""
 
-    def __init__(self, task: Rounds, place: Asked) -> None:
-        self.task, self.place = task, place
-        self.grower = LevelGrower(place, task.bins, task.rules, task.n_rows)
+    def __init__(self, task: Rounds, shards: ShardedRows) -> None:
+        self.task, self.shards = task, shards
+        self.grower = LevelGrower(shards, task.bins, task.rules, task.n_rows)
         self._bits = np.zeros((task.n_outputs, 2), np.int64)
         self._is_wide = False
         self._ended: tuple[Any, ...] | None = None  # a tree whose values the parts were not told yet
@@ -63,14 +63,14 @@ class RoundLeader:
         """Have all parts add the values of the last tree."""
         if self._ended is not None:
             ended, self._ended = self._ended, None
-            self.place.ask("finish", *ended)
+            self.shards.call("add_leaf_values", *ended)
 
     def grow(self, number: int) -> list[NDArray[np.void]] | None:
         """The nodes of the trees of round `number`, one an output; None if a gradient is not finite."""
-        task, ask, n_columns = self.task, self.place.ask, self.task.bins.n_columns
+        task, call, n_columns = self.task, self.shards.call, self.task.bins.n_columns
         numbers = [number * task.n_outputs + k for k in range(task.n_outputs)]
         columns = [task.rules.columns_for(n_columns, tree) for tree in numbers]
-        said, planted = ask("begin", self._ended, self._bits, number, columns[0])
+        said, planted = call("start_round", self._ended, self._bits, number, columns[0])
         self._ended = None
         if any(n_bad for _, n_bad, _ in said):
             return None
@@ -78,7 +78,7 @@ class RoundLeader:
         bits = np.array([packed_bits(*top) for top in tops.tolist()])
         if not np.array_equal(bits, self._bits):  # the powers of the round before were not the right ones
             self._bits = bits
-            said, _ = ask("measure", bits)
+            said, _ = call("pack_statistics", bits)
             planted = ()
         grown = []
         for k, tree in enumerate(numbers):
@@ -97,7 +97,7 @@ class RoundLeader:
         return self.grower.grow(rules, self._plant(0, number, rules)).nodes.copy()
 
     def _plant(self, output: int, number: int, rules: Rules, first_only: int = 0) -> Sums:
-        _, planted = self.place.ask("plant", output, number, rules.columns, first_only)
+        _, planted = self.shards.call("start_tree", output, number, rules.columns, first_only)
         if planted[1][0] == 0 and not first_only:
             return self._plant(output, number, rules, first_only=1)
         return planted
@@ -109,7 +109,7 @@ class RoundLeader:
         wide = wide_bits((top_g, top_h), steps, self.task.n_copies, self.task.n_piece)
         self._is_wide = wide is not None
         if wide is not None:
-            leasts, _ = self.place.ask("spread", output, *wide)
+            leasts, _ = self.shards.call("widen_statistics", output, *wide)
             return _units(*wide, min(leasts))
         g_bits, h_bits = self._bits[output]
         return _units(int(g_bits), int(h_bits), min(int(one[2][output, 2]) for one in said))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.table.remote import RemoteInput
 from hedgerow.table.schema import Schema
-from hedgerow.table.surveyed import Elsewhere
 
 if TYPE_CHECKING:
     from hedgerow.streams.table import StreamedTable
@@ -26,7 +26,7 @@ _SOURCES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Stream(Elsewhere):
+class Stream(RemoteInput):
     """A table that is read from files batch by batch; give it to `fit` as X.
 
     Parameters
@@ -104,11 +104,6 @@ class Stream(Elsewhere):
                 f"folder={self.folder!r} is not allowed: it must be a folder that exists, or None"
             )
 
-    @property
-    def given(self) -> Any:
-        """Where the rows come from; see `Elsewhere.given`."""
-        return self.source
-
     def with_columns(self, target: str | None, weight: str | None) -> "Stream":
         """The same, where `fit` has named the target or the weights; refuses two different names."""
         for name, mine, told in (
@@ -130,10 +125,10 @@ class Stream(Elsewhere):
     def read(
         self, *, categorical_features: Any, schema: Schema | None, estimator_name: str
     ) -> "StreamedTable":
-        """Survey all rows: the first pass."""
-        from hedgerow.streams.survey import survey  # noqa: PLC0415 - loads pyarrow
+        """Scan all rows: the first pass."""
+        from hedgerow.streams.scan import scan_stream  # noqa: PLC0415 - loads pyarrow
 
-        return survey(
+        return scan_stream(
             self, categorical_features=categorical_features, schema=schema, estimator_name=estimator_name
         )
 

@@ -11,24 +11,24 @@ from numpy.typing import NDArray
 from hedgerow._typing import AnyFloats
 from hedgerow.binning import BinnedTable, Bins, row_stride
 from hedgerow.dtypes import CODE
-from hedgerow.growing.places import LocalPlace
+from hedgerow.growing.shards import LocalShards
 from hedgerow.kernels.cpu.binning import encode
 from hedgerow.streams.chunks import Chunk
 from hedgerow.streams.reading import Reading
 from hedgerow.streams.room import Room, is_mapped
 from hedgerow.streams.stream import Stream
-from hedgerow.table.surveyed import Survey, SurveyedTable
+from hedgerow.table.remote import RemoteTable, TableScan
 from hedgerow.threads import Team
 
 Bounds = list[tuple[int, int]]
 
 
-class StreamedTable(SurveyedTable):
+class StreamedTable(RemoteTable):
     """A table whose rows are in files.
 
     Parameters
     ----------
-    survey : Survey
+    scan : TableScan
         What the first pass has found.
     reading : Reading
         How to read them again.
@@ -40,33 +40,33 @@ class StreamedTable(SurveyedTable):
 
     __slots__ = ("_hint", "_reading", "_stream")
 
-    is_lean = True  # who streams is short of memory: rounds take some longer, codes half the room
+    low_memory = True  # who streams is short of memory: rounds take some longer, codes half the room
 
-    def __init__(self, survey: Survey, reading: Reading, stream: Stream, hint: str) -> None:
-        super().__init__(survey)
+    def __init__(self, scan: TableScan, reading: Reading, stream: Stream, hint: str) -> None:
+        super().__init__(scan)
         self._reading, self._stream, self._hint = reading, stream, hint
 
-    def place(
-        self, make: Callable[..., Any], bins: Any, shares: dict[str, NDArray[Any]], n_threads: int
-    ) -> LocalPlace:
-        """Code all rows, and make a part of them for every thread; see `SurveyedTable.place`."""
-        n, by_row = self.n_rows, bool(make.by_row)  # type: ignore[attr-defined]
+    def make_shards(
+        self, factory: Callable[..., Any], bins: Any, row_arrays: dict[str, NDArray[Any]], n_threads: int
+    ) -> LocalShards:
+        """Code all rows, and make a part of them for every thread; see `RemoteTable.make_shards`."""
+        n, by_row = self.n_rows, bool(factory.by_row)  # type: ignore[attr-defined]
         n_parts = max(1, min(n_threads, n))
         bounds = [(n * part // n_parts, n * (part + 1) // n_parts) for part in range(n_parts)]
         room, codes = self._coded(bins, bounds, by_row=by_row)
         self._forget_sample()
         try:
             parts = [
-                make(one, {name: share[first:last] for name, share in shares.items()}, first)
+                factory(one, {name: values[first:last] for name, values in row_arrays.items()}, first)
                 for one, (first, last) in zip(codes, bounds, strict=True)
             ]
         except BaseException:
             room.close()
             raise
-        return LocalPlace(parts, bounds, room.close)
+        return LocalShards(parts, bounds, room.close)
 
     def encode(self, bins: Any, team: Team, *, for_growing: bool = True) -> BinnedTable:
-        """Codes of all rows; see `SurveyedTable.encode`."""
+        """Codes of all rows; see `RemoteTable.encode`."""
         _, (codes,) = self._coded(bins, [(0, self.n_rows)], by_row=False)
         return BinnedTable.of(bins, codes, team, for_growing=for_growing)
 
@@ -74,17 +74,10 @@ class StreamedTable(SurveyedTable):
         """How much of so many bytes of codes would be in memory, and not in a file."""
         return 0 if is_mapped(n_bytes, self._stream.memory_limit) else n_bytes
 
-    def forget(self) -> None:
-        """Let go of what only the beginning of a fit needs: targets, weights and keys."""
-        none = np.empty(0, np.uint64)
-        self.survey = replace(
-            self.survey, y=None, sample_weight=None, keys=none, rounded=none.astype(np.uint32)
-        )
-
     def _forget_sample(self) -> None:
         """Let go of the values of the rows that edges were taken from."""
-        none, rows = self.survey.sample[:0].copy(), self.survey.sample_rows[:0].copy()
-        self.survey = replace(self.survey, sample=none, sample_rows=rows)
+        none, rows = self.scan.sample[:0].copy(), self.scan.sample_rows[:0].copy()
+        self.scan = replace(self.scan, sample=none, sample_rows=rows)
 
     # --- the second pass
 
@@ -136,12 +129,12 @@ class StreamedTable(SurveyedTable):
 
     def _compare(self, block: AnyFloats, start: int, stop: int, name: str) -> None:
         """Refuse rows that are not those of the first pass, by those whose values were kept."""
-        kept = self.survey.sample_rows
+        kept = self.scan.sample_rows
         a, b = np.searchsorted(kept, [start, stop])
-        same = block[kept[a:b] - start] == self.survey.sample[a:b]
+        same = block[kept[a:b] - start] == self.scan.sample[a:b]
         if same.all():
             return
-        both = np.isnan(block[kept[a:b] - start]) & np.isnan(self.survey.sample[a:b])
+        both = np.isnan(block[kept[a:b] - start]) & np.isnan(self.scan.sample[a:b])
         others = np.argwhere(~(same | both))
         if len(others):
             row, column = kept[a + others[0, 0]], self._reading.columns[others[0, 1]]

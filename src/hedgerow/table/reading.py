@@ -11,9 +11,9 @@ from hedgerow.table.arrays import ArraySource
 from hedgerow.table.categories import Labels, category_numbers, known_categories
 from hedgerow.table.checks import check_not_empty, check_same_columns, chosen_columns
 from hedgerow.table.frames import FrameSource, as_frame
+from hedgerow.table.remote import RemoteInput
 from hedgerow.table.schema import Schema
 from hedgerow.table.sparse import SparseSource
-from hedgerow.table.surveyed import Elsewhere
 from hedgerow.table.table import FLOAT32, FLOAT64, MatrixTable, Table
 
 FIT_HINT = (
@@ -47,7 +47,7 @@ def read_table(
 
     Parameters
     ----------
-    X : array, list of lists, data frame, sparse matrix of shape (n_rows, n_columns), or Elsewhere
+    X : array, list of lists, data frame, sparse matrix of shape (n_rows, n_columns), or RemoteInput
         NumPy arrays of any real dtype and memory order, object arrays of numbers, pandas, polars
         and Arrow tables, SciPy sparse matrices and arrays. NaN, None, NA and nulls are missing,
         infinities are ordinary extreme values, zeros of sparse matrices are zeros. Integers
@@ -87,7 +87,7 @@ def read_table(
         and categorical_features is None
     ):
         return MatrixTable(X, schema)
-    if isinstance(X, Elsewhere):
+    if isinstance(X, RemoteInput):
         return X.read(categorical_features=categorical_features, schema=schema, estimator_name=estimator_name)
     source = _source(X, FIT_HINT if schema is None else PREDICT_HINT)
     if schema is None:

@@ -20,7 +20,7 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.binning import Bins
 from hedgerow.dtypes import CODE
 from hedgerow.forest import Forest
-from hedgerow.growing.places import Sums
+from hedgerow.growing.shards import Sums
 from hedgerow.growing.statistics import piece_rows
 from hedgerow.kernels.cpu.advance import LEFT, NEITHER, RIGHT, advance_run, count_codes, find_nodes, sum_run
 from hedgerow.kernels.cpu.forest import add_coded
@@ -30,7 +30,7 @@ from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes, Statistics
 from hedgerow.losses import Loss
 
-TRAINS, FOLLOWED = 1, 2  # roles of rows; others have none
+TRAINING, EVALUATED = 1, 2  # roles of rows; others have none
 _AT_ONCE = 16_384
 _POOL_BYTES = 4 << 20  # of sums that are used again for every tree
 _NO_WEIGHT, _NO_COPIES = np.empty(0), np.empty(0, np.int64)
@@ -48,7 +48,7 @@ def codes_by_row(bins: Bins, by_row: NDArray[Any], *, by_column: bool = False) -
 
 
 @dataclass(frozen=True, eq=False)
-class GradientParts:
+class GradientShardFactory:
     """Makes parts.
 
     Parameters
@@ -57,7 +57,7 @@ class GradientParts:
     loss : Loss
     seed, subsample : int, float
         Of the rows that a tree is grown on.
-    lean : bool
+    low_memory : bool
         Hold the codes once, not twice.
 
     Notes
@@ -70,31 +70,33 @@ class GradientParts:
     loss: Loss
     seed: int = 0
     subsample: float = 1.0
-    lean: bool = False
+    low_memory: bool = False
 
     @property
     def row_bytes(self) -> int:
         """Scores and statistics of all outputs, two row numbers, and codes by column."""
-        return 16 * self.loss.n_outputs + 8 + (0 if self.lean else self.bins.n_columns)
+        return 16 * self.loss.n_outputs + 8 + (0 if self.low_memory else self.bins.n_columns)
 
-    def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "GradientPart":
+    def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "GradientShard":
         """The part of some rows."""
-        return GradientPart(self, codes, shares)
+        return GradientShard(self, codes, shares)
 
 
-class GradientPart:
+class GradientShard:
     """Rows that take part in a fit, or are followed by it; see the module."""
 
-    def __init__(self, maker: GradientParts, codes: NDArray[Any], shares: dict[str, NDArray[Any]]) -> None:
+    def __init__(
+        self, maker: GradientShardFactory, codes: NDArray[Any], shares: dict[str, NDArray[Any]]
+    ) -> None:
         self.loss, self.seed, self.subsample = maker.loss, maker.seed, maker.subsample
-        self.codes = codes_by_row(maker.bins, codes, by_column=not maker.lean)
+        self.codes = codes_by_row(maker.bins, codes, by_column=not maker.low_memory)
         self.n_rows, self.y = len(codes), shares["y"]
         self.weight = shares.get("weight", _NO_WEIGHT)
         self.copies = shares.get("copies", _NO_COPIES)
         role = shares.get("role")
         nobody = np.empty(0, np.uint32)
-        self._training = None if role is None else np.flatnonzero(role == TRAINS).astype(np.uint32)
-        self.followed = nobody if role is None else np.flatnonzero(role == FOLLOWED).astype(np.uint32)
+        self._training = None if role is None else np.flatnonzero(role == TRAINING).astype(np.uint32)
+        self.evaluated = nobody if role is None else np.flatnonzero(role == EVALUATED).astype(np.uint32)
         self.raw = np.empty((0, self.n_rows))
         self.packed = np.empty((0, 0), np.int64)
         self.wide: dict[int, Integers] = {}
@@ -119,7 +121,7 @@ class GradientPart:
 
     # --- scores
 
-    def restore(self, start: Floats, forest: Forest, n_before: int) -> tuple[None, Sums]:
+    def restore_scores(self, start: Floats, forest: Forest, n_before: int) -> tuple[None, Sums]:
         """Scores of a model: its start and the trees so far. n_before : rows that train in parts before."""
         self.raw = np.repeat(start[:, np.newaxis], self.n_rows, axis=1)
         self._before, self._runs = n_before, {}
@@ -131,12 +133,12 @@ class GradientPart:
                 add_coded(by_column, forest.trees, tree, 0, b - a, self.raw[output, a:b])
         return None, ()
 
-    def walk(self, output: int, nodes: NDArray[np.void]) -> tuple[None, Sums]:
+    def add_tree(self, output: int, nodes: NDArray[np.void]) -> tuple[None, Sums]:
         """Add the values of a tree to the scores of the rows that are followed."""
-        self._walk(self.followed, output, nodes)
+        self._walk(self.evaluated, output, nodes)
         return None, ()
 
-    def finish(
+    def add_leaf_values(
         self, output: int, leaves: Integers, values: Floats, nodes: NDArray[np.void]
     ) -> tuple[None, Sums]:
         """Add the values of the tree just grown: by its runs if all rows are in it, else by walking."""
@@ -148,7 +150,7 @@ class GradientPart:
             starts = np.append(runs[order, 0], runs[order[-1], 1])
             rows = self._rows[: starts[-1]]
             add_leaf_values(self.raw[output], rows, starts, values[order], 0, len(rows))
-        return self.walk(output, nodes)
+        return self.add_tree(output, nodes)
 
     def _walk(self, rows: NDArray[np.uint32], output: int, nodes: NDArray[np.void]) -> None:
         if len(rows):
@@ -156,7 +158,7 @@ class GradientPart:
             find_nodes(self.codes.by_row, nodes, rows, found)
             self.raw[output, rows] += nodes["value"][found]
 
-    def leaves(self, nodes: NDArray[np.void]) -> tuple[NDArray[Any], Sums]:
+    def leaf_ids(self, nodes: NDArray[np.void]) -> tuple[NDArray[Any], Sums]:
         """The number of the node that every row comes to."""
         found = np.empty(self.n_rows, np.uint8 if len(nodes) <= 256 else np.int32)
         find_nodes(self.codes.by_row, nodes, np.arange(self.n_rows, dtype=np.uint32), found)
@@ -166,9 +168,9 @@ class GradientPart:
         """Scores of all rows, (outputs, rows)."""
         return self.raw, ()
 
-    def losses(self, loss: Loss, role: int) -> tuple[list[float], Sums]:
+    def loss_sums(self, loss: Loss, role: int) -> tuple[list[float], Sums]:
         """Numbers whose exact sum is the weighted sum of the losses of the rows with a role."""
-        rows = self.training if role == TRAINS else self.followed
+        rows = self.training if role == TRAINING else self.evaluated
         parts: list[float] = []
         for a in range(0, len(rows), _AT_ONCE):
             mine = rows[a : a + _AT_ONCE]
@@ -182,7 +184,7 @@ class GradientPart:
 
     # --- statistics
 
-    def measure(self, bits: Integers) -> tuple[tuple[Floats, int, Integers], Sums]:
+    def pack_statistics(self, bits: Integers) -> tuple[tuple[Floats, int, Integers], Sums]:
         """The largest gradient and hessian of every output (outputs, 2), how many are not finite, and steps.
 
         bits : int64 (outputs, 2), powers of two that are tried: statistics are packed with them. steps :
@@ -206,7 +208,7 @@ class GradientPart:
                 steps[k, 2] = min(steps[k, 2], found[2])
         return (tops, bad, steps), ()
 
-    def spread(self, output: int, g_bits: int, h_bits: int) -> tuple[int, Sums]:
+    def widen_statistics(self, output: int, g_bits: int, h_bits: int) -> tuple[int, Sums]:
         """Unpacked statistics of an output; says the smallest hessian."""
         wide, least = np.empty((self.n_rows, 2), np.int64), 1 << 62
         for a, gradient, hessian, weight, copies in self._gradients():
@@ -231,17 +233,17 @@ class GradientPart:
             self.loss.fill(y[: b - a], raw, gradient, hessian, 0, b - a)
             yield a, gradient, hessian, self.weight[a:b], self.copies[a:b]
 
-    def begin(
+    def start_round(
         self, ended: tuple[Any, ...] | None, bits: Integers, number: int, columns: Integers
     ) -> tuple[tuple[Floats, int, Integers], Sums]:
         """A round in one question: finish the tree before it, measure, and plant the first tree."""
         if ended is not None:
-            self.finish(*ended)
+            self.add_leaf_values(*ended)
         self.wide = {}
-        said, _ = self.measure(bits)
-        return said, self.plant(0, number, columns)[1]
+        said, _ = self.pack_statistics(bits)
+        return said, self.start_tree(0, number, columns)[1]
 
-    def take(self, packed: Integers, wide: Integers) -> tuple[None, Sums]:
+    def set_statistics(self, packed: Integers, wide: Integers) -> tuple[None, Sums]:
         """Statistics of one output that were measured elsewhere; one of the two is empty."""
         self.packed = packed.reshape(1, -1)
         self.wide = {0: wide} if len(wide) else {}
@@ -249,7 +251,9 @@ class GradientPart:
 
     # --- a tree
 
-    def plant(self, output: int, number: int, columns: Integers, first_only: int = 0) -> tuple[None, Sums]:
+    def start_tree(
+        self, output: int, number: int, columns: Integers, first_only: int = 0
+    ) -> tuple[None, Sums]:
         """Start a tree of round `number`; sums of all its rows, and how many rows and copies these are."""
         n = self._put_rows(number, first_only=bool(first_only))
         wide = self.wide.get(output)
@@ -263,7 +267,7 @@ class GradientPart:
     def _put_rows(self, number: int, *, first_only: bool) -> int:
         """Write the rows of the tree of a round into the row array; returns how many."""
         everyone = self._training is None and self.subsample >= 1.0 and not first_only
-        rows = self.followed[:0] if everyone else self._draw(number, first_only=first_only)
+        rows = self.evaluated[:0] if everyone else self._draw(number, first_only=first_only)
         n = self.n_rows if everyone else len(rows)
         if len(self._rows) < n:
             self._rows, self._spare = np.empty(n, np.uint32), np.empty(n, np.uint32)
@@ -293,11 +297,11 @@ class GradientPart:
         sum_run(self.codes, self._statistics, self._rows, start, stop, self._stored, self._scratch, out)
         return out
 
-    def sums(self, node: int) -> tuple[None, Sums]:
+    def histogram(self, node: int) -> tuple[None, Sums]:
         """Sums of the rows of a node."""
         return None, (self._sums(node),)
 
-    def advance(self, names: Integers, splits: NDArray[np.void], sides: Integers) -> tuple[None, Sums]:
+    def split_nodes(self, names: Integers, splits: NDArray[np.void], sides: Integers) -> tuple[None, Sums]:
         """Part the rows of nodes; how many rows and copies went left, and sums of the sides asked for.
 
         names : (nodes, 2), of the node and of its left child; the right one has the next name.
@@ -327,7 +331,7 @@ class GradientPart:
                 place += 1
         return None, (counts, out)
 
-    def count(self, node: int) -> tuple[None, Sums]:
+    def bin_counts(self, node: int) -> tuple[None, Sums]:
         """Copies of the rows of a node by column and code, (entries,)."""
         out = np.zeros(len(self._scratch), np.int64)
         count_codes(self.codes, self._stored, self._rows, *self._runs[node], self.copies, out)

@@ -9,9 +9,9 @@ from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
 from hedgerow import AdaBoostClassifier, AdaBoostRegressor, AnyBoostClassifier, LogitBoostClassifier
-from hedgerow.growing import weak_places
-from hedgerow.growing.weak_places import WeakPart
-from surveyed_tables import InParts
+from hedgerow.growing import weak_shards
+from hedgerow.growing.weak_shards import WeakShard
+from remote_tables import ShardedInput
 
 TREE = hedgerow.DecisionTreeClassifier
 PARTS = (1, 3, 7)
@@ -37,11 +37,11 @@ def bytes_of(model, tmp_path):
 def fitted(make, X, y, weight=None, n_parts=None, losses=(), **options):
     """A fitted model; with `n_parts` of rows that are elsewhere."""
     apart = n_parts is not None
-    given = (InParts(X, y, weight, n_parts, losses), None, None) if apart else (X, y, weight)
+    given = (ShardedInput(X, y, weight, n_parts, losses), None, None) if apart else (X, y, weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = make().fit(*given, **options)
-    assert not apart or [place.is_closed for place in given[0].table.places] == [True]
+    assert not apart or [shards.is_closed for shards in given[0].table.opened] == [True]
     return model
 
 
@@ -129,13 +129,13 @@ def test_rows_held_out_of_those_elsewhere_decide_when_to_stop(kind, more, tmp_pa
 def test_evaluation_sets_here_or_elsewhere_are_followed(kind, more, apart, tmp_path):
     (X, y), (X2, y2) = rows_for(kind), rows_for(kind, seed=1)
     make = settings(kind, **more, n_estimators=30, early_stopping=True, n_iter_no_change=3)
-    followed = X2 if apart == "train" else InParts(X2, y2, n_parts=4)
+    followed = X2 if apart == "train" else ShardedInput(X2, y2, n_parts=4)
     here = fitted(make, X, y, eval_set=(X2, y2))
     there = fitted(make, X, y, n_parts=None if apart == "evaluation" else 3, eval_set=(followed, y2))
     for name in here.history_.keys() - {"seconds"}:
         assert there.history_[name] == here.history_[name]
     assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
-    assert apart == "train" or all(place.is_closed for place in followed.table.places)
+    assert apart == "train" or all(shards.is_closed for shards in followed.table.opened)
 
 
 @pytest.mark.parametrize(("kind", "more"), [*FAMILY, (AdaBoostClassifier, {"on_chance": "restart"})])
@@ -156,9 +156,9 @@ def test_parts_that_are_lost_are_told_everything_again(kind, more, tmp_path):
     losses = {0, 3, 4, 9, 17, 30}
     make = settings(kind, **more, n_estimators=12)
     here = fitted(make, X, y, eval_set=(X2, y2))
-    followed = InParts(X2, y2, losses=losses)
+    followed = ShardedInput(X2, y2, losses=losses)
     there = fitted(make, X, y, n_parts=3, losses=losses, eval_set=(followed, y2))
-    assert followed.table.places[0].n_asked > 9
+    assert followed.table.opened[0].n_calls > 9
     assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
 
 
@@ -177,32 +177,34 @@ def test_a_fit_elsewhere_goes_on_from_its_checkpoint(kind, more, tmp_path):
             raise Killed
 
     with pytest.raises(Killed):
-        make().fit(InParts(X, y), callbacks=[kill], checkpoint=kept)
+        make().fit(ShardedInput(X, y), callbacks=[kill], checkpoint=kept)
     there = fitted(make, X, y, n_parts=7, checkpoint=kept)
     assert bytes_of(there, tmp_path) == bytes_of(fitted(make, X, y), tmp_path)
 
 
 def test_without_room_for_histograms_both_sides_of_a_split_are_asked_for(tmp_path, monkeypatch):
     X, y, _ = rows()
-    monkeypatch.setattr(weak_places, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(weak_shards, "_KEPT_BYTES", 0)
     assert_same(settings(estimator=TREE(max_depth=4)), X, y, tmp_path=tmp_path, parts=(3,))
 
 
 def test_several_threads_search_many_columns(tmp_path, monkeypatch):
     X, y, _ = rows()
-    monkeypatch.setattr(weak_places, "_ENTRIES_PER_MEMBER", 100)
+    monkeypatch.setattr(weak_shards, "_ENTRIES_PER_MEMBER", 100)
     assert_same(settings(n_jobs=3), X, y, tmp_path=tmp_path, parts=(3,))
 
 
 def test_a_round_of_stumps_is_two_questions_and_classes_are_told_once():
     X, y, _ = rows()
-    given = InParts(X, y)
+    given = ShardedInput(X, y)
     told = []
-    begin = WeakPart.begin
+    begin = WeakShard.start_tree
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(WeakPart, "begin", lambda part, *args: told.append(args[-1]) or begin(part, *args))
+        patch.setattr(
+            WeakShard, "start_tree", lambda part, *args: told.append(args[-1]) or begin(part, *args)
+        )
         settings()().fit(given)
-    assert given.table.places[0].n_asked == 2 * 6
+    assert given.table.opened[0].n_calls == 2 * 6
     assert [classes is not None for classes in told] == [True] * 3 + [False] * 15
 
 
@@ -216,5 +218,5 @@ def test_learners_of_other_libraries_need_the_rows_here():
 
 def test_parts_that_are_always_lost_end_the_fit():
     X, y, _ = rows()
-    with pytest.raises(ConnectionError, match="lost 20 times before one tree was grown: look at their logs"):
+    with pytest.raises(ConnectionError, match="lost 20 times before one tree was grown: see their logs"):
         fitted(lambda: AdaBoostClassifier(n_estimators=3), X, y, n_parts=3, losses=range(3, 10_000))

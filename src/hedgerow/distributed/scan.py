@@ -20,9 +20,9 @@ from hedgerow.table.arrays import ArraySource
 from hedgerow.table.categories import Labels, known_categories
 from hedgerow.table.checks import check_not_empty, check_same_columns, chosen_columns
 from hedgerow.table.frames import FrameSource, as_frame
+from hedgerow.table.remote import TableScan
 from hedgerow.table.schema import Schema
 from hedgerow.table.sparse import SparseSource
-from hedgerow.table.surveyed import Survey
 from hedgerow.table.table import FLOAT32, FLOAT64
 
 _READING = "reading the partitions of X"
@@ -41,19 +41,19 @@ class Columns:
 class Found:
     """A survey, how partitions are read, and how many rows each has."""
 
-    survey: Survey
+    scan: TableScan
     layout: Layout
     lengths: list[int]
 
 
-def take_survey(
+def scan_partitions(
     partitions: Partitions,
     columns: Columns,
     categorical_features: Any,
     schema: Schema | None,
     estimator_name: str,
 ) -> Found:
-    """Survey a collection; the parameters are those of `hedgerow.table.read_table`."""
+    """Scan a collection; the parameters are those of `hedgerow.table.read_table`."""
     everyone = list(range(len(partitions)))
     heads: list[Head] = partitions.ask(pieces.head, everyone, [(i,) for i in everyone], None, _READING)
     layout = _layout(heads, columns, categorical_features, schema, estimator_name)
@@ -65,13 +65,13 @@ def take_survey(
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     looks = partitions.ask(pieces.look, filled, [(i, starts[i]) for i in filled], layout, _READING)
     rows = [pieces.sampled(starts[i], lengths[i], layout.n_rows) for i in filled]
-    return Found(_survey(looks, rows, layout), layout, lengths)
+    return Found(_scan_of(looks, rows, layout), layout, lengths)
 
 
-def _survey(looks: Sequence[Look], rows: Sequence[Any], layout: Layout) -> Survey:
+def _scan_of(looks: Sequence[Look], rows: Sequence[Any], layout: Layout) -> TableScan:
     dtype = FLOAT32 if all(one.dtype == FLOAT32 for one in looks) else FLOAT64
     schema = layout.schema or Schema(layout.n_columns, layout.strings, (None,) * layout.n_columns)
-    return Survey(
+    return TableScan(
         n_rows=layout.n_rows,
         schema=schema,
         dtype=dtype,

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 from hedgerow.table import read_table
-from place_cases import CASES, VALUES, fit
 from python_bodies import both_ways
-from surveyed_tables import TableInParts
+from remote_tables import ShardedTable
+from shard_cases import CASES, VALUES, fit
 
 N = 90
 
 
-class Lean(TableInParts):
+class Lean(ShardedTable):
     __slots__ = ()
-    is_lean = True
+    low_memory = True
 
 
-@pytest.mark.parametrize("kind", [TableInParts, Lean])
+@pytest.mark.parametrize("kind", [ShardedTable, Lean])
 @pytest.mark.parametrize("name", ["large leaves", "heavy tails", "whole weights", "by depth", "absolute"])
 def test_a_fit_on_parts_is_the_same_in_python(name, kind, monkeypatch):
     loss, y, weight, settings, rules = CASES[name]

@@ -27,14 +27,14 @@ from hedgerow.table.categories import Labels, category_numbers
 from hedgerow.table.checks import check_not_empty, check_same_columns, chosen_columns
 from hedgerow.table.frames import FrameSource, as_frame
 from hedgerow.table.reading import FIT_HINT, PREDICT_HINT
+from hedgerow.table.remote import TableScan
 from hedgerow.table.schema import Schema
-from hedgerow.table.surveyed import Survey
 from hedgerow.table.table import FLOAT32, FLOAT64, block_dtype
 
 _BLOCK_ROWS = 4096  # hashed at a time: their float64 copy stays in the cache
 
 
-def survey(
+def scan_stream(
     stream: Stream, *, categorical_features: Any, schema: Schema | None, estimator_name: str
 ) -> StreamedTable:
     """Read all rows of a stream once; the parameters are those of `hedgerow.table.read_table`."""
@@ -61,7 +61,7 @@ def survey(
             f"{reading.source.name} gave {kept.n_rows:,} rows, and {n_known:,} were announced: it was "
             "changed while it was read"
         )
-    return StreamedTable(kept.survey(), reading, stream, plan.hint)
+    return StreamedTable(kept.result(), reading, stream, plan.hint)
 
 
 def _need(n_rows: int, n_columns: int) -> dict[str, int]:
@@ -217,7 +217,7 @@ class _Kept:
         self._rounded.add(found.rounded if self._coded else _upper(found.rounded))
         self._sample.add(found.first, found.last, found.rows, found.values)
 
-    def survey(self) -> Survey:
+    def result(self) -> TableScan:
         """What is known of all rows; lets go of what was only needed on the way."""
         known = {column: coded.categories() for column, coded in self._coded.items()}
         plan = self._plan.schema
@@ -233,7 +233,7 @@ class _Kept:
             add_coded_keys(column, coded, by_code, keys)
             add_coded_keys(column, coded, by_code, rounded, rounded=True)
             sample[:, column] = coded.numbers(by_code, rows)
-        return Survey(
+        return TableScan(
             self.n_rows, schema, dtype, y, weight, keys,
             rounded if rounded.dtype == np.uint32 else _upper(rounded), rows, sample,
         )  # fmt: skip

@@ -17,7 +17,7 @@ from hedgerow.binning import find_bins
 from hedgerow.distributed.settings import Settings
 from hedgerow.table import read_table
 from hedgerow.threads import Team
-from surveyed_tables import InParts, TableInParts
+from remote_tables import ShardedInput, ShardedTable
 
 distributed = pytest.importorskip("distributed")
 
@@ -54,7 +54,7 @@ def bytes_of(model, tmp_path):
 def test_a_forest_of_rows_elsewhere_is_that_of_rows_in_memory(name, tmp_path):
     X, y, score = rows()
     here = KINDS[name]().fit(X, target(name, y, score))
-    there = KINDS[name]().fit(InParts(X, target(name, y, score)))
+    there = KINDS[name]().fit(ShardedInput(X, target(name, y, score)))
     assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
 
 
@@ -78,7 +78,7 @@ def test_votes_out_of_bag_need_no_more_than_codes():
     binned = model.model_.bins.encode(table, Team(1))
     in_bag = model._tree_sampler.in_bag(30, Team(1))
     assert at_hand(table, binned) is table
-    there = at_hand(TableInParts(table, 3), binned)
+    there = at_hand(ShardedTable(table, 3), binned)
     votes = [model.model_.forest.left_out_votes(one, binned.bins, in_bag, 1) for one in (table, there)]
     np.testing.assert_array_equal(votes[0][0], votes[1][0])
     np.testing.assert_array_equal(votes[0][1], votes[1][1])

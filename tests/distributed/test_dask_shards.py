@@ -21,7 +21,7 @@ from dask_cases import (
 )
 from hedgerow.binning import find_bins
 from hedgerow.distributed import open_collection
-from hedgerow.growing.places import PartsLost
+from hedgerow.growing.shards import ShardsLost
 from hedgerow.table import read_table
 from hedgerow.threads import Team
 
@@ -45,7 +45,7 @@ def table_of(X):
 
 def placed(X):
     table = table_of(X)
-    return table.place(MakeSumming(), find_bins(table), {"number": NUMBERS}, 1)
+    return table.make_shards(MakeSumming(), find_bins(table), {"number": NUMBERS}, 1)
 
 
 def expected():
@@ -56,14 +56,14 @@ def expected():
     return codes.sum(axis=1, dtype=np.int64).tolist()
 
 
-def assert_all_there(place):
+def assert_all_there(shards):
     """All rows are in the parts once, in order."""
-    said, (codes, share, told) = place.ask("look")
-    assert [first for first, _ in said] == [start for start, _ in place.bounds]
-    assert [n for _, n in said] == [stop - start for start, stop in place.bounds]
-    assert place.bounds[0][0] == 0
-    assert place.bounds[-1][1] == 1500
-    assert all(one[1] == other[0] for one, other in zip(place.bounds, place.bounds[1:], strict=False))
+    said, (codes, share, told) = shards.call("look")
+    assert [first for first, _ in said] == [start for start, _ in shards.bounds]
+    assert [n for _, n in said] == [stop - start for start, stop in shards.bounds]
+    assert shards.bounds[0][0] == 0
+    assert shards.bounds[-1][1] == 1500
+    assert all(one[1] == other[0] for one, other in zip(shards.bounds, shards.bounds[1:], strict=False))
     assert codes[:3].tolist() == expected()
     assert share.tolist() == [NUMBERS.sum()]
     return told.tolist()[0]
@@ -71,77 +71,77 @@ def assert_all_there(place):
 
 @pytest.mark.parametrize("n_parts", [1, 3, 17])
 def test_all_rows_are_in_one_part_whatever_the_partitions(client, n_parts):
-    place = placed(array_in_parts(VALUES, uneven(1500, n_parts)))
-    assert len(place.bounds) == 4
-    assert assert_all_there(place) == 0
-    place.ask("tell", 3)
-    assert assert_all_there(place) == 12
-    said, sums = place.ask_each("tell", [(n,) for n in range(4)])
-    assert said == [start for start, _ in place.bounds]
+    shards = placed(array_in_parts(VALUES, uneven(1500, n_parts)))
+    assert len(shards.bounds) == 4
+    assert assert_all_there(shards) == 0
+    shards.call("tell", 3)
+    assert assert_all_there(shards) == 12
+    said, sums = shards.call_each("tell", [(n,) for n in range(4)])
+    assert said == [start for start, _ in shards.bounds]
     assert sums == ()
-    assert assert_all_there(place) == 18
-    place.close()
+    assert assert_all_there(shards) == 18
+    shards.close()
     assert tasks_left(client) == []
 
 
 def test_holders_ask_one_another_in_a_tree():
     X = array_in_parts(VALUES, uneven(1500, 5))
     with dask.config.set({"hedgerow.fan-out": 2}):
-        place = placed(X)
-    assert [len(node.children) for node in place._nodes] == [1, 1]
-    assert assert_all_there(place) == 0
-    place.ask_each("tell", [(10**n,) for n in range(4)])
-    assert assert_all_there(place) == 1111
+        shards = placed(X)
+    assert [len(node.children) for node in shards._nodes] == [1, 1]
+    assert assert_all_there(shards) == 0
+    shards.call_each("tell", [(10**n,) for n in range(4)])
+    assert assert_all_there(shards) == 1111
     with pytest.raises(ValueError, match="this part fails"):
-        place.ask("fail")
-    with pytest.raises(PartsLost):
-        place.ask("die", 1499)
-    assert assert_all_there(place) == 1111 - 1000
-    place.close()
+        shards.call("fail")
+    with pytest.raises(ShardsLost):
+        shards.call("die", 1499)
+    assert assert_all_there(shards) == 1111 - 1000
+    shards.close()
 
 
 def test_the_scheduler_passes_questions_on_if_workers_cannot_be_reached():
     X = array_in_parts(VALUES, uneven(1500, 5))
     with dask.config.set({"hedgerow.direct": False}):
-        place = placed(X)
-    assert place._through_scheduler
-    assert assert_all_there(place) == 0
-    place.close()
+        shards = placed(X)
+    assert shards._through_scheduler
+    assert assert_all_there(shards) == 0
+    shards.close()
 
 
 def test_wide_sums_and_writable_arrays_come_through():
-    place = placed(array_in_parts(VALUES, [1500]))
-    n = len(place.bounds)  # a worker that was killed before may not be back
-    assert place.ask("wide")[1][0].tolist() == [n * 2**40, -n]
-    assert all(all(one) for one in place.ask("writable", np.arange(3))[0])
-    place.close()
+    shards = placed(array_in_parts(VALUES, [1500]))
+    n = len(shards.bounds)  # a worker that was killed before may not be back
+    assert shards.call("wide")[1][0].tolist() == [n * 2**40, -n]
+    assert all(all(one) for one in shards.call("writable", np.arange(3))[0])
+    shards.close()
 
 
 def test_errors_of_a_part_are_told_and_the_place_goes_on():
-    place = placed(array_in_parts(VALUES, [1500]))
+    shards = placed(array_in_parts(VALUES, [1500]))
     with pytest.raises(ValueError, match="this part fails"):
-        place.ask("fail")
+        shards.call("fail")
     with pytest.raises(ValueError, match="9 parts are given arguments, but there are"):
-        place.ask_each("tell", [(1,)] * 9)
-    assert assert_all_there(place) == 0
-    place.close()
+        shards.call_each("tell", [(1,)] * 9)
+    assert assert_all_there(shards) == 0
+    shards.close()
 
 
 def test_a_worker_killed_inside_a_question_is_replaced(client):
     X = frame_in_parts(pd.DataFrame(VALUES, columns=list("abc")), uneven(1500, 6))
-    place = placed(X)
+    shards = placed(X)
     for row in (0, 700):
-        place.ask("tell", 1)
-        with pytest.raises(PartsLost):
-            place.ask("die", row)
-        assert_all_there(place)
-    place.close()
+        shards.call("tell", 1)
+        with pytest.raises(ShardsLost):
+            shards.call("die", row)
+        assert_all_there(shards)
+    shards.close()
     assert tasks_left(client) == []
 
 
 def test_workers_killed_at_random_moments_are_replaced(client):
     rng = np.random.default_rng(11)
-    place = placed(array_in_parts(VALUES, uneven(1500, 9)))
+    shards = placed(array_in_parts(VALUES, uneven(1500, 9)))
     for _ in range(2):
         victim = rng.choice(worker_pids(client))
         killer = threading.Timer(rng.random() * 0.2, os.kill, (victim, signal.SIGKILL))
@@ -149,20 +149,20 @@ def test_workers_killed_at_random_moments_are_replaced(client):
         lost = 0
         for _ in range(300):
             try:
-                assert_all_there(place)
-            except PartsLost:
+                assert_all_there(shards)
+            except ShardsLost:
                 lost += 1
                 break
         killer.join()
-        assert_all_there_in_the_end(place)
-    place.close()
+        assert_all_there_in_the_end(shards)
+    shards.close()
 
 
-def assert_all_there_in_the_end(place):
+def assert_all_there_in_the_end(shards):
     for _ in range(5):
         try:
-            assert_all_there(place)
-        except PartsLost:
+            assert_all_there(shards)
+        except ShardsLost:
             continue
         return
     raise AssertionError("parts are lost for ever")
@@ -179,17 +179,17 @@ class SlowSumming(MakeSumming):
 def test_a_second_worker_lost_while_parts_of_the_first_are_made(client):
     client.wait_for_workers(4)
     table = table_of(array_in_parts(VALUES, uneven(1500, 5)))
-    place = table.place(SlowSumming(), find_bins(table), {"number": NUMBERS}, 1)
+    shards = table.make_shards(SlowSumming(), find_bins(table), {"number": NUMBERS}, 1)
     by_address = client.run(os.getpid)
-    victims = [by_address[held.address] for held in place._held]
+    victims = [by_address[held.address] for held in shards._held]
     os.kill(victims[0], signal.SIGKILL)
     killer = threading.Timer(0.5, os.kill, (victims[1], signal.SIGKILL))
     killer.start()
-    assert_all_there_in_the_end(place)
+    assert_all_there_in_the_end(shards)
     killer.join()
-    assert_all_there_in_the_end(place)
-    assert len(place.bounds) <= 20  # a loss adds fewer than there are workers
-    place.close()
+    assert_all_there_in_the_end(shards)
+    assert len(shards.bounds) <= 20  # a loss adds fewer than there are workers
+    shards.close()
     assert tasks_left(client) == []
 
 
@@ -203,10 +203,10 @@ def test_a_worker_killed_while_rows_are_read_or_coded_does_no_harm(client):
         victim = worker_pids(client)[0]
         killer = threading.Timer(delay, os.kill, (victim, signal.SIGKILL))
         killer.start()
-        place = placed(X)
+        shards = placed(X)
         killer.join()
-        assert_all_there_in_the_end(place)
-        place.close()
+        assert_all_there_in_the_end(shards)
+        shards.close()
     assert tasks_left(client) == []
 
 
@@ -217,6 +217,6 @@ def test_a_place_that_cannot_be_made_leaves_nothing(client):
 
     table = table_of(array_in_parts(VALUES, [700, 800]))
     with pytest.raises(KeyError, match="no such share"):
-        table.place(Broken(), find_bins(table), {}, 1)
+        table.make_shards(Broken(), find_bins(table), {}, 1)
     del table
     assert tasks_left(client) == []

@@ -8,8 +8,8 @@ Weights, classes and scores of all rows stay in this process. A tree goes throug
 
 A histogram is int64 (channels, entries), the codes of all columns one after the other; see
 `hedgerow.kernels.cpu.weak`. Splits are searched here, by the kernels that search rows in memory: the tree is
-the same, bit for bit. Parts remember nothing that cannot be said again, so that after `PartsLost` the tree is
-begun anew.
+the same, bit for bit. Parts remember nothing that cannot be said again, so that after `ShardsLost` the
+tree is begun anew.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hedgerow.binning import Bins
 from hedgerow.forest import Forest
-from hedgerow.growing.places import Losses, PartsLost, Place, Sums
+from hedgerow.growing.shards import LossCounter, ShardedRows, ShardsLost, Sums
 from hedgerow.growing.weak_tree import (
     Cells,
     Found,
@@ -36,7 +36,7 @@ from hedgerow.growing.weak_tree import (
 from hedgerow.kernels.cpu.forest import add_coded
 from hedgerow.kernels.cpu.records import SPLIT
 from hedgerow.kernels.cpu.weak import Sample, fill_columns, search_filled
-from hedgerow.table.surveyed import SurveyedTable
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
 _KEPT_BYTES = 1 << 28  # of histograms of open leaves; beyond, both sides of a split are asked for
@@ -51,19 +51,19 @@ Histogram = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class WeakParts:
+class WeakShardFactory:
     """Makes parts. offsets : running sums of the codes that columns have, as `Bins.offsets`."""
 
     offsets: NDArray[np.int64]
     by_row = False
     row_bytes = 24  # a weight and what is beside it, the row's number in the tree and a spare one
 
-    def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "WeakPart":
+    def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "WeakShard":
         """A part of the codes (columns, rows)."""
-        return WeakPart(codes, self.offsets)
+        return WeakShard(codes, self.offsets)
 
 
-class WeakPart:
+class WeakShard:
     """Some of the rows, in codes; see the module for its verbs.
 
     Parameters
@@ -75,9 +75,9 @@ class WeakPart:
     --------
     Two rows of class 0 and one of class 1; one column of codes 0 (missing) to 2:
 
-    >>> part = WeakPart(np.array([[1, 1, 2]], np.uint8), np.array([0, 3]))
+    >>> shard = WeakShard(np.array([[1, 1, 2]], np.uint8), np.array([0, 3]))
     >>> empty = np.empty(0, np.int64)
-    >>> _, (root,) = part.begin(np.array([5, 6, 7]), empty, 2, 0, np.array([0, 0, 1], np.uint8))
+    >>> _, (root,) = shard.start_tree(np.array([5, 6, 7]), empty, 2, 0, np.array([0, 0, 1], np.uint8))
     >>> root.tolist()
     [[0, 11, 0], [0, 0, 7]]
     """
@@ -88,7 +88,7 @@ class WeakPart:
         self._rows: dict[int, NDArray[np.uint32]] = {}
         self._team = Team(1)
 
-    def begin(
+    def start_tree(
         self,
         weight: NDArray[np.int64],
         second: NDArray[np.int64],
@@ -104,14 +104,14 @@ class WeakPart:
         self._rows = {}
         return None, (self._histogram(_ALL_ROWS, everyone=True),)
 
-    def split(self, number: int, split: np.void, first: int, wanted: Sequence[int]) -> tuple[None, Sums]:
+    def split_node(self, number: int, split: np.void, first: int, wanted: Sequence[int]) -> tuple[None, Sums]:
         """Part the rows of a node into nodes `first` and the next; histograms of those that are wanted."""
         rows = self._rows.pop(number, None)
         rows = with_weight(self._sample) if rows is None else rows
         self._rows[first], self._rows[first + 1] = part_rows(self._codes, rows, split)
         return None, tuple(self._histogram(self._rows[node], everyone=False) for node in wanted)
 
-    def cells(self, nodes: NDArray[np.void]) -> tuple[Cells, Sums]:
+    def leaf_ids(self, nodes: NDArray[np.void]) -> tuple[Cells, Sums]:
         """The leaves of the rows in a tree."""
         self._rows = {}
         return cells_of(_own(nodes), self._codes, self._team), ()
@@ -138,27 +138,27 @@ def _own(array: NDArray[Any]) -> NDArray[Any]:
 # --- here
 
 
-class PlacedRows:
+class RemoteRows:
     """Coded rows that are elsewhere, as weak trees read them.
 
     Parameters
     ----------
-    table : SurveyedTable
+    table : RemoteTable
     bins : Bins
     n_threads : int
     """
 
-    def __init__(self, table: SurveyedTable, bins: Bins, n_threads: int) -> None:
+    def __init__(self, table: RemoteTable, bins: Bins, n_threads: int) -> None:
         self.bins, self.n_rows, self.n_columns = bins, table.n_rows, table.n_columns
-        self.place: Place = table.place(WeakParts(bins.offsets), bins, {}, n_threads)
-        self._losses = Losses()
+        self.shards: ShardedRows = table.make_shards(WeakShardFactory(bins.offsets), bins, {}, n_threads)
+        self._losses = LossCounter()
         self.told: list[NDArray[Any]] = []  # classes that parts know, by number; nothing once parts were lost
 
     def cells(self, tree: WeakTree) -> Cells:
         """The node number of the leaf of every row."""
         if len(tree.nodes) == 1:
             return np.zeros(self.n_rows, np.uint8)
-        return np.concatenate(self._said("cells", tree.nodes))
+        return np.concatenate(self._said("leaf_ids", tree.nodes))
 
     def scores(self, forest: Forest, n_outputs: int) -> NDArray[np.float64]:
         """What the trees of a forest add up to, (outputs, rows)."""
@@ -168,11 +168,11 @@ class PlacedRows:
         """What the parts say; they need not have heard anything before."""
         while True:
             try:
-                said = self.place.ask(verb, *args)[0]
-            except PartsLost:
+                said = self.shards.call(verb, *args)[0]
+            except ShardsLost:
                 self.lost()
                 continue
-            self._losses.forget()
+            self._losses.reset()
             return said
 
     def lost(self) -> None:
@@ -182,28 +182,28 @@ class PlacedRows:
 
     def close(self) -> None:
         """Let go of the rows."""
-        self.place.close()
+        self.shards.close()
 
 
 @dataclass(frozen=True, eq=False)
-class TakenRows:
+class RowSubset:
     """Some of the training rows: what a tree says of all of them is known."""
 
     numbers: NDArray[np.uint32]
 
 
-class PlaceGrower:
+class ShardedWeakGrower:
     """Grows the trees of a `hedgerow.growing.weak_tree.WeakGrower` on rows that are elsewhere.
 
     Parameters
     ----------
-    rows : PlacedRows
+    rows : RemoteRows
     rules : WeakRules
     team : Team
         Threads of this process, that search histograms.
     """
 
-    def __init__(self, rows: PlacedRows, rules: WeakRules, team: Team) -> None:
+    def __init__(self, rows: RemoteRows, rules: WeakRules, team: Team) -> None:
         self.rows, self.rules, self.team = rows, rules, team
         self.width = int(rows.bins.n_bins.max()) + 2  # codes of a channel, missing, and one place free
 
@@ -214,7 +214,7 @@ class PlaceGrower:
             try:
                 root = self._begin(sample, n_channels)
                 tree = _GrowingThere(self, root, moments=bool(sample.second.size)).grow(totals, _ALL_ROWS)
-            except PartsLost:
+            except ShardsLost:
                 self.rows.lost()
                 continue
             return tree, self.rows.cells(tree)
@@ -233,9 +233,9 @@ class PlaceGrower:
                 which,
                 sample.classes[a:b] if news else None,
             )
-            for a, b in self.rows.place.bounds
+            for a, b in self.rows.shards.bounds
         ]
-        _, (root,) = self.rows.place.ask_each("begin", args)
+        _, (root,) = self.rows.shards.call_each("start_tree", args)
         if news:
             self.rows.told.append(sample.classes)
         return root
@@ -259,7 +259,7 @@ class PlaceGrower:
 class _GrowingThere(Growing):
     """One tree on its way, of which the histograms of open leaves are here."""
 
-    def __init__(self, grower: PlaceGrower, root: Histogram, *, moments: bool) -> None:
+    def __init__(self, grower: ShardedWeakGrower, root: Histogram, *, moments: bool) -> None:
         super().__init__(grower.rules)
         self._grower, self._moments = grower, moments
         self._hists = {0: root}
@@ -280,7 +280,7 @@ class _GrowingThere(Growing):
         if self._weight(left) * 2 > self._weight(self.sums[number]):
             lighter, other = other, lighter
         wanted = [lighter, other] if whole is None else [lighter]
-        _, hists = self._grower.rows.place.ask("split", number, split, first, wanted)
+        _, hists = self._grower.rows.shards.call("split_node", number, split, first, wanted)
         self._hists.update(zip(wanted, hists, strict=True))
         if whole is not None:
             self._hists[other] = whole - hists[0]

@@ -1,0 +1,150 @@
+"""Sharded rows: objects that each hold the codes of some rows, in this process or on other machines.
+
+A shard is used by one thread at a time. Each of its methods returns a pair: a result of its own, and a tuple
+of int64 arrays to be summed over all shards. Integer sums do not depend on the order of addition, so the
+number and the location of the shards do not change a model. Other machines add up the sums of their shards
+before they send them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Sums = tuple[NDArray[np.int64], ...]
+_MAX_LOSSES = 20
+
+
+class ShardsLost(Exception):  # noqa: N818 - no error: the fit continues
+    """Some shards were lost and created again; the caller must restore the state of all shards.
+
+    All of them, because it is unknown which shards completed the last call.
+    """
+
+
+class ShardFactory(Protocol):
+    """Creates a shard. It is sent to where the rows are, so it must be picklable."""
+
+    @property
+    def by_row(self) -> bool:
+        """Whether codes are (rows, stride) as `hedgerow.binning.aligned_rows`, or (columns, rows)."""
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a shard per row, without its codes and its slices of the row arrays."""
+
+    def __call__(self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int) -> Any:
+        """Create the shard of the rows from number `first` on, with its slices of the row arrays."""
+
+
+class ShardedRows(Protocol):
+    """All shards, in the order of their rows."""
+
+    @property
+    def bounds(self) -> Sequence[tuple[int, int]]:
+        """The first row of every shard, and the one after its last."""
+
+    def call(self, method: str, *args: Any) -> tuple[list[Any], Sums]:
+        """Call a method of every shard: the results in order, and the sums. May raise `ShardsLost`."""
+
+    def call_each(self, method: str, args: Sequence[tuple[Any, ...]]) -> tuple[list[Any], Sums]:
+        """Call a method of every shard, with different arguments for each."""
+
+    def close(self) -> None:
+        """Release the shards."""
+
+
+class LossCounter:
+    """Counts how often shards are lost during one operation, and gives up after 20 times.
+
+    >>> losses = LossCounter()
+    >>> losses.count()
+    >>> losses.reset()
+    """
+
+    def __init__(self) -> None:
+        self._n = 0
+
+    def count(self) -> None:
+        """Count one loss."""
+        self._n += 1
+        if self._n > _MAX_LOSSES:
+            raise ConnectionError(
+                f"workers were lost {_MAX_LOSSES} times before one tree was grown: see their logs; if "
+                "memory was short, use more workers, or workers with more memory"
+            )
+
+    def reset(self) -> None:
+        """Start again at zero: the operation is done."""
+        self._n = 0
+
+
+class LocalShards:
+    """Shards in this process, one thread for each.
+
+    Parameters
+    ----------
+    shards : sequence of shards
+    bounds : sequence of (first row, row after the last)
+    on_close : callable, optional
+        Called once, by `close`.
+
+    Examples
+    --------
+    >>> class Counter:
+    ...     def __init__(self, first, stop):
+    ...         self.n = stop - first
+    ...     def count(self, times):
+    ...         return "done", (np.array([self.n * times]),)
+    >>> bounds = [(0, 3), (3, 10)]
+    >>> shards = LocalShards([Counter(*one) for one in bounds], bounds)
+    >>> shards.call("count", 2)
+    (['done', 'done'], (array([20]),))
+    >>> shards.close()
+    """
+
+    def __init__(
+        self,
+        shards: Sequence[Any],
+        bounds: Sequence[tuple[int, int]],
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        self.shards, self.bounds, self._on_close = shards, bounds, on_close
+        self._threads = ThreadPoolExecutor(len(shards)) if len(shards) > 1 else None
+
+    def call(self, method: str, *args: Any) -> tuple[list[Any], Sums]:
+        """Call a method of every shard; see `ShardedRows.call`."""
+        return self.call_each(method, [args] * len(self.shards))
+
+    def call_each(self, method: str, args: Sequence[tuple[Any, ...]]) -> tuple[list[Any], Sums]:
+        """Call a method of every shard, with different arguments; see `ShardedRows.call_each`."""
+        pairs = zip(self.shards, args, strict=True)
+        if self._threads is None:
+            return sum_results(getattr(shard, method)(*own) for shard, own in pairs)
+        futures = [self._threads.submit(getattr(shard, method), *own) for shard, own in pairs]
+        return sum_results(future.result() for future in futures)
+
+    def close(self) -> None:
+        """Release the shards; see `ShardedRows.close`."""
+        if self._threads is not None:
+            self._threads.shutdown()
+        self.shards = ()
+        if self._on_close is not None:
+            self._on_close()
+            self._on_close = None
+
+
+def sum_results(results: Iterable[tuple[Any, Sums]]) -> tuple[list[Any], Sums]:
+    """The own results of several shards as a list, and the sums of their integers as int64."""
+    own_results: list[Any] = []
+    total: Sums = ()
+    for own, sums in results:
+        own_results.append(own)
+        if not total:  # nobody else uses these arrays: add in place
+            total = tuple(np.require(one, np.int64, "W") for one in sums)
+            continue
+        for whole, one in zip(total, sums, strict=True):
+            np.add(whole, one, out=whole)
+    return own_results, total
