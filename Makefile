@@ -1,21 +1,21 @@
 # Each target makes its own .venv from python3 (3.11 or later) with pip; no compiler is needed.
-#   make demo    boosting beside logistic regression on three data sets; writes demo/report.html
-#   make test    the tests and the examples in the docstrings, a process for each core, and how many lines
-#                they run (with ARGS="-k binning" only those tests, and no line is counted)
-#   make check   ruff, mypy, import-linter
-#   make lowest  a part of the tests with the lowest versions that pyproject.toml allows (ten minutes at first)
-#   make docs    the documentation as pages in site/
-#   make bench   fit time, accuracy and memory beside the peers  (ARGS="--quick", see benchmarks/)
-#   make table   the comparison in README.md, measured anew (seven minutes on an idle machine)
-#   make clean   remove what the other targets made
+#   make demo    compare boosting with logistic regression on three data sets; writes demo/report.html
+#   make test    run all tests and docstring examples, one process per core, with line coverage
+#                (ARGS="-k binning" runs only those tests, without coverage)
+#   make check   run ruff, mypy and import-linter
+#   make lowest  run part of the tests with the lowest versions that pyproject.toml allows (ten minutes)
+#   make docs    build the documentation into site/
+#   make bench   compare fit time, accuracy and memory with other libraries (ARGS="--quick"; see benchmarks/)
+#   make table   measure the comparison table of README.md again (seven minutes on an idle machine)
+#   make clean   remove everything that the other targets made
 
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-# A cached Numba caller does not notice that a callee in another file changed, so the cache
-# of compiled kernels lies in a folder named by a checksum of all the kernels.
+# Numba does not recompile a cached kernel when a kernel it calls, in another file, has changed. So the
+# cache lies in a folder named by a checksum of all kernels.
 KERNELS := $(shell find src/hedgerow/kernels -name '*.py' | LC_ALL=C sort | xargs cat | cksum | cut -d' ' -f1)
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(KERNELS)
 
@@ -27,7 +27,7 @@ demo: .venv/.installed-demo .cache/.gitignore
 	$(BIN)/hedgerow demo --out demo/report.html --force $(ARGS)
 
 test: .venv/.installed-dev .cache/.gitignore
-	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(or $(ARGS),--measure)
+	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(or $(ARGS),--cov --cov-report=term:skip-covered)
 
 check: .venv/.installed-dev
 	$(BIN)/ruff check
@@ -35,7 +35,7 @@ check: .venv/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Old packages warn of newer ones, which is no error here; compiled kernels are those of another Numba.
+# Old packages warn about newer ones, which is no error here. Another Numba needs another cache.
 lowest: .venv-lowest/.installed .cache/.gitignore
 	NUMBA_CACHE_DIR=$(NUMBA_CACHE_DIR)-lowest .venv-lowest/bin/python -m pytest -p no:cacheprovider \
 		-W default --disable-warnings $$($(PYTHON) tests/support/lowest.py --tests) $(ARGS)
@@ -58,7 +58,7 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Hedgerow needs Python 3.11 or later; $(PYTHON) is " + sys.version.split()[0] + ". Set PYTHON=...")'
 	$(PYTHON) -m venv .venv
 
-# One stamp for each set of dependencies; a changed pyproject.toml installs it anew.
+# One stamp file for each extra; a changed pyproject.toml installs it again.
 .venv/.installed-demo: pyproject.toml | .venv/bin/python
 	$(PIP) install --editable '.[demo]'
 	@touch $@

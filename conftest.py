@@ -1,37 +1,72 @@
-"""What all tests and examples in docstrings share."""
+"""Order of the tests, which of them count lines, and fixtures of all tests and docstring examples."""
 
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from numba.core import event
 
-pytest_plugins = ["line_coverage"]  # `--measure`
-
-# The first process that needs a kernel compiles it, and one that needs it meanwhile compiles it too. So files
-# that compile different kernels come first; workers of clusters find theirs compiled.
+# Two processes that need the same kernel at the same time both compile it. So files that compile different
+# kernels come first; the workers of clusters then find theirs compiled.
 FIRST = (
     *("test_check_estimator.py", "test_forests.py", "test_stage.py", "test_places.py"),
     *("test_weak_places.py", "test_same_bits.py"),
 )
+COVERED_CASES = (
+    2  # of a parametrised test; the others run the same lines, and tracing slows Python down by half
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order the files: some first, then clusters, which take long, then the others, large ones first."""
+    """Sort the files and mark the tests whose lines are not counted."""
     sizes = Counter(item.path for item in items)
 
-    def place(item: pytest.Item) -> tuple[int, int, str]:
+    def position(item: pytest.Item) -> tuple[int, int, str]:
         name, size = item.path.name, -sizes[item.path]
         if name in FIRST:
             return FIRST.index(name), size, str(item.path)
         return len(FIRST) + (item.path.parent.name != "distributed"), size, str(item.path)
 
-    items.sort(key=place)
+    items.sort(key=position)
+    cases: Counter[str] = Counter()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        cases[test] += 1
+        repeated = cases[test] > COVERED_CASES and "kernels/test_python" not in test
+        random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        if repeated or random or any(item.get_closest_marker(name) for name in ("slow", "compare")):
+            item.add_marker(pytest.mark.no_cover)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Stop counting lines while Numba compiles a kernel."""
+    if config.pluginmanager.hasplugin("_cov"):
+        event.register("numba:compile", PausedTracing())
+
+
+class PausedTracing(event.Listener):  # type: ignore[misc]
+    """Switches tracing off while a kernel of the package is compiled: Numba's own code is not measured."""
+
+    def __init__(self) -> None:
+        self.paused = threading.local()
+
+    def on_start(self, event: event.Event) -> None:
+        """Keep the trace function of this thread and remove it."""
+        if event.data["dispatcher"].py_func.__module__.startswith("hedgerow."):
+            self.paused.__dict__.setdefault("stack", []).append(sys.gettrace())
+            sys.settrace(None)
+
+    def on_end(self, event: event.Event) -> None:
+        """Set the trace function again."""
+        if event.data["dispatcher"].py_func.__module__.startswith("hedgerow."):
+            sys.settrace(self.paused.stack.pop())
 
 
 @pytest.fixture(autouse=True)
-def no_figure_stays_open() -> Iterator[None]:
-    """Close the figures that a test has opened: pyplot keeps them all, and warns after twenty."""
+def close_figures() -> Iterator[None]:
+    """Close the figures that a test opened: pyplot keeps them all, and warns after twenty."""
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
