@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import hedgerow.binning
 from hedgerow.bundling import Bundles, find_bundles
-from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.grower import GrowthOptions
 from hedgerow.threads import Team
 from tree_cases import assert_same_tree, grow_compiled, grow_reference, make_binned, measure
 
@@ -82,7 +82,7 @@ def test_trees_do_not_change(data):
         [3, 7, 7] + [3] * (n_kinds - 1),
         [data.draw(st.booleans()) for _ in range(n_kinds + 2)],
     )
-    rules = GrowthRules(
+    rules = GrowthOptions(
         max_leaf_nodes=data.draw(st.sampled_from([2, 8, 31])),
         min_samples_leaf=data.draw(st.sampled_from([1, 5])),
         min_child_weight=0.0,

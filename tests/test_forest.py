@@ -7,7 +7,7 @@ import oracle
 from hedgerow import forest as forest_module
 from hedgerow.binning import find_bins
 from hedgerow.forest import Forest, Predictor
-from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.grower import GrowthOptions
 from hedgerow.kernels.cpu.records import NODE
 from hedgerow.table import read_table
 from hedgerow.threads import Team
@@ -48,7 +48,7 @@ class Model:
         self.binned = self.bins.encode(table, Team(1))
         rng, self.grown = np.random.default_rng(1), []
         for n_leaves in leaves:
-            rules = GrowthRules(max_leaf_nodes=n_leaves, min_samples_leaf=1, categorical_smoothing=0.1)
+            rules = GrowthOptions(max_leaf_nodes=n_leaves, min_samples_leaf=1, categorical_smoothing=0.1)
             measured, rows = measure(rng.normal(size=N), np.ones(N))
             self.grown.append(grow_compiled(self.binned, rules, measured, rows).nodes)
             assert (self.grown[-1]["left"] == 0).sum() == n_leaves
@@ -174,7 +174,7 @@ def test_values_too_large_for_float32_warn_nobody():
     table = read_table(X)
     bins = find_bins(table)
     measured, rows = measure(np.arange(20) % 4, np.ones(20))
-    grown = grow_compiled(bins.encode(table, Team(1)), GrowthRules(min_samples_leaf=1), measured, rows)
+    grown = grow_compiled(bins.encode(table, Team(1)), GrowthOptions(min_samples_leaf=1), measured, rows)
     scores = np.zeros((1, 20))
     Predictor(Forest.of([grown.nodes], [0]), bins).add_scores(table, scores, 1)
     assert scores[0, :4].tolist() == [0.0, -1.0, -2.0, -3.0]

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from boosting_cases import classes, classifier, numbers, regressor
 from hedgerow import GradientBoostingRegressor
 from hedgerow.boosting.learners import order_steps
-from hedgerow.growing.tree import GrownTree
+from hedgerow.growing.grower import GrownTree
 from hedgerow.kernels.cpu.records import NODE
 
 ANY = [

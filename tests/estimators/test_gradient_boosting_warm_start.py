@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from boosting_cases import classes, classifier, numbers, regressor, same_forests
-from hedgerow.backends import CpuBackend
 from hedgerow.boosting import fit as fitting
+from hedgerow.growing.grower import TreeGrower
 
 
 def noisy(n_rows=500):
@@ -150,14 +150,14 @@ def test_an_interrupt_leaves_a_model_of_the_rounds_done(number):
 @pytest.mark.parametrize("trees", [0, 7])
 def test_an_interrupt_in_the_middle_of_a_round(monkeypatch, trees):
     X, y = classes(n_classes=3)
-    grow = CpuBackend.grow
+    grow = TreeGrower.grow
 
     def interrupted(self, measured, rows, tree):
         if tree == trees:
             raise KeyboardInterrupt
         return grow(self, measured, rows, tree)
 
-    monkeypatch.setattr(CpuBackend, "grow", interrupted)
+    monkeypatch.setattr(TreeGrower, "grow", interrupted)
     with pytest.warns(UserWarning, match="interrupted"):
         model = classifier(warm_start=True).fit(X, y)
     monkeypatch.undo()

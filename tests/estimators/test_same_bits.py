@@ -12,8 +12,8 @@ from scipy import sparse
 
 import hedgerow.boosting.fit
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
-from hedgerow.backends import CpuBackend
 from hedgerow.container import unpack
+from hedgerow.growing.grower import TreeGrower
 from hedgerow.io.models import from_bytes, to_bytes
 from other_cpu import run_on_plain_cpu, tell_cpu
 
@@ -103,21 +103,21 @@ CASES = {
 }
 
 
-class Watched(CpuBackend):
+class Watched(TreeGrower):
     """Notes how many members grow, and on which statistics."""
 
     members: set[int] = set()  # noqa: RUF012 - set anew by the fixture
     wide: set[bool] = set()  # noqa: RUF012
 
     def grow(self, measured, rows, tree):
-        self.members.add(self.n_members)
+        self.members.add(self.n_threads)
         self.wide.add(measured.statistics.wide.shape[0] > 0)
         return super().grow(measured, rows, tree)
 
 
 @pytest.fixture
 def watched(monkeypatch):
-    monkeypatch.setattr(hedgerow.boosting.fit, "CpuBackend", Watched)
+    monkeypatch.setattr(hedgerow.boosting.fit, "TreeGrower", Watched)
     monkeypatch.setattr(Watched, "members", set())
     monkeypatch.setattr(Watched, "wide", set())
     return Watched

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.backends import cpu
-from hedgerow.growing import workspace
-from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing import grower
+from hedgerow.growing.grower import GrowthOptions
 from hedgerow.threads import Team
 from tree_cases import (
     assert_is_oracle_tree,
@@ -72,7 +71,7 @@ def growth_rules(draw, n_columns, categorical, rng):
         bits = rng.integers(0, 32, (n_columns, draw(st.integers(1, 2))), dtype=np.uint64)
         groups = bits << np.uint64(draw(st.integers(0, 59)))
     pick = lambda *options: draw(st.sampled_from(options))  # noqa: E731
-    return GrowthRules(
+    return GrowthOptions(
         max_leaf_nodes=pick(None, None, 31, 5, 2),
         max_depth=pick(None, None, None, 4, 2),
         min_samples_leaf=pick(1, 1, 2, 3, 5),
@@ -129,8 +128,8 @@ def growths(draw):
 def test_compiled_reference_and_oracle_grow_the_same_tree(teams, case):
     arguments = (case.binned, case.rules, case.measured, case.rows, case.tree)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu, "_CELLS_PER_MEMBER", 1)  # use every member even on a table this small
-        patch.setattr(workspace, "_POOL_BYTES", case.pool_bytes)
+        patch.setattr(grower, "_VALUES_PER_THREAD", 1)  # use every member even on a table this small
+        patch.setattr(grower, "_POOL_BYTES", case.pool_bytes)
         compiled = grow_compiled(*arguments, teams[case.n_members])
     reference = grow_reference(*arguments)
     truth = grow_oracle(*arguments)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.backends.rows import codes_left
 from hedgerow.growing.gradient_shard import codes_by_row
-from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.grower import GrowthOptions
+from hedgerow.growing.weak_tree import codes_left
 from hedgerow.kernels.cpu.advance import LEFT, NEITHER, RIGHT, advance_run, count_codes, find_nodes, sum_run
 from hedgerow.kernels.cpu.records import SPLIT, Statistics
 from tree_cases import grow_compiled, make_binned, measure
@@ -121,7 +121,7 @@ def leaf_of(nodes, codes):
 
 def test_rows_come_to_the_leaf_that_their_codes_say():
     table, codes, rng = coded(3)
-    rules = GrowthRules(min_samples_leaf=3)
+    rules = GrowthOptions(min_samples_leaf=3)
     wanted = np.sin(codes[:, 0] / 3) + (codes[:, 1] % 2) + 0.1 * codes[:, 2]
     measured, rows = measure(wanted - wanted.mean(), np.ones(len(codes)))
     tree = grow_compiled(table, rules, measured, rows, 0)

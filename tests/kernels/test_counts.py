@@ -309,12 +309,12 @@ def test_statistics_of_very_many_copies_do_not_overflow():
     weights = Weights.of(np.full(n, 2.0**30), n)  # 2**47 copies
     assert not weights.copies.size  # they are proportions
     with Team(1) as team:
-        measured = Quantiser(weights, n, team).measure(np.ones(n), np.ones(n))
+        measured = Quantiser(weights, n, team).quantise(np.ones(n), np.ones(n))
     statistics = measured.statistics
     assert not statistics.copies.size
     fewer = Weights.of(np.full(n, 2.0**28), n)
     with Team(1) as team:
-        copied = Quantiser(fewer, n, team).measure(np.ones(n), np.ones(n)).statistics
+        copied = Quantiser(fewer, n, team).quantise(np.ones(n), np.ones(n)).statistics
     assert sum(copied.wide[:, 1].tolist()) < 2**63
     assert copied.wide[:, 1].min() > 0
 

@@ -5,15 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hedgerow.backends import cpu
-from hedgerow.backends.base import RowStore
-from hedgerow.backends.rows import RowsInMemory, channels
-from hedgerow.growing import workspace
-from hedgerow.growing.reference import ReferenceGrower
-from hedgerow.growing.rules import GrowthRules
-from hedgerow.growing.statistics import Measured
+from hedgerow.growing import grower
+from hedgerow.growing.grower import GrowthOptions, TreeGrower
+from hedgerow.growing.statistics import RowStatistics
 from hedgerow.kernels.cpu.records import Statistics
 from hedgerow.threads import Team
+from reference_grower import channels
 from tree_cases import (
     assert_is_oracle_tree,
     assert_same_tree,
@@ -52,18 +49,18 @@ def target(table, seed=0):
 @pytest.fixture
 def every_member(monkeypatch):
     """Let all members take part even where one is faster."""
-    monkeypatch.setattr(cpu, "_CELLS_PER_MEMBER", 1)
+    monkeypatch.setattr(grower, "_VALUES_PER_THREAD", 1)
 
 
 RULES = {
-    "plain": GrowthRules(),
-    "small leaves": GrowthRules(max_leaf_nodes=60, min_samples_leaf=1),
-    "large leaves": GrowthRules(min_samples_leaf=700),  # most splits found first are too small
-    "deep": GrowthRules(max_leaf_nodes=None, max_depth=6, min_samples_leaf=50),
-    "penalised": GrowthRules(l1_regularization=3.0, l2_regularization=10.0, min_split_gain=4.0),
-    "random": GrowthRules(columns_per_tree=0.7, columns_per_node=0.5, seed=3),
-    "monotonic": GrowthRules(monotonic=np.array([-1, 1, 0, 0], np.int8)),
-    "groups": GrowthRules(groups=np.array([[1], [3], [2], [2]], np.uint64)),
+    "plain": GrowthOptions(),
+    "small leaves": GrowthOptions(max_leaf_nodes=60, min_samples_leaf=1),
+    "large leaves": GrowthOptions(min_samples_leaf=700),  # most splits found first are too small
+    "deep": GrowthOptions(max_leaf_nodes=None, max_depth=6, min_samples_leaf=50),
+    "penalised": GrowthOptions(l1_regularization=3.0, l2_regularization=10.0, min_split_gain=4.0),
+    "random": GrowthOptions(columns_per_tree=0.7, columns_per_node=0.5, seed=3),
+    "monotonic": GrowthOptions(monotonic=np.array([-1, 1, 0, 0], np.int8)),
+    "groups": GrowthOptions(groups=np.array([[1], [3], [2], [2]], np.uint64)),
 }
 
 
@@ -85,7 +82,7 @@ def test_any_number_of_members_grows_the_tree_of_the_reference(table, rules):
 def test_a_pool_too_small_for_all_histograms_changes_nothing(table, name, pool_bytes, n_members, monkeypatch):
     measured, rows = measure(target(table), np.ones(N))
     expected = grow_compiled(table, RULES[name], measured, rows)
-    monkeypatch.setattr(workspace, "_POOL_BYTES", pool_bytes)
+    monkeypatch.setattr(grower, "_POOL_BYTES", pool_bytes)
     with Team(n_members) as team:
         assert_same_tree(grow_compiled(table, RULES[name], measured, rows, 0, team), expected)
 
@@ -109,7 +106,7 @@ def test_packed_and_wide_statistics_grow_the_same_tree(table, n_members, piece_r
 
 def test_one_backend_grows_tree_after_tree(table):
     """Memory is reused from tree to tree: nothing of one tree may reach the next."""
-    backend = cpu.CpuBackend(table, RULES["small leaves"], Team(1))
+    backend = TreeGrower(table, RULES["small leaves"], Team(1))
     for tree in range(3):
         measured, rows = measure(target(table, tree), np.ones(N))
         rows = rows[: N - 3000 * tree]
@@ -151,15 +148,15 @@ def test_rows_that_do_not_take_part_change_nothing(table):
     measured, _ = measure(target(table), np.ones(N))
     statistics = measured.statistics
     part = replace(measured, statistics=statistics._replace(packed=statistics.packed[chosen]))
-    one = grow_compiled(table, GrowthRules(), measured, chosen)
-    other = grow_compiled(table.take(chosen), GrowthRules(), part, np.arange(len(chosen), dtype=np.uint32))
+    one = grow_compiled(table, GrowthOptions(), measured, chosen)
+    other = grow_compiled(table.take(chosen), GrowthOptions(), part, np.arange(len(chosen), dtype=np.uint32))
     assert_same_function(one, other)
     assert one.rows.tolist() == chosen[other.rows].tolist()
 
 
 def test_rows_are_grouped_by_leaf_in_their_order(table):
     measured, rows = measure(target(table), np.ones(N))
-    grown = grow_compiled(table, GrowthRules(), measured, rows)
+    grown = grow_compiled(table, GrowthOptions(), measured, rows)
     assert sorted(grown.rows) == list(range(N))
     for leaf, start, stop in zip(grown.leaves, grown.starts, grown.starts[1:], strict=False):
         assert (np.diff(grown.rows[start:stop].astype(int)) > 0).all()
@@ -181,7 +178,7 @@ def paths(nodes, number=0, columns=()):
 
 def grown_with(table, **given):
     measured, rows = measure(target(table), np.ones(N))
-    rules = GrowthRules(**given)
+    rules = GrowthOptions(**given)
     return grow_compiled(table, rules, measured, rows), measured
 
 
@@ -229,7 +226,7 @@ def test_the_older_node_comes_first_among_equals():
     binned = make_binned([[1, 1], [1, 2], [2, 1], [2, 2]], [2, 2])
     measured, rows = measure([3.0, 1.0, -1.0, -3.0], np.ones(4))
     for most_leaves, left in ((3, [1, 3, 0, 0, 0]), (4, [1, 3, 5, 0, 0, 0, 0])):
-        rules = GrowthRules(max_leaf_nodes=most_leaves, min_samples_leaf=1)
+        rules = GrowthOptions(max_leaf_nodes=most_leaves, min_samples_leaf=1)
         for grow in (grow_compiled, grow_reference):
             grown = grow(binned, rules, measured, rows)
             assert grown.nodes["left"].tolist() == left
@@ -277,7 +274,7 @@ def test_columns_of_a_path_share_an_interaction_group(table):
 
 def test_random_columns_differ_from_tree_to_tree_and_from_node_to_node(table):
     measured, rows = measure(target(table), np.ones(N))
-    rules = GrowthRules(columns_per_tree=0.25, seed=1)
+    rules = GrowthOptions(columns_per_tree=0.25, seed=1)
     used = []
     for tree in range(12):
         grown = grow_compiled(table, rules, measured, rows, tree)
@@ -285,7 +282,7 @@ def test_random_columns_differ_from_tree_to_tree_and_from_node_to_node(table):
         used.append(set(grown.nodes["split"]["column"][inner].tolist()))
     assert all(len(columns) == 1 for columns in used)
     assert set.union(*used) == {0, 1, 2, 3}
-    grown = grow_compiled(table, GrowthRules(columns_per_node=0.25, seed=1), measured, rows)
+    grown = grow_compiled(table, GrowthOptions(columns_per_node=0.25, seed=1), measured, rows)
     assert len(set(grown.nodes["split"]["column"][grown.nodes["left"] > 0].tolist())) > 2
 
 
@@ -296,7 +293,7 @@ def test_rows_without_statistics_do_not_stop_the_search_for_large_enough_leaves(
     codes = [[1]] * 6 + [[2]] + [[0]] * 2
     binned = make_binned(codes, [2], [categorical])
     measured, rows = measure([1.0] * 6 + [-5.0] + [0.0] * 2, [1.0] * 7 + [0.0] * 2)
-    rules = GrowthRules(min_samples_leaf=2, min_child_weight=0.0, categorical_smoothing=0.0)
+    rules = GrowthOptions(min_samples_leaf=2, min_child_weight=0.0, categorical_smoothing=0.0)
     grown = grow_compiled(binned, rules, measured, rows)
     assert len(grown.leaves) == 1
     assert_same_tree(grown, grow_reference(binned, rules, measured, rows))
@@ -308,7 +305,7 @@ def test_rows_without_statistics_do_not_stop_the_search_for_large_enough_leaves(
 def test_almost_no_rows(n_rows):
     binned = make_binned([[1], [2]], [2])
     measured, rows = measure([1.0, -1.0], [1.0, 1.0])
-    rules = GrowthRules(min_samples_leaf=1)
+    rules = GrowthOptions(min_samples_leaf=1)
     grown = grow_compiled(binned, rules, measured, rows[:n_rows])
     assert_same_tree(grown, grow_reference(binned, rules, measured, rows[:n_rows]))
     assert grown.values.tolist() == [[0.0], [-1.0], [-1.0, 1.0]][n_rows]
@@ -319,13 +316,13 @@ def test_a_pure_node_is_not_split_on_rounding():
     rng = np.random.default_rng(5)
     binned = make_binned(rng.integers(1, 50, (3000, 3)), [50, 50, 50])
     measured, rows = measure(np.full(3000, 0.1), np.full(3000, 0.7))
-    assert len(grow_compiled(binned, GrowthRules(min_samples_leaf=1), measured, rows).leaves) == 1
+    assert len(grow_compiled(binned, GrowthOptions(min_samples_leaf=1), measured, rows).leaves) == 1
 
 
 def test_more_leaves_than_rows_are_never_made():
     binned = make_binned(np.arange(1, 41).reshape(-1, 1), [40])
     measured, rows = measure(np.random.default_rng(6).normal(size=40), np.ones(40))
-    rules = GrowthRules(max_leaf_nodes=None, min_samples_leaf=1)
+    rules = GrowthOptions(max_leaf_nodes=None, min_samples_leaf=1)
     grown = grow_compiled(binned, rules, measured, rows)
     assert 30 < len(grown.leaves) <= 40
     assert_is_oracle_tree(grown, grow_oracle(binned, rules, measured, rows), measured)
@@ -339,40 +336,10 @@ def test_a_cauchy_target_is_fitted_as_well_as_with_floats(table, share):
     unit = 2.0 ** (np.ceil(np.log2(np.abs(gradient).max())) - 46)  # sums of 2**14 rows stay below 2**61
     wide = np.column_stack([np.rint(gradient / unit), np.full(N, 2.0**40)]).astype(np.int64)
     none = np.empty(0, np.int64)
-    fine = Measured(Statistics(none, wide, none, 1), unit, 2.0**-40, 2**40)
+    fine = RowStatistics(Statistics(none, wide, none, 1), unit, 2.0**-40, 2**40)
     reductions = []
     for statistics in (measured, fine):
-        grown = grow_compiled(table, GrowthRules(), statistics, rows)
+        grown = grow_compiled(table, GrowthOptions(), statistics, rows)
         sums = np.add.reduceat(gradient[grown.rows], grown.starts[:-1])
         reductions.append((sums**2 / np.diff(grown.starts)).sum())
     assert reductions[0] > 0.999 * reductions[1]
-
-
-class SeveralPlaces:
-    """A store made of several: histograms are added, as a cluster or several cards would do."""
-
-    def __init__(self, stores):
-        self.stores = stores
-        self.bins = stores[0].bins
-
-    def plant(self, statistics, rows, columns):
-        for store, part in zip(self.stores, np.array_split(rows, len(self.stores)), strict=True):
-            store.plant(statistics, part, columns)
-
-    def histograms(self, nodes):
-        return sum(store.histograms(nodes) for store in self.stores)
-
-    def partition(self, node, split, left):
-        parts = [store.partition(node, split, left) for store in self.stores]
-        return sum(n for n, _ in parts), sum(count for _, count in parts)
-
-    def gather(self, nodes):
-        return np.concatenate([store.gather([node]) for node in nodes for store in self.stores])
-
-
-@pytest.mark.parametrize("name", ["large leaves", "random"])
-def test_rows_in_several_places_grow_the_same_tree(table, name):
-    measured, rows = measure(target(table), np.ones(N))
-    places: RowStore = SeveralPlaces([RowsInMemory(table) for _ in range(3)])
-    grown = ReferenceGrower(places, RULES[name]).grow(measured, rows, 0)
-    assert_same_tree(grown, grow_compiled(table, RULES[name], measured, rows))

@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 
 import oracle
-from hedgerow.backends.base import RowStore
-from hedgerow.backends.rows import RowsInMemory
-from hedgerow.growing.reference import running_sums
 from hedgerow.kernels.cpu.histogram import (
     add_packed,
     add_wide,
@@ -19,6 +16,7 @@ from hedgerow.kernels.cpu.histogram import (
     widen,
 )
 from hedgerow.kernels.cpu.records import NODE, Statistics
+from reference_grower import RowsInMemory, running_sums
 from tree_cases import make_binned
 
 N = 90
@@ -161,7 +159,7 @@ def planted(table, wide, copies=None, columns=(0, 1, 2, 3, 4)):
 
 @pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
 def test_rows_in_memory_sum_gradient_hessian_and_copies(table, wide, columns):
-    store: RowStore = planted(table, wide, np.arange(N) % 3, columns)
+    store = planted(table, wide, np.arange(N) % 3, columns)
     channels = [wide[:, 0], wide[:, 1], np.arange(N) % 3]
     assert store.histograms([0]).tolist() == [[truth(table, some_rows(), c, columns) for c in channels]]
     assert store.histograms([]).shape == (0, 3, table.codes.offsets[-1])

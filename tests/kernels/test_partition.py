@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import oracle
-from hedgerow.backends.rows import RowsInMemory, codes_left
+from hedgerow.growing.weak_tree import codes_left
 from hedgerow.kernels.cpu.partition import count_copies, gather_share, in_set, share, split_share
 from hedgerow.kernels.cpu.records import SPLIT, Statistics
+from reference_grower import RowsInMemory
 from tree_cases import make_binned
 
 N = 120

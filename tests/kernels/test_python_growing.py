@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hedgerow.backends import cpu
-from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing import grower
+from hedgerow.growing.grower import GrowthOptions
 from hedgerow.kernels.cpu import grow, histogram
 from hedgerow.threads import Team
 from python_bodies import both_ways, python_bodies
@@ -16,13 +16,13 @@ N = 90
 N_BINS, CATEGORICAL = [40, 6, 9, 12], [False, False, True, False]
 
 RULES = {
-    "plain": GrowthRules(min_samples_leaf=2),
-    "large leaves": GrowthRules(min_samples_leaf=20),  # most splits found first are too small
-    "penalised": GrowthRules(min_samples_leaf=2, l1_regularization=1.0, l2_regularization=2.0),
-    "random": GrowthRules(min_samples_leaf=2, columns_per_tree=0.8, columns_per_node=0.5, seed=3),
-    "monotonic": GrowthRules(min_samples_leaf=2, monotonic=np.array([-1, 1, 0, 0], np.int8)),
-    "groups": GrowthRules(min_samples_leaf=2, groups=np.array([[1], [3], [2], [2]], np.uint64)),
-    "deep": GrowthRules(max_leaf_nodes=None, max_depth=4, min_samples_leaf=1),
+    "plain": GrowthOptions(min_samples_leaf=2),
+    "large leaves": GrowthOptions(min_samples_leaf=20),  # most splits found first are too small
+    "penalised": GrowthOptions(min_samples_leaf=2, l1_regularization=1.0, l2_regularization=2.0),
+    "random": GrowthOptions(min_samples_leaf=2, columns_per_tree=0.8, columns_per_node=0.5, seed=3),
+    "monotonic": GrowthOptions(min_samples_leaf=2, monotonic=np.array([-1, 1, 0, 0], np.int8)),
+    "groups": GrowthOptions(min_samples_leaf=2, groups=np.array([[1], [3], [2], [2]], np.uint64)),
+    "deep": GrowthOptions(max_leaf_nodes=None, max_depth=4, min_samples_leaf=1),
 }
 WEIGHTS = {"none": None, "copies": np.arange(N) % 3, "smooth": np.arange(1, N + 1) / 7}
 
@@ -73,12 +73,12 @@ def test_the_reference_grower_is_the_same_by_python_bodies(table):
 
 @pytest.mark.parametrize("few", [False, True])
 def test_columns_that_share_a_place_grow_the_same_tree(shared, few):
-    rules = GrowthRules(min_samples_leaf=2, columns_per_tree=0.5 if few else 1.0, seed=1)
+    rules = GrowthOptions(min_samples_leaf=2, columns_per_tree=0.5 if few else 1.0, seed=1)
     check(shared, rules, *measure(gradients(shared), np.ones(N)))
 
 
 def test_wide_statistics_grow_the_same_tree(table, shared):
-    rules = GrowthRules(min_samples_leaf=2)
+    rules = GrowthOptions(min_samples_leaf=2)
     for binned in (table, shared):
         measured, rows = measure(gradients(binned), np.ones(N))
         measured = replace(measured, statistics=unpacked(measured.statistics))
@@ -88,7 +88,7 @@ def test_wide_statistics_grow_the_same_tree(table, shared):
 def test_pieces_that_are_widened_at_once_grow_the_same_tree(table):
     measured, rows = measure(gradients(table), np.ones(N))
     measured = replace(measured, statistics=measured.statistics._replace(piece_rows=13))
-    check(table, GrowthRules(min_samples_leaf=2), measured, rows)
+    check(table, GrowthOptions(min_samples_leaf=2), measured, rows)
 
 
 def test_members_meet_at_barriers(table, monkeypatch):
@@ -99,7 +99,7 @@ def test_members_meet_at_barriers(table, monkeypatch):
             measured = replace(measured, statistics=unpacked(measured.statistics))
         for rules in RULES.values():
             expected = grow_reference(table, rules, measured, rows, 5)
-            monkeypatch.setattr(cpu, "_CELLS_PER_MEMBER", 1)
+            monkeypatch.setattr(grower, "_VALUES_PER_THREAD", 1)
             monkeypatch.setattr(grow, "ROWS_PER_MEMBER", 10)
             monkeypatch.setattr(grow, "VERIFIED_ROWS", 30)
             with python_bodies(), Team(2) as team:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import oracle
-from hedgerow.backends.rows import channels
 from hedgerow.growing.statistics import Quantiser, Weights
 from hedgerow.kernels.cpu.quantise import add_leaf_values, largest, pack, spread
 from hedgerow.threads import Team
+from reference_grower import channels
 
 NO_WEIGHT, NO_COPIES = np.empty(0), np.empty(0, np.int64)
 
@@ -34,7 +34,7 @@ def measure(gradient, hessian, weight=None, n_members=1, chunk_rows=65_536):
     weight = None if weight is None else np.asarray(weight, float)
     weights = Weights.of(weight, len(gradient))
     with Team(n_members, chunk_rows) as team:
-        return Quantiser(weights, len(gradient), team).measure(
+        return Quantiser(weights, len(gradient), team).quantise(
             np.asarray(gradient, float), np.asarray(hessian, float)
         )
 

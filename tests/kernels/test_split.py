@@ -10,21 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from hedgerow.growing.reference import best_split, running_sums
-from hedgerow.growing.rules import GrowthRules
-from hedgerow.growing.statistics import Measured
+from hedgerow.growing.grower import GrowthOptions
+from hedgerow.growing.statistics import RowStatistics
 from hedgerow.kernels.cpu.records import NODE, SPLIT, Search, Statistics
 from hedgerow.kernels.cpu.split import leaf_value, search_column, worth
+from reference_grower import best_split, running_sums
 from tree_cases import assert_is_oracle_split, codes_in, make_binned, oracle_table
 
 INF = math.inf
 NO_STATISTICS = Statistics(np.empty(0, int), np.empty((0, 2), int), np.empty(0, int), 1)
-UNITS = Measured(NO_STATISTICS, 1.0, 1.0, 0)  # rules as they are given
+UNITS = RowStatistics(NO_STATISTICS, 1.0, 1.0, 0)  # rules as they are given
 
 
 def rules_for(n_columns, **given):
     defaults = {"min_samples_leaf": 1, "min_child_weight": 0.0, "categorical_smoothing": 0.0}
-    return GrowthRules(**(defaults | given)).for_tree(UNITS, np.arange(n_columns), 0)
+    return GrowthOptions(**(defaults | given)).for_tree(UNITS, np.arange(n_columns), 0)
 
 
 class Case:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hedgerow.boosting.fit import Settings, fit_gradient
-from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses.classification import BinaryLogLoss, MultinomialLogLoss
 from hedgerow.losses.regression import AbsoluteError, Huber, Poisson, Quantile, SquaredError
 from hedgerow.table import read_table
@@ -54,7 +54,7 @@ def fit(name, table, evaluations=(), previous=None, n_rounds=5, **more):
     """Fit a case to a table that holds the rows of TABLE."""
     loss, y, weight, settings, rules = CASES[name]
     plan = Settings(
-        loss=loss(), n_rounds=n_rounds, learning_rate=0.3, rules=GrowthRules(**rules), seed=7,
+        loss=loss(), n_rounds=n_rounds, learning_rate=0.3, rules=GrowthOptions(**rules), seed=7,
         **(settings | more),
     )  # fmt: skip
     train = Dataset(None, table, y.copy(), None if weight is None else weight.copy())

@@ -3,12 +3,11 @@
 import numpy as np
 
 import oracle
-from hedgerow.backends.cpu import CpuBackend
-from hedgerow.backends.rows import RowsInMemory, channels
 from hedgerow.binning import BinnedTable, Bins
-from hedgerow.growing.reference import ReferenceGrower
+from hedgerow.growing.grower import TreeGrower
 from hedgerow.growing.statistics import Quantiser, Weights
 from hedgerow.threads import Team
+from reference_grower import ReferenceGrower, RowsInMemory, channels
 
 EXACT_FIELDS = ("left", "start", "stop", "count", "depth", "gradient", "hessian", "value", "lower", "upper")
 SPLIT_FIELDS = ("gain", "left_gradient", "left_hessian", "column", "threshold", "missing_left", "categorical")
@@ -44,7 +43,9 @@ def measure(gradient, hessian, weight=None):
     """Integer statistics, and the rows that take part."""
     n = len(gradient)
     weights = Weights.of(None if weight is None else np.asarray(weight, float), n)
-    measured = Quantiser(weights, n, Team(1)).measure(np.asarray(gradient, float), np.asarray(hessian, float))
+    measured = Quantiser(weights, n, Team(1)).quantise(
+        np.asarray(gradient, float), np.asarray(hessian, float)
+    )
     return measured, weights.rows
 
 
@@ -55,7 +56,7 @@ def unpacked(statistics):
 
 
 def grow_compiled(binned, rules, measured, rows, tree=0, team=None):
-    grown = CpuBackend(binned, rules, team or Team(1)).grow(measured, rows, tree)
+    grown = TreeGrower(binned, rules, team or Team(1)).grow(measured, rows, tree)
     grown.rows = grown.rows.copy()
     return grown
 

@@ -23,11 +23,10 @@ from hedgerow.boosting.learners import TreeSteps
 from hedgerow.boosting.loop import RoundResult
 from hedgerow.forest import Forest
 from hedgerow.growing.gradient_shard import EVALUATED, TRAINING
+from hedgerow.growing.grower import GrownTree, GrowthOptions
 from hedgerow.growing.rounds import RoundLeader
-from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.shards import LossCounter, ShardedRows, ShardsLost
-from hedgerow.growing.statistics import Measured
-from hedgerow.growing.tree import GrownTree
+from hedgerow.growing.statistics import RowStatistics
 from hedgerow.kernels.cpu.records import Rules
 from hedgerow.losses import Loss
 from hedgerow.losses.base import total_weight
@@ -212,20 +211,20 @@ class PlaceRule:
 
 
 class PlaceGrower:
-    """Grows trees elsewhere on statistics measured here, as `hedgerow.backends.CpuBackend` does here.
+    """Grows trees elsewhere on statistics measured here, as `hedgerow.backends.TreeGrower` does here.
 
     Parameters
     ----------
     rows : RowsElsewhere
         With a leader.
-    rules : GrowthRules
+    rules : GrowthOptions
     n_columns, n_outputs : int
     """
 
-    def __init__(self, rows: RowsElsewhere, rules: GrowthRules, n_columns: int, n_outputs: int) -> None:
+    def __init__(self, rows: RowsElsewhere, rules: GrowthOptions, n_columns: int, n_outputs: int) -> None:
         self.rows, self.rules, self.n_columns, self.n_outputs = rows, rules, n_columns, n_outputs
 
-    def grow(self, measured: Measured, rows: NDArray[np.uint32], tree: int) -> GrownTree:
+    def grow(self, measured: RowStatistics, rows: NDArray[np.uint32], tree: int) -> GrownTree:
         """Grow tree number `tree` on the given rows, which the parts draw again."""
         rules = self.rules.for_tree(measured, np.arange(self.n_columns), tree)
         grown, cells = self.rows.surely(lambda: self._grow(measured, rules, tree))
@@ -234,7 +233,7 @@ class PlaceGrower:
         grown.rows = rows[np.argsort(rank[cells[rows]], kind="stable")]
         return grown
 
-    def _grow(self, measured: Measured, rules: Rules, tree: int) -> tuple[GrownTree, NDArray[Any]]:
+    def _grow(self, measured: RowStatistics, rules: Rules, tree: int) -> tuple[GrownTree, NDArray[Any]]:
         shards, given = self.rows.shards, measured.statistics
         shards.call_each("set_statistics", [(given.packed[a:b], given.wide[a:b]) for a, b in shards.bounds])
         nodes = self.rows.leader.tree(rules, tree // self.n_outputs)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.backends import CpuBackend
 from hedgerow.binning import Bins, find_bins
 from hedgerow.boosting.elsewhere import (
     FollowedElsewhere,
@@ -28,6 +27,7 @@ from hedgerow.boosting.learners import TreeLearner
 from hedgerow.boosting.model import TreeModel
 from hedgerow.forest import Forest
 from hedgerow.growing.gradient_shard import EVALUATED, TRAINING, GradientShardFactory
+from hedgerow.growing.grower import TreeGrower
 from hedgerow.growing.rounds import Rounds
 from hedgerow.growing.statistics import Quantiser, Weights, piece_rows, without_held_out
 from hedgerow.losses.base import total_weight
@@ -127,7 +127,7 @@ class ElsewhereFit:
             weight = None if train.sample_weight is None else train.sample_weight[held]
             self.followed.insert(0, Scores(train.y[held], weight, trained.raw[:, held], binned.take(held)))
             trained.validation_rows = held
-        return self._central(CpuBackend(binned, self.settings.rules, team), trained)
+        return self._central(TreeGrower(binned, self.settings.rules, team), trained)
 
     def _with_rows(self) -> tuple[PlaceRule, PlaceLearner]:
         """Everything of a row stays with it."""

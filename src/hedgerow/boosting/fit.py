@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.backends import CpuBackend
 from hedgerow.binning import BinnedTable, find_bins
 from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.gradient import GradientRule, Scores
@@ -19,7 +18,7 @@ from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.model import MemberModel, TreeModel
 from hedgerow.boosting.needs import require_gradient
 from hedgerow.forest import Forest
-from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.grower import GrowthOptions, TreeGrower
 from hedgerow.growing.statistics import Quantiser, Weights, without_held_out
 from hedgerow.losses import Loss
 from hedgerow.table.dataset import Dataset
@@ -35,7 +34,7 @@ class Settings(FitOptions):
 
     loss: Loss
     learning_rate: float
-    rules: GrowthRules
+    rules: GrowthOptions
     max_bins: int = 255
     newton: bool = True
     subsample: float = 1.0
@@ -97,7 +96,7 @@ def _fit_trees(
         followed.insert(0, Scores(train.y[held], held_weight, trained.raw[:, held], binned.take(held)))
         trained.validation_rows = held
     learner = TreeLearner(
-        CpuBackend(binned, settings.rules, team), Quantiser(weights, n, team), loss, trained,
+        TreeGrower(binned, settings.rules, team), Quantiser(weights, n, team), loss, trained,
         monotonic=settings.rules.monotonic, learning_rate=settings.learning_rate, newton=settings.newton,
         subsample=settings.subsample, seed=settings.seed, team=team,
     )  # fmt: skip

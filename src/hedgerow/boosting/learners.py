@@ -18,8 +18,8 @@ from hedgerow._typing import Floats
 from hedgerow.boosting.gradient import Scores
 from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.forest import Forest
-from hedgerow.growing.statistics import Measured, Quantiser
-from hedgerow.growing.tree import GrownTree
+from hedgerow.growing.grower import GrownTree
+from hedgerow.growing.statistics import Quantiser, RowStatistics
 from hedgerow.kernels.cpu.quantise import add_leaf_values
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.losses import Loss
@@ -29,7 +29,7 @@ from hedgerow.threads import Team
 class Grower(Protocol):
     """Where trees are grown; see `hedgerow.backends`."""
 
-    def grow(self, measured: Measured, rows: NDArray[np.uint32], tree: int) -> GrownTree:
+    def grow(self, measured: RowStatistics, rows: NDArray[np.uint32], tree: int) -> GrownTree:
         """Grow one tree."""
 
 
@@ -79,7 +79,7 @@ class TreeLearner:
         n_outputs = len(targets[0])
         grown: list[GrownTree] = []
         for output, (gradient, hessian) in enumerate(zip(*targets, strict=True)):
-            measured = self.quantiser.measure(gradient, hessian)
+            measured = self.quantiser.quantise(gradient, hessian)
             tree = self.grower.grow(measured, rows, iteration * n_outputs + output)
             self._set_values(tree, output)
             if n_outputs > 1:

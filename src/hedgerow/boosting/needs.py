@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from hedgerow.binning import codes_need, row_stride
 from hedgerow.boosting.loop import FitOptions
 from hedgerow.dtypes import MAX_BINS
-from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.grower import GrowthOptions, slots_for
 from hedgerow.growing.weak_tree import WeakRules
-from hedgerow.growing.workspace import slots_for
 from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE
 from hedgerow.memory import added, require, rows_at_once
@@ -135,13 +134,13 @@ def require_gradient(
     train: AnyRows,
     evaluations: Sequence[AnyRows],
     plan: FitOptions,
-    rules: GrowthRules,
+    rules: GrowthOptions,
     n_outputs: int,
     max_bins: int,
 ) -> None:
     """Refuse a fit of gradient boosting that cannot fit into memory."""
     table, held = train.table, 0 if plan.validation_rows is None else len(plan.validation_rows)
-    n_leaves = min(rules.most_leaves(table.n_rows), max(1, table.n_rows // rules.min_samples_leaf))
+    n_leaves = min(rules.max_leaves(table.n_rows), max(1, table.n_rows // rules.min_samples_leaf))
     n_followed = sum(rows.table.n_rows for rows in evaluations)
     if plan.estimator is None:
         need = gradient_need(

@@ -14,7 +14,7 @@ from hedgerow.estimators.constraints import interaction_groups, monotonic_direct
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.limits import require_answer
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
-from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses import Loss
 from hedgerow.table import Schema
 from hedgerow.table.dataset import Dataset
@@ -111,9 +111,9 @@ class GradientBoosting(Boosting):
             **plan,
         )
 
-    def _rules(self, schema: Schema, seed: int) -> GrowthRules:
+    def _rules(self, schema: Schema, seed: int) -> GrowthOptions:
         # int and float: for a NumPy scalar of another type the kernels would be compiled anew
-        return GrowthRules(
+        return GrowthOptions(
             max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
             max_depth=None if self.max_depth is None else int(self.max_depth),
             min_samples_leaf=int(self.min_samples_leaf),

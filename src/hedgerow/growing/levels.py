@@ -23,9 +23,8 @@ from hedgerow._typing import Integers
 from hedgerow.binning import Bins
 from hedgerow.dtypes import CODE
 from hedgerow.growing.gradient_shard import codes_by_row
-from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.grower import GrowthOptions, make_nodes, make_workspace
 from hedgerow.growing.shards import ShardedRows, Sums
-from hedgerow.growing.workspace import make_nodes, make_workspace
 from hedgerow.kernels.cpu.advance import search_again, take_children, take_root
 from hedgerow.kernels.cpu.frontier import N_NODES, N_OPEN, finish, search_alone, settle
 from hedgerow.kernels.cpu.records import Rules
@@ -70,15 +69,15 @@ class LevelGrower:
     shards : ShardedRows
         Of parts as `hedgerow.growing.gradient_shard.GradientShard`.
     bins : Bins
-    rules : GrowthRules
+    rules : GrowthOptions
     n_rows : int
         The most rows that a tree is grown on.
     """
 
-    def __init__(self, shards: ShardedRows, bins: Bins, rules: GrowthRules, n_rows: int) -> None:
+    def __init__(self, shards: ShardedRows, bins: Bins, rules: GrowthOptions, n_rows: int) -> None:
         self.shards, self.bins, self.rules = shards, bins, rules
         self._codes = codes_by_row(bins, np.empty((0, 0), CODE))
-        n_leaves = rules.most_leaves(n_rows)
+        n_leaves = rules.max_leaves(n_rows)
         self._work = make_workspace(self._codes, n_leaves, rules.groups.shape[1], 1)
         self._nodes = make_nodes(n_leaves)
         self._names = np.zeros(len(self._nodes), np.int64)

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 from hedgerow.binning import Bins
+from hedgerow.growing.grower import GrownTree, GrowthOptions
 from hedgerow.growing.levels import LevelGrower, LevelTree
-from hedgerow.growing.rules import GrowthRules
 from hedgerow.growing.shards import ShardedRows, Sums
-from hedgerow.growing.statistics import Measured, packed_bits, wide_bits
-from hedgerow.growing.tree import GrownTree
+from hedgerow.growing.statistics import RowStatistics, packed_bits, wide_bits
 from hedgerow.kernels.cpu.records import Rules, Statistics
 
 _NO_ROWS = np.empty(0, np.uint32)
@@ -29,7 +28,7 @@ class Rounds:
     Parameters
     ----------
     bins : Bins
-    rules : GrowthRules
+    rules : GrowthOptions
     n_rows, n_copies, n_piece : int
         Rows that train, how many copies they count, and rows that may be added packed.
     n_outputs : int
@@ -37,7 +36,7 @@ class Rounds:
     """
 
     bins: Bins
-    rules: GrowthRules
+    rules: GrowthOptions
     n_rows: int
     n_copies: int
     n_piece: int
@@ -102,7 +101,7 @@ class RoundLeader:
             return self._plant(output, number, rules, first_only=1)
         return planted
 
-    def _measured(self, output: int, tops: Floats, said: list[Any]) -> Measured:
+    def _measured(self, output: int, tops: Floats, said: list[Any]) -> RowStatistics:
         """The units of the statistics, which are packed already; if that is too coarse they are spread."""
         steps = sum(int(one[2][output, 0]) for one in said), sum(int(one[2][output, 1]) for one in said)
         top_g, top_h = tops.tolist()
@@ -114,15 +113,15 @@ class RoundLeader:
         g_bits, h_bits = self._bits[output]
         return _units(int(g_bits), int(h_bits), min(int(one[2][output, 2]) for one in said))
 
-    def _finished(self, output: int, tree: LevelTree, measured: Measured) -> NDArray[np.void]:
+    def _finished(self, output: int, tree: LevelTree, measured: RowStatistics) -> NDArray[np.void]:
         grown = GrownTree.of(tree.nodes, _NO_ROWS, measured.gradient_unit, measured.hessian_unit)
         grown.nodes["value"] *= self.task.learning_rate
         self._ended = output, tree.names[grown.leaves], grown.values, grown.nodes
         return grown.nodes
 
 
-def _units(g_bits: int, h_bits: int, least: int) -> Measured:
+def _units(g_bits: int, h_bits: int, least: int) -> RowStatistics:
     """The units of statistics that are with the parts."""
     nothing = np.empty(0, np.int64)
     statistics = Statistics(nothing, nothing.reshape(0, 2), nothing, 1)
-    return Measured(statistics, 2.0**-g_bits, 2.0**-h_bits, least)
+    return RowStatistics(statistics, 2.0**-g_bits, 2.0**-h_bits, least)

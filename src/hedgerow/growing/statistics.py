@@ -82,7 +82,7 @@ def without_held_out(
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class RowStatistics:
     """Integer statistics and the value of their steps."""
 
     statistics: Statistics
@@ -104,7 +104,7 @@ class Quantiser:
         self.n_copies = int(copies.sum()) if copies.size else len(weights.rows)
         self._piece_rows = piece_rows(copies)
 
-    def measure(self, gradient: NDArray[np.float64], hessian: NDArray[np.float64]) -> Measured:
+    def quantise(self, gradient: NDArray[np.float64], hessian: NDArray[np.float64]) -> RowStatistics:
         """Statistics of one output. Raises FloatingPointError when a gradient is not finite."""
         weight, copies = self.weights.weight, self.weights.copies
         tops: list[tuple[float, float, int]] = []
@@ -133,7 +133,7 @@ class Quantiser:
 
     def _measure_wide(
         self, gradient: NDArray[np.float64], hessian: NDArray[np.float64], g_bits: int, h_bits: int
-    ) -> Measured:
+    ) -> RowStatistics:
         weight, copies = self.weights.weight, self.weights.copies
         if not len(self._wide):
             self._wide = np.empty((self.n_rows, 2), np.int64)
@@ -148,9 +148,9 @@ class Quantiser:
 
     def _measured(
         self, packed: NDArray[np.int64], wide: NDArray[np.int64], g_bits: int, h_bits: int, least: int
-    ) -> Measured:
+    ) -> RowStatistics:
         statistics = Statistics(packed, wide, self.weights.copies, self._piece_rows)
-        return Measured(statistics, 2.0**-g_bits, 2.0**-h_bits, int(least))
+        return RowStatistics(statistics, 2.0**-g_bits, 2.0**-h_bits, int(least))
 
 
 def piece_rows(copies: NDArray[np.int64]) -> int:

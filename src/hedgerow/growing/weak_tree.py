@@ -13,8 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.backends.rows import codes_left
-from hedgerow.dtypes import MAX_BINS
+from hedgerow.dtypes import MAX_BINS, MISSING_CODE
 from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.weak import (
     COLUMNS_AT_ONCE,
@@ -323,3 +322,12 @@ def part_rows(codes: NDArray[Any], rows: NDArray[np.uint32], split: np.void) -> 
     """Those of the rows that go left, and the others; codes are (columns, rows)."""
     goes_left = codes_left(split, codes[split["column"]][rows])
     return [rows[goes_left], rows[~goes_left]]
+
+
+def codes_left(split: np.void, codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Whether each of the codes, all of the column of the split, goes left."""
+    if split["categorical"]:
+        bits = np.unpackbits(split["goes_left"].astype("<u8").view(np.uint8), bitorder="little")
+        return bits[codes].astype(np.bool_)
+    goes_left: NDArray[np.bool_] = codes <= split["threshold"]
+    return np.where(codes == MISSING_CODE, bool(split["missing_left"]), goes_left)

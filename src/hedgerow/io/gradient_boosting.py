@@ -17,7 +17,7 @@ from hedgerow.boosting.fit import Fitted, Settings
 from hedgerow.boosting.model import MemberModel, TreeModel
 from hedgerow.container import ModelFileError, entry
 from hedgerow.estimators import GradientBoostingClassifier
-from hedgerow.growing.rules import GrowthRules
+from hedgerow.growing.grower import GrowthOptions
 from hedgerow.io.members import Expected, read_members, write_members
 from hedgerow.io.reader import Reader, Writer, require, short
 from hedgerow.io.sections import (
@@ -74,7 +74,7 @@ def read_gradient(part: Reader, estimator: Any) -> None:
         loss=loss,
         n_rounds=model.n_rounds,
         learning_rate=estimator.learning_rate,
-        rules=GrowthRules(),
+        rules=GrowthOptions(),
         seed=read_seed(part),
     )
     estimator._keep(fitted, schema, target, settings, None)  # noqa: SLF001 - sets what fit would

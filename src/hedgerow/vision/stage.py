@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.backends.rows import codes_left
 from hedgerow.boosting.adaboost import DiscreteRule, GentleRule, RealRule
 from hedgerow.boosting.adaboost_family import AdaBoostRule, RuleSettings, ScoredRows
 from hedgerow.boosting.callbacks import Round
 from hedgerow.boosting.loop import StopBoosting, boost
 from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.boosting.weak_learners import ClassProblem, GrownAnswer
-from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree
+from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree, codes_left
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.kernels.cpu.weights import tally
 from hedgerow.threads import Team

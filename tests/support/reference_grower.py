@@ -1,4 +1,4 @@
-"""The reference grower: one tree, in Python, through the verbs of a place where rows live.
+"""The reference grower: one tree, in Python and NumPy, that the compiled grower must reproduce bit for bit.
 
     plant, search the root
     while nodes are open and more leaves are allowed:
@@ -7,63 +7,102 @@
         histogram of the smaller child from its rows, of the larger one by subtraction
         search both; a child with a split that is worth making is open
 
-This is the algorithm of `hedgerow.kernels.cpu.grow` without its haste: no threads, no reused memory, exact
-counts in every search. It gives the identical tree, bit for bit, and it is the way to grow trees on rows
-that are not in this process's memory: only histograms come here, and only splits leave.
+It is the algorithm of `hedgerow.kernels.cpu.grow` without threads or reused memory, and with exact counts in
+every search.
 """
 
 import heapq
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.backends.base import RowStore
-from hedgerow.binning import Bins
-from hedgerow.dtypes import CODE
-from hedgerow.growing.rules import GrowthRules
-from hedgerow.growing.statistics import Measured
-from hedgerow.growing.tree import GrownTree
-from hedgerow.growing.workspace import make_nodes
+from hedgerow.binning import BinnedTable, Bins
+from hedgerow.dtypes import CODE, STATISTIC
+from hedgerow.growing.grower import GrownTree, GrowthOptions, make_nodes
+from hedgerow.growing.statistics import RowStatistics
+from hedgerow.growing.weak_tree import codes_left
 from hedgerow.kernels.cpu.random import NODE_COLUMNS, choose_columns
-from hedgerow.kernels.cpu.records import SPLIT, Codes, Rules, Search
+from hedgerow.kernels.cpu.records import SPLIT, Codes, Rules, Search, Statistics
 from hedgerow.kernels.cpu.split import NO_GAIN, best_column, leaf_value, search_column, worth
 
 
+class RowsInMemory:
+    """Coded rows, grouped by the nodes of the tree being grown; statistics are three integers a row."""
+
+    def __init__(self, table: BinnedTable) -> None:
+        self.table = table
+        self._channels = np.empty((3, 0), STATISTIC)
+        self._columns = np.empty(0, np.int64)
+        self._rows: dict[int, NDArray[np.uint32]] = {}
+
+    @property
+    def bins(self) -> Bins:
+        """How the columns are coded."""
+        return self.table.bins
+
+    def plant(self, statistics: Statistics, rows: NDArray[np.uint32], columns: NDArray[np.int64]) -> None:
+        """Start a tree: node 0 holds `rows`, and only `columns` are used."""
+        self._channels = channels(statistics)
+        self._columns = columns
+        self._rows = {0: rows.copy()}
+
+    def histograms(self, nodes: Sequence[int]) -> NDArray[np.int64]:
+        """Sums of gradient, hessian and copies by column and code, (nodes, 3, entries).
+
+        Code c of column f is entry ``bins.offsets[f] + c``; columns that the tree does not use stay 0.
+        """
+        offsets = self.bins.offsets
+        out = np.zeros((len(nodes), 3, offsets[-1]), STATISTIC)
+        for histogram, node in zip(out, nodes, strict=True):
+            rows = self._rows[node]
+            for column in self._columns:
+                entries = offsets[column] + self.table.codes.by_column[column, rows]
+                for sums, channel in zip(histogram, self._channels, strict=True):
+                    np.add.at(sums, entries, channel[rows])
+        return out
+
+    def partition(self, node: int, split: np.void, left: int) -> tuple[int, int]:
+        """Partition the rows of `node` stably into `left` and `left + 1`; rows and copies that went left."""
+        rows = self._rows.pop(node)
+        goes_left = codes_left(split, self.table.codes.by_column[split["column"], rows])
+        self._rows[left], self._rows[left + 1] = rows[goes_left], rows[~goes_left]
+        return int(goes_left.sum()), int(self._channels[2, rows[goes_left]].sum())
+
+    def gather(self, nodes: Sequence[int]) -> NDArray[np.uint32]:
+        """The rows of the nodes, one node after the other."""
+        return np.concatenate([self._rows[node] for node in nodes])
+
+
+def channels(statistics: Statistics) -> NDArray[np.int64]:
+    """Gradient, hessian and copies of every row, (3, n), from packed or wide statistics."""
+    if len(statistics.packed):
+        gradient, hessian = statistics.packed >> 32, statistics.packed & 0xFFFFFFFF
+    else:
+        gradient, hessian = statistics.wide.T
+    copies = statistics.copies if len(statistics.copies) else np.ones(len(gradient), STATISTIC)
+    return np.stack([gradient, hessian, copies])
+
+
 class ReferenceGrower:
-    """Grows trees where the rows are.
+    """Grows one tree at a time with the plain algorithm.
 
     Parameters
     ----------
-    store : RowStore
-    rules : GrowthRules
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hedgerow.backends.rows import RowsInMemory
-    >>> from hedgerow.binning import find_bins
-    >>> from hedgerow.growing.statistics import Quantiser, Weights
-    >>> from hedgerow.table import read_table
-    >>> from hedgerow.threads import Team
-    >>> table, weights = read_table(np.array([[3.0], [1.0], [4.0], [2.0]])), Weights.of(None, 4)
-    >>> with Team(1) as team:
-    ...     store = RowsInMemory(find_bins(table).encode(table, team))
-    ...     measured = Quantiser(weights, 4, team).measure(np.array([-1.0, 1.0, -1.0, 1.0]), np.ones(4))
-    >>> tree = ReferenceGrower(store, GrowthRules(min_samples_leaf=2)).grow(measured, weights.rows, 0)
-    >>> tree.values.tolist(), tree.rows.tolist()
-    ([-1.0, 1.0], [1, 3, 0, 2])
+    store : RowsInMemory
+    rules : GrowthOptions
     """
 
-    def __init__(self, store: RowStore, rules: GrowthRules) -> None:
+    def __init__(self, store: RowsInMemory, rules: GrowthOptions) -> None:
         self.store = store
         self.rules = rules
 
-    def grow(self, measured: Measured, rows: NDArray[np.uint32], tree: int) -> GrownTree:
+    def grow(self, measured: RowStatistics, rows: NDArray[np.uint32], tree: int) -> GrownTree:
         """Grow tree number `tree` on the given rows."""
         rules = self.rules.for_tree(measured, np.arange(self.store.bins.n_columns), tree)
         self.store.plant(measured.statistics, rows, rules.columns)
-        growing = _Tree(self.store, rules, self.rules.most_leaves(len(rows)), len(rows))
+        growing = _Tree(self.store, rules, self.rules.max_leaves(len(rows)), len(rows))
         while growing.open and growing.n_leaves < rules.max_leaves:
             growing.split_best()
         grown = GrownTree.of(growing.finished(), rows, measured.gradient_unit, measured.hessian_unit)
@@ -80,7 +119,7 @@ class _Tree:
     groups : bit set of the interaction groups still open in a node
     """
 
-    def __init__(self, store: RowStore, rules: Rules, most_leaves: int, n_rows: int) -> None:
+    def __init__(self, store: RowsInMemory, rules: Rules, most_leaves: int, n_rows: int) -> None:
         self.store, self.rules = store, rules
         self.nodes = make_nodes(most_leaves)
         self.n_nodes = 1

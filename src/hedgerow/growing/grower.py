@@ -1,0 +1,268 @@
+"""The tree grower for rows in memory, its options, and the tree it returns.
+
+One compiled kernel, `hedgerow.kernels.cpu.grow`, grows a whole tree, best node first. All memory it needs is
+allocated once per fit and reused for every tree.
+
+    rows = [rows of leaf A | rows of leaf B | ...]   of a grown tree, from the leftmost leaf to the rightmost
+"""
+
+import math
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._typing import RowNumbers
+from hedgerow.binning import BinnedTable
+from hedgerow.dtypes import ROW
+from hedgerow.growing.statistics import RowStatistics
+from hedgerow.kernels.cpu.forest import convert_units, leaves_in_order
+from hedgerow.kernels.cpu.grow import grow
+from hedgerow.kernels.cpu.random import TREE_COLUMNS, choose_columns
+from hedgerow.kernels.cpu.records import (
+    NODE,
+    SPLIT,
+    Codes,
+    Frontier,
+    Histograms,
+    Rules,
+    Search,
+    Workspace,
+)
+from hedgerow.threads import Team
+
+_COMPILING = "hedgerow: compiling kernels for this machine; later fits load them from disk\n"
+_VALUES_PER_THREAD = 20_000  # rows x columns below which a second thread costs more than it saves
+_POOL_BYTES = 128 << 20  # histograms of open nodes that are kept for subtraction; others are computed again
+_NO_LIMIT = 1 << 40
+
+
+def _no_directions() -> NDArray[np.int8]:
+    return np.empty(0, np.int8)
+
+
+def _no_groups() -> NDArray[np.uint64]:
+    return np.empty((0, 0), np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class GrowthOptions:
+    """Limits and penalties of tree growing.
+
+    Parameters
+    ----------
+    max_leaf_nodes, max_depth : int or None
+        Maximal number of leaves, and maximal depth of a leaf; None for no limit.
+    min_samples_leaf : int
+        Minimal number of rows of a leaf; an integer weight counts as that many rows.
+    min_child_weight : float
+        Minimal sum of hessians of a leaf.
+    min_split_gain, l1_regularization, l2_regularization : float
+        See `hedgerow.kernels.cpu.split` for the objective.
+    categorical_smoothing : float
+        Hessian that is added to every category when categories are sorted and evaluated.
+    columns_per_tree, columns_per_node : float
+        Fraction of the columns that are drawn for a tree, and for a node of it.
+    monotonic : int8 (columns,) or empty
+        +1 increasing, -1 decreasing, 0 unconstrained.
+    groups : uint64 (columns, words) or empty
+        Bit g of a column is set if it belongs to interaction group g.
+    seed : int
+        Seed of the drawn columns.
+    """
+
+    max_leaf_nodes: int | None = 31
+    max_depth: int | None = None
+    min_samples_leaf: int = 20
+    min_child_weight: float = 1e-3
+    min_split_gain: float = 0.0
+    l1_regularization: float = 0.0
+    l2_regularization: float = 0.0
+    categorical_smoothing: float = 10.0
+    columns_per_tree: float = 1.0
+    columns_per_node: float = 1.0
+    monotonic: NDArray[np.int8] = field(default_factory=_no_directions)
+    groups: NDArray[np.uint64] = field(default_factory=_no_groups)
+    seed: int = 0
+
+    def max_leaves(self, n_rows: int) -> int:
+        """Return an upper bound of the number of leaves of a tree on `n_rows` rows."""
+        by_rows = max(1, n_rows)
+        by_depth = 1 << min(self.max_depth, 40) if self.max_depth is not None else _NO_LIMIT
+        return min(self.max_leaf_nodes or _NO_LIMIT, by_depth, by_rows)
+
+    def columns_for(self, n_columns: int, tree: int) -> NDArray[np.int64]:
+        """Return the columns drawn for a tree, in ascending order."""
+        columns = np.arange(n_columns)
+        n_tree = share_of(self.columns_per_tree, n_columns)
+        if n_tree < n_columns:
+            choose_columns(columns, n_tree, self.seed, TREE_COLUMNS, tree)
+            columns = np.sort(columns[:n_tree])
+        return columns
+
+    def for_tree(self, statistics: RowStatistics, stored: NDArray[np.int64], tree: int) -> Rules:
+        """Convert the options to units of the integer statistics, with the columns drawn for this tree.
+
+        With g and h the units of gradients and hessians, the objective G v + H v**2 / 2 is in units of
+        g**2 / h and leaf values are in units of g / h. stored : position of every column in the codes by row.
+        """
+        g, h = statistics.gradient_unit, statistics.hessian_unit
+        n_columns = len(stored)
+        columns, used = self.columns_for(n_columns, tree), np.arange(int(stored.max()) + 1)
+        n_tree = len(columns)
+        if n_tree < n_columns:
+            used = np.unique(stored[columns])
+        floor = max(
+            1.0,
+            math.ceil(min(self.min_child_weight / h, 2.0**61)),
+            float(self.min_samples_leaf * statistics.smallest_hessian),
+        )
+        return Rules(
+            columns=columns,
+            stored=used,
+            columns_per_node=share_of(self.columns_per_node, n_tree),
+            max_leaves=self.max_leaf_nodes or _NO_LIMIT,
+            max_depth=_NO_LIMIT if self.max_depth is None else self.max_depth,
+            min_count=self.min_samples_leaf,
+            min_hessian=int(min(floor, 2.0**61)),
+            min_gain=self.min_split_gain * h / g / g,
+            l1=self.l1_regularization / g,
+            l2=self.l2_regularization / h,
+            smoothing=self.categorical_smoothing / h,
+            monotonic=self.monotonic,
+            groups=self.groups,
+            seed=self.seed,
+            tree=tree,
+        )
+
+
+def share_of(share: float, whole: int) -> int:
+    """Return a fraction of a count, rounded up, at least 1.
+
+    >>> share_of(0.5, 7), share_of(0.01, 7)
+    (4, 1)
+    """
+    return max(1, min(whole, math.ceil(share * whole)))
+
+
+@dataclass(eq=False)
+class GrownTree:
+    """Node records with values and gains in the units of the loss, and the rows grouped by leaf.
+
+    `leaves` are the node numbers of the leaves from left to right; the rows of leaf l are
+    rows[starts[l]:starts[l + 1]].
+    """
+
+    nodes: NDArray[np.void]
+    leaves: NDArray[np.int64]
+    rows: RowNumbers
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, nodes: NDArray[np.void], rows: RowNumbers, gradient_unit: float, hessian_unit: float
+    ) -> "GrownTree":
+        """Copy the records of the grower and convert them from the units of the integer statistics."""
+        nodes = nodes.copy()
+        convert_units(nodes, gradient_unit, hessian_unit)
+        leaves = np.empty((len(nodes) + 1) // 2, np.int64)
+        starts = np.empty(len(leaves) + 1, np.int64)
+        leaves_in_order(nodes, leaves, starts)
+        return cls(nodes, leaves, rows, starts)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Return the values of the leaves from left to right."""
+        values: NDArray[np.float64] = self.nodes["value"][self.leaves]
+        return values
+
+
+class TreeGrower:
+    """Grows trees on a binned table in memory.
+
+    Parameters
+    ----------
+    table : BinnedTable
+    options : GrowthOptions
+    team : Team
+        Threads to use; small tables use one.
+    """
+
+    def __init__(self, table: BinnedTable, options: GrowthOptions, team: Team) -> None:
+        if len(table.codes.by_row) != table.n_rows:
+            raise ValueError("the table must be encoded by row for growing; use encode(for_growing=True)")
+        if sys.stderr.isatty() and not _is_compiled():
+            sys.stderr.write(_COMPILING)
+        self.table, self.options, self.team = table, options, team
+        n_values = table.n_rows * table.n_columns
+        self.n_threads = max(1, min(team.n_members, n_values // _VALUES_PER_THREAD))
+        n_leaves = options.max_leaves(table.n_rows)
+        self._work = make_workspace(table.codes, n_leaves, options.groups.shape[1], self.n_threads)
+        self._nodes = make_nodes(n_leaves)
+
+    def grow(self, statistics: RowStatistics, rows: RowNumbers, tree: int) -> GrownTree:
+        """Grow tree number `tree` on some rows; the rows of the result are valid until the next tree."""
+        n, n_threads, team = len(rows), self.n_threads, self.team
+        work, nodes, codes = self._work, self._nodes, self.table.codes
+        work.rows[:n] = rows
+        rules = self.options.for_tree(statistics, self.table.stored, tree)
+        n_nodes = team.together(
+            lambda thread: grow(
+                codes, statistics.statistics, rules, nodes, work, team.sync, n, thread, n_threads
+            ),
+            n_threads,
+        )
+        units = statistics.gradient_unit, statistics.hessian_unit
+        return GrownTree.of(nodes[:n_nodes], work.rows[:n], *units)
+
+
+def _is_compiled() -> bool:
+    """Return whether the kernel is loaded, or is in Numba's cache on disk."""
+    kernel: Any = grow  # Numba has no public function for it
+    folder = Path(kernel._cache.cache_path)  # noqa: SLF001
+    return bool(grow.signatures) or any(folder.glob("grow.grow-*.nbi"))
+
+
+def slots_for(n_leaves: int, entries: int) -> int:
+    """Return how many histograms of open nodes are kept."""
+    return int(max(2, min(n_leaves, _POOL_BYTES // (16 * entries))))
+
+
+def make_workspace(codes: Codes, n_leaves: int, group_words: int, n_threads: int) -> Workspace:
+    """Allocate the arrays for trees of at most `n_leaves` leaves on the rows of `codes`."""
+    n_rows, n_columns = codes.by_column.shape[1], len(codes.n_bins)
+    entries, stored_entries = int(codes.offsets[-1]), int(codes.stored_offsets[-1])
+    longest = int(codes.n_bins.max()) + 1
+    n_nodes = 2 * n_leaves + 1
+    n_slots = slots_for(n_leaves, entries)
+    frontier = Frontier(
+        heap=np.empty(n_nodes, np.int64),
+        slots=np.empty(n_slots, np.int64),
+        control=np.zeros(16, np.int64),
+        groups=np.zeros((n_nodes if group_words else 1, group_words), np.uint64),
+        found=np.zeros((2, n_columns), SPLIT),
+        allowed=np.zeros((2, n_columns), np.uint8),
+        chosen=np.empty(n_columns, np.int64),
+    )
+    histograms = Histograms(
+        pool=np.empty((n_slots + 2, 2, entries), np.int64),
+        packed=np.empty((n_threads, stored_entries), np.int64),
+        partial=np.empty((n_threads, 2, stored_entries), np.int64),
+        counts=np.empty(entries, np.int64),
+        used=np.zeros(n_threads, np.int64),
+    )
+    search = Search(
+        sums=np.empty((n_threads, 3, longest), np.int64),
+        gains=np.empty((n_threads, longest)),
+        order=np.empty((n_threads, longest), np.int64),
+    )
+    rows, spare = np.empty(n_rows, ROW), np.empty((2, n_rows), ROW)
+    return Workspace(rows, spare, np.zeros((2, n_threads), np.int64), frontier, histograms, search)
+
+
+def make_nodes(n_leaves: int) -> NDArray[np.void]:
+    """Allocate node records for a tree of at most `n_leaves` leaves."""
+    return np.zeros(2 * n_leaves + 1, NODE)
