@@ -1,9 +1,10 @@
-"""The README's comparison: one run of every family beside its peers, written into README.md by `--write`.
+"""Compare every family with its peers in one run and write the tables of README.md and docs/measured.md.
 
-The work is that of the other scripts, a smaller share of it: one table of rows each for gradient boosting,
-AdaBoost and random forests, one photograph for cascades. What is compared and how: README.md of this folder.
-A time is that of a fit, but for cascades that of finding all objects in a photograph; "times" is the peer's
-time over Hedgerow's in this run. Needs the extra `peers`; seven minutes on an idle machine with two cores.
+One table of rows each for gradient boosting, AdaBoost and random forests, one photograph for cascades; the
+README.md of this folder says what is compared and how. A time is that of a fit; for cascades it is the time
+to find all objects in a photograph. "Times faster" is the peer's time over Hedgerow's in this run. README.md
+shows one row for each peer in SHORT, docs/measured.md all rows. Needs the extra `peers`; takes seven minutes
+on an idle machine with two cores.
 """
 
 import argparse
@@ -23,24 +24,32 @@ import gradient_boosting
 from forest_peers import FORESTS
 from peers import LIBRARIES
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README, MEASURED = ROOT / "README.md", ROOT / "docs" / "measured.md"
 MARKS = ("<!-- table by make table -->", "<!-- end of table -->")
 HEADER = ("work", "peer", "its time", "Hedgerow", "times faster", "its quality", "Hedgerow")
 Row = tuple[str, str, str, str, str, str, str]
+SHORT = (  # first word of the work, peer
+    ("gradient", "LightGBM"),
+    ("gradient", "XGBoost hist"),
+    ("AdaBoost", "scikit-learn"),
+    ("random", "scikit-learn"),
+    ("frontalface_alt2", "OpenCV 4"),
+)
 
 
 def duration(seconds: float) -> str:
-    """Three digits with their unit."""
+    """Format seconds with three digits and a unit."""
     return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def row(work: str, peer: str, theirs: float, ours: float, quality: tuple[str, str]) -> Row:
-    """One line of the table."""
+    """Make one row of the table."""
     return work, peer, duration(theirs), duration(ours), f"**{theirs / ours:.1f}**", *quality
 
 
 def gradient_rows(quick: bool, log: Console) -> list[Row]:
-    """Gradient boosting on many rows, beside all peers."""
+    """Compare gradient boosting with all peers."""
     rows = 20_000 if quick else 1_000_000
     size = gradient_boosting.Size("simulated", rows, rows // 5, 31, 100, 2)
     measured = gradient_boosting.measure_all(size, list(LIBRARIES), 1 if quick else 3, log)
@@ -60,7 +69,7 @@ def gradient_rows(quick: bool, log: Console) -> list[Row]:
 
 
 def adaboost_rows(quick: bool, log: Console) -> list[Row]:
-    """AdaBoost beside scikit-learn's, with its own stumps as nearly as can be."""
+    """Compare AdaBoost with scikit-learn's, with the same kind of stumps and with the defaults."""
     rows = 5_000 if quick else 100_000
     job = adaboost.Job("table", rows=rows, test_rows=rows, fits=3)
     names = [adaboost.PEER, "gini", adaboost.OURS]
@@ -79,7 +88,7 @@ def adaboost_rows(quick: bool, log: Console) -> list[Row]:
 
 
 def forest_rows(quick: bool, log: Console) -> list[Row]:
-    """Random forests and extremely randomised trees beside those that grow trees as deep."""
+    """Compare random forests and extremely randomised trees with libraries that grow trees as deep."""
     rows = 5_000 if quick else 100_000
     contenders = ("hedgerow", "sklearn", "hedgerow-extra", "sklearn-extra", "ydf-deep")
     plan = forests.Plan("simulated", rows, rows, 30, 100, contenders)
@@ -103,7 +112,7 @@ def forest_rows(quick: bool, log: Console) -> list[Row]:
 
 
 def cascade_rows(quick: bool) -> list[Row]:
-    """Detection beside OpenCV, on one photograph in two sizes."""
+    """Compare detection with OpenCV on one photograph in two sizes."""
     import cv2
 
     cv2.setNumThreads(cascades.THREADS)
@@ -119,8 +128,17 @@ def cascade_rows(quick: bool) -> list[Row]:
     return rows
 
 
+def shortened(rows: Sequence[Row]) -> list[Row]:
+    """Return the first row of each work and peer in SHORT."""
+    found = [
+        next((one for one in rows if one[0].split(maxsplit=1)[0].strip(",") == work and one[1] == peer), None)
+        for work, peer in SHORT
+    ]
+    return [one for one in found if one is not None]
+
+
 def markdown(rows: Sequence[Row]) -> str:
-    """The table; what the line above says too is left out."""
+    """Return a Markdown table; a work equal to that of the row above is left out."""
     lines = ["| " + " | ".join(HEADER) + " |", "|---|---|" + "---|" * (len(HEADER) - 2)]
     before = ""
     for work, *cells in rows:
@@ -130,18 +148,22 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def insert(page: str, table: str) -> str:
-    """The page with the table between its marks."""
+    """Return the page with the table between its markers."""
     pattern = re.compile(f"{re.escape(MARKS[0])}.*?{re.escape(MARKS[1])}", re.DOTALL)
     if not pattern.search(page):
-        raise ValueError(f"the page has no place for the table: {MARKS[0]} ... {MARKS[1]}")
+        raise ValueError(f"the page has no markers for the table: {MARKS[0]} ... {MARKS[1]}")
     return pattern.sub(lambda _: f"{MARKS[0]}\n\n{table}\n\n{MARKS[1]}", page)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print, and write."""
+    """Measure, print and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="put the table into README.md")
-    parser.add_argument("--quick", action="store_true", help="small: does everything run?")
+    parser.add_argument(
+        "--write", action="store_true", help="write the tables into the pages"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="use small tables"
+    )
     options = parser.parse_args(arguments)
     log = Console(stderr=True)
     rows = [
@@ -150,10 +172,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *forest_rows(options.quick, log),
         *cascade_rows(options.quick),
     ]
-    table = f"{markdown(rows)}\n\n{gradient_boosting.machine()}."
-    print(table)
+    machine = f"{gradient_boosting.machine()}."
+    print(f"{markdown(rows)}\n\n{machine}")
     if options.write:
-        README.write_text(insert(README.read_text(encoding="utf-8"), table), encoding="utf-8")
+        for path, shown in ((README, shortened(rows)), (MEASURED, rows)):
+            page = insert(path.read_text(encoding="utf-8"), f"{markdown(shown)}\n\n{machine}")
+            path.write_text(page, encoding="utf-8")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The README's comparison is the table that `make table` writes."""
+"""The comparison tables of README.md and docs/measured.md are those that `make table` writes."""
 
 import importlib
 from pathlib import Path
@@ -15,14 +15,20 @@ def script():
         return importlib.import_module("readme_table")
 
 
-def test_the_readme_has_the_table_of_the_script(script):
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    _, _, rest = page.partition(script.MARKS[0])
+@pytest.mark.parametrize(("page", "n_rows"), [("README.md", 5), ("docs/measured.md", 12)])
+def test_a_page_has_the_table_of_the_script(script, page, n_rows):
+    _, _, rest = (ROOT / page).read_text(encoding="utf-8").partition(script.MARKS[0])
     table, _, after = rest.partition(script.MARKS[1])
     assert after
     assert "| " + " | ".join(script.HEADER) + " |" in table
-    ratios = [line for line in table.splitlines() if line.count("|") == 8 and "**" in line]
-    assert len(ratios) >= 10
+    assert sum(line.count("|") == 8 and "**" in line for line in table.splitlines()) == n_rows
+
+
+def test_the_short_table_has_the_first_row_of_each_peer(script):
+    works = ("gradient boosting, 9 x 28", "gradient boosting, 9 x 28", "AdaBoost, 9 x 30", "AdaBoost, 5 x 30")
+    peers = ("LightGBM", "CatBoost", "scikit-learn", "scikit-learn")
+    rows = [(work, peer, *"abcde") for work, peer in zip(works, peers, strict=True)]
+    assert script.shortened(rows) == [rows[0], rows[2]]
 
 
 def test_a_row_tells_the_ratio_of_its_own_times(script):
@@ -34,5 +40,5 @@ def test_a_row_tells_the_ratio_of_its_own_times(script):
 def test_the_table_takes_the_place_of_the_old_one(script):
     page = f"before\n{script.MARKS[0]}\nold\n{script.MARKS[1]}\nafter\n"
     assert script.insert(page, "new") == f"before\n{script.MARKS[0]}\n\nnew\n\n{script.MARKS[1]}\nafter\n"
-    with pytest.raises(ValueError, match="no place"):
+    with pytest.raises(ValueError, match="no markers"):
         script.insert("no marks", "new")

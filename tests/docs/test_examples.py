@@ -5,7 +5,7 @@ import pytest
 
 from documents import PAGES, README, blocks, commands, name, run
 
-NEEDS = {"docs/cascades.md": "skimage", "README.md": "skimage"}  # what a page imports beyond the dependencies
+NEEDS = {"docs/cascades.md": "skimage"}  # what a page imports beyond the dependencies
 SLOW = {"docs/cascades.md", "docs/getting-started.md"}
 WITH_CODE = [
     page
