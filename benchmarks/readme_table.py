@@ -158,12 +158,8 @@ def insert(page: str, table: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--write", action="store_true", help="write the tables into the pages"
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="use small tables"
-    )
+    parser.add_argument("--write", action="store_true", help="write the tables into the pages")
+    parser.add_argument("--quick", action="store_true", help="use small tables")
     options = parser.parse_args(arguments)
     log = Console(stderr=True)
     rows = [
