@@ -42,9 +42,13 @@ def test_weights_are_not_tuned_with_training_rows():
         optimize_votes(forest(), *TRAIN)
 
 
-@pytest.mark.parametrize("model", [forest(), BaggingClassifier(n_estimators=20, random_state=0).fit(*TRAIN)])
-def test_a_new_fit_forgets_the_rows_that_weights_were_tuned_with(model):
-    tuned = optimize_votes(model, *TUNE)
+def bag():
+    return BaggingClassifier(n_estimators=20, random_state=0).fit(*TRAIN)
+
+
+@pytest.mark.parametrize("fitted", [forest, bag])
+def test_a_new_fit_discards_the_rows_that_weights_were_tuned_with(fitted):
+    tuned = optimize_votes(fitted(), *TUNE)
     assert any("calibration" in name for name in names(certify(tuned)))
     tuned.set_params(n_estimators=25).fit(*OTHER)
     assert not any("calibration" in name for name in names(certify(tuned)))
