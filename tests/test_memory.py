@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hedgerow import memory
-from hedgerow.memory import added, as_text, available_bytes, require, rows_at_once
+from hedgerow.memory import available_memory, format_bytes, require_memory, rows_per_block, sum_estimates
 
 GB = 10**9
 
@@ -40,28 +40,28 @@ MEMINFO = "MemTotal:       24000000 kB\nMemFree:         1000000 kB\nMemAvailabl
 )
 def test_the_variable_says_what_is_there(monkeypatch, text, n_bytes):
     monkeypatch.setenv("HEDGEROW_MEMORY", text)
-    assert available_bytes() == n_bytes
+    assert available_memory() == n_bytes
 
 
 @pytest.mark.parametrize("text", ["much", "-4GB", "4XB", "GB", "0", "0GB", "nan", "1e400", "4GB 2", "inf"])
 def test_a_bad_variable_is_refused_by_name_and_value(monkeypatch, text):
     monkeypatch.setenv("HEDGEROW_MEMORY", text)
-    with pytest.raises(ValueError, match=rf"^HEDGEROW_MEMORY='{text}' is not allowed: it must be a number"):
-        available_bytes()
+    with pytest.raises(ValueError, match=rf"^HEDGEROW_MEMORY must be a number .* got '{text}'"):
+        available_memory()
 
 
 def test_an_empty_variable_is_none(monkeypatch):
     monkeypatch.setenv("HEDGEROW_MEMORY", "")
-    assert available_bytes() != 0
+    assert available_memory() != 0
 
 
 def test_the_machine_says_what_is_available(tmp_path):
     root = write_system(tmp_path, {"proc/meminfo": MEMINFO})
-    assert list(memory._of_linux(root)) == [20_000_000 * 1024]
+    assert list(memory._linux_memory(root)) == [20_000_000 * 1024]
 
 
 def test_a_system_without_proc_says_nothing(tmp_path):
-    assert list(memory._of_linux(tmp_path)) == []
+    assert list(memory._linux_memory(tmp_path)) == []
 
 
 def test_every_group_around_the_process_may_be_the_limit(tmp_path):
@@ -78,7 +78,7 @@ def test_every_group_around_the_process_may_be_the_limit(tmp_path):
             f"{top}/outer/inner/memory.current": "5\n",
         },
     )
-    assert sorted(memory._of_linux(root)) == [800_000_000, 20_000_000 * 1024]  # file caches are free
+    assert sorted(memory._linux_memory(root)) == [800_000_000, 20_000_000 * 1024]  # file caches are free
 
 
 def test_the_root_of_a_container_is_its_own_group(tmp_path):
@@ -88,7 +88,7 @@ def test_the_root_of_a_container_is_its_own_group(tmp_path):
         f"{top}/memory.max": "1000\n",
         f"{top}/memory.current": "400\n",
     }
-    assert list(memory._of_linux(write_system(tmp_path, files))) == [600]
+    assert list(memory._linux_memory(write_system(tmp_path, files))) == [600]
 
 
 def test_groups_of_the_first_version_are_read(tmp_path):
@@ -101,21 +101,21 @@ def test_groups_of_the_first_version_are_read(tmp_path):
         f"{top}/a/memory.usage_in_bytes": "4500\n",
         f"{top}/a/memory.stat": "total_inactive_file 300\ntotal_active_file 50\ninactive_file 1\n",
     }
-    assert list(memory._of_linux(write_system(tmp_path, files))) == [850]
+    assert list(memory._linux_memory(write_system(tmp_path, files))) == [850]
 
 
 def test_more_use_than_the_limit_leaves_nothing(monkeypatch):
     monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
-    monkeypatch.setattr(memory, "_of_linux", lambda _root: iter([-5, 100]))
-    monkeypatch.setattr(memory, "_of_limits", lambda: iter([]))
-    assert available_bytes() == 0
+    monkeypatch.setattr(memory, "_linux_memory", lambda _root: iter([-5, 100]))
+    monkeypatch.setattr(memory, "_process_limits", lambda: iter([]))
+    assert available_memory() == 0
 
 
 def test_without_any_word_the_machine_is_the_limit(monkeypatch):
     monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
-    monkeypatch.setattr(memory, "_of_linux", lambda _root: iter([]))
-    monkeypatch.setattr(memory, "_of_limits", lambda: iter([]))
-    there = available_bytes()
+    monkeypatch.setattr(memory, "_linux_memory", lambda _root: iter([]))
+    monkeypatch.setattr(memory, "_process_limits", lambda: iter([]))
+    there = available_memory()
     assert there is None or there > 10**8
 
 
@@ -123,16 +123,16 @@ def test_without_any_word_the_machine_is_the_limit(monkeypatch):
 def test_limits_of_the_process_count():
     program = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (3_000_000_000, 3_000_000_000))\n"
-        "from memory import available_bytes, require\n"
-        "there = available_bytes(); assert 0 < there < 3_000_000_000, there\n"
-        "try: require(4_000_000_000, 'work')\n"
+        "from memory import available_memory, require_memory\n"
+        "there = available_memory(); assert 0 < there < 3_000_000_000, there\n"
+        "try: require_memory(4_000_000_000, 'work')\n"
         "except MemoryError as error: print(error)\n"
     )
     here = {"PYTHONPATH": str(Path(memory.__file__).parent)}  # by itself: the whole library takes its time
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=here
     )
-    assert done.stdout.startswith("work needs about 4.0 GB, and ")
+    assert done.stdout.startswith("work needs about 4.0 GB; ")
 
 
 # --- what is needed
@@ -142,34 +142,32 @@ def test_a_refusal_is_one_line_that_says_all(monkeypatch):
     monkeypatch.setenv("HEDGEROW_MEMORY", "21.5GB")
     need = {"scores": 20 * GB, "codes": 40 * GB, "rows": GB, "dust": 5}
     with pytest.raises(MemoryError) as caught:
-        require(need, "fitting A to 5 rows", "use fewer rows")
+        require_memory(need, "fitting A to 5 rows", "use fewer rows")
     assert str(caught.value) == (
-        "fitting A to 5 rows needs about 61 GB (codes 40 GB, scores 20 GB), and HEDGEROW_MEMORY allows 22 "
-        "GB; use fewer rows, or set HEDGEROW_MEMORY to more, or to unlimited"
+        "fitting A to 5 rows needs about 61 GB (codes 40 GB, scores 20 GB); HEDGEROW_MEMORY allows 22 GB: "
+        "use fewer rows, or set HEDGEROW_MEMORY to more or to unlimited"
     )
 
 
 def test_what_is_there_is_named_when_the_system_says_it(monkeypatch):
     monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
-    monkeypatch.setattr(memory, "available_bytes", lambda: 2 * GB)
-    with pytest.raises(
-        MemoryError, match=r"^work needs about 3.0 GB, and 2.0 GB are available; use fewer rows"
-    ):
-        require(3 * GB, "work")
-    require(2 * GB, "work")
+    monkeypatch.setattr(memory, "available_memory", lambda: 2 * GB)
+    with pytest.raises(MemoryError, match=r"^work needs about 3.0 GB; 2.0 GB are available: use fewer rows"):
+        require_memory(3 * GB, "work")
+    require_memory(2 * GB, "work")
 
 
 def test_small_needs_do_not_look(monkeypatch):
     monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
-    monkeypatch.setattr(memory, "available_bytes", lambda: pytest.fail("looked"))
-    require(1_000_000, "work")
-    require({"codes": 50_000_000, "scores": 1}, "work")
+    monkeypatch.setattr(memory, "available_memory", lambda: pytest.fail("looked"))
+    require_memory(1_000_000, "work")
+    require_memory({"codes": 50_000_000, "scores": 1}, "work")
 
 
 def test_nothing_is_refused_where_nothing_is_known(monkeypatch):
     monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
-    monkeypatch.setattr(memory, "available_bytes", lambda: None)
-    require(10**30, "work")
+    monkeypatch.setattr(memory, "available_memory", lambda: None)
+    require_memory(10**30, "work")
 
 
 @pytest.mark.parametrize(
@@ -187,15 +185,15 @@ def test_nothing_is_refused_where_nothing_is_known(monkeypatch):
     ],
 )
 def test_sizes_are_rounded_for_people(n_bytes, text):
-    assert as_text(n_bytes) == text
+    assert format_bytes(n_bytes) == text
 
 
 def test_needs_at_the_same_time_add_up():
-    assert added([{"a": 1, "b": 2}, {"b": 3}, {}]) == {"a": 1, "b": 5}
+    assert sum_estimates([{"a": 1, "b": 2}, {"b": 3}, {}]) == {"a": 1, "b": 5}
 
 
 def test_blocks_of_wide_tables_have_few_rows():
-    assert rows_at_once(1, 4096) == 4096
-    assert rows_at_once(0, 4096) == 4096
-    assert rows_at_once(250_000, 65_536) * 250_000 * 8 <= 64_000_000
-    assert rows_at_once(10**9, 65_536) == 1
+    assert rows_per_block(1, 4096) == 4096
+    assert rows_per_block(0, 4096) == 4096
+    assert rows_per_block(250_000, 65_536) * 250_000 * 8 <= 64_000_000
+    assert rows_per_block(10**9, 65_536) == 1

@@ -1,5 +1,6 @@
 import pickle
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,10 +27,17 @@ from hedgerow import (
     RandomForestRegressor,
     SchapireBoostClassifier,
 )
-from hedgerow.bagging import needs as bagging_needs
 from hedgerow.bagging.pair_losses import PairLosses
-from hedgerow.boosting import needs as boosting_needs
-from hedgerow.estimators import limits
+from hedgerow.memory_estimates import (
+    FitSize,
+    estimate_adaboost,
+    estimate_adaboost_r2,
+    estimate_bagging,
+    estimate_forest,
+    estimate_gradient_boosting,
+    estimate_pairs,
+    estimate_weak_trees,
+)
 from hedgerow.vision.integral import integral_image
 
 FEW = {"n_estimators": 3, "n_jobs": 1}
@@ -82,7 +90,7 @@ def test_a_fit_without_room_is_refused_in_one_line_and_leaves_the_model_whole(mo
     message = str(caught.value)
     assert "\n" not in message
     assert message.startswith(f"fitting {type(model).__name__} to 300 rows of 4 columns needs about ")
-    assert "and HEDGEROW_MEMORY allows 1.0 kB; use fewer rows" in message
+    assert "; HEDGEROW_MEMORY allows 1.0 kB: use fewer rows" in message
     assert pickle.dumps(model) == before
     monkeypatch.delenv("HEDGEROW_MEMORY")
     np.testing.assert_array_equal(model.predict(X), said)
@@ -118,12 +126,12 @@ def test_a_huge_sparse_table_with_few_entries_is_refused_too(monkeypatch, make, 
 def test_an_evaluation_set_counts(monkeypatch):
     X, y, _ = rows(2000)
     model = GradientBoostingClassifier(**FEW)
-    need = sum(boosting_needs.gradient_need(2000, 4, 1, n_trees=3).values())
+    need = sum(estimate_gradient_boosting(FitSize(name="", n_rows=2000, n_columns=4, n_rounds=3)).values())
     monkeypatch.setenv("HEDGEROW_MEMORY", str(need + 100_000))
     model.fit(X, y)
     for times, words in (
         (20, r"^fitting .* to 2,000 rows .* a smaller eval_set"),
-        (2000, r"^following an eval"),
+        (2000, r"^evaluating an eval"),
     ):
         with pytest.raises(MemoryError, match=words):
             model.fit(X, y, eval_set=(np.tile(X, (times, 1)), np.tile(y, times)))
@@ -148,7 +156,7 @@ def test_answers_are_refused_by_their_size_only(monkeypatch, model):
     if isinstance(model, SchapireBoostClassifier | AdaBoostRegressor):
         return  # they say one number a row
     large = np.broadcast_to(X[0], (10**9, 4))
-    with pytest.raises(MemoryError, match=r"says of 1,000,000,000 rows with . outputs needs about"):
+    with pytest.raises(MemoryError, match=r"for 1,000,000,000 rows with . outputs needs about"):
         model.predict(large)
 
 
@@ -182,13 +190,12 @@ def measured(monkeypatch, model, X, y, **more):
     model.fit(X, y, **more)  # compiled code and imports are not its need
     seen = []
 
-    def note(need, _what, _advice=""):
-        if isinstance(need, dict) and set(need) != {"codes", "targets"} and set(need) != {"rows"}:
+    def note(_size, *estimates, **_advice):
+        if set(estimates[0]) not in ({"codes", "targets"}, {"rows"}):
             tracemalloc.reset_peak()
-            seen.append((sum(need.values()), tracemalloc.get_traced_memory()[0]))
+            seen.append((sum(sum(one.values()) for one in estimates), tracemalloc.get_traced_memory()[0]))
 
-    for module in (boosting_needs, limits):
-        monkeypatch.setattr(module, "require", note)
+    monkeypatch.setattr(FitSize, "require", note)
     tracemalloc.start()
     try:
         model.fit(X, y, **more)
@@ -246,20 +253,35 @@ SIZES = st.tuples(st.integers(1, 10**7), st.integers(1, 1000), st.integers(1, 10
 @settings(max_examples=200, deadline=None)
 def test_needs_never_fall_when_a_table_grows(sizes, more):
     larger = tuple(a + b for a, b in zip(sizes, more, strict=True))
-    for need in (
-        lambda n, c, k: boosting_needs.gradient_need(n, c, k, n_trees=k, n_followed=n // 10),
-        boosting_needs.weak_need,
-        lambda n, c, k: boosting_needs.adaptive_need(n, k, says="numbers", n_nodes=c),
-        lambda n, c, k: boosting_needs.r2_need(n, n_followed=c, n_rounds=k),
-        lambda n, c, k: bagging_needs.forest_need(n, c, k, oob=True),
-        lambda n, c, k: bagging_needs.forest_need(n, c, k, classes=False, keeps_rows=True),
-        lambda n, c, k: bagging_needs.bag_need(n, k, n_members=10, n_drawn=n, n_chosen=c, n_jobs=2, oob=True),
-        lambda _n, c, k: bagging_needs.pairs_need(c, k),
+    for estimate in (
+        lambda size: estimate_gradient_boosting(replace(size, n_evaluated=size.n_rows // 10)),
+        lambda size: estimate_weak_trees(size, size.n_outputs),
+        lambda size: estimate_adaboost(size, regression_trees=True, n_nodes=size.n_columns),
+        lambda size: estimate_adaboost_r2(size, n_evaluated=size.n_columns),
+        lambda size: estimate_forest(size, n_drawn=size.n_rows, n_leaves=size.n_rows, oob=True),
+        lambda size: estimate_forest(
+            size, n_drawn=size.n_rows, n_leaves=size.n_rows, classes=False, keep_rows=True
+        ),
+        lambda size: estimate_bagging(size, n_drawn=size.n_rows, n_chosen=size.n_columns, n_jobs=2, oob=True),
+        lambda size: estimate_pairs(size.n_columns, size.n_outputs),
     ):
-        assert 0 < sum(need(*sizes).values()) <= sum(need(*larger).values())
+        small, large = (
+            FitSize(name="", n_rows=n, n_columns=c, n_outputs=k, n_rounds=k) for n, c, k in (sizes, larger)
+        )
+        assert 0 < sum(estimate(small).values()) <= sum(estimate(large).values())
 
 
 def test_a_copied_table_never_needs_less():
     for n, c in ((1000, 5), (10_000, 500), (100, 20_000)):
-        plain, copied = (sum(boosting_needs.gradient_need(n, c, 1, copied=f).values()) for f in (False, True))
-        assert copied >= plain
+        size = FitSize(name="", n_rows=n, n_columns=c)
+        copied = estimate_gradient_boosting(replace(size, is_copied=True))
+        assert sum(copied.values()) >= sum(estimate_gradient_boosting(size).values())
+
+
+@pytest.mark.parametrize("max_samples", [50, np.int64(50), np.int32(50)])
+def test_max_samples_of_a_forest_is_a_number_whatever_its_integer_type(monkeypatch, max_samples):
+    X, y, _ = rows(20_000)
+    estimates = []
+    monkeypatch.setattr(FitSize, "require", lambda _size, *parts, **_advice: estimates.extend(parts))
+    RandomForestClassifier(max_samples=max_samples, random_state=0, **FEW).fit(X, y)
+    assert estimates[-1]["trees"] < 10_000  # 3 trees of at most 50 leaves

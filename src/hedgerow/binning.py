@@ -19,7 +19,7 @@ from hedgerow.kernels.cpu.binning import cut_places, encode, middles, store_rows
 from hedgerow.kernels.cpu.forest import MOST_COLUMNS
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes
-from hedgerow.memory import rows_at_once
+from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Lean, Team, cached_property
@@ -122,7 +122,7 @@ class Bins(Lean):
         team.over_rows(
             n,
             lambda a, b: encode(table.block(a, b), *raw, none, by_column, a),
-            rows_at_once(self.n_columns, team.chunk_rows),
+            rows_per_block(self.n_columns, team.chunk_rows),
         )
         return BinnedTable.of(self, by_column, team, for_growing=for_growing)
 
@@ -174,26 +174,15 @@ def check_counts(n_rows: int, n_columns: int) -> None:
 
     >>> check_counts(5_000_000_000, 10)
     Traceback (most recent call last):
-    ValueError: X has 5,000,000,000 rows, and 4,294,967,295 are allowed: take a sample of them
+    ValueError: X has 5,000,000,000 rows; at most 4,294,967,295 are allowed: take a sample
     """
     if n_rows > MOST_ROWS:
-        raise ValueError(f"X has {n_rows:,} rows, and {MOST_ROWS:,} are allowed: take a sample of them")
+        raise ValueError(f"X has {n_rows:,} rows; at most {MOST_ROWS:,} are allowed: take a sample")
     if n_columns > MOST_COLUMNS:
         raise ValueError(
-            f"X has {n_columns:,} columns, and {MOST_COLUMNS:,} are allowed: leave some out, or hash them "
-            "into fewer"
+            f"X has {n_columns:,} columns; at most {MOST_COLUMNS:,} are allowed: leave some out, or hash "
+            "them into fewer"
         )
-
-
-def codes_need(n_rows: int, n_columns: int, *, width: int = 1, for_growing: bool = True) -> int:
-    """Bytes that the codes of a table take, at the most: rows * (columns * width + stride).
-
-    width : bytes of a code. The layout by row, which only growing needs, is smaller where columns share one.
-
-    >>> codes_need(1000, 28), codes_need(1000, 28, for_growing=False)
-    (60000, 28000)
-    """
-    return n_rows * (n_columns * width + (row_stride(n_columns) if for_growing else 0))
 
 
 def row_stride(n_columns: int) -> int:

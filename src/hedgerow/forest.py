@@ -30,7 +30,7 @@ from hedgerow.kernels.cpu.forest import (
     mask_top,
 )
 from hedgerow.kernels.cpu.records import NODE
-from hedgerow.memory import rows_at_once
+from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
 from hedgerow.threads import Lean, Team, cached_property, over_rows
 
@@ -244,7 +244,7 @@ class Predictor:
             table.n_rows,
             lambda a, b: add_predictions(table.block(a, b), bins, flat, thresholds, ends, scores, a),
             n_threads,
-            rows_at_once(table.n_columns, _CHUNK_ROWS),
+            rows_per_block(table.n_columns, _CHUNK_ROWS),
         )
 
     def leaves(self, table: Table, n_threads: int) -> NDArray[np.int32]:
@@ -255,6 +255,6 @@ class Predictor:
             table.n_rows,
             lambda a, b: find_leaves(table.block(a, b), bins, flat, out, a),
             n_threads,
-            rows_at_once(table.n_columns, _CHUNK_ROWS),
+            rows_per_block(table.n_columns, _CHUNK_ROWS),
         )
         return out

@@ -1,14 +1,16 @@
-"""How many bytes this process can still get, and a clear refusal of work that needs more.
+"""Memory that is available to this process, and `require_memory`, which refuses work that needs more.
 
-A need is bytes by what they are for, ``{"codes": 20_000_000_000, "scores": ...}``, estimated from the shapes
-of the arrays before the first of them is made. What is there is the least of
+An estimate maps what bytes are for to their number, ``{"codes": 20_000_000_000, "scores": ...}``, computed
+from the shapes of arrays before the first of them is allocated; see `hedgerow.memory_estimates`.
+Available is the least of
 
-    the machine     MemAvailable: free pages, and those of file caches that the kernel would give up
-    the group       what a container may use less what it uses, file caches again counted as free; groups are
-                    nested, and every one on the way up may have a limit
-    the process     the limits of `ulimit -v` and `ulimit -d`, less what is used
+    the machine          MemAvailable: free pages, and file caches that the kernel can reclaim
+    the control groups   the limit of a container less its use, file caches again counted as free; groups are
+                         nested, and each group on the path may have a limit
+    the process          the limits of `ulimit -v` and `ulimit -d`, less its use
 
-The environment variable HEDGEROW_MEMORY replaces all that: "8GB", "512MiB", or "unlimited".
+psutil reads only the first, so this module reads all three itself. The environment variable HEDGEROW_MEMORY
+overrides them: "8GB", "512MiB", or "unlimited".
 """
 
 import ctypes
@@ -22,70 +24,65 @@ from typing import Any
 
 VARIABLE = "HEDGEROW_MEMORY"
 
-_LITTLE = 64_000_000  # bytes that are always there: for less, looking would take longer than the work
+_ALWAYS_AVAILABLE = 64_000_000  # bytes; for less, reading the limits would take longer than the work
 _BLOCK_BYTES = 64_000_000  # of a block of rows as float64
-_NO_LIMIT = 1 << 60  # a group of the first version says so by a number near 2**63
-_SHOWN = 4  # parts of a need that a message names
+_NO_LIMIT = 1 << 60  # control groups v1 write a number near 2**63 for "no limit"
+_MAX_NAMED = 4  # entries of an estimate that a message names
 _UNITS = {"": 1, "b": 1} | {
     prefix.lower() + end: base**power
     for power, prefix in enumerate("KMGTP", 1)
     for end, base in (("", 1000), ("b", 1000), ("ib", 1024))
 }
-_ADVICE = "use fewer rows or columns"
 
-Need = Mapping[str, int]
-
-
-# --- what is there
+Estimate = Mapping[str, int]
 
 
-def available_bytes() -> int | None:
-    """What this process can still get, in bytes; None where that cannot be told, or is unlimited.
+def available_memory() -> int | None:
+    """Return the bytes that this process can still allocate; None if unknown or unlimited.
 
     Returns
     -------
     int or None
-        HEDGEROW_MEMORY if that is set. On Linux the least of what the machine, the control groups and the
-        limits of the process leave; on other systems what the system says, which on macOS is all memory of
-        the machine, an upper limit.
+        HEDGEROW_MEMORY if it is set. On Linux the least of what the machine, the control groups and the
+        limits of the process leave. On Windows the free memory, on macOS all memory of the machine.
 
     Examples
     --------
     >>> os.environ["HEDGEROW_MEMORY"] = "4GB"
-    >>> available_bytes()
+    >>> available_memory()
     4000000000
     >>> del os.environ["HEDGEROW_MEMORY"]
     """
     chosen = os.environ.get(VARIABLE)
     if chosen:
-        return _parsed(chosen)
+        return _parse_bytes(chosen)
     if sys.platform == "win32":
-        return _of_windows()
-    left = [*_of_linux(Path("/")), *_of_limits()]
-    return max(0, min(left)) if left else _of_machine()
+        return _windows_memory()
+    left = [*_linux_memory(Path("/")), *_process_limits()]
+    return max(0, min(left)) if left else _machine_memory()
 
 
-def _parsed(text: str) -> int | None:
-    """The bytes that HEDGEROW_MEMORY names."""
+def _parse_bytes(text: str) -> int | None:
+    """Parse the value of HEDGEROW_MEMORY."""
     plain = text.strip().lower()
     if plain == "unlimited":
         return None
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-z]*)", plain)
     if found is None or found[2] not in _UNITS or not float(found[1]) > 0:
         raise ValueError(
-            f"{VARIABLE}={text!r} is not allowed: it must be a number above 0 with a unit, such as 8GB or "
-            "512MiB, or unlimited"
+            f"{VARIABLE} must be a number above 0 with a unit, such as 8GB or 512MiB, or unlimited; "
+            f"got {text!r}"
         )
     return max(1, int(float(found[1]) * _UNITS[found[2]]))
 
 
-def _of_linux(root: Path) -> Iterator[int]:
-    """What the machine and the control groups leave; nothing where there is no /proc."""
-    for line in _lines(root / "proc/meminfo"):
+def _linux_memory(root: Path) -> Iterator[int]:
+    """Yield what the machine and the control groups leave; nothing without /proc."""
+    for line in _read_lines(root / "proc/meminfo"):
         if line.startswith("MemAvailable:"):
             yield int(line.split()[1]) * 1024
-    for line in _lines(root / "proc/self/cgroup"):  # 0::/user.slice/a.service, or 4:memory:/docker/1f2e
-        _, controllers, place = [*line.split(":", 2), "", ""][:3]
+    for line in _read_lines(root / "proc/self/cgroup"):  # 0::/user.slice/a.service, or 4:memory:/docker/1f2e
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
         if not controllers:
             tops = [root / "sys/fs/cgroup", root / "sys/fs/cgroup/unified"]
             names = ("memory.max", "memory.current", "")
@@ -95,32 +92,32 @@ def _of_linux(root: Path) -> Iterator[int]:
         else:
             continue
         for top in tops:
-            yield from _of_groups(top, place, *names)
+            yield from _group_memory(top, path, *names)
 
 
-def _of_groups(top: Path, place: str, limit: str, used: str, prefix: str) -> Iterator[int]:
-    """What a group and all groups around it leave.
+def _group_memory(top: Path, path: str, limit: str, used: str, prefix: str) -> Iterator[int]:
+    """Yield what a control group and each group around it leave.
 
-    Inside a container the path may be that of the host, of which only the end is there, or nothing.
+    Inside a container the path may be that of the host, of which only the top folder exists.
     """
-    parts = [part for part in place.split("/") if part not in ("", "..")]
-    for length in range(len(parts), -1, -1):
-        group = top.joinpath(*parts[:length])
-        most, now = _number(group / limit), _number(group / used)
+    names = [name for name in path.split("/") if name not in ("", "..")]
+    for length in range(len(names), -1, -1):
+        group = top.joinpath(*names[:length])
+        most, now = _read_number(group / limit), _read_number(group / used)
         if most is None or now is None or most >= _NO_LIMIT:
             continue
         caches = {f"{prefix}{kind}_file" for kind in ("active", "inactive")}
-        pairs = [line.split() for line in _lines(group / "memory.stat")]
+        pairs = [line.split() for line in _read_lines(group / "memory.stat")]
         yield most - now + sum(int(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] in caches)
 
 
-def _of_limits() -> Iterator[int]:
-    """What the limits of the process leave of addresses and of data."""
+def _process_limits() -> Iterator[int]:
+    """Yield what the limits of the process leave of its address space and its data."""
     try:
-        import resource  # noqa: PLC0415 - not there on Windows
+        import resource  # noqa: PLC0415 - does not exist on Windows
     except ImportError:
         return
-    pages = _lines(Path("/proc/self/statm"))
+    pages = _read_lines(Path("/proc/self/statm"))
     if not pages:
         return
     size, page = pages[0].split(), os.sysconf("SC_PAGE_SIZE")
@@ -130,16 +127,16 @@ def _of_limits() -> Iterator[int]:
             yield most - int(used) * page
 
 
-def _of_machine() -> int | None:
-    """All memory of the machine: more than can be had, but a limit."""
+def _machine_memory() -> int | None:
+    """Return all memory of the machine: an upper limit."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None
 
 
-def _of_windows() -> int | None:
-    """What GlobalMemoryStatusEx says is free; no test has run it."""
+def _windows_memory() -> int | None:
+    """Return what GlobalMemoryStatusEx reports as free; untested."""
     names = ("total", "free", "pages", "free_pages", "addresses", "free_addresses", "extended")
     fields: list[Any] = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)]
     fields += [(name, ctypes.c_ulonglong) for name in names]
@@ -151,71 +148,73 @@ def _of_windows() -> int | None:
     return int(min(status.free, status.free_pages))
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     try:
         return path.read_text().splitlines()
     except OSError:
         return []
 
 
-def _number(path: Path) -> int | None:
-    text = "".join(_lines(path)).strip()
-    return int(text) if text.isdecimal() else None  # "max" is no limit
+def _read_number(path: Path) -> int | None:
+    text = "".join(_read_lines(path)).strip()
+    return int(text) if text.isdecimal() else None  # "max" means no limit
 
 
-# --- what is needed
-
-
-def require(need: int | Need, what: str, advice: str = _ADVICE) -> None:
-    """Refuse work that needs more memory than there is, before it begins.
+def require_memory(estimate: int | Estimate, what: str, advice: str = "use fewer rows or columns") -> None:
+    """Raise an error if work needs more memory than is available; call it before the work starts.
 
     Parameters
     ----------
-    need : int or mapping
+    estimate : int or mapping
         Bytes, or bytes by what they are for.
     what : str
-        The work, as a message begins: "fitting a forest to 9 rows of 2 columns".
+        The work, the subject of the message: "fitting a forest to 9 rows of 2 columns".
     advice : str
         What would need less.
 
     Raises
     ------
     MemoryError
-        In one line: what is needed for what, what is there, and what to do.
+        One line: the estimate, what is available, and what to do.
 
     Examples
     --------
     >>> os.environ["HEDGEROW_MEMORY"] = "1GB"
-    >>> require({"codes": 2_000_000_000, "scores": 500_000_000}, "fitting a stump to 2,000,000,000 rows")
+    >>> require_memory({"codes": 2_000_000_000, "scores": 500_000_000}, "fitting a stump")
     Traceback (most recent call last):
-    MemoryError: fitting a stump to 2,000,000,000 rows needs about 2.5 GB (codes 2.0 GB, scores 500 MB), and
-    HEDGEROW_MEMORY allows 1.0 GB; use fewer rows or columns, or set HEDGEROW_MEMORY to more, or to unlimited
+    MemoryError: fitting a stump needs about 2.5 GB (codes 2.0 GB, scores 500 MB); HEDGEROW_MEMORY allows
+    1.0 GB: use fewer rows or columns, or set HEDGEROW_MEMORY to more or to unlimited
     >>> del os.environ["HEDGEROW_MEMORY"]
     """
-    total = need if isinstance(need, int) else sum(need.values())
+    total = estimate if isinstance(estimate, int) else sum(estimate.values())
     chosen = os.environ.get(VARIABLE)
-    if total < _LITTLE and not chosen:
+    if total < _ALWAYS_AVAILABLE and not chosen:
         return
-    there = available_bytes()
-    if there is None or total <= there:
+    available = available_memory()
+    if available is None or total <= available:
         return
-    parts = "" if isinstance(need, int) else f" ({_largest(need, total)})"
-    rest = f"{VARIABLE} allows {as_text(there)}" if chosen else f"{as_text(there)} are available"
-    override = f"set {VARIABLE} to more, or to unlimited" if chosen else f"set {VARIABLE} if that is wrong"
-    raise MemoryError(f"{what} needs about {as_text(total)}{parts}, and {rest}; {advice}, or {override}")
+    largest = "" if isinstance(estimate, int) else f" ({_largest(estimate, total)})"
+    if chosen:
+        rest, override = f"{VARIABLE} allows {format_bytes(available)}", "to more or to unlimited"
+    else:
+        rest, override = f"{format_bytes(available)} are available", "if that is wrong"
+    raise MemoryError(
+        f"{what} needs about {format_bytes(total)}{largest}; {rest}: {advice}, or set {VARIABLE} {override}"
+    )
 
 
-def _largest(need: Need, total: int) -> str:
-    """The parts that matter, largest first."""
-    parts = sorted(need.items(), key=lambda part: -part[1])
-    shown = [f"{name} {as_text(size)}" for name, size in parts[:_SHOWN] if 50 * size >= total]
-    return ", ".join(shown)
+def _largest(estimate: Estimate, total: int) -> str:
+    """Format the entries that matter, largest first."""
+    entries = sorted(estimate.items(), key=lambda entry: -entry[1])
+    return ", ".join(
+        f"{name} {format_bytes(size)}" for name, size in entries[:_MAX_NAMED] if 50 * size >= total
+    )
 
 
-def as_text(n_bytes: int) -> str:
-    """Bytes for people.
+def format_bytes(n_bytes: int) -> str:
+    """Format a number of bytes with two digits and a unit.
 
-    >>> as_text(61_234_567_890), as_text(999), as_text(20_000_000)
+    >>> format_bytes(61_234_567_890), format_bytes(999), format_bytes(20_000_000)
     ('61 GB', '999 bytes', '20 MB')
     """
     if n_bytes < 1000:
@@ -227,23 +226,23 @@ def as_text(n_bytes: int) -> str:
     return f"{value:,.1f} {'kMGTP'[power - 1]}B" if value < 9.95 else f"{value:,.0f} {'kMGTP'[power - 1]}B"
 
 
-def added(needs: Iterable[Need]) -> dict[str, int]:
-    """Several needs at the same time.
+def sum_estimates(estimates: Iterable[Estimate]) -> dict[str, int]:
+    """Add estimates of work that runs at the same time.
 
-    >>> added([{"codes": 3, "scores": 4}, {"codes": 5}])
+    >>> sum_estimates([{"codes": 3, "scores": 4}, {"codes": 5}])
     {'codes': 8, 'scores': 4}
     """
-    whole: dict[str, int] = {}
-    for need in needs:
-        for name, size in need.items():
-            whole[name] = whole.get(name, 0) + size
-    return whole
+    total: dict[str, int] = {}
+    for estimate in estimates:
+        for name, size in estimate.items():
+            total[name] = total.get(name, 0) + size
+    return total
 
 
-def rows_at_once(n_columns: int, most: int) -> int:
-    """Rows of a block that is read as floats: at the most so many, and fewer of a wide table.
+def rows_per_block(n_columns: int, most: int) -> int:
+    """Return the number of rows that are read as floats at a time: `most`, or fewer of a wide table.
 
-    >>> rows_at_once(28, 65_536), rows_at_once(100_000, 65_536)
+    >>> rows_per_block(28, 65_536), rows_per_block(100_000, 65_536)
     (65536, 80)
     """
     return max(1, min(most, _BLOCK_BYTES // (8 * max(1, n_columns))))

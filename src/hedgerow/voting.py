@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hedgerow.binning import Bins, aligned_rows
 from hedgerow.kernels.cpu.binning import encode
 from hedgerow.kernels.cpu.votes import VoteTrees, add_votes, find_vote_leaves, tree_losses
-from hedgerow.memory import rows_at_once
+from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
 from hedgerow.threads import Lean, cached_property, over_rows
 
@@ -144,7 +144,7 @@ class VoteForest(Lean):
             codes = coded_rows(table, bins, start, stop)
             add_votes(codes, trees, counts, _NOBODY, 0, out[start:stop], none)
 
-        over_rows(table.n_rows, ask, n_threads, rows_at_once(table.n_columns, _CHUNK_ROWS))
+        over_rows(table.n_rows, ask, n_threads, rows_per_block(table.n_columns, _CHUNK_ROWS))
         return out
 
     def left_out_votes(
@@ -161,7 +161,7 @@ class VoteForest(Lean):
             codes = coded_rows(table, bins, start, stop)
             add_votes(codes, trees, counts, in_bag, start, out[start:stop], n_votes[start:stop])
 
-        over_rows(table.n_rows, ask, n_threads, rows_at_once(table.n_columns, _CHUNK_ROWS))
+        over_rows(table.n_rows, ask, n_threads, rows_per_block(table.n_columns, _CHUNK_ROWS))
         return out, n_votes
 
     def losses(
@@ -188,7 +188,7 @@ class VoteForest(Lean):
                 codes = coded_rows(table, bins, start, stop)
                 tree_losses(codes, trees, bags, start, classes[start:stop], steps, out[a:b])
 
-            over_rows(n_rows, ask, n_threads, rows_at_once(table.n_columns, _CHUNK_ROWS))
+            over_rows(n_rows, ask, n_threads, rows_per_block(table.n_columns, _CHUNK_ROWS))
             yield out
 
     def leaves(self, table: Table, bins: Bins, n_threads: int) -> NDArray[np.int64]:
@@ -198,7 +198,7 @@ class VoteForest(Lean):
             table.n_rows,
             lambda a, b: find_vote_leaves(coded_rows(table, bins, a, b), trees, out[a:b]),
             n_threads,
-            rows_at_once(table.n_columns, _CHUNK_ROWS),
+            rows_per_block(table.n_columns, _CHUNK_ROWS),
         )
         return out
 

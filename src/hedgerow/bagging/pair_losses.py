@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.bagging.needs import require_pairs
 from hedgerow.kernels.cpu.vote_weights import mean_of_pairs
+from hedgerow.memory import require_memory
+from hedgerow.memory_estimates import estimate_pairs
 from hedgerow.threads import Team, one_library_thread
 
 Losses = NDArray[np.int16]  # (rows, voters), in steps, or KNOWN
@@ -91,7 +92,8 @@ class PairLosses:
         n_threads: int = 1,
     ) -> "PairLosses":
         """Add up; chunks : losses (rows, voters) of some rows each."""
-        require_pairs(n_voters, n_threads)
+        what = f"comparing all pairs of {n_voters:,} voters"
+        require_memory(estimate_pairs(n_voters, n_threads), what, "use fewer voters")
         sums = [_Sums.none(n_voters) for _ in range(n_threads)]
         # A library's own threads spin: beside other work 5.1 s were measured in place of 0.1 with one thread.
         with Team(n_threads) as team, one_library_thread():

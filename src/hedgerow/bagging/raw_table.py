@@ -20,7 +20,7 @@ from sklearn.utils import _safe_indexing
 
 from hedgerow._typing import Floats, Integers, Keys
 from hedgerow.kernels.cpu.resample import add_keys, add_sparse_keys
-from hedgerow.memory import rows_at_once
+from hedgerow.memory import rows_per_block
 from hedgerow.table import Schema
 from hedgerow.table.arrays import as_array
 from hedgerow.table.bits import value_bits
@@ -166,7 +166,7 @@ def row_keys(table: RawTable, y: Floats | None = None, *, rounded: bool = False)
     elif sparse.issparse(table.X):
         _add_sparse(table.X, keys, rounded=rounded)
     elif table.X.dtype.kind in "fiub":
-        step = rows_at_once(n_columns, BLOCK_ROWS)
+        step = rows_per_block(n_columns, BLOCK_ROWS)
         for start in range(0, n_rows, step):
             block = slice(start, start + step)
             add_keys(value_bits(table.X[block], rounded=rounded), 0, keys[block])

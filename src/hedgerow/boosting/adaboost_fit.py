@@ -26,13 +26,18 @@ from hedgerow.boosting.adaboost_family import (
 from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.model import TreeModel
-from hedgerow.boosting.needs import require_adaptive
 from hedgerow.boosting.row_weights import RowWeights, class_dtype
 from hedgerow.boosting.weak_learners import CodedTables, GrownLearner, MemberLearner, take_rows
 from hedgerow.forest import Forest
 from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.kernels.cpu.weights import WHOLE
 from hedgerow.members import VoteModel
+from hedgerow.memory_estimates import (
+    estimate_adaboost,
+    estimate_members,
+    estimate_weak_trees,
+    weak_tree_nodes,
+)
 from hedgerow.table.dataset import Dataset
 from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
@@ -75,10 +80,7 @@ def fit_adaboost(
     previous: tuple[Model, Record] | None = None,
 ) -> AdaBoostResult:
     """Fit, or go on from a model and its record."""
-    require_adaptive(
-        train, evaluations, settings, settings.weak, n_outputs=settings.n_outputs,
-        n_classes=settings.rule.n_classes, says=settings.says, max_bins=settings.max_bins,
-    )  # fmt: skip
+    _require_memory(train, evaluations, settings)
     with ExitStack() as closing:
         team = closing.enter_context(Team(settings.n_threads, settings.chunk_rows))
         weights = RowWeights(train.sample_weight, train.table.n_rows, settings.validation_rows, team)
@@ -118,6 +120,17 @@ def fit_adaboost(
             rule.distribution = rule.weigh()
         last = weights.normalised(rule.distribution.weight, in_place=True)
         return AdaBoostResult(model, rule.record, last, trained.raw, trained.classes, reason, history, best)
+
+
+def _require_memory(train: Dataset, evaluations: Sequence[Dataset], settings: AdaBoostOptions) -> None:
+    size = settings.size(train, evaluations, n_outputs=settings.n_outputs, max_bins=settings.max_bins)
+    regresses, weak, n_nodes = settings.says == "numbers", settings.weak, 0
+    if weak is None:
+        learners = estimate_members(size)
+    else:
+        learners = estimate_weak_trees(size, 2 if regresses else settings.rule.n_classes)
+        n_nodes = weak_tree_nodes(size.n_rows, weak.max_depth, weak.max_leaf_nodes, classes=not regresses)
+    size.require(learners, estimate_adaboost(size, regression_trees=regresses, n_nodes=n_nodes))
 
 
 def _go_on_from_restart(rule: AdaBoostRule, fit: "_Fit", train: Dataset) -> None:

@@ -16,11 +16,11 @@ from hedgerow.boosting.gradient import GradientRule, Scores
 from hedgerow.boosting.learners import AnyLearner, TreeLearner, take_scores
 from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.model import MemberModel, TreeModel
-from hedgerow.boosting.needs import require_gradient
 from hedgerow.forest import Forest
 from hedgerow.growing.grower import GrowthOptions, TreeGrower
 from hedgerow.growing.statistics import Quantiser, Weights, without_held_out
 from hedgerow.losses import Loss
+from hedgerow.memory_estimates import estimate_gradient_boosting, estimate_members
 from hedgerow.table.dataset import Dataset
 from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
@@ -53,14 +53,27 @@ def fit_gradient(
     train: Dataset, evaluations: Sequence[Dataset], settings: Settings, previous: Model | None = None
 ) -> Fitted:
     """Fit, or go on from `previous`."""
-    n_outputs = settings.loss.n_outputs
-    require_gradient(train, evaluations, settings, settings.rules, n_outputs, settings.max_bins)
+    _require_memory(train, evaluations, settings)
     with Team(settings.n_threads, settings.chunk_rows) as team:
         if settings.estimator is None and not isinstance(previous, MemberModel):
             return _fit_trees(train, evaluations, settings, previous, team)
         if settings.estimator is not None and not isinstance(previous, TreeModel):
             return _fit_members(train, evaluations, settings, previous, team)
     raise TypeError(f"a {type(previous).__name__} cannot go on with estimator={settings.estimator!r}")
+
+
+def _require_memory(train: Dataset, evaluations: Sequence[Dataset], settings: Settings) -> None:
+    size = settings.size(train, evaluations, n_outputs=settings.loss.n_outputs, max_bins=settings.max_bins)
+    if settings.estimator is None:
+        rules, n_rows = settings.rules, size.n_rows
+        n_leaves = min(rules.max_leaves(n_rows), max(1, n_rows // rules.min_samples_leaf))
+        estimate = estimate_gradient_boosting(size, n_leaves)
+    else:
+        estimate = estimate_members(size, evaluates=True)
+    advice = "use fewer rows or columns, a smaller eval_set"
+    if estimate.get("trees", 0) > sum(estimate.values()) // 4:
+        advice += ", a smaller n_estimators or max_leaf_nodes"
+    size.require(estimate, advice=advice)
 
 
 def _fit_trees(

@@ -30,7 +30,9 @@ from hedgerow.boosting.callbacks import (
     Round,
     format_losses,
 )
+from hedgerow.memory_estimates import FitSize
 from hedgerow.progress import ProgressBar
+from hedgerow.table.dataset import Dataset
 from hedgerow.threads import CHUNK_ROWS
 
 
@@ -200,6 +202,18 @@ class FitOptions:
     validation_rows: NDArray[np.uint32] | None = None
     title: str = "boosting"
     checkpointer: Checkpointer | None = None
+
+    def size(self, train: Dataset, evaluations: Sequence[Dataset], **more: Any) -> FitSize:
+        """Return the numbers that a memory estimate of the fit needs; `more` are further fields."""
+        return FitSize.of(
+            train.table,
+            self.title,
+            n_threads=self.n_threads,
+            n_evaluated=sum(rows.table.n_rows for rows in evaluations),
+            n_held_out=0 if self.validation_rows is None else len(self.validation_rows),
+            n_rounds=1 if self.patience is not None or self.callbacks else self.n_rounds,
+            **more,
+        )
 
 
 class EvaluatedRule(UpdateRule, Protocol):

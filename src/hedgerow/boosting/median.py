@@ -21,7 +21,7 @@ from hedgerow.kernels.cpu.losses import leaf_quantiles
 from hedgerow.kernels.cpu.median import insert_and_find
 from hedgerow.losses.base import weighted_mean
 from hedgerow.members import numbers
-from hedgerow.memory import require, rows_at_once
+from hedgerow.memory import require_memory, rows_per_block
 from hedgerow.table import Table
 from hedgerow.threads import Team, over_rows
 
@@ -109,7 +109,7 @@ class MedianModel(abc.ABC):
     def predict(self, X: Any, table: Table, n_threads: int) -> Floats:
         """Weighted medians of all rows."""
         said, out = self.said(X, table), np.empty(table.n_rows)
-        step = rows_at_once(max(table.n_columns, self.n_rounds), _BLOCK_ROWS)
+        step = rows_per_block(max(table.n_columns, self.n_rounds), _BLOCK_ROWS)
 
         def fill(start: int, stop: int) -> None:
             for a in range(start, stop, step):
@@ -123,9 +123,11 @@ class MedianModel(abc.ABC):
         """Weighted medians after every round."""
         said, n_rows = self.said(X, table), table.n_rows
         need = {"what the members say": 24 * n_rows * self.n_rounds}
-        require(need, f"medians of {n_rows:,} rows after each of {self.n_rounds:,} rounds", "use fewer rows")
+        require_memory(
+            need, f"medians of {n_rows:,} rows after each of {self.n_rounds:,} rounds", "use fewer rows"
+        )
         whole = np.empty((n_rows, self.n_rounds))
-        step = rows_at_once(max(table.n_columns, self.n_rounds), _BLOCK_ROWS)
+        step = rows_per_block(max(table.n_columns, self.n_rounds), _BLOCK_ROWS)
         for a in range(0, n_rows, step):
             b = min(a + step, n_rows)
             whole[a:b] = said(a, b)

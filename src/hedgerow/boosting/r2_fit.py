@@ -19,7 +19,6 @@ from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.median import Followed, MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.model import TreeModel
-from hedgerow.boosting.needs import require_r2
 from hedgerow.boosting.r2 import R2Record, R2Rule
 from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.boosting.weak_learners import (
@@ -34,6 +33,7 @@ from hedgerow.growing.weak_shards import RemoteRows
 from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.losses.base import weighted_mean
 from hedgerow.members import VoteModel, numbers
+from hedgerow.memory_estimates import estimate_adaboost_r2, estimate_members, estimate_weak_trees
 from hedgerow.table.dataset import Dataset
 from hedgerow.threads import Team
 
@@ -65,7 +65,13 @@ def fit_r2(
     train: Dataset, evaluations: Sequence[Dataset], settings: R2Settings, previous: R2Fitted | None = None
 ) -> R2Fitted:
     """Fit, or go on from a model and its record."""
-    require_r2(train, evaluations, settings, settings.weak, settings.max_bins)
+    size = settings.size(train, evaluations, max_bins=settings.max_bins)
+    n_evaluated = size.n_evaluated + size.n_held_out + (size.n_rows if settings.verbose else 0)
+    size.require(
+        estimate_members(size) if settings.weak is None else estimate_weak_trees(size, 2),
+        estimate_adaboost_r2(size, n_evaluated),
+        advice="use fewer rows or columns, a smaller eval_set",
+    )
     with ExitStack() as closing:
         team = closing.enter_context(Team(settings.n_threads, settings.chunk_rows))
         weights = RowWeights(train.sample_weight, train.table.n_rows, settings.validation_rows, team)

@@ -19,7 +19,7 @@ from hedgerow.dtypes import CODE
 from hedgerow.kernels.cpu.binning import encode
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.resample import add_keys
-from hedgerow.memory import rows_at_once
+from hedgerow.memory import rows_per_block
 from hedgerow.table.bits import value_bits
 from hedgerow.table.reading import read_table
 from hedgerow.table.schema import Schema
@@ -147,7 +147,7 @@ def codes(part: Any, common: tuple[Layout, Bins, bool], start: int, stop: int) -
     made: NDArray[Any]
     made = zeros_by_row(n, bins.n_columns) if by_row else np.empty((bins.n_columns, n), bins.code_dtype)
     raw = (bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
-    step = rows_at_once(bins.n_columns, _ROWS_TO_ENCODE)
+    step = rows_per_block(bins.n_columns, _ROWS_TO_ENCODE)
     for first in range(0, n, step):
         block = table.block(first, min(first + step, n))
         encode(block, *raw, made if by_row else none, none if by_row else made, first)

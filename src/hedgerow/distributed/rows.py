@@ -17,7 +17,7 @@ from hedgerow.distributed import pieces
 from hedgerow.distributed.cluster import Future, Workers
 from hedgerow.distributed.partitions import Partitions
 from hedgerow.distributed.scan import Found
-from hedgerow.memory import as_text
+from hedgerow.memory import format_bytes
 
 Range = tuple[int, int]  # rows from the first to before the second
 
@@ -104,9 +104,9 @@ def refuse_without_room(plan: Sequence[tuple[str, int, int]], workers: Workers, 
         other = max(0, metrics.get("memory", 0) - metrics.get("managed_bytes", 0))  # what cannot be spilled
         if limit and n_bytes > _USABLE * limit - other:
             raise MemoryError(
-                f"the Dask worker {address} needs about {as_text(n_bytes)} for its share of the rows, and "
-                f"{as_text(max(0, int(_USABLE * limit - other)))} of its memory limit of {as_text(limit)} "
-                "are free: use more workers, or workers with more memory"
+                f"the Dask worker {address} needs about {format_bytes(n_bytes)} for its share of the rows, "
+                f"and {format_bytes(max(0, int(_USABLE * limit - other)))} of its memory limit of "
+                f"{format_bytes(limit)} are free: use more workers, or workers with more memory"
             )
 
 

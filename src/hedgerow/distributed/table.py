@@ -12,7 +12,7 @@ from hedgerow.distributed.partitions import Partitions
 from hedgerow.distributed.place import DaskShards
 from hedgerow.distributed.rows import RowsOfPartitions
 from hedgerow.distributed.scan import Found
-from hedgerow.memory import require
+from hedgerow.memory import require_memory
 from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
@@ -41,7 +41,7 @@ class DaskTable(RemoteTable):
     def encode(self, bins: Bins, team: Team, *, for_growing: bool = True) -> BinnedTable:
         """Codes of all rows, brought to this process; see `RemoteTable.encode`."""
         n_bytes = bins.n_columns * self.n_rows * np.dtype(bins.code_dtype).itemsize
-        require({"codes": 2 * n_bytes}, f"bringing the codes of {self.n_rows:,} rows to this process")
+        require_memory({"codes": 2 * n_bytes}, f"bringing the codes of {self.n_rows:,} rows to this process")
         lengths = self._found.lengths
         filled = [number for number, n in enumerate(lengths) if n]
         parts = self._partitions.ask(

@@ -20,9 +20,14 @@ from hedgerow.estimators.checkpoints import Fit, run_fit
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
 from hedgerow.estimators.elsewhere import refuse_elsewhere
 from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
-from hedgerow.estimators.limits import check_rows, require_answer, require_bag
 from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
+from hedgerow.memory_estimates import (
+    FitSize,
+    estimate_bagging,
+    require_input_memory,
+    require_prediction_memory,
+)
 
 ALLOWED: dict[str, Allowed] = {
     "n_estimators": whole(1),
@@ -108,7 +113,7 @@ class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mi
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, under_way: Fit) -> None:
         name = type(self).__name__
-        check_rows(X, name)
+        require_input_memory(X, name, encoded=False)
         under_way.compare_names(X, y)
         table = RawTable.of(X, name)
         raw_y = inputs.read_target(y, table.shape[0], name)
@@ -119,7 +124,7 @@ class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mi
         trained_on = DataFingerprint.of(row_keys(table), table.shape[1], numbers, weight)
         under_way.compare(trained_on)
         draws = self._make_sampler(table, numbers, weight, more=bool(before))
-        require_bag(self, table, target.n_classes or 1, draws, self._workers().n_at_once)
+        self._require_memory(table, target.n_classes, draws)
         self._refuse_unseen(table, draws)
         given = numbers if target.classes is None else target.classes[numbers.astype(np.int64)]
         lesson = MemberTask(
@@ -151,6 +156,32 @@ class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mi
         except BaseException:  # a score of the user's own may fail: the old model stays whole
             self.__dict__ = old
             raise
+
+    def _require_memory(self, table: RawTable, n_classes: int | None, draws: BootstrapSampler) -> None:
+        n_jobs, (n_rows, n_columns) = self._workers().n_at_once, table.shape
+        stored = getattr(table.X, "nnz", None)  # values of a sparse matrix; an index beside each
+        share = 1.0 if stored is None else min(1.0, 2.0 * stored / max(1, n_rows * n_columns))
+        size = FitSize(
+            name=type(self).__name__, n_rows=n_rows, n_columns=n_columns, n_outputs=n_classes or 1,
+            n_rounds=int(self.n_estimators),
+        )  # fmt: skip
+        bags = estimate_bagging(
+            size,
+            n_drawn=draws.n_draws,
+            n_chosen=max(1, round(draws.n_chosen * share)),
+            n_jobs=n_jobs,
+            item_bytes=int(getattr(getattr(table.X, "dtype", None), "itemsize", 8)),
+            oob=bool(self.oob_score),
+        )
+        members: list[dict[str, int]] = []
+        learner = self._learner()
+        if isinstance(learner, WeakTreeEstimator):  # others check for themselves, or not at all
+            member = FitSize(
+                name="", n_rows=draws.n_draws, n_columns=draws.n_chosen, max_bins=int(learner.max_bins)
+            )
+            members = [learner.estimate_memory(member, n_classes)] * min(n_jobs, int(self.n_estimators))
+        advice = "use fewer rows, a smaller max_samples or max_features, or fewer n_jobs"
+        size.require(bags, *members, advice=advice)
 
     def _remember(self, table: RawTable, y: Floats, weight: Floats | None) -> None:
         """Keep what is needed to know the rows again."""
@@ -287,7 +318,7 @@ class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mi
     def _means(self, X: Any) -> Floats:
         """Mean answers of the members, (outputs, rows)."""
         table = self._to_ask(X)
-        require_answer(type(self).__name__, table.shape[0], self._ballot().n_outputs, arrays=2)
+        require_prediction_memory(type(self).__name__, table.shape[0], self._ballot().n_outputs, arrays=2)
         return self._bag().means(table, self._workers())
 
     @property

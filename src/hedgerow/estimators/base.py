@@ -25,8 +25,12 @@ from hedgerow.estimators.elsewhere import (
     survey_of,
 )
 from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
-from hedgerow.estimators.limits import check_followed, check_rows, check_table, require_answer
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
+from hedgerow.memory_estimates import (
+    require_evaluation_memory,
+    require_input_memory,
+    require_prediction_memory,
+)
 from hedgerow.shapes import ShapeFunctions, shape_functions
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.table.dataset import Dataset
@@ -170,7 +174,7 @@ class Boosting(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
             if previous is None
             else {"schema": self.schema_}
         )
-        (check_rows if self._has_members() else check_table)(X, name)
+        require_input_memory(X, name, encoded=not self._has_members())
         table, y, sample_weight = read_rows(X, y, sample_weight, watchers.fit, name, **known)
         raw_y = inputs.read_target(y, table.n_rows, name)
         target = self._target(raw_y) if previous is None else self._fitted_target()
@@ -229,7 +233,7 @@ class Boosting(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
         estimator_name = type(self).__name__
         try:
             X, y, weight = self._given(*followed)
-            check_followed(X)
+            require_evaluation_memory(X)
             table = read_table(X, schema=train.table.schema, estimator_name=estimator_name)
             y, weight = survey_of(table, y, weight)
             raw_y = inputs.read_target(y, table.n_rows, estimator_name)
@@ -313,7 +317,7 @@ class Boosting(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
         """Refuse more scores than there is room for: with their probabilities, by row and by column."""
         classes = getattr(self, "classes_", None)
         n_outputs, arrays = (1, 1) if classes is None else (max(2, len(classes)), 3)
-        require_answer(type(self).__name__, table.n_rows, n_outputs, arrays)
+        require_prediction_memory(type(self).__name__, table.n_rows, n_outputs, arrays)
 
     def _raw(self, X: Any) -> Floats:
         """Raw scores (outputs, rows)."""

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow._typing import Floats
 from hedgerow.binning import find_bins
 from hedgerow.boosting.model import TreeModel
-from hedgerow.boosting.needs import require_tree
 from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.boosting.weak_learners import ClassProblem, GrownAnswer, GrownLearner, NumberProblem
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
@@ -23,12 +22,18 @@ from hedgerow.estimators import elsewhere, inputs, parameters
 from hedgerow.estimators.bin_edges import given_edges
 from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
 from hedgerow.estimators.lazy import lazily
-from hedgerow.estimators.limits import check_table, require_answer
 from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, one_of, real, whole
 from hedgerow.estimators.scoring import Classifies, Regresses
 from hedgerow.forest import Forest
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules
 from hedgerow.losses.base import weighted_mean
+from hedgerow.memory_estimates import (
+    FitSize,
+    estimate_weak_trees,
+    require_input_memory,
+    require_prediction_memory,
+    weak_tree_nodes,
+)
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import Team, resolve_n_jobs
 
@@ -54,7 +59,7 @@ class WeakTreeEstimator(DataFingerprintMixin, BaseEstimator):  # type: ignore[mi
 
     def _grow_on(self, X: Any, y: Any, sample_weight: Any) -> None:
         name = type(self).__name__
-        check_table(X, name)
+        require_input_memory(X, name)
         table = read_table(X, estimator_name=name, categorical_features=self.categorical_features)
         y, sample_weight = elsewhere.survey_of(table, y, sample_weight)
         raw_y = inputs.read_target(y, table.n_rows, name)
@@ -63,7 +68,11 @@ class WeakTreeEstimator(DataFingerprintMixin, BaseEstimator):  # type: ignore[mi
         weight = inputs.read_weights(sample_weight, table.n_rows)
         given = self.given_edges(table.schema)
         n_threads = resolve_n_jobs(self.n_jobs)
-        require_tree(self.weak_rules(), table, target.n_classes, int(self.max_bins), n_threads, name)
+        size = FitSize.of(table, name, max_bins=int(self.max_bins), n_threads=n_threads)
+        size.require(
+            self.estimate_memory(size, target.n_classes),
+            advice="use fewer rows or columns, a smaller max_depth",
+        )
         with Team(resolve_n_jobs(self.n_jobs)) as team:
             weights = RowWeights(weight, table.n_rows, None, team)
             bins = find_bins(table, self.max_bins, copies=weights.counts, team=team, given=given)
@@ -79,6 +88,12 @@ class WeakTreeEstimator(DataFingerprintMixin, BaseEstimator):  # type: ignore[mi
         self._add_data_fingerprint(
             DataFingerprint.of_table(table, numbers, weight, resolve_n_jobs(self.n_jobs)), warm_start=False
         )
+
+    def estimate_memory(self, size: FitSize, n_classes: int | None) -> dict[str, int]:
+        """Estimate the memory of a fit; n_classes : None for a regression tree."""
+        rules, classes = self.weak_rules(), n_classes is not None
+        n_nodes = weak_tree_nodes(size.n_rows, rules.max_depth, rules.max_leaf_nodes, classes=classes)
+        return estimate_weak_trees(size, n_classes or 2, n_nodes)
 
     def _target(self, y: NDArray[Any]) -> inputs.Numbers | inputs.Labels:
         raise TypeError(f"{type(self).__name__} does not say how to read its target")
@@ -111,7 +126,7 @@ class WeakTreeEstimator(DataFingerprintMixin, BaseEstimator):  # type: ignore[mi
         if joined is not None:
             return joined
         table = self._read(X)
-        require_answer(type(self).__name__, table.n_rows, len(self.model_.start), arrays=2)
+        require_prediction_memory(type(self).__name__, table.n_rows, len(self.model_.start), arrays=2)
         return self.model_.scores(table, resolve_n_jobs(self.n_jobs))
 
     @lazily
@@ -453,6 +468,12 @@ class DecisionTreeRegressor(Regresses, WeakTreeEstimator):
         """
         self._grow(X, y, sample_weight, target)
         return self
+
+    def estimate_memory(self, size: FitSize, n_classes: int | None) -> dict[str, int]:
+        """Estimate the memory of a fit; n_classes : None for a regression tree."""
+        rules, classes = self.weak_rules(), n_classes is not None
+        n_nodes = weak_tree_nodes(size.n_rows, rules.max_depth, rules.max_leaf_nodes, classes=classes)
+        return estimate_weak_trees(size, n_classes or 2, n_nodes)
 
     def _target(self, y: NDArray[Any]) -> inputs.Numbers:
         return inputs.Numbers()

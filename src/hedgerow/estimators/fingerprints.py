@@ -22,7 +22,7 @@ from scipy.stats import binom, chi2
 from hedgerow._typing import Floats, Keys
 from hedgerow.bagging.raw_table import BLOCK_ROWS
 from hedgerow.kernels.cpu.resample import add_keys
-from hedgerow.memory import rows_at_once
+from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
 from hedgerow.table.bits import value_bits
 from hedgerow.table.remote import RemoteTable
@@ -41,7 +41,7 @@ def table_keys(table: Table, n_threads: int, *, rounded: bool = False) -> tuple[
     """64-bit hashes of the rows of a table in memory, and with `rounded` those of the values as float32."""
     exact = np.zeros(table.n_rows, np.uint64)
     single = np.zeros(table.n_rows, np.uint64) if rounded else None
-    step = rows_at_once(table.n_columns, BLOCK_ROWS)
+    step = rows_per_block(table.n_columns, BLOCK_ROWS)
 
     def hash_rows(start: int, stop: int) -> None:
         for first in range(start, stop, step):

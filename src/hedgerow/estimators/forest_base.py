@@ -28,11 +28,18 @@ from hedgerow.estimators.constraints import monotonic_directions
 from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
 from hedgerow.estimators.forest_sizes import columns_per_node, share_of
 from hedgerow.estimators.lazy import lazily
-from hedgerow.estimators.limits import check_table, require_answer, require_forest
 from hedgerow.estimators.out_of_bag import OutOfBag
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
 from hedgerow.growing.deep import DeepGrower
 from hedgerow.growing.statistics import is_whole
+from hedgerow.memory_estimates import (
+    FitSize,
+    distinct_rows,
+    estimate_forest,
+    forest_tree_leaves,
+    require_input_memory,
+    require_prediction_memory,
+)
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.voting import VoteForest, VotingTree
@@ -146,10 +153,10 @@ class Forest(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mis
         known: dict[str, Any] = (
             {"schema": self.schema_} if before else {"categorical_features": self.categorical_features}
         )
-        check_table(X, name)
+        require_input_memory(X, name)
         table, y, sample_weight = elsewhere.read_rows(X, y, sample_weight, under_way, name, **known)
         target, numbers = self._read_y(y, table.n_rows)
-        require_forest(self, table, target.n_classes, 1 if numbers.ndim == 1 else numbers.shape[1])
+        self._require_memory(table, target.n_classes, 1 if numbers.ndim == 1 else numbers.shape[1])
         weight = inputs.read_weights(sample_weight, table.n_rows)
         directions = monotonic_directions(self.monotonic_cst, table.schema)
         self._check_directions(directions, target, numbers)
@@ -317,6 +324,27 @@ class Forest(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mis
             )
         return share_of(self.max_samples, size, round_up=False)
 
+    def _require_memory(self, table: Table, n_classes: int | None, n_outputs: int) -> None:
+        """Refuse a forest that needs more memory than there is; n_classes : None for regression."""
+        size = FitSize.of(
+            table, type(self).__name__, n_outputs=n_classes or n_outputs,
+            n_threads=resolve_n_jobs(self.n_jobs), n_rounds=int(self.n_estimators),
+        )  # fmt: skip
+        n_draws = min(size.n_rows, share_of(self.max_samples or 1.0, size.n_rows, round_up=False))
+        n_draws = n_draws if self.bootstrap else size.n_rows
+        n_drawn = distinct_rows(size.n_rows, n_draws, replace=bool(self.bootstrap))
+        min_leaf = share_of(self.min_samples_leaf, n_draws)
+        estimate = estimate_forest(
+            size,
+            n_drawn=n_drawn,
+            n_leaves=forest_tree_leaves(n_drawn, min_leaf, self.max_leaf_nodes, self.max_depth),
+            classes=n_classes is not None,
+            oob=bool(self.oob_score),
+            keep_rows=bool(getattr(self, "keep_targets", False)),
+        )
+        advice = "use fewer rows, columns or trees, or smaller ones (min_samples_leaf, max_leaf_nodes)"
+        size.require(estimate, advice=advice)
+
     # --- what a fit leaves
 
     def _keep(
@@ -362,7 +390,7 @@ class Forest(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mis
         if joined is not None:
             return joined
         table = self._read(X)
-        require_answer(type(self).__name__, table.n_rows, self.model_.forest.n_outputs)
+        require_prediction_memory(type(self).__name__, table.n_rows, self.model_.forest.n_outputs)
         means: Floats = self.model_.means(table, resolve_n_jobs(self.n_jobs))
         return means
 
@@ -378,7 +406,7 @@ class Forest(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mis
         int64 array of shape (n_samples, n_estimators)
         """
         table = self._read(X)
-        require_answer(type(self).__name__, table.n_rows, self.model_.forest.n_trees)
+        require_prediction_memory(type(self).__name__, table.n_rows, self.model_.forest.n_trees)
         leaves: NDArray[np.int64] = self.model_.forest.leaves(
             table, self.model_.bins, resolve_n_jobs(self.n_jobs)
         )

@@ -12,10 +12,10 @@ from hedgerow.estimators import parameters
 from hedgerow.estimators.base import COMMON, Boosting, Target, Watchers
 from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
 from hedgerow.estimators.lazy import lazily
-from hedgerow.estimators.limits import require_answer
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses import Loss
+from hedgerow.memory_estimates import require_prediction_memory
 from hedgerow.table import Schema
 from hedgerow.table.dataset import Dataset
 from hedgerow.threads import resolve_n_jobs
@@ -154,5 +154,5 @@ class GradientBoosting(Boosting):
         """
         model = self._tree_model("apply")
         table = self._read(X)
-        require_answer(type(self).__name__, table.n_rows, model.forest.n_trees, item_bytes=4)
+        require_prediction_memory(type(self).__name__, table.n_rows, model.forest.n_trees, item_bytes=4)
         return model.predictor.leaves(table, resolve_n_jobs(self.n_jobs))

@@ -19,10 +19,10 @@ from hedgerow.estimators.decision_trees import DecisionStump
 from hedgerow.estimators.elsewhere import refuse_elsewhere
 from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
 from hedgerow.estimators.lazy import lazily
-from hedgerow.estimators.limits import check_rows
 from hedgerow.estimators.margins import ShareMargins
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, real, whole
 from hedgerow.estimators.scoring import Classifies
+from hedgerow.memory_estimates import require_input_memory
 from hedgerow.table import Schema, Table, read_table
 
 ALLOWED: dict[str, Allowed] = {
@@ -151,7 +151,7 @@ class SchapireBoostClassifier(Classifies, ShareMargins, DataFingerprintMixin, Ba
 
     def _fit(self, X: Any, y: Any, under_way: Fit) -> None:
         name = type(self).__name__
-        check_rows(X, name)
+        require_input_memory(X, name, encoded=False)
         under_way.compare_names(X, y)
         known = {"schema": self.schema_} if under_way.taken_up else {}
         table = read_table(X, estimator_name=name, **known)

@@ -50,8 +50,7 @@ from hedgerow.io.parameters import read_estimator, write_parameters
 from hedgerow.io.reader import Arrays, Reader, Writer
 from hedgerow.io.schapire import read_three, write_three
 from hedgerow.io.sections import read_trained, write_trained
-from hedgerow.memory import as_text
-from hedgerow.memory import require as require_memory
+from hedgerow.memory import format_bytes, require_memory
 
 if TYPE_CHECKING:
     from hedgerow.theory import Certificate
@@ -294,7 +293,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
             )
         length = int.from_bytes(head[:8], "little")
         if size > _MOST_HEAD and not (8 < length < _MOST_HEAD and head[8:9] == b"{"):
-            raise ModelFileError(f"{name}: not a safetensors file, of {as_text(size)}")
+            raise ModelFileError(f"{name}: not a safetensors file, of {format_bytes(size)}")
         require_memory(3 * size, f"loading {name}", "close other programs")  # the bytes, their copies, arrays
         return head + file.read()
 

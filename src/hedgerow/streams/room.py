@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.memory import as_text, available_bytes
+from hedgerow.memory import available_memory, format_bytes
 
 _LINE = 64  # bytes of a cache line, where every piece begins
 
@@ -80,7 +80,7 @@ class Room:
 def is_mapped(n_bytes: int, limit: float | None) -> bool:
     """Whether so many bytes go into a file."""
     if limit is None:
-        there = available_bytes()
+        there = available_memory()
         return there is not None and n_bytes > there // 2
     return n_bytes > limit
 
@@ -108,6 +108,6 @@ def _mapped(n_bytes: int, folder: Path) -> mmap.mmap:
 
 def _too_little(n_bytes: int, folder: Path, free: int) -> str:
     return (
-        f"folder={os.fspath(folder)!r} has {as_text(free)} free, and the codes of the rows need "
-        f"{as_text(n_bytes)}: name another with Stream(folder=...), or raise Stream(memory_limit=...)"
+        f"folder={os.fspath(folder)!r} has {format_bytes(free)} free, and the codes of the rows need "
+        f"{format_bytes(n_bytes)}: name another with Stream(folder=...), or raise Stream(memory_limit=...)"
     )

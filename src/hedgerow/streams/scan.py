@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import AnyFloats
 from hedgerow.binning import EDGE_SAMPLE_ROWS, check_counts
 from hedgerow.kernels.cpu.resample import add_keys
-from hedgerow.memory import require, rows_at_once
+from hedgerow.memory import require_memory, rows_per_block
 from hedgerow.streams.chunks import Chunk
 from hedgerow.streams.gathering import Coded, EdgeSample, Gathered, add_coded_keys, edge_rows
 from hedgerow.streams.reading import Reading
@@ -46,7 +46,9 @@ def scan_stream(
     if n_known is not None:
         check_not_empty((n_known, n_columns), estimator_name)
         check_counts(n_known, n_columns)
-        require(_need(n_known, n_columns), f"reading {n_known:,} rows of {n_columns:,} columns from files")
+        require_memory(
+            _need(n_known, n_columns), f"reading {n_known:,} rows of {n_columns:,} columns from files"
+        )
     kept = _Kept(plan, n_known)
 
     def look(chunk: Chunk) -> _Found:
@@ -163,7 +165,7 @@ def _look(
     }
     table = frame.table(plan.schema, numbers)
     keys, rounded = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
-    step = rows_at_once(table.n_columns, _BLOCK_ROWS)
+    step = rows_per_block(table.n_columns, _BLOCK_ROWS)
     for start in range(0, n, step):
         block, here = table.block(start, start + step), slice(start, start + step)
         add_keys(value_bits(block), 0, keys[here])

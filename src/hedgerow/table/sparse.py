@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hedgerow._typing import AnyFloats
-from hedgerow.memory import require
+from hedgerow.memory import require_memory
 from hedgerow.table.categories import Labels, labels_of_numbers
 from hedgerow.table.checks import check_kind, check_two_dimensional
 from hedgerow.table.schema import Schema
@@ -20,7 +20,7 @@ def as_csr(X: Any) -> Any:
     n_rows, n_columns = X.shape
     if X.format != "csr":
         what = f"reading a sparse matrix of {n_rows:,} rows and {n_columns:,} columns"
-        require({"starts of the rows": 8 * n_rows, "values": 16 * X.nnz}, what, "use fewer rows")
+        require_memory({"starts of the rows": 8 * n_rows, "values": 16 * X.nnz}, what, "use fewer rows")
     return X.tocsr()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.memory import require
+from hedgerow.memory import require_memory
 
 _LARGEST = 2**31  # of a pixel
 
@@ -183,7 +183,7 @@ def _checked(image: ArrayLike) -> NDArray[np.int64]:
     if pixels.size and max(abs(int(pixels.max())), abs(int(pixels.min()))) >= _LARGEST:
         raise ValueError(f"image: the pixels must lie below {_LARGEST} in size")
     what = f"the integral image of {pixels.shape[1]:,} x {pixels.shape[0]:,} pixels"
-    require(32 * pixels.size, what, "use a smaller image, or parts of it")
+    require_memory(32 * pixels.size, what, "use a smaller image, or parts of it")
     return pixels.astype(np.int64)
 
 

@@ -22,7 +22,7 @@ from hedgerow.container import ModelFileError, write_atomically
 from hedgerow.estimators.inputs import read_seed
 from hedgerow.estimators.parameters import check_parameters
 from hedgerow.kernels.cpu.random import FEATURE_POOL, draw_rows
-from hedgerow.memory import available_bytes, require
+from hedgerow.memory import available_memory, require_memory
 from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.vision.assemble import empty_cascade, first_stages, with_stage
 from hedgerow.vision.cascade import Cascade
@@ -385,7 +385,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
 def _check_memory(n_features: int, n_windows: int) -> None:
     """Raise MemoryError if the codes, one byte for each feature of each window, cannot fit."""
-    there = available_bytes()
+    there = available_memory()
     most = "" if there is None else f"={max(1, there // (4 * n_windows))}, say"
     what = f"boosting a stage on {n_features:,} features of {n_windows:,} windows"
-    require({"codes": n_features * n_windows}, what, f"set max_features{most}")
+    require_memory({"codes": n_features * n_windows}, what, f"set max_features{most}")
