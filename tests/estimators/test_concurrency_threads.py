@@ -14,7 +14,7 @@ from cascade_files import make_model
 from concurrency_cases import SOME, at_once, boosted, data
 from hedgerow import AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier
 from hedgerow.io.models import to_bytes
-from hedgerow.selection.hearing import collected
+from hedgerow.selection.caught_warnings import caught_warnings
 from hedgerow.selection.linear import LogisticBaseline
 from hedgerow.threads import Lean, Team, cached_property, one_library_thread
 from hedgerow.vision import Cascade
@@ -169,14 +169,14 @@ def test_threads_that_collect_warnings_hear_their_own_and_leave_the_filters_as_t
     both, first_left = threading.Barrier(2, timeout=60), threading.Event()
 
     def first():
-        with collected() as notes:
+        with caught_warnings() as notes:
             both.wait()
             warnings.warn("of the first", stacklevel=1)
         first_left.set()
         return notes
 
     def second():
-        with collected() as notes:
+        with caught_warnings() as notes:
             both.wait()
             first_left.wait(60)
             warnings.warn("of the second", stacklevel=1)
@@ -184,7 +184,8 @@ def test_threads_that_collect_warnings_hear_their_own_and_leave_the_filters_as_t
                 team.together(lambda member: warnings.warn("of a helper", stacklevel=1) if member else None)
         return notes
 
-    assert at_once(first, second) == [["of the first"], ["of the second", "of a helper"]]
+    texts = [[str(warning) for warning in caught] for caught in at_once(first, second)]
+    assert texts == [["of the first"], ["of the second", "of a helper"]]
     assert (list(warnings.filters), warnings.showwarning) == before
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from hedgerow.selection import choose, choosing, make_model
-from hedgerow.selection.budgeting import Clock, Cost, sample_size
+from hedgerow.selection.budget import Clock, FitTime, sample_size
+from hedgerow.selection.methods import Setting, settings_for
 from hedgerow.selection.metrics import METRICS
-from hedgerow.selection.settings import Setting, settings_for
-from hedgerow.selection.trying import Problem, Split, grow_members, try_setting
+from hedgerow.selection.trials import Split, TrialContext, grow_members, run_trial
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
@@ -19,7 +19,7 @@ AT_ONCE = 1e-9  # seconds: over before the first round is
 
 def _problem(n_splits=1):
     splits = [Split(X[:150], LABELS[:150], X[150:], LABELS[150:])] * n_splits
-    return Problem("classification", METRICS["log-loss"], splits, 0, 1)
+    return TrialContext("classification", METRICS["log-loss"], splits, 0, 1)
 
 
 def _short(method, task, n_rows):
@@ -41,7 +41,7 @@ def test_what_there_is_no_time_for_is_skipped_and_named():
     assert statuses[0] in ("done", "cut short")
     assert statuses[-3:] == ["skipped"] * 3
     assert len(statuses) == 6
-    assert "what a larger budget would try next" in choice.reason
+    assert "a larger budget would try next" in choice.reason
     assert choice.budget == 2.5
 
 
@@ -56,17 +56,17 @@ def test_the_first_trial_is_made_whatever_the_budget():
 
 def test_boosting_that_has_no_time_ends_after_a_round_and_says_so():
     for method in ("gradient", "adaboost", "logitboost"):
-        tried = try_setting(_problem(), Setting(method, {"n_estimators": 50}), AT_ONCE)
+        tried = run_trial(_problem(), Setting(method, {"n_estimators": 50}), AT_ONCE)
         assert tried.trial.status == "cut short"
-        assert tried.trial.note == "the clock ended it after 1 of 50"
+        assert tried.trial.note == "stopped by the budget after 1 of 50"
         assert tried.trial.parameters["n_estimators"] == 1
 
 
 def test_folds_that_there_is_no_time_for_are_not_begun():
-    tried = try_setting(_problem(5), Setting("forest", {"n_estimators": 4}), AT_ONCE)
+    tried = run_trial(_problem(5), Setting("forest", {"n_estimators": 4}), AT_ONCE)
     assert tried.trial.status == "skipped"
     assert tried.trial.note.startswith("1 of 5 folds took")
-    assert tried.shares is None
+    assert tried.row_scores is None
 
 
 @pytest.mark.parametrize("method", ["forest", "bagging"])
@@ -84,12 +84,12 @@ def test_members_that_there_is_no_time_for_are_left_out_and_the_others_are_the_s
 
 def test_the_last_fit_can_be_cut_short_too():
     many = make_model("gradient", "classification", n_estimators=30)
-    trial = try_setting(_problem(), Setting("gradient", {"n_estimators": 30}, patience=30), None).trial
-    given = choosing.Given.of(X, LABELS, "classification", "choose")
-    model, note = choosing.fit_whole(trial, given, 0, 1, AT_ONCE)
+    trial = run_trial(_problem(), Setting("gradient", {"n_estimators": 30}, patience=30), None).trial
+    given = choosing.TrainingData.of(X, LABELS, "classification", "choose")
+    model, note = choosing.fit_final(trial, given, 0, 1, AT_ONCE)
     assert model.n_estimators_ == 1
-    assert note.startswith("The clock ended the last fit after 1 of ")
-    whole, nothing = choosing.fit_whole(trial, given, 0, 1, None)
+    assert note.startswith("The budget ended the final fit after 1 of ")
+    whole, nothing = choosing.fit_final(trial, given, 0, 1, None)
     assert (whole.n_estimators_, nothing) == (trial.parameters["n_estimators"], "")
     assert many.n_estimators == 30
 
@@ -99,18 +99,18 @@ def test_many_rows_are_sampled_and_rounds_limited_when_small_fits_say_so(monkeyp
     values = RNG.normal(size=(n, 3))
     labels = np.where(values[:, 0] + values[:, 1] > 0, "a", "b")
     monkeypatch.setattr(choosing, "settings_for", _short)
-    real = Cost.from_pilots.__func__
+    real = FitTime.from_pilots.__func__
     monkeypatch.setattr(
-        Cost, "from_pilots", classmethod(lambda cls, _: real(cls, [(1000, 0.05), (2000, 0.1)]))
+        FitTime, "from_pilots", classmethod(lambda cls, _: real(cls, [(1000, 0.05), (2000, 0.1)]))
     )
-    monkeypatch.setattr(Cost, "learn", lambda *_: None)
+    monkeypatch.setattr(FitTime, "update", lambda *_: None)
     choice = choose(values, labels, "classification", methods=["adaboost", "gradient"], budget=20.0)
     assert choice.validation == "one validation split of 800 rows, from a sample of 4,000 of the 24,000 rows"
     first = choice.trials[0]
     assert (
         first.status == "cut short"
     )  # a round on all rows takes 1.2 s, so that 8 would be possible: 10 at least
-    assert first.note == "10 of 12, for more would take too long on all rows"
+    assert first.note == "10 of 12, because more would take too long on all rows"
     assert choice.model.predict(values[:3]).shape == (3,)
     assert {trial.status for trial in choice.trials} <= {"cut short", "done", "skipped"}
 
@@ -125,16 +125,16 @@ def test_without_a_budget_nothing_is_sampled(monkeypatch):
 
 
 def test_costs_are_lines_through_two_small_fits():
-    cost = Cost.from_pilots([(1000, 0.003), (5000, 0.007)])
-    assert cost.of(1000, 1) == pytest.approx(0.003)
-    assert cost.of(9000, 10) == pytest.approx(0.11)
-    cost.learn(9000, 0.022)
-    assert cost.of(9000, 10) == pytest.approx(0.22)
+    cost = FitTime.from_pilots([(1000, 0.003), (5000, 0.007)])
+    assert cost.seconds(1000, 1) == pytest.approx(0.003)
+    assert cost.seconds(9000, 10) == pytest.approx(0.11)
+    cost.update(9000, 0.022)
+    assert cost.seconds(9000, 10) == pytest.approx(0.22)
 
 
 def test_costs_never_fall_with_rows_however_odd_the_small_fits_are():
-    cost = Cost.from_pilots([(1000, 0.009), (5000, 0.004)])
-    assert cost.of(10_000, 1) > cost.of(1000, 1) > 0
+    cost = FitTime.from_pilots([(1000, 0.009), (5000, 0.004)])
+    assert cost.seconds(10_000, 1) > cost.seconds(1000, 1) > 0
 
 
 def test_a_sample_is_all_rows_if_there_is_time_and_never_too_small():

@@ -1,6 +1,7 @@
 """Choosing: what is tried, in which order, how it ends, and that it is the same for any number of threads."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from hedgerow.estimators import RandomForestClassifier
 from hedgerow.selection import AUTO, METHODS, Choice, choose, choosing, make_model
-from hedgerow.selection.settings import Setting, settings_for
+from hedgerow.selection.methods import Setting, settings_for
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 4))
@@ -74,8 +75,8 @@ def test_numbers_are_judged_by_their_error_and_logitboost_is_not_used():
     choice = choose(X, NUMBERS, "regression", budget=None)
     assert choice.metric == "rmse"
     (refused,) = [trial for trial in choice.trials if trial.status == "skipped"]
-    assert (refused.method, refused.note) == ("logitboost", "it is for classes, not for numbers")
-    assert "LogitBoost, it is for classes" in choice.reason
+    assert (refused.method, refused.note) == ("logitboost", "it is for classification, not for regression")
+    assert "LogitBoost, it is for classification" in choice.reason
     assert choice.best.scores["r2"] > 0.5
 
 
@@ -118,12 +119,12 @@ def test_very_unequal_classes_work_and_a_guess_is_mentioned():
     y = np.zeros(240, int)
     y[:3] = 1
     choice = choose(np.random.default_rng(5).normal(size=(240, 3)), y, "classification", budget=None)
-    assert "not clearly better than a guess" in choice.reason
+    assert "not clearly better than a constant prediction" in choice.reason
 
 
 def test_a_good_model_is_not_said_to_be_a_guess():
     choice = choose(X, X[:, 0] > 0, "classification", methods=["gradient", "bagging"], budget=None)
-    assert "guess" not in choice.reason
+    assert "constant" not in choice.reason
     assert choice.model.predict(X).dtype == bool
 
 
@@ -186,25 +187,25 @@ def test_if_none_works_one_line_says_so():
 
 
 def _interrupt_at(words):
-    def told(_done, _total, now):
+    def progress(_done, _total, now):
         if words in now:
             raise KeyboardInterrupt
 
-    return told
+    return progress
 
 
 def test_an_interrupt_hands_back_the_best_so_far():
-    told = _interrupt_at("LogitBoost (")
-    choice = choose(X, LABELS, "classification", budget=None, told=told)
+    progress = _interrupt_at("LogitBoost (")
+    choice = choose(X, LABELS, "classification", budget=None, progress=progress)
     assert [trial.method for trial in choice.trials] == ["gradient", "adaboost"]
     assert "An interrupt ended the trials; 8 settings were not tried." in choice.reason
     assert choice.model.predict(X[:2]).shape == (2,)
 
 
 def test_an_interrupt_before_anything_is_found_is_raised():
-    told = _interrupt_at("gradient boosting (")
+    progress = _interrupt_at("gradient boosting (")
     with pytest.raises(KeyboardInterrupt):
-        choose(X, LABELS, "classification", budget=None, told=told)
+        choose(X, LABELS, "classification", budget=None, progress=progress)
 
 
 def test_an_interrupt_that_a_fit_only_warns_of_ends_the_trials(monkeypatch):
@@ -229,7 +230,7 @@ def test_an_interrupt_that_a_fit_only_warns_of_ends_the_trials(monkeypatch):
 def test_progress_is_told_step_by_step():
     steps = []
     choose(X, LABELS, "classification", budget=None, methods=["adaboost", "forest"],
-           told=lambda *step: steps.append(step))  # fmt: skip
+           progress=lambda *step: steps.append(step))  # fmt: skip
     assert [done for done, _, _ in steps] == list(range(8))
     assert {total for _, total, _ in steps} == {7}
     assert "compiles" in steps[0][2]
@@ -244,7 +245,7 @@ def test_a_choice_is_json_and_prints_as_a_table():
     assert len(again["trials"]) == 4
     assert "model" not in again
     text = str(choice)
-    assert choice.best.words in text
+    assert choice.best.description in text
     assert max(map(len, text.splitlines())) <= 118
 
 
@@ -263,7 +264,7 @@ def test_two_methods_that_say_the_same_are_said_to_be_the_same(monkeypatch):
     )
     choice = choose(X, LABELS, "classification", budget=None, methods=["forest"])
     assert "of its other settings" in choice.reason
-    assert "the same on every row" in choice.reason
+    assert "equal on every row" in choice.reason
     assert choice.best is choice.trials[0]
 
 
@@ -289,16 +290,16 @@ def test_two_methods_that_say_the_same_are_said_to_be_the_same(monkeypatch):
     ],
 )
 def test_bad_arguments_are_refused_before_any_work(given, words):
-    told = []
+    progress = []
     everything = {"X": X, "y": LABELS, "task": "classification", **given}
     with pytest.raises(ValueError, match=words) as refused:
-        choose(**everything, told=lambda *step: told.append(step))
+        choose(**everything, progress=lambda *step: progress.append(step))
     assert "\n" not in str(refused.value)
-    assert told == []
+    assert progress == []
 
 
 def test_methods_that_are_all_of_another_kind_are_refused():
-    with pytest.raises(ValueError, match="none of them is for this target"):
+    with pytest.raises(ValueError, match="none of them supports this target"):
         choose(X, NUMBERS, "regression", methods=["logitboost"])
 
 
@@ -364,3 +365,15 @@ def test_a_choice_that_was_tampered_with_is_refused_in_one_line(place, value):
     inner[place[-1]] = value
     with pytest.raises(ValueError, match=r"^[^\n]{1,400}$"):
         Choice.from_dict(content)
+
+
+def test_a_warning_that_mentions_an_interrupt_is_no_interrupt(monkeypatch):
+    class Warns(RandomForestClassifier):
+        def fit(self, X, y, sample_weight=None):
+            warnings.warn("the download was interrupted", stacklevel=2)
+            return super().fit(X, y, sample_weight)
+
+    monkeypatch.setitem(METHODS, "forest", replace(METHODS["forest"], classifier=Warns))
+    choice = choose(X, LABELS, "classification", methods=["forest"], budget=None)
+    assert {trial.status for trial in choice.trials} == {"done"}
+    assert choice.trials[0].note == "the download was interrupted"

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from hedgerow.selection import METHODS, compare, fold_rows, make_model
-from hedgerow.selection.results import Choice, CompareRow, Comparison, Trial, in_words
+from hedgerow.selection.results import Choice, CompareRow, Comparison, Trial, format_parameters
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 4))
@@ -45,7 +45,7 @@ def test_the_scores_do_not_depend_on_the_number_of_threads():
 def test_methods_that_are_not_for_the_target_say_why():
     comparison = compare(X, NUMBERS, "regression", folds=2, methods=["stump", "logitboost", "linear"])
     notes = {row.method: row.note for row in comparison.rows}
-    assert notes["logitboost"] == "not used: it is for classes, not for numbers"
+    assert notes["logitboost"] == "not used: it is for classification, not for regression"
     (linear,) = [row for row in comparison.rows if row.method == "linear"]
     assert linear.title == "ridge regression"
     assert linear.scores["r2"][0] > 0.99
@@ -77,14 +77,16 @@ def test_rare_classes_and_categories_are_compared_too():
 
 def test_progress_is_told_and_an_error_of_the_listener_is_raised():
     steps = []
-    compare(X, LABELS, "classification", methods=["stump", "tree"], folds=2, told=lambda *s: steps.append(s))
+    compare(
+        X, LABELS, "classification", methods=["stump", "tree"], folds=2, progress=lambda *s: steps.append(s)
+    )
     assert [step[:2] for step in steps] == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
 
     def fails(*_):
         raise RuntimeError("the listener")
 
     with pytest.raises(RuntimeError, match="the listener"):
-        compare(X, LABELS, "classification", methods=["stump"], folds=2, told=fails)
+        compare(X, LABELS, "classification", methods=["stump"], folds=2, progress=fails)
 
 
 def test_a_comparison_is_json_and_prints_as_a_table():
@@ -116,12 +118,14 @@ def test_bad_arguments_are_refused(given, words):
 
 
 def test_parameters_are_said_in_words():
-    assert in_words("adaboost", {"n_estimators": 1, "max_depth": 1}) == "1 round, stumps"
-    assert in_words("bagging", {"n_estimators": 50, "max_depth": None}) == "50 trees, any depth"
-    assert in_words("forest", {"n_estimators": 9, "new": 3}) == "9 trees, new=3"
-    assert Trial("gradient", "g", {"n_estimators": 100}, status="skipped").words == "g (up to 100 rounds)"
-    assert Trial("forest", "f", {"n_estimators": 100}, status="skipped").words == "f (100 trees)"
-    assert Trial("linear", "l", {}).words == "l"
+    assert format_parameters("adaboost", {"n_estimators": 1, "max_depth": 1}) == "1 round, stumps"
+    assert format_parameters("bagging", {"n_estimators": 50, "max_depth": None}) == "50 trees, any depth"
+    assert format_parameters("forest", {"n_estimators": 9, "new": 3}) == "9 trees, new=3"
+    assert (
+        Trial("gradient", "g", {"n_estimators": 100}, status="skipped").description == "g (up to 100 rounds)"
+    )
+    assert Trial("forest", "f", {"n_estimators": 100}, status="skipped").description == "f (100 trees)"
+    assert Trial("linear", "l", {}).description == "l"
 
 
 def test_text_in_brackets_is_not_taken_for_markup():

@@ -16,7 +16,7 @@ from hedgerow.datasets import make_gaussian
 from hedgerow.estimators import AdaBoostClassifier, DecisionTreeRegressor, RandomForestClassifier
 from hedgerow.selection import AUTO, METHODS, make_model
 from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
-from hedgerow.selection.settings import settings_for
+from hedgerow.selection.methods import settings_for
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -36,7 +36,7 @@ def test_every_method_makes_a_model_that_learns_classes_if_it_is_for_them(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_makes_a_model_that_learns_numbers_or_says_that_it_does_not(name):
     if "regression" not in METHODS[name].tasks:
-        with pytest.raises(ValueError, match="it is for classes, not for numbers"):
+        with pytest.raises(ValueError, match="it is for classification, not for regression"):
             make_model(name, "regression")
         return
     model = make_model(name, "regression", n_jobs=1).fit(X, NUMBERS)
@@ -119,9 +119,8 @@ def test_without_categories_and_missing_values_it_is_scaled_logistic_regression(
 def test_missing_values_have_the_median_and_a_column_of_their_own():
     values = np.array([[1.0], [2.0], [9.0], [np.nan]])
     model = RidgeBaseline().fit(values, [1.0, 2.0, 9.0, 50.0])
-    preparation = model.preparation_
-    assert preparation.median.tolist() == [2.0]
-    assert preparation.marked.tolist() == [0]
+    assert model.pipeline_[:-1].transform(values).shape == (4, 2)
+    np.testing.assert_allclose(model.predict([[2.0]]) < model.predict([[np.nan]]), True)
     assert model.predict([[np.nan]])[0] > 30  # that it is missing says much here
 
 
@@ -152,7 +151,8 @@ def test_many_categories_are_stored_sparsely_and_give_the_same():
     target = np.array([int(name[1:]) % 2 for name in names])
     table = pa.table({"c": pa.array(names).dictionary_encode(), "x": np.arange(1200.0)})
     model = LogisticBaseline().fit(table, target)
-    assert sparse.issparse(model._columns(table))
+    codes = np.column_stack([np.zeros(3), np.arange(3.0)])
+    assert sparse.issparse(model.pipeline_[:-1].transform(codes))
     assert np.mean(model.predict(table) == target) == 1.0
 
 

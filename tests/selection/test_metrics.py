@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from hedgerow import GradientBoostingRegressor
 from hedgerow.selection import METRICS, score_model
-from hedgerow.selection.metrics import Answers, classified, find_metric, score_answers
-from hedgerow.selection.trying import standard_error
+from hedgerow.selection.metrics import Predictions, class_predictions, find_metric, score_predictions
+from hedgerow.selection.trials import standard_error
 
 
 def _classes(n_classes, n=300, seed=0):
@@ -18,14 +18,16 @@ def _classes(n_classes, n=300, seed=0):
     logits = rng.normal(size=(n, n_classes))
     logits[np.arange(n), truth] += 1.0
     probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    return classified(truth, probabilities.round(2) / probabilities.round(2).sum(axis=1, keepdims=True))
+    return class_predictions(
+        truth, probabilities.round(2) / probabilities.round(2).sum(axis=1, keepdims=True)
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_scores_of_classes_are_those_of_scikit_learn(n_classes):
-    answers = _classes(n_classes)
-    scores = score_answers(answers, "classification")
-    truth, said, probabilities = answers.truth, answers.said, answers.probabilities
+    predictions = _classes(n_classes)
+    scores = score_predictions(predictions, "classification")
+    truth, said, probabilities = predictions.y_true, predictions.y_pred, predictions.probabilities
     assert scores["accuracy"] == pytest.approx(theirs.accuracy_score(truth, said))
     assert scores["balanced-accuracy"] == pytest.approx(theirs.balanced_accuracy_score(truth, said))
     assert scores["log-loss"] == pytest.approx(theirs.log_loss(truth, probabilities))
@@ -42,7 +44,7 @@ def test_scores_of_numbers_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     truth = rng.normal(size=200)
     said = truth + rng.normal(size=200)
-    scores = score_answers(Answers(truth, said), "regression")
+    scores = score_predictions(Predictions(truth, said), "regression")
     assert scores["r2"] == pytest.approx(theirs.r2_score(truth, said))
     assert scores["rmse"] == pytest.approx(theirs.root_mean_squared_error(truth, said))
     assert scores["mae"] == pytest.approx(theirs.mean_absolute_error(truth, said))
@@ -54,10 +56,10 @@ def test_the_standard_error_of_a_score_is_its_deviation_over_samples(name):
     scores, errors = [], []
     for part in range(100):
         rows = slice(400 * part, 400 * part + 400)
-        answers = classified(whole.truth[rows], whole.probabilities[rows])
-        shares = METRICS[name].shares(answers)
-        scores.append(np.mean(shares))
-        errors.append(standard_error(shares))
+        predictions = class_predictions(whole.y_true[rows], whole.probabilities[rows])
+        row_scores = METRICS[name].row_scores(predictions)
+        scores.append(np.mean(row_scores))
+        errors.append(standard_error(row_scores))
     assert np.mean(errors) == pytest.approx(np.std(scores), rel=0.2)
 
 
@@ -67,32 +69,34 @@ def test_the_standard_error_of_numbers_is_their_deviation_over_samples(name):
     scores, errors = [], []
     for _ in range(150):
         truth = rng.uniform(-2, 2, size=300)
-        shares = METRICS[name].shares(Answers(truth, truth + rng.normal(size=300)))
-        scores.append(np.mean(shares))
-        errors.append(standard_error(shares))
+        row_scores = METRICS[name].row_scores(Predictions(truth, truth + rng.normal(size=300)))
+        scores.append(np.mean(row_scores))
+        errors.append(standard_error(row_scores))
     assert np.mean(errors) == pytest.approx(np.std(scores), rel=0.35)
 
 
 def test_certain_and_wrong_costs_much_but_not_everything():
-    scores = score_answers(classified(np.array([0, 1]), np.array([[0.0, 1.0], [0.0, 1.0]])), "classification")
+    scores = score_predictions(
+        class_predictions(np.array([0, 1]), np.array([[0.0, 1.0], [0.0, 1.0]])), "classification"
+    )
     assert scores["log-loss"] == pytest.approx(theirs.log_loss([0, 1], [[0.0, 1.0], [0.0, 1.0]]))
     assert scores["log-loss"] < 20
 
 
 def test_rows_of_one_class_have_no_area_under_the_curve():
-    scores = score_answers(classified(np.zeros(3, int), np.full((3, 2), 0.5)), "classification")
+    scores = score_predictions(class_predictions(np.zeros(3, int), np.full((3, 2), 0.5)), "classification")
     assert "auc" not in scores
     assert scores["accuracy"] == 1.0
 
 
 def test_a_constant_target_has_no_r_squared():
-    scores = score_answers(Answers(np.ones(4), np.array([1.0, 1.0, 1.0, 2.0])), "regression")
+    scores = score_predictions(Predictions(np.ones(4), np.array([1.0, 1.0, 1.0, 2.0])), "regression")
     assert set(scores) == {"rmse", "mae"}
     assert scores["rmse"] == 0.5
 
 
 def test_perfect_numbers_score_zero():
-    scores = score_answers(Answers(np.arange(4.0), np.arange(4.0)), "regression")
+    scores = score_predictions(Predictions(np.arange(4.0), np.arange(4.0)), "regression")
     assert (scores["rmse"], scores["mae"], scores["r2"]) == (0.0, 0.0, 1.0)
 
 

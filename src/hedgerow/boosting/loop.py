@@ -75,6 +75,10 @@ class StopBoosting(Exception):  # noqa: N818 - not an error
     """Raised by a rule that rejects a learner and has no other targets; the rounds so far are kept."""
 
 
+class FitInterruptedWarning(UserWarning):
+    """A fit was interrupted (Ctrl-C); the model holds the rounds finished so far."""
+
+
 def boost(
     rule: UpdateRule,
     learner: WeakLearner,
@@ -111,7 +115,8 @@ def boost(
     except KeyboardInterrupt:
         if raise_interrupt:
             raise
-        warnings.warn("fit was interrupted: the model holds the rounds finished so far", stacklevel=2)
+        message = "fit was interrupted: the model holds the rounds finished so far"
+        warnings.warn(message, FitInterruptedWarning, stacklevel=2)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def compare(
     tables.check_numbers(seed, threads)
     problem = tables.read_problem(data, target, task=task, drop=drop, categorical=categorical)
     tables.tell_problem(problem, output)
-    with output.progress("comparing") as told:
+    with output.progress("comparing") as progress:
         comparison = compare_methods(
             problem.X,
             problem.y,
@@ -46,7 +46,7 @@ def compare(
             folds=folds,
             random_state=seed,
             n_jobs=threads,
-            told=told,
+            progress=progress,
         )
     output.show(comparison)
     output.result({"data": str(data), "target": target, "seed": seed, **comparison.to_dict()})

@@ -41,7 +41,14 @@ def fit_model(
     with output.progress("choosing" if method == "auto" else f"fitting {METHODS[method].title}") as told:
         if method == "auto":
             choice = choose(
-                X, y, problem.task, metric=metric, budget=budget, random_state=seed, n_jobs=threads, told=told
+                X,
+                y,
+                problem.task,
+                metric=metric,
+                budget=budget,
+                random_state=seed,
+                n_jobs=threads,
+                progress=told,
             )
             model = choice.model
         else:

@@ -60,7 +60,7 @@ def _jobs() -> dict[str, Callable[[], Any]]:
             n_classes = None if task == "regression" else len(np.unique(y))
             is_theirs = method == "linear"  # scikit-learn's: nothing to compile
             if not is_theirs and described.reason_against(task, n_classes) is None:
-                jobs[f"{described.title_of(task)}, {name}"] = fit(method, y, task)
+                jobs[f"{described.title_for(task)}, {name}"] = fit(method, y, task)
     jobs["tables with categories"] = lambda: _fit_frame(rng, X, two)
     jobs["certificates"] = lambda: _certify(X, two)
     many = rng.standard_normal((EDGE_SAMPLE_ROWS + 1, 1))  # of more rows edges are found on a sample

@@ -1,6 +1,6 @@
-"""Selection: which method to take for a table.
+"""Select a method for a table.
 
-methods, metrics, splits -> trying (one setting) -> choosing (the best, under a budget)
+methods, metrics, splits -> trials (one setting) -> choosing (the best method, within a time budget)
                          -> comparing (every method, cross-validated)
 """
 

@@ -1,20 +1,20 @@
-"""Comparing: every method of the library and a linear model on the same folds, with times."""
+"""Compare all methods of the library, and a linear model, on the same folds, with times."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hedgerow.estimators import inputs
-from hedgerow.selection.given import Given
-from hedgerow.selection.methods import METHODS, Method, make_model
-from hedgerow.selection.metrics import METRICS, answers_of, score_answers
+from hedgerow.selection.methods import METHODS, Method, make_model, usable_methods
+from hedgerow.selection.metrics import METRICS, predict_rows, score_predictions
 from hedgerow.selection.results import CompareRow, Comparison
-from hedgerow.selection.splits import Rows, first_rows, fold_rows, take_rows
-from hedgerow.selection.trying import Told, first_line, heard
+from hedgerow.selection.splits import Rows, TrainingData, first_rows, fold_rows, take_rows
+from hedgerow.selection.trials import Progress, first_line, fit_warnings
 
 
 def compare(
@@ -26,9 +26,9 @@ def compare(
     folds: int = 5,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
-    """Cross-validate methods with their defaults on the same folds.
+    """Cross-validate methods, with their defaults, on the same folds.
 
     Parameters
     ----------
@@ -38,18 +38,18 @@ def compare(
     methods : sequence of str, optional
         Names of `METHODS`; all of them by default.
     folds : int
-        Each has the same share of every class, as far as that is possible.
+        Number of folds, stratified by class.
     random_state : int, RandomState or None
-        Of the folds and of the methods.
+        Seed of the folds and of the methods.
     n_jobs : int or None
-        Threads of the fits; None for all cores. Scores are the same for any number.
-    told : callable, optional
-        Called as told(done, total, words) before every fit and at the end.
+        Number of threads of the fits; None for all cores. Scores are the same for any number.
+    progress : callable, optional
+        Called as progress(done, total, text) before every fit and at the end.
 
     Returns
     -------
     Comparison
-        Methods that are not made for such a target, and those that fail, have a note that says why.
+        Methods that do not support the target, and those that fail, have a note with the reason.
 
     Examples
     --------
@@ -62,30 +62,29 @@ def compare(
     logistic regression 0.96
     AnyBoost, logistic cost not used: it is for two classes, and y has 3
     """
-    given = Given.of(X, y, task, "compare")
-    usable, refused = given.methods(tuple(METHODS) if methods is None else methods)
+    data = TrainingData.of(X, y, task, "compare")
+    names = tuple(METHODS) if methods is None else methods
+    usable, refused = usable_methods(names, task, data.n_classes)
     seed = inputs.read_seed(random_state)
-    pairs = fold_rows(given.numbers, task, folds, seed)
+    pairs = fold_rows(data.encoded, task, folds, seed)
     total = len(pairs) * len(usable)
-    rows = {
-        method.name: _compared(method, given, pairs, seed, n_jobs, _Teller(told, len(pairs) * place, total))
-        for place, method in enumerate(usable)
-    }
+
+    def report(done: int, text: str) -> None:
+        if progress is not None:
+            progress(done, total, text)
+
+    rows = []
+    for number, method in enumerate(usable):
+        first = len(pairs) * number
+        rows.append(_cross_validate(method, data, pairs, seed, n_jobs, partial(_shifted, report, first)))
     for method, reason in refused:
-        rows[method.name] = CompareRow(method.name, method.title_of(task), note=f"not used: {reason}")
-    _Teller(told, total, total)(0, "done")
-    return Comparison(task, len(pairs), tuple(rows.values()))
+        rows.append(CompareRow(method.name, method.title_for(task), note=f"not used: {reason}"))
+    report(total, "done")
+    return Comparison(task, len(pairs), tuple(rows))
 
 
-@dataclass(frozen=True)
-class _Teller:
-    told: Told | None
-    before: int
-    total: int
-
-    def __call__(self, done: int, words: str) -> None:
-        if self.told is not None:
-            self.told(self.before + done, self.total, words)
+def _shifted(report: Callable[[int, str], None], first: int, done: int, text: str) -> None:
+    report(first + done, text)
 
 
 @dataclass(frozen=True)
@@ -95,54 +94,57 @@ class _Fold:
     predict_seconds: float
 
 
-def _compared(
-    method: Method, given: Given, pairs: list[Rows], seed: int, n_jobs: int | None, tell: _Teller
+def _cross_validate(
+    method: Method,
+    data: TrainingData,
+    pairs: list[Rows],
+    seed: int,
+    n_jobs: int | None,
+    report: Callable[[int, str], None],
 ) -> CompareRow:
-    title = method.title_of(given.task)
+    title = method.title_for(data.task)
     done: list[_Fold] = []
     notes: list[str] = []
     for number, pair in enumerate(pairs):
-        tell(number, f"{title}, fold {number + 1} of {len(pairs)}")
+        report(number, f"{title}, fold {number + 1} of {len(pairs)}")
         if number == 0:
-            _warm_up(method, given, n_jobs)
-        model = make_model(method.name, given.task, random_state=seed, n_jobs=n_jobs)
+            _warm_up(method, data, n_jobs)
+        model = make_model(method.name, data.task, random_state=seed, n_jobs=n_jobs)
         try:
-            with heard() as now:
-                done.append(_measured(model, given, pair))
-        except Exception as error:  # noqa: BLE001 - whatever a method cannot do, others can
+            with fit_warnings() as caught:
+                done.append(_fit_fold(model, data, pair))
+        except Exception as error:  # noqa: BLE001 - other methods may succeed
             return CompareRow(method.name, title, note=f"failed: {first_line(error)}")
-        notes += now
+        notes += caught
     fit_seconds = float(np.median([fold.fit_seconds for fold in done]))
     predict_seconds = float(np.median([fold.predict_seconds for fold in done]))
     scores = _summary([fold.scores for fold in done])
     return CompareRow(method.name, title, scores, fit_seconds, predict_seconds, notes[0] if notes else "")
 
 
-def _measured(model: Any, given: Given, pair: Rows) -> _Fold:
-    (X, X_test), (y, y_test) = (
-        [take_rows(given.X, rows) for rows in pair],
-        [given.numbers[rows] for rows in pair],
-    )
-    began = time.perf_counter()
+def _fit_fold(model: Any, data: TrainingData, pair: Rows) -> _Fold:
+    X, X_test = (take_rows(data.X, rows) for rows in pair)
+    y, y_test = (data.encoded[rows] for rows in pair)
+    start = time.perf_counter()
     model.fit(X, y)
     fitted = time.perf_counter()
-    answers = answers_of(model, X_test, y_test, given.task)
-    asked = time.perf_counter()
-    return _Fold(score_answers(answers, given.task), fitted - began, asked - fitted)
+    predictions = predict_rows(model, X_test, y_test, data.task)
+    predicted = time.perf_counter()
+    return _Fold(score_predictions(predictions, data.task), fitted - start, predicted - fitted)
 
 
-def _warm_up(method: Method, given: Given, n_jobs: int | None) -> None:
-    """Fit and ask once on a few rows, so that no time measured is one of compiling."""
-    rows = first_rows(given.numbers, given.task)
-    X, y = take_rows(given.X, rows), given.numbers[rows]
+def _warm_up(method: Method, data: TrainingData, n_jobs: int | None) -> None:
+    """Fit and predict a few rows, so that measured times do not include compilation."""
+    rows = first_rows(data.encoded, data.task)
+    X, y = take_rows(data.X, rows), data.encoded[rows]
     few = {"n_estimators": 2} if method.rounds != "none" else {}
-    with suppress(Exception), heard():  # what cannot be done with so few rows may be possible with more
-        model = make_model(method.name, given.task, n_jobs=n_jobs, **few).fit(X, y)
-        answers_of(model, X, y, given.task)
+    with suppress(Exception), fit_warnings():  # a method that fails on few rows may succeed on more
+        model = make_model(method.name, data.task, n_jobs=n_jobs, **few).fit(X, y)
+        predict_rows(model, X, y, data.task)
 
 
 def _summary(scores: list[dict[str, float]]) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation of every metric over the folds in which it has a meaning."""
+    """Return mean and standard deviation of every metric over the folds for which it is defined."""
     summary = {}
     for name in METRICS:
         values = [fold[name] for fold in scores if name in fold]

@@ -1,11 +1,11 @@
-"""Methods: every way of the library to learn from a table, by name, with sensible defaults.
+"""Methods: the estimators of the library by name, with defaults, and the settings that `choose` tries.
 
-A method's parameters are plain values (numbers, texts, None), so that they can be printed, kept in a file and
-given on a command line. The one thing that is not plain, the weak learner, is said by ``max_depth``.
+The parameters of a method are plain values (numbers, texts, None), so that they can be printed, stored in a
+file and passed on a command line. ``max_depth`` stands for the weak learner of an ensemble.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hedgerow.estimators import (
@@ -27,26 +27,30 @@ from hedgerow.estimators import (
 from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
 from hedgerow.selection.splits import check_task
 
+_FEW = 1000  # rows below which leaves of 20 rows are too coarse
+_SOME = 5000  # rows from which larger trees may be better
+
 
 @dataclass(frozen=True)
 class Method:
-    """A way to learn.
+    """A method that fits a table.
 
     Parameters
     ----------
     name, title : str
     classifier, regressor : class or None
-        What fits classes and numbers; None where the method is not made for them.
-    defaults, for_numbers : mapping
-        Parameters beside those of the classes themselves; `for_numbers` come on top in regression.
+        The estimators for each task; None if the method does not support the task.
+    defaults, regression_defaults : mapping
+        Parameters that differ from the defaults of the classes; `regression_defaults` are added in
+        regression.
     member : class or None
-        What ``max_depth`` is the depth of, for ensembles whose weak learner can be chosen; for numbers it is
-        always a `DecisionTreeRegressor`.
+        The weak learner whose depth is ``max_depth``, for ensembles with a choice of weak learner; in
+        regression it is always a `DecisionTreeRegressor`.
     rounds : {"loss", "staged", "members", "none"}
-        What is known of the number of rounds: boosting that follows its own loss on validation rows, boosting
-        that must be scored after every round, members that can only be more or fewer, or nothing of the kind.
-    most_classes : int or None
-    title_for_numbers : str or None
+        How the number of rounds is found: by the validation loss that boosting records, by scoring every
+        stage of boosting, not at all because more members are never worse, or there are no rounds.
+    max_classes : int or None
+    regression_title : str or None
 
     Examples
     --------
@@ -61,27 +65,27 @@ class Method:
     classifier: Any
     regressor: Any
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    for_numbers: Mapping[str, Any] = field(default_factory=dict)
+    regression_defaults: Mapping[str, Any] = field(default_factory=dict)
     member: Any = None
     rounds: str = "none"
-    most_classes: int | None = None
-    title_for_numbers: str | None = None
+    max_classes: int | None = None
+    regression_title: str | None = None
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """What it can do."""
+        """The tasks that it supports."""
         kinds = (("classification", self.classifier), ("regression", self.regressor))
         return tuple(task for task, kind in kinds if kind is not None)
 
-    def title_of(self, task: str) -> str:
-        """How it is called in this task."""
-        return self.title_for_numbers or self.title if task == "regression" else self.title
+    def title_for(self, task: str) -> str:
+        """Return the title for a task."""
+        return self.regression_title or self.title if task == "regression" else self.title
 
     def reason_against(self, task: str, n_classes: int | None) -> str | None:
-        """Why it cannot be used for such a target; None if it can."""
+        """Return why it cannot be used for such a target; None if it can."""
         if task not in self.tasks:
-            return "it is for classes, not for numbers"
-        if self.most_classes is not None and n_classes is not None and n_classes > self.most_classes:
+            return "it is for classification, not for regression"
+        if self.max_classes is not None and n_classes is not None and n_classes > self.max_classes:
             return f"it is for two classes, and y has {n_classes}"
         return None
 
@@ -103,7 +107,7 @@ METHODS: dict[str, Method] = {
             AdaBoostClassifier,
             AdaBoostRegressor,
             defaults={"n_estimators": 100},
-            for_numbers={"max_depth": 6},
+            regression_defaults={"max_depth": 6},
             member=DecisionTreeClassifier,
             rounds="staged",
         ),
@@ -122,11 +126,11 @@ METHODS: dict[str, Method] = {
             RandomForestClassifier,
             RandomForestRegressor,
             defaults={"n_estimators": 200},
-            for_numbers={"max_features": 0.5},
+            regression_defaults={"max_features": 0.5},
             rounds="members",
         ),
-        # Bagging of trees (Breiman 1996) is a forest that may split on any column: the forest's kernels grow
-        # such trees many times faster than members are fitted one by one, which bagging anything else needs.
+        # Bagging of trees (Breiman 1996) is a forest whose splits may use any column: the kernels of the
+        # forest grow such trees many times faster than fitting members one by one.
         Method(
             "bagging",
             "bagging of trees",
@@ -169,7 +173,7 @@ METHODS: dict[str, Method] = {
             defaults={"n_estimators": 100, "cost": "logistic"},
             member=DecisionTreeClassifier,
             rounds="staged",
-            most_classes=2,
+            max_classes=2,
         ),
         Method(
             "schapire", "Schapire's three hypotheses", SchapireBoostClassifier, None, member=DecisionStump
@@ -181,13 +185,15 @@ METHODS: dict[str, Method] = {
             DecisionTreeRegressor,
             defaults={"max_depth": 5},
         ),
-        Method("stump", "one stump", DecisionStump, DecisionTreeRegressor, for_numbers={"max_depth": 1}),
+        Method(
+            "stump", "one stump", DecisionStump, DecisionTreeRegressor, regression_defaults={"max_depth": 1}
+        ),
         Method(
             "linear",
             "logistic regression",
             LogisticBaseline,
             RidgeBaseline,
-            title_for_numbers="ridge regression",
+            regression_title="ridge regression",
         ),
     )
 }
@@ -196,7 +202,7 @@ AUTO = ("gradient", "adaboost", "logitboost", "forest", "bagging")
 
 
 def find_method(name: str) -> Method:
-    """The method of that name."""
+    """Return the method of a name."""
     if name not in METHODS:
         raise ValueError(f"method={name!r} is not allowed: it must be one of {', '.join(map(repr, METHODS))}")
     return METHODS[name]
@@ -205,7 +211,7 @@ def find_method(name: str) -> Method:
 def make_model(
     method: str, task: str, *, random_state: Any = 0, n_jobs: int | None = None, **parameters: Any
 ) -> Any:
-    """An estimator of the library, not fitted yet.
+    """Return an estimator of the library, not fitted.
 
     Parameters
     ----------
@@ -214,9 +220,9 @@ def make_model(
     task : {"classification", "regression"}
     random_state : int, RandomState or None
     n_jobs : int or None
-        Threads; None for all cores. The model is the same for any number.
+        Number of threads; None for all cores. The model is the same for any number.
     **parameters
-        Of the estimator, in place of the defaults of the method. For boosting of small trees
+        Parameters of the estimator that replace the defaults of the method. For boosting of small trees
         ``max_depth`` is the depth of the members: 1 for stumps.
 
     Returns
@@ -230,27 +236,170 @@ def make_model(
     """
     check_task(task)
     found = find_method(method)
-    against = found.reason_against(task, None)
-    if against is not None:
-        raise ValueError(f"method={method!r} is not allowed for {task}: {against}")
+    reason = found.reason_against(task, None)
+    if reason is not None:
+        raise ValueError(f"method={method!r} is not allowed for {task}: {reason}")
     kind = found.classifier if task == "classification" else found.regressor
-    given = {**found.defaults, **(found.for_numbers if task == "regression" else {}), **parameters}
-    if found.member is not None and "max_depth" in given:
+    values = {**found.defaults, **(found.regression_defaults if task == "regression" else {}), **parameters}
+    if found.member is not None and "max_depth" in values:
         member = found.member if task == "classification" else DecisionTreeRegressor
-        given["estimator"] = _member(member, found.name, given.pop("max_depth"))
-    names = kind._get_param_names()  # noqa: SLF001 - scikit-learn's own list, without making one
+        values["estimator"] = _member(member, found.name, values.pop("max_depth"))
+    names = kind._get_param_names()  # noqa: SLF001 - scikit-learn's list, without an instance
     if found.name == "schapire":
-        given.setdefault("estimator", DecisionStump(n_jobs=n_jobs))
-    for name, value in given.items():
+        values.setdefault("estimator", DecisionStump(n_jobs=n_jobs))
+    for name, value in values.items():
         if name not in names:
             raise ValueError(f"{name}={value!r} is not allowed: method {method!r} has no such parameter")
     common = {"random_state": random_state, "n_jobs": n_jobs}
-    return kind(**{name: value for name, value in common.items() if name in names}, **given)
+    return kind(**{name: value for name, value in common.items() if name in names}, **values)
+
+
+def usable_methods(
+    names: Sequence[str], task: str, n_classes: int | None
+) -> tuple[list[Method], list[tuple[Method, str]]]:
+    """Return the methods of these names that can be used for a target, and the others with the reason."""
+    if isinstance(names, str) or not len(names):
+        raise ValueError(f"methods={names!r} is not allowed: it must be a list of names of methods")
+    usable, refused = [], []
+    for method in map(find_method, dict.fromkeys(names)):
+        reason = method.reason_against(task, n_classes)
+        if reason is None:
+            usable.append(method)
+        else:
+            refused.append((method, reason))
+    return usable, refused
 
 
 def _member(kind: Any, method: str, depth: int | None) -> Any:
-    """The weak learner; None, the default of its ensemble, where that is the same."""
+    """Return the weak learner; None if it is the default of its ensemble."""
     regressor = kind is DecisionTreeRegressor and method == "adaboost"
     if kind is DecisionStump or (depth == 1 and not regressor):
         return None
     return kind(max_depth=depth)
+
+
+# --- settings that are tried
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Parameters of a method to try.
+
+    Parameters
+    ----------
+    method : str
+    parameters : mapping
+        For `make_model`; ``n_estimators`` is the maximum where validation finds the number of rounds.
+    patience : int
+        Rounds without a lower validation loss after which early stopping ends the fit.
+    likely_rounds : int
+        Expected number of rounds, for a first estimate of the time.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    patience: int = 25
+    likely_rounds: int = 100
+
+    def shortened(self, n_rounds: int) -> "Setting":
+        """Return the setting with another number of rounds, if the method has rounds."""
+        if METHODS[self.method].rounds == "none":
+            return self
+        return replace(self, parameters={**self.parameters, "n_estimators": n_rounds})
+
+
+def settings_for(method: str, task: str, n_rows: int) -> list[Setting]:
+    """Return the settings of a method that are tried, the cheapest first; by default its defaults only.
+
+    Examples
+    --------
+    >>> for setting in settings_for("forest", "classification", 10_000):
+    ...     print(setting.parameters)
+    {'n_estimators': 200}
+    {'n_estimators': 200, 'min_samples_leaf': 5}
+    {'n_estimators': 400, 'max_features': 0.5, 'min_samples_leaf': 2}
+    """
+    if method == "gradient":
+        return _gradient(n_rows)
+    if method == "adaboost":
+        return _adaboost_regression() if task == "regression" else _adaboost()
+    if method == "logitboost":
+        return _logitboost()
+    if method == "forest":
+        return _forest_regression() if task == "regression" else _forest()
+    if method == "bagging":
+        return _bagging()
+    return [Setting(method, {})]
+
+
+def _gradient(n_rows: int) -> list[Setting]:
+    leaf = {"min_samples_leaf": 5} if n_rows < _FEW else {}
+    wide = 63 if n_rows >= _SOME else 7
+
+    def boosted(most: int, rate: float, leaves: int, patience: int, likely: int, **more: Any) -> Setting:
+        values = {"n_estimators": most, "learning_rate": rate, "max_leaf_nodes": leaves, **leaf, **more}
+        return Setting("gradient", values, patience, likely)
+
+    return [
+        boosted(1000, 0.1, 31, 25, 150),
+        boosted(2000, 0.05, 15, 50, 300),
+        boosted(2000, 0.05, wide, 50, 300),
+        boosted(2000, 0.05, 31, 50, 300, subsample=0.8, colsample_bytree=0.7),
+        boosted(4000, 0.02, 31, 100, 700, l2_regularization=10.0),
+    ]
+
+
+def _setting(method: str, rounds: int, **parameters: Any) -> Setting:
+    return Setting(method, {"n_estimators": rounds, **parameters}, likely_rounds=rounds)
+
+
+def _adaboost() -> list[Setting]:
+    return [
+        _setting("adaboost", 200),
+        _setting("adaboost", 200, algorithm="gentle", learning_rate=0.5),
+        _setting("adaboost", 200, algorithm="real", max_depth=2, learning_rate=0.3),
+        _setting("adaboost", 200, max_depth=3, learning_rate=0.3),
+    ]
+
+
+def _adaboost_regression() -> list[Setting]:
+    return [
+        _setting("adaboost", 50, max_depth=6),
+        _setting("adaboost", 100, max_depth=8, loss="square"),
+        _setting("adaboost", 100, max_depth=4, learning_rate=0.5),
+    ]
+
+
+def _logitboost() -> list[Setting]:
+    def boosted(rounds: int, depth: int, rate: float, patience: int, likely: int) -> Setting:
+        values = {"n_estimators": rounds, "max_depth": depth, "learning_rate": rate}
+        return Setting("logitboost", values, patience, likely)
+
+    return [
+        boosted(300, 1, 0.5, 20, 150),
+        boosted(400, 2, 0.3, 25, 150),
+        boosted(600, 3, 0.1, 40, 200),
+    ]
+
+
+def _forest() -> list[Setting]:
+    return [
+        _setting("forest", 200),
+        _setting("forest", 200, min_samples_leaf=5),
+        _setting("forest", 400, max_features=0.5, min_samples_leaf=2),
+    ]
+
+
+def _forest_regression() -> list[Setting]:
+    return [
+        _setting("forest", 200),
+        _setting("forest", 200, max_features=1.0),
+        _setting("forest", 400, max_features=0.33, min_samples_leaf=2),
+    ]
+
+
+def _bagging() -> list[Setting]:
+    return [
+        _setting("bagging", 100),
+        _setting("bagging", 200, max_samples=0.5, min_samples_leaf=5),
+    ]

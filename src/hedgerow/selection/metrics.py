@@ -1,16 +1,16 @@
-"""Metrics: how good answers are, row by row.
+"""Metrics of predictions, with one value for each row.
 
-A metric gives one number a row, its *share*, such that the mean of the shares is the score:
+A metric returns a *row score* for every row, such that their mean is the score:
 
     log-loss           -log p(label)
     rmse               r + (e^2 - r^2) / 2r                 r: the rmse itself; e: the error of the row
-    auc                A + (placement - A) n / n_class      placement: the rows of the other class it stands
-                                                            on the right side of, as a share
+    auc                A + (placement - A) n / n_class      placement: share of the rows of the other class
+                                                            that are ranked correctly relative to the row
 
-Where the score is no mean by itself (the last two, balanced accuracy), the share is the score plus the row's
-influence on it. So one formula serves all metrics: the standard error of a score is that of the mean of its
-shares, and the standard error of a difference that of the mean of the differences (for the AUC this is the
-method of DeLong, DeLong and Clarke-Pearson 1988).
+Where the score itself is not a mean (the last two, balanced accuracy), the row score is the score plus the
+influence of the row. So one formula serves all metrics: the standard error of a score is that of the mean of
+its row scores, and the standard error of a difference is that of the mean of the differences (for the AUC
+this is the method of DeLong, DeLong and Clarke-Pearson 1988).
 """
 
 from collections.abc import Callable
@@ -23,58 +23,58 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers
 from hedgerow.selection.splits import check_task
 
-_SMALLEST = float(np.finfo(np.float64).eps)  # probabilities are cut there, as in scikit-learn's log_loss
+_SMALLEST = float(np.finfo(np.float64).eps)  # probabilities are clipped there, as in scikit-learn's log_loss
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
-    """What a model says of some rows, beside what is true.
+class Predictions:
+    """The predictions of a model for some rows, with the true values.
 
     Parameters
     ----------
-    truth : array of shape (n,)
-        Class numbers, -1 for a class the model does not know; or the numbers to be predicted.
-    said : array of shape (n,)
-        Class numbers or numbers.
+    y_true : array of shape (n,)
+        True class numbers, -1 for a class that the model was not fitted to; or true numbers.
+    y_pred : array of shape (n,)
+        Predicted class numbers or numbers.
     probabilities : array of shape (n, classes) or None
-        For a classifier that has them.
+        None for a classifier without probabilities.
     """
 
-    truth: NDArray[Any]
-    said: NDArray[Any]
+    y_true: NDArray[Any]
+    y_pred: NDArray[Any]
     probabilities: Floats | None = None
 
     @classmethod
-    def joined(cls, parts: "list[Answers]") -> "Answers":
-        """The answers of several parts of the rows, one after the other."""
-        known = [part.probabilities for part in parts if part.probabilities is not None]
+    def concatenate(cls, several: "list[Predictions]") -> "Predictions":
+        """Concatenate the predictions of several splits."""
+        known = [one.probabilities for one in several if one.probabilities is not None]
         return cls(
-            np.concatenate([part.truth for part in parts]),
-            np.concatenate([part.said for part in parts]),
-            np.concatenate(known) if len(known) == len(parts) else None,
+            np.concatenate([one.y_true for one in several]),
+            np.concatenate([one.y_pred for one in several]),
+            np.concatenate(known) if len(known) == len(several) else None,
         )
 
 
-Shares = Callable[[Answers], Floats | None]
+RowScores = Callable[[Predictions], Floats | None]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A measure of answers.
+    """A metric.
 
     Parameters
     ----------
     name, title : str
     tasks : tuple of str
     higher_is_better : bool
-    shares : callable
-        From `Answers`, the share of every row; None where the metric has no meaning.
+    row_scores : callable
+        Returns the score of every row of `Predictions`; None if the metric is undefined for them.
     two_classes : bool
         Whether it is for two classes only.
 
     Examples
     --------
-    >>> METRICS["mae"].score(Answers(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
+    >>> METRICS["mae"].score(Predictions(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
     1.0
     """
 
@@ -82,63 +82,65 @@ class Metric:
     title: str
     tasks: tuple[str, ...]
     higher_is_better: bool
-    shares: Shares = field(repr=False)
+    row_scores: RowScores = field(repr=False)
     two_classes: bool = False
 
-    def score(self, answers: Answers) -> float | None:
-        """The score; None where the metric has no meaning."""
-        shares = self.shares(answers)
-        return None if shares is None else float(np.mean(shares))
+    def score(self, predictions: Predictions) -> float | None:
+        """Return the score; None if the metric is undefined."""
+        scores = self.row_scores(predictions)
+        return None if scores is None else float(np.mean(scores))
 
     def loss(self, score: float) -> float:
-        """The score, turned such that less is better."""
+        """Return the score with a sign such that lower is better."""
         return -score if self.higher_is_better else score
 
 
 # --- classes
 
 
-def _accuracy(answers: Answers) -> Floats:
-    return np.asarray(answers.said == answers.truth, np.float64)
+def _accuracy(predictions: Predictions) -> Floats:
+    return np.asarray(predictions.y_pred == predictions.y_true, np.float64)
 
 
-def _balanced_accuracy(answers: Answers) -> Floats:
-    """Mean recall of the classes that are there."""
-    classes, numbers, counts = np.unique(answers.truth, return_inverse=True, return_counts=True)
-    right = answers.said == answers.truth
+def _balanced_accuracy(predictions: Predictions) -> Floats:
+    """Mean recall of the classes that occur."""
+    classes, numbers, counts = np.unique(predictions.y_true, return_inverse=True, return_counts=True)
+    right = predictions.y_pred == predictions.y_true
     recalls = np.bincount(numbers, right, len(classes)) / counts
     influence = (right - recalls[numbers]) * (len(right) / (len(classes) * counts[numbers]))
     return np.asarray(np.mean(recalls) + influence)
 
 
-def _of_label(answers: Answers, probabilities: Floats) -> Floats:
-    known = answers.truth >= 0
-    return np.where(known, probabilities[np.arange(len(known)), np.maximum(answers.truth, 0)], 0.0)
+def _label_probability(predictions: Predictions, probabilities: Floats) -> Floats:
+    known = predictions.y_true >= 0
+    return np.where(known, probabilities[np.arange(len(known)), np.maximum(predictions.y_true, 0)], 0.0)
 
 
-def _log_loss(answers: Answers) -> Floats | None:
-    if answers.probabilities is None:
+def _log_loss(predictions: Predictions) -> Floats | None:
+    if predictions.probabilities is None:
         return None
-    return -np.log(np.clip(_of_label(answers, answers.probabilities), _SMALLEST, 1.0 - _SMALLEST))
+    return -np.log(
+        np.clip(_label_probability(predictions, predictions.probabilities), _SMALLEST, 1.0 - _SMALLEST)
+    )
 
 
-def _brier(answers: Answers) -> Floats | None:
-    """Squared distance of the probabilities from the truth; for two classes half of it, as is usual."""
-    if answers.probabilities is None:
+def _brier(predictions: Predictions) -> Floats | None:
+    """Squared distance of the probabilities from the true class; half of it for two classes, as usual."""
+    if predictions.probabilities is None:
         return None
-    squares = np.sum(answers.probabilities**2, axis=1)
-    distance = squares - 2.0 * _of_label(answers, answers.probabilities) + 1.0
-    return np.asarray(distance / (2.0 if answers.probabilities.shape[1] == 2 else 1.0))
+    squares = np.sum(predictions.probabilities**2, axis=1)
+    distance = squares - 2.0 * _label_probability(predictions, predictions.probabilities) + 1.0
+    return np.asarray(distance / (2.0 if predictions.probabilities.shape[1] == 2 else 1.0))
 
 
-def _auc(answers: Answers) -> Floats | None:
-    """Of the second class: how often one of its rows stands above one of the first, ties being halves."""
-    if answers.probabilities is None or answers.probabilities.shape[1] != 2:
+def _auc(predictions: Predictions) -> Floats | None:
+    """Probability that a row of the second class is ranked above one of the first; ties count half."""
+    if predictions.probabilities is None or predictions.probabilities.shape[1] != 2:
         return None
     from scipy.stats import rankdata  # noqa: PLC0415 - loads 0.3 s of modules
 
-    scores, second = answers.probabilities[:, 1], answers.truth == 1
-    first = answers.truth == 0
+    scores, second = predictions.probabilities[:, 1], predictions.y_true == 1
+    first = predictions.y_true == 0
     if not (second.any() and first.any()):
         return None
     known = first | second
@@ -147,33 +149,33 @@ def _auc(answers: Answers) -> Floats | None:
     below = (ranks[second] - rankdata(scores[second])) / np.count_nonzero(first)
     above = 1.0 - (ranks[first] - rankdata(scores[first])) / np.count_nonzero(second)
     area = float(np.mean(below))
-    shares = np.full(len(scores), area)
-    shares[second] += (below - area) * (len(scores) / len(below))
-    shares[first] += (above - area) * (len(scores) / len(above))
-    return shares
+    row_scores = np.full(len(scores), area)
+    row_scores[second] += (below - area) * (len(scores) / len(below))
+    row_scores[first] += (above - area) * (len(scores) / len(above))
+    return row_scores
 
 
 # --- numbers
 
 
-def _squared_errors(answers: Answers) -> Floats:
-    return np.asarray((answers.said - answers.truth) ** 2, np.float64)
+def _squared_errors(predictions: Predictions) -> Floats:
+    return np.asarray((predictions.y_pred - predictions.y_true) ** 2, np.float64)
 
 
-def _rmse(answers: Answers) -> Floats:
-    squares = _squared_errors(answers)
+def _rmse(predictions: Predictions) -> Floats:
+    squares = _squared_errors(predictions)
     root = float(np.sqrt(np.mean(squares)))
     return np.asarray(root + (squares - root**2) / (2.0 * root)) if root > 0 else squares
 
 
-def _mae(answers: Answers) -> Floats:
-    return np.asarray(np.abs(answers.said - answers.truth), np.float64)
+def _mae(predictions: Predictions) -> Floats:
+    return np.asarray(np.abs(predictions.y_pred - predictions.y_true), np.float64)
 
 
-def _r2(answers: Answers) -> Floats | None:
-    """1 - squared errors over the variance of the target, which is taken as it is."""
-    variance = float(np.var(answers.truth))
-    return 1.0 - _squared_errors(answers) / variance if variance > 0 else None
+def _r2(predictions: Predictions) -> Floats | None:
+    """1 - squared errors / variance of the target; the variance counts as fixed."""
+    variance = float(np.var(predictions.y_true))
+    return 1.0 - _squared_errors(predictions) / variance if variance > 0 else None
 
 
 _CLASSES, _NUMBERS = ("classification",), ("regression",)
@@ -196,7 +198,7 @@ DEFAULT_METRIC = {"classification": "log-loss", "regression": "rmse"}
 
 
 def find_metric(name: str | None, task: str, n_classes: int | None) -> Metric:
-    """The metric of that name, if it is one for this task; None for the usual one.
+    """Return the metric of a name, if it supports the task; the default metric for None.
 
     Examples
     --------
@@ -216,7 +218,7 @@ def find_metric(name: str | None, task: str, n_classes: int | None) -> Metric:
 
 
 def class_numbers(y: Any, classes: NDArray[Any]) -> Integers:
-    """The places of labels among sorted classes; -1 for those that are not there.
+    """Return the positions of labels among sorted classes; -1 for other labels.
 
     Examples
     --------
@@ -224,37 +226,37 @@ def class_numbers(y: Any, classes: NDArray[Any]) -> Integers:
     [1, -1]
     """
     labels = np.asarray(y)
-    places = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-    return np.where(classes[places] == labels, places, -1).astype(np.int64)
+    positions = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
+    return np.where(classes[positions] == labels, positions, -1).astype(np.int64)
 
 
-def answers_of(model: Any, X: Any, y: Any, task: str) -> Answers:
-    """Ask a fitted model.
+def predict_rows(model: Any, X: Any, y: Any, task: str) -> Predictions:
+    """Predict rows with a fitted model.
 
-    Where it has probabilities, the class it says is that of the largest, the first of equal ones, as
-    `predict` of our classifiers says too; so rows are walked through once.
+    With probabilities, the predicted class is the most probable one, the first of equal ones, as `predict` of
+    the library's classifiers returns; so the model is called once.
     """
     if task == "regression":
-        return Answers(np.asarray(y, np.float64), np.asarray(model.predict(X), np.float64))
-    truth = class_numbers(y, np.asarray(model.classes_))
+        return Predictions(np.asarray(y, np.float64), np.asarray(model.predict(X), np.float64))
+    y_true = class_numbers(y, np.asarray(model.classes_))
     if not hasattr(model, "predict_proba"):
-        return Answers(truth, class_numbers(model.predict(X), np.asarray(model.classes_)))
-    return classified(truth, model.predict_proba(X))
+        return Predictions(y_true, class_numbers(model.predict(X), np.asarray(model.classes_)))
+    return class_predictions(y_true, model.predict_proba(X))
 
 
-def classified(truth: Integers, probabilities: Floats) -> Answers:
-    """Answers of a classifier from its probabilities."""
-    return Answers(truth, np.argmax(probabilities, axis=1), np.asarray(probabilities, np.float64))
+def class_predictions(y_true: Integers, probabilities: Floats) -> Predictions:
+    """Return the predictions of a classifier from its probabilities."""
+    return Predictions(y_true, np.argmax(probabilities, axis=1), np.asarray(probabilities, np.float64))
 
 
-def score_answers(answers: Answers, task: str) -> dict[str, float]:
-    """All scores that have a meaning."""
-    scores = {name: metric.score(answers) for name, metric in METRICS.items() if task in metric.tasks}
+def score_predictions(predictions: Predictions, task: str) -> dict[str, float]:
+    """Return all scores that are defined."""
+    scores = {name: metric.score(predictions) for name, metric in METRICS.items() if task in metric.tasks}
     return {name: score for name, score in scores.items() if score is not None}
 
 
 def score_model(model: Any, X: Any, y: Any, task: str) -> dict[str, float]:
-    """Scores of a fitted model on rows with known answers.
+    """Score a fitted model on labelled rows.
 
     Parameters
     ----------
@@ -266,8 +268,8 @@ def score_model(model: Any, X: Any, y: Any, task: str) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        By the names of `METRICS`, those that apply: no "auc" with more than two classes or with rows of one
-        class only, no probabilities' scores for a model that has none, no "r2" of a constant target.
+        Scores by the names of `METRICS`, those that are defined: no "auc" for more than two classes or rows
+        of one class only, no "log-loss" without probabilities, no "r2" for a constant target.
 
     Examples
     --------
@@ -280,4 +282,4 @@ def score_model(model: Any, X: Any, y: Any, task: str) -> dict[str, float]:
     {'accuracy': 0.94, 'balanced-accuracy': 0.94, 'log-loss': 0.16, 'brier': 0.05, 'auc': 0.99}
     """
     check_task(task)
-    return score_answers(answers_of(model, X, y, task), task)
+    return score_predictions(predict_rows(model, X, y, task), task)

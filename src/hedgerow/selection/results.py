@@ -1,7 +1,7 @@
-"""Results: what was tried and what came of it, as records that can be printed and kept.
+"""Results of `choose` and `compare`, as records that can be printed and stored.
 
-Choice      = trials, the best of them, why, and the model
-Comparison  = one row a method: scores as (mean, deviation) over the folds, and times
+Choice      = trials, the best of them, the reason, and the model
+Comparison  = one row per method: scores as (mean, standard deviation) over the folds, and times
 """
 
 import math
@@ -22,7 +22,7 @@ _KEYS = ("format", "task", "metric", "validation", "trials", "best", "reason", "
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting of a method, tried.
+    """A trial: one setting of a method, with its scores.
 
     Parameters
     ----------
@@ -30,20 +30,20 @@ class Trial:
     parameters : dict
         For `make_model`, with the number of rounds that was found.
     scores : dict of str to float
-        By the names of `METRICS`, on the validation rows; empty if it was not tried to the end.
+        Scores of the validation rows by the names of `METRICS`; empty if the trial did not finish.
     spread : float or None
-        Standard error, over the validation rows, of the score that decided.
+        Standard error, over the validation rows, of the score that ranks the trials.
     fit_seconds : float or None
-        Of all its fits, without compiling.
+        Time of all its fits, without compilation.
     status : {"done", "cut short", "skipped", "failed"}
-        "cut short": the clock ended it with fewer rounds or members than it should have; it counts.
+        "cut short": the budget ended it with fewer rounds or members than planned; its scores count.
     note : str
-        What else there is to say: why it was skipped, how far it came.
+        For example why it was skipped, or how many rounds it had.
 
     Examples
     --------
     >>> trial = Trial("forest", "random forest", {"n_estimators": 200}, {"log-loss": 0.3})
-    >>> trial.words
+    >>> trial.description
     'random forest (200 trees)'
     """
 
@@ -57,25 +57,25 @@ class Trial:
     note: str = ""
 
     @property
-    def words(self) -> str:
-        """The method and its parameters, to be read."""
-        said = self.parameters_in_words
-        return f"{self.title} ({said})" if said else self.title
+    def description(self) -> str:
+        """The method and its parameters as text."""
+        text = self.parameter_text
+        return f"{self.title} ({text})" if text else self.title
 
     @property
-    def parameters_in_words(self) -> str:
-        """The parameters, to be read; "up to" so many rounds, where these are still to be found."""
-        said = in_words(self.method, self.parameters)
-        found = self.counts or "n_estimators" not in self.parameters
-        return said if found or METHODS[self.method].rounds not in ("loss", "staged") else f"up to {said}"
+    def parameter_text(self) -> str:
+        """The parameters as text; "up to" a number of rounds if validation has not found the number."""
+        text = format_parameters(self.method, self.parameters)
+        found = self.has_scores or "n_estimators" not in self.parameters
+        return text if found or METHODS[self.method].rounds not in ("loss", "staged") else f"up to {text}"
 
     @property
-    def counts(self) -> bool:
+    def has_scores(self) -> bool:
         """Whether it has scores."""
         return self.status in ("done", "cut short")
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in numbers, texts, lists and dicts."""
+        """Return the record as numbers, texts, lists and dicts."""
         return {
             "method": self.method,
             "title": self.title,
@@ -89,7 +89,7 @@ class Trial:
 
     @classmethod
     def from_dict(cls, content: Any) -> "Trial":
-        """The trial that `to_dict` gave; ValueError, in one line, for anything else.
+        """Read the result of `to_dict`; ValueError, in one line, for other values.
 
         Examples
         --------
@@ -114,15 +114,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    """What `choose` has found.
+    """The result of `choose`.
 
     Parameters
     ----------
     task, metric : str
     validation : str
-        How the trials were judged, in words.
+        How the trials were validated.
     trials : tuple of Trial
-        In the order of the attempts.
+        In the order in which they were run.
     best : Trial
     reason : str
         Why it is the best, whether the runner-up is within noise, what was skipped and what a larger budget
@@ -130,7 +130,7 @@ class Choice:
     model : estimator
         Fitted to all rows with the parameters of `best`.
     seconds : float
-        All that it took, without compiling; NaN if that was not kept.
+        Total time without compilation; NaN if it was not stored.
     budget : float or None
 
     Examples
@@ -153,15 +153,15 @@ class Choice:
 
     @property
     def ranked(self) -> list[Trial]:
-        """The trials that count, the best first."""
+        """The trials with scores, the best first."""
         metric = METRICS[self.metric]
         return sorted(
-            (trial for trial in self.trials if trial.counts),
+            (trial for trial in self.trials if trial.has_scores),
             key=lambda trial: metric.loss(trial.scores[self.metric]),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the model, in numbers, texts, lists and dicts."""
+        """Return everything except the model as numbers, texts, lists and dicts."""
         return {
             "format": FORMAT,
             "task": self.task,
@@ -176,14 +176,14 @@ class Choice:
 
     @classmethod
     def from_dict(cls, content: Any, model: Any = None) -> "Choice":
-        """The choice that `to_dict` gave, without a model.
+        """Read the result of `to_dict`; every value is checked.
 
         Parameters
         ----------
         content : dict
-            Perhaps from a stranger's file.
+            Possibly from an untrusted file.
         model : estimator, optional
-            To go with it.
+            The model of the choice.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class Choice:
         Raises
         ------
         ValueError
-            In one line, if anything is not as `to_dict` makes it.
+            In one line, if a value is not one that `to_dict` returns.
 
         Examples
         --------
@@ -209,11 +209,11 @@ class Choice:
         metric = checks.one_of(given["metric"], fitting, "metric")
         trials = tuple(Trial.from_dict(one) for one in checks.entries(given["trials"], "trials"))
         best = Trial.from_dict(given["best"])
-        if best not in trials or any(one.counts and metric not in one.scores for one in trials):
-            raise ValueError("the best of the choice is none of its trials, or a trial has no score")
-        if not best.counts:
-            raise ValueError("the best of the choice was not tried to the end")
-        took = checks.maybe_number(given["seconds"], "seconds")
+        if best not in trials or any(one.has_scores and metric not in one.scores for one in trials):
+            raise ValueError("the best trial of the choice is not among its trials, or a trial has no score")
+        if not best.has_scores:
+            raise ValueError("the best trial of the choice did not finish")
+        seconds = checks.maybe_number(given["seconds"], "seconds")
         return cls(
             task,
             metric,
@@ -222,7 +222,7 @@ class Choice:
             trials[trials.index(best)],
             checks.words(given["reason"], "reason"),
             model,
-            math.nan if took is None else took,
+            math.nan if seconds is None else seconds,
             checks.maybe_number(given["budget"], "budget"),
         )
 
@@ -230,30 +230,24 @@ class Choice:
         return self.text()
 
     def text(self, width: int = WIDTH) -> str:
-        """The reason and a table of the trials, in lines of so many characters; what does not fit is left."""
+        """Return the reason and a table of the trials, for a page of `width` characters."""
         names = [self.metric, *(name for name in self.best.scores if name != self.metric)]
         ranked = [*self.ranked, *(trial for trial in self.trials if trial.status == "failed")]
-        body = [self._row(trial, names) for trial in ranked]
         heads = ["method", "parameters", *names, "seconds", ""]
-        # By importance: method, parameters, the score that decides, seconds, notes, other scores.
-        order = [0, 1, 2, len(heads) - 2, len(heads) - 1, *range(3, len(heads) - 2)]
-        columns = [[heads[place], *(row[place] for row in body)] for place in order]
-        kept = sorted(order[number] for number in fitting_columns(columns, (1, 4), width))
-        left = [number for number, place in enumerate(kept) if place in (0, 1, len(heads) - 1)]
-        lines = [
-            f"Chosen by {METRICS[self.metric].title}, {self.validation}: {self.best.words}",
-            self.reason,
-        ]
-        picked = [[row[place] for place in kept] for row in body]
-        return format_page(lines, [heads[place] for place in kept], picked, left, width)
+        last = len(heads) - 1
+        # By importance: method, parameters, the score that ranks, seconds, notes, other scores.
+        order = [0, 1, 2, last - 1, last, *range(3, last - 1)]
+        chosen = f"Chosen by {METRICS[self.metric].title}, {self.validation}: {self.best.description}"
+        rows = [self._row(trial, names) for trial in ranked]
+        return _page([chosen, self.reason], heads, rows, order, (0, 1, last), width)
 
     def _row(self, trial: Trial, names: list[str]) -> list[str]:
         scores = [f"{trial.scores[name]:.4g}" if name in trial.scores else "–" for name in names]
-        if trial.spread is not None and trial.counts:
+        if trial.spread is not None and trial.has_scores:
             scores[0] += f" ± {trial.spread:.2g}"
         mark = "chosen" if trial is self.best else "" if trial.status == "done" else trial.status
         note = ": ".join(part for part in (mark, trial.note) if part)
-        return [trial.title, trial.parameters_in_words, *scores, format_seconds(trial.fit_seconds), note]
+        return [trial.title, trial.parameter_text, *scores, format_seconds(trial.fit_seconds), note]
 
 
 @dataclass(frozen=True)
@@ -266,9 +260,9 @@ class CompareRow:
     scores : dict of str to (float, float)
         Mean and standard deviation over the folds; empty if the method was not used.
     fit_seconds, predict_seconds : float or None
-        Medians over the folds, after a fit that compiled everything.
+        Medians over the folds, without compilation.
     note : str
-        Why the method was not used, or what it warned of.
+        Why the method was not used, or its first warning.
 
     Examples
     --------
@@ -284,7 +278,7 @@ class CompareRow:
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in numbers, texts, lists and dicts."""
+        """Return the record as numbers, texts, lists and dicts."""
         return {
             "method": self.method,
             "title": self.title,
@@ -297,7 +291,7 @@ class CompareRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` has measured.
+    """The result of `compare`.
 
     Parameters
     ----------
@@ -310,7 +304,7 @@ class Comparison:
     --------
     >>> row = CompareRow("stump", "one stump", {"accuracy": (0.8, 0.05)}, 0.1, 0.01)
     >>> print(Comparison("classification", 5, (row,)))
-    Mean ± standard deviation over 5 folds; seconds are medians, after a fit that compiled everything.
+    Mean ± standard deviation over 5 folds; seconds are medians, without compilation.
     <BLANKLINE>
      method           accuracy   fit s   predict s
      ─────────────────────────────────────────────
@@ -322,7 +316,7 @@ class Comparison:
     rows: tuple[CompareRow, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in numbers, texts, lists and dicts."""
+        """Return the record as numbers, texts, lists and dicts."""
         return {
             "format": FORMAT,
             "task": self.task,
@@ -334,63 +328,75 @@ class Comparison:
         return self.text()
 
     def text(self, width: int = WIDTH) -> str:
-        """The table, in lines of so many characters; columns that do not fit are left out."""
+        """Return the table, for a page of `width` characters; columns that do not fit are left out."""
         names = list(dict.fromkeys(name for row in self.rows for name in row.scores))
         noted = any(row.note for row in self.rows)
         heads = ["method", *names, "fit s", "predict s", *([""] if noted else [])]
-        body = []
+        rows = []
         for row in self.rows:
             scores = [format_mean(row.scores.get(name)) for name in names]
             times = [format_seconds(row.fit_seconds), format_seconds(row.predict_seconds)]
-            body.append([row.title, *scores, *times, *([row.note] if noted else [])])
+            rows.append([row.title, *scores, *times, *([row.note] if noted else [])])
         first = (
-            f"Mean ± standard deviation over {self.folds} folds; seconds are medians, after a fit that "
-            "compiled everything."
+            f"Mean ± standard deviation over {self.folds} folds; seconds are medians, without compilation."
         )
         # By importance: method, first score, times, notes, other scores.
         n = len(names)
         order = [0, *range(1, min(n, 1) + 1), *range(n + 1, len(heads)), *range(2, n + 1)]
-        columns = [[heads[place], *(row[place] for row in body)] for place in order]
-        folding = [number for number, place in enumerate(order) if noted and place == len(heads) - 1]
-        kept = sorted(order[number] for number in fitting_columns(columns, folding, width))
-        left = [number for number, place in enumerate(kept) if place == 0 or place > n + 2]
-        picked = [[row[place] for place in kept] for row in body]
-        return format_page([first], [heads[place] for place in kept], picked, left, width)
+        return _page([first], heads, rows, order, (0, n + 3), width)
 
 
-# --- words and tables
+# --- text
+
+
+def _page(
+    paragraphs: list[str],
+    heads: list[str],
+    rows: list[list[str]],
+    order: list[int],
+    text: tuple[int, ...],
+    width: int,
+) -> str:
+    """Format the columns that fit a page; `order` lists them by importance, `text` names the text columns."""
+    columns = [[heads[column], *(row[column] for row in rows)] for column in order]
+    wrapped = [number for number, column in enumerate(order) if column in text and column > 0]
+    kept = sorted(order[number] for number in fitting_columns(columns, wrapped, width))
+    left = [number for number, column in enumerate(kept) if column in text]
+    body = [[row[column] for column in kept] for row in rows]
+    return format_page(paragraphs, [heads[column] for column in kept], body, left, width)
+
 
 _COUNTED = {"gradient": "rounds", "forest": "trees", "extra-trees": "trees", "bagging": "trees"}
-_WORDS = {
+_FORMATS = {
     "learning_rate": "learning rate {}",
     "max_leaf_nodes": "{} leaves",
     "max_depth": "depth {}",
-    "min_samples_leaf": "at least {} rows a leaf",
+    "min_samples_leaf": "at least {} rows per leaf",
     "max_features": "{} of the columns",
-    "subsample": "{} of the rows a round",
+    "subsample": "{} of the rows per round",
     "max_samples": "{} of the rows",
-    "colsample_bytree": "{} of the columns a tree",
+    "colsample_bytree": "{} of the columns per tree",
     "l2_regularization": "penalty {}",
     "algorithm": "{}",
     "loss": "{} loss",
 }
 
 
-def in_words(method: str, parameters: dict[str, Any]) -> str:
-    """Parameters to be read.
+def format_parameters(method: str, parameters: dict[str, Any]) -> str:
+    """Format parameters as text.
 
     Examples
     --------
-    >>> in_words("gradient", {"n_estimators": 137, "learning_rate": 0.1, "max_leaf_nodes": 31})
+    >>> format_parameters("gradient", {"n_estimators": 137, "learning_rate": 0.1, "max_leaf_nodes": 31})
     '137 rounds, learning rate 0.1, 31 leaves'
     """
-    said = []
+    texts = []
     for name, value in parameters.items():
         if name == "n_estimators":
-            words = _COUNTED.get(method, "rounds")
-            said.append(f"{value} {words[:-1] if value == 1 else words}")
+            unit = _COUNTED.get(method, "rounds")
+            texts.append(f"{value} {unit[:-1] if value == 1 else unit}")
         elif name == "max_depth" and value in (1, None):
-            said.append("stumps" if value == 1 else "any depth")
+            texts.append("stumps" if value == 1 else "any depth")
         else:
-            said.append(_WORDS.get(name, f"{name}={{}}").format(value))
-    return ", ".join(said)
+            texts.append(_FORMATS.get(name, f"{name}={{}}").format(value))
+    return ", ".join(texts)

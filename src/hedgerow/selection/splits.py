@@ -1,13 +1,14 @@
-"""Splits: which rows a model learns from and which it is judged by, as sorted row numbers.
+"""Splits of the rows into train and test, as sorted row numbers; and the training data that is split.
 
     y      = [a, a, b, a, b, b, a, b]
-    train  = [0, 2, 3, 5, 6, 7]           int64, rising; every class of y is there
-    test   = [1, 4]                       the same share of every class, as far as that is possible
+    train  = [0, 2, 3, 5, 6, 7]           int64, increasing; contains every class of y
+    test   = [1, 4]                       the same share of every class, as far as possible
 
-A row's place follows from a hash of (seed, purpose, row number): no generator has a state, so a split is the
-same on every machine and with any number of threads.
+Rows are ordered by a hash of (seed, purpose, row number): no generator has a state, so a split is the same on
+every machine and for any number of threads.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,41 +16,91 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow._typing import Integers
+from hedgerow.estimators import inputs
 from hedgerow.kernels.cpu.random import FOLDS, HOLD_OUT, draw_rows
+from hedgerow.table import read_table
 from hedgerow.table.arrays import as_array
 from hedgerow.table.frames import as_frame
 
 Rows = tuple[Integers, Integers]
 
 _FEW = 50
+_MIN_ROWS = 4
 TASKS = ("classification", "regression")
 
 
 def check_task(task: str) -> None:
-    """Refuse a task that is none."""
+    """Raise ValueError unless the task is one of `TASKS`."""
     if task not in TASKS:
         raise ValueError(f"task={task!r} is not allowed: it must be 'classification' or 'regression'")
 
 
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """A table and its target, checked once for all methods.
+
+    Parameters
+    ----------
+    X : any table
+    y : array
+        The labels or numbers as passed; the final model is fitted to them.
+    encoded : array
+        Class numbers (int64), which trials are fitted to because they are read faster; or numbers (float64).
+    task : str
+    n_classes : int or None
+
+    Examples
+    --------
+    >>> data = TrainingData.of([[1.0], [2.0], [3.0], [4.0]], ["b", "a", "b", "b"], "classification", "choose")
+    >>> data.encoded.tolist(), data.n_classes
+    ([1, 0, 1, 1], 2)
+    """
+
+    X: Any
+    y: NDArray[Any]
+    encoded: NDArray[Any]
+    task: str
+    n_classes: int | None
+
+    @classmethod
+    def of(cls, X: Any, y: Any, task: str, caller: str) -> "TrainingData":
+        """Check the table, the target and the task; `caller` is the name in messages."""
+        check_task(task)
+        table = read_table(X, estimator_name=caller)
+        raw_y = inputs.read_target(y, table.n_rows, caller)
+        target = inputs.Labels.of(raw_y) if task == "classification" else inputs.Numbers()
+        encoded: NDArray[Any] = target.read(raw_y)
+        if table.n_rows < _MIN_ROWS:
+            raise ValueError(f"X has {table.n_rows} rows; {caller} needs at least {_MIN_ROWS}")
+        if target.n_classes is not None:
+            encoded = encoded.astype(np.int64)
+        return cls(X, raw_y, encoded, task, target.n_classes)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+
 def hold_out(y: Any, task: str, fraction: float = 0.2, seed: int = 0, *, draw: int = 0) -> Rows:
-    """Set a share of the rows aside.
+    """Split the rows into train and test.
 
     Parameters
     ----------
     y : array of shape (n_samples,)
-        Labels or numbers. With labels, the same share of every class is set aside, but never all of its
-        rows: what is learned from the rest knows every class.
+        Labels or numbers. For labels the test rows contain the same share of every class, but never all of
+        its rows: the training rows contain every class.
     task : {"classification", "regression"}
     fraction : float
-        The share, above 0 and below 1; at least one row.
+        The share of test rows, above 0 and below 1; at least one row.
     seed : int
     draw : int
-        Other numbers give other splits of the same seed.
+        Different numbers give different splits of the same seed.
 
     Returns
     -------
     train, test : int64 arrays
-        Row numbers, rising.
+        Row numbers, increasing.
 
     Examples
     --------
@@ -62,21 +113,23 @@ def hold_out(y: Any, task: str, fraction: float = 0.2, seed: int = 0, *, draw: i
         raise ValueError(f"fraction={fraction} is not allowed: it must be a number above 0 and below 1")
     groups = _groups(y, task)
     n = len(groups)
-    order, place, size = _drawn_order(groups, seed, HOLD_OUT, draw)
-    # Row number i of the m rows of a class stands at (i + 1/2) / m: the lowest of all classes are set aside.
-    stands = np.where(place < size - 1, (place + 0.5) / size, 2.0)  # 2: the last of a class stays
-    n_free = int(np.count_nonzero(stands < 2.0))
-    n_held = min(max(1, round(fraction * n)), n_free)
-    if not n_held:
-        raise ValueError(f"fraction={fraction} of {n} rows leaves nothing to learn from: there are too few")
-    test = np.sort(order[np.argsort(stands, kind="stable")[:n_held]])
+    order, rank, size = _drawn_order(groups, seed, HOLD_OUT, draw)
+    # Row i of the m rows of a class has the quantile (i + 1/2) / m: the lowest of all classes are test rows.
+    quantile = np.where(
+        rank < size - 1, (rank + 0.5) / size, 2.0
+    )  # 2: the last row of a class is for training
+    n_free = int(np.count_nonzero(quantile < 2.0))
+    n_test = min(max(1, round(fraction * n)), n_free)
+    if not n_test:
+        raise ValueError(f"fraction={fraction} of {n} rows leaves no training rows: there are too few rows")
+    test = np.sort(order[np.argsort(quantile, kind="stable")[:n_test]])
     is_train = np.ones(n, bool)
     is_train[test] = False
     return np.flatnonzero(is_train), test
 
 
 def sample_rows(y: Any, task: str, n_rows: int, seed: int = 0) -> Integers:
-    """Some of the rows, the same share of every class and at least one row of each.
+    """Sample rows: the same share of every class, and at least one row of each.
 
     Examples
     --------
@@ -90,7 +143,7 @@ def sample_rows(y: Any, task: str, n_rows: int, seed: int = 0) -> Integers:
 
 
 def first_rows(numbers: NDArray[Any], task: str) -> Integers:
-    """The first rows of every class, about 50 in all and two of a class at least: enough for a first fit.
+    """Return the first rows of every class, about 50 in total and at least two of each class.
 
     Examples
     --------
@@ -110,8 +163,9 @@ def fold_rows(y: Any, task: str, folds: int, seed: int = 0) -> list[Rows]:
     Parameters
     ----------
     y : array of shape (n_samples,)
-        With labels, the rows of every class are dealt out evenly. A class of one row is always learned
-        from; one of fewer rows than folds is missing from some folds, but never from what is learned from.
+        For labels, the rows of every class are distributed evenly. A class of one row is always in the
+        training rows; a class of fewer rows than folds is missing from some test sets, but never from the
+        training rows.
     task : {"classification", "regression"}
     folds : int
         At least 2, and at most the number of rows.
@@ -120,7 +174,7 @@ def fold_rows(y: Any, task: str, folds: int, seed: int = 0) -> list[Rows]:
     Returns
     -------
     list of (train, test)
-        As of `hold_out`; the tests have no row in common.
+        Row numbers as from `hold_out`; the test sets are disjoint.
 
     Examples
     --------
@@ -134,7 +188,7 @@ def fold_rows(y: Any, task: str, folds: int, seed: int = 0) -> list[Rows]:
     if not (is_whole and 2 <= folds <= n):
         raise ValueError(f"folds={folds!r} is not allowed: it must be an integer from 2 to the {n} rows")
     order, _, size = _drawn_order(groups, seed, FOLDS, 0)
-    # Dealt out like cards, class after class: two rows of a class that follow each other never share a fold.
+    # Distributed in turn, class after class: two consecutive rows of a class are never in the same fold.
     number = np.empty(n, np.int64)
     number[order] = np.where(size > 1, np.arange(n) % folds, -1)
     splits = [(np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in range(folds)]
@@ -145,13 +199,13 @@ def fold_rows(y: Any, task: str, folds: int, seed: int = 0) -> list[Rows]:
 
 
 def take_rows(X: Any, rows: NDArray[np.integer[Any]]) -> Any:
-    """Some rows of a table, which stays of its kind.
+    """Select rows of a table; the result has the type of the table.
 
     Parameters
     ----------
     X : array, data frame (pandas, polars), Arrow table, sparse matrix or list of rows
     rows : integer array
-        Row numbers, in the order wanted.
+        Row numbers, in any order.
 
     Returns
     -------
@@ -175,7 +229,7 @@ def take_rows(X: Any, rows: NDArray[np.integer[Any]]) -> Any:
 
 
 def _groups(y: Any, task: str) -> Integers:
-    """Class numbers of the rows; all 0 for numbers."""
+    """Return the class numbers of the rows; all 0 for regression."""
     if task == "regression":
         return np.zeros(len(y), np.int64)
     return np.unique(np.asarray(y), return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -184,7 +238,7 @@ def _groups(y: Any, task: str) -> Integers:
 def _drawn_order(
     groups: Integers, seed: int, purpose: int, first: int
 ) -> tuple[Integers, Integers, Integers]:
-    """Rows class after class, each class in a random order; their place in the class, and its size."""
+    """Return the rows class after class, each in random order, their ranks in the class, and its size."""
     draws = np.empty(len(groups), np.uint64)
     draw_rows(int(seed) % 2**63, purpose, first, draws)
     order = np.lexsort((draws, groups))

@@ -1,0 +1,140 @@
+"""Explain why a trial is the best, in sentences for readers without statistics."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hedgerow.selection.metrics import Metric, Predictions, class_predictions
+from hedgerow.selection.results import Trial
+from hedgerow.selection.trials import Split, TrialResult, standard_error
+
+_NOISE = 2.0  # standard errors within which a difference may be chance
+
+
+def describe_validation(n_splits: int, n_valid: int, n_sample: int, n_rows: int) -> str:
+    """Describe how the trials were validated.
+
+    Examples
+    --------
+    >>> describe_validation(5, 150, 150, 150)
+    '5-fold cross-validation of 150 rows'
+    >>> describe_validation(1, 4000, 20_000, 1_000_000)
+    'one validation split of 4,000 rows, from a sample of 20,000 of the 1,000,000 rows'
+    """
+    if n_splits > 1:
+        return f"{n_splits}-fold cross-validation of {n_valid:,} rows"
+    if n_sample < n_rows:
+        return (
+            f"one validation split of {n_valid:,} rows, from a sample of {n_sample:,} of the {n_rows:,} rows"
+        )
+    return f"one validation split of {n_valid:,} of the {n_rows:,} rows"
+
+
+def explain_choice(
+    metric: Metric,
+    results: Sequence[TrialResult],
+    refused: Sequence[Trial],
+    best: TrialResult,
+    constant: Predictions,
+    n_interrupted: int | None,
+) -> str:
+    """Describe the best trial, the runner-up, and what was not tried.
+
+    constant : predictions of a model without columns, see `constant_predictions`.
+    n_interrupted : number of settings not tried because of an interrupt; None if there was none.
+    """
+    sentences = [_best_score(metric, best), _compare_with_constant(metric, best, constant)]
+    sentences += [_runner_up(metric, results, best), *_not_used(results, refused)]
+    if n_interrupted is not None:
+        sentences.append(f"An interrupt ended the trials; {n_interrupted} settings were not tried.")
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _score(metric: Metric, trial: Trial) -> str:
+    return f"{trial.scores[metric.name]:.4g}"
+
+
+def _best_score(metric: Metric, best: TrialResult) -> str:
+    end = "highest" if metric.higher_is_better else "lowest"
+    also = ""
+    for name in ("accuracy", "r2"):
+        if name in best.trial.scores and name != metric.name:
+            also = f" ({'R squared' if name == 'r2' else name} {best.trial.scores[name]:.4g})"
+    text = best.trial.description
+    return f"{text[0].upper()}{text[1:]} has the {end} {metric.title}, {_score(metric, best.trial)}{also}."
+
+
+def constant_predictions(task: str, splits: Sequence[Split]) -> Predictions:
+    """Return the predictions of a model without columns: the shares of the classes, or the mean."""
+    predictions = []
+    for split in splits:
+        n = len(split.y_valid)
+        if task == "regression":
+            predictions.append(Predictions(split.y_valid, np.full(n, np.mean(split.y))))
+        else:
+            shares = np.bincount(split.y) / len(split.y)
+            predictions.append(class_predictions(split.y_valid, np.tile(shares, (n, 1))))
+    return Predictions.concatenate(predictions)
+
+
+def _compare_with_constant(metric: Metric, best: TrialResult, constant: Predictions) -> str:
+    """Warn if the columns may carry no information about the target."""
+    scores = metric.row_scores(constant)
+    if scores is None or best.row_scores is None:
+        return ""
+    ahead = (best.row_scores - scores) if metric.higher_is_better else (scores - best.row_scores)
+    if float(np.mean(ahead)) >= _NOISE * standard_error(ahead) > 0:
+        return ""
+    return (
+        f"That is not clearly better than a constant prediction ({float(np.mean(scores)):.4g}): the columns "
+        "may carry little information about the target."
+    )
+
+
+def _runner_up(metric: Metric, results: Sequence[TrialResult], best: TrialResult) -> str:
+    """Describe the best of the other methods; another setting of the same method if there is no other."""
+    others = [one for one in results if one is not best and one.trial.has_scores]
+    method = best.trial.method
+    rivals = [one for one in others if one.trial.method != method] or others
+    if not rivals:
+        return "There is no other trial to compare it with."
+    rival = min(rivals, key=lambda one: metric.loss(one.trial.scores[metric.name]))
+    group = "of the other methods" if rival.trial.method != method else "of its other settings"
+    start = f"The best {group} is {rival.trial.description} with {_score(metric, rival.trial)}"
+    a, b = best.row_scores, rival.row_scores
+    if a is None or b is None or len(a) != len(b):
+        return start + "."
+    differences = b - a
+    gap, error = abs(float(np.mean(differences))), standard_error(differences)
+    if error == 0.0:
+        return f"{start}, " + ("equal on every row." if gap == 0.0 else "worse by the same on every row.")
+    if gap < _NOISE * error:
+        verdict = "within noise: on these rows the two cannot be distinguished"
+    else:
+        verdict = "more than noise"
+    return (
+        f"{start}; the difference of {gap:.2g} is {gap / error:.1f} times its standard error over the "
+        f"validation rows ({error:.2g}), {verdict}."
+    )
+
+
+def _not_used(results: Sequence[TrialResult], refused: Sequence[Trial]) -> list[str]:
+    """Describe the trials that were cut short, skipped, failed or refused."""
+    sentences = []
+    cut = [one.trial for one in results if one.trial.status == "cut short"]
+    if cut:
+        sentences.append(f"Cut short by the budget: {_some(cut)}.")
+    skipped = [one.trial for one in results if one.trial.status == "skipped"]
+    if skipped:
+        sentences.append(f"Skipped; a larger budget would try next: {_some(skipped)}.")
+    failed = [one.trial for one in results if one.trial.status == "failed"]
+    if failed:
+        sentences.append("Failed: " + "; ".join(f"{t.description}: {t.note}" for t in failed) + ".")
+    if refused:
+        sentences.append("Not used: " + "; ".join(f"{t.title}, {t.note}" for t in refused) + ".")
+    return sentences
+
+
+def _some(trials: Sequence[Trial]) -> str:
+    more = f"; and {len(trials) - 3} more" if len(trials) > 3 else ""
+    return "; ".join(trial.description for trial in trials[:3]) + more

@@ -1,0 +1,357 @@
+"""Trials: fit a setting of a method to training rows and score it on validation rows.
+
+    split(s) -> fits -> validation curve -> number of rounds -> predictions of all validation rows -> scores
+
+With several splits (folds) the number of rounds is the same for all: the minimum of the mean curve.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._typing import Floats
+from hedgerow.boosting.callbacks import EarlyStopping, TimeLimit
+from hedgerow.boosting.loop import FitInterruptedWarning
+from hedgerow.selection.caught_warnings import caught_warnings
+from hedgerow.selection.methods import METHODS, Setting, make_model
+from hedgerow.selection.metrics import Metric, Predictions, class_predictions, predict_rows, score_predictions
+from hedgerow.selection.results import Trial
+from hedgerow.selection.splits import TrainingData
+from hedgerow.threads import resolve_n_jobs
+
+_FIRST_SHARE = 0.1  # of the members, grown first to measure the time of one
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Training rows and validation rows; labels are class numbers."""
+
+    X: Any
+    y: NDArray[Any]
+    X_valid: Any
+    y_valid: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class TrialContext:
+    """The options that all trials share.
+
+    Parameters
+    ----------
+    task : str
+    metric : Metric
+        Ranks the trials, and finds the number of rounds of methods that are scored after every round.
+    splits : sequence of Split
+    seed : int
+    n_jobs : int or None
+    """
+
+    task: str
+    metric: Metric
+    splits: Sequence[Split]
+    seed: int
+    n_jobs: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class SplitFit:
+    """A model fitted to a split; `curve` is the validation loss after every round, if there are rounds."""
+
+    model: Any
+    n_rounds: int
+    curve: Floats | None
+    seconds: float
+    stopped_by_clock: bool = False
+
+    @property
+    def round_seconds(self) -> float:
+        """Median seconds of a round, since other processes may disturb some; 0 if there are no rounds."""
+        if self.curve is None:
+            return self.seconds / self.n_rounds if self.n_rounds else 0.0
+        times = np.diff(self.model.history_["seconds"], prepend=0.0)
+        return float(np.median(times)) if len(times) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class TrialResult:
+    """A trial with measurements that are not stored.
+
+    Parameters
+    ----------
+    trial : Trial
+    row_scores : array or None
+        Scores of the validation rows by the metric that ranks the trials.
+    seconds : float
+        Total time.
+    n_rounds : int
+        Maximum number of fitted rounds or members over the splits; usually more than the best number.
+    round_seconds : float
+        Time of a round; 0 if not measured.
+    """
+
+    trial: Trial
+    row_scores: Floats | None = None
+    seconds: float = 0.0
+    n_rounds: int = 0
+    round_seconds: float = 0.0
+
+
+class Interrupted(KeyboardInterrupt):
+    """A fit was interrupted (Ctrl-C) and returned a model of the finished rounds, with a warning."""
+
+
+class OutOfTime(Exception):  # noqa: N818 - the end of a trial, not an error
+    """The remaining folds would take longer than the remaining time."""
+
+
+def run_trial(context: TrialContext, setting: Setting, limit: float | None) -> TrialResult:
+    """Fit and score a setting.
+
+    Parameters
+    ----------
+    context : TrialContext
+    setting : Setting
+    limit : float or None
+        Maximum seconds; a fit that would take longer ends with fewer rounds.
+
+    Returns
+    -------
+    TrialResult
+        A setting that raises has the status "failed" and the first line of the error.
+    """
+    title = METHODS[setting.method].title_for(context.task)
+    start = time.perf_counter()
+    try:
+        with fit_warnings() as notes:
+            fits = _fit_splits(context, setting, limit)
+            trial, row_scores = _score_fits(context, setting, title, fits)
+    except OutOfTime as end:
+        trial = Trial(setting.method, title, dict(setting.parameters), status="skipped", note=str(end))
+        return TrialResult(trial, None, time.perf_counter() - start)
+    except Exception as error:  # noqa: BLE001 - other methods may succeed
+        note = first_line(error)
+        trial = Trial(setting.method, title, dict(setting.parameters), status="failed", note=note)
+        return TrialResult(trial, None, time.perf_counter() - start)
+    if notes and not trial.note:
+        trial = replace(trial, note=notes[0])
+    longest = max(fits, key=lambda fit: fit.n_rounds)
+    seconds = time.perf_counter() - start
+    return TrialResult(trial, row_scores, seconds, longest.n_rounds, longest.round_seconds)
+
+
+def _fit_splits(context: TrialContext, setting: Setting, limit: float | None) -> list[SplitFit]:
+    """Fit the setting to every split, if the time suffices for all."""
+    start = time.perf_counter()
+    fits: list[SplitFit] = []
+    for number, split in enumerate(context.splits):
+        elapsed = time.perf_counter() - start
+        to_do = len(context.splits) - number
+        if limit is not None and number and elapsed / number * to_do > 1.5 * max(limit - elapsed, 0.0):
+            raise OutOfTime(
+                f"{number} of {len(context.splits)} folds took {elapsed:.2g} s, too long for the rest"
+            )
+        share = None if limit is None else max((limit - elapsed) / to_do, 1e-6)
+        fits.append(fit_split(context, setting, split, share))
+    return fits
+
+
+def _score_fits(
+    context: TrialContext, setting: Setting, title: str, fits: Sequence[SplitFit]
+) -> tuple[Trial, Floats]:
+    """Score the fits after the number of rounds that is best for all splits."""
+    rounds = _common_rounds(fits)
+    pairs = zip(context.splits, fits, strict=True)
+    predictions = Predictions.concatenate([_predict_at(context, fit, split, rounds) for split, fit in pairs])
+    scores = score_predictions(predictions, context.task)
+    row_scores = context.metric.row_scores(predictions)
+    if row_scores is None:
+        raise ValueError(f"{context.metric.title} is undefined for the validation rows")
+    if not np.isfinite(scores[context.metric.name]):
+        raise ValueError(f"{context.metric.title} is {scores[context.metric.name]}")
+    most = setting.parameters.get("n_estimators")
+    parameters = dict(setting.parameters)
+    if most is not None:
+        parameters["n_estimators"] = rounds
+    cut = any(fit.stopped_by_clock for fit in fits)
+    trial = Trial(
+        setting.method, title, parameters, scores,
+        spread=standard_error(row_scores),
+        fit_seconds=float(sum(fit.seconds for fit in fits)),
+        status="cut short" if cut else "done",
+        note=f"stopped by the budget after {min(fit.n_rounds for fit in fits)} of {most}" if cut else "",
+    )  # fmt: skip
+    return trial, row_scores
+
+
+# --- one fit
+
+
+def fit_split(context: TrialContext, setting: Setting, split: Split, limit: float | None) -> SplitFit:
+    """Fit a setting to the training rows of a split, for at most `limit` seconds."""
+    kind = METHODS[setting.method].rounds
+    common = {"random_state": context.seed, "n_jobs": context.n_jobs}
+    model = make_model(setting.method, context.task, **common, **setting.parameters)
+    start = time.perf_counter()
+    if kind == "none":
+        model.fit(split.X, split.y)
+        return SplitFit(model, 0, None, time.perf_counter() - start)
+    most = int(model.n_estimators)
+    if kind == "members":
+        grow_members(model, split.X, split.y, limit)
+        seconds = time.perf_counter() - start
+        n_members = count_members(model)
+        return SplitFit(model, n_members, None, seconds, n_members < most)
+    callbacks: list[Any] = [] if limit is None else [TimeLimit(limit)]
+    if kind == "loss":
+        stopper = EarlyStopping(setting.patience)
+        model.fit(split.X, split.y, eval_set=(split.X_valid, split.y_valid), callbacks=[stopper, *callbacks])
+        seconds = time.perf_counter() - start
+        curve = np.array(model.history_["validation_loss"])
+        stopped = stopper.last_round - stopper.best_round >= setting.patience
+    else:
+        model.fit(split.X, split.y, callbacks=callbacks)
+        seconds, stopped = time.perf_counter() - start, False
+        curve = np.array([_loss(context.metric, one) for one in _staged(context, model, split)])
+    in_time = limit is None or not model.history_["seconds"] or model.history_["seconds"][-1] < limit
+    out_of_time = not (stopped or in_time) and len(curve) < most
+    return SplitFit(model, model.n_estimators_, curve, seconds, out_of_time)
+
+
+def grow_members(model: Any, X: Any, y: Any, limit: float | None) -> None:
+    """Fit a forest or bagging, with fewer members if all would take longer than `limit` seconds.
+
+    A few members are grown first; the warm start then gives the same members as a single fit.
+    """
+    most = int(model.n_estimators)
+    first = max(resolve_n_jobs(model.n_jobs), round(_FIRST_SHARE * most))
+    if limit is None or first >= most:
+        model.fit(X, y)
+        return
+    start = time.perf_counter()
+    model.set_params(warm_start=True, n_estimators=first).fit(X, y)
+    elapsed = time.perf_counter() - start
+    affordable = first + int((limit - elapsed) / (elapsed / first))
+    if affordable > first:
+        model.set_params(n_estimators=min(most, affordable)).fit(X, y)
+    model.set_params(warm_start=False)
+
+
+def fit_final(
+    trial: Trial, data: TrainingData, seed: int, n_jobs: int | None, limit: float | None
+) -> tuple[Any, str]:
+    """Fit the parameters of a trial to all rows; with a note if the budget or an interrupt ended the fit."""
+    model = make_model(trial.method, data.task, random_state=seed, n_jobs=n_jobs, **trial.parameters)
+    kind, planned = METHODS[trial.method].rounds, trial.parameters.get("n_estimators")
+    fitted = planned
+    try:
+        with fit_warnings():
+            if kind == "members":
+                grow_members(model, data.X, data.y, limit)
+                fitted = count_members(model)
+            elif kind == "none":
+                model.fit(data.X, data.y)
+            else:
+                model.fit(data.X, data.y, callbacks=[] if limit is None else [TimeLimit(limit)])
+                fitted = model.n_estimators_
+    except Interrupted:
+        return model, "The final fit was interrupted: the model holds the finished rounds."
+    if planned is None or fitted >= planned or limit is None:
+        return model, ""
+    return (
+        model,
+        f"The budget ended the final fit after {fitted} of {planned}; a larger budget would finish it.",
+    )
+
+
+def count_members(model: Any) -> int:
+    """Return the number of trees or members of a fitted forest or bagging ensemble."""
+    return int(getattr(model, "n_estimators_", 0) or len(model.estimators_))
+
+
+# --- rounds
+
+
+def _staged(context: TrialContext, model: Any, split: Split) -> Iterator[Predictions]:
+    """Yield the predictions of the validation rows after every round."""
+    if context.task == "regression":
+        for y_pred in model.staged_predict(split.X_valid):
+            yield Predictions(split.y_valid, y_pred)
+        return
+    for probabilities in model.staged_predict_proba(split.X_valid):
+        yield class_predictions(split.y_valid, probabilities)
+
+
+def _loss(metric: Metric, predictions: Predictions) -> float:
+    score = metric.score(predictions)
+    return np.inf if score is None else metric.loss(score)
+
+
+def _common_rounds(fits: Sequence[SplitFit]) -> int:
+    """Return the minimum of the mean curve, over the rounds that all curves have."""
+    curves = [fit.curve for fit in fits if fit.curve is not None]
+    if not curves:
+        return min(fit.n_rounds for fit in fits)
+    shortest = min(map(len, curves))
+    return int(np.argmin(np.mean([curve[:shortest] for curve in curves], axis=0))) + 1
+
+
+def _predict_at(context: TrialContext, fit: SplitFit, split: Split, rounds: int) -> Predictions:
+    """Predict the validation rows after a number of rounds."""
+    if fit.curve is None or rounds >= fit.n_rounds:
+        return predict_rows(fit.model, split.X_valid, split.y_valid, context.task)
+    return next(islice(_staged(context, fit.model, split), rounds - 1, None))
+
+
+# --- noise, warnings, errors
+
+
+def standard_error(row_scores: Floats) -> float:
+    """Return the standard error of the mean of row scores."""
+    return float(np.std(row_scores, ddof=1) / np.sqrt(len(row_scores))) if len(row_scores) > 1 else 0.0
+
+
+@contextmanager
+def fit_warnings() -> Iterator[list[str]]:
+    """Collect the first lines of warnings; raise Interrupted if a fit was interrupted.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with fit_warnings() as notes:
+    ...     warnings.warn("did not converge")
+    >>> notes
+    ['did not converge']
+    """
+    notes: list[str] = []
+    with caught_warnings() as caught:
+        yield notes
+    notes += [str(warning).split("\n", 1)[0] for warning in caught]
+    if any(isinstance(warning, FitInterruptedWarning) for warning in caught):
+        raise Interrupted
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error.
+
+    Examples
+    --------
+    >>> first_line(ValueError("no such thing"))
+    'no such thing'
+    >>> first_line(MemoryError())
+    'MemoryError'
+    """
+    line = str(error).strip().split("\n", 1)[0]
+    return (
+        line
+        if isinstance(error, ValueError | TypeError) and line
+        else f"{type(error).__name__}: {line}".rstrip(": ")
+    )
+
+
+Progress = Callable[[int, int, str], None]
