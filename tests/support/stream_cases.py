@@ -8,7 +8,7 @@ from pyarrow import ipc, parquet
 
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.table import read_table
-from hedgerow.table.bits import value_bits
+from hedgerow.table.table import value_bits
 from hedgerow.threads import Team
 
 

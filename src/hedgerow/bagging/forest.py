@@ -24,8 +24,8 @@ from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.resample import add_code_keys, add_keys
 from hedgerow.table import Schema, Table
-from hedgerow.table.bits import value_bits
 from hedgerow.table.remote import RemoteTable
+from hedgerow.table.table import value_bits
 from hedgerow.threads import Team
 from hedgerow.voting import VoteForest, VotingTree
 

@@ -22,18 +22,10 @@ from hedgerow._typing import Floats, Integers, Keys
 from hedgerow.kernels.cpu.resample import add_keys, add_sparse_keys
 from hedgerow.memory import rows_per_block
 from hedgerow.table import Schema
-from hedgerow.table.arrays import as_array
-from hedgerow.table.bits import value_bits
-from hedgerow.table.categories import is_missing
-from hedgerow.table.checks import (
-    check_kind,
-    check_not_empty,
-    check_same_columns,
-    check_two_dimensional,
-    string_names,
-)
+from hedgerow.table.columns import is_missing, string_names
 from hedgerow.table.frames import FrameSource, as_frame, proper_numbers
-from hedgerow.table.sparse import as_csr
+from hedgerow.table.reading import as_array, as_csr, check_not_empty, check_same_columns
+from hedgerow.table.table import check_kind, check_two_dimensional, value_bits
 
 BLOCK_ROWS = 4096  # read at a time: its float64 copy stays in the cache
 _NUMBERS = (Real, np.bool, Decimal)  # the integers and floats of Python and NumPy are real
@@ -159,7 +151,7 @@ def row_keys(table: RawTable, y: Floats | None = None, *, rounded: bool = False)
         source = FrameSource(frame, "")
         for number, column in enumerate(frame.iter_columns()):
             if _has_codes(column.dtype):
-                codes, values = source.labels(number)
+                codes, values = source.coded(number)
                 add_keys(_code_bits(codes, values, rounded=rounded)[:, np.newaxis], number, keys)
             else:
                 _add_column(_values(column), number, keys, rounded=rounded)

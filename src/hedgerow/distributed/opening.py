@@ -16,7 +16,7 @@ from hedgerow.distributed.scan import Columns, joined, scan_partitions
 from hedgerow.distributed.settings import Settings, settings
 from hedgerow.distributed.table import DaskTable
 from hedgerow.table.remote import RemoteInput
-from hedgerow.table.schema import Schema
+from hedgerow.table.table import Schema
 
 
 def kind_of(X: Any) -> str | None:

@@ -20,10 +20,8 @@ from hedgerow.kernels.cpu.binning import encode
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.memory import rows_per_block
-from hedgerow.table.bits import value_bits
 from hedgerow.table.reading import read_table
-from hedgerow.table.schema import Schema
-from hedgerow.table.table import Table
+from hedgerow.table.table import Schema, Table, value_bits
 
 # Cells read at a time: arrays above 128 KiB are asked of the system each time and given back, where Dask
 # sets MALLOC_TRIM_THRESHOLD_, and new memory costs more than the keys (200 ms for 500,000 x 28, else 40).

@@ -16,14 +16,17 @@ from hedgerow.distributed import pieces
 from hedgerow.distributed.cluster import library
 from hedgerow.distributed.partitions import Partitions
 from hedgerow.distributed.pieces import Head, Layout, Look
-from hedgerow.table.arrays import ArraySource
-from hedgerow.table.categories import Labels, known_categories
-from hedgerow.table.checks import check_not_empty, check_same_columns, chosen_columns
+from hedgerow.table.columns import CodedColumn, sorted_categories
 from hedgerow.table.frames import FrameSource, as_frame
+from hedgerow.table.reading import (
+    ArraySource,
+    SparseSource,
+    check_not_empty,
+    check_same_columns,
+    chosen_columns,
+)
 from hedgerow.table.remote import TableScan
-from hedgerow.table.schema import Schema
-from hedgerow.table.sparse import SparseSource
-from hedgerow.table.table import FLOAT32, FLOAT64
+from hedgerow.table.table import FLOAT32, FLOAT64, Schema
 
 _READING = "reading the partitions of X"
 
@@ -115,7 +118,7 @@ def _layout(
     if schema is None:
         check_not_empty((n_rows, source.shape[1]), estimator_name)
         chosen = chosen_columns(categorical_features, source.names, source.shape[1])
-        categorical = sorted(source.typed_categorical if chosen is None else chosen)
+        categorical = sorted(source.categorical_by_dtype if chosen is None else chosen)
     else:
         check_same_columns(source.names, source.shape[1], schema, estimator_name)
         check_not_empty((n_rows, source.shape[1]), estimator_name)
@@ -186,7 +189,7 @@ def _with_categories(partitions: Partitions, layout: Layout, filled: Sequence[in
     known: list[Any] = [None] * layout.n_columns
     for place, column in enumerate(layout.categorical):
         values = [value for one in found for value in one[place]]
-        known[column] = known_categories(Labels(np.arange(len(values)), values))
+        known[column] = sorted_categories(CodedColumn(np.arange(len(values)), values))
     return replace(layout, schema=Schema(layout.n_columns, layout.strings, tuple(known)))
 
 

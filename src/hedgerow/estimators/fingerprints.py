@@ -24,8 +24,8 @@ from hedgerow.bagging.raw_table import BLOCK_ROWS
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
-from hedgerow.table.bits import value_bits
 from hedgerow.table.remote import RemoteTable
+from hedgerow.table.table import value_bits
 from hedgerow.threads import CHUNK_ROWS, over_rows, resolve_n_jobs
 
 _FEW_VALUES = 4  # up to so many different rows may occur again with equal counts by chance

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
 from hedgerow._typing import Floats
-from hedgerow.table.categories import is_missing
+from hedgerow.table.columns import is_missing
 
 LARGEST = 1e100  # of targets and of weights: weighted sums of squares then stay within the range of float64
 _LABELS = "labels must be strings, whole numbers or booleans, and all of one kind"

@@ -19,7 +19,8 @@ from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool
 from hedgerow.distributed.cluster import library
 from hedgerow.distributed.opening import blocks_of, kind_of
 from hedgerow.estimators.elsewhere import is_collection
-from hedgerow.table.checks import check_same_columns, string_names
+from hedgerow.table.columns import string_names
+from hedgerow.table.reading import check_same_columns
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -19,8 +19,8 @@ from hedgerow._typing import Integers
 from hedgerow.estimators import inputs
 from hedgerow.kernels.cpu.random import FOLDS, HOLD_OUT, draw_rows
 from hedgerow.table import read_table
-from hedgerow.table.arrays import as_array
 from hedgerow.table.frames import as_frame
+from hedgerow.table.reading import as_array
 
 Rows = tuple[Integers, Integers]
 

@@ -15,15 +15,15 @@ from hedgerow._typing import AnyFloats
 from hedgerow.binning import EDGE_SAMPLE_ROWS
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.resample import add_keys
-from hedgerow.table.bits import value_bits
-from hedgerow.table.categories import (
-    Labels,
-    Plain,
+from hedgerow.table.columns import (
+    CodedColumn,
+    PlainValue,
     category_numbers,
     is_missing,
-    known_categories,
-    plain,
+    plain_value,
+    sorted_categories,
 )
+from hedgerow.table.table import value_bits
 
 _GROWTH = 1.2  # of an array that is full: at the most so much more than needed
 _FIRST = 65_536  # entries
@@ -89,22 +89,22 @@ class Coded:
     """
 
     def __init__(self, n_rows: int | None) -> None:
-        self.values: dict[Plain, int] = {}
+        self.values: dict[PlainValue, int] = {}
         self._codes = Gathered(n_rows)
 
-    def add(self, labels: Labels) -> None:
+    def add(self, labels: CodedColumn) -> None:
         """Put the rows of a batch at the end."""
         codes = np.zeros(len(labels.values) + 1, np.uint32)  # the last stays 0, for rows without a value
         used = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.values)) > 0
         for place in np.flatnonzero(used).tolist():
             value = labels.values[place]
             if not is_missing(value):
-                codes[place] = self.values.setdefault(plain(value), len(self.values) + 1)
+                codes[place] = self.values.setdefault(plain_value(value), len(self.values) + 1)
         self._codes.add(codes[labels.codes].astype(np.min_scalar_type(len(self.values)), copy=False))
 
     def categories(self) -> NDArray[Any]:
         """The values, sorted as a schema keeps them."""
-        return known_categories(self._all_values())
+        return sorted_categories(self._all_values())
 
     def objects(self) -> NDArray[Any]:
         """All rows as Python objects, None for missing ones."""
@@ -113,7 +113,7 @@ class Coded:
         objects: NDArray[Any] = found[self._codes.whole()]
         return objects
 
-    def numbers_by_code(self, places: Mapping[Plain, int]) -> AnyFloats:
+    def numbers_by_code(self, places: Mapping[PlainValue, int]) -> AnyFloats:
         """What the codes from 0 on are in a table: the places of the categories, NaN first."""
         return np.concatenate([[np.nan], category_numbers(self._all_values(), places)])
 
@@ -122,8 +122,8 @@ class Coded:
         found: AnyFloats = by_code[self._codes.so_far()[rows]]
         return found
 
-    def _all_values(self) -> Labels:
-        return Labels(np.arange(len(self.values)), list(self.values))
+    def _all_values(self) -> CodedColumn:
+        return CodedColumn(np.arange(len(self.values)), list(self.values))
 
 
 def add_coded_keys(

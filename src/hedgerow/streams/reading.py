@@ -11,10 +11,9 @@ from hedgerow.progress import ProgressBar
 from hedgerow.streams.chunks import Chunk, chunk_rows, chunks, in_order
 from hedgerow.streams.sources import Source, check_names, is_text, open_source
 from hedgerow.streams.stream import Stream
-from hedgerow.table.categories import category_numbers
+from hedgerow.table.columns import category_numbers
 from hedgerow.table.frames import FrameSource, as_frame
-from hedgerow.table.schema import Schema
-from hedgerow.table.table import Table
+from hedgerow.table.table import Schema, Table
 
 _Answer = TypeVar("_Answer")
 
@@ -113,7 +112,8 @@ class Reading:
         """The features of a chunk as a table of known columns."""
         frame = self.frame(chunk, hint)
         numbers: dict[int, Any] = {
-            column: category_numbers(frame.labels(column), places) for column, places in schema.places.items()
+            column: category_numbers(frame.coded(column), places)
+            for column, places in schema.category_positions.items()
         }
         return frame.table(schema, numbers)
 

@@ -22,14 +22,11 @@ from hedgerow.streams.reading import Reading
 from hedgerow.streams.sources import is_text
 from hedgerow.streams.stream import Stream
 from hedgerow.streams.table import StreamedTable
-from hedgerow.table.bits import value_bits
-from hedgerow.table.categories import Labels, category_numbers
-from hedgerow.table.checks import check_not_empty, check_same_columns, chosen_columns
+from hedgerow.table.columns import CodedColumn, category_numbers
 from hedgerow.table.frames import FrameSource, as_frame
-from hedgerow.table.reading import FIT_HINT, PREDICT_HINT
+from hedgerow.table.reading import FIT_HINT, PREDICT_HINT, check_not_empty, check_same_columns, chosen_columns
 from hedgerow.table.remote import TableScan
-from hedgerow.table.schema import Schema
-from hedgerow.table.table import FLOAT32, FLOAT64, block_dtype
+from hedgerow.table.table import FLOAT32, FLOAT64, Schema, block_dtype, value_bits
 
 _BLOCK_ROWS = 4096  # hashed at a time: their float64 copy stays in the cache
 
@@ -106,12 +103,12 @@ def _plan(reading: Reading, categorical_features: Any, known: Schema | None, est
         plan = _Plan(known, (), PREDICT_HINT)
     else:
         chosen = chosen_columns(categorical_features, frame.names, n_columns)
-        unknown = frame.typed_categorical if chosen is None else chosen
+        unknown = frame.categorical_by_dtype if chosen is None else chosen
         none = np.empty(0, object)
         categories = tuple(none if column in unknown else None for column in range(n_columns))
         plan = _Plan(Schema(n_columns, frame.names, categories), tuple(sorted(unknown)), FIT_HINT)
     columns = plan.schema.categorical_columns
-    labels = {column: frame.labels(column) for column in columns}  # refuses types that have no categories
+    labels = {column: frame.coded(column) for column in columns}  # refuses types that have no categories
     frame.table(plan.schema, {column: np.zeros(len(labels[column].codes), np.float32) for column in columns})
     return plan
 
@@ -142,8 +139,8 @@ class _Found:
     first: int
     last: int
     dtype: np.dtype[Any]
-    labels: dict[int, Labels]
-    others: dict[str, Labels | NDArray[Any]]
+    labels: dict[int, CodedColumn]
+    others: dict[str, CodedColumn | NDArray[Any]]
     keys: NDArray[np.uint64]
     rounded: NDArray[np.uint64]
     rows: NDArray[np.int64]
@@ -156,12 +153,12 @@ def _look(
     first, rows_of_all = chunk
     n = rows_of_all.num_rows
     frame = reading.frame(rows_of_all, plan.hint)
-    labels = {column: frame.labels(column) for column in plan.unknown}
+    labels = {column: frame.coded(column) for column in plan.unknown}
     numbers: dict[int, AnyFloats] = {
         column: np.zeros(n, np.float32)  # zeros add nothing to keys
         if column in labels
-        else category_numbers(frame.labels(column), places)
-        for column, places in plan.schema.places.items()
+        else category_numbers(frame.coded(column), places)
+        for column, places in plan.schema.category_positions.items()
     }
     table = frame.table(plan.schema, numbers)
     keys, rounded = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
@@ -178,14 +175,14 @@ def _look(
     )  # fmt: skip
 
 
-def _given(table: pa.Table, name: str) -> Labels | NDArray[Any]:
+def _given(table: pa.Table, name: str) -> CodedColumn | NDArray[Any]:
     """A target or weights as NumPy reads an Arrow column, texts as codes."""
     column = table[name]
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if is_text(kind):
         frame = as_frame(table.select([name]))
         assert frame is not None  # noqa: S101 - it is an Arrow table
-        return FrameSource(frame, "").labels(0)
+        return FrameSource(frame, "").coded(0)
     return np.asarray(column.cast(kind))
 
 
@@ -212,7 +209,7 @@ class _Kept:
         for column, labels in found.labels.items():
             self._coded[column].add(labels)
         for what, values in found.others.items():
-            kind = Coded if isinstance(values, Labels) else Gathered
+            kind = Coded if isinstance(values, CodedColumn) else Gathered
             self._others.setdefault(what, kind(self._expected)).add(values)  # type: ignore[arg-type]
         self._keys.add(found.keys)
         # half of the bits is enough, once all columns are added up
@@ -231,7 +228,7 @@ class _Kept:
         rows, sample = self._sample.whole(self.n_rows, dtype)
         for column in list(self._coded):
             coded = self._coded.pop(column)
-            by_code = coded.numbers_by_code(schema.places[column])
+            by_code = coded.numbers_by_code(schema.category_positions[column])
             add_coded_keys(column, coded, by_code, keys)
             add_coded_keys(column, coded, by_code, rounded, rounded=True)
             sample[:, column] = coded.numbers(by_code, rows)

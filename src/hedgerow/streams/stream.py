@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.table.remote import RemoteInput
-from hedgerow.table.schema import Schema
+from hedgerow.table.table import Schema
 
 if TYPE_CHECKING:
     from hedgerow.streams.table import StreamedTable

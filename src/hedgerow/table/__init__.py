@@ -1,13 +1,12 @@
-"""Any input -> a checked Table, read in blocks of rows.
+"""Validated input tables.
 
 X (NumPy, lists, pandas, polars, Arrow, SciPy sparse)
-  -> source (arrays, sparse, frames): its shape, its names, its columns one at a time
-  -> Schema: what a model remembers of its columns
-  -> Table: rows as plain float matrices, categories as numbers, missing as NaN
+  -> source: shape, names, and columns one at a time     reading.py, frames.py
+  -> Schema: the columns that a model stores             table.py
+  -> Table: blocks of rows as plain float matrices, categories as numbers, missing as NaN
 """
 
 from hedgerow.table.reading import read_table
-from hedgerow.table.schema import Schema
-from hedgerow.table.table import Table
+from hedgerow.table.table import Schema, Table
 
 __all__ = ["Schema", "Table", "read_table"]

@@ -1,8 +1,7 @@
 """Data frames: pandas, polars and Arrow, read through narwhals one column at a time.
 
-narwhals says what a column *is* (its dtype) and hands over its numbers.  The codes behind a
-category, enum, dictionary or string column are the one thing it does not give; those are asked
-of each library directly, which is why their names appear here and nowhere else.
+narwhals provides the dtype and the numbers of a column. It does not provide the codes of category, enum,
+dictionary and string columns; this module reads them from each library directly.
 """
 
 import json
@@ -17,28 +16,35 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from hedgerow._typing import AnyFloats
-from hedgerow.table.arrays import numbers_of_objects
-from hedgerow.table.categories import Labels, is_missing, labels_of_numbers, labels_of_objects
-from hedgerow.table.checks import (
-    REMEDY,
-    check_kind,
+from hedgerow.table.columns import (
+    CodedColumn,
     check_numbers,
-    check_two_dimensional,
+    code_numbers,
+    code_objects,
+    is_missing,
+    numbers_of_objects,
     string_names,
 )
-from hedgerow.table.schema import Schema
-from hedgerow.table.table import ColumnTable, MatrixTable, Table
+from hedgerow.table.table import (
+    REMEDY,
+    ColumnTable,
+    MatrixTable,
+    Schema,
+    Table,
+    check_kind,
+    check_two_dimensional,
+)
 from hedgerow.threads import cached_property
 
-Series: TypeAlias = Any  # a narwhals Series: v2 frames give v2 series, which its types do not say
+Series: TypeAlias = Any  # a narwhals Series; the type stubs of v2 frames do not return v2 series
 
 _SMALL = 4096  # rows; a larger frame is never copied whole
-_CODE_BITS = 32  # of the codes of dictionaries, at the least
+_CODE_BITS = 32  # the fewest of dictionary codes
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
-    """Give X as a narwhals data frame, None if it is none; an error for lazy frames, series."""
-    arrow = sys.modules.get("pyarrow")  # if nobody imported pyarrow, X is none of its types
+    """Return X as a narwhals data frame, None if it is not one; raise an error for lazy frames and series."""
+    arrow = sys.modules.get("pyarrow")  # X cannot be an Arrow table if pyarrow was never imported
     if arrow is not None and isinstance(X, arrow.RecordBatch):
         X = arrow.Table.from_batches([X])
     if arrow is not None and isinstance(X, arrow.Table) and (index := index_columns(X.schema)):
@@ -46,8 +52,8 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     try:
         frame = nw.from_native(X, allow_series=True, pass_through=True)
     except DuplicateError as error:
-        said = " ".join(str(error).split())  # narwhals lists the names in lines of their own
-        raise ValueError(f"Column names must be unique. {said}") from error
+        details = " ".join(str(error).split())  # narwhals writes one name per line
+        raise ValueError(f"Column names must be unique. {details}") from error
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"X is a lazy frame ({type(X).__module__}.{type(X).__name__}); "
@@ -59,9 +65,9 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
 
 
 def index_columns(schema: Any) -> set[str]:
-    """Columns of an Arrow schema that are the index of a pandas DataFrame, as pandas and Dask note it.
+    """Return the columns of an Arrow schema that store the index of a pandas DataFrame.
 
-    They say where a row stood, and pandas does not take them for features either.
+    pandas and Dask mark them in the metadata; an index is not a feature.
 
     >>> import pyarrow as pa
     >>> noted = {"pandas": '{"index_columns": ["day", {"kind": "range"}]}'}
@@ -69,7 +75,7 @@ def index_columns(schema: Any) -> set[str]:
     {'day'}
     """
     found: Any = ()
-    with suppress(ValueError, TypeError, KeyError):  # nobody promises what stands there
+    with suppress(ValueError, TypeError, KeyError):  # metadata can be anything
         found = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
     return {name for name in found if isinstance(name, str)} if isinstance(found, list) else set()
 
@@ -78,7 +84,7 @@ class FrameSource:
     """A data frame: named columns, each with its own dtype."""
 
     def __init__(self, frame: nw.DataFrame[Any], hint: str) -> None:
-        self._hint = hint  # what to do about a column that is not numeric
+        self._hint = hint  # for the error about a column that is not numeric
         self._frame = frame
         self.shape: tuple[int, int] = frame.shape
         self.names = string_names(frame.columns)
@@ -88,8 +94,8 @@ class FrameSource:
         return list(self._frame.iter_columns())
 
     @property
-    def typed_categorical(self) -> frozenset[int]:
-        """Columns whose dtype says "categorical"."""
+    def categorical_by_dtype(self) -> frozenset[int]:
+        """Columns of a categorical dtype."""
         return frozenset(
             number
             for number, dtype in enumerate(self._frame.schema.values())
@@ -97,16 +103,16 @@ class FrameSource:
         )
 
     def label(self, column: int) -> str:
-        """How messages call a column."""
+        """Return the name of a column for messages."""
         name = self._columns[column].name
         return f"Column {name!r}" if isinstance(name, str) else f"Column {name}"
 
-    def labels(self, column: int) -> Labels:
-        """Give a categorical column as codes and distinct values."""
-        return _labels(self._columns[column], self.label(column))
+    def coded(self, column: int) -> CodedColumn:
+        """Return a categorical column as codes and distinct values."""
+        return _coded(self._columns[column], self.label(column))
 
     def table(self, schema: Schema, numbers: Mapping[int, AnyFloats]) -> Table:
-        """Make the table, given the numbers of the categorical columns."""
+        """Make the table; `numbers` are the category numbers of the categorical columns."""
         matrix = None if numbers else _small_matrix(self._frame)
         if matrix is not None:
             return MatrixTable(matrix, schema)
@@ -118,7 +124,7 @@ class FrameSource:
 
 
 def _small_matrix(frame: nw.DataFrame[Any]) -> NDArray[Any] | None:
-    """Give a small pandas frame of one NumPy dtype as a matrix: for one row, ten times faster."""
+    """Return a small pandas frame of one NumPy dtype as a matrix: ten times faster for one row."""
     if not frame.implementation.is_pandas() or len(frame) > _SMALL:
         return None
     native: Any = frame.to_native()
@@ -131,7 +137,7 @@ def _small_matrix(frame: nw.DataFrame[Any]) -> NDArray[Any] | None:
 
 
 def _numbers(column: Series, label: str, hint: str) -> NDArray[Any]:
-    """Give a column as an array of a NumPy float, integer or bool dtype, NaN for missing."""
+    """Return a column as an array of a NumPy float, integer or bool dtype, NaN for missing."""
     dtype = column.dtype
     if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
         return proper_numbers(column)
@@ -147,7 +153,7 @@ def _numbers(column: Series, label: str, hint: str) -> NDArray[Any]:
 
 
 def proper_numbers(column: Series) -> NDArray[Any]:
-    """Give a column of numbers or booleans as an array of a numeric dtype, NaN for missing."""
+    """Return a column of numbers or booleans as an array of a numeric dtype, NaN for missing."""
     values: NDArray[Any]
     if not isinstance(column.dtype, (nw.Int128, nw.UInt128, nw.Decimal)):
         values = column.to_numpy()
@@ -158,14 +164,14 @@ def proper_numbers(column: Series) -> NDArray[Any]:
 
 
 def _string_numbers(column: Series, label: str, hint: str) -> NDArray[Any]:
-    """Refuse strings, unless there is none: an all-null column is missing, whatever its type."""
+    """Raise an error for strings; an all-null column is missing, whatever its type."""
     check_numbers(column.drop_nulls().head(1).to_list(), label, hint)
     return np.full(len(column), np.nan, dtype=np.float32)
 
 
 def _decoded_numbers(column: Series, label: str, hint: str) -> NDArray[np.float64]:
-    """Read a categorical dtype as numbers, which its categories must then be."""
-    codes, values = _labels(column, label)
+    """Read a categorical dtype as numbers; its categories must be numbers."""
+    codes, values = _coded(column, label)
     objects = np.empty(len(values) + 1, dtype=object)  # the last stays None, for code -1
     objects[:-1] = [None if is_missing(value) else value for value in values]
     decoded = numbers_of_objects(objects, label, hint)
@@ -173,7 +179,7 @@ def _decoded_numbers(column: Series, label: str, hint: str) -> NDArray[np.float6
 
 
 def _unknown_numbers(column: Series, label: str) -> NDArray[Any]:
-    """Read what narwhals does not know: all-null columns, pandas sparse, complex and periods."""
+    """Read what narwhals does not support: all-null columns, pandas sparse, complex and periods."""
     if column.null_count() == len(column):
         return np.full(len(column), np.nan, dtype=np.float32)
     native = column.to_native()
@@ -181,58 +187,58 @@ def _unknown_numbers(column: Series, label: str) -> NDArray[Any]:
     check_kind(values.dtype, label)
     if values.dtype.kind in "fiub":
         return values
-    kind = native.type if hasattr(native, "type") else native.dtype  # Arrow's word, and that of the others
+    kind = native.type if hasattr(native, "type") else native.dtype  # of Arrow, and of the others
     if str(kind).startswith("decimal"):  # of 256 bits
         return numbers_of_objects(values, label, "")
     raise ValueError(f"{label} has type {kind}, which is not supported; {REMEDY}.")
 
 
-def _labels(column: Series, label: str) -> Labels:
-    """Give a column of any type as codes and distinct values."""
+def _coded(column: Series, label: str) -> CodedColumn:
+    """Return a column of any type as codes and distinct values."""
     dtype = column.dtype
     if isinstance(dtype, (nw.Categorical, nw.Enum, nw.String)):
         native = column.to_native()
         if column.implementation.is_pandas():
-            return _pandas_labels(native)
+            return _code_pandas(native)
         if column.implementation.is_polars():
-            return _polars_labels(native)
+            return _code_polars(native)
         if column.implementation.is_pyarrow():
-            return _arrow_labels(native)
+            return _code_arrow(native)
     elif isinstance(dtype, nw.Boolean) or dtype.is_float() or dtype.is_integer():
         if not isinstance(dtype, (nw.Int128, nw.UInt128)):
-            return _number_labels(column)
+            return _code_number_column(column)
     elif dtype.is_nested():
         raise ValueError(f"{label} has type {dtype}, which cannot be categorical; {REMEDY}.")
-    return labels_of_objects(column.to_list(), label)
+    return code_objects(column.to_list(), label)
 
 
-def _number_labels(column: Series) -> Labels:
+def _code_number_column(column: Series) -> CodedColumn:
     missing = column.is_null().to_numpy()
     if not missing.any():
-        return labels_of_numbers(column.to_numpy())
+        return code_numbers(column.to_numpy())
     # Filling keeps integers integers (floats would merge those beyond 2**53).
     filler = False if isinstance(column.dtype, nw.Boolean) else 0
-    codes, values = labels_of_numbers(column.fill_null(filler).to_numpy())
-    return Labels(np.where(missing, -1, codes), values)
+    codes, values = code_numbers(column.fill_null(filler).to_numpy())
+    return CodedColumn(np.where(missing, -1, codes), values)
 
 
-def _pandas_labels(native: Any) -> Labels:
+def _code_pandas(native: Any) -> CodedColumn:
     if not hasattr(native, "cat"):  # that accessor exists for the category dtype only
         if getattr(native.dtype, "pyarrow_dtype", None) is not None:
-            return _arrow_labels(native.array.__arrow_array__())
+            return _code_arrow(native.array.__arrow_array__())
         native = native.astype("category")
-    return Labels(native.cat.codes.to_numpy(), native.cat.categories.tolist())
+    return CodedColumn(native.cat.codes.to_numpy(), native.cat.categories.tolist())
 
 
-def _polars_labels(native: Any) -> Labels:
+def _code_polars(native: Any) -> CodedColumn:
     polars = sys.modules["polars"]
     texts = native.cast(polars.String)  # codes of a Categorical are shared with other columns
     values = texts.drop_nulls().unique().to_list()
     codes = texts.cast(polars.Enum(values)).to_physical().cast(polars.Int64).fill_null(-1)
-    return Labels(codes.to_numpy(), values)
+    return CodedColumn(codes.to_numpy(), values)
 
 
-def _arrow_labels(native: Any) -> Labels:
+def _code_arrow(native: Any) -> CodedColumn:
     arrow = sys.modules["pyarrow"]
     encoded = native.dictionary_encode()  # as it is when the type is dictionary already
     if isinstance(encoded, arrow.ChunkedArray):
@@ -241,11 +247,11 @@ def _arrow_labels(native: Any) -> Labels:
         )
         encoded = wide.unify_dictionaries().combine_chunks()
     codes = encoded.indices.cast(arrow.int64()).fill_null(-1)
-    return Labels(codes.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist())
+    return CodedColumn(codes.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist())
 
 
 def widened(column: Any) -> Any:
-    """An Arrow dictionary whose codes have room for the values of others too; those of pandas hold 127."""
+    """Return an Arrow dictionary with 32-bit codes, for joining with others; those of pandas have 8 bits."""
     arrow = sys.modules["pyarrow"]
     if column.type.index_type.bit_width >= _CODE_BITS:
         return column

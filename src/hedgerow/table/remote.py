@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import AnyFloats
-from hedgerow.table.schema import Schema
-from hedgerow.table.table import Table
+from hedgerow.table.table import Schema, Table
 
 
 class RemoteInput(ABC):

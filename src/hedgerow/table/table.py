@@ -1,35 +1,181 @@
-"""Table: rows of a checked input as plain float matrices, a block at a time.
+"""Schema and Table: the columns of a model, and rows as plain float matrices, one block at a time.
 
     block(start, stop) =  columns ->   0      1      2          (stop - start, n_columns), C order,
                           row 0      0.35    2.0    nan         float32 or float64
                           row 1      1.25    nan    7.0
 
-Column 1 is categorical here: 2.0 is the third category of the schema, NaN is missing or unseen.
-Three kinds, by where the values lie: one matrix, one array a column, one sparse matrix.  None of
-them copies the whole input; numeric values are converted when a block is asked for.
+Column 1 is categorical in this example: 2.0 is the third category of the schema, NaN is missing or unknown.
+There are three kinds of tables: one matrix, one array per column, one sparse matrix. None of them copies the
+whole input; numeric values are converted when a block is read.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import AnyFloats
-from hedgerow.table.categories import FLOAT32_INTEGERS
-from hedgerow.table.schema import Schema
+from hedgerow._typing import AnyFloats, Keys
+from hedgerow.threads import Lean, cached_property
 
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
-
-_STRIP = 4096  # rows written column by column at a time: a strip of 28 columns stays in L2
+FLOAT32_INTEGERS = 2**24  # below this every integer is exact in float32
+REMEDY = "convert it to numbers, or to a categorical dtype if its values are categories"
 
 _ALL = slice(0, None)
+_STRIP = 4096  # rows written column by column at a time: a strip of 28 columns stays in L2
+_CATEGORY_TYPES = {  # dtype of a category array -> the Python types its values may have in a model file
+    "bool": (bool,),
+    "int64": (int,),
+    "uint64": (int,),
+    "float64": (int, float),
+    "object": (str, int, float),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Schema(Lean):
+    """The columns of a model's training table: their number, names, and categories.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of columns.
+    names : tuple of str or None
+        Column names; None when the input had none, or had names that are not strings.
+    categories : tuple of (ndarray or None)
+        For each column None when it is numeric, else the distinct categories of the training
+        data, sorted; the position of a category is its number in the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> schema = Schema(2, ("age", "colour"), (None, np.array(["blue", "red"], dtype=object)))
+    >>> schema.categorical_columns
+    (1,)
+    >>> Schema.from_dict(schema.to_dict()) == schema
+    True
+    """
+
+    n_columns: int
+    names: tuple[str, ...] | None
+    categories: tuple[NDArray[Any] | None, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.categories) != self.n_columns:
+            raise ValueError(
+                f"categories of a schema must have {self.n_columns} entries, one per column; "
+                f"got {len(self.categories)}"
+            )
+        if self.names is not None and len(self.names) != self.n_columns:
+            raise ValueError(
+                f"names of a schema must have {self.n_columns} entries, one per column; got {len(self.names)}"
+            )
+
+    @cached_property
+    def categorical_columns(self) -> tuple[int, ...]:
+        """Positions of the categorical columns, in increasing order."""
+        return tuple(j for j, values in enumerate(self.categories) if values is not None)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether all columns are numeric and unnamed, so that any float matrix of the right width fits."""
+        return self.names is None and not self.categorical_columns
+
+    @cached_property
+    def category_positions(self) -> dict[int, dict[Any, int]]:
+        """The position of every category, for each categorical column."""
+        return {
+            column: {value: number for number, value in enumerate(values.tolist())}
+            for column, values in enumerate(self.categories)
+            if values is not None
+        }
+
+    def __eq__(self, other: object) -> bool:
+        # Dataclasses compare fields with ==, which has no single truth value for arrays.
+        if not isinstance(other, Schema):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data (dict, list, str, int, float, bool, None) for strict JSON."""
+        return {
+            "n_columns": self.n_columns,
+            "names": None if self.names is None else list(self.names),
+            "categories": [_encoded(values) for values in self.categories],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Schema":
+        """Make a schema from the result of `to_dict`; raise ValueError for any other data."""
+        try:
+            n_columns, names, categories = data["n_columns"], data["names"], data["categories"]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"a schema must have n_columns, names and categories: {error}") from error
+        if type(n_columns) is not int or n_columns < 1:
+            raise ValueError(f"n_columns of a schema must be a positive int; got {n_columns!r}")
+        if names is not None and not _all_of(names, str):
+            raise ValueError(f"names of a schema must be None or a list of str; got {names!r}")
+        if not _all_of(categories, dict, type(None)):
+            raise ValueError(f"categories of a schema must be a list of dicts; got {categories!r}")
+        return cls(
+            n_columns,
+            None if names is None else tuple(names),
+            tuple(_decoded(entry, column) for column, entry in enumerate(categories)),
+        )
+
+
+def _encoded(values: NDArray[Any] | None) -> dict[str, Any] | None:
+    """Encode categories as {"dtype", "values"}; infinities, which strict JSON lacks, become text."""
+    if values is None:
+        return None
+    plain = [
+        {"float": str(value)} if isinstance(value, float) and math.isinf(value) else value
+        for value in values.tolist()
+    ]
+    # A schema made by hand may hold NumPy strings or short integers.
+    dtype = values.dtype.name if values.dtype.name in _CATEGORY_TYPES else "object"
+    return {"dtype": dtype, "values": plain}
+
+
+def _decoded(entry: dict[str, Any] | None, column: int) -> NDArray[Any] | None:
+    if entry is None:
+        return None
+    dtype = str(entry.get("dtype"))
+    if dtype not in _CATEGORY_TYPES or not isinstance(entry.get("values"), list):
+        raise ValueError(f"categories of column {column} must be a dict of dtype and values; got {entry!r}")
+    plain = [_infinity(value) for value in entry["values"]]
+    if not _all_of(plain, *_CATEGORY_TYPES[dtype]):
+        raise ValueError(f"categories of column {column} must all be of dtype {dtype}; got {plain!r}")
+    if len(set(plain)) != len(plain) or any(value != value for value in plain):  # noqa: PLR0124
+        raise ValueError(f"categories of column {column} must be distinct and not NaN; got {plain!r}")
+    values = np.empty(len(plain), dtype=dtype)
+    try:
+        values[:] = plain
+    except OverflowError as error:
+        raise ValueError(f"categories of column {column} do not fit {dtype}: {error}") from error
+    return values
+
+
+def _infinity(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {"inf": math.inf, "-inf": -math.inf}.get(str(value.get("float")))
+    return value
+
+
+def _all_of(values: Any, *types: type) -> bool:
+    """Return whether it is a list of values of exactly these types; a bool is not an int."""
+    return isinstance(values, list) and all(type(value) in types for value in values)
 
 
 class Table(ABC):
-    """A checked input, made by `read_table`.
+    """A validated input, made by `read_table`.
 
     Attributes
     ----------
@@ -59,15 +205,15 @@ class Table(ABC):
 
     @abstractmethod
     def block(self, start: int, stop: int) -> AnyFloats:
-        """Give rows start..stop-1, C-contiguous, of `dtype`; a view perhaps: do not write to it."""
+        """Return rows start..stop-1, C-contiguous, of `dtype`; possibly a view: do not write to it."""
 
     @abstractmethod
     def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = _ALL) -> AnyFloats:
-        """Give any rows by their numbers, of some columns that follow one another, as `block` does."""
+        """Return rows by number, of a range of columns, in the form of `block`."""
 
 
 class MatrixTable(Table):
-    """A table in one numeric matrix; the numbers of categorical columns replace its own."""
+    """A table in one numeric matrix; `numbers` replace the values of categorical columns."""
 
     __slots__ = ("_as_is", "_matrix", "_numbers")
 
@@ -83,7 +229,7 @@ class MatrixTable(Table):
             dtype = block_dtype([dtype] * (self.n_columns - len(numbers or ())), schema)
             self._as_is = False
         else:
-            # Read-only or unaligned blocks would have compiled kernels compiled a second time.
+            # Read-only or unaligned blocks would make Numba compile the kernels a second time.
             self._as_is = bool(matrix.flags.carray)
         self.dtype = dtype
 
@@ -142,7 +288,7 @@ class ColumnTable(Table):
 
 
 class SparseTable(Table):
-    """A table in a SciPy CSR matrix: what is not stored is zero, and only blocks are dense."""
+    """A table in a SciPy CSR matrix; only blocks are dense."""
 
     __slots__ = ("_matrix", "_numbers")
 
@@ -169,15 +315,53 @@ class SparseTable(Table):
 
 
 def _put(values: AnyFloats, numbers: Mapping[int, AnyFloats], which: Any, columns: slice) -> None:
-    """Write the numbers of the categories over the columns they replace; `values` begins at `columns`."""
+    """Write category numbers into their columns; `values` starts at column `columns.start`."""
     for column, of_column in numbers.items():
-        place = column - columns.start
-        if 0 <= place < values.shape[1]:
-            values[:, place] = of_column[which]
+        position = column - columns.start
+        if 0 <= position < values.shape[1]:
+            values[:, position] = of_column[which]
 
 
 def block_dtype(numeric: Iterable[np.dtype[Any]], schema: Schema) -> np.dtype[Any]:
-    """Find the dtype of blocks that loses no precision of the numeric columns."""
+    """Return the smaller of float32 and float64 that keeps the precision of all numeric columns."""
     small = all(dtype.kind == "f" and dtype.itemsize <= FLOAT32.itemsize for dtype in numeric)
     most = max((len(values) for values in schema.categories if values is not None), default=0)
     return FLOAT32 if small and most <= FLOAT32_INTEGERS else FLOAT64
+
+
+def value_bits(values: NDArray[Any], *, rounded: bool = False) -> Keys:
+    """Return the bits of values as float64, or rounded to float32; one pattern for NaN, one for zeros.
+
+    Row keys are hashes of these bits: equal rows have equal keys.
+
+    >>> bits = value_bits(np.array([0.0, -0.0, np.nan, -np.nan]))
+    >>> bool(bits[0] == bits[1] == 0), bool(bits[2] == bits[3])
+    (True, True)
+    """
+    if rounded:
+        with np.errstate(over="ignore"):
+            values = values.astype(np.float32)
+    numbers: NDArray[np.float64] = np.array(values, np.float64, order="C")
+    numbers += 0.0  # -0.0 + 0.0 is 0.0, whose bits are 0
+    numbers[np.isnan(numbers)] = np.nan
+    return numbers.view(np.uint64)
+
+
+def check_two_dimensional(n_dimensions: int, X: object) -> None:
+    """Raise an error unless the input has rows and columns."""
+    if n_dimensions == 2:
+        return
+    got = "scalar" if n_dimensions == 0 else f"{n_dimensions}D"
+    raise ValueError(
+        f"Expected 2D array, got {got} array instead (X is a {type(X).__name__}). "
+        "Reshape your data either using array.reshape(-1, 1) if it has a single feature, "
+        "or array.reshape(1, -1) if it is a single sample."
+    )
+
+
+def check_kind(dtype: np.dtype[Any], label: str) -> None:
+    """Raise an error for NumPy dtypes that are not numbers, strings or objects."""
+    if dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {label} has dtype {dtype}.")
+    if dtype.kind not in "fiubOUST":
+        raise ValueError(f"{label} has dtype {dtype}, which is not supported; {REMEDY}.")

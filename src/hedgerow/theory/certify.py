@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from hedgerow.estimators import inputs
 from hedgerow.estimators.fingerprints import RowFingerprints
 from hedgerow.estimators.parameters import check_parameters, real
-from hedgerow.table.categories import is_missing
+from hedgerow.table.columns import is_missing
 from hedgerow.theory import evidence
 from hedgerow.theory.certificate import Bound, Certificate
 from hedgerow.theory.evidence import HOLD_OUT, Evidence
