@@ -8,8 +8,7 @@ from sklearn.linear_model import LinearRegression
 
 from hedgerow import AdaBoostClassifier, GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.binning import Bins
-from hedgerow.boosting.model import TreeModel
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, TreeModel
 from hedgerow.shapes import ShapeFunction, shape_functions
 from hedgerow.table import Schema
 

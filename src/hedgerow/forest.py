@@ -5,13 +5,14 @@ Trees lie one after the other; tree t owns the nodes starts[t]:starts[t + 1]. A 
 counted within the tree, and `left` is 0 in a leaf. A tree adds its leaf values to one output.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.kernels.cpu.forest import (
     BY_SET,
@@ -258,3 +259,55 @@ class Predictor:
             rows_per_block(table.n_columns, _CHUNK_ROWS),
         )
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class TreeModel(Lean):
+    """An additive model: start scores and trees; round r owns trees r * outputs to (r + 1) * outputs - 1."""
+
+    start: Floats  # (outputs,)
+    bins: Bins
+    forest: Forest
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds."""
+        return self.forest.n_trees // len(self.start)
+
+    def cut(self, n_rounds: int) -> "TreeModel":
+        """Return a model of the first rounds."""
+        if n_rounds == self.n_rounds:
+            return self
+        return TreeModel(self.start, self.bins, self.forest.select(range(n_rounds * len(self.start))))
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The forest, prepared for prediction."""
+        return Predictor(self.forest, self.bins)
+
+    @cached_property
+    def reaches(self) -> Floats:
+        """Running sums (rounds + 1,) of the largest absolute values of the start and of every round."""
+        in_leaves = np.where(self.forest.left == 0, np.abs(self.forest.value), 0.0)
+        largest = np.maximum.reduceat(in_leaves, self.forest.starts[:-1])
+        of_rounds = largest.reshape(self.n_rounds, len(self.start)).max(axis=1)
+        return np.cumsum([np.abs(self.start).max(), *of_rounds])
+
+    def scores(self, table: Table, n_threads: int) -> Floats:
+        """Return the raw scores (outputs, rows)."""
+        scores = self._start_scores(table.n_rows)
+        self.predictor.add_scores(table, scores, n_threads)
+        return scores
+
+    def staged_scores(self, table: Table, n_threads: int) -> Iterator[Floats]:
+        """Yield the raw scores after every round; the array is reused."""
+        scores, outputs = self._start_scores(table.n_rows), len(self.start)
+        for number in range(self.n_rounds):
+            trees = range(number * outputs, (number + 1) * outputs)
+            self.predictor.add_scores(table, scores, n_threads, trees)
+            yield scores
+
+    def _start_scores(self, n_rows: int) -> Floats:
+        scores = np.empty((len(self.start), n_rows))
+        scores[:] = self.start[:, None]
+        return scores

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 from hedgerow.binning import Bins
-from hedgerow.boosting.model import TreeModel
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, TreeModel
 from hedgerow.table import Schema, read_table
 
 _STUMP_NODES = 3  # the root and two leaves

@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from answers import answers, same
 from concurrency_cases import ask, at_once, boosted, data, fit_and_ask, in_process, meet, threads_of_worker
 from hedgerow import AdaBoostClassifier
-from hedgerow.boosting.model import TreeModel
+from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.random import _mix as mix
 from hedgerow.selection.linear import LogisticBaseline
 from hedgerow.threads import Team, one_library_thread, resolve_n_jobs

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from boosting_cases import classes, classifier, numbers, regressor
 from hedgerow import GradientBoostingRegressor
-from hedgerow.boosting.learners import order_steps
+from hedgerow.backends.cpu import order_steps
 from hedgerow.growing.grower import GrownTree
 from hedgerow.kernels.cpu.records import NODE
 
@@ -100,10 +100,12 @@ def test_weights_go_to_the_learner_and_zero_is_no_row():
 @pytest.mark.parametrize("estimator", [KNeighborsRegressor(), ANY[3]], ids=lambda e: type(e).__name__)
 def test_a_learner_that_knows_no_weights_is_refused_with_weights(estimator):
     X, y = numbers()
-    with pytest.raises(ValueError, match=r"rows have weights, but estimator=(?s:.)* has no sample_weight"):
+    with pytest.raises(
+        ValueError, match=r"estimator=(?s:.)* has no sample_weight in its fit, but rows have weights"
+    ):
         regressor(estimator=estimator).fit(X, y, np.ones(len(y)))
     Xc, yc = classes()
-    with pytest.raises(ValueError, match="leave sample_weight and class_weight out"):
+    with pytest.raises(ValueError, match="do not pass sample_weight or class_weight"):
         classifier(estimator=estimator, class_weight="balanced").fit(Xc, yc)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-import hedgerow.boosting.fit
+import hedgerow.backends.cpu
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.container import unpack
 from hedgerow.growing.grower import TreeGrower
@@ -117,7 +117,7 @@ class Watched(TreeGrower):
 
 @pytest.fixture
 def watched(monkeypatch):
-    monkeypatch.setattr(hedgerow.boosting.fit, "TreeGrower", Watched)
+    monkeypatch.setattr(hedgerow.backends.cpu, "TreeGrower", Watched)
     monkeypatch.setattr(Watched, "members", set())
     monkeypatch.setattr(Watched, "wide", set())
     return Watched

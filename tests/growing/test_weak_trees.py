@@ -11,9 +11,8 @@ from sklearn import tree as sklearn_tree
 
 from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.binning import find_bins
-from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.row_weights import RowWeights
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.table import read_table

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hedgerow.boosting.fit import Settings, fit_gradient
+from hedgerow.boosting.gradient_boosting import GradientBoostingOptions, fit_gradient_boosting
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses.classification import BinaryLogLoss, MultinomialLogLoss
 from hedgerow.losses.regression import AbsoluteError, Huber, Poisson, Quantile, SquaredError
@@ -53,12 +53,12 @@ CASES = {
 def fit(name, table, evaluations=(), previous=None, n_rounds=5, **more):
     """Fit a case to a table that holds the rows of TABLE."""
     loss, y, weight, settings, rules = CASES[name]
-    plan = Settings(
-        loss=loss(), n_rounds=n_rounds, learning_rate=0.3, rules=GrowthOptions(**rules), seed=7,
+    plan = GradientBoostingOptions(
+        loss=loss(), n_rounds=n_rounds, learning_rate=0.3, growth=GrowthOptions(**rules), seed=7,
         **(settings | more),
     )  # fmt: skip
     train = Dataset(None, table, y.copy(), None if weight is None else weight.copy())
-    return fit_gradient(train, evaluations, plan, previous)
+    return fit_gradient_boosting(train, evaluations, plan, previous)
 
 
 def assert_same(one, other):

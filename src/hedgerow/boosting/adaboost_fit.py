@@ -25,10 +25,9 @@ from hedgerow.boosting.adaboost_family import (
 )
 from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.loop import FitOptions, run_rounds
-from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.row_weights import RowWeights, class_dtype
 from hedgerow.boosting.weak_learners import CodedTables, GrownLearner, MemberLearner, take_rows
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.kernels.cpu.weights import WHOLE
 from hedgerow.members import VoteModel

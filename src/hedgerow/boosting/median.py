@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.model import TreeModel
+from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.forest import find_leaves
 from hedgerow.kernels.cpu.losses import leaf_quantiles
 from hedgerow.kernels.cpu.median import insert_and_find

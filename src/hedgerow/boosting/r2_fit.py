@@ -18,7 +18,6 @@ from hedgerow.binning import BinnedTable, find_bins
 from hedgerow.boosting.callbacks import HistoryDict
 from hedgerow.boosting.loop import FitOptions, run_rounds
 from hedgerow.boosting.median import Followed, MedianMembers, MedianModel, MedianTrees
-from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.r2 import R2Record, R2Rule
 from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.boosting.weak_learners import (
@@ -28,7 +27,7 @@ from hedgerow.boosting.weak_learners import (
     MemberAnswer,
     MemberLearner,
 )
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_shards import RemoteRows
 from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.losses.base import weighted_mean

@@ -16,7 +16,6 @@ from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
 from hedgerow.boosting.adaboost_family import AdaBoostRule, Record, RuleSettings
 from hedgerow.boosting.adaboost_fit import AdaBoostOptions, AdaBoostResult, Model, fit_adaboost
-from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.base import COMMON, Target, Watchers
 from hedgerow.estimators.changes import same_learner
@@ -30,7 +29,7 @@ from hedgerow.estimators.decision_trees import (
 from hedgerow.estimators.hypothesis_class import HypothesisClass, NoVoteError
 from hedgerow.estimators.margins import score_margins
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, TreeModel
 from hedgerow.losses.links import LogitLink, SoftmaxLink
 from hedgerow.members import VoteModel
 from hedgerow.table.dataset import Dataset

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
-from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.r2 import LOSSES, R2Record
 from hedgerow.boosting.r2_fit import R2Fitted, R2Settings, fit_r2
 from hedgerow.estimators import inputs, parameters
@@ -18,6 +17,7 @@ from hedgerow.estimators.elsewhere import in_pieces
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.scoring import Regresses
+from hedgerow.forest import TreeModel
 from hedgerow.table.dataset import Dataset
 from hedgerow.threads import resolve_n_jobs
 

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.callbacks import Callback
-from hedgerow.boosting.model import TreeModel
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.checkpoints import Fit, run_fit
 from hedgerow.estimators.elsewhere import (
@@ -26,6 +25,7 @@ from hedgerow.estimators.elsewhere import (
 )
 from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
 from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
+from hedgerow.forest import TreeModel
 from hedgerow.memory_estimates import (
     require_evaluation_memory,
     require_input_memory,

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.binning import find_bins
-from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.boosting.weak_learners import ClassProblem, GrownAnswer, GrownLearner, NumberProblem
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
@@ -24,7 +23,7 @@ from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMix
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, one_of, real, whole
 from hedgerow.estimators.scoring import Classifies, Regresses
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules
 from hedgerow.losses.base import weighted_mean
 from hedgerow.memory_estimates import (

@@ -6,13 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.fit import Fitted, Settings, fit_gradient
-from hedgerow.boosting.model import MemberModel, TreeModel
+from hedgerow.boosting.gradient_boosting import (
+    FitResult,
+    GradientBoostingOptions,
+    fit_gradient_boosting,
+)
+from hedgerow.boosting.gradient_members import MemberModel
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import COMMON, Boosting, Target, Watchers
 from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
 from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
+from hedgerow.forest import TreeModel
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses import Loss
 from hedgerow.memory_estimates import require_prediction_memory
@@ -67,7 +72,7 @@ class GradientBoosting(Boosting):
         watchers.fit.set_by(
             lambda model, fitted: model._keep(fitted, schema, target, settings, previous)  # noqa: SLF001
         )
-        watchers.fit.set(self, fit_gradient(train, evaluations, settings, previous))
+        watchers.fit.set(self, fit_gradient_boosting(train, evaluations, settings, previous))
 
     def _previous(self) -> TreeModel | MemberModel | None:
         if not self.warm_start or not hasattr(self, "model_"):
@@ -93,7 +98,7 @@ class GradientBoosting(Boosting):
 
     def _settings(
         self, train: Dataset, target: Target, loss: Loss, has_evaluation: bool, watchers: Watchers
-    ) -> Settings:
+    ) -> GradientBoostingOptions:
         plan = self._plan(train, target, watchers, has_evaluation=has_evaluation)
         rules = self._rules(train.table.schema, plan["seed"])
         if rules.monotonic.size and loss.n_outputs > 1:
@@ -101,10 +106,10 @@ class GradientBoosting(Boosting):
                 f"monotonic_cst={self.monotonic_cst!r} is not allowed with {loss.n_outputs} classes: their "
                 "probabilities depend on each other; it must be None or all 0"
             )
-        return Settings(
+        return GradientBoostingOptions(
             loss=loss,
             learning_rate=float(self.learning_rate),
-            rules=rules,
+            growth=rules,
             max_bins=int(self.max_bins),
             newton=bool(self.newton),
             subsample=float(self.subsample),
@@ -131,10 +136,10 @@ class GradientBoosting(Boosting):
 
     def _keep(
         self,
-        fitted: Fitted,
+        fitted: FitResult,
         schema: Schema,
         target: Target,
-        settings: Settings,
+        settings: GradientBoostingOptions,
         previous: TreeModel | MemberModel | None,
     ) -> None:
         n_before = 0 if previous is None else previous.n_rounds

@@ -1,21 +1,22 @@
-"""Statistics: what the loss asks of the next tree, as integers.
+"""Gradients and hessians as integers, and the weights of rows.
 
-Gradients and hessians are scaled by powers of two and rounded. Sixteen bits are enough when most rows
-matter; when most are a thousandth of the largest or less (a heavy-tailed target, very unequal weights)
-the small ones would vanish in the rounding, and about 40 bits are used instead. The choice looks only at
-order-free integer sums, so that it never depends on threads.
+Gradients and hessians are scaled by powers of two and rounded. Sixteen bits are enough if most rows are of
+similar size. If most are a thousandth of the largest or less (a heavy-tailed target, very unequal weights),
+the small ones would be rounded to 0, and about 40 bits are used instead. The choice depends on integer sums
+only, which are the same in any order, so it does not depend on threads.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.kernels.cpu.quantise import largest, pack, spread
 from hedgerow.kernels.cpu.records import Statistics
 from hedgerow.threads import Team
 
+NOT_FINITE = "the loss returned a gradient or hessian that is not finite, or a hessian < 0"
 _PACKED_BITS = 15  # |gradient| <= 2**15 and hessian <= 2**16: 2**15 rows fit into 32 bits each
 _WIDE_BITS = 40
 _SUM_BITS = 62  # of a wide sum
@@ -24,8 +25,8 @@ _FINE_MEAN = 32  # packed steps the mean gradient and hessian must span, a row c
 _FEWEST_PIECE_ROWS = 1024  # widening more often than this costs more than unpacked sums
 
 
-def is_whole(sample_weight: NDArray[np.float64]) -> bool:
-    """Whether weights are whole numbers that stand for so many copies; very large ones are proportions.
+def is_whole(sample_weight: Floats) -> bool:
+    """Return whether weights are integers that count copies of rows; very large ones are proportions.
 
     >>> is_whole(np.array([1.0, 3.0])), is_whole(np.array([1.0, 0.5])), is_whole(np.full(10, 2.0**40))
     (True, False, False)
@@ -36,33 +37,33 @@ def is_whole(sample_weight: NDArray[np.float64]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Sample weights: `copies` when all are whole numbers, else `weight`; both empty without weights."""
+    """Sample weights: `copies` if all are integers, else `weight`; both are empty without weights."""
 
-    weight: NDArray[np.float64]
-    copies: NDArray[np.int64]
-    rows: NDArray[np.uint32]  # the rows that take part
+    weight: Floats
+    copies: Integers
+    rows: RowNumbers  # the rows that trees are grown on
 
     @classmethod
     def of(
         cls,
-        sample_weight: NDArray[np.float64] | None,
+        sample_weight: Floats | None,
         n_rows: int,
-        held_out: NDArray[np.uint32] | None = None,
+        validation_rows: RowNumbers | None = None,
     ) -> "Weights":
-        """Tell whole numbers from others; rows of weight zero and those held out take no part."""
+        """Read sample weights; rows of weight zero and validation rows are not trained on."""
         none, no_copies = np.empty(0), np.empty(0, np.int64)
-        takes_part = np.ones(n_rows, bool) if sample_weight is None else sample_weight > 0
-        if held_out is not None:
-            takes_part[held_out] = False
-        rows = np.flatnonzero(takes_part).astype(np.uint32)
+        is_training = np.ones(n_rows, bool) if sample_weight is None else sample_weight > 0
+        if validation_rows is not None:
+            is_training[validation_rows] = False
+        rows = np.flatnonzero(is_training).astype(np.uint32)
         if sample_weight is None or np.all(sample_weight == 1.0):
             return cls(none, no_copies, rows)
         if is_whole(sample_weight):
             return cls(none, sample_weight.astype(np.int64), rows)
         return cls(sample_weight, no_copies, rows)
 
-    def row_counts(self, n_rows: int) -> NDArray[np.int64] | None:
-        """How often every row counts when columns are cut into bins; None for once each."""
+    def row_counts(self, n_rows: int) -> Integers | None:
+        """Return how often every row counts when bin edges are computed; None for once each."""
         if len(self.rows) == n_rows and not self.copies.size:
             return None
         counts = np.zeros(n_rows, np.int64)
@@ -70,20 +71,20 @@ class Weights:
         return counts
 
 
-def without_held_out(
-    weight: NDArray[np.float64] | None, held_out: NDArray[np.uint32] | None, n_rows: int
-) -> NDArray[np.float64] | None:
-    """Weights of the rows for the loss: those held out weigh nothing."""
-    if held_out is None:
-        return weight
-    weight = np.ones(n_rows) if weight is None else weight.copy()
-    weight[held_out] = 0.0
+def mask_weights(
+    sample_weight: Floats | None, validation_rows: RowNumbers | None, n_rows: int
+) -> Floats | None:
+    """Return the weights of the training rows for the loss: those of validation rows are 0."""
+    if validation_rows is None:
+        return sample_weight
+    weight = np.ones(n_rows) if sample_weight is None else sample_weight.copy()
+    weight[validation_rows] = 0.0
     return weight
 
 
 @dataclass(frozen=True, eq=False)
 class RowStatistics:
-    """Integer statistics and the value of their steps."""
+    """Integer statistics of the rows, and their units."""
 
     statistics: Statistics
     gradient_unit: float
@@ -92,7 +93,7 @@ class RowStatistics:
 
 
 class Quantiser:
-    """Turns gradients into integer statistics, in memory that is reused from round to round."""
+    """Converts gradients to integer statistics, in arrays that are reused for every tree."""
 
     def __init__(self, weights: Weights, n_rows: int, team: Team) -> None:
         self.weights = weights
@@ -104,8 +105,8 @@ class Quantiser:
         self.n_copies = int(copies.sum()) if copies.size else len(weights.rows)
         self._piece_rows = piece_rows(copies)
 
-    def quantise(self, gradient: NDArray[np.float64], hessian: NDArray[np.float64]) -> RowStatistics:
-        """Statistics of one output. Raises FloatingPointError when a gradient is not finite."""
+    def quantise(self, gradient: Floats, hessian: Floats) -> RowStatistics:
+        """Convert the gradients of one output; raise FloatingPointError if one is not finite."""
         weight, copies = self.weights.weight, self.weights.copies
         tops: list[tuple[float, float, int]] = []
         self.team.over_rows(
@@ -113,9 +114,7 @@ class Quantiser:
         )
         top_g, top_h = max(top[0] for top in tops), max(top[1] for top in tops)
         if any(top[2] for top in tops):
-            raise FloatingPointError(
-                "the loss gave a gradient or hessian that is not finite, or a hessian < 0"
-            )
+            raise FloatingPointError(NOT_FINITE)
         g_bits, h_bits = packed_bits(top_g, top_h)
         sums: list[tuple[int, int, int]] = []
         self.team.over_rows(
@@ -128,12 +127,10 @@ class Quantiser:
         wide = wide_bits((top_g, top_h), steps, self.n_copies, self._piece_rows)
         if wide is None:
             least = min(s[2] for s in sums)
-            return self._measured(self._packed, self._wide[:0], g_bits, h_bits, least)
-        return self._measure_wide(gradient, hessian, *wide)
+            return self._statistics(self._packed, self._wide[:0], g_bits, h_bits, least)
+        return self._quantise_wide(gradient, hessian, *wide)
 
-    def _measure_wide(
-        self, gradient: NDArray[np.float64], hessian: NDArray[np.float64], g_bits: int, h_bits: int
-    ) -> RowStatistics:
+    def _quantise_wide(self, gradient: Floats, hessian: Floats, g_bits: int, h_bits: int) -> RowStatistics:
         weight, copies = self.weights.weight, self.weights.copies
         if not len(self._wide):
             self._wide = np.empty((self.n_rows, 2), np.int64)
@@ -144,32 +141,32 @@ class Quantiser:
                 spread(gradient, hessian, weight, copies, 2.0**g_bits, 2.0**h_bits, self._wide, a, b)
             ),
         )
-        return self._measured(self._packed[:0], self._wide, g_bits, h_bits, min(least))
+        return self._statistics(self._packed[:0], self._wide, g_bits, h_bits, min(least))
 
-    def _measured(
-        self, packed: NDArray[np.int64], wide: NDArray[np.int64], g_bits: int, h_bits: int, least: int
+    def _statistics(
+        self, packed: Integers, wide: Integers, g_bits: int, h_bits: int, least: int
     ) -> RowStatistics:
         statistics = Statistics(packed, wide, self.weights.copies, self._piece_rows)
         return RowStatistics(statistics, 2.0**-g_bits, 2.0**-h_bits, int(least))
 
 
-def piece_rows(copies: NDArray[np.int64]) -> int:
-    """Rows that may be added packed before the sum must be widened."""
+def piece_rows(copies: Integers) -> int:
+    """Return how many rows may be added packed before the sum must be widened."""
     return (1 << _PACKED_BITS) // max(1, int(copies.max(initial=1)))
 
 
 def packed_bits(top_g: float, top_h: float) -> tuple[int, int]:
-    """The powers of two that gradients and hessians up to these are scaled by to be packed."""
-    return _room(top_g, _PACKED_BITS), _room(top_h, _PACKED_BITS + 1)
+    """Return the powers of two that scale gradients and hessians up to these for packing."""
+    return _scale_bits(top_g, _PACKED_BITS), _scale_bits(top_h, _PACKED_BITS + 1)
 
 
 def wide_bits(
     tops: tuple[float, float], steps: tuple[int, int], n_copies: int, n_piece: int
 ) -> tuple[int, int] | None:
-    """The powers of two for unpacked statistics; None if packed ones will do.
+    """Return the powers of two for unpacked statistics; None if packed ones are precise enough.
 
     tops, steps : the largest gradient and hessian, and the sums of their packed steps, as `pack` counts them.
-    n_copies, n_piece : of all rows, and the rows that may be added packed.
+    n_copies, n_piece : copies of all rows, and the rows that may be added packed.
     """
     fine = all(
         top == 0 or step / max(1, n_copies) >= _FINE_MEAN for top, step in zip(tops, steps, strict=True)
@@ -177,9 +174,9 @@ def wide_bits(
     if fine:
         return None if n_piece >= _FEWEST_PIECE_ROWS else packed_bits(*tops)
     bits = min(_WIDE_BITS, _SUM_BITS - max(1, n_copies).bit_length())
-    return _room(tops[0], bits), _room(tops[1], bits)
+    return _scale_bits(tops[0], bits), _scale_bits(tops[1], bits)
 
 
-def _room(top: float, bits: int) -> int:
-    """The power of two that brings `top` just below 2**bits, itself within the range of float64."""
+def _scale_bits(top: float, bits: int) -> int:
+    """Return the power of two that scales `top` to just below 2**bits, within the range of float64."""
     return 0 if top == 0 else min(bits - math.frexp(top)[1], 1000)

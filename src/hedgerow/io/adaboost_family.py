@@ -23,14 +23,13 @@ from hedgerow.boosting.anyboost import AnyRule
 from hedgerow.boosting.costs import COSTS, make_cost
 from hedgerow.boosting.logitboost import LogitRule
 from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
-from hedgerow.boosting.model import TreeModel
 from hedgerow.boosting.r2 import LOSSES, R2Record
 from hedgerow.container import ModelFileError
 from hedgerow.dtypes import MAX_WIDE_BINS
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionTreeRegressor
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
 from hedgerow.estimators.inputs import Numbers
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, TreeModel
 from hedgerow.io.members import Expected, read_members, write_members
 from hedgerow.io.parameters import mark_grids, read_spec, write_spec
 from hedgerow.io.reader import Reader, Writer, require

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.binning import Bins
-from hedgerow.boosting.model import TreeModel
 from hedgerow.dtypes import MAX_BINS
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, TreeModel
 from hedgerow.io.reader import check_starts, require
 from hedgerow.kernels.cpu.forest import (
     BY_SET,

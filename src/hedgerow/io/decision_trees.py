@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.model import TreeModel
 from hedgerow.dtypes import MAX_WIDE_BINS
 from hedgerow.estimators import DecisionTreeRegressor
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, TreeModel
 from hedgerow.io.checks import FOREST, check_model
 from hedgerow.io.reader import Reader, Writer, require
 from hedgerow.io.sections import read_bins, read_schema, read_target, write_bins, write_columns

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.fit import Fitted, Settings
-from hedgerow.boosting.model import MemberModel, TreeModel
+from hedgerow.boosting.gradient_boosting import FitResult, GradientBoostingOptions
+from hedgerow.boosting.gradient_members import MemberModel
 from hedgerow.container import ModelFileError, entry
 from hedgerow.estimators import GradientBoostingClassifier
+from hedgerow.forest import TreeModel
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.io.members import Expected, read_members, write_members
 from hedgerow.io.reader import Reader, Writer, require, short
@@ -69,12 +70,12 @@ def read_gradient(part: Reader, estimator: Any) -> None:
     if not all(type(score) is float for score in start):
         raise ModelFileError("start must be a list of scores")
     model = _read_rounds(part, schema, np.array(start, np.float64), loss.n_outputs)
-    fitted = Fitted(model, read_history(part), read_best(part, model.n_rounds))
-    settings = Settings(
+    fitted = FitResult(model, read_history(part), read_best(part, model.n_rounds))
+    settings = GradientBoostingOptions(
         loss=loss,
         n_rounds=model.n_rounds,
         learning_rate=estimator.learning_rate,
-        rules=GrowthOptions(),
+        growth=GrowthOptions(),
         seed=read_seed(part),
     )
     estimator._keep(fitted, schema, target, settings, None)  # noqa: SLF001 - sets what fit would

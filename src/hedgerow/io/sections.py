@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import STEPS, PairLosses
 from hedgerow.binning import Bins
-from hedgerow.boosting.model import TreeModel
 from hedgerow.container import ModelFileError, entry
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprints, RowHashes
 from hedgerow.estimators.inputs import Labels, Numbers
-from hedgerow.forest import Forest
+from hedgerow.forest import Forest, TreeModel
 from hedgerow.io.checks import BINS, FOREST, check_model
 from hedgerow.io.parameters import decode, decode_labels, encode, encode_labels
 from hedgerow.io.reader import Reader, Writer, require, short

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hedgerow.boosting.model import TreeModel
+from hedgerow.forest import TreeModel
 from hedgerow.plots import ImportancesDisplay, PartialDependenceDisplay, ShapeFunctionDisplay
 from hedgerow.report import page
 from hedgerow.report.facts import Facts

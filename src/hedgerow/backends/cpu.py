@@ -1,0 +1,248 @@
+"""Rows in memory: scores, gradients, statistics and the tree grower in this process.
+
+    raw  float64 (outputs, rows)   scores of the ensemble so far
+
+The codes of the rows may also be elsewhere: `grower` and `add_trees` are all that reads them (see
+`hedgerow.backends.sharded`).
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._typing import Floats, RowNumbers
+from hedgerow.backends.base import TreeFit, TreeRound
+from hedgerow.binning import BinnedTable
+from hedgerow.forest import Forest
+from hedgerow.growing.grower import GrownTree, TreeGrower
+from hedgerow.growing.statistics import Quantiser, RowStatistics
+from hedgerow.kernels.cpu.quantise import add_leaf_values
+from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
+from hedgerow.losses import Loss
+from hedgerow.table.dataset import Dataset
+from hedgerow.threads import Team
+
+Trees = list[NDArray[np.void]]
+
+
+class Scores:
+    """Rows with their targets, weights and raw scores.
+
+    Parameters
+    ----------
+    loss : Loss
+    y, weight : float64 (rows,); the weight is None if all rows weigh the same
+    raw : float64 (outputs, rows)
+    """
+
+    def __init__(self, loss: Loss, y: Floats, weight: Floats | None, raw: Floats) -> None:
+        self.loss, self.y, self.weight, self.raw = loss, y, weight, raw
+
+    def mean_loss(self) -> float:
+        """Return the weighted mean of the loss at the current scores."""
+        return self.loss.mean_loss(self.y, self.raw, self.weight)
+
+    def close(self) -> None:
+        """Do nothing: all is in memory."""
+
+
+class Gradients:
+    """Gradient and hessian (outputs, rows) of the loss, in arrays that are reused for every round."""
+
+    def __init__(self, scores: Scores, team: Team, *, newton: bool = True) -> None:
+        self._scores, self._team = scores, team
+        self._gradient = np.empty_like(scores.raw)
+        self._filled = np.empty_like(scores.raw)  # the hessian that the loss computes
+        self._hessian = self._filled if newton else np.ones_like(scores.raw)
+
+    def compute(self) -> tuple[Floats, Floats]:
+        """Compute both at the current scores."""
+        loss, y, raw = self._scores.loss, self._scores.y, self._scores.raw
+        loss.prepare(y, raw, self._scores.weight)
+        if loss.splittable:
+            self._team.over_rows(len(y), lambda a, b: loss.fill(y, raw, self._gradient, self._filled, a, b))
+        else:
+            loss.fill(y, raw, self._gradient, self._filled, 0, len(y))
+        return self._gradient, self._hessian
+
+
+class TreeScores(Scores):
+    """Rows whose scores are updated by trees.
+
+    `add_trees(trees, raw)` adds the leaf values of trees to scores.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        y: Floats,
+        weight: Floats | None,
+        raw: Floats,
+        add_trees: Callable[[Trees, Floats], None],
+    ) -> None:
+        super().__init__(loss, y, weight, raw)
+        self.add_trees = add_trees
+
+    def update(self, fitted: TreeRound) -> None:
+        """Add the trees of a round to the scores."""
+        self.add_trees(fitted.trees, self.raw)
+
+
+class Grower(Protocol):
+    """Grows a tree from the statistics of rows, see `hedgerow.growing.grower.TreeGrower`."""
+
+    def grow(self, statistics: RowStatistics, rows: RowNumbers, tree: int) -> GrownTree:
+        """Grow one tree."""
+
+
+class TrainingScores(TreeScores):
+    """Training rows whose scores, gradients and statistics are in memory.
+
+    A tree is grown on a random fraction `subsample` of the rows. Its leaf values are Newton steps
+    -G / (H + l2), or the results of a line search in every leaf (Friedman 2001) in first order and for losses
+    that need one.
+
+    Parameters
+    ----------
+    fit : TreeFit
+    rows : TreeScores
+        Targets and scores of all training rows.
+    validation : TreeScores or None
+        Those of the validation rows.
+    grower : Grower
+    """
+
+    def __init__(self, fit: TreeFit, rows: TreeScores, validation: TreeScores | None, grower: Grower) -> None:
+        super().__init__(rows.loss, rows.y, rows.weight, rows.raw, rows.add_trees)
+        self._fit, self.validation, self._grower = fit, validation, grower
+        self._gradients = Gradients(self, fit.team, newton=fit.options.newton)
+        self._quantiser = Quantiser(fit.weights, len(rows.y), fit.team)
+        self._searches_lines = self.loss.needs_line_search or not fit.options.newton
+        self._grown: list[GrownTree] = []
+
+    def gradients(self) -> tuple[Floats, Floats]:
+        """Compute gradient and hessian (outputs, rows) at the current scores."""
+        return self._gradients.compute()
+
+    def fit(self, gradients: tuple[Floats, Floats], iteration: int) -> TreeRound:
+        """Grow one tree per output and set the leaf values."""
+        n_outputs = len(self.raw)
+        rows = self._draw_rows(iteration)
+        self._grown = []
+        for output, (gradient, hessian) in enumerate(zip(*gradients, strict=True)):
+            statistics = self._quantiser.quantise(gradient, hessian)
+            tree = self._grower.grow(statistics, rows, iteration * n_outputs + output)
+            if self._searches_lines:
+                tree.nodes["value"][tree.leaves] = self._line_search(tree, output)
+            tree.nodes["value"] *= self._fit.options.learning_rate
+            if n_outputs > 1:
+                tree.rows = tree.rows.copy()  # the grower reuses its array for the next output
+            self._grown.append(tree)
+        return TreeRound([tree.nodes for tree in self._grown], sum(len(tree.leaves) for tree in self._grown))
+
+    def _draw_rows(self, iteration: int) -> RowNumbers:
+        rows, options = self._quantiser.weights.rows, self._fit.options
+        if options.subsample >= 1.0:
+            return rows
+        # Draw among the rows with weight, not among all: a row of weight zero must act as no row.
+        return rows[draw_positions(len(rows), options.subsample, options.seed, iteration)]
+
+    def _line_search(self, tree: GrownTree, output: int) -> Floats:
+        steps = self.loss.line_search(self.y, self.raw, self.weight, tree.rows, tree.starts, output)
+        monotonic = self._fit.options.growth.monotonic
+        if monotonic.size:
+            order_steps(steps, tree, monotonic)
+        return steps
+
+    def update(self, fitted: TreeRound) -> None:
+        """Add the trees of a round to the scores, leaf by leaf if they were grown on all rows."""
+        if self._fit.options.subsample >= 1.0:
+            for raw, tree in zip(self.raw, self._grown, strict=True):
+                self._add_by_leaf(raw, tree)
+        else:
+            self.add_trees(fitted.trees, self.raw)
+        self._grown = []  # the order of the rows is valid until the next tree only
+        if self.validation is not None:
+            # No tree is grown on these rows, but their gradients share the scale of the integer statistics:
+            # their scores must be up to date.
+            self.validation.update(fitted)
+            self.raw[:, self._fit.options.validation_rows] = self.validation.raw
+
+    def _add_by_leaf(self, raw: Floats, tree: GrownTree) -> None:
+        rows, starts, values = tree.rows, tree.starts, tree.values
+        self._fit.team.over_rows(len(rows), lambda a, b: add_leaf_values(raw, rows, starts, values, a, b))
+
+
+class CpuBackend:
+    """The backend for tables in memory."""
+
+    def training_rows(self, fit: TreeFit, train: Dataset) -> TrainingScores:
+        """Encode the training rows and compute their first scores."""
+        codes = fit.bins.encode(train.table, fit.team)
+        rows = _tree_scores(fit, train, fit.loss_weight, codes)
+        chosen, validation = fit.options.validation_rows, None
+        if chosen is not None:
+            weight = None if train.sample_weight is None else train.sample_weight[chosen]
+            add_trees = _adds_trees(codes.take(chosen), fit.team)
+            validation = TreeScores(rows.loss, train.y[chosen], weight, rows.raw[:, chosen], add_trees)
+        return TrainingScores(fit, rows, validation, TreeGrower(codes, fit.options.growth, fit.team))
+
+    def evaluation_rows(self, fit: TreeFit, rows: Dataset) -> TreeScores:
+        """Encode an evaluation set and compute its first scores."""
+        codes = fit.bins.encode(rows.table, fit.team, for_growing=False)
+        return _tree_scores(fit, rows, rows.sample_weight, codes)
+
+
+def _tree_scores(fit: TreeFit, rows: Dataset, weight: Floats | None, codes: BinnedTable) -> TreeScores:
+    if fit.previous is None:
+        raw = np.repeat(fit.start[:, np.newaxis], len(rows.y), axis=1)
+    else:
+        raw = fit.previous.scores(rows.table, fit.team.n_members)
+    return TreeScores(fit.options.loss, rows.y, weight, raw, _adds_trees(codes, fit.team))
+
+
+def _adds_trees(codes: BinnedTable, team: Team) -> Callable[[Trees, Floats], None]:
+    """Return a function that adds the leaf values of trees to the scores of encoded rows."""
+
+    def add_trees(trees: Trees, raw: Floats) -> None:
+        forest = Forest.of(trees, range(len(trees)))
+        for output, scores in enumerate(raw):
+            forest.add_coded_scores(codes, output, scores, team)
+
+    return add_trees
+
+
+def draw_positions(n_rows: int, fraction: float, seed: int, iteration: int) -> RowNumbers:
+    """Draw the positions of a random fraction of rows for a round, in ascending order; at least one."""
+    positions = np.empty(n_rows, np.uint32)
+    n = sample_rows(fraction, seed, ROW_SAMPLE, iteration, 0, n_rows, positions)
+    return positions[:n] if n else np.zeros(1, np.uint32)
+
+
+def order_steps(steps: Floats, tree: GrownTree, monotonic: NDArray[np.int8]) -> None:
+    """Change the steps of the leaves, from left to right, so that they satisfy the monotonic constraints.
+
+    The grower bounds the values it computes; those of a line search may violate the constraints. Where leaves
+    on the low side of a monotonic split have larger steps than leaves on its high side, the overlapping ones
+    are replaced by their mean. Splits are visited from the root down: what changes below a split stays within
+    the range of the leaves on its side.
+    """
+    nodes, counts = tree.nodes, tree.nodes["count"][tree.leaves]
+    for node in nodes[nodes["left"] > 0]:
+        direction = monotonic[node["split"]["column"]]
+        if not direction:
+            continue
+        bounds: Any = [node["start"], nodes["start"][node["left"] + 1], node["stop"]]
+        first, middle, last = np.searchsorted(tree.starts, bounds)
+        low, high = np.arange(first, middle), np.arange(middle, last)
+        if direction < 0:
+            low, high = high, low
+        top, bottom = steps[low].max(), steps[high].min()
+        if top > bottom:
+            overlap = np.concatenate([low[steps[low] > bottom], high[steps[high] < top]])
+            mean = math.fsum(steps[overlap] * counts[overlap]) / math.fsum(counts[overlap])
+            mean = min(max(mean, bottom), top)  # rounding
+            steps[low], steps[high] = np.minimum(steps[low], mean), np.maximum(steps[high], mean)

@@ -1,0 +1,305 @@
+"""Rows in shards: in this process, read from files, or on the workers of a cluster.
+
+Where the loss is a sum over rows and its hessian gives the leaf values, each shard computes the gradients,
+statistics and scores of its rows; this process receives sums and grows the trees (`ShardTrainingRows`). Other
+losses (medians, quantiles, those of users) need many rows at once: their targets, scores and gradients are in
+this process, statistics are sent to the shards, and the leaf of every row comes back, a byte each.
+
+A shard is lost with its machine. It is then created again with its codes and targets, receives the model so
+far, and the call is repeated.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._typing import Floats, RowNumbers
+from hedgerow.backends.base import EvaluationRows, TrainingRows, TreeFit, TreeRound
+from hedgerow.backends.cpu import TrainingScores, Trees, TreeScores
+from hedgerow.growing.gradient_shard import EVALUATED, TRAINING, GradientShardFactory
+from hedgerow.growing.grower import GrownTree
+from hedgerow.growing.sharded_grower import RoundGrower
+from hedgerow.growing.shards import LossCounter, ShardedRows, ShardsLost
+from hedgerow.growing.statistics import NOT_FINITE, RowStatistics, piece_rows
+from hedgerow.kernels.cpu.records import Rules
+from hedgerow.losses import Loss
+from hedgerow.losses.base import total_weight
+from hedgerow.table.dataset import Dataset
+from hedgerow.table.remote import RemoteTable
+
+Result = TypeVar("Result")
+
+_NO_ROWS = np.empty(0, np.uint32)
+
+
+class ShardedBackend:
+    """The backend for remote tables."""
+
+    def training_rows(self, fit: TreeFit, train: Dataset) -> TrainingRows:
+        """Create the shards of the training rows."""
+        if _is_rowwise(fit.options.loss, newton=fit.options.newton):
+            return ShardTrainingRows(fit, train)
+        return _central_rows(fit, train)
+
+    def evaluation_rows(self, fit: TreeFit, rows: Dataset) -> EvaluationRows:
+        """Create the shards of an evaluation set."""
+        arrays = {"y": _narrow(rows.y), "role": np.full(len(rows.y), EVALUATED, np.uint8)}
+        if rows.sample_weight is not None:
+            arrays["weight"] = rows.sample_weight
+        shards = RestorableShards(_make_shards(fit, rows, arrays), fit, _NO_ROWS)
+        return ShardEvaluationRows(shards, fit.options.loss, total_weight(rows.y, rows.sample_weight))
+
+
+def _is_rowwise(loss: Loss, *, newton: bool) -> bool:
+    """Return whether gradients and leaf values need single rows and sums only."""
+    prepares = type(loss).prepare is not Loss.prepare
+    return newton and loss.splittable and not loss.needs_line_search and not prepares
+
+
+# --- shards that are created again after a loss
+
+
+class RestorableShards:
+    """Shards, and what is needed to restore their scores.
+
+    Parameters
+    ----------
+    shards : ShardedRows
+    fit : TreeFit
+    training : uint32 rows that trees are grown on, in ascending order; None for all
+    make_grower : callable, optional
+        Creates the grower for the shards.
+    """
+
+    def __init__(
+        self,
+        shards: ShardedRows,
+        fit: TreeFit,
+        training: RowNumbers | None,
+        make_grower: Callable[[ShardedRows], RoundGrower] | None = None,
+    ) -> None:
+        self.shards, self._fit, self._training, self._make_grower = shards, fit, training, make_grower
+        self._losses = LossCounter()
+        self.grower: Any = None  # created by `restore`
+        self.restore()
+
+    def restore(self) -> None:
+        """Set the scores of all shards to those of the trees so far, and create a new grower."""
+        start, forest = self._fit.start, self._fit.forest()
+        while True:
+            try:
+                firsts = np.array([first for first, _ in self.shards.bounds])
+                before = firsts if self._training is None else np.searchsorted(self._training, firsts)
+                self.shards.call_each(
+                    "restore_scores", [(start, forest, number) for number in before.tolist()]
+                )
+                self.grower = None if self._make_grower is None else self._make_grower(self.shards)
+            except ShardsLost:
+                self._losses.count()
+                continue
+            return
+
+    def retry(self, call: Callable[[], Result]) -> Result:
+        """Call a function of the shards, again if some were lost meanwhile."""
+        while True:
+            try:
+                result = call()
+            except ShardsLost:
+                self._losses.count()
+                self.restore()
+                continue
+            self._losses.reset()
+            return result
+
+    def update(self, call: Callable[[], Any]) -> None:
+        """Call a function that adds trees of the ensemble to scores; after a loss, restore them instead."""
+        try:
+            call()
+        except ShardsLost:
+            self.restore()  # the ensemble already contains the trees
+
+    def mean_loss(self, loss: Loss, role: int, total: float) -> float:
+        """Return the weighted mean of the loss of the rows with a role."""
+        sums, _ = self.retry(lambda: self.shards.call("loss_sums", loss, role))
+        return math.fsum(value for shard in sums for value in shard) / total
+
+
+def _make_shards(fit: TreeFit, rows: Dataset, arrays: dict[str, NDArray[Any]]) -> Any:
+    options, table = fit.options, rows.table
+    assert isinstance(table, RemoteTable)  # noqa: S101 - this backend is for remote tables
+    factory = GradientShardFactory(fit.bins, options.loss, options.seed, options.subsample, table.low_memory)
+    return table.make_shards(factory, fit.bins, arrays, options.n_threads)
+
+
+def _training_shards(fit: TreeFit, train: Dataset) -> RestorableShards:
+    """Create the shards of the training rows."""
+    options, weights, n = fit.options, fit.weights, train.table.n_rows
+    copies, n_training = weights.copies, len(weights.rows)
+    arrays: dict[str, NDArray[Any]] = {"y": _narrow(train.y)}
+    if copies.size:
+        arrays["copies"] = copies
+    elif weights.weight.size:
+        arrays["weight"] = weights.weight
+    if n_training < n:
+        roles = np.zeros(n, np.uint8)
+        roles[weights.rows] = TRAINING
+        if options.validation_rows is not None:
+            roles[options.validation_rows] = EVALUATED
+        arrays["role"] = roles
+    make_grower = partial(
+        RoundGrower, fit.bins, options.growth,
+        n_rows=n_training, n_copies=int(copies.sum()) if copies.size else n_training,
+        n_piece=piece_rows(copies), n_outputs=options.loss.n_outputs, learning_rate=options.learning_rate,
+    )  # fmt: skip
+    shards = _make_shards(fit, train, arrays)
+    return RestorableShards(shards, fit, weights.rows if n_training < n else None, make_grower)
+
+
+def _validation_weight(fit: TreeFit, train: Dataset) -> Floats | None:
+    rows = fit.options.validation_rows
+    return None if train.sample_weight is None or rows is None else train.sample_weight[rows]
+
+
+def _narrow(y: Floats) -> NDArray[Any]:
+    """Return class numbers as uint8, other numbers unchanged."""
+    if y.min(initial=0.0) < 0 or y.max(initial=0.0) > np.iinfo(np.uint8).max:
+        return y
+    narrow = y.astype(np.uint8)
+    return narrow if np.array_equal(narrow, y) else y
+
+
+# --- scores in the shards
+
+
+class ShardEvaluationRows:
+    """Rows whose scores are in shards.
+
+    Parameters
+    ----------
+    shards : RestorableShards
+    loss : Loss
+    total : float
+        The sum of the weights.
+    """
+
+    def __init__(self, shards: RestorableShards, loss: Loss, total: float) -> None:
+        self._shards, self._loss, self._total = shards, loss, total
+
+    def update(self, fitted: TreeRound) -> None:
+        """Add the trees of a round to the scores."""
+        call = self._shards.shards.call
+        self._shards.update(
+            lambda: [call("add_tree", output, nodes) for output, nodes in enumerate(fitted.trees)]
+        )
+
+    def mean_loss(self) -> float:
+        """Return the weighted mean of the loss at the current scores."""
+        return self._shards.mean_loss(self._loss, EVALUATED, self._total)
+
+    def close(self) -> None:
+        """Release the shards."""
+        self._shards.shards.close()
+
+
+class ShardTrainingRows:
+    """Training rows whose scores, gradients and statistics are in shards."""
+
+    def __init__(self, fit: TreeFit, train: Dataset) -> None:
+        options = fit.options
+        self._shards, self._loss = _training_shards(fit, train), options.loss
+        fit.weights = replace(fit.weights, rows=_NO_ROWS)  # four bytes a row, which the shards have
+        self._total = total_weight(train.y, fit.loss_weight)
+        self.validation: EvaluationRows | None = None
+        if options.validation_rows is not None:
+            total = total_weight(train.y[options.validation_rows], _validation_weight(fit, train))
+            self.validation = ShardEvaluationRows(self._shards, options.loss, total)
+        train.y = np.empty(0)  # eight bytes a row, which the shards have
+
+    def gradients(self) -> None:
+        """Do nothing: the shards compute them when the trees are grown."""
+
+    def fit(self, gradients: None, iteration: int) -> TreeRound:
+        """Grow the trees of a round."""
+        trees = self._shards.retry(lambda: self._shards.grower.grow(iteration))
+        if trees is None:
+            raise FloatingPointError(NOT_FINITE)
+        return TreeRound(trees, sum((len(nodes) + 1) // 2 for nodes in trees))
+
+    def update(self, fitted: TreeRound) -> None:
+        """Do nothing: the leaf values are sent with the next call, or by `mean_loss`."""
+
+    def mean_loss(self) -> float:
+        """Return the weighted mean of the loss at the current scores."""
+        self._shards.update(self._shards.grower.send_leaf_values)
+        return self._shards.mean_loss(self._loss, TRAINING, self._total)
+
+    def close(self) -> None:
+        """Release the shards."""
+        self._shards.shards.close()
+
+
+# --- scores in this process, codes in the shards
+
+
+class _CentralScores(TrainingScores):
+    """Training rows whose codes alone are in shards."""
+
+    shards: RestorableShards
+
+    def close(self) -> None:
+        """Release the shards."""
+        self.shards.shards.close()
+
+
+def _central_rows(fit: TreeFit, train: Dataset) -> _CentralScores:
+    shards, loss, chosen = _training_shards(fit, train), fit.options.loss, fit.options.validation_rows
+    raw = np.concatenate(shards.retry(lambda: shards.shards.call("scores"))[0], axis=1)
+    rows = TreeScores(loss, train.y, fit.loss_weight, raw, _adds_trees(shards, None))
+    validation = None
+    if chosen is not None:
+        weight, add_trees = _validation_weight(fit, train), _adds_trees(shards, chosen)
+        validation = TreeScores(loss, train.y[chosen], weight, raw[:, chosen], add_trees)
+    central = _CentralScores(fit, rows, validation, _CentralGrower(shards, fit))
+    central.shards = shards
+    return central
+
+
+def _adds_trees(shards: RestorableShards, rows: RowNumbers | None) -> Callable[[Trees, Floats], None]:
+    """Return a function that adds the leaf values of trees to the scores of rows; None for all rows."""
+
+    def add_trees(trees: Trees, raw: Floats) -> None:
+        for output, nodes in enumerate(trees):
+            found, _ = shards.retry(partial(shards.shards.call, "leaf_ids", nodes))
+            leaf_ids = np.concatenate(found)
+            raw[output] += nodes["value"][leaf_ids if rows is None else leaf_ids[rows]]
+
+    return add_trees
+
+
+class _CentralGrower:
+    """Grows trees on sharded codes from statistics in this process."""
+
+    def __init__(self, shards: RestorableShards, fit: TreeFit) -> None:
+        self._shards, self._options = shards, fit.options.growth
+        self._n_columns, self._n_outputs = fit.bins.n_columns, fit.options.loss.n_outputs
+
+    def grow(self, statistics: RowStatistics, rows: RowNumbers, tree: int) -> GrownTree:
+        """Grow tree number `tree` on some rows, which the shards draw themselves."""
+        rules = self._options.for_tree(statistics, np.arange(self._n_columns), tree)
+        grown, leaf_ids = self._shards.retry(lambda: self._grow(statistics, rules, tree))
+        rank = np.empty(len(grown.nodes), np.int64)
+        rank[grown.leaves] = np.arange(len(grown.leaves))
+        grown.rows = rows[np.argsort(rank[leaf_ids[rows]], kind="stable")]
+        return grown
+
+    def _grow(self, statistics: RowStatistics, rules: Rules, tree: int) -> tuple[GrownTree, NDArray[Any]]:
+        shards, own = self._shards.shards, statistics.statistics
+        shards.call_each("set_statistics", [(own.packed[a:b], own.wide[a:b]) for a, b in shards.bounds])
+        nodes = self._shards.grower.grow_tree(rules, tree // self._n_outputs)
+        grown = GrownTree.of(nodes, _NO_ROWS, statistics.gradient_unit, statistics.hessian_unit)
+        return grown, np.concatenate(shards.call("leaf_ids", grown.nodes)[0])

@@ -1,0 +1,230 @@
+"""Fitting gradient boosting: datasets and options in, a model out.
+
+    table -> bins -> codes -> [ gradients -> trees -> scores ] x rounds -> forest
+
+Every round computes the gradients of the loss at the current scores, fits trees to them (or regressors of
+another library) and adds these to the scores (Friedman 2001; second order: Chen and Guestrin 2016). The rows
+are in memory, in files or on a cluster: see `hedgerow.backends.base`.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from hedgerow._typing import Floats
+from hedgerow.backends.base import Backend, EvaluationRows, TrainingRows, TreeFit, TreeRound
+from hedgerow.backends.cpu import CpuBackend
+from hedgerow.backends.sharded import ShardedBackend
+from hedgerow.binning import find_bins
+from hedgerow.boosting.callbacks import HistoryDict
+from hedgerow.boosting.gradient_members import MemberEnsemble, MemberModel
+from hedgerow.boosting.loop import FitOptions, RoundResult, run_rounds
+from hedgerow.forest import Forest, TreeModel
+from hedgerow.growing.grower import GrowthOptions
+from hedgerow.growing.statistics import Weights, mask_weights
+from hedgerow.losses import Loss
+from hedgerow.memory_estimates import estimate_gradient_boosting, estimate_members
+from hedgerow.table import Table
+from hedgerow.table.dataset import Dataset
+from hedgerow.table.remote import RemoteTable
+from hedgerow.threads import Team
+
+Model = TreeModel | MemberModel
+
+
+@dataclass(eq=False, kw_only=True)
+class GradientBoostingOptions(FitOptions):
+    """Options of gradient boosting.
+
+    Parameters
+    ----------
+    loss : Loss
+    learning_rate : float
+    growth : GrowthOptions
+    max_bins : int
+    newton : bool
+        Whether trees are fitted to gradients and hessians, or to gradients only.
+    subsample : float
+        Fraction of the rows that are drawn for every round.
+    """
+
+    loss: Loss
+    learning_rate: float
+    growth: GrowthOptions
+    max_bins: int = 255
+    newton: bool = True
+    subsample: float = 1.0
+
+
+@dataclass(eq=False)
+class FitResult:
+    """A fitted model and the history of its rounds."""
+
+    model: Model
+    history: HistoryDict = field(default_factory=dict)
+    best_round: int | None = None
+
+
+def fit_gradient_boosting(
+    train: Dataset,
+    evaluation_sets: Sequence[Dataset],
+    options: GradientBoostingOptions,
+    previous: Model | None = None,
+) -> FitResult:
+    """Fit a model, or add rounds to `previous`."""
+    _require_memory(train, evaluation_sets, options)
+    rounds: list[Any] = []
+    with ExitStack() as stack:
+        team = stack.enter_context(Team(options.n_threads, options.chunk_rows))
+        ensemble = _start_ensemble(train, options, previous, rounds, team)
+        training = ensemble.training_rows(train)
+        stack.callback(training.close)
+        others = []
+        for rows in evaluation_sets:
+            others.append(ensemble.evaluation_rows(rows))
+            stack.callback(others[-1].close)
+        rule = GradientRule(training, others, rounds, evaluate_training=options.verbose > 0)
+
+        def snapshot(history: HistoryDict, best_round: int | None) -> FitResult:
+            return FitResult(ensemble.model(), history, best_round)
+
+        history, best_round = run_rounds(
+            rule, training, options, 0 if previous is None else previous.n_rounds,
+            has_evaluation_sets=bool(rule.evaluated), snapshot=snapshot,
+        )  # fmt: skip
+        model = ensemble.model()
+    return FitResult(model if best_round is None else model.cut(best_round + 1), history, best_round)
+
+
+def _require_memory(
+    train: Dataset, evaluation_sets: Sequence[Dataset], options: GradientBoostingOptions
+) -> None:
+    """Raise MemoryError if the fit needs more memory than is available."""
+    n_outputs = options.loss.n_outputs
+    size = options.size(train, evaluation_sets, n_outputs=n_outputs, max_bins=options.max_bins)
+    if options.estimator is None:
+        growth, n_rows = options.growth, size.n_rows
+        n_leaves = min(growth.max_leaves(n_rows), max(1, n_rows // growth.min_samples_leaf))
+        estimate = estimate_gradient_boosting(size, n_leaves)
+    else:
+        estimate = estimate_members(size, evaluates=True)
+    advice = "use fewer rows or columns, a smaller eval_set"
+    if estimate.get("trees", 0) > sum(estimate.values()) // 4:
+        advice += ", a smaller n_estimators or max_leaf_nodes"
+    size.require(estimate, advice=advice)
+
+
+class GradientRule:
+    """The update rule of gradient boosting.
+
+    Parameters
+    ----------
+    training : TrainingRows
+        The training rows, which are also the weak learner.
+    others : sequence of EvaluationRows
+    rounds : list
+        Receives what is fitted in every round.
+    evaluate_training : bool
+        Compute the loss of the training rows even without evaluation sets; it takes a pass over the rows.
+    """
+
+    def __init__(
+        self,
+        training: TrainingRows,
+        others: Sequence[EvaluationRows],
+        rounds: list[Any],
+        *,
+        evaluate_training: bool,
+    ) -> None:
+        self.training, self.others, self.rounds = training, others, rounds
+        self.evaluated = [*([] if training.validation is None else [training.validation]), *others]
+        self.evaluate_training = evaluate_training or bool(self.evaluated)
+
+    def targets(self, iteration: int) -> Any:
+        """Compute the gradients of the loss at the current scores."""
+        return self.training.gradients()
+
+    def update(self, fitted: Any, iteration: int) -> RoundResult:
+        """Add what was fitted to the ensemble and to all scores."""
+        self.rounds.append(fitted)  # first: shards that are lost meanwhile are restored from the ensemble
+        for rows in (self.training, *self.others):
+            rows.update(fitted)
+        train_loss = self.training.mean_loss() if self.evaluate_training else None
+        return RoundResult(fitted.n_leaves, train_loss, self.evaluate())
+
+    def evaluate(self) -> tuple[float, ...]:
+        """Return the loss of each evaluation set at the current scores."""
+        return tuple(rows.mean_loss() for rows in self.evaluated)
+
+
+class _Ensemble(Protocol):
+    """What differs between trees and regressors of other libraries."""
+
+    def training_rows(self, train: Dataset) -> TrainingRows:
+        """Prepare the training rows."""
+
+    def evaluation_rows(self, rows: Dataset) -> EvaluationRows:
+        """Prepare an evaluation set."""
+
+    def model(self) -> Model:
+        """Make a model of all rounds so far."""
+
+
+def _start_ensemble(
+    train: Dataset, options: GradientBoostingOptions, previous: Model | None, rounds: list[Any], team: Team
+) -> _Ensemble:
+    weight = mask_weights(train.sample_weight, options.validation_rows, len(train.y))
+    start = previous.start if previous else options.loss.start(train.y, weight)
+    if options.estimator is None and not isinstance(previous, MemberModel):
+        return _TreeEnsemble(train, options, previous, rounds, start, weight, team)
+    if options.estimator is not None and not isinstance(previous, TreeModel):
+        return MemberEnsemble(options, previous, rounds, start, weight, team)
+    raise TypeError(f"a {type(previous).__name__} cannot be resumed with estimator={options.estimator!r}")
+
+
+class _TreeEnsemble:
+    """Trees on binned columns."""
+
+    def __init__(
+        self,
+        train: Dataset,
+        options: GradientBoostingOptions,
+        previous: TreeModel | None,
+        rounds: list[TreeRound],
+        start: Floats,
+        weight: Floats | None,
+        team: Team,
+    ) -> None:
+        n_rows = train.table.n_rows
+        weights = Weights.of(train.sample_weight, n_rows, options.validation_rows)
+        bins = previous.bins if previous else find_bins(
+            train.table, options.max_bins, copies=weights.row_counts(n_rows), team=team
+        )  # fmt: skip
+        self._rounds = rounds
+        self._fit = TreeFit(options, bins, start, weights, weight, team, previous, self._forest)
+
+    def training_rows(self, train: Dataset) -> TrainingRows:
+        """Prepare the training rows."""
+        return _backend_for(train.table).training_rows(self._fit, train)
+
+    def evaluation_rows(self, rows: Dataset) -> EvaluationRows:
+        """Prepare an evaluation set."""
+        return _backend_for(rows.table).evaluation_rows(self._fit, rows)
+
+    def model(self) -> TreeModel:
+        """Make a model of all rounds so far."""
+        return TreeModel(self._fit.start, self._fit.bins, self._forest())
+
+    def _forest(self) -> Forest:
+        outputs = list(range(self._fit.options.loss.n_outputs)) * len(self._rounds)
+        forest = Forest.of([tree for done in self._rounds for tree in done.trees], outputs)
+        previous = self._fit.previous
+        return Forest.join(previous.forest, forest) if previous else forest
+
+
+def _backend_for(table: Table) -> Backend:
+    """Choose the backend for a table; nothing else depends on the kind of table."""
+    if isinstance(table, RemoteTable):
+        return ShardedBackend()
+    return CpuBackend()

@@ -1,0 +1,204 @@
+"""Gradient boosting with regressors of other libraries.
+
+A regressor is fitted to the negative gradients and predicts a direction. One line search finds the length of
+the step along it (Friedman 2001).
+"""
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import _safe_indexing
+
+from hedgerow._typing import Floats, RowNumbers
+from hedgerow.backends.cpu import Gradients, Scores, draw_positions
+from hedgerow.boosting.weak_learners import seeded_clone
+from hedgerow.losses import Loss
+from hedgerow.table.dataset import Dataset
+from hedgerow.threads import Team
+
+
+@dataclass(frozen=True, eq=False)
+class MemberModel:
+    """Fitted regressors, one per output and round, and the length of the step of every round."""
+
+    start: Floats
+    members: list[list[Any]]  # rounds x outputs
+    steps: list[float]
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds."""
+        return len(self.members)
+
+    def cut(self, n_rounds: int) -> "MemberModel":
+        """Return a model of the first rounds."""
+        return MemberModel(self.start, self.members[:n_rounds], self.steps[:n_rounds])
+
+    def scores(self, X: Any, n_rows: int) -> Floats:
+        """Return the raw scores (outputs, rows)."""
+        scores = np.repeat(self.start[:, None], n_rows, axis=1)
+        for scores in self.staged_scores(X, n_rows):  # noqa: B007 - the last one is wanted
+            pass
+        return scores
+
+    def staged_scores(self, X: Any, n_rows: int) -> Iterator[Floats]:
+        """Yield the raw scores after every round; the array is reused."""
+        scores = np.repeat(self.start[:, None], n_rows, axis=1)
+        for members, step in zip(self.members, self.steps, strict=True):
+            for output, member in enumerate(members):
+                scores[output] += step * np.asarray(member.predict(X), np.float64).reshape(-1)
+            yield scores
+
+
+@dataclass(eq=False)
+class MemberRound:
+    """The regressors of a round, one per output, and the length of their step."""
+
+    members: list[Any]
+    step: float
+    n_leaves: int = 0
+
+    def directions(self, X: Any) -> Floats:
+        """Return the predictions of the members, (outputs, rows)."""
+        return np.stack([np.asarray(member.predict(X), np.float64).reshape(-1) for member in self.members])
+
+
+class MemberOptions(Protocol):
+    """The options that are read here; see `GradientBoostingOptions`."""
+
+    estimator: Any
+    loss: Loss
+    learning_rate: float
+    subsample: float
+    seed: int
+    validation_rows: RowNumbers | None
+
+
+class MemberEnsemble:
+    """Regressors of other libraries, which receive X as the user passed it.
+
+    Parameters
+    ----------
+    options : MemberOptions
+    previous : MemberModel or None
+        The model that the fit starts from.
+    rounds : list of MemberRound
+        All rounds so far, without those of `previous`.
+    start : float64 (outputs,)
+    weight : float64 (rows,) or None
+        Weights of the training rows; 0 for validation rows.
+    team : Team
+    """
+
+    def __init__(
+        self,
+        options: MemberOptions,
+        previous: MemberModel | None,
+        rounds: list[MemberRound],
+        start: Floats,
+        weight: Floats | None,
+        team: Team,
+    ) -> None:
+        self._options, self._rounds, self._weight, self._team = options, rounds, weight, team
+        self._previous = previous or MemberModel(start, [], [])
+
+    def training_rows(self, train: Dataset) -> "MemberTrainingRows":
+        """Prepare the training rows; those of weight 0 are left out."""
+        rows, chosen = self.evaluation_rows(train), self._options.validation_rows
+        validation = None if chosen is None else rows.take(chosen)
+        if self._weight is not None and not np.all(self._weight > 0):
+            rows = rows.take(np.flatnonzero(self._weight > 0))
+        return MemberTrainingRows(self._options, rows, validation, self._team)
+
+    def evaluation_rows(self, rows: Dataset) -> "MemberScores":
+        """Prepare an evaluation set."""
+        raw = self._previous.scores(rows.X, len(rows.y))
+        return MemberScores(self._options.loss, rows.y, rows.sample_weight, raw, rows.X)
+
+    def model(self) -> MemberModel:
+        """Make a model of all rounds so far."""
+        members = [done.members for done in self._rounds]
+        steps = [done.step for done in self._rounds]
+        previous = self._previous
+        return MemberModel(previous.start, previous.members + members, previous.steps + steps)
+
+
+class MemberScores(Scores):
+    """Rows whose scores are updated by the predictions of regressors."""
+
+    def __init__(self, loss: Loss, y: Floats, weight: Floats | None, raw: Floats, X: Any) -> None:
+        super().__init__(loss, y, weight, raw)
+        self.X = X
+
+    def take(self, rows: NDArray[Any]) -> "MemberScores":
+        """Return some of the rows."""
+        X = self.X.tocsr() if sparse.issparse(self.X) else self.X
+        weight = None if self.weight is None else self.weight[rows]
+        part = _safe_indexing(X, rows.astype(np.int64))
+        return MemberScores(self.loss, self.y[rows], weight, self.raw[:, rows], part)
+
+    def update(self, fitted: MemberRound) -> None:
+        """Add the step of a round to the scores."""
+        self.raw += fitted.step * fitted.directions(self.X)
+
+
+class MemberTrainingRows(MemberScores):
+    """Training rows of regressors of other libraries.
+
+    Parameters
+    ----------
+    options : MemberOptions
+        `seed` seeds the rows that are drawn, and the `random_state` of every clone.
+    rows : MemberScores
+    validation : MemberScores or None
+    team : Team
+    """
+
+    def __init__(
+        self, options: MemberOptions, rows: MemberScores, validation: MemberScores | None, team: Team
+    ) -> None:
+        super().__init__(rows.loss, rows.y, rows.weight, rows.raw, rows.X)
+        self._options, self.validation = options, validation
+        self._gradients = Gradients(self, team)
+        estimator = options.estimator
+        if self.weight is not None and "sample_weight" not in inspect.signature(estimator.fit).parameters:
+            raise ValueError(
+                f"estimator={estimator!r} has no sample_weight in its fit, but rows have weights; do not "
+                "pass sample_weight or class_weight"
+            )
+
+    def gradients(self) -> Floats:
+        """Compute the gradients (outputs, rows) at the current scores."""
+        return self._gradients.compute()[0]
+
+    def fit(self, gradients: Floats, iteration: int) -> MemberRound:
+        """Fit the regressors to the negative gradients and search the length of the step."""
+        options = self._options
+        part: MemberScores = self
+        if options.subsample < 1.0:
+            rows = draw_positions(len(self.y), options.subsample, options.seed, iteration)
+            part, gradients = self.take(rows), gradients[:, rows]
+        weight = {} if part.weight is None else {"sample_weight": part.weight}
+        members = []
+        for output, gradient in enumerate(gradients):
+            member = seeded_clone(options.estimator, options.seed + iteration * len(gradients) + output)
+            member.fit(part.X, -gradient, **weight)
+            members.append(member)
+        fitted = MemberRound(members, 1.0)
+        directions = fitted.directions(part.X)
+        if not np.all(np.isfinite(directions)):
+            raise ValueError(f"estimator={options.estimator!r} predicted a value that is not finite")
+        length = self.loss.global_line_search(part.y, part.raw, directions, part.weight)
+        fitted.step = options.learning_rate * length
+        return fitted
+
+    def update(self, fitted: MemberRound) -> None:
+        """Add the step of a round to the scores, also to those of the validation rows."""
+        super().update(fitted)
+        if self.validation is not None:
+            self.validation.update(fitted)
