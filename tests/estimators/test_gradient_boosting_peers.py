@@ -204,7 +204,7 @@ def test_packed_statistics_would_not_do_for_heavy_tails(monkeypatch):
 def test_ordinary_targets_are_packed():
     X, y = numbers()
     kinds = []
-    measure = statistics.Quantiser.measure
+    measure = statistics.Quantiser.quantise
     with pytest.MonkeyPatch.context() as patch:
 
         def watched(self, gradient, hessian):
@@ -212,7 +212,7 @@ def test_ordinary_targets_are_packed():
             kinds.append(len(measured.statistics.packed) > 0)
             return measured
 
-        patch.setattr(statistics.Quantiser, "measure", watched)
+        patch.setattr(statistics.Quantiser, "quantise", watched)
         regressor().fit(X, y)
         assert all(kinds)
         kinds.clear()

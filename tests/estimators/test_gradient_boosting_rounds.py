@@ -8,8 +8,8 @@ from sklearn.linear_model import Ridge
 
 from boosting_cases import classes, classifier, numbers, regressor, same_forests
 from hedgerow import EarlyStopping, TimeLimit
-from hedgerow.boosting import fit as fitting
 from hedgerow.estimators import base
+from hedgerow.growing.statistics import Quantiser
 from terminal import Terminal
 
 # --- what is followed
@@ -156,13 +156,13 @@ def test_the_gradients_of_held_out_rows_do_not_go_stale(monkeypatch):
     # Left as they were at the start, they would set the scale of the integer statistics for all rows.
     X, y = numbers()
     gradients = []
-    measure = fitting.Quantiser.measure
+    quantise = Quantiser.quantise
 
     def watched(self, gradient, hessian):
         gradients.append(gradient.copy())
-        return measure(self, gradient, hessian)
+        return quantise(self, gradient, hessian)
 
-    monkeypatch.setattr(fitting.Quantiser, "measure", watched)
+    monkeypatch.setattr(Quantiser, "quantise", watched)
     model = regressor(early_stopping=True, random_state=0).fit(X, y)
     for gradient, stage in zip(gradients[1:], model.staged_predict(X), strict=False):
         np.testing.assert_allclose(gradient, stage - y, atol=1e-12)

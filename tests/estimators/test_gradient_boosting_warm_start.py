@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from boosting_cases import classes, classifier, numbers, regressor, same_forests
-from hedgerow.boosting import fit as fitting
+from hedgerow.boosting import gradient_boosting as fitting
 from hedgerow.growing.grower import TreeGrower
 
 
@@ -196,7 +196,7 @@ def test_a_second_interrupt_after_the_loop_leaves_the_old_model(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fitting, "Fitted", interrupted)
+    monkeypatch.setattr(fitting, "FitResult", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, -y)
     assert vars(model) == before
