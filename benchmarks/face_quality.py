@@ -35,7 +35,7 @@ from rich.console import Console
 from rich.table import Table
 
 from data import data_folder
-from hedgerow.vision.groups import Grouped, group_rectangles
+from hedgerow.vision.detections import Grouped, group_rectangles
 from hedgerow.vision.images import Grey, as_grey
 
 AT_FALSE = (10, 30, 90)  # false positives at which rates are given

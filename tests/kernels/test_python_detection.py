@@ -9,7 +9,7 @@ import oracle_vision as oracle
 from hedgerow.kernels.cpu import detect_scan, grey
 from hedgerow.threads import Team
 from hedgerow.vision import scan as scan_module
-from hedgerow.vision.groups import group_rectangles
+from hedgerow.vision.detections import group_rectangles
 from hedgerow.vision.model import LBP
 from hedgerow.vision.scan import find_windows, judge, level_image, passing
 from python_bodies import both_ways, python_bodies

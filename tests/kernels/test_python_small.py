@@ -15,7 +15,7 @@ from hedgerow import (
 from hedgerow.bagging.raw_table import RawTable, row_keys
 from hedgerow.bagging.sampling import bootstrap_counts, weighted_counts
 from hedgerow.kernels.cpu import elementary, vote_weights, weights
-from hedgerow.vision.groups import group_rectangles
+from hedgerow.vision.detections import group_rectangles
 from model_cases import assert_same, numbers
 from python_bodies import both_ways, python_bodies
 from remote_tables import ShardedInput

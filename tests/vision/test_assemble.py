@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from hedgerow.vision.assemble import empty_cascade, first_stages, with_stage
 from hedgerow.vision.features import HaarFeatures, LBPFeatures
 from hedgerow.vision.scan import judge, passing
-from hedgerow.vision.stage import StageTree
+from hedgerow.vision.stage import StageTree, empty_cascade, first_stages, with_stage
 from oracle_windows import labelled, make_features, stump
 
 WINDOW = (8, 8)

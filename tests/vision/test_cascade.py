@@ -7,8 +7,7 @@ from PIL import Image
 import oracle_vision as oracle
 from hedgerow.container import ModelFileError
 from hedgerow.vision.cascade import Cascade, load_cascade
-from hedgerow.vision.detections import Detection, Detections
-from hedgerow.vision.groups import group_rectangles
+from hedgerow.vision.detections import Detection, Detections, group_rectangles
 from hedgerow.vision.model import LBP
 from hedgerow.vision.scan import find_windows
 

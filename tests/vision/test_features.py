@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hedgerow.vision.assemble import empty_cascade
 from hedgerow.vision.features import KINDS, HaarFeatures, LBPFeatures
+from hedgerow.vision.stage import empty_cascade
 from oracle_windows import CORE, SHAPES, features_of, pixels_of
 
 WINDOWS = [(3, 3), (4, 3), (5, 9), (8, 6), (11, 4), (7, 7)]

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle_groups
-from hedgerow.vision.groups import group_rectangles
+from hedgerow.vision.detections import group_rectangles
 
 
 def crowd(seed, n, centres, spread, size):

@@ -5,9 +5,9 @@ import pytest
 
 from hedgerow.threads import Team
 from hedgerow.vision import mining
-from hedgerow.vision.assemble import empty_cascade, with_stage
 from hedgerow.vision.mining import Miner, turned
 from hedgerow.vision.scan import judge
+from hedgerow.vision.stage import empty_cascade, with_stage
 from oracle_windows import make_features, one_team, passing_windows, photos, stump
 
 WINDOW = (8, 6)

@@ -7,12 +7,11 @@ from cascade_files import make_model
 from hedgerow.container import ModelFileError
 from hedgerow.vision import Cascade, FaceDetector, integral_image, load_cascade, opencv_xml
 from hedgerow.vision import cascade as cascade_module
-from hedgerow.vision.assemble import empty_cascade
-from hedgerow.vision.detections import Detections
-from hedgerow.vision.groups import group_rectangles
+from hedgerow.vision.detections import Detections, group_rectangles
 from hedgerow.vision.integral import rectangle_sum, squared_integral_image, tilted_integral_image
 from hedgerow.vision.model import HAAR
 from hedgerow.vision.samples import Samples, load_positives
+from hedgerow.vision.stage import empty_cascade
 
 IMAGE = np.arange(2400, dtype=np.uint8).reshape(40, 60)
 

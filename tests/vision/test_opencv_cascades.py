@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hedgerow.vision.cascade import Cascade
-from hedgerow.vision.groups import group_rectangles
+from hedgerow.vision.detections import group_rectangles
 from hedgerow.vision.images import as_grey
 from hedgerow.vision.opencv import read_opencv, write_opencv
 from hedgerow.vision.scan import find_windows, level_image, scan_factors

@@ -3,9 +3,9 @@ import pytest
 from PIL import Image
 
 from hedgerow.container import ModelFileError
-from hedgerow.vision.jitter import Box, Jitter, cut
+from hedgerow.vision.images import Box, Jitter, cut
 from hedgerow.vision.samples import load_negatives, load_positives
-from hedgerow.vision.vec import write_vec
+from hedgerow.vision.sources import write_vec
 
 RNG = np.random.default_rng(0)
 WINDOW = (24, 20)  # width, height: different, so that nothing is swapped

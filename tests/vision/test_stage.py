@@ -7,9 +7,16 @@ import numpy as np
 import pytest
 
 from hedgerow.threads import Team
-from hedgerow.vision.assemble import empty_cascade, with_stage
 from hedgerow.vision.scan import judge
-from hedgerow.vision.stage import CRITERIA, StageBooster, StageRules, _float_below, _heaviest
+from hedgerow.vision.stage import (
+    CRITERIA,
+    StageBooster,
+    StageRules,
+    _float_below,
+    _heaviest,
+    empty_cascade,
+    with_stage,
+)
 from hedgerow.vision.windows import WindowSet
 from oracle_windows import best_gain, labelled, make_features, one_team
 

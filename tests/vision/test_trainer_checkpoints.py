@@ -7,10 +7,10 @@ import pytest
 
 from hedgerow.container import ModelFileError
 from hedgerow.vision import trainer as trainer_module
-from hedgerow.vision.assemble import first_stages
-from hedgerow.vision.jitter import Jitter
+from hedgerow.vision.images import Jitter
+from hedgerow.vision.stage import first_stages
 from hedgerow.vision.storage import pack_cascade, unpack_cascade
-from hedgerow.vision.training_log import TrainingLog
+from hedgerow.vision.training_data import TrainingLog
 from oracle_windows import photos
 from trainer_cases import NEGATIVES, POSITIVES, fitted, packed
 

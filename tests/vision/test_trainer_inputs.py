@@ -7,10 +7,10 @@ from PIL import Image
 from sklearn.base import clone
 
 from hedgerow.vision import trainer as trainer_module
+from hedgerow.vision.sources import write_vec
 from hedgerow.vision.stage import Stage
 from hedgerow.vision.trainer import CascadeTrainer
-from hedgerow.vision.training_log import StageReport, TrainingLog, heading, line
-from hedgerow.vision.vec import write_vec
+from hedgerow.vision.training_data import StageReport, TrainingLog, heading, line
 from oracle_windows import objects
 from terminal import Terminal
 from trainer_cases import NEGATIVES, POSITIVES, fitted, make, packed

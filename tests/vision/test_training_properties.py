@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.threads import Team
-from hedgerow.vision.assemble import empty_cascade, first_stages, with_stage
 from hedgerow.vision.scan import judge
-from hedgerow.vision.stage import StageBooster, StageRules
+from hedgerow.vision.stage import StageBooster, StageRules, empty_cascade, first_stages, with_stage
 from hedgerow.vision.storage import pack_cascade, unpack_cascade
 from hedgerow.vision.trainer import CascadeTrainer
 from hedgerow.vision.windows import WindowSet

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow.container import ModelFileError
-from hedgerow.vision.vec import read_vec, write_vec
+from hedgerow.vision.sources import read_vec, write_vec
 
 
 def windows(n=3, height=4, width=4):

@@ -5,9 +5,9 @@ import pytest
 
 from hedgerow.kernels.cpu.windows import CODES
 from hedgerow.threads import Team
-from hedgerow.vision.assemble import empty_cascade, with_stage
 from hedgerow.vision.features import Features, HaarFeatures, LBPFeatures
 from hedgerow.vision.scan import judge
+from hedgerow.vision.stage import empty_cascade, with_stage
 from hedgerow.vision.windows import WindowSet
 from oracle_windows import cone, haar_value, inverse_norm, lbp_code, make_features, one_team, pixels_of, stump
 

@@ -13,11 +13,10 @@ from hedgerow.vision.annotate import (
     results_as_json,
 )
 from hedgerow.vision.cascade import Cascade, load_cascade
-from hedgerow.vision.detections import Detection, Detections
+from hedgerow.vision.detections import Detection, Detections, Grouped, group_rectangles
 from hedgerow.vision.faces import Face, FaceDetector
 from hedgerow.vision.features import HaarFeatures, LBPFeatures
-from hedgerow.vision.groups import Grouped, group_rectangles
-from hedgerow.vision.images import as_grey
+from hedgerow.vision.images import Jitter, as_grey
 from hedgerow.vision.integral import (
     integral_image,
     rectangle_sum,
@@ -25,11 +24,10 @@ from hedgerow.vision.integral import (
     tilted_integral_image,
     tilted_sum,
 )
-from hedgerow.vision.jitter import Jitter
 from hedgerow.vision.samples import Samples, load_negatives, load_positives
+from hedgerow.vision.sources import read_vec, write_vec
 from hedgerow.vision.trainer import CascadeTrainer
-from hedgerow.vision.training_log import StageReport
-from hedgerow.vision.vec import read_vec, write_vec
+from hedgerow.vision.training_data import StageReport
 
 __all__ = [
     "Cascade",

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from PIL import Image, ImageDraw, ImageFont
 
 from hedgerow.container import write_atomically
-from hedgerow.vision.groups import check_grouping
+from hedgerow.vision.detections import check_grouping
 from hedgerow.vision.images import ImageLike, as_colour, read_image
 from hedgerow.vision.scan_plan import scan_factors
-from hedgerow.vision.training_parameters import plain
+from hedgerow.vision.training_data import plain
 
 FORMAT = "hedgerow detections 1"
 SUFFIX = ".detected.png"

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.container import ModelFileError, write_atomically
 from hedgerow.threads import Team, resolve_n_jobs
-from hedgerow.vision.detections import Detections
-from hedgerow.vision.groups import check_grouping, group_rectangles
+from hedgerow.vision.detections import Detections, check_grouping, group_rectangles
 from hedgerow.vision.images import ImageLike, as_grey
 from hedgerow.vision.model import CascadeModel
 from hedgerow.vision.opencv import read_opencv, write_opencv

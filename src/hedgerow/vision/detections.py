@@ -1,11 +1,15 @@
 """What a detector finds: a sequence of `Detection`, with the same numbers as arrays."""
 
+import math
+import numbers
 import operator
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.kernels.cpu.groups import link_similar, mark_inner
 
 _SHOWN = 4  # detections in a repr
 
@@ -96,3 +100,115 @@ class Detections(Sequence[Detection]):
         shown += ["..."] if len(self) > _SHOWN else []
         plural = "" if len(self) == 1 else "s"
         return f"<{len(self)} detection{plural}{': ' if shown else ''}{'; '.join(shown)}>"
+
+
+_MOST = 2**31 - 1
+
+
+class Grouped(NamedTuple):
+    """Groups of rectangles: their means, how many members each has, and the largest score among them."""
+
+    rectangles: NDArray[np.int32]  # (m, 4)
+    neighbors: NDArray[np.int32]  # (m,)
+    scores: NDArray[np.float64]  # (m,)
+
+
+def group_rectangles(
+    rectangles: ArrayLike, min_neighbors: int = 3, eps: float = 0.2, scores: ArrayLike | None = None
+) -> Grouped:
+    """Put similar rectangles into groups, as OpenCV's groupRectangles does.
+
+    Two rectangles are similar when their left, right, upper and lower sides all differ by at most
+    ``eps * (min width + min height) / 2``; whatever a chain of similar rectangles connects is one cluster.
+    A cluster of more than `min_neighbors` members gives its mean rectangle (float32, rounded half to even),
+    unless it lies inside another such cluster (with a slack of ``eps`` times the other's width and height)
+    and has fewer than 3 members, or the other more than both 3 and its own.
+
+    Parameters
+    ----------
+    rectangles : array of integers, (n, 4)
+        x, y, width, height.
+    min_neighbors : int
+        A group needs more members than this; with 0 the rectangles are returned unchanged.
+    eps : float
+        How different similar rectangles may be.
+    scores : array of float, (n,), optional
+        A group has the largest score of its members; without scores that is 0.
+
+    Returns
+    -------
+    Grouped
+        The arrays ``rectangles``, ``neighbors`` (members of a group) and ``scores``, in the order of each
+        group's first member.
+
+    Examples
+    --------
+    >>> found = [[10, 10, 24, 24], [12, 10, 24, 24], [11, 11, 26, 26], [90, 5, 24, 24]]
+    >>> grouped = group_rectangles(found, min_neighbors=2, scores=[0.5, 2.0, 1.0, 4.0])
+    >>> grouped.rectangles.tolist(), grouped.neighbors.tolist(), grouped.scores.tolist()
+    ([[11, 10, 25, 25]], [3], [2.0])
+    """
+    rows = _checked_rectangles(rectangles)
+    values = _checked_scores(scores, len(rows))
+    check_grouping(min_neighbors, eps)
+    if min_neighbors <= 0 or not len(rows):
+        return Grouped(rows.astype(np.int32), np.ones(len(rows), np.int32), values)
+
+    parent = np.arange(len(rows))
+    link_similar(rows, np.argsort(rows[:, 0], kind="stable"), float(eps), parent)
+    first, cluster, sizes = np.unique(parent, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(first), 4), np.int64)
+    np.add.at(sums, cluster, rows)
+    best = np.full(len(first), -np.inf)
+    np.maximum.at(best, cluster, values)
+
+    share = np.float32(1) / sizes.astype(np.float32)
+    means = np.rint(sums.astype(np.float32) * share[:, None]).astype(np.int64)
+    means = np.clip(means, -_MOST - 1, _MOST)  # a float32 may round to one more than 32 bits hold
+    kept = sizes > min_neighbors
+    means, sizes, best = means[kept], sizes[kept], best[kept]
+    inner = np.zeros(len(means), np.uint8)
+    mark_inner(means, sizes, np.rint(means[:, 2:] * float(eps)).astype(np.int64), inner)
+    outer = inner == 0
+    return Grouped(means[outer].astype(np.int32), sizes[outer].astype(np.int32), best[outer])
+
+
+def _checked_rectangles(rectangles: ArrayLike) -> NDArray[np.int64]:
+    array: NDArray[Any] = np.asarray(rectangles)
+    if array.size == 0 and (array.ndim < 2 or array.shape[-1] == 4):
+        return np.empty((0, 4), np.int64)
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise ValueError(f"rectangles has the shape {array.shape}: (n, 4), x, y, width, height, is needed")
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"rectangles has the dtype {array.dtype}: integers are needed")
+    wrong = (np.abs(array.astype(np.float64)) > _MOST).any(axis=1) | (array[:, 2:] <= 0).any(axis=1)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"rectangles[{row}] = {array[row].tolist()} is not allowed: width and height must be positive, "
+            "and all numbers fit into 32 bits"
+        )
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _checked_scores(scores: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    if scores is None:
+        return np.zeros(n)
+    try:
+        values = np.array(scores, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"scores are not numbers: {error}") from error
+    if values.shape != (n,):
+        raise ValueError(f"scores has the shape {values.shape}: one for each of the {n} rectangles is needed")
+    if np.isnan(values).any():
+        raise ValueError(f"scores[{int(np.flatnonzero(np.isnan(values))[0])}] is NaN: a number is needed")
+    return values
+
+
+def check_grouping(min_neighbors: int, eps: float) -> None:
+    """Raise for settings of `group_rectangles` that are not allowed."""
+    n: Any = min_neighbors
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+        raise ValueError(f"min_neighbors={n!r} is not allowed: it must be an integer, 0 or more")
+    if isinstance(eps, bool) or not isinstance(eps, numbers.Real) or not 0 <= eps < math.inf:
+        raise ValueError(f"eps={eps!r} is not allowed: it must be a number that is not negative")

@@ -1,15 +1,296 @@
-"""OpenCV's cascade files, in and out: the format that most cascades of the world are in.
+"""OpenCV's cascade files, new format, as arrays.
 
-Read are the XML files of OpenCV's own training tools: Haar and LBP features, the format of
-opencv_traincascade (`opencv_read`) and the older one of haartraining (`opencv_old`). Written is the newer
-one (`opencv_write`). See `opencv_xml` for what is done against hostile files.
+    cascade   stageType BOOST, featureType HAAR or LBP, height, width, stages, features
+    stages    _ {stageThreshold, weakClassifiers _ {internalNodes, leafValues}}
+    node      left right feature threshold (Haar), or left right feature and 8 words of a 256-bit set (LBP)
+    features  Haar: _ {rects _ x y width height weight, tilted};  LBP: _ {rect x y width height}
+
+What OpenCV itself passes over is passed over here: stageParams, stageNum, maxWeakCount. featureParams is not
+needed either, for featureType says all; if it is there, its maxCatCount must agree.
 """
 
-from hedgerow.vision.model import CascadeModel
-from hedgerow.vision.opencv_old import read_old
-from hedgerow.vision.opencv_read import read_new
-from hedgerow.vision.opencv_write import write_opencv
-from hedgerow.vision.opencv_xml import parse_storage
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.vision.model import HAAR, LBP, SUBSET_WORDS, CascadeModel
+from hedgerow.vision.opencv_xml import Element, parse_storage, shorten
+
+RECTS = 3  # of a feature, at most
+_CATEGORIES = {HAAR: 0, LBP: 256}
+
+
+class Parts:
+    """The arrays of a cascade while they grow; see `CascadeModel` for what they hold."""
+
+    def __init__(self) -> None:
+        self.rects, self.weights, self.tilted = array("i"), array("d"), array("B")
+        self.feature, self.threshold, self.subsets = array("i"), array("d"), array("i")
+        self.left, self.right, self.values = array("i"), array("i"), array("d")
+        self.tree_starts, self.stage_starts = array("i", [0]), array("i", [0])
+        self.stage_thresholds = array("d")
+
+    def end_tree(self) -> None:
+        """The nodes since the last tree are one."""
+        self.tree_starts.append(len(self.feature))
+
+    def end_stage(self, threshold: float) -> None:
+        """The trees since the last stage are one."""
+        self.stage_thresholds.append(threshold)
+        self.stage_starts.append(len(self.tree_starts) - 1)
+
+    def add_haar(self, element: Element) -> None:
+        """Add the Haar feature of an element with rects and, perhaps, tilted."""
+        sequence = element.get("rects")
+        items = sequence.items()
+        if len(items) > RECTS:
+            raise sequence.error(f"{len(items)} rectangles; 1 to {RECTS} are allowed")
+        for item in items:
+            *rect, weight = item.words(5)
+            self.rects.extend(map(item.integer, rect))
+            self.weights.append(item.number(weight))
+        missing = RECTS - len(items)
+        self.rects.extend([0] * (4 * missing))
+        self.weights.extend([0.0] * missing)
+        tilted = element.find("tilted")
+        self.tilted.append(tilted is not None and tilted.the_integer() != 0)
+
+    def add_lbp(self, element: Element) -> None:
+        """Add the LBP feature of an element with one rect."""
+        rect = element.get("rect")
+        self.rects.extend(map(rect.integer, rect.words(4)))
+        self.rects.extend([0] * (4 * (RECTS - 1)))
+        self.weights.extend([0.0] * RECTS)
+        self.tilted.append(0)
+
+    def model(self, kind: str, width: int, height: int) -> CascadeModel:
+        """The cascade, checked; where all trees are stumps, OpenCV does not look at their children."""
+        model = CascadeModel(
+            kind=kind,
+            width=width,
+            height=height,
+            rects=_array(self.rects, np.int32).reshape(-1, RECTS, 4),
+            weights=_array(self.weights, np.float32).reshape(-1, RECTS),
+            tilted=_array(self.tilted, np.uint8),
+            feature=_array(self.feature, np.int32),
+            threshold=_array(self.threshold, np.float32),
+            subsets=_array(self.subsets, np.int32).view(np.uint32).reshape(-1, SUBSET_WORDS),
+            left=_array(self.left, np.int32),
+            right=_array(self.right, np.int32),
+            values=_array(self.values, np.float32),
+            tree_starts=_array(self.tree_starts, np.int32),
+            stage_starts=_array(self.stage_starts, np.int32),
+            stage_thresholds=_array(self.stage_thresholds, np.float32),
+        )
+        if model.n_trees < len(model.feature):
+            return model
+        return replace(model, left=np.zeros_like(model.left), right=np.full_like(model.right, -1))
+
+
+def _array(numbers: Any, dtype: type[np.generic]) -> NDArray[Any]:
+    return np.array(numbers, dtype)  # decimal to double to single, as OpenCV rounds
+
+
+def read_new(cascade: Element) -> CascadeModel:
+    """The model of an element in the new format."""
+    kind = _kind(cascade)
+    width, height = cascade.get("width").the_integer(), cascade.get("height").the_integer()
+    parts = Parts()
+    for stage in cascade.get("stages").items():
+        threshold = stage.get("stageThreshold").the_number()
+        for tree in stage.get("weakClassifiers").items():
+            _add_tree(parts, tree, kind)
+        parts.end_stage(threshold)
+    add = parts.add_haar if kind == HAAR else parts.add_lbp
+    for feature in cascade.get("features").items():
+        add(feature)
+    return parts.model(kind, width, height)
+
+
+def _kind(cascade: Element) -> str:
+    stage_type = cascade.get("stageType")
+    if stage_type.word() != "BOOST":
+        raise stage_type.error(f"{shorten(stage_type.word())!r} is not supported; BOOST is")
+    feature_type = cascade.get("featureType")
+    kind = feature_type.word()
+    if kind not in _CATEGORIES:
+        raise feature_type.error(f"{shorten(kind)!r} features are not supported; HAAR and LBP are")
+    parameters = cascade.find("featureParams")
+    categories = parameters and parameters.find("maxCatCount")
+    if categories and categories.the_integer() != _CATEGORIES[kind]:
+        raise categories.error(f"{kind} features need {_CATEGORIES[kind]}")
+    return kind
+
+
+def _add_tree(parts: Parts, tree: Element, kind: str) -> None:
+    nodes, leaves = tree.get("internalNodes"), tree.get("leafValues")
+    step = 4 if kind == HAAR else 3 + SUBSET_WORDS
+    words = nodes.words(every=step)
+    if kind == HAAR:
+        parts.threshold.extend(map(nodes.number, words[3::step]))
+    else:
+        parts.threshold.extend([0.0] * (len(words) // step))
+        for first in range(3, len(words), step):
+            parts.subsets.extend(map(nodes.integer, words[first : first + SUBSET_WORDS]))
+    parts.left.extend(map(nodes.integer, words[0::step]))
+    parts.right.extend(map(nodes.integer, words[1::step]))
+    parts.feature.extend(map(nodes.integer, words[2::step]))
+    parts.values.extend(map(leaves.number, leaves.words(len(words) // step + 1)))
+    parts.end_tree()
+
+
+def read_old(cascade: Element) -> CascadeModel:
+    """The model of an element in the old format."""
+    size = cascade.get("size")
+    width, height = map(size.integer, size.words(2))
+    parts = Parts()
+    for stage in cascade.get("stages").items():
+        threshold = stage.get("stage_threshold").the_number()
+        for tree in stage.get("trees").items():
+            _add_old_tree(parts, tree)
+        parts.end_stage(threshold)
+    return parts.model(HAAR, width, height)
+
+
+def _add_old_tree(parts: Parts, tree: Element) -> None:
+    leaves: list[float] = []
+    nodes = tree.items()
+    for node in nodes:
+        parts.feature.append(len(parts.tilted))
+        parts.add_haar(node.get("feature"))
+        parts.threshold.append(node.get("threshold").the_number())
+        parts.left.append(_child(node, "left", leaves))
+        parts.right.append(_child(node, "right", leaves))
+    if len(leaves) != len(nodes) + 1:
+        raise tree.error(f"{len(nodes)} nodes with {len(leaves)} leaves; {len(nodes) + 1} leaves are needed")
+    parts.values.extend(leaves)
+    parts.end_tree()
+
+
+def _child(node: Element, side: str, leaves: list[float]) -> int:
+    """The number of a child: a node, or minus that of a new leaf."""
+    value, child = node.find(f"{side}_val"), node.find(f"{side}_node")
+    if (value is None) == (child is None):
+        raise node.error(f"one of <{side}_val> and <{side}_node> is needed")
+    if value is not None:
+        leaves.append(value.the_number())
+        return 1 - len(leaves)
+    number = child.the_integer() if child is not None else 0
+    if number <= 0:
+        raise node.error(f"<{side}_node> {number} is not allowed: it must be a later node of its tree")
+    return number
+
+
+def write_opencv(model: CascadeModel) -> bytes:
+    """The bytes of an OpenCV XML file.
+
+    OpenCV's `CascadeClassifier` (up to version 4) loads it and finds the windows that Hedgerow finds.
+
+    Parameters
+    ----------
+    model : CascadeModel
+
+    Returns
+    -------
+    bytes
+        New format, in ASCII.
+
+    Examples
+    --------
+    >>> from hedgerow.vision.opencv import read_opencv
+    >>> text = '''<opencv_storage><c><stageType>BOOST</stageType><featureType>LBP</featureType>
+    ... <height>9</height><width>9</width><stages><_><stageThreshold>0.1</stageThreshold><weakClassifiers><_>
+    ... <internalNodes>0 -1 0 1 2 3 4 5 6 7 -8</internalNodes><leafValues>-1. 1.</leafValues>
+    ... </_></weakClassifiers></_></stages><features><_><rect>0 0 3 3</rect></_></features></c>
+    ... </opencv_storage>'''
+    >>> model = read_opencv(text.encode())
+    >>> write_opencv(model).splitlines()[-5:-2]
+    [b'<features>', b'<_><rect>0 0 3 3</rect></_>', b'</features>']
+    """
+    return ("\n".join(_lines(model)) + "\n").encode("ascii")
+
+
+def _lines(model: CascadeModel) -> Iterator[str]:
+    most = int(np.diff(model.stage_starts).max(initial=0))
+    yield '<?xml version="1.0"?>'
+    yield "<opencv_storage>"
+    yield '<cascade type_id="opencv-cascade-classifier">'
+    yield "<stageType>BOOST</stageType>"
+    yield f"<featureType>{model.kind}</featureType>"
+    yield f"<height>{model.height}</height>"
+    yield f"<width>{model.width}</width>"
+    yield f"<stageParams><maxWeakCount>{most}</maxWeakCount></stageParams>"
+    yield f"<featureParams><maxCatCount>{256 if model.kind == LBP else 0}</maxCatCount></featureParams>"
+    yield f"<stageNum>{model.n_stages}</stageNum>"
+    yield "<stages>"
+    for stage in range(model.n_stages):
+        yield from _stage_lines(model, stage)
+    yield "</stages>"
+    yield "<features>"
+    yield from _haar_lines(model) if model.kind == HAAR else _lbp_lines(model)
+    yield "</features>"
+    yield "</cascade>"
+    yield "</opencv_storage>"
+
+
+def _stage_lines(model: CascadeModel, stage: int) -> Iterator[str]:
+    first, end = model.stage_starts[stage : stage + 2].tolist()
+    yield "<_>"
+    yield f"<maxWeakCount>{end - first}</maxWeakCount>"
+    yield f"<stageThreshold>{_number(model.stage_thresholds[stage])}</stageThreshold>"
+    yield "<weakClassifiers>"
+    for tree in range(first, end):
+        root, stop = model.tree_starts[tree : tree + 2].tolist()
+        yield "<_>"
+        yield "<internalNodes>"
+        children = np.stack([model.left[root:stop], model.right[root:stop]], axis=1)
+        leaves = model.values[root + tree : stop + tree + 1]
+        if stop - root == 1:  # OpenCV takes the leaves of stumps in their order, whatever the children say
+            leaves, children = leaves[-children[0]], np.array([[0, -1]])
+        nodes = zip(range(root, stop), children.tolist(), strict=True)
+        yield "\n".join(_node(model, node, sides) for node, sides in nodes) + "</internalNodes>"
+        yield f"<leafValues>{_join(map(_number, leaves))}</leafValues>"
+        yield "</_>"
+    yield "</weakClassifiers>"
+    yield "</_>"
+
+
+def _node(model: CascadeModel, node: int, children: list[int]) -> str:
+    head = f"{children[0]} {children[1]} {model.feature[node]} "
+    if model.kind == HAAR:
+        return head + _number(model.threshold[node])
+    return head + _join(model.subsets[node].view(np.int32).tolist())
+
+
+def _haar_lines(model: CascadeModel) -> Iterator[str]:
+    used = np.any(model.rects != 0, axis=2) | (model.weights != 0)
+    # a rectangle without size may stand before a used one: its place is kept
+    counts = np.maximum(1, 3 - np.argmax(used[:, ::-1], axis=1) * used.any(axis=1))
+    for rects, weights, tilted, n in zip(model.rects, model.weights, model.tilted, counts, strict=True):
+        parts = (
+            f"<_>{_join(rect)} {_number(weight)}</_>"
+            for rect, weight in zip(rects[:n].tolist(), weights[:n], strict=True)
+        )
+        yield f"<_><rects>{_join(parts)}</rects><tilted>{int(tilted != 0)}</tilted></_>"
+
+
+def _lbp_lines(model: CascadeModel) -> Iterator[str]:
+    for rect in model.rects[:, 0].tolist():
+        yield f"<_><rect>{_join(rect)}</rect></_>"
+
+
+def _join(parts: Iterable[object]) -> str:
+    return " ".join(map(str, parts))
+
+
+def _number(value: np.float32) -> str:
+    text = f"{float(value):.9g}"
+    return text if "." in text or "e" in text else text + "."  # a whole number too is read as a float
+
 
 __all__ = ["read_opencv", "write_opencv"]
 

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.vision.features import check_window
-from hedgerow.vision.images import Grey, as_grey
-from hedgerow.vision.jitter import Box, Jitter, cut
+from hedgerow.vision.images import Box, Grey, Jitter, as_grey, cut
 from hedgerow.vision.sources import Source, existing, images_of, listed, named_grey, objects_of, size_of_file
 
 _RESIZE = ("area", "linear")

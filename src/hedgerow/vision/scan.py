@@ -228,7 +228,7 @@ def find_windows(
     Examples
     --------
     >>> import numpy as np
-    >>> from hedgerow.vision.assemble import empty_cascade
+    >>> from hedgerow.vision.stage import empty_cascade
     >>> find_windows(empty_cascade("HAAR", (8, 8)), np.zeros((20, 20), np.uint8)).rectangles.shape
     (0, 4)
     """
@@ -276,7 +276,7 @@ def passing(
     Examples
     --------
     >>> import numpy as np
-    >>> from hedgerow.vision.assemble import empty_cascade
+    >>> from hedgerow.vision.stage import empty_cascade
     >>> positions, scores = passing(empty_cascade("LBP", (8, 8)), np.zeros((9, 12), np.uint8), step=2)
     >>> positions.tolist()
     [[0, 0], [2, 0], [4, 0]]
@@ -322,7 +322,7 @@ def judge(
     Examples
     --------
     >>> import numpy as np
-    >>> from hedgerow.vision.assemble import empty_cascade
+    >>> from hedgerow.vision.stage import empty_cascade
     >>> flat_and_striped = np.zeros((2, 8, 8), np.uint8)
     >>> flat_and_striped[1, ::2] = 255
     >>> judge(empty_cascade("HAAR", (8, 8)), flat_and_striped)

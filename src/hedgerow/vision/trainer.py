@@ -24,17 +24,26 @@ from hedgerow.estimators.parameters import check_parameters
 from hedgerow.kernels.cpu.random import FEATURE_POOL, draw_rows
 from hedgerow.memory import available_memory, require_memory
 from hedgerow.threads import Team, resolve_n_jobs
-from hedgerow.vision.assemble import empty_cascade, first_stages, with_stage
 from hedgerow.vision.cascade import Cascade
 from hedgerow.vision.features import Features
-from hedgerow.vision.jitter import Jitter
+from hedgerow.vision.images import Jitter
 from hedgerow.vision.mining import Mined, Miner
 from hedgerow.vision.model import CascadeModel
-from hedgerow.vision.stage import Stage, StageBooster, StageRules
+from hedgerow.vision.stage import Stage, StageBooster, StageRules, empty_cascade, first_stages, with_stage
 from hedgerow.vision.storage import pack_cascade, unpack_cascade
-from hedgerow.vision.training_data import TrainingData, passes, read_training_data
-from hedgerow.vision.training_log import StageReport, TrainingLog, heading, line
-from hedgerow.vision.training_parameters import ALLOWED, LEAST_NEGATIVES, of_stage, plain
+from hedgerow.vision.training_data import (
+    ALLOWED,
+    LEAST_NEGATIVES,
+    StageReport,
+    TrainingData,
+    TrainingLog,
+    heading,
+    line,
+    of_stage,
+    passes,
+    plain,
+    read_training_data,
+)
 from hedgerow.vision.windows import WindowSet
 
 _LEAST_POSITIVES = 10
