@@ -23,7 +23,7 @@ from hedgerow.estimators import (
     RandomForestRegressor,
     SchapireBoostClassifier,
 )
-from hedgerow.estimators.checkpoints import Checkpoint
+from hedgerow.estimators.checkpoint import Checkpoint
 from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
 from hedgerow.streams import Stream
 

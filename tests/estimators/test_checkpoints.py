@@ -12,7 +12,7 @@ import hedgerow
 from checkpoint_cases import Killed, KillingStore, cases, rows
 from hedgerow import Checkpoint, EarlyStopping, ModelFileError
 from hedgerow.container import pack, unpack
-from hedgerow.estimators import checkpoints
+from hedgerow.estimators import checkpoint as checkpoints
 from hedgerow.io.models import to_bytes
 
 CASES = cases()
@@ -103,7 +103,7 @@ def test_a_warm_start_with_a_checkpoint_goes_on_from_both(tmp_path, killing):
     killing(0)
     assert to_bytes(begun().fit(X, y, checkpoint=path)) == whole
     other = hedgerow.GradientBoostingClassifier(n_estimators=4, warm_start=True, **stops).fit(X, y)
-    with pytest.raises(ValueError, match="went on from another model"):
+    with pytest.raises(ValueError, match="warm start from another model"):
         other.set_params(n_estimators=40).fit(X, y, checkpoint=path)
 
 
@@ -186,7 +186,7 @@ def test_other_rows_and_other_parameters_are_named(kept):
     X, targets = rows()
     y, model = targets["two"], CASES["gradient"].model
     before = kept.read_bytes()
-    with pytest.raises(ValueError, match="of a fit with another X; give another path, or remove the file"):
+    with pytest.raises(ValueError, match="of a fit with another X; pass another path, or remove the file"):
         clone(model).fit(X + 1, y, checkpoint=kept)
     with pytest.raises(ValueError, match="of a fit with another X and y"):
         clone(model).fit(X[1:], y[1:], checkpoint=kept)

@@ -14,7 +14,7 @@ import hedgerow
 from checkpoint_cases import Killed, KillingStore, rows
 from hedgerow import Checkpoint
 from hedgerow.container import pack, unpack
-from hedgerow.estimators import checkpoints
+from hedgerow.estimators import checkpoint as checkpoints
 from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.theory import quantile_grid
 
@@ -102,7 +102,7 @@ def test_a_seed_that_is_taken_away_is_another_fit(tmp_path):
 def test_fewer_rounds_than_a_checkpoint_has_are_refused(name, tmp_path):
     path = tmp_path / "fit.safetensors"
     model = clone(KINDS[name]).fit(X, Y, checkpoint=path)
-    with pytest.raises(ValueError, match=r"n_estimators=3 is below the 4 rounds of checkpoint='.*'; give"):
+    with pytest.raises(ValueError, match=r"n_estimators=3 is below the 4 rounds of checkpoint='.*'; pass"):
         model.set_params(n_estimators=3).fit(X, Y, checkpoint=path)
 
 
@@ -122,11 +122,11 @@ def test_other_names_and_other_labels_are_refused(name, stop):
 
     path = stop(lambda **given: fit(FRAME, Y, **given), 1)
     for other in (FRAME.rename(columns={"d": "z"}), FRAME.to_numpy()):
-        with pytest.raises(ValueError, match="of a fit with other names of the columns of X; give another"):
+        with pytest.raises(ValueError, match="of a fit with other names of the columns of X; pass another"):
             fit(other, Y, checkpoint=path)
     with pytest.raises(ValueError, match=r"with the labels \[0, 1\] \(int64\), not \['n', 'y'\] \(<U1\)"):
         fit(FRAME, np.array(["n", "y"])[Y], checkpoint=path)
-    with pytest.raises(ValueError, match=r"not \[False, True\] \(bool\); give another path"):
+    with pytest.raises(ValueError, match=r"not \[False, True\] \(bool\); pass another path"):
         fit(FRAME, Y.astype(bool), checkpoint=path)
     assert to_bytes(fit(FRAME, Y.tolist(), checkpoint=path)) == to_bytes(fit(FRAME, Y))
 
@@ -138,7 +138,7 @@ def test_categories_may_stand_in_another_order_but_not_have_other_names(name, st
     again = FRAME.assign(letter=pd.Categorical(letters, list("wuv")))
     path = stop(lambda **given: clone(KINDS[name]).fit(table, Y, **given), 1)
     other = table.assign(letter=table.letter.cat.rename_categories(list("abc")))
-    with pytest.raises(ValueError, match="of a fit with another X; give another path"):
+    with pytest.raises(ValueError, match="of a fit with another X; pass another path"):
         clone(KINDS[name]).fit(other, Y, checkpoint=path)
     whole = to_bytes(clone(KINDS[name]).fit(table, Y))
     assert to_bytes(clone(KINDS[name]).fit(again, Y, checkpoint=path)) == whole

@@ -111,14 +111,12 @@ def test_what_a_warm_start_cannot_change():
     model.set_params(n_estimators=12)
     with pytest.raises(ValueError, match="X has 3 features, but GradientBoostingRegressor is expecting 4"):
         model.fit(X[:, :3], y)
-    with pytest.raises(
-        ValueError, match=r"loss='poisson' cannot go on from a model fitted with SquaredError"
-    ):
+    with pytest.raises(ValueError, match=r"loss='poisson' cannot continue a model fitted with SquaredError"):
         model.set_params(loss="poisson").fit(X, np.exp(y))
-    with pytest.raises(ValueError, match=r"estimator=Ridge\(\) cannot go on from a model of trees"):
+    with pytest.raises(ValueError, match=r"estimator=Ridge\(\) cannot continue a model of trees"):
         model.set_params(loss="squared_error", estimator=Ridge()).fit(X, y)
     other = regressor(warm_start=True, estimator=Ridge()).fit(X, y)
-    with pytest.raises(ValueError, match="estimator=None cannot go on from a model of other regressors"):
+    with pytest.raises(ValueError, match="estimator=None cannot continue a model of other regressors"):
         other.set_params(estimator=None, n_estimators=12).fit(X, y)
     Xc, yc = classes()
     sorter = classifier(warm_start=True).fit(Xc, yc)

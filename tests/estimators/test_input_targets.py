@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from hedgerow.estimators.given import LARGEST
+from hedgerow.estimators.targets import LARGEST
 from input_cases import (
     CLASSIFIERS,
     EVALUATING,

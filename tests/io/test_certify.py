@@ -95,7 +95,7 @@ def test_rows_of_a_grid_are_refused_even_after_going_on(name):
 
 def test_a_model_of_format_1_says_why_less_is_known():
     model = load(DATA / "format_1_classifier.safetensors")
-    with pytest.raises(AttributeError, match="keeps no fingerprints"):
+    with pytest.raises(AttributeError, match="has no row_fingerprints_"):
         model.is_training_row(pd.DataFrame({"height": [1.0], "width": [0.0], "colour": ["red"]}))
     assert certify(model).chance_error == 1.0
     rows = pd.DataFrame({"height": [0.5, 1.5], "width": [0.0, 1.0], "colour": ["red", "blue"]})

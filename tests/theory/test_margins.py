@@ -18,7 +18,7 @@ from hedgerow import (
     RandomForestClassifier,
     SchapireBoostClassifier,
 )
-from hedgerow.estimators.margins import score_margins
+from hedgerow.estimators.votes import score_margins
 from hedgerow.theory import margin_distribution, margins
 
 DEEPER = DecisionTreeClassifier(max_depth=2)

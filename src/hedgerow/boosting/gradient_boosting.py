@@ -59,9 +59,10 @@ class GradientBoostingOptions(FitOptions):
 
 @dataclass(eq=False)
 class FitResult:
-    """A fitted model and the history of its rounds."""
+    """A fitted model, its loss and the history of its rounds."""
 
     model: Model
+    loss: Loss
     history: HistoryDict = field(default_factory=dict)
     best_round: int | None = None
 
@@ -87,14 +88,15 @@ def fit_gradient_boosting(
         rule = GradientRule(training, others, rounds, evaluate_training=options.verbose > 0)
 
         def snapshot(history: HistoryDict, best_round: int | None) -> FitResult:
-            return FitResult(ensemble.model(), history, best_round)
+            return FitResult(ensemble.model(), options.loss, history, best_round)
 
         history, best_round = run_rounds(
             rule, training, options, 0 if previous is None else previous.n_rounds,
             has_evaluation_sets=bool(rule.evaluated), snapshot=snapshot,
         )  # fmt: skip
         model = ensemble.model()
-    return FitResult(model if best_round is None else model.cut(best_round + 1), history, best_round)
+    model = model if best_round is None else model.cut(best_round + 1)
+    return FitResult(model, options.loss, history, best_round)
 
 
 def _require_memory(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,9 @@ from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
 from hedgerow.boosting.adaboost_family import AdaBoostRule, Record, RuleSettings
 from hedgerow.boosting.adaboost_fit import AdaBoostOptions, AdaBoostResult, Model, fit_adaboost
-from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.base import COMMON, Target, Watchers
-from hedgerow.estimators.changes import same_learner
-from hedgerow.estimators.classifying import ScoreClassifier, columns_of
+from hedgerow.estimators import parameters
+from hedgerow.estimators.boosting_base import COMMON, BoostingClassifier, as_probabilities
+from hedgerow.estimators.checkpoint import same_learner
 from hedgerow.estimators.decision_trees import (
     DecisionStump,
     DecisionTreeClassifier,
@@ -27,12 +26,12 @@ from hedgerow.estimators.decision_trees import (
     WeakTreeEstimator,
 )
 from hedgerow.estimators.hypothesis_class import HypothesisClass, NoVoteError
-from hedgerow.estimators.margins import score_margins
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
+from hedgerow.estimators.validation import FitInput
+from hedgerow.estimators.votes import score_margins
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.losses.links import LogitLink, SoftmaxLink
 from hedgerow.members import VoteModel
-from hedgerow.table.dataset import Dataset
 from hedgerow.threads import CHUNK_ROWS
 
 ALLOWED: dict[str, Allowed] = {
@@ -43,7 +42,7 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class AdaBoostBase(ScoreClassifier):
+class AdaBoostBase(BoostingClassifier):
     """Everything but the constructor and the rule."""
 
     _allowed: ClassVar[dict[str, Allowed]] = ALLOWED
@@ -102,14 +101,11 @@ class AdaBoostBase(ScoreClassifier):
 
     # --- fitting
 
-    def _target(self, y: NDArray[Any]) -> Target:
-        return inputs.Labels.of(y)
-
     def _previous(self) -> tuple[Model, Record] | None:
         self._check_learner()
-        if not self.warm_start or not hasattr(self, "model_"):
+        if not self._is_warm_start():
             return None
-        self._refuse_fewer_rounds(self.model_.n_rounds)
+        self._check_n_estimators(self.model_.n_rounds)
         says = self.model_.says if isinstance(self.model_, VoteModel) else None
         if self._has_members() != (says is not None) or getattr(self, "_fitted_rule", None) != self._rule():
             raise ValueError(
@@ -118,36 +114,18 @@ class AdaBoostBase(ScoreClassifier):
             )
         return self.model_, self._record
 
-    def _fit_rows(
-        self,
-        train: Dataset,
-        evaluations: list[Dataset],
-        target: Target,
-        watchers: Watchers,
-        previous: tuple[Model, Record] | None,
-    ) -> None:
-        settings = self._settings(train, target, bool(evaluations), watchers)
-        n_before, schema = len(previous[1].weights) if previous else 0, train.table.schema
+    def _run(self, data: FitInput) -> AdaBoostResult:
+        return fit_adaboost(data.train, data.evaluation_sets, self._settings(data), data.previous)
 
-        def keep(model: Self, fitted: AdaBoostResult) -> None:
-            model._keep_common(
-                fitted.model, schema, target, settings.rule.seed, fitted.history, fitted.best_round, n_before
-            )
-            model._keep_record(fitted)
-
-        watchers.fit.set_by(keep)
-        watchers.fit.set(self, fit_adaboost(train, evaluations, settings, previous))
-
-    def _settings(
-        self, train: Dataset, target: Target, has_evaluation: bool, watchers: Watchers
-    ) -> AdaBoostOptions:
-        plan = self._plan(train, target, watchers, has_evaluation=has_evaluation)
-        labels, learner = np.asarray(target.classes), self._learner()
+    def _settings(self, data: FitInput) -> AdaBoostOptions:
+        labels, learner = np.asarray(data.target.classes), self._learner()
         own = isinstance(learner, WeakTreeEstimator)
         rule = RuleSettings(
-            labels, float(self.learning_rate), self.on_chance == "restart", plan["seed"], foreign=not own
+            labels, float(self.learning_rate), self.on_chance == "restart", data.seed, foreign=not own
         )
-        return AdaBoostOptions(
+        return self._fit_options(
+            AdaBoostOptions,
+            data,
             make_rule=self._make_rule(),
             rule=rule,
             n_outputs=1 if len(labels) == 2 else len(labels),
@@ -155,8 +133,12 @@ class AdaBoostBase(ScoreClassifier):
             weak=learner.weak_rules(self._criterion()) if own else None,
             max_bins=int(learner.max_bins) if own else 255,
             resample=bool(self.resample),
-            **plan | {"estimator": learner},
+            estimator=learner,
         )
+
+    def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
+        super()._set_fitted(result, data)
+        self._keep_record(result)
 
     def _keep_record(self, fitted: AdaBoostResult) -> None:
         going_on = self.warm_start and hasattr(self, "most_rounds_")
@@ -189,8 +171,8 @@ class AdaBoostBase(ScoreClassifier):
     def _probabilities(self, raw: Floats) -> Floats:
         steepness = self._steepness()
         if len(raw) == 1:
-            return columns_of(LogitLink(steepness).inverse(raw))
-        return columns_of(SoftmaxLink().inverse(steepness * raw))
+            return as_probabilities(LogitLink(steepness).inverse(raw))
+        return as_probabilities(SoftmaxLink().inverse(steepness * raw))
 
     @property
     def estimators_(self) -> list[Any]:

@@ -1,28 +1,25 @@
 """AdaBoost for numbers (AdaBoost.R2), with scikit-learn's face."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.r2 import LOSSES, R2Record
 from hedgerow.boosting.r2_fit import R2Fitted, R2Settings, fit_r2
-from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.base import COMMON, Boosting, Target, Watchers
+from hedgerow.estimators import parameters
+from hedgerow.estimators.base import RegressorBase, supports_dask
+from hedgerow.estimators.boosting_base import COMMON, BoostingBase
 from hedgerow.estimators.decision_trees import DecisionTreeRegressor
-from hedgerow.estimators.elsewhere import in_pieces
-from hedgerow.estimators.lazy import lazily
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
-from hedgerow.estimators.scoring import Regresses
+from hedgerow.estimators.validation import FitInput
 from hedgerow.forest import TreeModel
-from hedgerow.table.dataset import Dataset
 from hedgerow.threads import resolve_n_jobs
 
 
-class AdaBoostRegressor(Regresses, Boosting):
+class AdaBoostRegressor(RegressorBase, BoostingBase):
     """AdaBoost.R2: members fitted to rows weighted by how badly the members before predict them.
 
     The prediction is the median of the members, weighted by alpha: robust against a wild one, and never
@@ -149,16 +146,13 @@ class AdaBoostRegressor(Regresses, Boosting):
 
     # --- fitting
 
-    def _target(self, y: NDArray[Any]) -> Target:
-        return inputs.Numbers()
-
     def _previous(self) -> R2Fitted | None:
         learner = self._learner()
         if not self._has_members():
             parameters.check_parameters(learner.get_params(deep=False), learner._allowed)  # noqa: SLF001
-        if not self.warm_start or not hasattr(self, "model_"):
+        if not self._is_warm_start():
             return None
-        self._refuse_fewer_rounds(self.model_.n_rounds)
+        self._check_n_estimators(self.model_.n_rounds)
         if self._has_members() != isinstance(self.model_, MedianMembers):
             kind = "other regressors" if isinstance(self.model_, MedianMembers) else "trees"
             raise ValueError(
@@ -172,27 +166,14 @@ class AdaBoostRegressor(Regresses, Boosting):
             )
         return R2Fitted(self.model_, self._record, self.sample_weights_, self.stop_reason_)
 
-    def _fit_rows(
-        self,
-        train: Dataset,
-        evaluations: list[Dataset],
-        target: Target,
-        watchers: Watchers,
-        previous: R2Fitted | None,
-    ) -> None:
-        settings = self._settings(train, target, bool(evaluations), watchers)
-        n_before, schema = previous.model.n_rounds if previous else 0, train.table.schema
+    def _run(self, data: FitInput) -> R2Fitted:
+        return fit_r2(data.train, data.evaluation_sets, self._settings(data), data.previous)
 
-        def keep(model: Self, fitted: R2Fitted) -> None:
-            model._keep_common(
-                fitted.model, schema, target, settings.seed, fitted.history, fitted.best_round, n_before
-            )
-            model._keep_rounds(fitted.record, settings.loss)
-            model.sample_weights_ = fitted.sample_weights
-            model.stop_reason_ = fitted.stop_reason
-
-        watchers.fit.set_by(keep)
-        watchers.fit.set(self, fit_r2(train, evaluations, settings, previous))
+    def _set_fitted(self, result: R2Fitted, data: FitInput) -> None:
+        super()._set_fitted(result, data)
+        self._keep_rounds(result.record, self.loss)
+        self.sample_weights_ = result.sample_weights
+        self.stop_reason_ = result.stop_reason
 
     def _keep_rounds(self, record: R2Record, loss: str) -> None:
         """Set what the rounds leave: their record, and the loss they were made with."""
@@ -202,23 +183,22 @@ class AdaBoostRegressor(Regresses, Boosting):
         self.edges_ = 0.5 - self.estimator_errors_
         self.normalizers_ = np.array(record.normalizers)
 
-    def _settings(
-        self, train: Dataset, target: Target, has_evaluation: bool, watchers: Watchers
-    ) -> R2Settings:
-        plan = self._plan(train, target, watchers, has_evaluation=has_evaluation)
+    def _settings(self, data: FitInput) -> R2Settings:
         learner, own = self._learner(), not self._has_members()
-        return R2Settings(
+        return self._fit_options(
+            R2Settings,
+            data,
             loss=self.loss,
             learning_rate=float(self.learning_rate),
             weak=learner.weak_rules() if own else None,
             max_bins=int(learner.max_bins) if own else 255,
             resample=bool(self.resample),
-            **plan | {"estimator": learner},
+            estimator=learner,
         )
 
     # --- after fitting
 
-    @lazily
+    @supports_dask
     def predict(self, X: Any) -> Floats:
         """Weighted medians of what the members say.
 
@@ -230,7 +210,7 @@ class AdaBoostRegressor(Regresses, Boosting):
         -------
         float64 array of shape (n_samples,)
         """
-        joined = in_pieces(self, X, self.predict)
+        joined = self._predict_stream(X, self.predict)
         if joined is not None:
             return joined
         table = self._read(X)

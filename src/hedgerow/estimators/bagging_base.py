@@ -119,7 +119,7 @@ class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mi
         raw_y = inputs.read_target(y, table.shape[0], name)
         before = self._fitted_members()
         target = self._fitted_target() if before else self._target(raw_y)
-        numbers = target.read(raw_y)
+        numbers = target.encode(raw_y)
         weight = inputs.read_weights(sample_weight, table.shape[0])
         trained_on = DataFingerprint.of(row_keys(table), table.shape[1], numbers, weight)
         under_way.compare(trained_on)

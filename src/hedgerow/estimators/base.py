@@ -1,414 +1,299 @@
-"""What all boosting estimators share: check the input, run a fit, hold the model."""
+"""EnsembleBase: the base class of all estimators; it has the one `fit`.
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+    check parameters -> validate the input -> (resume from a checkpoint) -> run the engine -> set attributes
+
+`EnsembleBase._fit` does these steps in this order. The `fit` of an estimator has the signature and the
+documentation, and calls it. An estimator defines
+
+    _allowed                     what its parameters may be, see `hedgerow.estimators.parameters`
+    _input_options()             what it accepts as X and y, extending those of the base class
+    _check_target(y, target)     raise an error for targets that the method cannot be fitted to
+    _previous()                  what a warm start continues, validated; None for a new fit
+    _run(data)                   run the engine on a `FitInput`, return its result
+    _set_fitted(result, data)    set all fitted attributes; the only method that does
+
+`_run` sets no attributes: a fit that fails leaves the estimator unchanged. `_set_fitted` is called once,
+after `_run`. With a checkpoint it is also called on copies of the estimator, with the results that the engine
+passes to `data.checkpointer`, so that it must not change anything but attributes of `self`.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import wraps
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils import get_tags
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.callbacks import Callback
-from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.checkpoints import Fit, run_fit
-from hedgerow.estimators.elsewhere import (
-    forget,
-    given,
-    in_pieces,
-    let_go_of,
-    read_rows,
-    refuse_elsewhere,
-    survey_of,
+from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprintsMixin, RowHashes
+from hedgerow.estimators.parameters import Allowed, check_parameters
+from hedgerow.estimators.remote_input import is_dask, predict_stream, require_in_memory, score_remote
+from hedgerow.estimators.validation import (
+    FitInput,
+    InputOptions,
+    Target,
+    make_seed,
+    open_input,
+    validate_fit_input,
 )
-from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
-from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
-from hedgerow.forest import TreeModel
-from hedgerow.memory_estimates import (
-    require_evaluation_memory,
-    require_input_memory,
-    require_prediction_memory,
-)
-from hedgerow.shapes import ShapeFunctions, shape_functions
 from hedgerow.table import Schema, Table, read_table
-from hedgerow.table.dataset import Dataset
-from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
+from hedgerow.table.remote import RemoteInput, RemoteTable
+from hedgerow.threads import resolve_n_jobs
 
-Target = inputs.Numbers | inputs.Labels
-
-_LARGE = 10_000  # rows above which early_stopping="auto" stops early
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-COMMON: dict[str, Allowed] = {  # parameters that all of them have
-    "n_estimators": whole(1),
-    "learning_rate": real(0, above=True),
-    "early_stopping": flag() | one_of("auto"),
-    "validation_fraction": real(0, 1, above=True, below=True),
-    "n_iter_no_change": whole(1),
-    "tol": real(0),
-    "warm_start": flag(),
-    "random_state": parameters.seed() | nothing(),
-    "n_jobs": parameters.threads() | nothing(),
-    "verbose": whole(0) | flag(),
-}
+def supports_dask(method: Method) -> Method:
+    """Decorate a method of rows to return a lazy Dask Array for a Dask collection.
+
+    >>> class Doubling:
+    ...     @supports_dask
+    ...     def predict(self, X):
+    ...         return [2 * x for x in X]
+    >>> Doubling().predict([1, 2])
+    [2, 4]
+    """
+    name = method.__name__
+
+    @wraps(method)
+    def call(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(X) is np.ndarray or not is_dask(X):  # the type first: predictions of single rows are fast
+            return method(self, X, *args, **kwargs)
+        from hedgerow.estimators.dask_predict import dask_predict  # noqa: PLC0415 - imports Dask
+
+        return dask_predict(self, name, X, args, kwargs)
+
+    return call  # type: ignore[return-value]
 
 
-class Watchers(NamedTuple):
-    """Who looks at the rounds of a fit: the user's callbacks, and who keeps it."""
+class EnsembleBase(BaseEstimator):  # type: ignore[misc]
+    """Base class of all estimators, see the module."""
 
-    callbacks: Sequence[Callback]
-    fit: Fit
+    data_fingerprints_: tuple[DataFingerprint, ...]
+    schema_: Schema
+    n_features_in_: int
+    _allowed: ClassVar[dict[str, Allowed]] = {}
 
+    def _set_parameters(self, arguments: dict[str, Any]) -> None:
+        """Set the arguments of the constructor, its `locals()`, as parameters."""
+        for name, value in arguments.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
-class Boosting(DataFingerprintMixin, BaseEstimator):  # type: ignore[misc]
-    """Everything but the constructor, the target, the fit itself and what a score means."""
+    # --- defined by estimators
 
-    history_: dict[str, list[float]]
-    row_fingerprints_: Any
-    _allowed: ClassVar[dict[str, Allowed]] = {}  # what the parameters may be
-    _chunk_rows = CHUNK_ROWS  # rows a thread takes at a time; no result depends on it
-
-    # --- what an estimator must say
-
-    def _target(self, y: NDArray[Any]) -> Target:
-        """How targets are read."""
-        raise TypeError(f"{type(self).__name__} does not say how to read its target")
-
-    def _fit_rows(
-        self,
-        train: Dataset,
-        evaluations: list[Dataset],
-        target: Target,
-        watchers: "Watchers",
-        previous: Any,
-    ) -> None:
-        """Run the fit and set the fitted attributes."""
-        raise TypeError(f"{type(self).__name__} does not say how it is fitted")
-
-    # --- what some estimators change
-
-    def _rules_of_parameters(self) -> dict[str, Allowed]:
-        return self._allowed
+    def _input_options(self) -> InputOptions:
+        """Return what the estimator accepts."""
+        fitted = self._is_warm_start()
+        return InputOptions(
+            name=type(self).__name__,
+            is_classifier=isinstance(self, ClassifierMixin),
+            categorical_features=self._categorical_features(),
+            schema=self.schema_ if fitted else None,
+            classes=getattr(self, "classes_", None) if fitted else None,
+            check_target=self._check_target,
+            hash_rows=isinstance(self, RowFingerprintsMixin),
+            n_threads=resolve_n_jobs(getattr(self, "n_jobs", 1)),
+            verbose=int(getattr(self, "verbose", 0)),
+        )
 
     def _categorical_features(self) -> Any:
-        return self.categorical_features
+        return getattr(self, "categorical_features", None)
+
+    def _check_target(self, y: Floats, target: Target) -> None:
+        """Raise an error for encoded targets that the method cannot be fitted to."""
+
+    def _is_warm_start(self) -> bool:
+        """Return whether a fit continues the fitted model."""
+        return bool(getattr(self, "warm_start", False)) and hasattr(self, "model_")
 
     def _previous(self) -> Any:
-        """The model to go on from, with warm_start."""
+        """Return what a warm start continues, None for a new fit."""
         return None
 
-    def _row_fingerprints(self, table: Table, classes: Floats, n_classes: int, weight: Floats | None) -> Any:
-        """What a classifier remembers of its training rows."""
-        raise TypeError(f"{type(self).__name__} has no classes")
+    def _uses_evaluation_sets(self, data: FitInput) -> bool:
+        """Return whether evaluation sets can influence the model."""
+        return False
 
-    def _weigh(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
-        """Weights of the rows; a classifier multiplies the weights of the classes in."""
-        return weight
+    def _run(self, data: FitInput) -> Any:
+        """Run the engine and return its result."""
+        raise NotImplementedError
 
-    def _check_target(self, y: Floats, target: Target, *, more: bool) -> None:
-        """Refuse a target that the method cannot be fitted to; `more` when going on from a model."""
+    def _set_fitted(self, result: Any, data: FitInput) -> None:
+        """Set the fitted attributes."""
+        raise NotImplementedError
 
-    def fit(
+    # --- the one fit
+
+    def _fit(
         self,
         X: Any,
-        y: Any = None,
+        y: Any,
         sample_weight: Any = None,
-        eval_set: Any = None,
-        callbacks: Sequence[Callback] | None = None,
-        checkpoint: Any = None,
+        *,
         target: str | None = None,
+        eval_set: Any = None,
+        callbacks: Any = None,
+        checkpoint: Any = None,
     ) -> Self:
-        """Fit the ensemble.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            Missing values (NaN, None, null) are allowed and take the direction that fits best.
-            Or a table larger than memory: a path or glob of Parquet or Arrow files, a pyarrow Dataset, a
-            function that gives record batches, a `hedgerow.streams.Stream`, or a Dask collection.
-        y : array of shape (n_samples,)
-            Labels (strings, whole numbers or booleans), or numbers within ±1e100.
-        sample_weight : array of shape (n_samples,), optional
-            From 0 to 1e100. A whole number acts exactly as that many copies of the row, zero as no row.
-            Where X is in files, the name of the column of weights.
-        eval_set : (X, y), (X, y, sample_weight) or a list of them, optional
-            Rows whose loss or error is followed; with early stopping, the first decides. Where X is in files,
-            y and sample_weight are names of columns.
-        callbacks : sequence of callables, optional
-            Called with a `hedgerow.Round` after every round; a true answer ends the fit.
-        checkpoint : str, path or hedgerow.Checkpoint, optional
-            A file that keeps the rounds so far, every minute unless a `Checkpoint` says otherwise. If it is
-            there, the fit goes on from it: the model is the same as without a stop, to the last bit.
-        target : str, optional
-            Where X is in files, the column that is learned; y is then left out.
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self.get_params(deep=False), self._rules_of_parameters())
-        told = inputs.read_callbacks(callbacks)
-        rows = self._given(X, y, sample_weight, target)
-        with let_go_of(rows[0]):
-            run_fit(
-                self,
-                checkpoint,
-                lambda model, under_way: model._fit(*rows, eval_set, Watchers(told, under_way)),  # noqa: SLF001
-            )
+        check_parameters(self.get_params(deep=False), self._allowed)
+        options = self._input_options()
+        X, y, sample_weight = open_input(X, y, sample_weight, target, options)
+        with _released_after(X):
+            checkpointer = None if checkpoint is None else self._open_checkpoint(checkpoint)
+            model = self if checkpointer is None else checkpointer.model
+            previous = model._previous()  # noqa: SLF001 - a copy of self
+            data = validate_fit_input(
+                X, y, sample_weight, options,
+                eval_set=eval_set, callbacks=callbacks, has_checkpoint=checkpointer is not None,
+            )  # fmt: skip
+            del y, sample_weight  # large, and not used by anything else where X is remote
+            data.previous, data.checkpointer = previous, checkpointer
+            if data.evaluation_sets or isinstance(X, RemoteInput):
+                self._finish_hashes(data)
+            if checkpointer is not None:
+                checkpointer.check_data(data)
+            data.seed = model._fit_seed(data)  # noqa: SLF001 - a copy of self
+            result = model._run(data)  # noqa: SLF001
+            model._set_fitted(result, data)  # noqa: SLF001
+        if checkpointer is not None:
+            checkpointer.copy_to(self)
         return self
 
-    def _given(self, X: Any, y: Any, sample_weight: Any, target: str | None = None) -> tuple[Any, Any, Any]:
-        """X, y and weights, or what X is elsewhere."""
-        rows = given(X, y, sample_weight, target, n_jobs=self.n_jobs, verbose=int(self.verbose))
-        if self._has_members():
-            refuse_elsewhere(rows[0], f"estimator={self.estimator!r}")
-        return rows
+    def _open_checkpoint(self, checkpoint: Any) -> Any:
+        from hedgerow.estimators.checkpoint import Checkpointer  # noqa: PLC0415 - only if it is used
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, watchers: "Watchers") -> None:
-        previous = self._previous()
-        name = type(self).__name__
-        known: dict[str, Any] = (
-            {"categorical_features": self._categorical_features()}
-            if previous is None
-            else {"schema": self.schema_}
-        )
-        require_input_memory(X, name, encoded=not self._has_members())
-        table, y, sample_weight = read_rows(X, y, sample_weight, watchers.fit, name, **known)
-        raw_y = inputs.read_target(y, table.n_rows, name)
-        target = self._target(raw_y) if previous is None else self._fitted_target()
-        train = Dataset(X, table, target.read(raw_y), inputs.read_weights(sample_weight, table.n_rows))
-        trained_on = self._look_at(train)
-        n_classes = target.n_classes
-        seen = (
-            None
-            if n_classes is None
-            else self._row_fingerprints(table, train.y, n_classes, train.sample_weight)
-        )
-        train.sample_weight = self._weigh(train.y, target, train.sample_weight)
-        self._check_target(train.y, target, more=previous is not None)
-        evaluations = [
-            self._read_evaluation(f"eval_set[{i}]", one, train, target)
-            for i, one in enumerate(inputs.read_eval_sets(eval_set))
-        ]
-        if n_classes is not None and (self._stops_early(table.n_rows) or watchers.callbacks):
-            for rows in evaluations:  # they decide how many rounds there are
-                assert seen is not None  # noqa: S101 - there are classes
-                seen = seen.with_hashes(self._row_fingerprints(rows.table, rows.y, n_classes, None))
+        return Checkpointer(self, checkpoint)
 
-        def remember(model: Any, _results: Any) -> None:
-            fit = watchers.fit
-            if seen is not None and (previous is None or (fit.taken_up and not fit.from_model)):
-                model.row_fingerprints_ = seen
-            elif seen is not None and not fit.taken_up and hasattr(model, "row_fingerprints_"):
-                model.row_fingerprints_ = model.row_fingerprints_.joined_with(
-                    seen
-                )  # a file of format 1 does not know them
-            model._add_data_fingerprint(trained_on, warm_start=previous is not None)  # noqa: SLF001 - of the same class
+    def _fit_seed(self, data: FitInput) -> int:
+        """Return the seed; that of the fitted model if it is continued."""
+        resumed = data.checkpointer is not None and data.checkpointer.resumed
+        continues = resumed or bool(getattr(self, "warm_start", False))
+        seed: int | None = getattr(self, "_seed", None) if continues else None
+        return make_seed(getattr(self, "random_state", 0)) if seed is None else seed
 
-        watchers.fit.compare(trained_on, lambda: [self._look_at(rows) for rows in evaluations])
-        watchers.fit.set_by(remember)
-        del y, raw_y, sample_weight  # of rows elsewhere nobody else holds them
-        for rows in (train, *evaluations):
-            forget(rows.table)
-        self._fit_rows(train, evaluations, target, watchers, previous)
+    def _finish_hashes(self, data: FitInput) -> None:
+        """Add hashes of evaluation sets that influence the model; release targets of remote tables."""
+        sets = data.evaluation_sets
+        if data.row_fingerprints is not None and sets and self._uses_evaluation_sets(data):
+            for one in sets:
+                hashes = RowHashes.of(one.table, resolve_n_jobs(getattr(self, "n_jobs", 1)))
+                data.row_fingerprints = data.row_fingerprints.with_hashes(hashes)
+        for one in (data.train, *sets):
+            if isinstance(one.table, RemoteTable):
+                one.table.discard_targets()
 
-    def _look_at(self, rows: Dataset) -> DataFingerprint:
-        return DataFingerprint.of_table(rows.table, rows.y, rows.sample_weight, resolve_n_jobs(self.n_jobs))
+    # --- attributes of all estimators
 
-    def _fitted_target(self) -> Target:
-        return inputs.Labels(self.classes_) if hasattr(self, "classes_") else inputs.Numbers()
-
-    def _refuse_fewer_rounds(self, n_rounds: int) -> None:
-        if self.n_estimators < n_rounds:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} is below the {n_rounds} rounds of the fitted model; with "
-                "warm_start=True it must be at least as many"
-            )
-
-    def _read_evaluation(
-        self, name: str, followed: tuple[Any, Any, Any], train: Dataset, target: Target
-    ) -> Dataset:
-        estimator_name = type(self).__name__
-        try:
-            X, y, weight = self._given(*followed)
-            require_evaluation_memory(X)
-            table = read_table(X, schema=train.table.schema, estimator_name=estimator_name)
-            y, weight = survey_of(table, y, weight)
-            raw_y = inputs.read_target(y, table.n_rows, estimator_name)
-            numbers = target.read(raw_y)
-            # beside the training rows: those of an evaluation set alone may all be 0
-            self._check_target(np.concatenate([numbers, train.y]), target, more=False)
-            return Dataset(X, table, numbers, inputs.read_weights(weight, table.n_rows))
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{name}: {error}") from error
-
-    def _read_seed(self) -> int:
-        """The seed; that of the fitted model when going on from it."""
-        seed = getattr(self, "_seed", None) if self.warm_start else None
-        return inputs.read_seed(self.random_state) if seed is None else seed
-
-    def _stops_early(self, n_rows: int) -> bool:
-        return n_rows > _LARGE if self.early_stopping == "auto" else bool(self.early_stopping)
-
-    def _plan(
-        self, train: Dataset, target: Target, watchers: "Watchers", *, has_evaluation: bool
-    ) -> dict[str, Any]:
-        """What every fit is told, as the fields of a `hedgerow.boosting.loop.FitOptions`."""
-        seed, n_rows = self._read_seed(), train.table.n_rows
-        stops, held_out = self._stops_early(n_rows), None
-        if stops and not has_evaluation:
-            groups = None if target.n_classes is None else train.y
-            held_out = inputs.held_out_rows(
-                groups, train.sample_weight, n_rows, self.validation_fraction, seed
-            )
-        return {
-            "n_rounds": int(self.n_estimators),
-            "seed": seed,
-            "estimator": self.estimator,
-            "n_threads": resolve_n_jobs(self.n_jobs),
-            "chunk_rows": self._chunk_rows,
-            "patience": self.n_iter_no_change if stops else None,
-            "tol": float(self.tol),
-            "verbose": int(self.verbose),
-            "callbacks": watchers.callbacks,
-            "checkpointer": watchers.fit.checkpointer,
-            "validation_rows": held_out,
-            "title": type(self).__name__,
-        }
-
-    def _keep_common(
-        self,
-        model: Any,
-        schema: Schema,
-        target: Target,
-        seed: int,
-        history: dict[str, list[float]],
-        best_round: int | None,
-        n_before: int,
-    ) -> None:
-        """Set the fitted attributes, all at the end: a fit that fails leaves the old model whole."""
-        before = self.history_ if n_before else {}
-        self.history_ = _joined(before, n_before, history)
-        self.model_ = model
+    def _set_columns(self, schema: Schema) -> None:
         self.schema_ = schema
-        self._seed = seed
-        self.n_estimators_ = self.n_iter_ = model.n_rounds
-        self.best_iteration_ = best_round
         self.n_features_in_ = schema.n_columns
         if schema.names is not None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        if target.classes is not None:
-            self.classes_ = target.classes
 
-    # --- after fitting
+    def _set_fingerprints(self, data: FitInput) -> None:
+        """Set the fingerprints of all fits of the model."""
+        continues, rows = data.previous is not None, data.row_fingerprints
+        resumed = data.checkpointer is not None and data.checkpointer.resumed
+        if rows is not None:
+            if not continues or (resumed and not data.checkpointer.from_model):
+                self.row_fingerprints_ = rows
+            elif not resumed and hasattr(self, "row_fingerprints_"):
+                self.row_fingerprints_ = self.row_fingerprints_.joined_with(rows)
+        before = getattr(self, "data_fingerprints_", ()) if continues else ()
+        same = before[-1:] == (data.fingerprint,)
+        self.data_fingerprints_ = before if same else (*before, data.fingerprint)
+
+    # --- predictions
 
     def _read(self, X: Any) -> Table:
-        if not hasattr(self, "model_"):
+        """Return X in memory as a table with the columns of the model."""
+        if not hasattr(self, "schema_"):
             check_is_fitted(self)
-        refuse_elsewhere(X, f"this method of {type(self).__name__}")
+        if type(X) is not np.ndarray:
+            require_in_memory(X, f"this method of {type(self).__name__}")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
 
-    def _require_answer(self, table: Table) -> None:
-        """Refuse more scores than there is room for: with their probabilities, by row and by column."""
-        classes = getattr(self, "classes_", None)
-        n_outputs, arrays = (1, 1) if classes is None else (max(2, len(classes)), 3)
-        require_prediction_memory(type(self).__name__, table.n_rows, n_outputs, arrays)
-
-    def _raw(self, X: Any) -> Floats:
-        """Raw scores (outputs, rows)."""
-        joined = in_pieces(self, X, self._raw, axis=1)
-        if joined is not None:
-            return joined
-        table = self._read(X)
-        self._require_answer(table)
-        scores: Floats
-        if isinstance(self.model_, TreeModel):
-            scores = self.model_.scores(table, resolve_n_jobs(self.n_jobs))
-        else:
-            scores = self.model_.scores(X, table.n_rows)
-        return scores
-
-    def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        table = self._read(X)
-        self._require_answer(table)
-        stages: Iterator[Floats]
-        if isinstance(self.model_, TreeModel):
-            stages = self.model_.staged_scores(table, resolve_n_jobs(self.n_jobs))
-        else:
-            stages = self.model_.staged_scores(X, table.n_rows)
-        return stages
-
-    def _tree_model(self, what: str) -> TreeModel:
-        if not hasattr(self, "model_"):
-            check_is_fitted(self)
-        if not isinstance(self.model_, TreeModel):
-            raise AttributeError(  # noqa: TRY004 - scikit-learn asks with hasattr
-                f"{what} needs trees, and this model was fitted with estimator={self.estimator!r}"
-            )
-        return self.model_
-
-    def importances(self, kind: str = "gain") -> Floats:
-        """Importance of every column.
-
-        Parameters
-        ----------
-        kind : {"gain", "split"}
-            The total gain of the splits on a column, as a share of all, or their number.
-
-        Returns
-        -------
-        float64 array of shape (n_features,)
-        """
-        if kind not in ("gain", "split"):
-            raise ValueError(f"kind={kind!r} is not allowed: it must be 'gain' or 'split'")
-        forest = self._tree_model("importances").forest
-        inner = forest.left > 0
-        weights = forest.gain[inner] if kind == "gain" else None
-        totals = np.bincount(forest.column[inner], weights, self.n_features_in_).astype(np.float64)
-        whole = float(sum(totals.tolist()))
-        return totals / whole if kind == "gain" and whole > 0 else totals
-
-    @property
-    def feature_importances_(self) -> Floats:
-        """Share of each column in the total gain."""
-        return self.importances("gain")
-
-    def shape_functions(self) -> ShapeFunctions:
-        """The model as a sum of one function of each column; only for ensembles of stumps.
-
-        Returns
-        -------
-        ShapeFunctions
-            A list of `ShapeFunction`, one a column, with an `intercept`; see `hedgerow.shapes`.
-        """
-        return shape_functions(self._tree_model("shape_functions"), self.schema_)
-
-    def _has_members(self) -> bool:
-        """Whether the estimator is one of another library."""
-        return self.estimator is not None
+    def _predict_stream(
+        self, X: Any, predict: Callable[[Any], NDArray[Any]], axis: int = 0
+    ) -> NDArray[Any] | None:
+        """Return predictions of rows in files, None if X is in memory."""
+        return None if type(X) is np.ndarray else predict_stream(self, X, predict, axis)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.sparse = True
-        if self._has_members() and parameters.learner().test(self.estimator):
-            members = get_tags(self.estimator).input_tags
-            tags.input_tags.allow_nan, tags.input_tags.sparse = members.allow_nan, members.sparse
         return tags
 
 
-def _joined(
-    before: dict[str, list[float]], n_before: int, now: dict[str, list[float]]
-) -> dict[str, list[float]]:
-    """The record of the `n_before` rounds gone on from and of the new ones; NaN where a part has no value."""
-    n_now = len(now.get("round", []))
-    joined = {}
-    for name in dict.fromkeys([*before, *now]):
-        old = before.get(name, [])[:n_before]
-        old = old + [math.nan] * (n_before - len(old))
-        joined[name] = old + now.get(name, [math.nan] * n_now)
-    return joined
+def _released_after(X: Any) -> AbstractContextManager[Any]:
+    """Return a context that releases what other machines hold for a remote X."""
+    return closing(X) if isinstance(X, RemoteInput) else nullcontext()
+
+
+class ClassifierBase(ClassifierMixin):  # type: ignore[misc]
+    """Mixin of classifiers; it comes before the base class."""
+
+    classes_: NDArray[Any]
+
+    @supports_dask
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of `predict_proba`.
+
+        Returns
+        -------
+        float64 array of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of the predictions.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            Or rows in files, as `fit` takes them.
+        y : array or Dask collection of shape (n_samples,)
+            Or the name of a column, if X is in files.
+        sample_weight : array or Dask collection of shape (n_samples,), optional
+            Or the name of a column, if y is one.
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
+
+        score = score_remote(self, accuracy_score, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight)) if score is None else score
+
+
+class RegressorBase(RegressorMixin):  # type: ignore[misc]
+    """Mixin of regressors; it comes before the base class."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², the share of the variance that the predictions explain.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            Or rows in files, as `fit` takes them.
+        y : array or Dask collection of shape (n_samples,)
+            Or the name of a column, if X is in files.
+        sample_weight : array or Dask collection of shape (n_samples,), optional
+            Or the name of a column, if y is one.
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import r2_score  # noqa: PLC0415 - loads 0.05 s of modules
+
+        score = score_remote(self, r2_score, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight)) if score is None else score

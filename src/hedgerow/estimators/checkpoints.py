@@ -1,143 +1,24 @@
-"""Fits that can go on after they were stopped: what is kept of them on the way, and how it is taken up again.
-
-    fit ── round ── round ── round ── killed            fit ── reads the file ── round ── round ── done
-                 └─▶ file          └─▶ file
-
-A checkpoint is the model as it would be if the fit ended now, with all its rounds, and notes on the fit: the
-fingerprints of its rows, the seed, and the model it went on from. A fit that finds one takes its rounds over,
-tells its callbacks of them, and goes on as `warm_start` does. So the model at the end is that of a fit
-without a stop, to the last bit.
-
-How a model becomes a file is not known here: `hedgerow.io` says so with `store_with`.
-"""
+"""The fit of estimators that do not use `base.EnsembleBase` yet."""
 
 import copy
 import os
 import reprlib
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from hedgerow.bagging.raw_table import RawTable
 from hedgerow.boosting.callbacks import Round
+from hedgerow.estimators import checkpoint as current
 from hedgerow.estimators import inputs
-from hedgerow.estimators.changes import different_parameters
+from hedgerow.estimators.checkpoint import _ADVICE, Checkpoint, _is_fitted, different_parameters, past_rounds
 from hedgerow.estimators.fingerprints import DataFingerprint
-from hedgerow.estimators.parameters import Allowed, check_parameters, nothing, real, whole
 from hedgerow.table.remote import RemoteTable
-
-_FILE = "the name of a file"
-_ALLOWED = {
-    "path": Allowed(lambda value: isinstance(value, str | os.PathLike) and bool(os.fspath(value)), _FILE),
-    "rounds": whole(1) | nothing(),
-    "seconds": real(0) | nothing(),
-    "trusted": Allowed(
-        lambda value: (
-            isinstance(value, Collection)
-            and not isinstance(value, str)
-            and all(isinstance(one, str) for one in value)
-        ),
-        "a list of names of types",
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """Where a fit is kept while it is under way, and how often.
-
-    Parameters
-    ----------
-    path : str or path
-        A file; if it is there, the fit goes on from it.
-    rounds : int, optional
-        Write after so many rounds (or trees, or members).
-    seconds : float, optional
-        Write after a round that ends so many seconds after the last write.
-    trusted : sequence of str
-        Types that members of other libraries may have, see `hedgerow.load`.
-
-    Notes
-    -----
-    It is also written when the fit ends, and stays: a repeated fit ends at once, and one with a larger
-    `n_estimators` goes on. With neither `rounds` nor `seconds` it is written at the end only.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from sklearn.datasets import load_iris
-    >>> from hedgerow import GradientBoostingClassifier, load
-    >>> X, y = load_iris(return_X_y=True)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "iris.safetensors")
-    ...     checkpoint = Checkpoint(path, rounds=5)
-    ...     _ = GradientBoostingClassifier(n_estimators=10).fit(X, y, checkpoint=checkpoint)
-    ...     load(path).n_estimators_
-    10
-    """
-
-    path: str | os.PathLike[str]
-    rounds: int | None = None
-    seconds: float | None = 60.0
-    trusted: Collection[str] = ()
-
-    def __post_init__(self) -> None:
-        check_parameters({name: getattr(self, name) for name in _ALLOWED}, _ALLOWED)
-
-    def is_due(self, n_rounds: int, seconds: float) -> bool:
-        """Whether to write so many rounds and seconds after the last time."""
-        by_rounds = self.rounds is not None and n_rounds >= self.rounds
-        return by_rounds or (self.seconds is not None and seconds >= self.seconds)
-
-
-def read_checkpoint_parameter(value: Any) -> Checkpoint | None:
-    """The checkpoint of a fit's parameter: a path, a `Checkpoint` or None."""
-    if value is None or isinstance(value, Checkpoint):
-        found: Checkpoint | None = value
-    elif _ALLOWED["path"].test(value):
-        found = Checkpoint(value)
-    else:
-        raise TypeError(f"checkpoint={value!r} is not allowed: it must be {_FILE}, a Checkpoint or None")
-    if found is not None:
-        path = Path(found.path)
-        if path.is_dir() or not path.resolve().parent.is_dir():
-            raise ValueError(
-                f"checkpoint={os.fspath(path)!r} is not allowed: it must be a file in a folder that exists"
-            )
-    return found
-
-
-# --- where models become files
-
-
-class Store(Protocol):
-    """Writes and reads checkpoints."""
-
-    def check(self, model: Any) -> None:
-        """Refuse a model, not fitted yet, that no file could hold."""
-
-    def write(self, path: str | os.PathLike[str], model: Any, notes: dict[str, Any]) -> None:
-        """Put a fitted model and the notes into a file, which is then whole or the old one."""
-
-    def read(self, path: str | os.PathLike[str], trusted: Collection[str]) -> tuple[Any, dict[str, Any]]:
-        """The model and the notes of a file, checked."""
-
-    def digest(self, model: Any) -> str:
-        """Of the file that a fitted model would be."""
-
-
-_stores: list[Store] = []
-
-
-def store_with(store: Store) -> None:
-    """Say how models become files."""
-    _stores[:] = [store]
-
 
 # --- a fit under way
 
@@ -198,7 +79,7 @@ class KeptFit(Fit):
 
     def __init__(self, model: Any, checkpoint: Checkpoint) -> None:
         super().__init__()
-        self.checkpointer, self._checkpoint, self._store = self, checkpoint, _stores[0]
+        self.checkpointer, self._checkpoint, self._store = self, checkpoint, current._stores[0]  # noqa: SLF001
         self._store.check(model)
         self._path = Path(checkpoint.path).absolute()  # a callback may change the working folder
         self._warm = getattr(model, "warm_start", None)
@@ -225,7 +106,7 @@ class KeptFit(Fit):
         if self._began is not None and self._began == self._digest(held):
             self._began = self._notes["began"]  # the model is the one that the checkpoint is of
         if self._notes["began"] != self._began:
-            raise ValueError(f"{self._name} is of a fit that went on from another model; {_ADVICE}")
+            raise ValueError(f"{self._name} is of a warm start from another model; {_ADVICE}")
         if hasattr(model, "n_estimators"):
             n_held = held.n_estimators_ if hasattr(held, "n_estimators_") else len(held.estimators_)
             if model.n_estimators < n_held:
@@ -320,9 +201,6 @@ class KeptFit(Fit):
         vars(model).update(vars(self.going))
 
 
-_ADVICE = "give another path, or remove the file to begin anew"
-
-
 def run_fit(model: Any, checkpoint: Any, fit: Callable[[Any, Fit], None]) -> None:
     """Fit an estimator, from its checkpoint on if there is one.
 
@@ -333,7 +211,7 @@ def run_fit(model: Any, checkpoint: Any, fit: Callable[[Any, Fit], None]) -> Non
     fit : callable
         Given the estimator to fit and the `Fit`.
     """
-    kept = read_checkpoint_parameter(checkpoint)
+    kept = None if checkpoint is None else Checkpoint.of(checkpoint)
     if kept is None:
         fit(model, Fit())
         return
@@ -342,37 +220,5 @@ def run_fit(model: Any, checkpoint: Any, fit: Callable[[Any, Fit], None]) -> Non
     under_way.hand_over(model)
 
 
-# --- telling again
-
-
-def past_rounds(history: dict[str, list[float]], n_rounds: int, first: int) -> list[Round]:
-    """The rounds of a history from number `first` on, as callbacks were told of them.
-
-    >>> past_rounds({"round": [0, 1], "leaves": [2, 3], "validation_error": [0.5, 0.25]}, 9, 1)
-    [Round(number=1, n_rounds=9, seconds=0.0, n_leaves=3, ... validation_loss=(0.25,), measure='error')]
-    """
-    measure = "error" if any(name.endswith("_error") for name in history) else "loss"
-    names = [name for name in history if name.startswith(f"validation_{measure}")]
-    followed = [history[name] for name in sorted(names, key=lambda name: (len(name), name))]
-    train, leaves = history.get(f"train_{measure}"), history.get("leaves")
-    return [
-        Round(
-            int(number),
-            n_rounds,
-            0.0,
-            int(leaves[place]) if leaves else 0,
-            train[place] if train else None,
-            tuple(values[place] for values in followed),
-            measure,
-        )
-        for place, number in enumerate(history.get("round", ()))
-        if place >= first
-    ]
-
-
 def _plain(rows: DataFingerprint) -> dict[str, Any]:
     return {name: value for name, value in asdict(rows).items() if name in ("X", "y", "sample_weight")}
-
-
-def _is_fitted(model: Any) -> bool:
-    return hasattr(model, "model_") or hasattr(model, "estimators_")

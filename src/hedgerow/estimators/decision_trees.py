@@ -63,7 +63,7 @@ class WeakTreeEstimator(DataFingerprintMixin, BaseEstimator):  # type: ignore[mi
         y, sample_weight = elsewhere.survey_of(table, y, sample_weight)
         raw_y = inputs.read_target(y, table.n_rows, name)
         target = self._target(raw_y)
-        numbers = target.read(raw_y)
+        numbers = target.encode(raw_y)
         weight = inputs.read_weights(sample_weight, table.n_rows)
         given = self.given_edges(table.schema)
         n_threads = resolve_n_jobs(self.n_jobs)

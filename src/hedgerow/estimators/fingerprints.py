@@ -206,11 +206,11 @@ class RowFingerprints:
         if np.array_equal(self.hashes.exact, other.hashes.exact):
             return replace(other, weighted=weighted)
         counts = self.class_counts + other.class_counts
-        return replace(self.with_hashes(other), class_counts=counts, weighted=weighted)
+        return replace(self.with_hashes(other.hashes), class_counts=counts, weighted=weighted)
 
-    def with_hashes(self, other: "RowFingerprints") -> "RowFingerprints":
+    def with_hashes(self, others: RowHashes) -> "RowFingerprints":
         """Add hashes of rows that only influenced the model, such as those of an evaluation set."""
-        mine, others = self.hashes, other.hashes
+        mine = self.hashes
         exact = np.concatenate([mine.exact, others.exact])
         hashes = RowHashes(exact, np.concatenate([mine.rounded, others.rounded]), mine.is_narrow)
         return replace(self, hashes=hashes)
@@ -349,15 +349,9 @@ class RowFingerprintsMixin:
         """
         return self.row_fingerprints_.chance_of_overlap(self.row_hashes(X))
 
-    def row_fingerprints(self, X: Any, y: Any) -> RowFingerprints:
-        """Return the `row_fingerprints_` of other rows and labels."""
-        hashes = self.row_hashes(X)
-        classes = self._class_numbers(y, len(hashes.exact)).astype(np.float64)
-        return RowFingerprints.of(hashes, classes, len(self.classes_), None)
-
     def _class_numbers(self, y: Any, n_rows: int) -> NDArray[np.int64]:
         """Return the positions of labels in `classes_`."""
-        from hedgerow.estimators import inputs  # noqa: PLC0415
+        from hedgerow.estimators.validation import ClassTarget, validate_target  # noqa: PLC0415 - circular
 
-        labels = inputs.read_target(y, n_rows, type(self).__name__)
-        return inputs.Labels(self.classes_).read(labels).astype(np.int64)
+        labels = validate_target(y, n_rows, type(self).__name__)
+        return ClassTarget(self.classes_).encode(labels).astype(np.int64)

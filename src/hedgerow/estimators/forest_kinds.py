@@ -45,7 +45,7 @@ class ForestClassifier(Classifies, Reweighted, Forest):
         raw = inputs.read_target(y, n_rows, type(self).__name__)
         going_on = self.warm_start and hasattr(self, "model_")
         target = inputs.Labels(self.classes_) if going_on else inputs.Labels.of(raw)
-        return target, target.read(raw)
+        return target, target.encode(raw)
 
     def _criterion(self) -> str:
         return "entropy" if self.criterion == "log_loss" else str(self.criterion)
@@ -172,7 +172,7 @@ class ForestRegressor(Regresses, Intervals):
 
     def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
         target = inputs.Numbers()
-        numbers = target.read(inputs.read_targets(y, n_rows, type(self).__name__))
+        numbers = target.encode(inputs.read_target(y, n_rows, type(self).__name__, multi_output=True))
         if self.criterion == "poisson":
             bad = np.flatnonzero((numbers.reshape(n_rows, -1) < 0).any(axis=1))
             if bad.size:

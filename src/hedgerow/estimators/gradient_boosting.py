@@ -1,24 +1,157 @@
-"""Gradient boosting for classes and for numbers, with scikit-learn's face."""
+"""Gradient boosting for classes and for numbers."""
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.estimators.base import Target
-from hedgerow.estimators.classifying import ScoreClassifier, columns_of
-from hedgerow.estimators.gradient_base import GradientBoosting
-from hedgerow.estimators.inputs import Labels, Numbers, weigh_classes
-from hedgerow.estimators.lazy import lazily
-from hedgerow.estimators.parameters import Allowed, class_weights, loss_for, nothing, one_of, real
-from hedgerow.estimators.scoring import Regresses
+from hedgerow.boosting.gradient_boosting import (
+    FitResult,
+    GradientBoostingOptions,
+    fit_gradient_boosting,
+)
+from hedgerow.boosting.gradient_members import MemberModel
+from hedgerow.estimators import parameters
+from hedgerow.estimators.base import RegressorBase, supports_dask
+from hedgerow.estimators.boosting_base import COMMON, BoostingBase, BoostingClassifier, as_probabilities
+from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
+from hedgerow.estimators.parameters import (
+    Allowed,
+    class_weights,
+    flag,
+    loss_for,
+    nothing,
+    one_of,
+    real,
+    whole,
+)
+from hedgerow.estimators.validation import FitInput, InputOptions, Target
+from hedgerow.forest import TreeModel
+from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses import CustomLoss, Loss, make_loss
+from hedgerow.memory_estimates import require_prediction_memory
+from hedgerow.table import Schema
+from hedgerow.threads import resolve_n_jobs
+
+_ALLOWED: dict[str, Allowed] = {
+    **COMMON,
+    "max_leaf_nodes": whole(2) | nothing(),
+    "max_depth": whole(1) | nothing(),
+    "min_samples_leaf": whole(1),
+    "min_child_weight": real(0),
+    "min_split_gain": real(0),
+    "l1_regularization": real(0),
+    "l2_regularization": real(0),
+    "categorical_smoothing": real(0),
+    "monotonic_cst": parameters.directions() | nothing(),
+    "interaction_cst": one_of("pairwise", "no_interactions") | parameters.groups() | nothing(),
+    "max_bins": whole(2, 255),
+    "subsample": real(0, 1, above=True),
+    "colsample_bytree": real(0, 1, above=True),
+    "max_features": real(0, 1, above=True),
+    "newton": flag(),
+    "estimator": parameters.regressor() | nothing(),
+}
 
 
-class GradientBoostingClassifier(ScoreClassifier, GradientBoosting):
+class GradientBoostingBase(BoostingBase):
+    """Base class of gradient boosting; a subclass defines the constructor and the loss."""
+
+    loss_: Loss
+
+    def _make_loss(self, n_classes: int | None) -> Loss:
+        """Return the loss for targets of so many classes."""
+        raise NotImplementedError
+
+    def _check_target(self, y: Floats, target: Target) -> None:
+        self._make_loss(target.n_classes).check_target(y)
+
+    def _previous(self) -> TreeModel | MemberModel | None:
+        if not self._is_warm_start():
+            return None
+        model: TreeModel | MemberModel = self.model_
+        self._check_n_estimators(model.n_rounds)
+        if (self.estimator is None) != isinstance(model, TreeModel):
+            kind = "trees" if isinstance(model, TreeModel) else "other regressors"
+            raise ValueError(
+                f"estimator={self.estimator!r} cannot continue a model of {kind}; with warm_start=True it "
+                "must stay None or stay a regressor"
+            )
+        n_classes = len(self.classes_) if hasattr(self, "classes_") else None
+        if type(self._make_loss(n_classes)) is not type(self.loss_):
+            raise ValueError(
+                f"loss={self.loss!r} cannot continue a model fitted with {self.loss_!r}; with "
+                "warm_start=True it must stay the same"
+            )
+        return model
+
+    def _run(self, data: FitInput) -> FitResult:
+        loss = self._make_loss(data.target.n_classes)
+        if data.previous is not None and hasattr(loss, "go_on_from"):  # a user's own loss may not have it
+            loss.go_on_from(self.loss_)
+        options = self._fit_options(
+            GradientBoostingOptions,
+            data,
+            loss=loss,
+            learning_rate=float(self.learning_rate),
+            growth=self._growth_options(data.schema, loss, data.seed),
+            max_bins=int(self.max_bins),
+            newton=bool(self.newton),
+            subsample=float(self.subsample),
+        )
+        return fit_gradient_boosting(data.train, data.evaluation_sets, options, data.previous)
+
+    def _growth_options(self, schema: Schema, loss: Loss, seed: int) -> GrowthOptions:
+        constraints: dict[str, Any] = {}
+        if self.monotonic_cst is not None:
+            constraints["monotonic"] = monotonic_directions(self.monotonic_cst, schema)
+            if constraints["monotonic"].size and loss.n_outputs > 1:
+                raise ValueError(
+                    f"monotonic_cst={self.monotonic_cst!r} is not allowed with {loss.n_outputs} classes: "
+                    "their probabilities depend on each other; it must be None or all 0"
+                )
+        if self.interaction_cst is not None:
+            constraints["groups"] = interaction_groups(self.interaction_cst, schema.n_columns)
+        # int and float: the kernels would be compiled again for a NumPy scalar of another type
+        return GrowthOptions(
+            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            max_depth=None if self.max_depth is None else int(self.max_depth),
+            min_samples_leaf=int(self.min_samples_leaf),
+            min_child_weight=float(self.min_child_weight),
+            min_split_gain=float(self.min_split_gain),
+            l1_regularization=float(self.l1_regularization),
+            l2_regularization=float(self.l2_regularization),
+            categorical_smoothing=float(self.categorical_smoothing),
+            columns_per_tree=float(self.colsample_bytree),
+            columns_per_node=float(self.max_features),
+            seed=seed,
+            **constraints,
+        )
+
+    def _set_fitted(self, result: FitResult, data: FitInput) -> None:
+        super()._set_fitted(result, data)
+        self.loss_ = result.loss
+
+    @supports_dask
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Leaf numbers of the rows.
+
+        Returns
+        -------
+        int32 array of shape (n_samples, n_trees)
+            Trees in the order they were grown; with several classes, one per class in every round.
+        """
+        model = self._tree_model("apply")
+        table = self._read(X)
+        require_prediction_memory(type(self).__name__, table.n_rows, model.forest.n_trees, item_bytes=4)
+        return model.predictor.leaves(table, resolve_n_jobs(self.n_jobs))
+
+
+class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     """Gradient boosting of trees for two or more classes.
 
     Parameters
@@ -107,6 +240,7 @@ class GradientBoostingClassifier(ScoreClassifier, GradientBoosting):
     """
 
     _allowed: ClassVar[dict[str, Allowed]] = {
+        **_ALLOWED,
         "loss": loss_for("classification"),
         "class_weight": class_weights() | one_of("balanced") | nothing(),
     }
@@ -144,51 +278,27 @@ class GradientBoostingClassifier(ScoreClassifier, GradientBoosting):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.loss = loss
-        self.n_estimators, self.learning_rate = n_estimators, learning_rate
-        self.max_leaf_nodes, self.max_depth = max_leaf_nodes, max_depth
-        self.min_samples_leaf, self.min_child_weight = min_samples_leaf, min_child_weight
-        self.min_split_gain = min_split_gain
-        self.l1_regularization, self.l2_regularization = l1_regularization, l2_regularization
-        self.max_bins = max_bins
-        self.subsample, self.colsample_bytree, self.max_features = subsample, colsample_bytree, max_features
-        self.categorical_features = categorical_features
-        self.categorical_smoothing = categorical_smoothing
-        self.monotonic_cst, self.interaction_cst = monotonic_cst, interaction_cst
-        self.newton = newton
-        self.estimator = estimator
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._set_parameters(locals())
 
-    def _target(self, y: NDArray[Any]) -> Target:
-        return Labels.of(y)
+    def _input_options(self) -> InputOptions:
+        return replace(super()._input_options(), class_weight=self.class_weight)
 
-    def _make_loss(self, target: Target) -> Loss:
-        loss = make_loss(_own(self.loss), task="classification", n_classes=target.n_classes)
+    def _make_loss(self, n_classes: int | None) -> Loss:
+        loss = make_loss(_copied(self.loss), task="classification", n_classes=n_classes)
         accepted = 2 if isinstance(loss, CustomLoss) else getattr(loss, "n_classes", None)
-        if accepted != target.n_classes:
-            raise ValueError(f"loss={self.loss!r} is no loss for the {target.n_classes} classes of y")
+        if accepted != n_classes:
+            raise ValueError(f"loss={self.loss!r} is not a loss for the {n_classes} classes of y")
         return loss
 
-    def _weigh(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
-        return weigh_classes(self.class_weight, y, np.asarray(target.classes), weight)
-
     def _probabilities(self, raw: Floats) -> Floats:
-        return columns_of(self.loss_.link.inverse(raw))
+        return as_probabilities(self.loss_.link.inverse(raw))
 
     def _largest_margin(self, n_rounds: int) -> float:
         reach = float(self._tree_model("margins").reaches[n_rounds])
         return reach if len(self.classes_) == 2 else 2.0 * reach  # scores of classes reach both ways
 
 
-class GradientBoostingRegressor(Regresses, GradientBoosting):
+class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     """Gradient boosting of trees for numbers.
 
     Parameters
@@ -278,6 +388,7 @@ class GradientBoostingRegressor(Regresses, GradientBoosting):
     """
 
     _allowed: ClassVar[dict[str, Allowed]] = {
+        **_ALLOWED,
         "loss": loss_for("regression"),
         "quantile": real(0, 1, above=True, below=True),
         "alpha": real(0, 1, above=True, below=True),
@@ -319,52 +430,26 @@ class GradientBoostingRegressor(Regresses, GradientBoosting):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.loss = loss
-        self.n_estimators, self.learning_rate = n_estimators, learning_rate
-        self.max_leaf_nodes, self.max_depth = max_leaf_nodes, max_depth
-        self.min_samples_leaf, self.min_child_weight = min_samples_leaf, min_child_weight
-        self.min_split_gain = min_split_gain
-        self.l1_regularization, self.l2_regularization = l1_regularization, l2_regularization
-        self.max_bins = max_bins
-        self.subsample, self.colsample_bytree, self.max_features = subsample, colsample_bytree, max_features
-        self.categorical_features = categorical_features
-        self.categorical_smoothing = categorical_smoothing
-        self.monotonic_cst, self.interaction_cst = monotonic_cst, interaction_cst
-        self.newton = newton
-        self.estimator = estimator
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.quantile = quantile
-        self.alpha = alpha
-        self.power = power
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._set_parameters(locals())
 
-    def _target(self, y: NDArray[Any]) -> Target:
-        return Numbers()
-
-    def _make_loss(self, target: Target) -> Loss:
+    def _make_loss(self, n_classes: int | None) -> Loss:
         return make_loss(
-            _own(self.loss),
+            _copied(self.loss),
             task="regression",
             quantile=self.quantile,
             alpha=self.alpha,
             power=self.power,
         )
 
-    @lazily
+    @supports_dask
     def predict(self, X: Any) -> Floats:
-        """Predicted mean (or median, or quantile, as the loss says).
+        """Predicted mean, or median or quantile with such a loss.
 
         Returns
         -------
         float64 array of shape (n_samples,)
         """
-        raw = self._raw(X)[0]  # first: it knows whether there is a model
+        raw = self._raw(X)[0]  # first: it checks that the model is fitted
         means: Floats = self.loss_.link.inverse(raw)
         return means
 
@@ -374,6 +459,6 @@ class GradientBoostingRegressor(Regresses, GradientBoosting):
             yield self.loss_.link.inverse(raw[0])
 
 
-def _own(loss: Any) -> Any:
-    """A loss that the model may change as it learns; the parameter stays as the user made it."""
+def _copied(loss: Any) -> Any:
+    """Return a loss object that the fit may change; the parameter is not changed."""
     return copy.copy(loss) if isinstance(loss, Loss) else loss

@@ -14,9 +14,9 @@ from hedgerow.boosting.anyboost import AnyRule
 from hedgerow.boosting.costs import COSTS, MarginCost, make_cost
 from hedgerow.boosting.logitboost import LogitRule
 from hedgerow.estimators.adaboost_base import ALLOWED, AdaBoostBase
-from hedgerow.estimators.base import Target
 from hedgerow.estimators.hypothesis_class import NoVoteError
 from hedgerow.estimators.parameters import Allowed
+from hedgerow.estimators.validation import Target
 
 
 class LogitBoostClassifier(AdaBoostBase):
@@ -232,7 +232,7 @@ class AnyBoostClassifier(AdaBoostBase):
     def _make_rule(self) -> Any:
         return partial(AnyRule, cost=make_cost(self.cost))
 
-    def _check_target(self, y: Floats, target: Target, *, more: bool) -> None:
+    def _check_target(self, y: Floats, target: Target) -> None:
         if target.n_classes != 2:
             raise ValueError(
                 f"Only binary classification is supported: y has {target.n_classes} classes; AnyBoost needs "

@@ -157,7 +157,7 @@ class SchapireBoostClassifier(Classifies, ShareMargins, DataFingerprintMixin, Ba
         table = read_table(X, estimator_name=name, **known)
         raw_y = inputs.read_target(y, table.n_rows, name)
         labels = inputs.Labels.of(raw_y)
-        numbers = labels.read(raw_y).astype(np.int64)
+        numbers = labels.encode(raw_y).astype(np.int64)
         seed = inputs.read_seed(self.random_state) if under_way.seed is None else under_way.seed
         trained_on = DataFingerprint.of_table(table, numbers.astype(np.float64), None, 1)
         under_way.compare(trained_on)

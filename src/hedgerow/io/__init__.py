@@ -6,10 +6,10 @@ file is ever executed, and everything is checked before it is used.
 """
 
 from hedgerow.container import ModelFileError
-from hedgerow.estimators.checkpoints import store_with
+from hedgerow.estimators.checkpoint import register_store
 from hedgerow.io.checkpoints import ModelStore
 from hedgerow.io.models import load, load_card, load_certificate, save
 
-store_with(ModelStore())  # fits with a checkpoint write model files
+register_store(ModelStore())  # fits with a checkpoint write model files
 
 __all__ = ["ModelFileError", "load", "load_card", "load_certificate", "save"]

@@ -28,7 +28,6 @@ from hedgerow.container import ModelFileError
 from hedgerow.dtypes import MAX_WIDE_BINS
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionTreeRegressor
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
-from hedgerow.estimators.inputs import Numbers
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.io.members import Expected, read_members, write_members
 from hedgerow.io.parameters import mark_grids, read_spec, write_spec
@@ -144,7 +143,7 @@ def read_adaptive(part: Reader, estimator: Any) -> None:
         require("record", np.array(record.weights) != 0, "a weight of a member that says numbers is not 0")
     learners = _read_learners(part, trees=isinstance(model, TreeModel))
     seed, best = read_seed(part), read_best(part, n_rounds)
-    estimator._keep_common(model, schema, target, seed, read_history(part), best, 0)  # noqa: SLF001
+    estimator._set_rounds(model, schema, target.classes, seed, read_history(part), best)  # noqa: SLF001
     estimator._keep_rounds(record, rule, learners)  # noqa: SLF001 - sets what fit would
     if isinstance(estimator, AnyBoostClassifier):
         _read_cost(part, estimator, target.n_classes)
@@ -255,7 +254,7 @@ def read_r2(part: Reader, estimator: Any) -> None:
     require("record", max(record.weights) < math.ldexp(1.0, 1000) / n_rounds, "weights must be smaller")
     seed, best = read_seed(part), read_best(part, n_rounds)
     model = _read_median(part, estimator, schema, record)
-    estimator._keep_common(model, schema, Numbers(), seed, read_history(part), best, 0)  # noqa: SLF001
+    estimator._set_rounds(model, schema, None, seed, read_history(part), best)  # noqa: SLF001
     estimator._keep_rounds(record, loss)  # noqa: SLF001 - sets what fit would
     estimator.sample_weights_ = _read_row_weights(part)
     estimator.stop_reason_ = part.entry("stop_reason", str)

@@ -13,7 +13,7 @@ from typing import Any
 from hedgerow.bagging.raw_table import RawTable
 from hedgerow.bagging.sampling import BootstrapSampler
 from hedgerow.estimators import BaggingClassifier
-from hedgerow.estimators.inputs import Labels
+from hedgerow.estimators.validation import ClassTarget
 from hedgerow.io.forests import (
     read_draws,
     read_out_of_bag,
@@ -73,7 +73,7 @@ def read_bag(part: Reader, estimator: Any) -> None:
     estimator._keep(members, draws, table, target)  # noqa: SLF001 - sets what fit would
     estimator._weights, estimator._soft = weights, soft  # noqa: SLF001
     read_out_of_bag(part, estimator, n_rows, len(members), target.n_classes or 1)
-    if isinstance(target, Labels):
+    if isinstance(target, ClassTarget):
         read_seen(part, estimator, target.n_classes)
         estimator.grid_hashes_ = read_grid_marks(part)
         mark_grids(estimator.grid_hashes_, estimator, *members)

@@ -8,7 +8,7 @@ checkpoint    {"rows": {"X": ..., "y": ..., "sample_weight": ...}   digests of w
                "seed": 7                drawn at the beginning
               }
 
-See `hedgerow.estimators.checkpoints` for what they are for.
+See `hedgerow.estimators.checkpoint` for what they are for.
 """
 
 import hashlib

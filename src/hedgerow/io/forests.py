@@ -35,7 +35,7 @@ from hedgerow.bagging.sampling import MOST_COPIES, BootstrapSampler, SamplingPoo
 from hedgerow.binning import Bins
 from hedgerow.container import ModelFileError
 from hedgerow.estimators.forest_kinds import ForestClassifier
-from hedgerow.estimators.inputs import Labels
+from hedgerow.estimators.validation import ClassTarget
 from hedgerow.io.checks import VOTES, check_bins, check_votes
 from hedgerow.io.parameters import mark_grids
 from hedgerow.io.reader import Reader, Writer, check_starts, require
@@ -181,7 +181,7 @@ def read_forest(part: Reader, estimator: Any) -> None:
     estimator._keep(model, sampling, schema, target, seed)  # noqa: SLF001 - sets what fit would
     n_rows = sampling.draws.pool.n_rows
     read_out_of_bag(part, estimator, n_rows, forest.n_trees, n_outputs)
-    if isinstance(target, Labels):
+    if isinstance(target, ClassTarget):
         read_seen(part, estimator, target.n_classes)
         estimator.grid_hashes_ = read_grid_marks(part)
         mark_grids(estimator.grid_hashes_, estimator)

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.gradient_boosting import FitResult, GradientBoostingOptions
 from hedgerow.boosting.gradient_members import MemberModel
 from hedgerow.container import ModelFileError, entry
 from hedgerow.estimators import GradientBoostingClassifier
 from hedgerow.forest import TreeModel
-from hedgerow.growing.grower import GrowthOptions
 from hedgerow.io.members import Expected, read_members, write_members
 from hedgerow.io.reader import Reader, Writer, require, short
 from hedgerow.io.sections import (
@@ -70,15 +68,9 @@ def read_gradient(part: Reader, estimator: Any) -> None:
     if not all(type(score) is float for score in start):
         raise ModelFileError("start must be a list of scores")
     model = _read_rounds(part, schema, np.array(start, np.float64), loss.n_outputs)
-    fitted = FitResult(model, read_history(part), read_best(part, model.n_rounds))
-    settings = GradientBoostingOptions(
-        loss=loss,
-        n_rounds=model.n_rounds,
-        learning_rate=estimator.learning_rate,
-        growth=GrowthOptions(),
-        seed=read_seed(part),
-    )
-    estimator._keep(fitted, schema, target, settings, None)  # noqa: SLF001 - sets what fit would
+    history, best = read_history(part), read_best(part, model.n_rounds)
+    estimator._set_rounds(model, schema, target.classes, read_seed(part), history, best)  # noqa: SLF001
+    estimator.loss_ = loss
     if target.n_classes is not None:
         read_seen(part, estimator, target.n_classes)
 

@@ -28,7 +28,7 @@ from hedgerow.binning import Bins
 from hedgerow.container import ModelFileError, entry
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprints, RowHashes
-from hedgerow.estimators.inputs import Labels, Numbers
+from hedgerow.estimators.validation import ClassTarget, NumberTarget
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.io.checks import BINS, FOREST, check_model
 from hedgerow.io.parameters import decode, decode_labels, encode, encode_labels
@@ -67,17 +67,17 @@ def _dtypes(described: dict[str, Any]) -> list[str]:
     return ["float64" if told is None else told["dtype"] for told in described["categories"]]
 
 
-def read_labels(part: Reader) -> Labels:
+def read_labels(part: Reader) -> ClassTarget:
     """The target of a classifier."""
-    return Labels(decode_labels(part.entries.get("classes")))
+    return ClassTarget(decode_labels(part.entries.get("classes")))
 
 
-def read_target(part: Reader, *, classes: bool) -> Labels | Numbers:
+def read_target(part: Reader, *, classes: bool) -> ClassTarget | NumberTarget:
     """The target of either kind."""
     if classes:
         return read_labels(part)
     part.entry("classes", type(None))
-    return Numbers()
+    return NumberTarget()
 
 
 # --- numbers

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_features
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.weak_learners import seeded_clone
-from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators import parameters, validation
 from hedgerow.estimators.parameters import check_parameters, nothing, real, whole
 from hedgerow.plots import labels, proven, style
 from hedgerow.plots.error_rounds import error_of_chance
@@ -134,7 +134,7 @@ class SampleSizeDisplay:
         given = {"delta": delta, "n_repeats": n_repeats, "random_state": random_state}
         check_parameters(given, _ALLOWED)
         asked = _Asked.of(estimator, sampler, sizes, test, bounds, measures, float(delta))
-        seed = inputs.read_seed(random_state)
+        seed = validation.make_seed(random_state)
         found = [[asked.measure(size, number, seed) for number in range(n_repeats)] for size in asked.sizes]
 
         def values(kind: str, name: str) -> Floats:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimators import inputs
+from hedgerow.estimators import validation
 from hedgerow.selection.budget import (
     FINAL_SHARE,
     LARGE,
@@ -116,7 +116,7 @@ def choose(
     refused = [
         Trial(one.name, one.title_for(task), {}, status="skipped", note=reason) for one, reason in others
     ]
-    ranking, seed = find_metric(metric, task, data.n_classes), inputs.read_seed(random_state)
+    ranking, seed = find_metric(metric, task, data.n_classes), validation.make_seed(random_state)
     names = [one.name for one in usable]
     search = _Search(data, ranking, names, refused, budget, seed, n_jobs, progress)
     search.warm_up()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.estimators import inputs
+from hedgerow.estimators import validation
 from hedgerow.selection.methods import METHODS, Method, make_model, usable_methods
 from hedgerow.selection.metrics import METRICS, predict_rows, score_predictions
 from hedgerow.selection.results import CompareRow, Comparison
@@ -65,7 +65,7 @@ def compare(
     data = TrainingData.of(X, y, task, "compare")
     names = tuple(METHODS) if methods is None else methods
     usable, refused = usable_methods(names, task, data.n_classes)
-    seed = inputs.read_seed(random_state)
+    seed = validation.make_seed(random_state)
     pairs = fold_rows(data.encoded, task, folds, seed)
     total = len(pairs) * len(usable)
 

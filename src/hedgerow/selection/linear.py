@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.estimators import inputs
+from hedgerow.estimators import validation
 from hedgerow.selection.caught_warnings import caught_warnings
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.threads import one_library_thread
@@ -119,10 +119,10 @@ class LogisticBaseline(ClassifierMixin, _LinearBaseline):  # type: ignore[misc]
         from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - loads 0.2 s of modules
 
         table = self._read(X)
-        raw_y = inputs.read_target(y, table.n_rows, type(self).__name__)
-        labels = inputs.Labels.of(raw_y)
+        raw_y = validation.validate_target(y, table.n_rows, type(self).__name__)
+        labels = validation.ClassTarget.of(raw_y)
         model = LogisticRegression(C=self.C, max_iter=self.max_iter)
-        self._fit(model, table, labels.read(raw_y).astype(np.int64))
+        self._fit(model, table, labels.encode(raw_y).astype(np.int64))
         self.classes_ = labels.classes
         return self
 
@@ -160,7 +160,9 @@ class RidgeBaseline(RegressorMixin, _LinearBaseline):  # type: ignore[misc]
         from sklearn.linear_model import RidgeCV  # noqa: PLC0415 - loads 0.2 s of modules
 
         table = self._read(X)
-        numbers = inputs.Numbers().read(inputs.read_target(y, table.n_rows, type(self).__name__))
+        numbers = validation.NumberTarget().encode(
+            validation.validate_target(y, table.n_rows, type(self).__name__)
+        )
         self._fit(RidgeCV(alphas=np.logspace(-3, 4, 15)), table, numbers)
         return self
 

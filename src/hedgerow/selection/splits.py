@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow._typing import Integers
-from hedgerow.estimators import inputs
+from hedgerow.estimators import validation
 from hedgerow.kernels.cpu.random import FOLDS, HOLD_OUT, draw_rows
 from hedgerow.table import read_table
 from hedgerow.table.frames import as_frame
@@ -67,9 +67,9 @@ class TrainingData:
         """Check the table, the target and the task; `caller` is the name in messages."""
         check_task(task)
         table = read_table(X, estimator_name=caller)
-        raw_y = inputs.read_target(y, table.n_rows, caller)
-        target = inputs.Labels.of(raw_y) if task == "classification" else inputs.Numbers()
-        encoded: NDArray[Any] = target.read(raw_y)
+        raw_y = validation.validate_target(y, table.n_rows, caller)
+        target = validation.ClassTarget.of(raw_y) if task == "classification" else validation.NumberTarget()
+        encoded: NDArray[Any] = target.encode(raw_y)
         if table.n_rows < _MIN_ROWS:
             raise ValueError(f"X has {table.n_rows} rows; {caller} needs at least {_MIN_ROWS}")
         if target.n_classes is not None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from hedgerow.estimators import inputs
+from hedgerow.estimators import validation
 from hedgerow.estimators.fingerprints import RowFingerprints
 from hedgerow.estimators.parameters import check_parameters, real
 from hedgerow.table.columns import is_missing
@@ -93,7 +93,7 @@ def certify(model: Any, X: Any = None, y: Any = None, delta: float = 0.05) -> Ce
 
 
 def _read_labels(X: Any, y: Any) -> NDArray[Any]:
-    labels = inputs.read_target(y, _num_samples(X), "certify")
+    labels = validation.validate_target(y, _num_samples(X), "certify")
     missing = [row for row, label in enumerate(labels.tolist()) if is_missing(label)]
     if missing:
         raise ValueError(f"y[{missing[0]}] is missing ({labels[missing[0]]}); every row needs a label")

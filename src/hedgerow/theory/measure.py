@@ -14,7 +14,7 @@ from hedgerow._typing import Floats
 from hedgerow.bagging.members import JobRunner, is_ours
 from hedgerow.boosting.schapire_votes import ConstantHypothesis
 from hedgerow.boosting.weak_learners import seeded_clone
-from hedgerow.estimators import inputs, parameters
+from hedgerow.estimators import parameters, validation
 from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, whole
 from hedgerow.progress import ProgressBar
 from hedgerow.theory.decomposition import (
@@ -134,7 +134,7 @@ def bias_variance(
     (0.5, 0.17)
     """
     check_parameters(locals(), _ALLOWED)
-    experiment = _Experiment.of(estimator, sampler, test, loss, noise, inputs.read_seed(random_state))
+    experiment = _Experiment.of(estimator, sampler, test, loss, noise, validation.make_seed(random_state))
     answers = experiment.run(n_repeats, n_jobs, int(verbose))
     classes = experiment.classes_of(answers)
     return _result(experiment, _decompose(experiment, answers, classes), classes, n_repeats)
@@ -334,7 +334,7 @@ def _read_target(y: Any, loss: str, name: str) -> NDArray[Any]:
     """Numbers, or labels without gaps."""
     values = np.asarray(y)
     try:
-        return inputs.Numbers().read(values) if loss == "squared" else _labels(values)
+        return validation.NumberTarget().encode(values) if loss == "squared" else _labels(values)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from error
 
@@ -344,7 +344,7 @@ def _labels(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
         raise ValueError("y contains NaN or infinity; every row needs a label")
     if not np.all(values == values[0]):
-        inputs.Labels.of(values)
+        validation.ClassTarget.of(values)
     return values
 
 

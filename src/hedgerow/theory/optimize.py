@@ -112,9 +112,8 @@ def optimize_votes(model: Any, X: Any = None, y: Any = None, *, delta: float = 0
     tuned = model.reweighted(best_weights(losses, delta))
     if X is not None:
         tuned.vote_losses_ = losses
-        tuned.row_fingerprints_ = model.row_fingerprints_.with_hashes(
-            model.row_fingerprints(X, y)
-        )  # it has learned from them too
+        hashes = model.row_hashes(X)  # these rows influence the model, too
+        tuned.row_fingerprints_ = model.row_fingerprints_.with_hashes(hashes)
     return tuned
 
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from hedgerow.container import ModelFileError, write_atomically
-from hedgerow.estimators.inputs import read_seed
 from hedgerow.estimators.parameters import check_parameters
+from hedgerow.estimators.validation import make_seed
 from hedgerow.kernels.cpu.random import FEATURE_POOL, draw_rows
 from hedgerow.memory import available_memory, require_memory
 from hedgerow.threads import Team, resolve_n_jobs
@@ -189,7 +189,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """
         check_parameters(self.get_params(), ALLOWED)
         checkpoint = self._read_checkpoint()
-        seed = read_seed(self.random_state)
+        seed = make_seed(self.random_state)
         if self.random_state is None and checkpoint is not None:
             seed = checkpoint[1].get("seed", seed)  # to go on with
         parameters = {**self.get_params(), "random_state": seed}

@@ -25,7 +25,8 @@ from hedgerow import (
     RandomForestRegressor,
 )
 from hedgerow.bagging.raw_table import RawTable, row_keys
-from hedgerow.estimators.inputs import Labels, Numbers, read_target, read_weights
+from hedgerow.estimators.targets import validate_weights
+from hedgerow.estimators.validation import ClassTarget, NumberTarget, validate_target
 from hedgerow.table import read_table
 from hedgerow.vision import as_grey
 
@@ -78,11 +79,11 @@ def test_rows_far_lighter_than_the_rest_do_not_leave_the_range_of_the_targets():
 
 def test_a_number_beyond_float64_is_refused_in_words():
     with pytest.raises(ValueError, match="y must be numeric for regression: int too large"):
-        Numbers().read(np.array([10**400, 1], object))
+        NumberTarget().encode(np.array([10**400, 1], object))
     with pytest.raises(ValueError, match="y contains NaN or infinity: row 0 is inf"):
-        Numbers().read(np.array([np.longdouble("1e400"), 1]))
+        NumberTarget().encode(np.array([np.longdouble("1e400"), 1]))
     with pytest.raises(ValueError, match="y contains NaN or infinity: row 1 is nan"):
-        Numbers().read(np.array([1.0, pd.NA], object))
+        NumberTarget().encode(np.array([1.0, pd.NA], object))
 
 
 @pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
@@ -125,10 +126,10 @@ def test_labels_that_are_large_whole_floats():
 
 
 def test_integers_and_booleans_among_objects_are_labels():
-    assert Labels.of(np.array([3, np.int8(1)], object)).classes.dtype == np.int64
-    assert Labels.of(np.array([True, np.False_], object)).classes.tolist() == [False, True]
-    assert Labels.of(np.array([2**63, 1], object)).classes.dtype == np.uint64
-    assert Labels.of(np.array(["b", "a"], np.dtypes.StringDType()).astype(object)).classes.tolist() == [
+    assert ClassTarget.of(np.array([3, np.int8(1)], object)).classes.dtype == np.int64
+    assert ClassTarget.of(np.array([True, np.False_], object)).classes.tolist() == [False, True]
+    assert ClassTarget.of(np.array([2**63, 1], object)).classes.dtype == np.uint64
+    assert ClassTarget.of(np.array(["b", "a"], np.dtypes.StringDType()).astype(object)).classes.tolist() == [
         "a",
         "b",
     ]
@@ -144,9 +145,9 @@ def test_labels_in_a_list_are_not_rounded():
 def test_labels_of_another_integer_dtype_are_known_again():
     labels = [2**53, 2**53 + 1, 2**53 + 2]
     for one, other in ((np.int64, np.uint64), (np.uint64, np.int64)):
-        assert Labels(np.array(labels, one)).read(np.array(labels, other)).tolist() == [0.0, 1.0, 2.0]
+        assert ClassTarget(np.array(labels, one)).encode(np.array(labels, other)).tolist() == [0.0, 1.0, 2.0]
     with pytest.raises(ValueError, match="y holds the label -1, which is not among"):
-        Labels(np.array(labels, np.uint64)).read(np.array([-1]))
+        ClassTarget(np.array(labels, np.uint64)).encode(np.array([-1]))
 
 
 def test_string_dtype_labels():
@@ -174,7 +175,7 @@ def test_records_and_dates_that_are_no_labels():
 
 def test_an_unknown_label_among_thousands_is_told_shortly():
     with pytest.raises(ValueError, match=r"y holds the label 5000, .* and 2980 more") as caught:
-        Labels(np.arange(3000)).read(np.array([5000]))
+        ClassTarget(np.arange(3000)).encode(np.array([5000]))
     assert len(str(caught.value)) < 300
 
 
@@ -195,15 +196,15 @@ def test_weights_whose_sum_overflows_are_refused():
 def test_dates_and_complex_numbers_are_no_weights():
     for weights in (np.arange(3).astype("M8[D]"), np.ones(3) + 0j, np.array(["1"] * 3)):
         with pytest.raises(ValueError, match=r"sample_weight has dtype .*; it must be numbers"):
-            read_weights(weights, 3)
+            validate_weights(weights, 3)
     with pytest.raises(ValueError, match=r"sample_weight\[1\] is nan"):
-        read_weights(pd.Series([1, None, 2], dtype="Int64"), 3)
+        validate_weights(pd.Series([1, None, 2], dtype="Int64"), 3)
 
 
 def test_weights_of_a_series_are_taken_by_position():
     weights = pd.Series([1.0, 2.0, 3.0], index=[2, 1, 0])
-    assert read_weights(weights, 3).tolist() == [1.0, 2.0, 3.0]
-    assert read_target(weights, 3, "").tolist() == [1.0, 2.0, 3.0]
+    assert validate_weights(weights, 3).tolist() == [1.0, 2.0, 3.0]
+    assert validate_target(weights, 3, "").tolist() == [1.0, 2.0, 3.0]
 
 
 # --- tables
@@ -262,7 +263,7 @@ def test_types_that_arrow_cannot_take_rows_of():
 
 def test_a_class_is_no_callback():
     for model in (GradientBoostingClassifier(), AdaBoostClassifier()):
-        with pytest.raises(TypeError, match=r"callbacks holds the class EarlyStopping: give an object"):
+        with pytest.raises(TypeError, match=r"callbacks holds the class EarlyStopping: pass an object"):
             model.fit(X, TWO, callbacks=[EarlyStopping])
 
 

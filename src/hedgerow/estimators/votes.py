@@ -1,0 +1,110 @@
+"""Votes: margins of classifiers, and ensembles whose members vote with weights.
+
+A margin says how clearly a vote is for the label, from -1 (all against it) to 1 (all for it).
+"""
+
+import copy
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow._typing import Floats
+from hedgerow.estimators.fingerprints import RowFingerprintsMixin
+
+_OF_EQUAL_VOTES = ("oob_score_", "oob_decision_function_", "oob_votes_")
+
+
+def score_margins(raw: Floats, classes: NDArray[np.integer[Any]], max_step: float) -> Floats:
+    """Return margins from -1 to 1 of raw scores (outputs, rows).
+
+    One output is the score of the second class, with margin y F / max_step. Else the margin is the score of
+    the label minus the largest other score, divided by `max_step`.
+
+    >>> score_margins(np.array([[1.0, -3.0]]), np.array([1, 1]), 4.0)
+    array([ 0.25, -0.75])
+    >>> score_margins(np.array([[0.5], [0.25], [0.25]]), np.array([1]), 1.0)
+    array([-0.25])
+    """
+    if len(raw) == 1:
+        lead = np.where(classes == 1, raw[0], -raw[0])
+    else:
+        rows = np.arange(len(classes))
+        others = raw.copy()
+        others[classes, rows] = -np.inf
+        lead = raw[classes, rows] - others.max(axis=0)
+    return np.asarray(np.clip(lead / (max_step or 1.0), -1.0, 1.0))  # without steps all margins are 0
+
+
+class VoteMargins(RowFingerprintsMixin):
+    """Mixin of classifiers whose probabilities are shares of a vote; it comes before the base class."""
+
+    def margins(self, X: Any, y: Any) -> Floats:
+        """Share of the vote for the label minus the largest share of another class.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+
+        Returns
+        -------
+        float64 array of shape (n_samples,)
+            From -1 to 1; negative where the vote is wrong.
+        """
+        shares = self.predict_proba(X)  # type: ignore[attr-defined]
+        return score_margins(np.ascontiguousarray(shares.T), self._class_numbers(y, len(shares)), 1.0)
+
+
+class WeightedVote(VoteMargins):
+    """Mixin of classifiers that are the weighted mean of their members; it comes before the base class."""
+
+    @property
+    def estimator_weights_(self) -> Floats:
+        """Weight of every member in the vote: equal weights, unless `reweighted` has changed them."""
+        raise NotImplementedError
+
+    def _set_weights(self, weights: Floats) -> None:
+        raise NotImplementedError
+
+    def reweighted(self, weights: Any) -> Self:
+        """Return a copy whose members vote with other weights; this model is not changed.
+
+        Parameters
+        ----------
+        weights : array of shape (n_estimators,)
+            None negative, not all zero; they are scaled to sum 1.
+
+        Returns
+        -------
+        The copy, without the attributes that describe the equal vote, such as `oob_score_`. See
+        `hedgerow.theory.optimize_votes` for weights that minimise a bound on the error.
+
+        Examples
+        --------
+        >>> from hedgerow import RandomForestClassifier
+        >>> forest = RandomForestClassifier(2, random_state=0).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+        >>> forest.reweighted([3, 1]).estimator_weights_
+        array([0.75, 0.25])
+        """
+        check_is_fitted(self)
+        n = len(self.estimator_weights_)
+        values = np.asarray(weights)
+        allowed = f"it must be {n} numbers >= 0, one for every member, and not all zero"
+        if values.shape != (n,) or values.dtype.kind not in "fiub":
+            raise ValueError(
+                f"weights of shape {values.shape} and type {values.dtype} are not allowed: {allowed}"
+            )
+        values = values.astype(np.float64)
+        bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+        if bad.size or not values.any():
+            shown = f"weights[{bad[0]}]={values[bad[0]]}" if bad.size else "weights that are all zero"
+            raise ValueError(f"{shown} is not allowed: {allowed}")
+        values /= values.max()  # the sum of large ones must not overflow
+        other = copy.copy(self)
+        other._set_weights(values / math.fsum(values))  # noqa: SLF001 - of the same class
+        for name in _OF_EQUAL_VOTES:
+            vars(other).pop(name, None)
+        return other
