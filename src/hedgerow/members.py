@@ -1,144 +1,133 @@
-"""Members of any kind: what a fitted estimator says of rows, as classes, probabilities or numbers.
+"""Members of other libraries: any scikit-learn estimator as a member of an ensemble.
 
-A vote model is such members with their weights; scores are (outputs, rows). How a member's words become
-its direction in the score:
-
-    classes          -1 or +1 for two classes, else 1 for the class it names and 0 for the others
-    probabilities    log(p1 / p0) / 2, else (K - 1)(log p_k - mean of log p)      (Zhu et al. 2009)
-    numbers          what it predicts, one member for each output
+Gradient boosting with `estimator=`, the AdaBoost family, boosting by three hypotheses and bagging clone, fit
+and evaluate such estimators with these functions. Predictions are checked: the kernels rely on one finite
+value for every row.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _num_samples
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from hedgerow._typing import Floats
-from hedgerow.kernels.cpu.elementary import log_into
 
-Classes = NDArray[np.int32]
+# --- fitting
 
 
-def class_numbers(member: Any, X: Any, classes: NDArray[Any]) -> Classes:
-    """The places among `classes` of what a classifier predicts."""
+def seeded_clone(estimator: Any, seed: int) -> Any:
+    """Clone an estimator and set each of its `random_state` parameters to the seed."""
+    member = clone(estimator)
+    names = [name for name in member.get_params() if name.split("__")[-1] == "random_state"]
+    return member.set_params(**dict.fromkeys(names, seed % 2**31))
+
+
+def fit_member(
+    estimator: Any, seed: int, X: Any, y: NDArray[Any], sample_weight: Floats | None = None, *, step: str
+) -> Any:
+    """Fit a seeded clone; `step` is the text that locates an error, such as "in round 3"."""
+    member = seeded_clone(estimator, seed)
+    with member_errors(estimator, step):
+        member.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
+    return member
+
+
+@contextmanager
+def member_errors(estimator: Any, step: str) -> Iterator[None]:
+    """Add the estimator and the step to the message of an error; `MemoryError` stays as it is."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        only_type = isinstance(error, TypeError) and not isinstance(
+            error, ValueError
+        )  # scikit-learn has both
+        raise (TypeError if only_type else ValueError)(
+            f"estimator={estimator!r} failed {step}: {error}"
+        ) from error
+
+
+def accepts_weights(estimator: Any) -> bool:
+    """Whether `fit` has a `sample_weight` parameter."""
+    return bool(has_fit_parameter(estimator, "sample_weight"))
+
+
+def indexable_rows(X: Any) -> Any:
+    """X in a form whose rows can be selected: CSR if it is sparse, an array if it is a nested list."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    return X if hasattr(X, "__getitem__") else np.asarray(X)
+
+
+def take_rows(X: Any, rows: NDArray[np.integer[Any]]) -> Any:
+    """Select rows of X by number; X is as `indexable_rows` returns it."""
+    return _safe_indexing(X, rows.astype(np.int64, copy=False))
+
+
+class ConstantHypothesis:
+    """A classifier that predicts one label; it replaces a member whose sample has one class only."""
+
+    def __init__(self, label: NDArray[Any]) -> None:
+        self.classes_ = label  # (1,)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label for every row."""
+        return np.repeat(self.classes_, _num_samples(X))
+
+    def __repr__(self) -> str:
+        return f"ConstantHypothesis({self.classes_.tolist()[0]!r})"
+
+
+# --- predictions
+
+
+def predict_classes(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
+    """Predict the indices of labels in the sorted `classes`."""
     labels = np.asarray(member.predict(X)).reshape(-1)
-    _refuse_other_length(member, labels, X)
-    places = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-    if np.any(classes[places] != labels):
-        wrong = labels[classes[places] != labels].tolist()[0]
+    _check_length(member, labels, X)
+    indices = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
+    if np.any(classes[indices] != labels):
+        wrong = labels[classes[indices] != labels].tolist()[0]
         raise ValueError(
-            f"the weak learner {member!r} predicted {wrong!r}, which is not among the classes "
-            f"{classes.tolist()}"
+            f"estimator={member!r} predicted {wrong!r}, which is not among the classes {classes.tolist()}"
         )
-    return places.astype(np.int32)
+    return indices.astype(np.int32)
 
 
-def class_probabilities(member: Any, X: Any, classes: NDArray[Any]) -> Floats:
-    """Probabilities (classes, rows); a class that the member never saw has 0."""
-    given = np.asarray(member.predict_proba(X), np.float64)
-    _refuse_other_length(member, given, X)
-    known = np.asarray(member.classes_)
-    if given.ndim != 2 or given.shape[1] != len(known) or not np.all(np.abs(given - 0.5) <= 0.5 + 1e-6):
+def predict_probabilities(member: Any, X: Any, classes: NDArray[Any]) -> Floats:
+    """Predict probabilities (classes, rows); a class that is not in the member's `classes_` has 0."""
+    values = np.asarray(member.predict_proba(X), np.float64)
+    _check_length(member, values, X)
+    own = np.asarray(member.classes_)
+    if values.ndim != 2 or values.shape[1] != len(own) or not np.all(np.abs(values - 0.5) <= 0.5 + 1e-6):
         raise ValueError(
-            f"the weak learner {member!r} gave probabilities of shape {given.shape} or not from 0 to 1; "
-            f"{len(known)} such numbers a row are needed"
+            f"estimator={member!r} predicted probabilities of shape {values.shape} or outside of 0 to 1; it "
+            f"must predict {len(own)} probabilities for each row"
         )
-    out = np.zeros((len(classes), len(given)))
-    out[np.searchsorted(classes, known)] = given.T
-    return out
+    probabilities = np.zeros((len(classes), len(values)))
+    probabilities[np.searchsorted(classes, own)] = values.T
+    return probabilities
 
 
-def numbers(member: Any, X: Any) -> Floats:
-    """What a regressor predicts."""
+def predict_values(member: Any, X: Any) -> Floats:
+    """Predict the finite numbers of a regressor."""
     values = np.asarray(member.predict(X), np.float64).reshape(-1)
-    _refuse_other_length(member, values, X)
+    _check_length(member, values, X)
     if not np.all(np.isfinite(values)):
-        raise ValueError(f"the weak learner {member!r} predicted a value that is not finite")
+        raise ValueError(f"estimator={member!r} predicted a value that is not finite")
     return values
 
 
-def _refuse_other_length(member: Any, said: NDArray[Any], X: Any) -> None:
-    """Kernels trust that there is one answer a row."""
-    if len(said) != _num_samples(X):
+def _check_length(member: Any, values: NDArray[Any], X: Any) -> None:
+    if len(values) != _num_samples(X):
         raise ValueError(
-            f"the weak learner {member!r} gave {len(said)} answers for {_num_samples(X)} rows; it must give "
-            "one a row"
+            f"estimator={member!r} returned {len(values)} predictions for {_num_samples(X)} rows; it must "
+            "return one for each row"
         )
-
-
-def vote(classes: Classes | list[int], n_classes: int) -> Floats:
-    """Directions (outputs, rows) of votes for classes."""
-    if n_classes == 2:
-        return 2.0 * np.asarray(classes)[np.newaxis] - 1.0
-    named: Floats = (np.arange(n_classes)[:, np.newaxis] == np.asarray(classes)).astype(np.float64)
-    return named
-
-
-def log_ratio(probabilities: Floats, floor: float) -> Floats:
-    """Directions (outputs, rows) of probabilities (classes, rows), none of them taken below `floor`."""
-    logs = np.maximum(probabilities, floor)
-    log_into(logs.reshape(-1), logs.reshape(-1))
-    if len(logs) == 2:
-        return np.asarray(0.5 * (logs[1:] - logs[:1]))
-    mean = np.zeros(logs.shape[1])
-    for of_class in logs:  # in this order: np.mean may add in another
-        mean += of_class
-    directions: Floats = (logs - mean / len(logs)) * (len(logs) - 1.0)
-    return directions
-
-
-@dataclass(frozen=True, eq=False)
-class VoteModel:
-    """Members of any kind and their weights.
-
-    Parameters
-    ----------
-    members : rounds x problems
-    weights : float64 (rounds,), alpha
-    says : {"classes", "probabilities", "numbers"}
-    classes : array of labels
-    n_outputs : int
-    floor : float
-        Of probabilities.
-    """
-
-    members: list[list[Any]]
-    weights: list[float]
-    says: str
-    classes: NDArray[Any]
-    n_outputs: int
-    floor: float
-
-    @property
-    def n_rounds(self) -> int:
-        """The number of rounds."""
-        return len(self.members)
-
-    def cut(self, n_rounds: int) -> "VoteModel":
-        """The first rounds."""
-        return replace(self, members=self.members[:n_rounds], weights=self.weights[:n_rounds])
-
-    def scores(self, X: Any, n_rows: int) -> Floats:
-        """Scores of all rows."""
-        scores = np.zeros((self.n_outputs, n_rows))
-        for scores in self.staged_scores(X, n_rows):  # noqa: B007 - the last one is wanted
-            pass
-        return scores
-
-    def staged_scores(self, X: Any, n_rows: int) -> Iterator[Floats]:
-        """Scores after every round; the array is reused."""
-        scores = np.zeros((self.n_outputs, n_rows))
-        for members, weight in zip(self.members, self.weights, strict=True):
-            scores += weight * self.directions(members, X)
-            yield scores
-
-    def directions(self, members: Sequence[Any], X: Any) -> Floats:
-        """The directions (outputs, rows) of the members of a round."""
-        if self.says == "classes":
-            return vote(class_numbers(members[0], X, self.classes), len(self.classes))
-        if self.says == "probabilities":
-            return log_ratio(class_probabilities(members[0], X, self.classes), self.floor)
-        return np.stack([numbers(member, X) for member in members])

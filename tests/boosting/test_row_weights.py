@@ -14,11 +14,11 @@ WHOLE = 2**61
 ONE = Team(1)
 
 
-def row_weights(sample_weight=None, n_rows=None, held_out=None, team=ONE):
+def row_weights(sample_weight=None, n_rows=None, validation_rows=None, team=ONE):
     if sample_weight is not None:
         sample_weight = np.asarray(sample_weight, np.float64)
         n_rows = len(sample_weight)
-    return RowWeights(sample_weight, n_rows, held_out, team)
+    return RowWeights(sample_weight, n_rows, validation_rows, team)
 
 
 def assert_proportional(rounded, weight):
@@ -35,7 +35,7 @@ def assert_proportional(rounded, weight):
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 7, 1000])
 def test_without_weights_all_rows_weigh_the_same(n_rows):
-    rounded = row_weights(n_rows=n_rows).uniform().rounded
+    rounded = row_weights(n_rows=n_rows).initial_distribution().rounded
     assert len(set(rounded.tolist())) == 1
     assert abs(int(rounded[0]) * n_rows - WHOLE) <= n_rows * 2**8
 
@@ -51,26 +51,26 @@ def test_without_weights_all_rows_weigh_the_same(n_rows):
     ],
 )
 def test_integers_are_the_weights_in_proportion(weight):
-    assert_proportional(row_weights(weight).uniform().rounded, weight)
+    assert_proportional(row_weights(weight).initial_distribution().rounded, weight)
 
 
 @pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e-20, 1e20, 1e300, 1.7e308 / 2.5])
 def test_only_the_shares_of_weights_matter(scale):
     weight = np.array([0.5, 1.0, 2.5, 1.25])
-    rounded = row_weights(weight * scale).uniform().rounded
+    rounded = row_weights(weight * scale).initial_distribution().rounded
     assert_proportional(rounded, weight)
 
 
 def test_a_power_of_two_changes_no_bit():
     weight = np.random.default_rng(2).exponential(size=300)
-    first = row_weights(weight).uniform().rounded
+    first = row_weights(weight).initial_distribution().rounded
     for power in (-900, -3, 1, 700):
-        assert row_weights(np.ldexp(weight, power)).uniform().rounded.tolist() == first.tolist()
+        assert row_weights(np.ldexp(weight, power)).initial_distribution().rounded.tolist() == first.tolist()
 
 
 def test_a_positive_weight_is_never_zero():
     weight = np.array([1.0, 1e-30, 5e-324, 0.0, 0.25])
-    rounded = row_weights(weight).uniform().rounded
+    rounded = row_weights(weight).initial_distribution().rounded
     assert (rounded[[1, 2]] == 1).all()
     assert rounded[3] == 0
     given = row_weights(n_rows=3).distribution(np.array([1.0, 1e-200, 0.0])).rounded
@@ -81,11 +81,11 @@ def test_a_positive_weight_is_never_zero():
 
 
 def test_rows_that_take_no_part_weigh_nothing():
-    weights = row_weights([1.0, 0.0, 2.5, 3.0], held_out=np.array([3], np.uint32))
-    assert weights.uniform().rounded.tolist()[1::2] == [0, 0]
+    weights = row_weights([1.0, 0.0, 2.5, 3.0], validation_rows=np.array([3], np.uint32))
+    assert weights.initial_distribution().rounded.tolist()[1::2] == [0, 0]
     assert weights.rows.tolist() == [0, 2]
     assert weights.n_copies == 2
-    assert weights.normalised(weights.factor).tolist() == [1 / 3.5, 0.0, 2.5 / 3.5, 0.0]
+    assert weights.normalized(weights.factor).tolist() == [1 / 3.5, 0.0, 2.5 / 3.5, 0.0]
     raw = np.array([[0.3, 5.0, -0.2, 1.0]])
     u, _ = weights.exponential(raw, np.array([1, 0, 1, 0], np.int32), 2.0)
     assert (u[[1, 3]] == 0).all()
@@ -144,7 +144,7 @@ def test_threads_and_chunks_do_not_matter(sample_weight):
             weights = row_weights(given, n_rows, team=team)
             weight, shift = weights.exponential(raw, classes, 2.0)
             made = weights.distribution(weight)
-            parts = (weight, made.rounded, *weights.moments(weight, raw[0], 20.0), weights.normalised(weight))
+            parts = (weight, made.rounded, *weights.moments(weight, raw[0], 20.0), weights.normalized(weight))
             seen.add((shift, made.total, b"".join(part.tobytes() for part in parts)))
     assert len(seen) == 1
 
@@ -177,7 +177,7 @@ def test_moments_are_weights_and_weighted_targets(sample_weight):
     target = rng.normal(size=n_rows)
     largest = float(np.abs(target).max())
     first, second = weights.moments(weights.factor, target, largest)
-    assert first.tolist() == weights.uniform().rounded.tolist()
+    assert first.tolist() == weights.initial_distribution().rounded.tolist()
     assert (np.abs(second) <= first).all()
     for h, g, t in zip(first.tolist(), second.tolist(), target.tolist(), strict=True):
         assert abs(g - h * Fraction(t) / Fraction(largest)) <= 1 + h * Fraction(1, 2**50)
@@ -243,7 +243,7 @@ def test_scores_of_any_size_leave_a_distribution(n_outputs, height):
         rounded = weights.distribution(weight).rounded
         assert (rounded > 0).all()
         worst = [0, 4] if n_outputs == 1 else [1]
-        share = weights.user[worst] / weights.user[worst].sum()
+        share = weights.sample_weight[worst] / weights.sample_weight[worst].sum()
         assert (rounded[worst] / rounded.sum()).tolist() == pytest.approx(share.tolist(), rel=1e-6)
 
 
@@ -255,9 +255,11 @@ def test_rows_of_weight_zero_may_have_any_score():
         weight, shift = weights.exponential(raw, classes, 2.0)
         assert shift == -1e4
         assert (weight[[1, 3]] == 0).all()
-        assert weights.distribution(weight).rounded.tolist() == weights.uniform().rounded.tolist()
+        assert (
+            weights.distribution(weight).rounded.tolist() == weights.initial_distribution().rounded.tolist()
+        )
         made, _ = weights.exponential_distribution(raw, classes, 2.0)
-        assert made.rounded.tolist() == weights.uniform().rounded.tolist()
+        assert made.rounded.tolist() == weights.initial_distribution().rounded.tolist()
 
 
 # --- drawing
@@ -267,7 +269,7 @@ def test_rows_are_drawn_by_their_weights():
     rng = np.random.default_rng(11)
     weight = rng.exponential(size=40)
     weight[[0, 7, 39]] = 0.0
-    rounded = row_weights(weight).uniform().rounded
+    rounded = row_weights(weight).initial_distribution().rounded
     drawn = draw_sample(rounded, 100_000, 3, 5)
     counts = np.bincount(drawn, minlength=40)
     assert len(counts) == 40
@@ -278,7 +280,7 @@ def test_rows_are_drawn_by_their_weights():
 
 
 def test_draws_are_a_function_of_seed_and_number():
-    rounded = row_weights(n_rows=50).uniform().rounded
+    rounded = row_weights(n_rows=50).initial_distribution().rounded
     first = draw_sample(rounded, 200, 1, 2)
     assert draw_sample(rounded, 200, 1, 2).tolist() == first.tolist()
     assert draw_sample(rounded, 500, 1, 2)[:200].tolist() == first.tolist()
@@ -299,6 +301,6 @@ def test_zero_weights_are_never_drawn_and_a_single_one_always():
 def test_what_is_drawn_does_not_depend_on_rows_without_weight():
     weight = np.array([3.0, 0.0, 1.5, 2.0, 0.0])
     kept = weight > 0
-    all_rows = draw_sample(row_weights(weight).uniform().rounded, 300, 4, 4)
-    some = draw_sample(row_weights(weight[kept]).uniform().rounded, 300, 4, 4)
+    all_rows = draw_sample(row_weights(weight).initial_distribution().rounded, 300, 4, 4)
+    some = draw_sample(row_weights(weight[kept]).initial_distribution().rounded, 300, 4, 4)
     assert all_rows.tolist() == np.flatnonzero(kept)[some].tolist()

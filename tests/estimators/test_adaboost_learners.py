@@ -316,7 +316,7 @@ def test_a_learner_that_raises_is_named_with_the_round(late):
     X, y = two()
     model = AdaBoostClassifier(Failing(late), random_state=0)
     with pytest.raises(
-        ValueError, match=rf"weak learner Failing\(.*\) failed in round {late + 1}: out of ideas"
+        ValueError, match=rf"estimator=Failing\(.*\) failed in round {late + 1}: out of ideas"
     ) as info:
         model.fit(X, y)
     assert isinstance(info.value.__cause__, RuntimeError)
@@ -327,14 +327,14 @@ def test_a_learner_that_raises_is_named_with_the_round(late):
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
 def test_labels_that_nobody_knows_are_refused(word, labels):
     X, y = two()
-    with pytest.raises(ValueError, match=r"weak learner Stubborn\(.*predicted .* not among the classes"):
+    with pytest.raises(ValueError, match=r"estimator=Stubborn\(.*predicted .* not among the classes"):
         AdaBoostClassifier(Stubborn(word)).fit(X, np.array(labels)[y])
 
 
 @pytest.mark.parametrize("answer", ["nan", "one column", "flat", "short", "long"])
 def test_odd_probabilities_are_refused(answer):
     X, y = two()
-    with pytest.raises(ValueError, match="weak learner Odd"):
+    with pytest.raises(ValueError, match="estimator=Odd"):
         AdaBoostClassifier(Odd(answer), algorithm="real").fit(X, y)
 
 
@@ -348,7 +348,7 @@ def test_one_answer_a_row_is_needed(more):
         LogitBoostClassifier(MiscountingNumbers(more)),
     )
     for model in models:
-        with pytest.raises(ValueError, match=f"gave {200 + more} answers for 200 rows"):
+        with pytest.raises(ValueError, match=f"returned {200 + more} predictions for 200 rows"):
             model.fit(X, y)
 
 
@@ -359,7 +359,7 @@ def test_a_regressor_that_predicts_nan_is_refused():
 
     X, y = two()
     for model in (AdaBoostClassifier(Lost(), algorithm="gentle"), LogitBoostClassifier(Lost())):
-        with pytest.raises(ValueError, match=r"weak learner Lost\(\) predicted .*not finite"):
+        with pytest.raises(ValueError, match=r"estimator=Lost\(\) predicted .*not finite"):
             model.fit(X, y)
 
 

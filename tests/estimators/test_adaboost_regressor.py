@@ -156,13 +156,13 @@ def test_a_constant_target_is_learned_at_once(value, estimator):
 
 
 def test_a_first_learner_at_chance_is_kept_alone_with_a_warning():
-    with pytest.warns(UserWarning, match=r"mean loss of 0.75 in round 1, and 1/2 is chance: it alone"):
+    with pytest.warns(UserWarning, match=r"mean loss of 0.75 in round 1, and 1/2 is chance: the model has"):
         model, X = columns([1, 1, 1, 0], [4, 2, 0, 0])
     assert model.estimator_weights_.tolist() == [1.0]
     assert model.estimator_errors_.tolist() == [0.75]
     assert model.predict(X).tolist() == [1, 1, 1, 0]
     assert model.sample_weights_.tolist() == [0.25] * 4
-    assert "it alone is the model" in model.stop_reason_
+    assert "the model has this round only" in model.stop_reason_
 
 
 def test_a_later_learner_at_chance_ends_the_fit_without_it():
@@ -297,7 +297,7 @@ def test_threads_and_chunks_do_not_change_a_bit(monkeypatch):
     y += np.random.default_rng(0).normal(size=len(y))
     parameters = {"n_estimators": 6, "loss": "exponential", "early_stopping": True, "random_state": 0}
     expected = AdaBoostRegressor(n_jobs=1, **parameters).fit(X, y)
-    monkeypatch.setattr("hedgerow.growing.weak_tree._CELLS_PER_MEMBER", 10)
+    monkeypatch.setattr("hedgerow.growing.weak_tree._VALUES_PER_THREAD", 10)
     for n_jobs, chunk in [(2, 700), (4, 64), (1, 1000)]:
         model = AdaBoostRegressor(n_jobs=n_jobs, **parameters)
         model._chunk_rows = chunk

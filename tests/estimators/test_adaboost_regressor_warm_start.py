@@ -60,7 +60,7 @@ def test_callbacks_are_told_and_may_end_the_fit():
     assert [number for number, _ in seen] == [0, 1, 2, 3]
     assert [leaves for _, leaves in seen] == model.history_["leaves"]
     assert model.n_estimators_ == 4
-    assert model.stop_reason_ == "ended by a callback or an interrupt after 4 rounds"
+    assert model.stop_reason_ == "stopped by a callback or an interrupt after 4 rounds"
 
 
 # --- going on

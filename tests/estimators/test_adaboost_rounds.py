@@ -209,7 +209,7 @@ def test_callbacks_are_told_of_errors_and_may_end_the_fit():
 
     model = AdaBoostClassifier().fit(*train, eval_set=test, callbacks=[watch])
     assert model.n_estimators_ == len(told) == 5
-    assert model.stop_reason_ == "ended by a callback or an interrupt after 5 rounds"
+    assert model.stop_reason_ == "stopped by a callback or an interrupt after 5 rounds"
     assert {done.measure for done in told} == {"error"}
     assert [done.train_loss for done in told] == model.history_["train_error"]
     assert [done.validation_loss[0] for done in told] == model.history_["validation_error"]

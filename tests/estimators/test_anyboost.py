@@ -234,10 +234,10 @@ class Bad:
         (Bad(derivative=lambda m: m * np.nan), "its derivative must be"),
         (Bad(derivative=lambda _m: -1.0), "its derivative must be"),
         (Bad(derivative=lambda m: m - np.inf), "its derivative must be"),
-        (Bad(derivative=np.zeros_like), "its derivative is 0 at margin 0"),
-        (Bad(cost=lambda m: m * np.nan), "it must give one finite number >= 0 for every margin"),
-        (Bad(cost=lambda m: -m), "it must give one finite number >= 0"),
-        (Bad(cost=lambda m: float(np.exp(-m).sum())), "it must give one finite number >= 0"),
+        (Bad(derivative=np.zeros_like), "its derivative at margin 0 must not be 0"),
+        (Bad(cost=lambda m: m * np.nan), "it must be one finite number >= 0 for every margin"),
+        (Bad(cost=lambda m: -m), "it must be one finite number >= 0"),
+        (Bad(cost=lambda m: float(np.exp(-m).sum())), "it must be one finite number >= 0"),
     ],
 )
 def test_a_bad_cost_is_refused(cost, message):

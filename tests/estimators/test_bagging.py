@@ -20,9 +20,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from hedgerow.boosting.schapire_votes import ConstantHypothesis
 from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
 from hedgerow.estimators.decision_trees import DecisionStump
+from hedgerow.members import ConstantHypothesis
 
 QUICK = settings(max_examples=25, deadline=None, derandomize=True)
 TREE = DecisionTreeClassifier(max_depth=3)

@@ -214,9 +214,9 @@ def test_weights_are_those_before_a_restart_that_is_cut_away():
     )
     cut = clone(model).set_params(early_stopping=True).fit(*train, eval_set=valid)
     n_rounds = len(cut.history_["round"])
-    assert max(clone(model).set_params(n_estimators=n_rounds).fit(*train)._record.restarts) >= 0
+    assert max(clone(model).set_params(n_estimators=n_rounds).fit(*train)._statistics.restarts) >= 0
     short = clone(model).set_params(n_estimators=cut.n_estimators_).fit(*train)
-    assert max(short._record.restarts) == -1
+    assert max(short._statistics.restarts) == -1
     assert np.array_equal(cut.sample_weights_, short.sample_weights_)
 
 
@@ -225,7 +225,7 @@ def test_a_fit_with_restarts_goes_on(n_writes, stop):
     model = hedgerow.AdaBoostClassifier(
         algorithm="gentle", n_estimators=9, on_chance="restart", random_state=0
     )
-    assert max(clone(model).fit(*few_cells(0, 60))._record.restarts) >= 0
+    assert max(clone(model).fit(*few_cells(0, 60))._statistics.restarts) >= 0
     assert goes_on(lambda **given: clone(model).fit(*few_cells(0, 60), **given), stop, n_writes)
 
 

@@ -18,10 +18,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from hedgerow.boosting.schapire import path_of
-from hedgerow.boosting.schapire_votes import ConstantHypothesis, VoteOfThree, WeakHypothesis, vote
+from hedgerow.boosting.schapire import node_path
+from hedgerow.boosting.schapire_votes import VoteOfThree, WeakHypothesis, vote
 from hedgerow.estimators.decision_trees import DecisionStump
 from hedgerow.estimators.schapire import SchapireBoostClassifier
+from hedgerow.members import ConstantHypothesis
 
 STUMP = DecisionTreeClassifier(max_depth=1)
 TREE = DecisionTreeClassifier(max_depth=3)
@@ -123,8 +124,8 @@ def test_a_first_hypothesis_without_mistakes_is_the_classifier():
     y = (X[:, 0] > 0).astype(int)
     model = boosted(Fixed()).fit(X, y)
     assert model.stop_reason_ == (
-        "h1 alone, learned from all 400 rows: h1 made no mistake on the 267 rows outside S1, so that no half "
-        "of S2 could be wrong"
+        "h1 alone, learned from all 400 rows: h1 made no mistake on the 267 rows outside S1, so that S2 has "
+        "no wrong half"
     )
     assert [len(sample) for sample in model.samples_] == [400, 0, 0]
     assert model.n_estimators_ == 1
@@ -139,14 +140,14 @@ def test_too_few_mistakes_leave_the_first_hypothesis_alone():
     model = boosted(Fixed()).fit(X, y)
     n_wrong = int(model.stop_reason_.split("only ")[1].split()[0])
     assert 0 < n_wrong < 10
-    assert f"only {n_wrong} of the 267 rows outside S1 wrongly, and S2 needs 10" in model.stop_reason_
+    assert f"only {n_wrong} of the 267 rows outside S1 wrongly, and S2 requires 10" in model.stop_reason_
     assert model.training_error_ == model.errors_[0] == np.mean(Fixed().predict(X) != y) > 0
 
 
 def test_too_few_right_answers_leave_the_first_hypothesis_alone():
     X, y = signs(noise=0.02)
     model = boosted(Fixed(contrary=True)).fit(X, y)
-    assert "rows outside S1 rightly, and S2 needs 10" in model.stop_reason_
+    assert "rows outside S1 correctly, and S2 requires 10" in model.stop_reason_
     assert model.n_estimators_ == 1
 
 
@@ -184,7 +185,7 @@ def test_a_sample_of_one_class_has_a_constant_hypothesis():
     X, y = signs()
     y[X[:, 1] > 1] = 1
     model = boosted(Disputes()).fit(X, y)
-    assert "h3 is constant, because its sample holds one class only" in model.stop_reason_
+    assert "h3 is constant, because its sample has one class only" in model.stop_reason_
     constant = model.estimators_[2]
     assert isinstance(constant, ConstantHypothesis)
     assert constant.classes_.tolist() == [1]
@@ -273,7 +274,7 @@ def test_a_learner_that_raises_is_named_with_its_place(place, name):
 
 
 def test_places_in_the_recursion_have_readable_names():
-    assert [path_of(node) for node in (0, 1, 3, 4, 9, 12, 13)] == [
+    assert [node_path(node) for node in (0, 1, 3, 4, 9, 12, 13)] == [
         "the vote", "h1", "h3", "h1.h1", "h2.h3", "h3.h3", "h1.h1.h1",
     ]  # fmt: skip
 
@@ -281,10 +282,10 @@ def test_places_in_the_recursion_have_readable_names():
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda X: np.full(len(X), 7), r"as h1, asked about 1000 rows: .* predicted 7, .* classes \[0, 1\]"),
+        (lambda X: np.full(len(X), 7), r"as h1, predicting 1000 rows: .* predicted 7, .* classes \[0, 1\]"),
         (
             lambda X: np.full(len(X) // 400 + 1, 0),
-            "as h1, asked about 1000 rows: .* gave 3 answers for 1000 rows",
+            "as h1, predicting 1000 rows: .* returned 3 predictions for 1000 rows",
         ),
     ],
 )
@@ -371,7 +372,7 @@ def test_trials_are_told(capsys):
     boosted(depth=2, verbose=1, first_share=0.5).fit(X, y)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("S1 of 500, S2 of ")
-    assert line.endswith(" of 1000 take part")
+    assert line.endswith(" of 1000 are used")
     boosted(depth=2, verbose=2, first_share=0.5).fit(X, y)
     lines = capsys.readouterr().err.splitlines()
     assert line in lines

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from hedgerow.boosting.schapire import LEAST_HALF, MOST_TRIALS, Shortage, amplified_error, search_size
+from hedgerow.boosting.schapire import MAX_TRIALS, MIN_HALF, Shortage, amplified_error, search_size
 from hedgerow.boosting.schapire_votes import VoteOfThree, WeakHypothesis, vote, weak_errors
 from hedgerow.estimators.schapire import SchapireBoostClassifier
 
@@ -187,7 +187,7 @@ def test_the_three_samples_are_those_of_the_paper(estimator, make, first_share):
     assert not np.isin(s2, s1).any()
     assert np.isin(s2, wrong).sum() == len(s2) / 2
     n_wrong, n_right = (np.setdiff1d(rows, s1).size for rows in (wrong, np.flatnonzero(said1 == y)))
-    assert len(s2) // 2 == min(n_wrong, n_right) // 2 >= LEAST_HALF
+    assert len(s2) // 2 == min(n_wrong, n_right) // 2 >= MIN_HALF
     # S3: all the others on which h1 and h2 disagree
     others = np.setdiff1d(np.arange(len(y)), np.concatenate([s1, s2]))
     assert np.array_equal(s3, others[said1[others] != said2[others]])
@@ -252,7 +252,7 @@ def test_the_search_finds_the_size_on_a_line_in_two_trials(n_rows, share):
     best, shortage = search_size(n_rows, lambda size: tried.append(Line(size, n_rows, share)) or tried[-1])
     assert shortage is None
     assert len(tried) <= (2 if n_rows > 60 else 3)
-    assert 0.88 <= best.n_used / n_rows <= 0.95 or best.size in (n_rows // 3, n_rows - 4 * LEAST_HALF)
+    assert 0.88 <= best.n_used / n_rows <= 0.95 or best.size in (n_rows // 3, n_rows - 4 * MIN_HALF)
 
 
 @pytest.mark.parametrize("error", [0.004, 0.01, 0.03, 0.2])
@@ -265,7 +265,7 @@ def test_the_search_leaves_as_many_mistakes_as_are_needed(error):
         return Shortage(wrong, 1000 - size - wrong) if wrong < 10 else Line(size, 1000, 2 * error)
 
     best, shortage = search_size(1000, attempt)
-    assert len(tried) <= MOST_TRIALS
+    assert len(tried) <= MAX_TRIALS
     assert min(tried) >= 333
     if error < 0.015:  # under ten mistakes in two thirds of the rows: none of three sizes has enough
         assert best is None

@@ -190,7 +190,7 @@ def test_without_room_for_histograms_both_sides_of_a_split_are_asked_for(tmp_pat
 
 def test_several_threads_search_many_columns(tmp_path, monkeypatch):
     X, y, _ = rows()
-    monkeypatch.setattr(weak_shards, "_ENTRIES_PER_MEMBER", 100)
+    monkeypatch.setattr(weak_shards, "_ENTRIES_PER_THREAD", 100)
     assert_same(settings(n_jobs=3), X, y, tmp_path=tmp_path, parts=(3,))
 
 

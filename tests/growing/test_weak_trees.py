@@ -45,7 +45,7 @@ def grown(X, max_bins, team=ONE, **rules):
     coded = bins.encode(table, team, for_growing=False)
     classes = rng.integers(0, 3, len(X)).astype(np.int32)
     grower = WeakGrower(coded, WeakRules(criterion="gini", **rules), team)
-    weight = RowWeights(None, len(X), None, team).uniform().rounded
+    weight = RowWeights(None, len(X), None, team).initial_distribution().rounded
     totals = np.array([weight[classes == k].sum() for k in range(3)])
     tree = grower.grow(Sample(weight, np.empty(0, np.int64), classes), totals)
     return tree, bins, coded
@@ -101,16 +101,16 @@ def test_all_ways_lead_to_the_same_leaf(max_bins, rules):
     nodes, model = tree.nodes, model_of(tree, bins)
     assert tree.n_leaves > 1
     expected = list(leaves_by_hand(nodes, bins, train.tolist()))
-    assert tree.cells(coded, ONE).tolist() == expected
+    assert tree.apply(coded, ONE).tolist() == expected
     with Team(3, chunk_rows=100) as team:
-        assert tree.cells(coded, team).tolist() == expected
+        assert tree.apply(coded, team).tolist() == expected
     X = asked(1000)
     schema = read_table(train, categorical_features=[4]).schema
     table = read_table(X, schema=schema)
     numbered = np.column_stack([X[:, :4], table.block(0, 1000)[:, 4]])  # categories as the table counts them
     expected = list(leaves_by_hand(nodes, bins, numbered.tolist()))
     other = bins.encode(table, ONE, for_growing=False)
-    assert tree.cells(other, ONE).tolist() == expected
+    assert tree.apply(other, ONE).tolist() == expected
     for dtype in (np.float64, np.float32):
         for n_rows in (1, 5, 1000):
             for first in range(0, min(1000, 40 * n_rows), n_rows):
@@ -124,7 +124,7 @@ def test_all_ways_lead_to_the_same_leaf(max_bins, rules):
 def test_a_tree_of_one_leaf_has_one_cell():
     tree, _, coded = grown(np.ones((4, 5)), 255)
     assert tree.n_leaves == 1
-    assert tree.cells(coded, ONE).tolist() == [0, 0, 0, 0]
+    assert tree.apply(coded, ONE).tolist() == [0, 0, 0, 0]
 
 
 def test_a_stump_by_categories_is_walked_too():
@@ -133,7 +133,7 @@ def test_a_stump_by_categories_is_walked_too():
     tree, bins, coded = grown(X, 255)
     assert tree.nodes["split"]["categorical"][0] == 1
     expected = list(leaves_by_hand(tree.nodes, bins, X.tolist()))
-    assert tree.cells(coded, ONE).tolist() == expected
+    assert tree.apply(coded, ONE).tolist() == expected
     assert set(expected) == {1, 2}
 
 

@@ -68,7 +68,7 @@ def test_equal_cuts_go_to_the_lowest_column_then_the_lowest_threshold(criterion)
     many = np.column_stack([np.ones(4, int)] * 20 + [good] * 30)  # the tie is between members of a team
     case = classes_case(many, [0, 0, 1, 1], n_bins=[4] * 50, criterion=criterion)
     with Team(3) as team, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weak_tree, "_CELLS_PER_MEMBER", 1)
+        patch.setattr(weak_tree, "_VALUES_PER_THREAD", 1)
         assert found_in(case, team)[:2] == (20, 1)
 
 
@@ -270,7 +270,7 @@ def test_more_rows_and_columns_than_are_taken_at_once(criterion):
     assert_best(case, *case.search(ONE, some), some.tolist())
     with Team(4, chunk_rows=1000) as team:
         alone, shared = case.grow(ONE, max_depth=4), case.grow(team, max_depth=4)
-        assert alone.cells(case.binned, ONE).tolist() == shared.cells(case.binned, team).tolist()
+        assert alone.apply(case.binned, ONE).tolist() == shared.apply(case.binned, team).tolist()
     assert_same_tree(alone, shared)
 
 

@@ -93,7 +93,7 @@ def searches(draw):
 def test_the_search_finds_the_best_cut(teams, asked):
     case, least = asked.case, asked.least
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weak_tree, "_CELLS_PER_MEMBER", 1)
+        patch.setattr(weak_tree, "_VALUES_PER_THREAD", 1)
         found, left = case.search(teams[asked.n_members], asked.rows, least)
     rows = case.rows if asked.rows is None else asked.rows
     assert_best(case, found, left, rows.tolist(), least)
@@ -122,11 +122,11 @@ def test_no_subset_of_categories_is_better_than_the_ordered_scan(teams, case):
 def test_trees_are_grown_best_first(teams, case, max_depth, max_leaf_nodes, fraction, n_members):
     rules = {"max_depth": max_depth, "max_leaf_nodes": max_leaf_nodes}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weak_tree, "_CELLS_PER_MEMBER", 1)
+        patch.setattr(weak_tree, "_VALUES_PER_THREAD", 1)
         tree = case.grow(teams[n_members], min_weight_fraction=fraction, **rules)
     least = math.ceil(Fraction(fraction) * int(case.weight.sum()) * (1 - Fraction(1, 2**30)))
     rows_of = assert_grown(case, tree, least=least, **rules)
-    cells = tree.cells(case.binned, teams[n_members])
+    cells = tree.apply(case.binned, teams[n_members])
     walked = [
         oracle.leaf_of(as_oracle(tree.nodes), codes) for codes in case.binned.codes.by_column.T.tolist()
     ]

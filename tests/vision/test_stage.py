@@ -55,7 +55,7 @@ class Spy:
     def fit(self, targets, iteration):
         weight = targets[0].distribution.rounded.copy()
         answers = self.learner.fit(targets, iteration)
-        self.rounds.append((weight, answers[0].tree, answers[0].cells.copy()))
+        self.rounds.append((weight, answers[0].tree, answers[0].leaf_ids.copy()))
         return answers
 
 

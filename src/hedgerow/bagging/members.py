@@ -20,9 +20,13 @@ from hedgerow.bagging.pair_losses import KNOWN, Losses, in_steps
 from hedgerow.bagging.raw_table import RawTable
 from hedgerow.bagging.sampling import BootstrapSampler
 from hedgerow.boosting.loop import FitOptions, RoundResult, run_rounds
-from hedgerow.boosting.schapire_votes import ConstantHypothesis
-from hedgerow.boosting.weak_learners import seeded_clone
-from hedgerow.members import class_numbers, class_probabilities, numbers
+from hedgerow.members import (
+    ConstantHypothesis,
+    predict_classes,
+    predict_probabilities,
+    predict_values,
+    seeded_clone,
+)
 from hedgerow.threads import resolve_n_jobs
 
 _MANY_ROWS = 10_000  # to predict
@@ -220,10 +224,10 @@ class Voting:
     def answer(self, member: Any, X: Any) -> Floats:
         """What a member says, (outputs, rows); a class it has never seen gets nothing."""
         if self.classes is None:
-            return numbers(member, X)[np.newaxis]
+            return predict_values(member, X)[np.newaxis]
         if self.soft and hasattr(member, "predict_proba"):
-            return class_probabilities(member, X, self.classes)
-        named = class_numbers(member, X, self.classes)
+            return predict_probabilities(member, X, self.classes)
+        named = predict_classes(member, X, self.classes)
         votes: Floats = (np.arange(len(self.classes))[:, np.newaxis] == named).astype(np.float64)
         return votes
 

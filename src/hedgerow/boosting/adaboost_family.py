@@ -1,8 +1,9 @@
-"""What the rules of the AdaBoost family share: scores, weights that are a function of them, a record.
+"""What the rules of the AdaBoost family share: scores, weights that are a function of them, statistics.
 
-Scores are raw (outputs, rows): one output for two classes, positive for the second, else one a class.
-A round parts into a question (tell the classes apart under D), a step (how much the answer adds to the
-score of each of its cells), and new weights. A rule says how D follows from the scores and what the step is.
+Scores are raw (outputs, rows): one output for two classes, positive for the second, else one for each class.
+In every round a learner separates the classes under the distribution D, a step adds values to the scores of
+its leaves, and D is computed from the new scores. A rule defines D, the step and a bound of the training
+error. `hedgerow.boosting.adaboost.RULES` lists the rules of `AdaBoostClassifier`.
 """
 
 import abc
@@ -10,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,37 +19,37 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers
 from hedgerow.boosting.loop import RoundResult, StopBoosting
 from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
-from hedgerow.boosting.weak_learners import ClassProblem, Problem
+from hedgerow.boosting.weak_learners import ClassTargets, Fitted, FittedMember, Targets
 from hedgerow.kernels.cpu.elementary import exp, log_into
 from hedgerow.kernels.cpu.random import RESTART, draw_rows
 from hedgerow.kernels.cpu.weights import add_table, wrong_weight
 from hedgerow.threads import Team, cached_property
 
-CHANCE = 1e-10  # an edge below this is rounding: the learner does no better than chance
-_MOST_RESTARTS = 10  # in a row
-_DRAW_BITS = 8  # a draw is numbered by the rounds before it and, in so many bits, by its place in a row
+CHANCE = 1e-10  # an edge below this is rounding: the learner is no better than chance
+_MAX_RESTARTS = 10  # in a row
+_DRAW_BITS = 8  # a draw is numbered by the rounds before it and, in so many bits, by the restarts in a row
 
 
 def rounds_before(draw: float) -> int:
-    """How many rounds there were when weights were begun anew with this draw."""
+    """Number of rounds before the restart with this draw."""
     return int(draw) >> _DRAW_BITS
 
 
 @dataclass(eq=False)
 class ScoredRows:
-    """Rows with their classes, integer weights (empty: all the same), and the scores the ensemble gives.
+    """Rows with their classes, integer weights (empty if all are equal) and scores of the ensemble.
 
-    `rows` is what an answer reads of them: codes for our trees, X for other members.
+    `rows` is the input of the learners: codes for trees, X for other members.
     """
 
     classes: Classes
     rounded: Integers
     raw: Floats  # (outputs, rows)
     rows: Any
-    weight: Floats | None = None  # as the user gave them
+    weight: Floats | None = None  # the sample weights
 
     def error(self, team: Team) -> float:
-        """The weighted share of the rows that are classified wrongly."""
+        """Weighted fraction of the rows that are misclassified."""
         parts: list[int] = []
         raw, classes, rounded = self.raw, self.classes, self.rounded
         team.over_rows(
@@ -58,68 +59,107 @@ class ScoredRows:
 
 
 @dataclass(eq=False)
-class Addition:
-    """What one answer adds to the outputs from `first` on; once added, only its tree or member is kept.
+class ScoreUpdate:
+    """What one fitted learner adds to the outputs from `first_output` on.
 
-    table : float64 (outputs, cells), the value of each cell; or None
-    directions : float64 (outputs, training rows) of a member that says numbers; or None
+    leaf_values : float64 (outputs, leaves), the value of each leaf; or None
+    directions : float64 (outputs, training rows) of a member that predicts numbers; or None
+
+    After the round `fitted` is replaced by its compact part, a `WeakTree` or an estimator.
     """
 
-    answer: Any
-    first: int
-    table: Floats | None = None
+    fitted: Any
+    first_output: int
+    leaf_values: Floats | None = None
     directions: Floats | None = None
 
 
 @dataclass(eq=False)
 class Step:
-    """A round's addition to the ensemble, and what is recorded of it.
+    """The addition of one round to the ensemble, and its statistics.
 
-    weight, error and normalizer are alpha, epsilon and Z; `reach` is the largest absolute value it can add.
+    weight, error and normalizer are alpha, epsilon and Z. `max_step` is the largest absolute value that it
+    can add to a score. `gain_scale` multiplies the gains of the splits in the model; None for the default.
     """
 
-    additions: list[Addition]
+    updates: list[ScoreUpdate]
     weight: float
     error: float
     normalizer: float
-    reach: float
+    max_step: float
     last: bool = False
+    gain_scale: float | None = None
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves of all trees of the round."""
+        return sum(update.fitted.n_leaves for update in self.updates)
+
+    def compact(self) -> None:
+        """Discard arrays of the size of the training rows."""
+        for update in self.updates:
+            update.fitted, update.directions = update.fitted.compact, None
 
 
 @dataclass(eq=False)
-class Record:
-    """One entry a round; see the attributes of `hedgerow.AdaBoostClassifier`.
+class RoundStatistics:
+    """One entry per round; see the attributes of `hedgerow.AdaBoostClassifier`.
 
-    restarts : the number of the draw that weights were last begun anew with, -1 for none
+    AdaBoost.R2 has the first three only. `restarts` is the number of the last draw of new weights, -1 for
+    none.
     """
 
     weights: list[float] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
     normalizers: list[float] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)
-    reaches: list[float] = field(default_factory=list)
+    max_steps: list[float] = field(default_factory=list)
     restarts: list[float] = field(default_factory=list)
 
-    def cut(self, n_rounds: int) -> "Record":
-        """The first rounds."""
-        return Record(*(getattr(self, name)[:n_rounds] for name in vars(self)))
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds."""
+        return len(self.weights)
+
+    def first(self, n_rounds: int) -> "RoundStatistics":
+        """Copy the statistics of the first rounds."""
+        return RoundStatistics(*(values[:n_rounds] for values in vars(self).values()))
+
+    def add(self, step: Step) -> None:
+        """Append the statistics that all rules have."""
+        self.weights.append(step.weight)
+        self.errors.append(step.error)
+        self.normalizers.append(step.normalizer)
 
 
 @dataclass(frozen=True)
-class RuleSettings:
-    """What every rule is given beside the rows."""
+class RuleOptions:
+    """Options of the rules.
+
+    labels : labels of the classes, in the order of their numbers
+    restart : draw new weights when a learner is no better than chance
+    external_members : whether members are estimators of another library
+    quiet : stop without a warning or an error when a learner is no better than chance
+    """
 
     labels: NDArray[Any]
     learning_rate: float = 1.0
     restart: bool = False
     seed: int = 0
-    foreign: bool = False  # members are of another library
-    quiet: bool = False  # when no learner is better than chance, the caller says so
+    external_members: bool = False
+    quiet: bool = False
 
     @property
     def n_classes(self) -> int:
         """The number of classes."""
         return len(self.labels)
+
+
+class MemberScores(Protocol):
+    """Computes scores of the training rows; see `hedgerow.boosting.adaboost_fit`."""
+
+    def train_scores(self, model: Any) -> Floats:
+        """Scores (outputs, rows) of a model."""
 
 
 class AdaBoostRule(abc.ABC):
@@ -128,182 +168,211 @@ class AdaBoostRule(abc.ABC):
     Parameters
     ----------
     train : ScoredRows
-        Its scores may be those of an ensemble to go on from.
+        The scores are zero, or those of a model that the fit starts from.
     evaluations : sequence of ScoredRows
-        Further rows whose error is followed.
+        Evaluation sets, whose error is computed in every round.
     weights : RowWeights
-    settings : RuleSettings
-    record : Record
-        Of the rounds gone on from.
+    options : RuleOptions
+    statistics : RoundStatistics
+        Statistics of the model that the fit starts from.
     """
 
-    says: ClassVar[str] = "classes"  # what members of other libraries are asked for
-    criterion: ClassVar[str | None] = None  # of our trees' splits, when the rule must have one
+    prediction_type: ClassVar[str] = "classes"  # what members of other libraries must predict
+    criterion: ClassVar[str | None] = None  # of the splits of trees, if the rule requires one
     measure: ClassVar[str] = "error"
     advice: ClassVar[str] = "use another estimator, or check that y depends on X"
-    refusal: ClassVar[str] = "the weak learner is no better than chance on the weighted training rows"
+    no_progress: ClassVar[str] = "the weak learner is no better than chance on the weighted training rows"
 
     def __init__(
         self,
         train: ScoredRows,
         evaluations: Sequence[ScoredRows],
         weights: RowWeights,
-        settings: RuleSettings,
-        record: Record | None = None,
+        options: RuleOptions,
+        statistics: RoundStatistics | None = None,
     ) -> None:
         self.train, self.evaluations, self.weights = train, evaluations, weights
-        self.settings, self.team = settings, weights.team
-        self.learning_rate, self.n_classes = settings.learning_rate, settings.n_classes
-        self.record = Record() if record is None else record
+        self.options, self.team = options, weights.team
+        self.learning_rate, self.n_classes = options.learning_rate, options.n_classes
+        self.statistics = RoundStatistics() if statistics is None else statistics
         self.steps: list[Step] = []
         self.stop_reason = ""
-        self._drawn = -1  # the number of the draw of the last restart
-        self._drawn_factor: Floats | None = None  # of the last restart
-        self._since: Floats | None = None  # scores at the last restart
-        self._restarts = 0
-        self.distribution = self.weigh()
+        self._restarts_in_a_row = 0
+        self._restart_draw = -1  # number of the draw of the last restart
+        self._restart_factor: Floats | None = None
+        self._restart_scores: Floats | None = None
+        self.distribution = self.reweight()
 
-    # --- what a rule must say
-
-    @abc.abstractmethod
-    def weigh(self) -> Distribution:
-        """D for the next round."""
+    # --- a rule defines these three
 
     @abc.abstractmethod
-    def step(self, answers: list[Any]) -> Step | None:
-        """What the answers add; None when they are no better than chance."""
+    def reweight(self) -> Distribution:
+        """Compute D for the next round from the scores."""
+
+    @abc.abstractmethod
+    def step(self, fitted: list[Any]) -> Step | None:
+        """Compute the step of the fitted learners; None if they are no better than chance."""
 
     @abc.abstractmethod
     def bound(self) -> float:
-        """What the training error is proven to be at the most, from the scores as they are."""
+        """Upper bound of the training error, from the current scores."""
 
     # --- the round
 
-    def targets(self, iteration: int) -> list[Problem]:
-        """Tell the classes apart under D."""
-        return [ClassProblem(self.train.classes, self.settings.labels, self.distribution)]
+    def targets(self, iteration: int) -> list[Targets]:
+        """Separate the classes under D."""
+        return [ClassTargets(self.train.classes, self.options.labels, self.distribution)]
 
-    def update(self, answers: list[Any], iteration: int) -> RoundResult | None:
-        """Add the step to all scores and weigh the rows anew."""
-        step = self.step(answers)
+    def update(self, fitted: list[Any], iteration: int) -> RoundResult | None:
+        """Add the step to all scores and compute the new weights of the rows."""
+        step = self.step(fitted)
         if step is None:
-            self._refuse(iteration)
+            self._restart_or_stop(iteration)
             return None
-        self._restarts = 0
-        for judged in (self.train, *self.evaluations):
-            self.add(step, judged)
+        self._restarts_in_a_row = 0
+        for rows in (self.train, *self.evaluations):
+            self._add(step, rows)
         self.steps.append(step)
-        record = self.record
-        record.weights.append(step.weight)
-        record.errors.append(step.error)
-        record.normalizers.append(step.normalizer)
-        record.reaches.append(step.reach)
-        record.restarts.append(self._drawn)
-        self.distribution = self.weigh()
-        record.bounds.append(0.0 if step.last else self.bound())
+        self.statistics.add(step)
+        self.statistics.max_steps.append(step.max_step)
+        self.statistics.restarts.append(self._restart_draw)
+        self.distribution = self.reweight()
+        self.statistics.bounds.append(0.0 if step.last else self.bound())
         if step.last:
             self.is_finished()
-        outcome = self.outcome(step)
-        for addition in step.additions:  # what is as large as the training rows is needed no more
-            addition.answer, addition.directions = addition.answer.kept, None
-        return outcome
+        result = self.result(step)
+        step.compact()
+        return result
+
+    def result(self, step: Step) -> RoundResult:
+        """Losses of the round, for the callbacks."""
+        train = self.train.error(self.team)
+        return RoundResult(step.n_leaves, train, self.evaluate(), self.measure, step.last)
+
+    def evaluate(self) -> tuple[float, ...]:
+        """Return the loss or error of each evaluation set at the current scores."""
+        return tuple(rows.error(self.team) for rows in self.evaluations)
+
+    def _add(self, step: Step, rows: ScoredRows) -> None:
+        """Add a step to the scores of rows."""
+        is_train = rows is self.train
+        for update in step.updates:
+            fitted, leaf_values, first = update.fitted, update.leaf_values, update.first_output
+            if leaf_values is None:
+                directions = update.directions if is_train else self.directions(fitted, rows.rows)
+                assert directions is not None  # noqa: S101 - an update has leaf values or directions
+                raw = rows.raw[first : first + len(directions)]
+                raw += step.weight * directions
+                continue
+            raw = rows.raw[first : first + len(leaf_values)]
+            leaf_ids = fitted.leaf_ids if is_train else fitted.apply(rows.rows)
+            self.team.over_rows(len(leaf_ids), partial(add_table, raw, leaf_ids, leaf_values))
+
+    def directions(self, fitted: FittedMember, rows: Any = None) -> Floats:
+        """Directions (outputs, rows) of a member that predicts probabilities or numbers.
+
+        `rows` is None for the training rows.
+        """
+        if self.prediction_type == "probabilities":
+            return probability_directions(fitted.probabilities(rows), self.smoothing)
+        return fitted.numbers(rows)[np.newaxis]
+
+    # --- the end, and going back
 
     def is_finished(self) -> bool:
-        """Whether the last round was perfect: nothing is left to do."""
-        if not (self.record.bounds and self.record.errors[-1] == self.record.bounds[-1] == 0.0):
+        """Whether the last round was perfect, so that no round can follow."""
+        statistics = self.statistics
+        if not (statistics.bounds and statistics.errors[-1] == statistics.bounds[-1] == 0.0):
             return False
         self.stop_reason = (
-            f"the learner of round {len(self.record.errors)} is perfect: its weighted error is 0, and it "
-            "decides alone"
+            f"the learner of round {statistics.n_rounds} is perfect: its weighted error is 0, and it decides "
+            "alone"
         )
         return True
 
-    def outcome(self, step: Step) -> RoundResult:
-        """What callbacks are told."""
-        train = self.train.error(self.team)
-        return RoundResult(n_leaves(step), train, self.evaluate(), self.measure, step.last)
+    @property
+    def row_weight(self) -> Floats:
+        """Weights of the training rows after the last round, not normalized."""
+        return self.distribution.weight
 
-    def evaluate(self) -> tuple[float, ...]:
-        """What is followed of each evaluation set, at the present scores."""
-        return tuple(judged.error(self.team) for judged in self.evaluations)
+    def resume(self, model: Any, ensemble: MemberScores) -> None:
+        """Restore the weights of the last restart, if there was one in the rounds of the model."""
+        draw = self.statistics.restarts[-1] if self.statistics.restarts else -1
+        if draw >= 0:
+            self._restart_from(int(draw), ensemble.train_scores(model.cut(rounds_before(draw))))
 
-    def add(self, step: Step, judged: ScoredRows) -> None:
-        """Add a step to the scores of some rows."""
-        for addition in step.additions:
-            answer, table = addition.answer, addition.table
-            here = judged is self.train
-            if table is None:
-                directions = addition.directions if here else self.directions(answer, judged.rows)
-                assert directions is not None  # noqa: S101 - a step has a table or directions
-                raw = judged.raw[addition.first : addition.first + len(directions)]
-                raw += step.weight * directions
-                continue
-            raw = judged.raw[addition.first : addition.first + len(table)]
-            cells = answer.cells if here else answer.cells_of(judged.rows)
-            self.team.over_rows(len(cells), partial(add_table, raw, cells, table))
-
-    def directions(self, answer: Any, rows: Any) -> Floats:
-        """Directions (outputs, rows) of a member that says numbers or probabilities."""
-        raise TypeError(f"{type(self).__name__} adds tables only")
+    def truncate(self, model: Any, ensemble: MemberScores) -> None:
+        """Go back to the weights after the rounds of a truncated model."""
+        self.train.raw = ensemble.train_scores(model)
+        self.statistics = self.statistics.first(model.n_rounds)
+        self._discard_restart()  # it may have happened in a later round
+        self.resume(model, ensemble)
+        self.distribution = self.reweight()
 
     # --- no better than chance
 
-    def _refuse(self, number: int) -> None:
-        if self.settings.restart and self._restarts < _MOST_RESTARTS:
-            self._restart(number)
+    def _restart_or_stop(self, iteration: int) -> None:
+        restart = self.options.restart
+        if restart and self._restarts_in_a_row < _MAX_RESTARTS:
+            self._restart_from((iteration << _DRAW_BITS) + self._restarts_in_a_row, self.train.raw.copy())
+            self._restarts_in_a_row += 1
             return
-        again = f" after {_MOST_RESTARTS} restarts" if self.settings.restart else ""
-        error = self.refusal
-        if self.settings.quiet:
+        if self.options.quiet:
             raise StopBoosting
-        if not self.record.weights:
-            raise ValueError(f"{error} in the first round{again}; there is nothing to boost: {self.advice}")
-        self.stop_reason = f"{error} in round {number + 1}{again}: the rounds before it are the model"
-        if not self.settings.restart:
-            hint = "on_chance='restart' would go on with new weights"
+        after = f" after {_MAX_RESTARTS} restarts" if restart else ""
+        if not self.statistics.weights:
+            raise ValueError(
+                f"{self.no_progress} in the first round{after}; there is nothing to boost: {self.advice}"
+            )
+        self.stop_reason = (
+            f"{self.no_progress} in round {iteration + 1}{after}: the model has the rounds before it"
+        )
+        if not restart:
+            hint = "on_chance='restart' continues with new random weights"
             warnings.warn(f"boosting stopped: {self.stop_reason}; {hint}", stacklevel=2)
         raise StopBoosting
 
-    def _restart(self, number: int) -> None:
-        """Begin anew after so many rounds."""
-        self.begin_anew((number << _DRAW_BITS) + self._restarts, self.train.raw.copy())
-        self._restarts += 1
-
-    def begin_anew(self, draw: int, since: Floats) -> None:
-        """Go on with random weights of mean one, -ln(uniform) (wagging: Webb 2000), from these scores on."""
+    def _restart_from(self, draw: int, scores: Floats) -> None:
+        """Draw random weights of mean one, -ln(uniform) (wagging: Webb 2000); margins count from `scores`."""
         draws = np.empty(self.weights.n_rows, np.uint64)
-        draw_rows(self.settings.seed, RESTART, draw, draws)
+        draw_rows(self.options.seed, RESTART, draw, draws)
         uniform = ((draws >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
         log_into(uniform, uniform)
-        self._drawn, self._drawn_factor, self._since = draw, self.weights.factor * -uniform, since
-        self.distribution = self.weigh()
+        self._restart_draw, self._restart_scores = draw, scores
+        self._restart_factor = self.weights.factor * -uniform
+        self.distribution = self.reweight()
 
-    def forget_restart(self) -> None:
-        """Go on as if weights had never begun anew."""
-        self._drawn, self._drawn_factor, self._since = -1, None, None
+    def _discard_restart(self) -> None:
+        self._restart_draw, self._restart_factor, self._restart_scores = -1, None, None
 
     # --- helpers of the rules
 
-    def exponential(self, steepness: float) -> Distribution:
-        """D of weights exp(-margin); their weighted mean over all rounds is what `mean_exponential` tells."""
-        raw, classes = self.train.raw, self.train.classes
-        before = vars(self).get("distribution")  # nobody looks at it any more
-        into = before if self._since is None else None
-        distribution, self._shift = self.weights.exponential_distribution(raw, classes, steepness, into=into)
-        self._mean = distribution.total / self.initial_total
-        if self._since is None:
-            return distribution
-        raw = raw - self._since
-        return self.weights.exponential_distribution(raw, classes, steepness, self.factor)[0]
-
-    def mean_exponential(self, more: float = 0.0) -> float:
-        """Weighted mean of exp(more - margin); one exponential, so that 0 * inf cannot come of two."""
-        return self._mean * float(exp(self._shift + more))
-
     @property
     def factor(self) -> Floats:
-        """What weights are multiplied with: the sample weights, or those drawn at a restart."""
-        return self.weights.factor if self._drawn_factor is None else self._drawn_factor
+        """Factor of the row weights: the sample weights, or those drawn at a restart."""
+        return self.weights.factor if self._restart_factor is None else self._restart_factor
+
+    def scores_since_restart(self) -> Floats:
+        """The scores of the training rows, without those at the last restart."""
+        return self.train.raw if self._restart_scores is None else self.train.raw - self._restart_scores
+
+    def exponential(self, steepness: float) -> Distribution:
+        """Return D of weights exp(-margin); `mean_exponential` is their mean over all rounds."""
+        raw, classes = self.train.raw, self.train.classes
+        restarted = self._restart_scores is not None
+        reused = None if restarted else vars(self).get("distribution")  # the old D is not used any more
+        distribution, self._shift = self.weights.exponential_distribution(
+            raw, classes, steepness, into=reused
+        )
+        self._mean = distribution.total / self.initial_total
+        if not restarted:
+            return distribution
+        raw = self.scores_since_restart()
+        return self.weights.exponential_distribution(raw, classes, steepness, self.factor)[0]
+
+    def mean_exponential(self, offset: float = 0.0) -> float:
+        """Weighted mean of exp(offset - margin); a single exponential cannot become 0 * inf."""
+        return self._mean * float(exp(self._shift + offset))
 
     @cached_property
     def initial_total(self) -> float:
@@ -313,17 +382,36 @@ class AdaBoostRule(abc.ABC):
 
     @property
     def smoothing(self) -> float:
-        """1 / (2 m), what is added to a weight of zero before a logarithm (Schapire and Singer 1999)."""
+        """1 / (2 m), added to a weight of zero before a logarithm (Schapire and Singer 1999)."""
         return 1.0 / (2.0 * self.weights.n_copies)
 
 
-def n_leaves(step: Step) -> int:
-    """Leaves of all trees of a round just taken."""
-    return sum(addition.answer.n_leaves for addition in step.additions)
+# --- directions in score space
 
 
-def split_error(answer: Any) -> tuple[int, int]:
-    """Integer weights of the rows that an answer's votes have right and wrong."""
-    sums: list[list[int]] = answer.sums.tolist()
-    right = sum(row[vote] for row, vote in zip(sums, answer.votes, strict=True))
+def vote_directions(classes: NDArray[np.int32] | list[int], n_classes: int) -> Floats:
+    """Directions (outputs, rows) of votes for classes."""
+    if n_classes == 2:
+        return 2.0 * np.asarray(classes)[np.newaxis] - 1.0
+    votes: Floats = (np.arange(n_classes)[:, np.newaxis] == np.asarray(classes)).astype(np.float64)
+    return votes
+
+
+def probability_directions(probabilities: Floats, floor: float) -> Floats:
+    """Directions (outputs, rows) of probabilities (classes, rows), which are raised to `floor`."""
+    logs = np.maximum(probabilities, floor)
+    log_into(logs.reshape(-1), logs.reshape(-1))
+    if len(logs) == 2:
+        return np.asarray(0.5 * (logs[1:] - logs[:1]))
+    mean = np.zeros(logs.shape[1])
+    for of_class in logs:  # in this order: np.mean may add in another
+        mean += of_class
+    directions: Floats = (logs - mean / len(logs)) * (len(logs) - 1.0)
+    return directions
+
+
+def split_error(fitted: Fitted) -> tuple[int, int]:
+    """Integer weights of the rows that the votes of the leaves classify correctly and wrongly."""
+    sums: list[list[int]] = fitted.sums.tolist()
+    right = sum(row[vote] for row, vote in zip(sums, fitted.votes, strict=True))
     return right, sum(map(sum, sums)) - right

@@ -1,72 +1,104 @@
-"""Fitting the AdaBoost family: rows and settings in, a model and its record out.
+"""Fitting the AdaBoost family, classifiers and AdaBoost.R2: datasets and options in, a model out.
 
-table -> bins -> codes -> [ rule asks, our trees answer ] x rounds -> forest      (our learners)
-X ---------------------> [ rule asks, a clone answers  ] x rounds -> vote model  (any other)
+table -> bins -> codes -> [ rule.targets -> tree  -> rule.update ] x rounds -> forest, or median of trees
+X ----------------------> [ rule.targets -> clone -> rule.update ] x rounds -> vote, or median of members
+
+Classifiers add up the scores of their members, AdaBoost.R2 takes the weighted median of the predictions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
 from hedgerow._typing import Floats
-from hedgerow.binning import Bins, find_bins
-from hedgerow.boosting.adaboost_family import (
-    AdaBoostRule,
-    Record,
-    RuleSettings,
-    ScoredRows,
-    Step,
-    rounds_before,
-)
+from hedgerow.binning import BinnedTable, Bins, find_bins
+from hedgerow.boosting.adaboost_family import RoundStatistics, RuleOptions, ScoredRows, Step
+from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianRows, MedianTrees, VoteModel
 from hedgerow.boosting.callbacks import HistoryDict
-from hedgerow.boosting.loop import FitOptions, run_rounds
+from hedgerow.boosting.loop import EvaluatedRule, FitOptions, run_rounds
 from hedgerow.boosting.row_weights import RowWeights, class_dtype
-from hedgerow.boosting.weak_learners import CodedTables, GrownLearner, MemberLearner, take_rows
+from hedgerow.boosting.weak_learners import MemberLearner, WeakTreeLearner
 from hedgerow.forest import Forest, TreeModel
-from hedgerow.growing.weak_tree import WeakRules
+from hedgerow.growing.weak_shards import RemoteRows, RowSubset, ShardedWeakGrower
+from hedgerow.growing.weak_tree import WeakGrower, WeakRules
 from hedgerow.kernels.cpu.weights import WHOLE
-from hedgerow.members import VoteModel
+from hedgerow.members import predict_values, take_rows
 from hedgerow.memory_estimates import (
     estimate_adaboost,
+    estimate_adaboost_r2,
     estimate_members,
     estimate_weak_trees,
     weak_tree_nodes,
 )
+from hedgerow.table import Table
 from hedgerow.table.dataset import Dataset
 from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
-Model = TreeModel | VoteModel
-MakeRule = Callable[[ScoredRows, Sequence[ScoredRows], RowWeights, RuleSettings, Record], AdaBoostRule]
+Model = TreeModel | VoteModel | MedianModel
+CodedRows = BinnedTable | RemoteRows
+
+
+class FamilyRule(EvaluatedRule, Protocol):
+    """An update rule of the family, as the fit uses it: an `AdaBoostRule` or an `R2Rule`."""
+
+    evaluations: Sequence[Any]
+    statistics: RoundStatistics
+    steps: list[Step]
+    stop_reason: str
+    train: Any
+
+    @property
+    def row_weight(self) -> Floats:
+        """Weights of the training rows after the last round, not normalized."""
+
+    def is_finished(self) -> bool:
+        """Whether no round can follow; sets the reason."""
+
+    def resume(self, model: Any, ensemble: Any) -> None:
+        """Restore the state after the rounds of a model."""
+
+    def truncate(self, model: Any, ensemble: Any) -> None:
+        """Go back to the state after the rounds of a truncated model."""
 
 
 @dataclass(eq=False, kw_only=True)
 class AdaBoostOptions(FitOptions):
-    """How to fit. `weak` are the rules of our own trees, `estimator` gives their edges; None for others."""
+    """Options of the family.
 
-    make_rule: MakeRule
-    rule: RuleSettings
-    n_outputs: int
-    says: str
-    weak: WeakRules | None = None
+    make_rule : a rule class, or a partial of one
+    rule : RuleOptions
+    n_outputs : number of scores of a row
+    prediction_type : what members of other libraries predict: "classes", "probabilities" or "numbers"
+    median : whether the prediction is the weighted median of the members (AdaBoost.R2)
+    tree_rules : limits of trees; None for members of other libraries. `estimator` has the bin edges.
+    """
+
+    make_rule: Callable[..., FamilyRule]
+    rule: RuleOptions
+    n_outputs: int = 1
+    prediction_type: str = "numbers"
+    median: bool = False
+    tree_rules: WeakRules | None = None
     max_bins: int = 255
     resample: bool = False
 
 
 @dataclass(eq=False)
 class AdaBoostResult:
-    """A model, the record of its rounds, and of the training rows the last weights, scores and classes."""
+    """A model, the statistics of its rounds, and the final weights of the training rows.
 
-    model: Model
-    record: Record
+    `train` has the scores and classes of the training rows of a classifier.
+    """
+
+    model: Any
+    statistics: RoundStatistics
     sample_weights: Floats
-    raw: Floats
-    classes: NDArray[np.integer[Any]]
+    train: Any
     stop_reason: str
     history: HistoryDict = field(default_factory=dict)
     best_round: int | None = None
@@ -75,227 +107,294 @@ class AdaBoostResult:
 def fit_adaboost(
     train: Dataset,
     evaluations: Sequence[Dataset],
-    settings: AdaBoostOptions,
-    previous: tuple[Model, Record] | None = None,
+    options: AdaBoostOptions,
+    previous: tuple[Model, RoundStatistics] | None = None,
 ) -> AdaBoostResult:
-    """Fit, or go on from a model and its record."""
-    _require_memory(train, evaluations, settings)
-    with ExitStack() as closing:
-        team = closing.enter_context(Team(settings.n_threads, settings.chunk_rows))
-        weights = RowWeights(train.sample_weight, train.table.n_rows, settings.validation_rows, team)
-        if settings.weak is not None:
-            fit: _Fit = _GrownFit(train, settings, weights, team, previous)
-        else:
-            fit = _MemberFit(train, settings, weights, team, previous)
-        closing.callback(fit.close)
-        trained = _judged(train, weights.shares, fit, settings)
-        train.y = np.empty(0)  # eight bytes a row, and the classes are in `trained`
-        followed = [_evaluation(rows, fit, team, settings) for rows in evaluations]
-        if settings.validation_rows is not None:
-            followed.insert(0, _held_out(train, trained, settings.validation_rows, fit, team))
-        record = previous[1] if previous else Record()
-        first = len(record.weights)
-        kept = Record(*(list(values) for values in vars(record).values()))
-        rule = settings.make_rule(trained, followed, weights, settings.rule, kept)
-        _go_on_from_restart(rule, fit, train)
+    """Fit a model, or add rounds to a previous one."""
+    _require_memory(train, evaluations, options)
+    with ExitStack() as stack:
+        team = stack.enter_context(Team(options.n_threads, options.chunk_rows))
+        weights = RowWeights(train.sample_weight, train.table.n_rows, options.validation_rows, team)
+        make_ensemble = _MemberEnsemble if options.tree_rules is None else _TreeEnsemble
+        ensemble: _Ensemble = make_ensemble(train, options, weights, previous[0] if previous else None)
+        stack.callback(ensemble.close)
+        statistics = previous[1].first(previous[0].n_rounds) if previous else RoundStatistics()
+        make_rule = _median_rule if options.median else _score_rule
+        rule = make_rule(train, evaluations, options, ensemble, weights, statistics)
+        if previous:
+            rule.resume(previous[0], ensemble)
 
-        def so_far(history: HistoryDict, best: int | None) -> AdaBoostResult:
-            record = rule.record.cut(len(rule.record.weights))
-            last = weights.normalised(rule.distribution.weight)
-            model = fit.model(rule.steps)
-            return AdaBoostResult(model, record, last, trained.raw, trained.classes, "", history, best)
+        def snapshot(history: HistoryDict, best: int | None) -> AdaBoostResult:
+            statistics = rule.statistics.first(rule.statistics.n_rounds)
+            final = weights.normalized(rule.row_weight)
+            model = ensemble.model(rule.steps)
+            return AdaBoostResult(model, statistics, final, rule.train, rule.stop_reason, history, best)
 
         history, best = run_rounds(
-            rule, fit.learner, settings, first,
-            has_evaluation_sets=bool(followed), snapshot=so_far, finished=rule.is_finished(),
+            rule, ensemble.learner, options, statistics.n_rounds,
+            has_evaluation_sets=bool(rule.evaluations), snapshot=snapshot, finished=rule.is_finished(),
         )  # fmt: skip
-        n_rounds = len(rule.record.weights) if best is None else best + 1
-        reason, model = _reason(rule, settings, n_rounds), fit.model(rule.steps).cut(n_rounds)
-        if n_rounds < len(rule.record.weights):  # weights, too, are those of the rounds that are kept
-            trained.raw = fit.raw(train, model)
-            rule.record = rule.record.cut(n_rounds)
-            rule.forget_restart()  # it may have come after the rounds that are kept
-            _go_on_from_restart(rule, fit, train)
-            rule.distribution = rule.weigh()
-        last = weights.normalised(rule.distribution.weight, in_place=True)
-        return AdaBoostResult(model, rule.record, last, trained.raw, trained.classes, reason, history, best)
+        n_done = rule.statistics.n_rounds
+        n_kept = n_done if best is None else best + 1
+        reason, model = _stop_reason(rule, options, n_kept), ensemble.model(rule.steps).cut(n_kept)
+        if n_kept < n_done:
+            rule.truncate(model, ensemble)
+        final = weights.normalized(rule.row_weight, in_place=True)
+        return AdaBoostResult(model, rule.statistics, final, rule.train, reason, history, best)
 
 
-def _require_memory(train: Dataset, evaluations: Sequence[Dataset], settings: AdaBoostOptions) -> None:
-    size = settings.size(train, evaluations, n_outputs=settings.n_outputs, max_bins=settings.max_bins)
-    regresses, weak, n_nodes = settings.says == "numbers", settings.weak, 0
-    if weak is None:
+def _require_memory(train: Dataset, evaluations: Sequence[Dataset], options: AdaBoostOptions) -> None:
+    size = options.size(train, evaluations, n_outputs=options.n_outputs, max_bins=options.max_bins)
+    numeric, trees, n_nodes = options.prediction_type == "numbers", options.tree_rules, 0
+    if trees is None:
         learners = estimate_members(size)
     else:
-        learners = estimate_weak_trees(size, 2 if regresses else settings.rule.n_classes)
-        n_nodes = weak_tree_nodes(size.n_rows, weak.max_depth, weak.max_leaf_nodes, classes=not regresses)
-    size.require(learners, estimate_adaboost(size, regression_trees=regresses, n_nodes=n_nodes))
+        learners = estimate_weak_trees(size, 2 if numeric else options.rule.n_classes)
+        n_nodes = weak_tree_nodes(size.n_rows, trees.max_depth, trees.max_leaf_nodes, classes=not numeric)
+    if options.median:
+        n_evaluated = size.n_evaluated + size.n_held_out + (size.n_rows if options.verbose else 0)
+        advice = "use fewer rows or columns, a smaller eval_set"
+        size.require(learners, estimate_adaboost_r2(size, n_evaluated), advice=advice)
+    else:
+        size.require(learners, estimate_adaboost(size, regression_trees=numeric, n_nodes=n_nodes))
 
 
-def _go_on_from_restart(rule: AdaBoostRule, fit: "_Fit", train: Dataset) -> None:
-    """Weigh the rows as they were after the last restart of the rounds that are there, if there was one."""
-    restarts = rule.record.restarts
-    if restarts and restarts[-1] >= 0:
-        draw = restarts[-1]
-        rule.begin_anew(int(draw), fit.raw(train, fit.model(rule.steps).cut(rounds_before(draw))))
-
-
-def _reason(rule: AdaBoostRule, settings: AdaBoostOptions, n_kept: int) -> str:
-    done = len(rule.record.weights)
-    if n_kept < done:
-        ended = f"no improvement for {done - n_kept} rounds"
-        ended = ended if done < settings.n_rounds else "all rounds are done"
-        return f"{ended}: the {n_kept} rounds up to the best are kept"
+def _stop_reason(rule: FamilyRule, options: AdaBoostOptions, n_kept: int) -> str:
+    n_done = rule.statistics.n_rounds
+    if n_kept < n_done:
+        end = f"no improvement for {n_done - n_kept} rounds"
+        end = end if n_done < options.n_rounds else "all rounds are done"
+        return f"{end}: the {n_kept} rounds up to the best are kept"
     if rule.stop_reason:
         return rule.stop_reason
-    if done >= settings.n_rounds:
-        return f"all {settings.n_rounds} rounds are done"
-    return f"ended by a callback or an interrupt after {done} rounds"
+    if n_done >= options.n_rounds:
+        return f"all {options.n_rounds} rounds are done"
+    return f"stopped by a callback or an interrupt after {n_done} rounds"
 
 
-class _Fit(Protocol):
-    """A learner, how it reads rows, and how its steps become a model."""
+# --- rules with their rows
 
+
+def _score_rule(
+    train: Dataset,
+    evaluations: Sequence[Dataset],
+    options: AdaBoostOptions,
+    ensemble: "_Ensemble",
+    weights: RowWeights,
+    statistics: RoundStatistics,
+) -> FamilyRule:
+    """Create a rule of a classifier."""
+    team, validation_rows = weights.team, options.validation_rows
+
+    def scored(data: Dataset, rounded: NDArray[np.int64]) -> ScoredRows:
+        classes = data.y.astype(class_dtype(options.rule.n_classes))
+        return ScoredRows(classes, rounded, ensemble.scores(data), ensemble.encode(data), data.sample_weight)
+
+    def rounded(weight: Floats | None, n_rows: int) -> NDArray[np.int64]:
+        return RowWeights(weight, n_rows, None, team).rounded
+
+    scored_train = scored(train, weights.rounded)
+    train.y = np.empty(0)  # release 8 bytes per row: the classes are in `scored_train`
+    sets = [scored(data, rounded(data.sample_weight, data.table.n_rows)) for data in evaluations]
+    if validation_rows is not None:
+        weight = None if train.sample_weight is None else train.sample_weight[validation_rows]
+        raw = np.ascontiguousarray(scored_train.raw[:, validation_rows])
+        rows = ensemble.take(scored_train.rows, validation_rows)
+        classes = scored_train.classes[validation_rows]
+        sets.insert(0, ScoredRows(classes, rounded(weight, len(classes)), raw, rows, weight))
+    return options.make_rule(scored_train, sets, weights, options.rule, statistics)
+
+
+def _median_rule(
+    train: Dataset,
+    evaluations: Sequence[Dataset],
+    options: AdaBoostOptions,
+    ensemble: "_Ensemble",
+    weights: RowWeights,
+    statistics: RoundStatistics,
+) -> FamilyRule:
+    """Create the rule of AdaBoost.R2."""
+    team, subset = weights.team, options.validation_rows
+    sets = [MedianRows(data.y, data.sample_weight, team, rows=ensemble.encode(data)) for data in evaluations]
+    if subset is not None:
+        weight = None if train.sample_weight is None else train.sample_weight[subset]
+        sets.insert(0, MedianRows(train.y[subset], weight, team, subset=subset))
+    monitored = None
+    if options.verbose:  # only if its error is printed: it holds 12 bytes per row and round
+        rows = weights.rows
+        monitored = MedianRows(train.y[rows], weights.sample_weight[rows], team, subset=rows)
+    return options.make_rule(train.y, monitored, sets, weights, options.rule, statistics)
+
+
+# --- ensembles: a learner, its input, and the model of its members
+
+
+class _Ensemble(Protocol):
     learner: Any
 
-    def rows(self, rows: Dataset) -> Any:
-        """What answers read of rows."""
+    def encode(self, data: Dataset) -> Any:
+        """Rows of a dataset as the fitted learners read them."""
 
     def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
-        """Some of the training rows, as answers read them."""
+        """Select encoded training rows."""
 
-    def raw(self, rows: Dataset, model: Any = None) -> Floats:
-        """Scores of a model; without one, of that to go on from."""
+    def scores(self, data: Dataset) -> Floats:
+        """Scores of the previous model; zero without one."""
 
-    def model(self, steps: list[Step]) -> Model:
-        """The steps as a model."""
+    def train_scores(self, model: Any) -> Floats:
+        """Scores of the training rows with a model."""
+
+    def member_predictions(self, model: Any, rows: Any = None) -> Iterator[Floats]:
+        """Predictions of each member of a median; None for the training rows."""
+
+    def model(self, steps: list[Step]) -> Any:
+        """The previous model and the steps as one model."""
 
     def close(self) -> None:
-        """Let go of rows that are elsewhere."""
+        """Release remote rows."""
 
 
-class _GrownFit:
-    def __init__(
-        self,
-        train: Dataset,
-        settings: AdaBoostOptions,
-        weights: RowWeights,
-        team: Team,
-        previous: tuple[Model, Record] | None,
-    ) -> None:
-        before = previous[0] if previous else None
-        assert before is None or isinstance(before, TreeModel)  # noqa: S101 - the estimator has checked it
-        assert settings.weak is not None  # noqa: S101 - the caller has
-        given = settings.estimator.given_edges(train.table.schema)
+class _TreeEnsemble:
+    """Trees, grown on codes."""
+
+    def __init__(self, train: Dataset, options: AdaBoostOptions, weights: RowWeights, previous: Any) -> None:
+        assert options.tree_rules is not None  # noqa: S101 - `fit_adaboost` has checked it
+        team, n_threads = weights.team, options.n_threads
+        self._previous: TreeModel | None = previous.trees if isinstance(previous, MedianTrees) else previous
+        edges = options.estimator.given_edges(train.table.schema)
         self.bins: Bins = (
-            find_bins(train.table, settings.max_bins, copies=weights.counts, team=team, given=given)
-            if before is None
-            else before.bins.kept_for(given)
+            find_bins(train.table, options.max_bins, copies=weights.counts, team=team, given=edges)
+            if self._previous is None
+            else self._previous.bins.kept_for(edges)
         )
-        self._before, self._team, self._n_outputs = before, team, settings.n_outputs
-        self._train = train
-        self._tables = CodedTables(self.bins, team)
-        self._coded = self._tables.code(train.table)
-        grower = self._tables.grower(self._coded, settings.weak)
-        self.learner = GrownLearner(
-            grower, weights, resample=settings.resample, seed=settings.rule.seed, team=team
-        )
-
-    def rows(self, rows: Dataset) -> Any:
-        if rows is self._train:
-            return self._coded
-        return self._tables.code(rows.table)
-
-    def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
-        return take_rows(rows, numbers)
-
-    def raw(self, rows: Dataset, model: TreeModel | None = None) -> Floats:
-        model = model or self._before
-        if model is None or not model.n_rounds:
-            return np.zeros((self._n_outputs, rows.table.n_rows))
-        if isinstance(rows.table, RemoteTable):
-            return self._tables.placed(rows.table).scores(model.forest, self._n_outputs)
-        return model.scores(rows.table, self._team.n_members)
-
-    def model(self, steps: list[Step]) -> TreeModel:
-        trees, values, weights = [], [], []
-        outputs: list[int] = []
-        for step in steps:
-            for addition in step.additions:
-                table = addition.table
-                assert table is not None  # noqa: S101 - our trees give tables
-                n_outputs = len(table)
-                trees += [addition.answer.nodes] * n_outputs
-                outputs += range(addition.first, addition.first + n_outputs)
-                values.append(table.reshape(-1))
-                weights += [abs(step.weight) / WHOLE] * n_outputs
-        forest = Forest.of(trees, outputs)
-        gain = forest.gain * np.repeat(weights, np.diff(forest.starts))
-        forest = replace(forest, value=np.concatenate([*values, np.empty(0)]), gain=gain)
-        if self._before is not None:
-            forest = Forest.join(self._before.forest, forest)
-        return TreeModel(np.zeros(self._n_outputs), self.bins, forest)
-
-    def close(self) -> None:
-        self._tables.close()
-
-
-class _MemberFit:
-    def __init__(
-        self,
-        train: Dataset,
-        settings: AdaBoostOptions,
-        weights: RowWeights,
-        team: Team,
-        previous: tuple[Model, Record] | None,
-    ) -> None:
-        before = previous[0] if previous else None
-        assert before is None or isinstance(before, VoteModel)  # noqa: S101 - the estimator has checked it
-        labels = settings.rule.labels
-        floor = 1.0 / (2.0 * weights.n_copies)
-        self._empty = VoteModel([], [], settings.says, labels, settings.n_outputs, floor)
-        self._before = before
-        self.learner = MemberLearner(
-            settings.estimator, train.X, weights, self._empty,
-            resample=settings.resample, seed=settings.rule.seed,
+        self._team, self._n_threads, self._options = team, n_threads, options
+        self._previous_weights: list[float] = previous.weights if isinstance(previous, MedianTrees) else []
+        self._remote: dict[Table, RemoteRows] = {}
+        self._train, self._coded = train, self._encode(train.table)
+        rules, coded = options.tree_rules, self._coded
+        self.learner = WeakTreeLearner(
+            ShardedWeakGrower(coded, rules, team)
+            if isinstance(coded, RemoteRows)
+            else WeakGrower(coded, rules, team),
+            weights, resample=options.resample, seed=options.rule.seed, team=team,
         )  # fmt: skip
 
-    def rows(self, rows: Dataset) -> Any:
-        return rows.X
+    def encode(self, data: Dataset) -> CodedRows:
+        return self._coded if data is self._train else self._encode(data.table)
 
-    def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
-        return _safe_indexing(self.learner.X, numbers.astype(np.int64))
+    def _encode(self, table: Table) -> CodedRows:
+        if not isinstance(table, RemoteTable):
+            return self.bins.encode(table, self._team, for_growing=False)
+        if table not in self._remote:
+            self._remote[table] = RemoteRows(table, self.bins, self._n_threads)
+        return self._remote[table]
 
-    def raw(self, rows: Dataset, model: VoteModel | None = None) -> Floats:
-        model = model or self._before or self._empty
-        return model.scores(rows.X, rows.table.n_rows)
+    def take(self, rows: CodedRows, numbers: NDArray[np.uint32]) -> BinnedTable | RowSubset:
+        return RowSubset(numbers) if isinstance(rows, RemoteRows) else rows.take(numbers)
 
-    def model(self, steps: list[Step]) -> VoteModel:
-        members = [[addition.answer for addition in step.additions] for step in steps]
-        alphas = [step.weight for step in steps]
-        if self._before is not None:
-            members, alphas = self._before.members + members, self._before.weights + alphas
-        e = self._empty
-        return VoteModel(members, alphas, e.says, e.classes, e.n_outputs, e.floor)
+    def scores(self, data: Dataset) -> Floats:
+        return self._scores(data.table, self._previous)
+
+    def train_scores(self, model: TreeModel) -> Floats:
+        return self._scores(self._train.table, model)
+
+    def _scores(self, table: Table, model: TreeModel | None) -> Floats:
+        n_outputs = self._options.n_outputs
+        if model is None or not model.n_rounds:
+            return np.zeros((n_outputs, table.n_rows))
+        if isinstance(table, RemoteTable):
+            rows = self._encode(table)
+            assert isinstance(rows, RemoteRows)  # noqa: S101 - the table is remote
+            return rows.scores(model.forest, n_outputs)
+        return model.scores(table, self._n_threads)
+
+    def member_predictions(self, model: MedianTrees, rows: CodedRows | None = None) -> Iterator[Floats]:
+        coded, forest = self._coded if rows is None else rows, model.trees.forest
+        for tree in range(model.n_rounds):
+            if isinstance(coded, RemoteRows):
+                yield coded.scores(forest.select(range(tree, tree + 1)), 1)[0]
+                continue
+            values = np.zeros(coded.n_rows)
+            forest.add_coded_scores(coded, tree, values, self._team)
+            yield values
+
+    def model(self, steps: list[Step]) -> TreeModel | MedianTrees:
+        trees, outputs, values, scales = [], list[int](), [np.empty(0)], list[float]()
+        for step in steps:
+            scale = abs(step.weight) / WHOLE if step.gain_scale is None else step.gain_scale
+            for update in step.updates:
+                leaf_values = update.leaf_values
+                assert leaf_values is not None  # noqa: S101 - trees have leaf values
+                n_outputs = len(leaf_values)
+                trees += [update.fitted.nodes] * n_outputs
+                outputs += range(update.first_output, update.first_output + n_outputs)
+                values.append(leaf_values.reshape(-1))
+                scales += [scale] * n_outputs
+        forest = Forest.of(trees, outputs)
+        gain = forest.gain * np.repeat(scales, np.diff(forest.starts))
+        forest = replace(forest, value=np.concatenate(values), gain=gain)
+        if self._previous is not None:
+            forest = Forest.join(self._previous.forest, forest)
+        model = TreeModel(np.zeros(self._options.n_outputs), self.bins, forest)
+        if not self._options.median:
+            return model
+        return MedianTrees(_median_weights(self._previous_weights, steps), model)
 
     def close(self) -> None:
-        """All rows are here."""
+        while self._remote:
+            self._remote.popitem()[1].close()
 
 
-def _judged(rows: Dataset, shares: NDArray[np.int64], fit: _Fit, settings: AdaBoostOptions) -> ScoredRows:
-    classes = rows.y.astype(class_dtype(settings.rule.n_classes))
-    return ScoredRows(classes, shares, fit.raw(rows), fit.rows(rows), rows.sample_weight)
+class _MemberEnsemble:
+    """Clones of an estimator of another library, fitted to X."""
+
+    def __init__(self, train: Dataset, options: AdaBoostOptions, weights: RowWeights, previous: Any) -> None:
+        self._previous, self._train, self._median = previous, train, options.median
+        smoothing = 1.0 / (2.0 * weights.n_copies)
+        self._empty = VoteModel(
+            [], [], options.prediction_type, options.rule.labels, options.n_outputs, smoothing
+        )
+        self.learner = MemberLearner(
+            options.estimator, train.X, weights, options.prediction_type,
+            resample=options.resample, seed=options.rule.seed,
+        )  # fmt: skip
+
+    def encode(self, data: Dataset) -> Any:
+        return data.X
+
+    def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
+        return take_rows(self.learner.X, numbers)
+
+    def scores(self, data: Dataset) -> Floats:
+        model: VoteModel = self._previous or self._empty
+        return model.scores(data.X, data.table.n_rows)
+
+    def train_scores(self, model: VoteModel) -> Floats:
+        return model.scores(self._train.X, self._train.table.n_rows)
+
+    def member_predictions(self, model: MedianMembers, rows: Any = None) -> Iterator[Floats]:
+        for member in model.members:
+            yield predict_values(member, self.learner.X if rows is None else rows)
+
+    def model(self, steps: list[Step]) -> VoteModel | MedianMembers:
+        previous = self._previous
+        members = [[update.fitted for update in step.updates] for step in steps]
+        if self._median:
+            weights = _median_weights(previous.weights if previous else [], steps)
+            return MedianMembers(
+                weights, (previous.members if previous else []) + [one for (one,) in members]
+            )
+        weights = [step.weight for step in steps]
+        if previous:
+            members, weights = previous.members + members, previous.weights + weights
+        return replace(self._empty, members=members, weights=weights)
+
+    def close(self) -> None:
+        """Nothing is remote."""
 
 
-def _evaluation(rows: Dataset, fit: _Fit, team: Team, settings: AdaBoostOptions) -> ScoredRows:
-    shares = RowWeights(rows.sample_weight, rows.table.n_rows, None, team).shares
-    return _judged(rows, shares, fit, settings)
-
-
-def _held_out(
-    train: Dataset, trained: ScoredRows, held: NDArray[np.uint32], fit: _Fit, team: Team
-) -> ScoredRows:
-    weight = None if train.sample_weight is None else train.sample_weight[held]
-    rounded = RowWeights(weight, len(held), None, team).shares
-    raw = np.ascontiguousarray(trained.raw[:, held])
-    return ScoredRows(trained.classes[held], rounded, raw, fit.take(trained.rows, held), weight)
+def _median_weights(previous: list[float], steps: list[Step]) -> list[float]:
+    weights = previous + [step.weight for step in steps]
+    if not weights:
+        raise KeyboardInterrupt("fit was interrupted before its first round was done: there is no model")
+    return weights

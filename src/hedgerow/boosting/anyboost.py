@@ -1,13 +1,13 @@
-"""AnyBoost: gradient descent in the space of functions on any cost of margins (Mason et al. 2000).
+"""AnyBoost: gradient descent in function space on any cost of the margin (Mason et al. 2000).
 
-The derivative of the cost at the margin of a row is its weight, a learner that votes well under these
-weights is a direction of descent, and a line search finds how far to go:
+The weight of a row is the negative derivative of the cost at its margin. A learner that votes well under
+these weights is a descent direction, and a line search finds the length of the step:
 
     D ~ -C'(m),   stop unless sum of D (y h - m') > 0,   alpha = argmin of sum of w C(margin after the step)
 
-with m = y F and m' = 0. A cost of the normalised margin (DOOM II) looks at m = y F / max(1, sum of alpha),
-and m' = m once the sum has reached 1. Its steps are short, a tenth of the whole at the most: the first voter
-alone would already be the whole.
+with m = y F and m' = 0. A cost of the normalized margin (DOOM II) has m = y F / max(1, sum of alpha), and
+m' = m once the sum is at least 1. Its steps are at most a tenth of the sum: otherwise the first learner alone
+would be the whole ensemble.
 """
 
 import math
@@ -20,24 +20,23 @@ from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost_family import (
     CHANCE,
     AdaBoostRule,
-    Addition,
-    Record,
-    RuleSettings,
+    RoundStatistics,
+    RuleOptions,
     ScoredRows,
+    ScoreUpdate,
     Step,
-    n_leaves,
     split_error,
+    vote_directions,
 )
 from hedgerow.boosting.costs import MarginCost
 from hedgerow.boosting.loop import RoundResult
 from hedgerow.boosting.row_weights import Distribution, RowWeights
 from hedgerow.kernels.cpu.elementary import log
-from hedgerow.members import vote
 
-_LARGEST_STEP = 32.0
-_SHORT_STEP = 0.1
-_SEARCH_STEPS = 60
-_FLAT = 1e-14  # a slope this small against the one at 0 is rounding
+_MAX_STEP = 32.0
+_MAX_RELATIVE_STEP = 0.1  # of the sum of weights, for normalized margins
+_SEARCH_ITERATIONS = 60
+_FLAT = 1e-14  # a slope this small relative to the slope at 0 is rounding
 
 
 class AnyRule(AdaBoostRule):
@@ -50,35 +49,33 @@ class AnyRule(AdaBoostRule):
         train: ScoredRows,
         evaluations: Sequence[ScoredRows],
         weights: RowWeights,
-        settings: RuleSettings,
-        record: Record | None = None,
+        options: RuleOptions,
+        statistics: RoundStatistics | None = None,
         *,
         cost: MarginCost,
     ) -> None:
         self.cost = cost
         self.normalised = bool(getattr(cost, "normalised", False))
         self._signs = np.where(train.classes == 1, 1.0, -1.0)
-        super().__init__(train, evaluations, weights, settings, record)
+        super().__init__(train, evaluations, weights, options, statistics)
         self._last_bound = self.bound()
 
     @property
     def length(self) -> float:
-        """What scores are divided by."""
-        return max(1.0, math.fsum(self.record.weights)) if self.normalised else 1.0
+        """Divisor of the scores."""
+        return max(1.0, math.fsum(self.statistics.weights)) if self.normalised else 1.0
 
-    def weigh(self) -> Distribution:
-        """Weigh a row minus the derivative of its cost."""
-        scores = self.train.raw[0] if self._since is None else self.train.raw[0] - self._since[0]
+    def reweight(self) -> Distribution:
+        """Weights are the negative derivatives of the cost."""
+        scores = self.scores_since_restart()[0]
         weight = -self._derivative(self._signs * scores / self.length) * self.factor
         self._flat = not np.any(weight > 0)
         if not self._flat:
             return self.weights.distribution(weight)
-        if not self.record.weights:
-            raise ValueError(
-                f"cost={self.cost!r}: its derivative is 0 at margin 0, there is nothing to descend"
-            )
+        if not self.statistics.weights:
+            raise ValueError(f"cost={self.cost!r}: its derivative at margin 0 must not be 0")
         self.stop_reason = "the cost is flat at the margins of all rows: nothing is left to learn"
-        return self.weights.uniform()
+        return self.weights.initial_distribution()
 
     def _derivative(self, margins: Floats) -> Floats:
         slopes = np.asarray(self.cost.derivative(margins), np.float64)
@@ -91,78 +88,77 @@ class AnyRule(AdaBoostRule):
     def _costs(self, margins: Floats) -> Floats:
         costs = np.asarray(self.cost.cost(margins), np.float64)
         if costs.shape != margins.shape or not np.all(np.isfinite(costs)) or np.any(costs < 0):
-            raise ValueError(f"cost={self.cost!r}: it must give one finite number >= 0 for every margin")
+            raise ValueError(f"cost={self.cost!r}: it must be one finite number >= 0 for every margin")
         return costs
 
-    def step(self, answers: list[Any]) -> Step | None:
-        """Search the length of the step along the votes."""
-        (answer,) = answers
-        right, wrong = split_error(answer)
+    def step(self, fitted: list[Any]) -> Step | None:
+        """Find the length of the step along the votes by line search."""
+        (learner,) = fitted
+        right, wrong = split_error(learner)
         error = wrong / (right + wrong)
-        agrees = self._signs * vote(answer.votes, 2)[0][answer.cells]  # y h of every row
-        pull = 1.0 - 2.0 * error
-        if self.normalised and math.fsum(self.record.weights) >= 1.0:
+        votes, total = vote_directions(learner.votes, 2), math.fsum(self.statistics.weights)
+        agreement = self._signs * votes[0][learner.leaf_ids]  # y h of every row
+        descent = 1.0 - 2.0 * error
+        if self.normalised and total >= 1.0:
             weight = self.distribution.weight
             margins = self._signs * self.train.raw[0] / self.length
-            pull -= self.weights.sum(weight * margins) / self.distribution.total
-        if pull <= 2.0 * CHANCE:
+            descent -= self.weights.sum(weight * margins) / self.distribution.total
+        if descent <= 2.0 * CHANCE:
             return None
-        # Nothing costs less than a perfect answer alone; rows of weight 0 (a hinge has them) count as well.
-        final = not np.any((agrees < 0) & (self.weights.factor > 0))
-        if final:  # its word is final, as in AdaBoost: more weight than all others together
-            alpha = 0.5 * log((1.0 + self.smoothing) / self.smoothing) + math.fsum(self.record.weights)
+        # No ensemble costs less than a perfect learner alone; rows of weight 0 (a hinge has them) count too.
+        perfect = not np.any((agreement < 0) & (self.weights.factor > 0))
+        if perfect:  # it decides alone, as in AdaBoost: it has more weight than all others together
+            alpha = 0.5 * log((1.0 + self.smoothing) / self.smoothing) + total
         else:
-            alpha = self.learning_rate * self._search(self._signs * self.train.raw[0], agrees)
-        table = alpha * vote(answer.votes, 2)
-        return Step([Addition(answer, 0, table)], alpha, error, math.nan, alpha, last=final)
+            alpha = self.learning_rate * self._search(self._signs * self.train.raw[0], agreement)
+        return Step([ScoreUpdate(learner, 0, alpha * votes)], alpha, error, math.nan, alpha, last=perfect)
 
-    def _search(self, scores: Floats, agrees: Floats) -> float:
-        """The step where the cost along the direction stops to fall; scores are y F of every row."""
-        before = math.fsum(self.record.weights)
+    def _search(self, scores: Floats, agreement: Floats) -> float:
+        """The step at which the cost stops falling; `scores` are y F of every row."""
+        before = math.fsum(self.statistics.weights)
 
         def slope(step: float) -> float:
             length = max(1.0, before + step) if self.normalised else 1.0
-            moved = (scores + step * agrees) / length
-            turn = (agrees - moved) / length if self.normalised and before + step > 1.0 else agrees
+            moved = (scores + step * agreement) / length
+            turn = (agreement - moved) / length if self.normalised and before + step > 1.0 else agreement
             return self.weights.sum(self._derivative(moved) * turn * self.weights.factor)
 
         if not self.normalised:
-            return rising_root(slope, 0.5, _LARGEST_STEP)
-        furthest = _SHORT_STEP * self.length
-        return rising_root(slope, furthest, furthest)
+            return rising_root(slope, 0.5, _MAX_STEP)
+        max_step = _MAX_RELATIVE_STEP * self.length
+        return rising_root(slope, max_step, max_step)
 
     def bound(self) -> float:
-        """Mean cost over the cost of margin 0."""
+        """Mean cost, divided by the cost of margin 0."""
         zero = float(self._costs(np.zeros(1))[0])
         return self._mean_cost(self.train) / zero if zero > 0 else math.nan
 
-    def outcome(self, step: Step) -> RoundResult:
-        """Follow the cost."""
-        bound = self.record.bounds[-1]
-        factor = bound / self._last_bound if self._last_bound else 1.0  # a hinge may cost nothing at all
-        step.normalizer = self.record.normalizers[-1] = factor
+    def result(self, step: Step) -> RoundResult:
+        """Costs of the round; Z is the factor by which the bound changed."""
+        bound = self.statistics.bounds[-1]
+        factor = bound / self._last_bound if self._last_bound else 1.0  # the cost of a hinge may be 0
+        step.normalizer = self.statistics.normalizers[-1] = factor
         self._last_bound = bound
         train, last = self._mean_cost(self.train), step.last or self._flat
-        return RoundResult(n_leaves(step), train, self.evaluate(), self.measure, last)
+        return RoundResult(step.n_leaves, train, self.evaluate(), self.measure, last)
 
     def evaluate(self) -> tuple[float, ...]:
-        """What is followed of each evaluation set, at the present scores."""
-        return tuple(self._mean_cost(judged) for judged in self.evaluations)
+        """Return the mean cost of each evaluation set at the current scores."""
+        return tuple(self._mean_cost(rows) for rows in self.evaluations)
 
-    def _mean_cost(self, judged: ScoredRows) -> float:
-        signs = np.where(judged.classes == 1, 1.0, -1.0)
-        costs = self._costs(signs * judged.raw[0] / self.length)
-        if judged is self.train:
+    def _mean_cost(self, rows: ScoredRows) -> float:
+        signs = np.where(rows.classes == 1, 1.0, -1.0)
+        costs = self._costs(signs * rows.raw[0] / self.length)
+        if rows is self.train:
             return self.weights.sum(costs * self.weights.factor) / self.initial_total
-        weight = np.ones(len(costs)) if judged.weight is None else judged.weight
+        weight = np.ones(len(costs)) if rows.weight is None else rows.weight
         return math.fsum(costs * weight) / math.fsum(weight)
 
 
-def rising_root(slope: Callable[[float], float], scale: float, furthest: float) -> float:
-    """Where a slope that is negative at 0 rises through zero; `furthest` if it does not before.
+def rising_root(slope: Callable[[float], float], scale: float, upper: float) -> float:
+    """Find where a slope that is negative at 0 rises through zero; `upper` if it is negative up to there.
 
-    The bracket is doubled from `scale`, then cut by the rule of false position, where an end that stays
-    counts half (Illinois).
+    The bracket is doubled from `scale`, then reduced by false position with halved end values (Illinois).
 
     >>> round(rising_root(lambda x: x * x - 2, 0.1, 64.0), 9)
     1.414213562
@@ -172,11 +168,11 @@ def rising_root(slope: Callable[[float], float], scale: float, furthest: float) 
     flat = abs(at_low)
     while at_high < 0.0:
         low, at_low, high = high, at_high, 2.0 * high
-        if high > furthest:
-            return furthest
+        if high > upper:
+            return upper
         at_high = slope(high)
     side, middle = 0, high
-    for _ in range(_SEARCH_STEPS):
+    for _ in range(_SEARCH_ITERATIONS):
         if high - low <= 1e-12 * high or at_high == at_low:
             break
         middle = (low * at_high - high * at_low) / (at_high - at_low)

@@ -16,8 +16,8 @@ from sklearn.utils import _safe_indexing
 
 from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.cpu import Gradients, Scores, draw_positions
-from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.losses import Loss
+from hedgerow.members import seeded_clone
 from hedgerow.table.dataset import Dataset
 from hedgerow.threads import Team
 

@@ -3,28 +3,27 @@
 With D the weights of the rows, h the member of a round, e = |y - h(x)| and E the largest e:
 
     L        e / E (linear), (e / E)**2 (square) or 1 - exp(-e / E) (exponential), each in [0, 1]
-    mean     sum D L, below 1/2 or the member is refused
+    mean     sum of D L; the member is rejected unless it is below 1/2
     alpha    learning rate * ln((1 - mean) / mean)
-    D        <- D exp(-alpha (1 - L)) / Z: rows that are well predicted become light
+    D        <- D exp(-alpha (1 - L)) / Z: well predicted rows lose weight
 
-The ensemble says the median of its members, weighted by alpha.
+The prediction is the median of the members, weighted by alpha.
 """
 
 import math
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaboost_family import CHANCE
+from hedgerow.boosting.adaboost_family import CHANCE, RoundStatistics, RuleOptions, ScoreUpdate, Step
+from hedgerow.boosting.adaboost_models import MedianRows
 from hedgerow.boosting.loop import RoundResult, StopBoosting
-from hedgerow.boosting.median import Followed
 from hedgerow.boosting.row_weights import RowWeights
-from hedgerow.boosting.weak_learners import NumberProblem
+from hedgerow.boosting.weak_learners import Fitted, FittedMember, NumericTargets
 from hedgerow.kernels.cpu import elementary
 from hedgerow.losses.base import weighted_mean
 from hedgerow.losses.links import exp
@@ -35,41 +34,17 @@ LOSSES: dict[str, Callable[[Floats], Floats]] = {
     "exponential": lambda share: 1.0 - exp(-share),
 }
 
-# The largest error is taken for 0 below a share of the target's spread (when rows are drawn, our trees round
-# targets to 31 bits), or of its size (a learner's own rounding).
-_EXACT_SPREAD, _EXACT_SIZE = 1e-9, 2.0**-50
-_LARGEST_ALPHA = 2.0**900  # so that sums stay finite
+# A largest error below one of these shares counts as 0: of the range of the target (when resampling, trees
+# round targets to 31 bits), and of its size (rounding within a learner).
+_EXACT_RANGE, _EXACT_SIZE = 1e-9, 2.0**-50
+_MAX_ALPHA = 2.0**900  # so that sums are finite
 
 
-@dataclass(eq=False)
-class R2Record:
-    """alpha, mean loss and Z of every round; see the attributes of `hedgerow.AdaBoostRegressor`."""
+class MemberPredictions(Protocol):
+    """Computes predictions of the members of a model; see `hedgerow.boosting.adaboost_fit`."""
 
-    weights: list[float] = field(default_factory=list)
-    errors: list[float] = field(default_factory=list)
-    normalizers: list[float] = field(default_factory=list)
-
-    @property
-    def ended(self) -> bool:
-        """Whether the last member is perfect, or the only one and no better than chance: none can follow."""
-        return bool(self.errors) and not 0.0 < self.errors[-1] < 0.5 - CHANCE
-
-    def cut(self, n_rounds: int) -> "R2Record":
-        """The first rounds, copied."""
-        return R2Record(self.weights[:n_rounds], self.errors[:n_rounds], self.normalizers[:n_rounds])
-
-
-class Problem(Protocol):
-    """What is learned, and how answers are read."""
-
-    target: Floats  # as the learner is given it
-    largest: float  # |target| at the most
-
-    def says(self, answer: Any, rows: Any = None) -> Floats:
-        """What an answer says of rows; None for the training rows."""
-
-    def keep(self, answer: Any, alpha: float) -> Any:
-        """What the model needs of an answer."""
+    def member_predictions(self, model: Any, rows: Any = None) -> Iterator[Floats]:
+        """Predictions of each member; None for the training rows."""
 
 
 class R2Rule:
@@ -78,132 +53,194 @@ class R2Rule:
     Parameters
     ----------
     y : float64 (n,)
-    problem : Problem
+    train : MedianRows or None
+        The training rows, if their error is computed.
+    evaluations : sequence of MedianRows
+        Evaluation sets.
     weights : RowWeights
+    options : RuleOptions
+    statistics : RoundStatistics
+        Statistics of the model that the fit starts from.
     loss : {"linear", "square", "exponential"}
-    learning_rate : float
-    train : Followed or None
-        The training rows, when their error is followed.
-    evaluations : sequence of Followed
-        Further rows.
-    record : R2Record
-        Of the rounds gone on from.
     """
 
     def __init__(
         self,
         y: Floats,
-        problem: Problem,
+        train: MedianRows | None,
+        evaluations: Sequence[MedianRows],
         weights: RowWeights,
+        options: RuleOptions,
+        statistics: RoundStatistics,
         *,
         loss: str,
-        learning_rate: float,
-        train: Followed | None,
-        evaluations: Sequence[Followed],
-        record: R2Record,
     ) -> None:
-        self.y, self.problem, self.weights = y, problem, weights
-        self.loss, self.learning_rate = LOSSES[loss], learning_rate
-        self.train, self.evaluations, self.record = train, evaluations, record
-        self.kept: list[Any] = []
+        self.y, self.train, self.evaluations = y, train, evaluations
+        self.weights, self.statistics = weights, statistics
+        self.loss, self.learning_rate = LOSSES[loss], options.learning_rate
+        self.steps: list[Step] = []
         self.stop_reason = ""
         self._copies = weights.copies if weights.copies.size else None
-        taking_part = y[weights.rows]
-        size = float(np.abs(taking_part).max())
-        self._exact = max(_EXACT_SPREAD * float(np.ptp(taking_part)), _EXACT_SIZE * size)
-        self.start()
+        used = y[weights.rows]
+        self._exact = max(_EXACT_RANGE * float(np.ptp(used)), _EXACT_SIZE * float(np.abs(used).max()))
+        # Trees fit y less its mean: the squares of a large mean would hide the gains of the splits.
+        self.centre = 0.0 if options.external_members else weighted_mean(y, weights.sample_weight)
+        self._target = np.zeros(len(y))
+        self._target[weights.rows] = used - self.centre
+        self._max_abs = float(np.abs(self._target).max())
+        self._initialize_weights()
 
     # --- the weights of the rows
 
-    def start(self) -> None:
+    def _initialize_weights(self) -> None:
         """Set D to the sample weights."""
         self._exponents = np.where(self.weights.factor > 0, 0.0, -np.inf)
-        self.weight = self.weights.factor  # D, not normalised and without copies
-        self._mean_weight = self._mean(self.weight)
+        self.row_weight = self.weights.factor  # D, not normalized and without copies
+        self._mean_weight = self._mean(self.row_weight)
 
     def _mean(self, values: Floats) -> float:
-        """Mean over the copies of the rows: the same bits for a weight of 2 and for the row twice."""
+        """Mean over the copies of the rows: the same bits for a weight of 2 and for two copies of a row."""
         return weighted_mean(values, self._copies)
 
-    def losses(self, said: Floats) -> Floats | None:
-        """L of every row, 1 at the most; None when all errors of the rows with weight are rounding."""
-        errors = np.abs(self.y - said)  # finite: targets are far smaller than the largest number
+    def _losses(self, predicted: Floats) -> Floats | None:
+        """L of every row, at most 1; None if all errors of the training rows are rounding."""
+        errors = np.abs(self.y - predicted)  # finite: targets are far from the largest float
         largest = float(errors[self.weights.rows].max())
         return None if largest <= self._exact else self.loss(np.minimum(errors / largest, 1.0))
 
-    def reweigh(self, losses: Floats, alpha: float) -> float:
-        """Move D; returns Z."""
+    def _reweight(self, losses: Floats, alpha: float) -> float:
+        """Update D; return Z."""
         exponents = self._exponents - alpha * (1.0 - losses)
-        shift = float(exponents.max())  # rows without weight are at -inf
+        shift = float(exponents.max())  # rows without weight have -inf
         exponents -= shift
         weight = self.weights.factor * exp(exponents)
         mean = self._mean(weight)
         normalizer: float = mean / self._mean_weight * elementary.exp(shift)
-        self._exponents, self.weight, self._mean_weight = exponents, weight, mean
+        self._exponents, self.row_weight, self._mean_weight = exponents, weight, mean
         return normalizer
 
     # --- the round
 
-    def targets(self, iteration: int) -> list[NumberProblem]:
+    def targets(self, iteration: int) -> list[NumericTargets]:
         """Fit y by least squares under D."""
-        return [NumberProblem(self.problem.target, self.weight, self.problem.largest)]
+        return [NumericTargets(self._target, self.row_weight, self._max_abs)]
 
-    def update(self, answers: list[Any], iteration: int) -> RoundResult:
-        """Weigh the member by its mean loss, and the rows anew."""
-        (answer,) = answers
-        said = self.problem.says(answer)
-        alpha, mean, normalizer = self._step(said, iteration)
-        self.record.weights.append(alpha)
-        self.record.errors.append(mean)
-        self.record.normalizers.append(normalizer)
-        self.kept.append(self.problem.keep(answer, alpha))
-        elsewhere = [one.rows for one in self.evaluations if one.taken is None]
-        self.note(said, [self.problem.says(answer, rows) for rows in elsewhere], iteration)
-        train = None if self.train is None else self.train.error()
-        return RoundResult(answer.n_leaves, train, self.evaluate(), last=self.record.ended)
+    def update(self, fitted: list[Fitted], iteration: int) -> RoundResult:
+        """Weight the member by its mean loss, and update the weights of the rows."""
+        (learner,) = fitted
+        predicted = self._predict(learner)
+        alpha, mean, normalizer = self._weights_of(predicted, iteration)
+        step = Step([ScoreUpdate(learner, 0)], alpha, mean, normalizer, alpha)
+        if not isinstance(learner, FittedMember):
+            step.updates[0].leaf_values = (learner.values + self.centre)[np.newaxis]
+            # Gains are sums over the weight of the sample that the tree was grown on.
+            step.gain_scale = alpha / int(learner.sample_sums[:, 0].sum())
+        self.steps.append(step)
+        self.statistics.add(step)
+        others = [self._predict(learner, one.rows) for one in self.evaluations if one.subset is None]
+        self._add_to_medians(predicted, others, iteration)
+        train, n_leaves = None if self.train is None else self.train.error(), step.n_leaves
+        step.compact()
+        return RoundResult(n_leaves, train, self.evaluate(), last=self._has_ended())
 
-    def evaluate(self) -> tuple[float, ...]:
-        """What is followed of each evaluation set, at the present scores."""
-        return tuple(one.error() for one in self.evaluations)
+    def _predict(self, learner: Fitted, rows: Any = None) -> Floats:
+        """Predictions of a fitted learner; None for the training rows."""
+        if isinstance(learner, FittedMember):
+            return learner.numbers(rows)
+        leaf_ids = learner.leaf_ids if rows is None else learner.apply(rows)
+        predicted: Floats = (learner.values + self.centre)[leaf_ids]
+        return predicted
 
-    def note(self, said: Floats, elsewhere: Sequence[Floats], number: int) -> None:
-        """Tell the followed rows what a member says: of the training rows, and of each other set."""
-        others, weights = iter(elsewhere), self.record.weights[: number + 1]
-        for one in (self.train, *self.evaluations):
-            if one is not None:
-                one.add(next(others) if one.taken is None else said[one.taken], weights)
-
-    def _step(self, said: Floats, number: int) -> tuple[float, float, float]:
-        """alpha, mean loss and Z of a member; D is moved."""
-        losses = self.losses(said)
+    def _weights_of(self, predicted: Floats, iteration: int) -> tuple[float, float, float]:
+        """Return alpha, mean loss and Z of a member; update D."""
+        losses = self._losses(predicted)
         if losses is None:
-            self.stop_reason = (
-                f"the learner of round {number + 1} is perfect: its errors are 0 but for rounding, and it "
-                "decides alone"
-            )
-            others = math.fsum(self.record.weights)
-            return others + elementary.log(2.0 * self.weights.n_copies + 1.0), 0.0, 0.0
-        # Weights of all rows that are wrong may have become 0: the logarithm stays finite.
-        mean = max(self._mean(self.weight * losses) / self._mean_weight, sys.float_info.min)
+            self.stop_reason = _perfect(iteration + 1)
+            total = math.fsum(self.statistics.weights)
+            return total + elementary.log(2.0 * self.weights.n_copies + 1.0), 0.0, 0.0
+        # The weights of all rows with an error may have become 0: the logarithm must be finite.
+        mean = max(self._mean(self.row_weight * losses) / self._mean_weight, sys.float_info.min)
         if mean >= 0.5 - CHANCE:
-            self._refuse(mean, number)
+            self._reject(mean, iteration)
             return 1.0, mean, 1.0
         alpha = self.learning_rate * elementary.log((1.0 - mean) / mean)
-        if not alpha < _LARGEST_ALPHA:
+        if not alpha < _MAX_ALPHA:
             raise FloatingPointError(
-                f"learning_rate={self.learning_rate} gives a weight of {alpha} in round {number + 1}, which "
-                "leaves the range of float64: it must be smaller"
+                f"learning_rate={self.learning_rate} gives a weight of {alpha} in round {iteration + 1}, "
+                "which is outside of the range of float64: it must be smaller"
             )
-        return alpha, mean, self.reweigh(losses, alpha)
+        return alpha, mean, self._reweight(losses, alpha)
 
-    def _refuse(self, mean: float, number: int) -> None:
-        """End the fit, but keep the first member, whatever it is worth.
+    def _reject(self, mean: float, iteration: int) -> None:
+        """Stop the fit, but keep the first member.
 
-        Later, this is how R2 usually ends, and no reason for a warning.
+        In a later round this is the usual end of R2, and no reason for a warning.
         """
-        error = f"the weak learner has a mean loss of {mean:.3g} in round {number + 1}, and 1/2 is chance"
-        kept = "the rounds before it are the model" if number else "it alone is the model"
-        self.stop_reason = f"{error}: {kept}"
-        if number:
+        self.stop_reason = _no_better_than_chance(mean, iteration)
+        if iteration:
             raise StopBoosting
         warnings.warn(f"boosting stopped: {self.stop_reason}", stacklevel=2)
+
+    def evaluate(self) -> tuple[float, ...]:
+        """Return the mean absolute error of each evaluation set."""
+        return tuple(one.error() for one in self.evaluations)
+
+    def _add_to_medians(self, predicted: Floats, others: Sequence[Floats], iteration: int) -> None:
+        """Add a member to the medians; `others` are its predictions for the evaluation sets."""
+        predictions, weights = iter(others), self.statistics.weights[: iteration + 1]
+        for one in (self.train, *self.evaluations):
+            if one is not None:
+                one.add(next(predictions) if one.subset is None else predicted[one.subset], weights)
+
+    # --- the end, and going back
+
+    def _has_ended(self) -> bool:
+        """Whether the last member is perfect, or is the only one and no better than chance."""
+        errors = self.statistics.errors
+        return bool(errors) and not 0.0 < errors[-1] < 0.5 - CHANCE
+
+    def is_finished(self) -> bool:
+        """Whether no round can follow; sets the reason."""
+        if not self._has_ended():
+            return False
+        n_rounds, error = self.statistics.n_rounds, self.statistics.errors[-1]
+        self.stop_reason = _no_better_than_chance(error, n_rounds - 1) if error else _perfect(n_rounds)
+        return True
+
+    def resume(self, model: Any, ensemble: MemberPredictions) -> None:
+        """Restore D and the medians after the rounds of a model, with the same bits."""
+        self._replay(model, ensemble, medians=True)
+
+    def truncate(self, model: Any, ensemble: MemberPredictions) -> None:
+        """Go back to D after the rounds of a truncated model."""
+        self.statistics = self.statistics.first(model.n_rounds)
+        self._initialize_weights()
+        self._replay(model, ensemble, medians=False)
+
+    def _replay(self, model: Any, ensemble: MemberPredictions, *, medians: bool) -> None:
+        alphas = self.statistics.weights[: -1 if self._has_ended() else None]  # the last one left D unchanged
+        others = [
+            ensemble.member_predictions(model, one.rows)
+            for one in self.evaluations
+            if medians and one.subset is None
+        ]
+        for iteration, predicted in enumerate(ensemble.member_predictions(model)):
+            losses = self._losses(predicted)
+            if losses is not None and iteration < len(alphas):
+                self._reweight(losses, alphas[iteration])
+            if medians:
+                self._add_to_medians(predicted, [next(one) for one in others], iteration)
+
+
+def _perfect(n_rounds: int) -> str:
+    return (
+        f"the learner of round {n_rounds} is perfect: its errors are 0 except for rounding, and it decides "
+        "alone"
+    )
+
+
+def _no_better_than_chance(mean: float, iteration: int) -> str:
+    kept = "the model has the rounds before it" if iteration else "the model has this round only"
+    return (
+        f"the weak learner has a mean loss of {mean:.3g} in round {iteration + 1}, and 1/2 is chance: {kept}"
+    )

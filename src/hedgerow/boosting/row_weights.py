@@ -1,10 +1,10 @@
-"""The distribution D over the training rows that boosting moves, as floats and as exact integers.
+"""The distribution D over the training rows that boosting updates, as floats and as exact integers.
 
-    u  float64 (n,)   a row's weight, not normalised, without its copies
-    q  int64 (n,)     copies * round(u * 2**61 / sum)      what our own learners and all errors use
+    u  float64 (n,)   weight of a row, not normalized, without its copies
+    q  int64 (n,)     copies * round(u * 2**61 / sum)      used by the trees and for all errors
 
 Sums of q do not depend on the order of the rows, and 61 bits are more than a float64 has. An integer
-sample weight multiplies the rounded weight, so that it acts exactly as so many copies of the row.
+sample weight multiplies the rounded weight, so that it acts exactly as that many copies of the row.
 """
 
 import math
@@ -33,13 +33,13 @@ Classes = NDArray[Any]  # class numbers, one byte each where that is enough; see
 
 
 def class_dtype(n_classes: int) -> type[np.integer[Any]]:
-    """What class numbers are held in."""
+    """Return the dtype of class numbers."""
     return np.uint8 if n_classes <= 256 else np.int32
 
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """Weights of the rows at one moment.
+    """Weights of the rows in one round.
 
     Parameters
     ----------
@@ -54,36 +54,40 @@ class Distribution:
 
 
 class RowWeights:
-    """What the weights of the rows are made from: the user's sample weights, and threads.
+    """The sample weights of the training rows, and the computation of distributions from them.
 
     Parameters
     ----------
     sample_weight : float64 (n,) or None
     n_rows : int
-    held_out : uint32 rows that take no part, or None
+    validation_rows : uint32 rows that are not trained on, or None
     team : Team
     """
 
     def __init__(
-        self, sample_weight: Floats | None, n_rows: int, held_out: NDArray[np.uint32] | None, team: Team
+        self,
+        sample_weight: Floats | None,
+        n_rows: int,
+        validation_rows: NDArray[np.uint32] | None,
+        team: Team,
     ) -> None:
-        given = Weights.of(sample_weight, n_rows, held_out)
-        self.counts = given.row_counts(n_rows)  # for bins
+        weights = Weights.of(sample_weight, n_rows, validation_rows)
+        self.counts = weights.row_counts(n_rows)  # for bins
         self.n_rows, self.team = n_rows, team
-        everyone = len(given.rows) == n_rows
-        self._rows = None if everyone else given.rows
+        everyone = len(weights.rows) == n_rows
+        self._rows = None if everyone else weights.rows
         self.plain_factor = np.empty(0)  # the same as `factor`, but empty when all are one
-        if given.weight.size or not everyone:
+        if weights.weight.size or not everyone:
             self.plain_factor = np.zeros(n_rows)
-            part = given.rows
-            self.plain_factor[part] = _near_one(given.weight[part]) if given.weight.size else 1.0
-        self.copies = given.copies.astype(np.float64)
-        self.n_taking_part = len(given.rows)
-        self.n_copies = int(given.copies[given.rows].sum()) if given.copies.size else len(given.rows)
+            part = weights.rows
+            self.plain_factor[part] = _near_one(weights.weight[part]) if weights.weight.size else 1.0
+        self.copies = weights.copies.astype(np.float64)
+        self.n_training_rows = len(weights.rows)
+        self.n_copies = int(weights.copies[weights.rows].sum()) if weights.copies.size else len(weights.rows)
 
     @property
     def rows(self) -> NDArray[np.uint32]:
-        """The rows that take part."""
+        """The rows that are trained on: those with a positive weight that are not validation rows."""
         return np.arange(self.n_rows, dtype=np.uint32) if self._rows is None else self._rows
 
     @cached_property
@@ -92,25 +96,25 @@ class RowWeights:
         return self.plain_factor if self.plain_factor.size else np.ones(self.n_rows)
 
     @property
-    def shares(self) -> Integers:
-        """The sample weights as integers, empty when all rows weigh the same."""
+    def rounded(self) -> Integers:
+        """The sample weights as integers; empty if all rows have the same weight."""
         if not self.plain_factor.size and not self.copies.size:
             return np.empty(0, np.int64)
-        return self.uniform().rounded
+        return self.initial_distribution().rounded
 
     @property
-    def user(self) -> Floats:
-        """The sample weights, 0 for rows that take no part."""
+    def sample_weight(self) -> Floats:
+        """The sample weights, 0 for rows that are not trained on."""
         return self.factor * self.copies if self.copies.size else self.factor
 
-    def uniform(self) -> Distribution:
-        """D of the first round: the sample weights themselves."""
+    def initial_distribution(self) -> Distribution:
+        """D of the first round: the sample weights."""
         return self.distribution(self.factor.copy())
 
     def distribution(self, weight: Floats, into: Integers | None = None) -> Distribution:
-        """D for weights that already have the sample weights in them, but not the copies."""
+        """Return D for weights that include the sample weights, but not the copies."""
         total = self.sum(weight)
-        self._refuse_total(total)
+        self._check_total(total)
         rounded, copies = np.empty(self.n_rows, np.int64) if into is None else into, self.copies
         scale = WHOLE / total
         self.team.over_rows(
@@ -118,7 +122,7 @@ class RowWeights:
         )
         return Distribution(weight, rounded, total)
 
-    def _refuse_total(self, total: float) -> None:
+    def _check_total(self, total: float) -> None:
         if not (total > 0.0 and math.isfinite(total)):
             raise FloatingPointError(
                 f"the weights of the rows sum to {total}: the scores have left the range of float64"
@@ -126,7 +130,7 @@ class RowWeights:
 
     def moments(self, weight: Floats, target: Floats, largest: float) -> tuple[Integers, Integers]:
         """Integers of weight and of weight * target / largest, for least squares; |target| <= largest."""
-        # The inverse of a number without its full bits overflows.
+        # The inverse of a subnormal number overflows.
         scale, unit = WHOLE / self.sum(weight), min(1.0 / largest, sys.float_info.max) if largest else 0.0
         first, second, copies = np.empty(self.n_rows, np.int64), np.empty(self.n_rows, np.int64), self.copies
         self.team.over_rows(
@@ -145,9 +149,9 @@ class RowWeights:
         factor: Floats | None = None,
         into: Floats | None = None,
     ) -> tuple[Floats, float]:
-        """U = factor * exp(exponent - shift) for every row, and the shift, their largest exponent.
+        """Return u = factor * exp(exponent - shift) of every row and the shift, the largest exponent.
 
-        `factor` replaces the sample weights; see the kernels for the exponent.
+        `factor` replaces the sample weights; `fill_exponents` documents the exponent.
         """
         factor = self.plain_factor if factor is None else factor
         out = np.empty(self.n_rows) if into is None else into
@@ -168,7 +172,7 @@ class RowWeights:
         factor: Floats | None = None,
         into: Distribution | None = None,
     ) -> tuple[Distribution, float]:
-        """D of the exponential weights and their shift; `into` is a D whose memory is used again."""
+        """Return D of the exponential weights and their shift; `into` is a D whose memory is reused."""
         weight, rounded = (None, None) if into is None else (into.weight, into.rounded)
         if self.n_rows > CHUNK_ROWS:
             weight, shift = self.exponential(raw, classes, steepness, factor, weight)
@@ -177,14 +181,14 @@ class RowWeights:
         if weight is None or rounded is None:
             weight, rounded = np.empty(self.n_rows), np.empty(self.n_rows, np.int64)
         total, shift = weigh_rows(raw, classes, steepness, factor, self.copies, weight, rounded)
-        self._refuse_total(total)
+        self._check_total(total)
         return Distribution(weight, rounded, total), shift
 
     def sum(self, weight: Floats) -> float:
-        """Sum of the weights times the copies.
+        """Sum the weights times the copies.
 
-        To about 100 bits before it is rounded: neither threads nor the order of rows change it, and a weight
-        of 2 gives the sum that the row given twice gives.
+        The sum has about 100 bits before it is rounded: it does not depend on threads or the order of rows,
+        and a weight of 2 gives the same sum as two copies of the row.
         """
         parts: list[float] = []
         copies = self.copies
@@ -193,25 +197,25 @@ class RowWeights:
         )
         return math.fsum(parts)
 
-    def normalised(self, weight: Floats, *, in_place: bool = False) -> Floats:
-        """D itself: weights with their copies, that sum to one."""
+    def normalized(self, weight: Floats, *, in_place: bool = False) -> Floats:
+        """Return D: weights with their copies, which sum to one."""
         scaled = np.divide(weight, self.sum(weight), out=weight if in_place else None)
         return np.multiply(scaled, self.copies, out=scaled) if self.copies.size else scaled
 
 
 def _near_one(weight: Floats) -> Floats:
-    """Weights times a power of two, so that the largest is near 1: neither sums nor scales overflow.
+    """Scale weights by a power of two so that the largest is near 1: sums and scales do not overflow.
 
-    None is below what the integers can tell from 0, so that none comes to 0 times an exponential.
+    Weights below the resolution of the integers are raised to it: none becomes 0 times an exponential.
     """
     scaled: Floats = np.ldexp(weight, -math.frexp(float(weight.max()))[1])
     return np.maximum(scaled, 2.0**-62)
 
 
 def draw_sample(rounded: Integers, n_draws: int, seed: int, number: int) -> NDArray[np.int64]:
-    """Row numbers drawn with replacement, each with a probability in proportion to its integer weight."""
+    """Draw row numbers with replacement, with probabilities proportional to the integer weights."""
     draws = np.empty(n_draws, np.uint64)
     draw_rows(seed, RESAMPLE, number, draws)
     ends = np.cumsum(rounded)
-    places = (draws % np.uint64(ends[-1])).astype(np.int64)
-    return np.searchsorted(ends, places, side="right")
+    positions = (draws % np.uint64(ends[-1])).astype(np.int64)
+    return np.searchsorted(ends, positions, side="right")

@@ -1,4 +1,4 @@
-"""What boosting by three hypotheses learns: weak hypotheses, and votes of three that may hold votes in turn.
+"""Models of boosting by three hypotheses: weak hypotheses, and votes of three, which may contain votes.
 
     VoteOfThree                 S: all rows
     ├─ h1 VoteOfThree           S1
@@ -7,7 +7,7 @@
     ├─ h2 VoteOfThree           S2
     └─ h3 VoteOfThree           S3
 
-Hypotheses answer with class numbers, places among the sorted labels.
+Hypotheses predict class numbers, the indices of the sorted labels.
 """
 
 import math
@@ -17,29 +17,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _num_samples
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.members import class_numbers
-
-
-class ConstantHypothesis:
-    """One label for every row; it stands where a sample holds one class only, which few learners can fit."""
-
-    def __init__(self, label: NDArray[Any]) -> None:
-        self.classes_ = label  # (1,)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label, once a row."""
-        return np.repeat(self.classes_, _num_samples(X))
-
-    def __repr__(self) -> str:
-        return f"ConstantHypothesis({self.classes_.tolist()[0]!r})"
+from hedgerow.members import predict_classes
 
 
 @dataclass(frozen=True, eq=False)
 class WeakHypothesis:
-    """A fitted weak learner, the training rows it was fitted to (rising), and the classes of the whole."""
+    """A fitted weak learner, the training rows it was fitted to (sorted), and all classes."""
 
     rows: Integers
     estimator: Any
@@ -47,14 +32,14 @@ class WeakHypothesis:
 
     def predict(self, X: Any) -> Integers:
         """Class numbers."""
-        return class_numbers(self.estimator, X, self.classes).astype(np.int64)
+        return predict_classes(self.estimator, X, self.classes).astype(np.int64)
 
     def weak(self) -> "Iterator[WeakHypothesis]":
         """Itself."""
         yield self
 
     def lines(self, note: str = "") -> list[str]:
-        """What `str` shows, with a note after the number of rows."""
+        """Lines of the text, with a note after the number of rows."""
         return [f"from {len(self.rows)} rows{note}: {' '.join(str(self.estimator).split())}"]
 
 
@@ -65,22 +50,22 @@ class VoteOfThree:
     Attributes
     ----------
     rows : int64 array
-        S: the training rows it was learned from, rising.
+        S: the training rows it was fitted to, sorted.
     members : tuple of WeakHypothesis or VoteOfThree
         h1, h2 and h3; h3 is h1 itself when S3 is empty. (h1,) where there is no vote.
     samples : tuple of three int64 arrays
-        S1, S2 and S3, rising. Without a vote S1 is S, and the others are empty.
+        S1, S2 and S3, sorted. Without a vote S1 is S, and the others are empty.
     errors : float64 (3,)
         Error of h1 on S; of h2 on S weighted so that half of the weight is where h1 is wrong; of h3 on the
         rows of S on which h1 and h2 disagree. NaN where there is no such hypothesis or no such row.
     error, bound : float
-        Error of the vote on S, and what `amplified_error` promises for the largest of `errors`: 1 when that
-        is not below 1/2.
+        Error of the vote on S, and `amplified_error` of the largest of `errors`: 1 if that is not below 1/2.
     reason : str
-        Why it is as it is.
+        Why there are three hypotheses, or h1 alone.
 
     Examples
     --------
+    >>> from hedgerow.members import ConstantHypothesis
     >>> alone = WeakHypothesis(np.arange(3), ConstantHypothesis(np.array(["no"])), np.array(["no", "yes"]))
     >>> vote = VoteOfThree(alone.rows, (alone,), (alone.rows, *[alone.rows[:0]] * 2), np.zeros(3), 0, 0, "")
     >>> vote.predict([[1.0], [2.0]])
@@ -95,33 +80,33 @@ class VoteOfThree:
     bound: float
     reason: str
 
-    def answers(self, X: Any) -> list[Integers]:
-        """Class numbers that the members give to the rows."""
-        given = [member.predict(X) for member in self.members[:2]]
+    def member_predictions(self, X: Any) -> list[Integers]:
+        """Class numbers that the members predict."""
+        predictions = [member.predict(X) for member in self.members[:2]]
         if len(self.members) == 3:
             first, _, third = self.members
-            given.append(given[0] if third is first else third.predict(X))
-        return given
+            predictions.append(predictions[0] if third is first else third.predict(X))
+        return predictions
 
     def predict(self, X: Any) -> Integers:
         """Class numbers by vote."""
-        return vote(self.answers(X))
+        return vote(self.member_predictions(X))
 
     def shares(self, X: Any, n_classes: int) -> Floats:
-        """Shares of the vote, (rows, classes); the greatest is always that of the class the vote decides for.
+        """Shares of the vote, (rows, classes); the predicted class always has the largest.
 
-        Every member has a third of the vote. When all three differ h3, which then decides, has two fourths.
-        Of a vote within a vote only the outcome counts: the majority of all weak hypotheses may be another.
+        Every member has a third of the vote. If all three differ, h3, which then decides, has two fourths.
+        Of a vote within a vote only the result counts: the majority of all weak hypotheses may be another.
         """
         inner = self.members[0]
         if len(self.members) == 1 and isinstance(inner, VoteOfThree):
             return inner.shares(X, n_classes)
-        answers = self.answers(X)
-        votes = np.zeros((len(answers[0]), n_classes), np.int64)
-        places = np.arange(len(votes))
-        for answer in answers:
-            votes[places, answer] += 1
-        votes[places, answers[-1]] += (votes.max(axis=1) == 1) & (len(answers) == 3)
+        predictions = self.member_predictions(X)
+        votes = np.zeros((len(predictions[0]), n_classes), np.int64)
+        rows = np.arange(len(votes))
+        for predicted in predictions:
+            votes[rows, predicted] += 1
+        votes[rows, predictions[-1]] += (votes.max(axis=1) == 1) & (len(predictions) == 3)
         shares: Floats = votes / votes.sum(axis=1, keepdims=True)
         return shares
 
@@ -132,7 +117,7 @@ class VoteOfThree:
                 yield from member.weak()
 
     def lines(self, note: str = "") -> list[str]:
-        """What `str` shows, with a note after the number of rows."""
+        """Lines of the text, with a note after the number of rows."""
         kind = "vote of three" if len(self.members) == 3 else "h1 alone"
         head = f"from {len(self.rows)} rows{note}: {kind}, error {self.error:.3f} on them"
         shown = [f"{head}, bound {self.bound:.3f}"]
@@ -150,24 +135,24 @@ class VoteOfThree:
 Hypothesis = WeakHypothesis | VoteOfThree
 
 
-def vote(answers: list[Integers]) -> Integers:
-    """What the first two say where they agree, else what the third says; one alone has its way."""
-    if len(answers) == 1:
-        return answers[0]
-    first, second, third = answers
+def vote(predictions: list[Integers]) -> Integers:
+    """The prediction of the first two where they agree, else that of the third; or of a single one."""
+    if len(predictions) == 1:
+        return predictions[0]
+    first, second, third = predictions
     return np.where(first == second, first, third)
 
 
-def weak_errors(y: Integers, answers: list[Integers]) -> Floats:
+def weak_errors(y: Integers, predictions: list[Integers]) -> Floats:
     """Errors of h1, h2 and h3, each on its own distribution over S; see `VoteOfThree`."""
-    wrong = [answer != y for answer in answers]
+    wrong = [predicted != y for predicted in predictions]
     errors = [share(wrong[0])]
-    if len(answers) == 3:
+    if len(predictions) == 3:
         halves = [share(wrong[1][half]) for half in (wrong[0], ~wrong[0]) if half.any()]
-        errors += [sum(halves) / len(halves), share(wrong[2][answers[0] != answers[1]])]
+        errors += [sum(halves) / len(halves), share(wrong[2][predictions[0] != predictions[1]])]
     return np.array(errors + [math.nan] * (3 - len(errors)))
 
 
 def share(chosen: NDArray[np.bool_]) -> float:
-    """How many are true, as a share; NaN of none."""
+    """Fraction that is true; NaN if there are none."""
     return int(np.count_nonzero(chosen)) / len(chosen) if len(chosen) else math.nan

@@ -1,41 +1,42 @@
-"""Weak learners of the AdaBoost family: our own trees on codes, or any scikit-learn estimator on X.
+"""Weak learners of the AdaBoost family: trees grown on codes, or any scikit-learn estimator fitted to X.
 
-An update rule asks a list of problems, one but for the rules that treat several classes one by one, and a
-learner answers each. An answer parts the rows into cells (leaves, or the classes predicted) that it votes
-for, or says a number for every row.
+An update rule returns a list of targets for every round: one, or one for each class. A learner fits one tree
+or one clone to each of them. A fitted tree assigns every row to a leaf; a fitted estimator of another library
+is read as a tree whose leaves are the classes it predicts, or predicts a number for every row.
 """
 
 import sys
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.base import clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import has_fit_parameter
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.binning import BinnedTable, Bins
+from hedgerow.binning import BinnedTable
 from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights, draw_sample
 from hedgerow.growing.weak_shards import RemoteRows, RowSubset, ShardedWeakGrower
-from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree
+from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakTree
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.kernels.cpu.weights import tally
-from hedgerow.members import VoteModel, class_numbers, class_probabilities
-from hedgerow.table import Table
-from hedgerow.table.remote import RemoteTable
+from hedgerow.members import (
+    accepts_weights,
+    fit_member,
+    indexable_rows,
+    predict_classes,
+    predict_probabilities,
+    predict_values,
+    take_rows,
+)
 from hedgerow.threads import Team, cached_property
 
-_TARGET_STEPS = 1 << 30  # of a target between 0 and its largest, when rows are drawn
-CodedRows = BinnedTable | RemoteRows | RowSubset
+_TARGET_STEPS = 1 << 30  # resolution of a numeric target between 0 and its largest value, when resampling
 _NO_INTEGERS, _NO_CLASSES = np.empty(0, np.int64), np.empty(0, np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
-class ClassProblem:
-    """Tell the classes apart under a distribution. `labels` are the names of the classes."""
+class ClassTargets:
+    """Class numbers to separate under a distribution; `labels` are the labels of the classes."""
 
     classes: Classes
     labels: NDArray[Any]
@@ -43,194 +44,177 @@ class ClassProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberProblem:
-    """Fit numbers by weighted least squares; |target| <= largest."""
+class NumericTargets:
+    """Numbers to fit by weighted least squares; no |value| exceeds `max_abs`."""
 
-    target: Floats
+    values: Floats
     weight: Floats
-    largest: float
+    max_abs: float
 
 
-Problem = ClassProblem | NumberProblem
+Targets = ClassTargets | NumericTargets
 
 
-class Answer(Protocol):
-    """What the rules read of an answer.
-
-    `cells` are those of the training rows; `votes` the class each cell stands for; `sums` (cells, classes)
-    the integer weights of the distribution in it; `values` what each cell is worth in a number problem.
-    """
-
-    @property
-    def n_leaves(self) -> int:
-        """Leaves of the tree; 0 for other learners."""
+# --- fitted learners
 
 
-class GrownAnswer:
-    """A tree of ours.
+class FittedTree:
+    """A tree grown on codes.
 
     Parameters
     ----------
     tree : WeakTree
-    cells : int32 (n,)
+    leaf_ids : int (n,)
         Leaves of the training rows.
     sums : int64 (nodes, classes)
-        Weights of the distribution in every leaf, 0 in inner nodes.
-    opinion : int64 (nodes, channels)
-        The same for the rows the tree was grown on: a drawn sample, or all.
-    reach : (float, float, float)
-        Of a number problem: `largest`, and the least and the greatest target.
+        Weight of each class under the distribution in every leaf; 0 in inner nodes.
+    sample_sums : int64 (nodes, classes), or (nodes, 2)
+        The same for the rows that the tree was grown on: a drawn sample, or all. For numeric targets the
+        weights and the weighted targets.
+    team : Team
+    target_range : (float, float, float)
+        For numeric targets: `max_abs`, the smallest and the largest value.
     """
 
     def __init__(
         self,
         tree: WeakTree,
-        cells: Classes,
+        leaf_ids: LeafIds,
         sums: Integers,
-        opinion: Integers,
+        sample_sums: Integers,
         team: Team,
-        reach: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        target_range: tuple[float, float, float] = (0.0, 0.0, 0.0),
     ) -> None:
-        self.tree, self.cells, self.sums, self.opinion = tree, cells, sums, opinion
-        self.kept, self.n_leaves, self._reach, self._team = tree, tree.n_leaves, reach, team
+        self.tree, self.leaf_ids, self.sums, self.sample_sums = tree, leaf_ids, sums, sample_sums
+        self.n_leaves, self._range, self._team = tree.n_leaves, target_range, team
+
+    @property
+    def compact(self) -> WeakTree:
+        """The part that the model keeps, without arrays of the size of the training rows."""
+        return self.tree
 
     @cached_property
     def votes(self) -> list[int]:
         """The heaviest class of every node; the first of equal ones."""
-        return [weights.index(max(weights)) for weights in self.opinion.tolist()]
+        return [weights.index(max(weights)) for weights in self.sample_sums.tolist()]
 
     @property
     def values(self) -> Floats:
-        """The weighted mean of the target in every node, within the targets.
+        """The weighted mean of numeric targets in every node, clipped to the range of the targets.
 
-        Rows that are lighter than the rest by many powers of ten have few bits of their moments left.
+        Moments of rows that are lighter than others by many powers of ten have few bits left.
         """
-        largest, low, high = self._reach
-        weight, second = self.opinion.T.astype(np.float64)
-        means: Floats = np.divide(second, weight, out=np.zeros(len(weight)), where=weight > 0)
-        return np.clip(means * largest, low, high)
+        max_abs, low, high = self._range
+        weight, moment = self.sample_sums.T.astype(np.float64)
+        means: Floats = np.divide(moment, weight, out=np.zeros(len(weight)), where=weight > 0)
+        return np.clip(means * max_abs, low, high)
 
-    def cells_of(self, rows: CodedRows) -> Classes:
-        """The leaves of other rows, or of some of the training rows."""
+    def apply(self, rows: BinnedTable | RemoteRows | RowSubset) -> LeafIds:
+        """Return the leaves of other rows, or of a subset of the training rows."""
         if isinstance(rows, RowSubset):
-            taken: Classes = self.cells[rows.numbers]
-            return taken
-        return rows.cells(self.tree) if isinstance(rows, RemoteRows) else self.tree.cells(rows, self._team)
+            subset: LeafIds = self.leaf_ids[rows.numbers]
+            return subset
+        return rows.leaf_ids(self.tree) if isinstance(rows, RemoteRows) else self.tree.apply(rows, self._team)
 
 
-class MemberAnswer:
-    """A fitted estimator of another library; `model` reads what it says."""
+class FittedMember:
+    """A fitted estimator of another library.
+
+    Parameters
+    ----------
+    member : estimator
+    X : the training rows
+    targets : Targets
+    prediction_type : {"classes", "probabilities", "numbers"}
+    """
 
     n_leaves = 0
 
-    def __init__(self, member: Any, X: Any, problem: Problem, model: VoteModel) -> None:
-        self.member, self.X, self._problem, self.model = member, X, problem, model
-        self.kept = member
-
-    @cached_property
-    def probabilities(self) -> Floats:
-        """Of the training rows, (classes, rows)."""
-        return class_probabilities(self.member, self.X, self._labels)
+    def __init__(self, member: Any, X: Any, targets: Targets, prediction_type: str) -> None:
+        self.member, self._X, self._targets, self._prediction_type = member, X, targets, prediction_type
 
     @property
-    def _labels(self) -> NDArray[Any]:
-        assert isinstance(self._problem, ClassProblem)  # noqa: S101 - only such problems have cells
-        return self._problem.labels
+    def compact(self) -> Any:
+        """The part that the model keeps."""
+        return self.member
+
+    @property
+    def _class_targets(self) -> ClassTargets:
+        assert isinstance(self._targets, ClassTargets)  # noqa: S101 - regressors have no leaves
+        return self._targets
 
     @cached_property
-    def cells(self) -> Classes:
-        """The classes that the member predicts for the training rows."""
-        if self.model.says == "probabilities":
-            return np.asarray(np.argmax(self.probabilities, axis=0), np.int32)
-        return self.cells_of(self.X)
+    def _train_probabilities(self) -> Floats:
+        return predict_probabilities(self.member, self._X, self._class_targets.labels)
 
-    def cells_of(self, rows: Any) -> Classes:
-        """The classes that the member predicts for other rows."""
-        return class_numbers(self.member, rows, self._labels)
+    def probabilities(self, rows: Any = None) -> Floats:
+        """Predict probabilities (classes, rows); None for the training rows."""
+        if rows is None:
+            return self._train_probabilities
+        return predict_probabilities(self.member, rows, self._class_targets.labels)
+
+    def numbers(self, rows: Any = None) -> Floats:
+        """Predict the numbers of a regressor; None for the training rows."""
+        return predict_values(self.member, self._X if rows is None else rows)
+
+    @cached_property
+    def leaf_ids(self) -> LeafIds:
+        """The class numbers that the member predicts for the training rows."""
+        if self._prediction_type == "probabilities":
+            return np.asarray(np.argmax(self._train_probabilities, axis=0), np.int32)
+        return self.apply(self._X)
+
+    def apply(self, rows: Any) -> LeafIds:
+        """Return the class numbers that the member predicts for other rows."""
+        return predict_classes(self.member, rows, self._class_targets.labels)
 
     @property
     def votes(self) -> list[int]:
-        """A cell is the class it stands for."""
-        return list(range(len(self._labels)))
+        """The class of every leaf: its own number."""
+        return list(range(len(self._class_targets.labels)))
 
     @cached_property
     def sums(self) -> Integers:
         """Weights of the distribution by predicted and true class."""
-        assert isinstance(self._problem, ClassProblem)  # noqa: S101 - see _labels
-        sums = np.zeros((len(self._labels),) * 2, np.int64)
-        tally(self.cells, self._problem.classes, self._problem.distribution.rounded, sums)
+        targets = self._class_targets
+        sums = np.zeros((len(targets.labels),) * 2, np.int64)
+        tally(self.leaf_ids, targets.classes, targets.distribution.rounded, sums)
         return sums
 
 
-class Draws:
-    """Rows drawn by their weights: a pure function of the seed, the round, the attempt and the problem."""
+Fitted = FittedTree | FittedMember
+
+
+# --- learners
+
+
+class Resampler:
+    """Draws rows by their weights; a pure function of the seed, the round, the attempt and the target."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self._number, self._attempt = -1, 0
+        self._iteration, self._attempt = -1, 0
 
-    def begin(self, number: int) -> None:
-        """Note a round; the same number once more is another attempt."""
-        self._attempt = self._attempt + 1 if number == self._number else 0
-        self._number = number
+    def start(self, iteration: int) -> None:
+        """Start a round; the same round again counts as another attempt."""
+        self._attempt = self._attempt + 1 if iteration == self._iteration else 0
+        self._iteration = iteration
 
-    def rows(self, rounded: Integers, n_draws: int, place: int) -> NDArray[np.int64]:
-        """Draw for problem number `place`."""
-        key = (self._number << 32) + (self._attempt << 24) + place
+    def draw(self, rounded: Integers, n_draws: int, index: int) -> Integers:
+        """Draw row numbers for target number `index`."""
+        key = (self._iteration << 32) + (self._attempt << 24) + index
         return draw_sample(rounded, n_draws, self.seed, key)
 
 
-class CodedTables:
-    """Codes of the tables of a fit, here or where their rows are; and growers of trees on them.
-
-    Parameters
-    ----------
-    bins : Bins
-    team : Team
-    """
-
-    def __init__(self, bins: Bins, team: Team) -> None:
-        self.bins, self.team = bins, team
-        self._placed: dict[RemoteTable, RemoteRows] = {}
-
-    def code(self, table: Table) -> BinnedTable | RemoteRows:
-        """The codes of a table."""
-        if isinstance(table, RemoteTable):
-            return self.placed(table)
-        return self.bins.encode(table, self.team, for_growing=False)
-
-    def placed(self, table: RemoteTable) -> RemoteRows:
-        """The codes of a table that is elsewhere, which are made once."""
-        if table not in self._placed:
-            self._placed[table] = RemoteRows(table, self.bins, self.team.n_members)
-        return self._placed[table]
-
-    def grower(self, rows: BinnedTable | RemoteRows, rules: WeakRules) -> WeakGrower | ShardedWeakGrower:
-        """What grows weak trees on coded rows."""
-        if isinstance(rows, RemoteRows):
-            return ShardedWeakGrower(rows, rules, self.team)
-        return WeakGrower(rows, rules, self.team)
-
-    def close(self) -> None:
-        """Let go of rows that are elsewhere."""
-        while self._placed:
-            self._placed.popitem()[1].close()
-
-
-def take_rows(rows: BinnedTable | RemoteRows, numbers: NDArray[np.uint32]) -> CodedRows:
-    """Some of the training rows, as answers read them."""
-    return RowSubset(numbers) if isinstance(rows, RemoteRows) else rows.take(numbers)
-
-
-class GrownLearner:
-    """Answers with trees of ours.
+class WeakTreeLearner:
+    """Fits trees on codes.
 
     Parameters
     ----------
     grower : WeakGrower or ShardedWeakGrower
     weights : RowWeights
     resample : bool
-        Grow on rows drawn by the distribution, not on weights.
+        Grow trees on rows drawn by the distribution, instead of on weighted rows.
     seed : int
     team : Team
     """
@@ -245,110 +229,94 @@ class GrownLearner:
         team: Team,
     ) -> None:
         self.grower, self.weights, self.resample, self.team = grower, weights, resample, team
-        self._draws = Draws(seed)
+        self._resampler = Resampler(seed)
 
-    def fit(self, targets: list[Problem], iteration: int) -> list[GrownAnswer]:
-        """One tree a problem."""
-        self._draws.begin(iteration)
+    def fit(self, targets: list[Targets], iteration: int) -> list[FittedTree]:
+        """Grow one tree for each target."""
+        self._resampler.start(iteration)
         return [
-            self._classes(problem, place) if isinstance(problem, ClassProblem)
-            else self._numbers(problem, place)
-            for place, problem in enumerate(targets)
-        ]  # fmt: skip
+            self._fit_classes(one, i) if isinstance(one, ClassTargets) else self._fit_numbers(one, i)
+            for i, one in enumerate(targets)
+        ]
 
-    def _classes(self, problem: ClassProblem, place: int) -> GrownAnswer:
-        weight = problem.distribution.rounded
+    def _fit_classes(self, targets: ClassTargets, index: int) -> FittedTree:
+        weight = targets.distribution.rounded
         if self.resample:
-            weight = self._drawn(weight, place)
-        sample = Sample(weight, _NO_INTEGERS, problem.classes)
-        tree, cells = self.grower.grow_with_cells(sample, len(problem.labels))
-        sums = opinion = tree.sums
+            weight = self._counts(weight, index)
+        sample = Sample(weight, _NO_INTEGERS, targets.classes)
+        tree, leaf_ids = self.grower.grow_with_leaf_ids(sample, len(targets.labels))
+        sums = sample_sums = tree.sums
         if self.resample:
-            sums = np.zeros_like(opinion)
-            tally(cells, problem.classes, problem.distribution.rounded, sums)
-        return GrownAnswer(tree, cells, sums, opinion, self.team)
+            sums = np.zeros_like(sample_sums)
+            tally(leaf_ids, targets.classes, targets.distribution.rounded, sums)
+        return FittedTree(tree, leaf_ids, sums, sample_sums, self.team)
 
-    def _numbers(self, problem: NumberProblem, place: int) -> GrownAnswer:
-        weight, second = self.weights.moments(problem.weight, problem.target, problem.largest)
+    def _fit_numbers(self, targets: NumericTargets, index: int) -> FittedTree:
+        values, max_abs = targets.values, targets.max_abs
+        weight, moment = self.weights.moments(targets.weight, values, max_abs)
         if self.resample:
-            drawn = self._drawn(weight, place)
-            unit = min(_TARGET_STEPS / (problem.largest or 1.0), sys.float_info.max)
-            weight, second = drawn * _TARGET_STEPS, drawn * np.rint(problem.target * unit).astype(np.int64)
-        tree, cells = self.grower.grow_with_cells(Sample(weight, second, _NO_CLASSES), 2)
-        everyone = self.weights.n_taking_part == self.weights.n_rows
-        target = problem.target if everyone else problem.target[self.weights.rows]
-        reach = problem.largest, float(target.min()), float(target.max())
-        return GrownAnswer(tree, cells, tree.sums, tree.sums, self.team, reach)
+            counts = self._counts(weight, index)
+            unit = min(_TARGET_STEPS / (max_abs or 1.0), sys.float_info.max)
+            weight, moment = counts * _TARGET_STEPS, counts * np.rint(values * unit).astype(np.int64)
+        tree, leaf_ids = self.grower.grow_with_leaf_ids(Sample(weight, moment, _NO_CLASSES), 2)
+        if self.weights.n_training_rows < self.weights.n_rows:
+            values = values[self.weights.rows]
+        target_range = max_abs, float(values.min()), float(values.max())
+        return FittedTree(tree, leaf_ids, tree.sums, tree.sums, self.team, target_range)
 
-    def _drawn(self, rounded: Integers, place: int) -> Integers:
-        """How often each row is drawn, in as many draws as rows take part."""
-        rows = self._draws.rows(rounded, self.weights.n_taking_part, place)
+    def _counts(self, rounded: Integers, index: int) -> Integers:
+        """How often each row is drawn, in as many draws as there are training rows."""
+        rows = self._resampler.draw(rounded, self.weights.n_training_rows, index)
         return np.bincount(rows, minlength=len(rounded)).astype(np.int64)
 
 
 class MemberLearner:
-    """Answers with clones of an estimator.
+    """Fits clones of an estimator of another library.
 
     Parameters
     ----------
     estimator : scikit-learn classifier or regressor
-    X : the rows as the user gave them
+    X : the training rows as the user passed them
     weights : RowWeights
-    model : VoteModel
-        How members are read; an empty one.
+    prediction_type : {"classes", "probabilities", "numbers"}
     resample : bool
         Fit to rows drawn by the distribution; always done for estimators without `sample_weight`.
     seed : int
-        Of the draws; and gives every clone that has a `random_state` one of its own.
+        Seed of the draws and of the clones that have a `random_state`.
     """
 
     def __init__(
-        self, estimator: Any, X: Any, weights: RowWeights, model: VoteModel, *, resample: bool, seed: int
+        self, estimator: Any, X: Any, weights: RowWeights, prediction_type: str, *, resample: bool, seed: int
     ) -> None:
-        self.estimator, self.weights, self.model, self.seed = estimator, weights, model, seed
-        self.X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "__getitem__") else np.asarray(X)
-        self.resample = resample or not has_fit_parameter(estimator, "sample_weight")
-        everyone = len(weights.rows) == weights.n_rows
-        self._part = self.X if everyone else _safe_indexing(self.X, weights.rows.astype(np.int64))
-        self._draws = Draws(seed)
+        self.estimator, self.weights, self.seed = estimator, weights, seed
+        self.X, self._prediction_type = indexable_rows(X), prediction_type
+        self.resample = resample or not accepts_weights(estimator)
+        everyone = weights.n_training_rows == weights.n_rows
+        self._training_X = self.X if everyone else take_rows(self.X, weights.rows)
+        self._resampler = Resampler(seed)
 
-    def fit(self, targets: list[Problem], iteration: int) -> list[MemberAnswer]:
-        """One clone a problem."""
-        self._draws.begin(iteration)
-        answers = []
-        for place, problem in enumerate(targets):
-            member = seeded_clone(self.estimator, self.seed + iteration * len(targets) + place)
-            try:
-                self._fit(member, problem, place)
-            except (KeyboardInterrupt, MemoryError):
-                raise
-            except Exception as error:
-                raise ValueError(
-                    f"the weak learner {self.estimator!r} failed in round {iteration + 1}: {error}"
-                ) from error
-            answers.append(MemberAnswer(member, self.X, problem, self.model))
-        return answers
+    def fit(self, targets: list[Targets], iteration: int) -> list[FittedMember]:
+        """Fit one clone to each target."""
+        self._resampler.start(iteration)
+        first = self.seed + iteration * len(targets)
+        return [
+            FittedMember(self._member(one, i, first + i, iteration), self.X, one, self._prediction_type)
+            for i, one in enumerate(targets)
+        ]
 
-    def _fit(self, member: Any, problem: Problem, place: int) -> None:
+    def _member(self, targets: Targets, index: int, seed: int, iteration: int) -> Any:
+        step = f"in round {iteration + 1}"
         y: NDArray[Any]
-        if isinstance(problem, ClassProblem):
-            y, weight = problem.labels[problem.classes], problem.distribution.weight
-            rounded = problem.distribution.rounded
+        if isinstance(targets, ClassTargets):
+            y, weight = targets.labels[targets.classes], targets.distribution.weight
+            rounded = targets.distribution.rounded
         else:
-            y, weight = problem.target, problem.weight
-            rounded, _ = self.weights.moments(weight, problem.target, problem.largest)
+            y, weight = targets.values, targets.weight
+            rounded, _ = self.weights.moments(weight, y, targets.max_abs)
         if self.resample:
-            rows = self._draws.rows(rounded, self.weights.n_taking_part, place)
-            member.fit(_safe_indexing(self.X, rows), y[rows])
-            return
-        part = self.weights.rows
-        normalised = self.weights.normalised(weight)[part]
+            rows = self._resampler.draw(rounded, self.weights.n_training_rows, index)
+            return fit_member(self.estimator, seed, take_rows(self.X, rows), y[rows], step=step)
+        used = self.weights.rows
         # A mean of one, not a sum of one: many learners weigh rows against a penalty of fixed size.
-        member.fit(self._part, y[part], sample_weight=normalised * self.weights.n_copies)
-
-
-def seeded_clone(estimator: Any, seed: int) -> Any:
-    """A clone; what it has of `random_state` is set to the seed."""
-    member = clone(estimator)
-    names = [name for name in member.get_params() if name.split("__")[-1] == "random_state"]
-    return member.set_params(**dict.fromkeys(names, seed % 2**31))
+        scaled = self.weights.normalized(weight)[used] * self.weights.n_copies
+        return fit_member(self.estimator, seed, self._training_X, y[used], scaled, step=step)

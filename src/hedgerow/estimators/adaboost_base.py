@@ -6,16 +6,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
-from hedgerow.boosting.adaboost_family import AdaBoostRule, Record, RuleSettings
+from hedgerow.boosting.adaboost_family import AdaBoostRule, RoundStatistics, RuleOptions
 from hedgerow.boosting.adaboost_fit import AdaBoostOptions, AdaBoostResult, Model, fit_adaboost
+from hedgerow.boosting.adaboost_models import VoteModel
 from hedgerow.estimators import parameters
 from hedgerow.estimators.boosting_base import COMMON, BoostingClassifier, as_probabilities
 from hedgerow.estimators.checkpoint import same_learner
@@ -31,7 +30,7 @@ from hedgerow.estimators.validation import FitInput
 from hedgerow.estimators.votes import score_margins
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.losses.links import LogitLink, SoftmaxLink
-from hedgerow.members import VoteModel
+from hedgerow.members import indexable_rows, take_rows
 from hedgerow.threads import CHUNK_ROWS
 
 ALLOWED: dict[str, Allowed] = {
@@ -46,7 +45,7 @@ class AdaBoostBase(BoostingClassifier):
     """Everything but the constructor and the rule."""
 
     _allowed: ClassVar[dict[str, Allowed]] = ALLOWED
-    _record: Record
+    _statistics: RoundStatistics
     _learners: tuple[Any, ...]
     most_rounds_: int
 
@@ -78,20 +77,20 @@ class AdaBoostBase(BoostingClassifier):
         return learner.categorical_features if isinstance(learner, WeakTreeEstimator) else None
 
     def _check_learner(self) -> None:
-        learner, says = self._learner(), self._rule().says
+        learner, output = self._learner(), self._rule().prediction_type
         if not self._has_members():
-            if isinstance(learner, DecisionTreeRegressor) and says != "numbers":
+            if isinstance(learner, DecisionTreeRegressor) and output != "numbers":
                 raise ValueError(f"estimator={learner!r} is not allowed here: a classifier is needed")
             parameters.check_parameters(learner.get_params(deep=False), learner._allowed)  # noqa: SLF001
             return
-        if says == "numbers" and is_classifier(learner):
+        if output == "numbers" and is_classifier(learner):
             raise ValueError(
                 f"estimator={learner!r} is not allowed here: {self._says_why()} fits numbers, it must be a "
                 "regressor, a DecisionStump or None"
             )
-        if says != "numbers" and not is_classifier(learner):
+        if output != "numbers" and not is_classifier(learner):
             raise ValueError(f"estimator={learner!r} is not allowed here: it must be a classifier or None")
-        if says == "probabilities" and not hasattr(learner, "predict_proba"):
+        if output == "probabilities" and not hasattr(learner, "predict_proba"):
             raise ValueError(
                 f"estimator={learner!r} is not allowed here: {self._says_why()} needs predict_proba"
             )
@@ -101,18 +100,18 @@ class AdaBoostBase(BoostingClassifier):
 
     # --- fitting
 
-    def _previous(self) -> tuple[Model, Record] | None:
+    def _previous(self) -> tuple[Model, RoundStatistics] | None:
         self._check_learner()
         if not self._is_warm_start():
             return None
         self._check_n_estimators(self.model_.n_rounds)
-        says = self.model_.says if isinstance(self.model_, VoteModel) else None
+        says = self.model_.prediction_type if isinstance(self.model_, VoteModel) else None
         if self._has_members() != (says is not None) or getattr(self, "_fitted_rule", None) != self._rule():
             raise ValueError(
                 f"estimator={self.estimator!r}, {self._says_why()}: they cannot go on from the fitted model; "
                 "with warm_start=True the estimator must stay of the same kind and the algorithm the same"
             )
-        return self.model_, self._record
+        return self.model_, self._statistics
 
     def _run(self, data: FitInput) -> AdaBoostResult:
         return fit_adaboost(data.train, data.evaluation_sets, self._settings(data), data.previous)
@@ -120,8 +119,12 @@ class AdaBoostBase(BoostingClassifier):
     def _settings(self, data: FitInput) -> AdaBoostOptions:
         labels, learner = np.asarray(data.target.classes), self._learner()
         own = isinstance(learner, WeakTreeEstimator)
-        rule = RuleSettings(
-            labels, float(self.learning_rate), self.on_chance == "restart", data.seed, foreign=not own
+        rule = RuleOptions(
+            labels,
+            float(self.learning_rate),
+            self.on_chance == "restart",
+            data.seed,
+            external_members=not own,
         )
         return self._fit_options(
             AdaBoostOptions,
@@ -129,8 +132,8 @@ class AdaBoostBase(BoostingClassifier):
             make_rule=self._make_rule(),
             rule=rule,
             n_outputs=1 if len(labels) == 2 else len(labels),
-            says=self._rule().says,
-            weak=learner.weak_rules(self._criterion()) if own else None,
+            prediction_type=self._rule().prediction_type,
+            tree_rules=learner.weak_rules(self._criterion()) if own else None,
             max_bins=int(learner.max_bins) if own else 255,
             resample=bool(self.resample),
             estimator=learner,
@@ -148,23 +151,25 @@ class AdaBoostBase(BoostingClassifier):
         learners: tuple[Any, ...] = self._learners if going_on else ()
         if not learners or not same_learner(learners[-1], self._learner()):
             learners = (*learners, clone(self._learner()))
-        self._keep_rounds(fitted.record, self._rule(), learners)
+        self._keep_rounds(fitted.statistics, self._rule(), learners)
         self.sample_weights_ = fitted.sample_weights
         grids = [getattr(getattr(one, "bin_edges", None), "hashes", None) for one in learners]
         self.grid_hashes_ = next((hashes for hashes in grids if hashes is not None), None)
-        reach = self._largest_margin(len(fitted.record.weights))
-        self.training_margins_ = score_margins(fitted.raw, fitted.classes, reach)
+        reach = self._largest_margin(fitted.statistics.n_rounds)
+        self.training_margins_ = score_margins(fitted.train.raw, fitted.train.classes, reach)
         self.stop_reason_ = fitted.stop_reason
 
-    def _keep_rounds(self, record: Record, rule: type[AdaBoostRule], learners: tuple[Any, ...]) -> None:
+    def _keep_rounds(
+        self, statistics: RoundStatistics, rule: type[AdaBoostRule], learners: tuple[Any, ...]
+    ) -> None:
         """Set what the rounds leave: their record, and the rule and learners they were made with."""
-        self._record, self._fitted_rule = record, rule
+        self._statistics, self._fitted_rule = statistics, rule
         self._learners, self._fitted_learner = learners, learners[-1]
-        self.estimator_weights_ = np.array(record.weights)
-        self.estimator_errors_ = np.array(record.errors)
+        self.estimator_weights_ = np.array(statistics.weights)
+        self.estimator_errors_ = np.array(statistics.errors)
         self.edges_ = 0.5 - self.estimator_errors_
-        self.normalizers_ = np.array(record.normalizers)
-        self.training_error_bound_ = np.array(record.bounds)
+        self.normalizers_ = np.array(statistics.normalizers)
+        self.training_error_bound_ = np.array(statistics.bounds)
 
     # --- after fitting
 
@@ -192,14 +197,14 @@ class AdaBoostBase(BoostingClassifier):
     def _members(self) -> list[Any]:
         if isinstance(self.model_, VoteModel):
             return [members[0] if len(members) == 1 else list(members) for members in self.model_.members]
-        outputs, votes = len(self.model_.start), self._fitted_rule.says == "classes"
+        outputs, votes = len(self.model_.start), self._fitted_rule.prediction_type == "classes"
         found: list[Any] = []
         for number in range(self.model_.n_rounds):
             forest = self.model_.forest.select(range(number * outputs, (number + 1) * outputs))
             if votes:
                 found.append(self._as_classifier(forest))
             else:
-                weight = self._record.weights[number]
+                weight = self._statistics.weights[number]
                 members = [self._as_regressor(forest.select(range(k, k + 1)), weight) for k in range(outputs)]
                 found.append(members[0] if outputs == 1 else members)
         return found
@@ -231,14 +236,18 @@ class AdaBoostBase(BoostingClassifier):
         return DecisionTreeRegressor(**given)._keep(model, self.schema_, None)  # noqa: SLF001
 
     def _largest_margin(self, n_rounds: int) -> float:
-        reach = math.fsum(self._record.reaches[:n_rounds])
+        reach = math.fsum(self._statistics.max_steps[:n_rounds])
         # real scores for several classes reach both ways
-        return 2.0 * reach if len(self.classes_) > 2 and self._fitted_rule.says != "classes" else reach
+        return (
+            2.0 * reach
+            if len(self.classes_) > 2 and self._fitted_rule.prediction_type != "classes"
+            else reach
+        )
 
     def _refuse_other_than_votes(self) -> None:
         """Raise a `TypeError` unless the class predicted is that of a weighted vote of the members."""
         check_is_fitted(self, "model_")
-        if self._fitted_rule.says != "classes":
+        if self._fitted_rule.prediction_type != "classes":
             raise NoVoteError(f"the members of this {type(self).__name__} do not vote: they say numbers")
 
     @property
@@ -269,7 +278,7 @@ class AdaBoostBase(BoostingClassifier):
         """
         self._refuse_other_than_votes()
         classes = self._class_numbers(y, self._read(X).n_rows)
-        X = X.tocsr() if sparse.issparse(X) else X  # other formats have no rows to take
+        X = indexable_rows(X)
         return PairLosses.of(self._losses(X, classes), self.n_estimators_, len(self.classes_))
 
     def _losses(self, X: Any, classes: NDArray[np.int64]) -> Iterator[Losses]:
@@ -278,7 +287,7 @@ class AdaBoostBase(BoostingClassifier):
             rows = np.arange(start, min(start + CHUNK_ROWS, len(classes)))
             losses: Losses = np.empty((len(rows), self.n_estimators_), np.int16)
             before = np.zeros((1 if len(self.classes_) == 2 else len(self.classes_), len(rows)))
-            part = X if len(rows) == len(classes) else _safe_indexing(X, rows)
+            part = X if len(rows) == len(classes) else take_rows(X, rows)
             for number, raw in enumerate(self._staged_raw(part)):
                 added = raw - before
                 named = added[0] > 0 if len(added) == 1 else np.argmax(added, axis=0)

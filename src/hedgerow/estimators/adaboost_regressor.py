@@ -1,14 +1,16 @@
 """AdaBoost for numbers (AdaBoost.R2), with scikit-learn's face."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
-from hedgerow.boosting.r2 import LOSSES, R2Record
-from hedgerow.boosting.r2_fit import R2Fitted, R2Settings, fit_r2
+from hedgerow.boosting.adaboost_family import RoundStatistics, RuleOptions
+from hedgerow.boosting.adaboost_fit import AdaBoostOptions, AdaBoostResult, fit_adaboost
+from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianTrees
+from hedgerow.boosting.r2 import LOSSES, R2Rule
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import RegressorBase, supports_dask
 from hedgerow.estimators.boosting_base import COMMON, BoostingBase
@@ -146,7 +148,7 @@ class AdaBoostRegressor(RegressorBase, BoostingBase):
 
     # --- fitting
 
-    def _previous(self) -> R2Fitted | None:
+    def _previous(self) -> tuple[MedianModel, RoundStatistics] | None:
         learner = self._learner()
         if not self._has_members():
             parameters.check_parameters(learner.get_params(deep=False), learner._allowed)  # noqa: SLF001
@@ -164,33 +166,35 @@ class AdaBoostRegressor(RegressorBase, BoostingBase):
                 f"loss={self.loss!r} cannot go on from a model fitted with loss={self._fitted_loss!r}; with "
                 "warm_start=True it must stay the same"
             )
-        return R2Fitted(self.model_, self._record, self.sample_weights_, self.stop_reason_)
+        return self.model_, self._statistics
 
-    def _run(self, data: FitInput) -> R2Fitted:
-        return fit_r2(data.train, data.evaluation_sets, self._settings(data), data.previous)
+    def _run(self, data: FitInput) -> AdaBoostResult:
+        return fit_adaboost(data.train, data.evaluation_sets, self._settings(data), data.previous)
 
-    def _set_fitted(self, result: R2Fitted, data: FitInput) -> None:
+    def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
         super()._set_fitted(result, data)
-        self._keep_rounds(result.record, self.loss)
+        self._keep_rounds(result.statistics, self.loss)
         self.sample_weights_ = result.sample_weights
         self.stop_reason_ = result.stop_reason
 
-    def _keep_rounds(self, record: R2Record, loss: str) -> None:
+    def _keep_rounds(self, statistics: RoundStatistics, loss: str) -> None:
         """Set what the rounds leave: their record, and the loss they were made with."""
-        self._fitted_loss, self._record = loss, record
-        self.estimator_weights_ = np.array(record.weights)
-        self.estimator_errors_ = np.array(record.errors)
+        self._fitted_loss, self._statistics = loss, statistics
+        self.estimator_weights_ = np.array(statistics.weights)
+        self.estimator_errors_ = np.array(statistics.errors)
         self.edges_ = 0.5 - self.estimator_errors_
-        self.normalizers_ = np.array(record.normalizers)
+        self.normalizers_ = np.array(statistics.normalizers)
 
-    def _settings(self, data: FitInput) -> R2Settings:
+    def _settings(self, data: FitInput) -> AdaBoostOptions:
         learner, own = self._learner(), not self._has_members()
+        rule = RuleOptions(np.empty(0), float(self.learning_rate), seed=data.seed, external_members=not own)
         return self._fit_options(
-            R2Settings,
+            AdaBoostOptions,
             data,
-            loss=self.loss,
-            learning_rate=float(self.learning_rate),
-            weak=learner.weak_rules() if own else None,
+            make_rule=partial(R2Rule, loss=self.loss),
+            rule=rule,
+            median=True,
+            tree_rules=learner.weak_rules() if own else None,
             max_bins=int(learner.max_bins) if own else 255,
             resample=bool(self.resample),
             estimator=learner,

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow._typing import Floats
 from hedgerow.binning import find_bins
 from hedgerow.boosting.row_weights import RowWeights
-from hedgerow.boosting.weak_learners import ClassProblem, GrownAnswer, GrownLearner, NumberProblem
+from hedgerow.boosting.weak_learners import ClassTargets, FittedTree, NumericTargets, WeakTreeLearner
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators import elsewhere, inputs, parameters
 from hedgerow.estimators.bin_edges import given_edges
@@ -76,7 +76,7 @@ class WeakTreeEstimator(DataFingerprintMixin, BaseEstimator):  # type: ignore[mi
             weights = RowWeights(weight, table.n_rows, None, team)
             bins = find_bins(table, self.max_bins, copies=weights.counts, team=team, given=given)
             grower = WeakGrower(bins.encode(table, team, for_growing=False), self.weak_rules(), team)
-            learner = GrownLearner(grower, weights, resample=False, seed=0, team=team)
+            learner = WeakTreeLearner(grower, weights, resample=False, seed=0, team=team)
             nodes, values = self._answer(learner, numbers, target, weight)
         trees = []
         for output in values:
@@ -98,7 +98,7 @@ class WeakTreeEstimator(DataFingerprintMixin, BaseEstimator):  # type: ignore[mi
         raise TypeError(f"{type(self).__name__} does not say how to read its target")
 
     def _answer(
-        self, learner: GrownLearner, y: Floats, target: Any, weight: Floats | None
+        self, learner: WeakTreeLearner, y: Floats, target: Any, weight: Floats | None
     ) -> tuple[NDArray[np.void], Floats]:
         """Nodes of the grown tree and their values (outputs, nodes)."""
         raise TypeError(f"{type(self).__name__} does not say what it grows")
@@ -167,9 +167,9 @@ class ClassTree(Classifies, WeakTreeEstimator):
         return inputs.Labels.of(y)
 
     def _answer(
-        self, learner: GrownLearner, y: Floats, target: Any, weight: Floats | None
+        self, learner: WeakTreeLearner, y: Floats, target: Any, weight: Floats | None
     ) -> tuple[NDArray[np.void], Floats]:
-        problem = ClassProblem(y.astype(np.int32), target.classes, learner.weights.uniform())
+        problem = ClassTargets(y.astype(np.int32), target.classes, learner.weights.initial_distribution())
         (answer,) = learner.fit([problem], 0)
         return answer.tree.nodes, leaf_shares(answer)
 
@@ -186,9 +186,9 @@ class ClassTree(Classifies, WeakTreeEstimator):
         return labels
 
 
-def leaf_shares(answer: GrownAnswer) -> Floats:
+def leaf_shares(answer: FittedTree) -> Floats:
     """Shares (classes, nodes) of the weight in every leaf, 0 in inner nodes."""
-    sums = answer.opinion.T.astype(np.float64)
+    sums = answer.sample_sums.T.astype(np.float64)
     total = sums[0].copy()
     for of_class in sums[1:]:
         total += of_class
@@ -478,12 +478,12 @@ class DecisionTreeRegressor(Regresses, WeakTreeEstimator):
         return inputs.Numbers()
 
     def _answer(
-        self, learner: GrownLearner, y: Floats, target: Any, weight: Floats | None
+        self, learner: WeakTreeLearner, y: Floats, target: Any, weight: Floats | None
     ) -> tuple[NDArray[np.void], Floats]:
         centre = weighted_mean(y, weight)  # taken off: squares of a far-away mean would drown the gains
         centred = y - centre
         largest = float(np.abs(centred[learner.weights.rows]).max())
-        (answer,) = learner.fit([NumberProblem(centred, learner.weights.factor, largest)], 0)
+        (answer,) = learner.fit([NumericTargets(centred, learner.weights.factor, largest)], 0)
         return answer.tree.nodes, (answer.values + centre)[np.newaxis]
 
     @lazily

@@ -254,13 +254,13 @@ class AnyBoostClassifier(AdaBoostBase):
         if told is not None:
             second = np.asarray(told(raw[0]), np.float64)
         else:
-            share = raw[0] / (math.fsum(self._record.reaches) or 1.0)
+            share = raw[0] / (math.fsum(self._statistics.max_steps) or 1.0)
             second = np.clip(0.5 + 0.5 * share, 0.0, 1.0)  # sums rounded in another order
         return np.stack([1.0 - second, second], axis=1)
 
     def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:
         cost = self._fitted_cost
-        total = math.fsum(self._record.weights[: number + 1])
+        total = math.fsum(self._statistics.weights[: number + 1])
         length = max(1.0, total) if getattr(cost, "normalised", False) else 1.0
         margins = np.where(classes == 1, raw[0], -raw[0]) / length
         return -np.asarray(cost.derivative(margins), np.float64)

@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.schapire import AnyClassifier, SchapireBooster
+from hedgerow.boosting.schapire import SampleLearner, SchapireBooster
 from hedgerow.boosting.schapire_votes import VoteOfThree
 from hedgerow.estimators import inputs, parameters
 from hedgerow.estimators.checkpoints import Fit, run_fit
@@ -168,10 +168,10 @@ class SchapireBoostClassifier(Classifies, ShareMargins, DataFingerprintMixin, Ba
                 lambda model, _: model._keep_learned(learned, table.schema, labels.classes, seed)  # noqa: SLF001
             )
             kept = {
-                "learned": learned,
-                "tell": lambda: under_way.checkpointer.after_round(None, lambda: None),
+                "fitted": learned,
+                "after_fit": lambda: under_way.checkpointer.after_round(None, lambda: None),
             }
-        learner = AnyClassifier(self._weak_learner(), X, numbers, labels.classes, seed, **kept)
+        learner = SampleLearner(self._weak_learner(), X, numbers, labels.classes, seed, **kept)
         booster = SchapireBooster(learner, self.first_share, self._teller())
         hypothesis = booster.boost(np.arange(table.n_rows), int(self.depth))
         if under_way.checkpointer is not None:

@@ -1,15 +1,15 @@
-"""Weak trees on rows that are elsewhere: parts hold codes, and rows by node of the tree that is being grown.
+"""Weak trees on sharded rows. A shard holds codes, and the rows of each node of the tree being grown.
 
-Weights, classes and scores of all rows stay in this process. A tree goes through parts like this:
+Weights, classes and scores of all rows are in this process. A tree is grown with these calls of the shards:
 
-    begin(weights of the part's rows)           -> histograms of the root, added up over all parts
-    split(a node, its split)                    -> histograms of the lighter side; the other is the difference
-    cells(the finished tree)                    -> the leaf of every row, one byte each
+    start_tree(weights of the rows of the shard)  -> histograms of the root, summed over all shards
+    split_node(a node, its split)                 -> histograms of the lighter child; the other by difference
+    leaf_ids(the finished tree)                   -> the leaf of every row, one byte each
 
 A histogram is int64 (channels, entries), the codes of all columns one after the other; see
-`hedgerow.kernels.cpu.weak`. Splits are searched here, by the kernels that search rows in memory: the tree is
-the same, bit for bit. Parts remember nothing that cannot be said again, so that after `ShardsLost` the
-tree is begun anew.
+`hedgerow.kernels.cpu.weak`. This process searches the splits with the kernels for rows in memory, so that the
+tree is the same, bit for bit. Shards hold no state that cannot be sent again: after `ShardsLost` the tree is
+started again.
 """
 
 from collections.abc import Sequence
@@ -23,15 +23,15 @@ from hedgerow.binning import Bins
 from hedgerow.forest import Forest
 from hedgerow.growing.shards import LossCounter, ShardedRows, ShardsLost, Sums
 from hedgerow.growing.weak_tree import (
-    Cells,
-    Found,
-    Growing,
+    FoundSplit,
+    LeafIds,
+    TreeBuilder,
     WeakRules,
     WeakTree,
-    cells_of,
-    part_rows,
-    sums_of,
-    with_weight,
+    find_leaf_ids,
+    partition_rows,
+    rows_with_weight,
+    total_sums,
 )
 from hedgerow.kernels.cpu.forest import add_coded
 from hedgerow.kernels.cpu.records import SPLIT
@@ -39,32 +39,32 @@ from hedgerow.kernels.cpu.weak import Sample, fill_columns, search_filled
 from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
-_KEPT_BYTES = 1 << 28  # of histograms of open leaves; beyond, both sides of a split are asked for
-_ENTRIES_PER_MEMBER = 60_000  # below which a second thread costs more than it brings to a search
+_KEPT_BYTES = 1 << 28  # of histograms of open leaves; beyond, both children are requested
+_ENTRIES_PER_THREAD = 60_000  # below which a second thread does not pay off in a search
 _ALL_ROWS = np.empty(0, np.uint32)
 _NO_CLASSES = -1
 
 Histogram = NDArray[np.int64]
 
 
-# --- where the rows are
+# --- shards
 
 
 @dataclass(frozen=True)
 class WeakShardFactory:
-    """Makes parts. offsets : running sums of the codes that columns have, as `Bins.offsets`."""
+    """Creates shards. offsets : cumulative numbers of codes of the columns, as `Bins.offsets`."""
 
     offsets: NDArray[np.int64]
     by_row = False
-    row_bytes = 24  # a weight and what is beside it, the row's number in the tree and a spare one
+    row_bytes = 24  # weight, moment, row number and a spare row number
 
     def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "WeakShard":
-        """A part of the codes (columns, rows)."""
+        """Create a shard of the codes (columns, rows)."""
         return WeakShard(codes, self.offsets)
 
 
 class WeakShard:
-    """Some of the rows, in codes; see the module for its verbs.
+    """Codes of some of the rows; the module describes its methods.
 
     Parameters
     ----------
@@ -93,31 +93,31 @@ class WeakShard:
         weight: NDArray[np.int64],
         second: NDArray[np.int64],
         n_channels: int,
-        which: int,
+        key: int,
         classes: NDArray[Any] | None,
     ) -> tuple[None, Sums]:
-        """Begin a tree with these weights. classes : to be known as number `which`; None: they are known."""
+        """Start a tree with these weights. classes : stored under `key`; None if they already are."""
         if classes is not None:
-            self._classes[which] = _own(classes)
-        known = np.empty(0, np.uint8) if which == _NO_CLASSES else self._classes[which]
-        self._sample, self._n_channels = Sample(_own(weight), _own(second), known), n_channels
+            self._classes[key] = _writable(classes)
+        stored = np.empty(0, np.uint8) if key == _NO_CLASSES else self._classes[key]
+        self._sample, self._n_channels = Sample(_writable(weight), _writable(second), stored), n_channels
         self._rows = {}
         return None, (self._histogram(_ALL_ROWS, everyone=True),)
 
     def split_node(self, number: int, split: np.void, first: int, wanted: Sequence[int]) -> tuple[None, Sums]:
-        """Part the rows of a node into nodes `first` and the next; histograms of those that are wanted."""
+        """Partition the rows of a node into nodes `first` and `first + 1`; return the wanted histograms."""
         rows = self._rows.pop(number, None)
-        rows = with_weight(self._sample) if rows is None else rows
-        self._rows[first], self._rows[first + 1] = part_rows(self._codes, rows, split)
+        rows = rows_with_weight(self._sample) if rows is None else rows
+        self._rows[first], self._rows[first + 1] = partition_rows(self._codes, rows, split)
         return None, tuple(self._histogram(self._rows[node], everyone=False) for node in wanted)
 
-    def leaf_ids(self, nodes: NDArray[np.void]) -> tuple[Cells, Sums]:
-        """The leaves of the rows in a tree."""
+    def leaf_ids(self, nodes: NDArray[np.void]) -> tuple[LeafIds, Sums]:
+        """Return the leaves of the rows in a tree."""
         self._rows = {}
-        return cells_of(_own(nodes), self._codes, self._team), ()
+        return find_leaf_ids(_writable(nodes), self._codes, self._team), ()
 
     def scores(self, forest: Forest, n_outputs: int) -> tuple[NDArray[np.float64], Sums]:
-        """What the trees add up to, (outputs, rows), added in their order."""
+        """Sum the leaf values of the trees, in their order; (outputs, rows)."""
         n_rows, trees = self._codes.shape[1], forest.trees
         scores = np.zeros((n_outputs, n_rows))
         for tree, output in enumerate(forest.output):
@@ -130,16 +130,16 @@ class WeakShard:
         return hist
 
 
-def _own(array: NDArray[Any]) -> NDArray[Any]:
-    """An array that can be written: one that came over a network cannot, and kernels were not made for it."""
+def _writable(array: NDArray[Any]) -> NDArray[Any]:
+    """Copy a read-only array, such as one received over a network: kernels are compiled for writable ones."""
     return array if array.flags.writeable else array.copy()
 
 
-# --- here
+# --- the process that grows the trees
 
 
 class RemoteRows:
-    """Coded rows that are elsewhere, as weak trees read them.
+    """Codes of a remote table, in shards.
 
     Parameters
     ----------
@@ -152,119 +152,113 @@ class RemoteRows:
         self.bins, self.n_rows, self.n_columns = bins, table.n_rows, table.n_columns
         self.shards: ShardedRows = table.make_shards(WeakShardFactory(bins.offsets), bins, {}, n_threads)
         self._losses = LossCounter()
-        self.told: list[NDArray[Any]] = []  # classes that parts know, by number; nothing once parts were lost
+        self.sent_classes: list[NDArray[Any]] = []  # stored by the shards; empty after shards were lost
 
-    def cells(self, tree: WeakTree) -> Cells:
-        """The node number of the leaf of every row."""
+    def leaf_ids(self, tree: WeakTree) -> LeafIds:
+        """Return the node number of the leaf of every row."""
         if len(tree.nodes) == 1:
             return np.zeros(self.n_rows, np.uint8)
-        return np.concatenate(self._said("leaf_ids", tree.nodes))
+        return np.concatenate(self._call("leaf_ids", tree.nodes))
 
     def scores(self, forest: Forest, n_outputs: int) -> NDArray[np.float64]:
-        """What the trees of a forest add up to, (outputs, rows)."""
-        return np.concatenate(self._said("scores", forest, n_outputs), axis=1)
+        """Sum the leaf values of the trees of a forest, (outputs, rows)."""
+        return np.concatenate(self._call("scores", forest, n_outputs), axis=1)
 
-    def _said(self, verb: str, *args: Any) -> list[Any]:
-        """What the parts say; they need not have heard anything before."""
+    def _call(self, method: str, *args: Any) -> list[Any]:
+        """Call a method that does not depend on the state of the shards."""
         while True:
             try:
-                said = self.shards.call(verb, *args)[0]
+                results = self.shards.call(method, *args)[0]
             except ShardsLost:
-                self.lost()
+                self.on_loss()
                 continue
             self._losses.reset()
-            return said
+            return results
 
-    def lost(self) -> None:
-        """Parts were lost and made anew, and know nothing."""
+    def on_loss(self) -> None:
+        """Count a loss of shards; the new ones have no state."""
         self._losses.count()
-        self.told.clear()
+        self.sent_classes.clear()
 
     def close(self) -> None:
-        """Let go of the rows."""
+        """Release the shards."""
         self.shards.close()
 
 
 @dataclass(frozen=True, eq=False)
 class RowSubset:
-    """Some of the training rows: what a tree says of all of them is known."""
+    """Some of the training rows, whose leaves are taken from those of all training rows."""
 
     numbers: NDArray[np.uint32]
 
 
 class ShardedWeakGrower:
-    """Grows the trees of a `hedgerow.growing.weak_tree.WeakGrower` on rows that are elsewhere.
+    """Grows the trees of a `hedgerow.growing.weak_tree.WeakGrower` on sharded rows.
 
     Parameters
     ----------
     rows : RemoteRows
     rules : WeakRules
     team : Team
-        Threads of this process, that search histograms.
+        Threads of this process, which search histograms.
     """
 
     def __init__(self, rows: RemoteRows, rules: WeakRules, team: Team) -> None:
         self.rows, self.rules, self.team = rows, rules, team
-        self.width = int(rows.bins.n_bins.max()) + 2  # codes of a channel, missing, and one place free
+        self.width = int(rows.bins.n_bins.max()) + 2  # codes of a channel, missing, and one unused entry
 
-    def grow_with_cells(self, sample: Sample, n_channels: int) -> tuple[WeakTree, Cells]:
-        """Grow a tree on the rows with weight; also the leaves of all rows."""
-        totals = sums_of(sample, n_channels)
+    def grow_with_leaf_ids(self, sample: Sample, n_channels: int) -> tuple[WeakTree, LeafIds]:
+        """Grow a tree on the rows with weight; return it and the leaves of all rows."""
+        totals = total_sums(sample, n_channels)
         while True:
             try:
-                root = self._begin(sample, n_channels)
-                tree = _GrowingThere(self, root, moments=bool(sample.second.size)).grow(totals, _ALL_ROWS)
+                root = self._start_tree(sample, n_channels)
+                tree = _ShardedBuilder(self, root, moments=bool(sample.second.size)).grow(totals, _ALL_ROWS)
             except ShardsLost:
-                self.rows.lost()
+                self.rows.on_loss()
                 continue
-            return tree, self.rows.cells(tree)
+            return tree, self.rows.leaf_ids(tree)
 
-    def _begin(self, sample: Sample, n_channels: int) -> Histogram:
-        """Tell the parts the weights of their rows, and classes that they do not know."""
-        which, news = _NO_CLASSES, False
+    def _start_tree(self, sample: Sample, n_channels: int) -> Histogram:
+        """Send the weights to the shards, and classes that they have not stored yet."""
+        sent, key, is_new = self.rows.sent_classes, _NO_CLASSES, False
         if not sample.second.size:
-            known = [number for number, told in enumerate(self.rows.told) if told is sample.classes]
-            which, news = (known[0], False) if known else (len(self.rows.told), True)
-        args = [
-            (
-                sample.weight[a:b],
-                sample.second[a:b],
-                n_channels,
-                which,
-                sample.classes[a:b] if news else None,
-            )
-            for a, b in self.rows.shards.bounds
-        ]
+            key = next((i for i, classes in enumerate(sent) if classes is sample.classes), len(sent))
+            is_new = key == len(sent)
+        args = []
+        for a, b in self.rows.shards.bounds:
+            classes = sample.classes[a:b] if is_new else None
+            args.append((sample.weight[a:b], sample.second[a:b], n_channels, key, classes))
         _, (root,) = self.rows.shards.call_each("start_tree", args)
-        if news:
-            self.rows.told.append(sample.classes)
+        if is_new:
+            sent.append(sample.classes)
         return root
 
-    def search(self, hist: Histogram, totals: NDArray[np.int64], limits: NDArray[np.int64]) -> Found:
-        """The best split of a node with this histogram."""
+    def search(self, hist: Histogram, totals: NDArray[np.int64], limits: NDArray[np.int64]) -> FoundSplit:
+        """Find the best split of a node with this histogram."""
         bins, n_columns = self.rows.bins, self.rows.n_columns
         found, left = np.empty(n_columns, SPLIT), np.empty((n_columns, len(totals)), np.int64)
-        n_members = max(1, min(self.team.n_members, hist.size // _ENTRIES_PER_MEMBER, n_columns))
+        n_members = max(1, min(self.team.n_members, hist.size // _ENTRIES_PER_THREAD, n_columns))
         ends = [n_columns * member // n_members for member in range(n_members + 1)]
 
-        def share(member: int) -> None:
+        def search_slice(member: int) -> None:
             columns = ends[member], ends[member + 1]
             search_filled(hist, bins.offsets, bins.categorical, totals, limits, columns, found, left)
 
-        share(0) if n_members == 1 else self.team.together(share, n_members)
+        search_slice(0) if n_members == 1 else self.team.together(search_slice, n_members)
         best = int(np.argmax(found["gain"]))  # the first of equal ones
         return found[best].copy(), left[best].copy()
 
 
-class _GrowingThere(Growing):
-    """One tree on its way, of which the histograms of open leaves are here."""
+class _ShardedBuilder(TreeBuilder):
+    """Builds one tree, with the histograms of its open leaves in this process."""
 
     def __init__(self, grower: ShardedWeakGrower, root: Histogram, *, moments: bool) -> None:
         super().__init__(grower.rules)
         self._grower, self._moments = grower, moments
         self._hists = {0: root}
 
-    def search(self, number: int, rows: NDArray[np.uint32], totals: NDArray[np.int64]) -> Found:
+    def search(self, number: int, rows: NDArray[np.uint32], totals: NDArray[np.int64]) -> FoundSplit:
         hist = self._hists[number]
         limits = self.rules.limits(self._grower.width, self.sums[0], moments=self._moments)
         found = self._grower.search(hist, totals, limits)
@@ -272,8 +266,11 @@ class _GrowingThere(Growing):
             del self._hists[number]
         return found
 
-    def part(self, number: int, rows: NDArray[np.uint32], found: Found) -> list[NDArray[np.uint32]]:
-        """Of a leaf whose histogram is here, ask for the lighter side: it has the fewer rows, most likely."""
+    def partition(self, number: int, rows: NDArray[np.uint32], found: FoundSplit) -> list[NDArray[np.uint32]]:
+        """Request the histogram of the lighter child, which has fewer rows in most cases.
+
+        The other one is the difference, unless the histogram of the node was discarded.
+        """
         split, left = found
         whole, first = self._hists.pop(number, None), len(self.sums)
         lighter, other = first, first + 1

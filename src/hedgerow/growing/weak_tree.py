@@ -1,7 +1,7 @@
 """Weak trees: stumps and small trees grown on integer class weights, or on integer moments.
 
-A weak tree is an array of NODE records with the integer sums of every node beside it; what its leaves are
-worth is for the update rule to say. The best leaf is split next, until no split gains or a limit is met.
+A weak tree is an array of NODE records and the integer sums of every node; the update rule computes leaf
+values from the sums. The leaf of largest gain is split next, until no split gains or a limit is met.
 """
 
 import heapq
@@ -30,14 +30,14 @@ from hedgerow.kernels.cpu.weights import class_sums
 from hedgerow.threads import Team
 
 CRITERIA = {"error": ERROR, "gini": GINI, "moments": MOMENTS}
-_CELLS_PER_MEMBER = 60_000  # rows x columns below which a second thread costs more than it brings
-_WEIGHT_SLACK = 2.0**-30  # half of the rows may weigh a little less than half: their weights are rounded
+_VALUES_PER_THREAD = 60_000  # rows x columns below which a second thread does not pay off
+_WEIGHT_SLACK = 2.0**-30  # half of the rows may have a little less than half of the rounded weights
 _ALL_ROWS = np.empty(0, np.uint32)
 _STUMP_NODES = 3
 _FEW_NODES = 256
 
-Cells = NDArray[Any]  # node numbers, one byte each where that is enough
-Found = tuple[np.void, NDArray[np.int64]]  # a SPLIT record, and the sums of its left side
+LeafIds = NDArray[Any]  # node numbers of the leaves of rows, one byte each where that is enough
+FoundSplit = tuple[np.void, NDArray[np.int64]]  # a SPLIT record, and the sums of its left side
 
 
 class ColumnCodes(Protocol):
@@ -52,7 +52,7 @@ class ColumnCodes(Protocol):
 
 
 class CodedTable(Protocol):
-    """What a weak tree is grown on: a binned table, or the features of windows."""
+    """Input of a weak tree: a binned table, or the features of windows."""
 
     @property
     def codes(self) -> ColumnCodes: ...  # noqa: D102
@@ -64,16 +64,16 @@ class CodedTable(Protocol):
 
 @dataclass(frozen=True)
 class WeakRules:
-    """How far a weak tree may grow.
+    """Limits of a weak tree.
 
     Parameters
     ----------
     max_depth : int or None
     max_leaf_nodes : int or None
     criterion : {"error", "gini"}
-        Of splits by class weights; moments have one of their own.
+        Criterion of splits by class weights; moments have their own.
     min_weight_fraction : float
-        Least share of the whole weight in a leaf.
+        Minimum fraction of the total weight in a leaf.
     """
 
     max_depth: int | None = 1
@@ -83,11 +83,11 @@ class WeakRules:
 
     @property
     def is_stump(self) -> bool:
-        """Whether there is one split, and nothing else to look at."""
+        """Whether a single split is the only limit."""
         return self.max_depth == 1 and self.max_leaf_nodes is None and not self.min_weight_fraction
 
     def limits(self, width: int, totals: NDArray[np.int64], *, moments: bool) -> NDArray[np.int64]:
-        """As `search_columns` takes them, for a tree of rows with these sums."""
+        """Limits as `search_columns` reads them, for rows with these sums."""
         weight = int(totals[0]) if moments else sum(totals.tolist())
         share = self.min_weight_fraction * (1.0 - _WEIGHT_SLACK)
         least = max(1, math.ceil(share * weight))
@@ -113,25 +113,25 @@ class WeakTree:
         """The number of leaves."""
         return (len(self.nodes) + 1) // 2
 
-    def cells(self, table: CodedTable, team: Team) -> Cells:
-        """The node number of the leaf of every row of a coded table."""
-        return cells_of(self.nodes, table.codes.by_column, team)
+    def apply(self, table: CodedTable, team: Team) -> LeafIds:
+        """Return the node number of the leaf of every row of a coded table."""
+        return find_leaf_ids(self.nodes, table.codes.by_column, team)
 
 
-def cells_of(nodes: NDArray[np.void], codes: NDArray[Any], team: Team) -> Cells:
-    """The node number of the leaf of every row, for codes (columns, rows)."""
+def find_leaf_ids(nodes: NDArray[np.void], codes: NDArray[Any], team: Team) -> LeafIds:
+    """Return the node number of the leaf of every row, for codes (columns, rows)."""
     n_rows = codes.shape[1]
     if len(nodes) == 1:
         return np.zeros(n_rows, np.uint8)
-    cells = np.empty(n_rows, np.uint8 if len(nodes) <= _FEW_NODES else np.int32)
+    leaf_ids = np.empty(n_rows, np.uint8 if len(nodes) <= _FEW_NODES else np.int32)
     simple = len(nodes) == _STUMP_NODES and not nodes["split"]["categorical"][0]
     find = find_sides if simple else find_cells
-    team.over_rows(n_rows, lambda a, b: find(codes, nodes, a, b, cells))
-    return cells
+    team.over_rows(n_rows, lambda a, b: find(codes, nodes, a, b, leaf_ids))
+    return leaf_ids
 
 
-def sums_of(sample: Sample, n_channels: int) -> NDArray[np.int64]:
-    """What all rows bring, (channels,)."""
+def total_sums(sample: Sample, n_channels: int) -> NDArray[np.int64]:
+    """Sums of all rows, (channels,)."""
     totals = np.zeros(n_channels, np.int64)
     if sample.second.size:
         totals[:] = sample.weight.sum(), sample.second.sum()
@@ -146,26 +146,26 @@ class WeakGrower:
     Parameters
     ----------
     table : CodedTable
-        Its codes by column are enough, of one byte or two.
+        Only its codes by column are used, of one byte or two.
     rules : WeakRules
     team : Team
     """
 
     def __init__(self, table: CodedTable, rules: WeakRules, team: Team) -> None:
         self.table, self.rules, self.team = table, rules, team
-        self.width = int(table.codes.n_bins.max()) + 2  # codes of a channel, missing, and one place free
+        self.width = int(table.codes.n_bins.max()) + 2  # codes of a channel, missing, and one unused entry
         self._hist = np.empty((0, 0, 0), np.int64)
         self._work: tuple[NDArray[Any], ...] | None = None
 
-    def grow_with_cells(self, sample: Sample, n_channels: int) -> tuple[WeakTree, Cells]:
-        """Grow a tree on the rows with weight; also the leaves of all rows."""
+    def grow_with_leaf_ids(self, sample: Sample, n_channels: int) -> tuple[WeakTree, LeafIds]:
+        """Grow a tree on the rows with weight; return it and the leaves of all rows."""
         if self._members(self.table.n_rows) == 1 and self.rules.is_stump:
             return self._stump(sample, n_channels)
-        tree = self.grow(sample, sums_of(sample, n_channels))
-        return tree, tree.cells(self.table, self.team)
+        tree = self.grow(sample, total_sums(sample, n_channels))
+        return tree, tree.apply(self.table, self.team)
 
-    def _stump(self, sample: Sample, n_channels: int) -> tuple[WeakTree, Cells]:
-        """The stump that `grow` gives, in one call; see `grow_stump`."""
+    def _stump(self, sample: Sample, n_channels: int) -> tuple[WeakTree, LeafIds]:
+        """Grow the stump that `grow` returns in one call of `grow_stump`."""
         table, n_columns = self.table, self.table.n_columns
         criterion = MOMENTS if sample.second.size else CRITERIA[self.rules.criterion]
         if self._work is None or self._work[3].shape[1] != n_channels:
@@ -178,23 +178,23 @@ class WeakGrower:
             )
         self._work[0][0] = criterion
         nodes, sums = np.zeros(_STUMP_NODES, NODE), np.empty((_STUMP_NODES, n_channels), np.int64)
-        cells = np.empty(table.n_rows, np.uint8)
+        leaf_ids = np.empty(table.n_rows, np.uint8)
         codes, n_bins, categorical = table.codes.by_column, table.codes.n_bins, table.codes.categorical
-        n = grow_stump(codes, n_bins, categorical, sample, self._work, nodes, sums, cells)
-        return WeakTree(nodes[:n], sums[:n]), cells
+        n = grow_stump(codes, n_bins, categorical, sample, self._work, nodes, sums, leaf_ids)
+        return WeakTree(nodes[:n], sums[:n]), leaf_ids
 
     def grow(
         self, sample: Sample, totals: NDArray[np.int64], rows: NDArray[np.uint32] = _ALL_ROWS
     ) -> WeakTree:
         """Grow a tree on the rows with weight, or on `rows` alone; `totals` (channels,) are their sums."""
         moments = bool(sample.second.size)
-        growing = _GrowingHere(self, sample, self.rules.limits(self.width, totals, moments=moments))
-        return growing.grow(totals, rows)
+        builder = _LocalBuilder(self, sample, self.rules.limits(self.width, totals, moments=moments))
+        return builder.grow(totals, rows)
 
     def search(
         self, sample: Sample, rows: NDArray[np.uint32], totals: NDArray[np.int64], limits: NDArray[np.int64]
-    ) -> Found:
-        """The best split of a node."""
+    ) -> FoundSplit:
+        """Find the best split of a node."""
         table, n_columns = self.table, self.table.n_columns
         codes, n_bins, categorical = table.codes.by_column, table.codes.n_bins, table.codes.categorical
         found, left = np.empty(n_columns, SPLIT), np.empty((n_columns, len(totals)), np.int64)
@@ -202,7 +202,7 @@ class WeakGrower:
         hist = self._histograms(n_members, len(totals))
         ends = [n_columns * member // n_members for member in range(n_members + 1)]
 
-        def share(member: int) -> None:
+        def search_slice(member: int) -> None:
             a, b = ends[member], ends[member + 1]
             search_columns(
                 codes[a:b], n_bins[a:b], categorical[a:b], sample, rows, totals, limits,
@@ -211,19 +211,19 @@ class WeakGrower:
             found["column"][a:b] += a
 
         if n_members == 1:
-            share(0)
+            search_slice(0)
         else:
-            self.team.together(share, n_members)
+            self.team.together(search_slice, n_members)
         best = int(np.argmax(found["gain"]))  # the first of equal ones
         return found[best].copy(), left[best].copy()  # views would keep those of all columns
 
     def _members(self, n_rows: int) -> int:
-        """How many threads are worth it for so many rows."""
+        """Number of threads that pay off for so many rows."""
         n_columns = self.table.n_columns
-        return max(1, min(self.team.n_members, n_rows * n_columns // _CELLS_PER_MEMBER, n_columns))
+        return max(1, min(self.team.n_members, n_rows * n_columns // _VALUES_PER_THREAD, n_columns))
 
     def _histograms(self, n_members: int, n_channels: int) -> NDArray[np.int64]:
-        """Scratch for every member; wide histograms are filled one at a time."""
+        """Scratch memory of every thread; wide histograms are filled one at a time."""
         at_once = COLUMNS_AT_ONCE if self.width <= MAX_BINS + 2 else 1
         shape = (n_members, at_once, n_channels * self.width)
         if self._hist.shape != shape:
@@ -231,27 +231,27 @@ class WeakGrower:
         return self._hist
 
 
-class Growing(ABC):
-    """One tree on its way: the frontier is a heap of leaves by falling gain, then by number."""
+class TreeBuilder(ABC):
+    """Builds one tree: the frontier is a heap of leaves by decreasing gain, then by number."""
 
     def __init__(self, rules: WeakRules) -> None:
         self.rules = rules
         self.open: list[tuple[float, int]] = []
         self.sums: list[NDArray[np.int64]] = []
         self._nodes: list[tuple[int, int]] = []  # left child, depth
-        self._splits: list[Found | None] = []
+        self._splits: list[FoundSplit | None] = []
         self._rows: list[NDArray[np.uint32]] = []
 
     @abstractmethod
-    def search(self, number: int, rows: NDArray[np.uint32], totals: NDArray[np.int64]) -> Found:
-        """The best split of a node."""
+    def search(self, number: int, rows: NDArray[np.uint32], totals: NDArray[np.int64]) -> FoundSplit:
+        """Find the best split of a node."""
 
     @abstractmethod
-    def part(self, number: int, rows: NDArray[np.uint32], found: Found) -> list[NDArray[np.uint32]]:
-        """Part the rows of a node, whose sides are to be searched, and are numbered next."""
+    def partition(self, number: int, rows: NDArray[np.uint32], found: FoundSplit) -> list[NDArray[np.uint32]]:
+        """Partition the rows of a node between its children, which have the next two numbers."""
 
     def grow(self, totals: NDArray[np.int64], rows: NDArray[np.uint32]) -> WeakTree:
-        """A whole tree, of rows with these sums."""
+        """Grow a tree on rows with these sums."""
         self._add(totals, rows, 0)
         n_leaves = 1
         while self.open and n_leaves < (self.rules.max_leaf_nodes or np.inf):
@@ -272,18 +272,18 @@ class Growing(ABC):
         self._splits.append(split)
 
     def _split_best(self) -> None:
-        """Part the leaf of largest gain."""
+        """Split the leaf of largest gain."""
         _, number = heapq.heappop(self.open)
         found = self._splits[number]
         assert found is not None  # noqa: S101 - only leaves with a split are open
         left, depth = found[1], self._nodes[number][1]
-        parts = [_ALL_ROWS, _ALL_ROWS]
+        children = [_ALL_ROWS, _ALL_ROWS]
         if depth + 1 < (self.rules.max_depth or np.inf):
-            parts = self.part(number, self._rows[number], found)
+            children = self.partition(number, self._rows[number], found)
         self._nodes[number] = (len(self._nodes), depth)
         self._rows[number] = _ALL_ROWS
-        self._add(left, parts[0], depth + 1)
-        self._add(self.sums[number] - left, parts[1], depth + 1)
+        self._add(left, children[0], depth + 1)
+        self._add(self.sums[number] - left, children[1], depth + 1)
 
     def _tree(self) -> WeakTree:
         nodes = np.zeros(len(self._nodes), NODE)
@@ -297,29 +297,29 @@ class Growing(ABC):
         return WeakTree(nodes, sums)
 
 
-class _GrowingHere(Growing):
-    """On rows of this process, which are listed by node."""
+class _LocalBuilder(TreeBuilder):
+    """Builds a tree on rows of this process, with a list of the rows of each node."""
 
     def __init__(self, grower: WeakGrower, sample: Sample, limits: NDArray[np.int64]) -> None:
         super().__init__(grower.rules)
         self._grower, self._sample, self._limits = grower, sample, limits
 
-    def search(self, number: int, rows: NDArray[np.uint32], totals: NDArray[np.int64]) -> Found:
+    def search(self, number: int, rows: NDArray[np.uint32], totals: NDArray[np.int64]) -> FoundSplit:
         return self._grower.search(self._sample, rows, totals, self._limits)
 
-    def part(self, number: int, rows: NDArray[np.uint32], found: Found) -> list[NDArray[np.uint32]]:
+    def partition(self, number: int, rows: NDArray[np.uint32], found: FoundSplit) -> list[NDArray[np.uint32]]:
         if not len(rows):
-            rows = with_weight(self._sample)
-        return part_rows(self._grower.table.codes.by_column, rows, found[0])
+            rows = rows_with_weight(self._sample)
+        return partition_rows(self._grower.table.codes.by_column, rows, found[0])
 
 
-def with_weight(sample: Sample) -> NDArray[np.uint32]:
-    """The rows that take part."""
+def rows_with_weight(sample: Sample) -> NDArray[np.uint32]:
+    """The rows of positive weight."""
     return np.flatnonzero(sample.weight).astype(np.uint32)
 
 
-def part_rows(codes: NDArray[Any], rows: NDArray[np.uint32], split: np.void) -> list[NDArray[np.uint32]]:
-    """Those of the rows that go left, and the others; codes are (columns, rows)."""
+def partition_rows(codes: NDArray[Any], rows: NDArray[np.uint32], split: np.void) -> list[NDArray[np.uint32]]:
+    """Return the rows that go left and those that go right; codes are (columns, rows)."""
     goes_left = codes_left(split, codes[split["column"]][rows])
     return [rows[goes_left], rows[~goes_left]]
 

@@ -11,19 +11,18 @@ rows.margins    their margins
 """
 
 import math
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.boosting.adaboost import RULES
-from hedgerow.boosting.adaboost_family import Record, rounds_before
+from hedgerow.boosting.adaboost_family import RoundStatistics, rounds_before
+from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianTrees, VoteModel
 from hedgerow.boosting.anyboost import AnyRule
 from hedgerow.boosting.costs import COSTS, make_cost
 from hedgerow.boosting.logitboost import LogitRule
-from hedgerow.boosting.median import MedianMembers, MedianModel, MedianTrees
-from hedgerow.boosting.r2 import LOSSES, R2Record
+from hedgerow.boosting.r2 import LOSSES
 from hedgerow.container import ModelFileError
 from hedgerow.dtypes import MAX_WIDE_BINS
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionTreeRegressor
@@ -50,7 +49,6 @@ from hedgerow.io.sections import (
     write_seen,
     write_trees,
 )
-from hedgerow.members import VoteModel
 from hedgerow.table import Schema
 
 _ALL: list[type[Any]] = [*RULES.values(), LogitRule, AnyRule]
@@ -60,24 +58,26 @@ _MOST_ROUNDS = 2**31
 _SPLITS = ("left", "column", "threshold", "missing_left", "set_number")
 
 
-def _write_record(out: Writer, record: Record | R2Record) -> None:
-    out.entries["record"] = {
-        field.name: write_numbers(getattr(record, field.name)) for field in fields(record)
-    }
+# Lists of the file and the fields of `RoundStatistics`.
+_R2_STATISTICS = {"weights": "weights", "errors": "errors", "normalizers": "normalizers"}
+_STATISTICS = _R2_STATISTICS | {"bounds": "bounds", "reaches": "max_steps", "restarts": "restarts"}
 
 
-def _read_record(part: Reader, kind: type[Any]) -> Any:
-    """The record, with as many entries in all its lists; those that scores are made of are finite."""
-    told = part.part("record", part.entry("record", dict))
-    n_rounds = len(told.entry("weights", list))
-    names = [field.name for field in fields(kind)]
-    if part.format < 3 and "restarts" in names:  # not known then
-        names.remove("restarts")
-        return kind(
-            *(read_numbers(told, name, n_rounds, finite=name not in _FREE) for name in names),
-            restarts=[-1.0] * n_rounds,
-        )
-    return kind(*(read_numbers(told, name, n_rounds, finite=name not in _FREE) for name in names))
+def _write_record(out: Writer, statistics: RoundStatistics, names: dict[str, str]) -> None:
+    out.entries["record"] = {name: write_numbers(getattr(statistics, field)) for name, field in names.items()}
+
+
+def _read_record(part: Reader, names: dict[str, str]) -> RoundStatistics:
+    """Read lists of equal lengths; those that scores are computed from must be finite."""
+    lists = part.part("record", part.entry("record", dict))
+    n_rounds = len(lists.entry("weights", list))
+    statistics = RoundStatistics()
+    for name, field in names.items():
+        if name == "restarts" and part.format < 3:
+            statistics.restarts = [-1.0] * n_rounds
+        else:
+            setattr(statistics, field, read_numbers(lists, name, n_rounds, finite=name not in _FREE))
+    return statistics
 
 
 # --- classifiers
@@ -87,7 +87,7 @@ def write_adaptive(model: Any, out: Writer) -> None:
     """AdaBoost, LogitBoost or AnyBoost."""
     write_columns(out, model.schema_, model.classes_)
     write_rounds(out, model)
-    _write_record(out, model._record)  # noqa: SLF001 - part of the fitted model
+    _write_record(out, model._statistics, _STATISTICS)  # noqa: SLF001 - part of the fitted model
     out.entries |= {
         "rule": model._fitted_rule.__name__,  # noqa: SLF001
         "learners": [write_spec(learner, out) for learner in model._learners],  # noqa: SLF001
@@ -100,7 +100,7 @@ def write_adaptive(model: Any, out: Writer) -> None:
     out.put("rows.margins", model.training_margins_)
     held = model.model_
     if isinstance(held, VoteModel):
-        write_members(out, held.members, _expected(held.says, model.schema_, model.classes_))
+        write_members(out, held.members, _expected(held.prediction_type, model.schema_, model.classes_))
         out.entries["floor"] = held.floor
     else:
         write_trees(out, held, model.schema_, len(held.start), most_bins=MAX_WIDE_BINS)
@@ -127,19 +127,19 @@ def _name_of_cost(model: AnyBoostClassifier) -> str:
 def read_adaptive(part: Reader, estimator: Any) -> None:
     """Make the estimator the fitted one."""
     schema, target = read_schema(part), read_labels(part)
-    record: Record = _read_record(part, Record)
+    record: RoundStatistics = _read_record(part, _STATISTICS)
     n_rounds, rule = len(record.weights), _RULES.get(part.entry("rule", str))
     if rule not in _rules_of(estimator):
         raise ModelFileError(f"rule {part.entries['rule']!r:.50} is none of {type(estimator).__name__}")
-    model = _read_rounds(part, schema, record, rule.says, target.classes)
-    require("record", np.array(record.reaches) >= 0, "reaches must not be negative")
+    model = _read_rounds(part, schema, record, rule.prediction_type, target.classes)
+    require("record", np.array(record.max_steps) >= 0, "reaches must not be negative")
     for number, draw in enumerate(record.restarts):
         fine = draw == -1 or (draw >= 0 and draw == int(draw) and rounds_before(draw) <= number)
         require("record", fine, "restarts must be -1, or numbers of draws before the round")
     record.restarts[:] = [int(draw) for draw in record.restarts]  # as a fit has them
-    if isinstance(model, TreeModel) and rule.says == "classes":
+    if isinstance(model, TreeModel) and rule.prediction_type == "classes":
         _check_copies(model.forest, len(model.start))
-    elif rule.says != "classes":
+    elif rule.prediction_type != "classes":
         require("record", np.array(record.weights) != 0, "a weight of a member that says numbers is not 0")
     learners = _read_learners(part, trees=isinstance(model, TreeModel))
     seed, best = read_seed(part), read_best(part, n_rounds)
@@ -159,7 +159,7 @@ def read_adaptive(part: Reader, estimator: Any) -> None:
 
 
 def _read_rounds(
-    part: Reader, schema: Schema, record: Record, says: str, classes: NDArray[Any]
+    part: Reader, schema: Schema, record: RoundStatistics, says: str, classes: NDArray[Any]
 ) -> TreeModel | VoteModel:
     """The trees or members of as many rounds as the record has."""
     n_rounds, n_outputs = len(record.weights), 1 if len(classes) == 2 else len(classes)
@@ -232,7 +232,7 @@ def write_r2(model: Any, out: Writer) -> None:
         _check_tree_learner(model)
     write_columns(out, model.schema_, None)
     write_rounds(out, model, printed=("train_loss",))
-    _write_record(out, model._record)  # noqa: SLF001 - part of the fitted model
+    _write_record(out, model._statistics, _R2_STATISTICS)  # noqa: SLF001 - part of the fitted model
     out.entries |= {"fitted_loss": model._fitted_loss, "stop_reason": model.stop_reason_}  # noqa: SLF001
     out.put("rows.weights", model.sample_weights_)
     if isinstance(held, MedianMembers):
@@ -246,7 +246,7 @@ def read_r2(part: Reader, estimator: Any) -> None:
     """Make the estimator the fitted one."""
     schema = read_schema(part)
     read_target(part, classes=False)
-    record: R2Record = _read_record(part, R2Record)
+    record: RoundStatistics = _read_record(part, _R2_STATISTICS)
     n_rounds, loss = len(record.weights), part.entry("fitted_loss", str)
     if loss not in LOSSES:
         raise ModelFileError(f"fitted_loss {loss!r:.50} is unknown; known are {', '.join(LOSSES)}")
@@ -260,7 +260,7 @@ def read_r2(part: Reader, estimator: Any) -> None:
     estimator.stop_reason_ = part.entry("stop_reason", str)
 
 
-def _read_median(part: Reader, estimator: Any, schema: Schema, record: R2Record) -> MedianModel:
+def _read_median(part: Reader, estimator: Any, schema: Schema, record: RoundStatistics) -> MedianModel:
     n_rounds = len(record.weights)
     if part.format > 2 and "members" in part.entries:
         members = read_members(part, 1, Expected(None, schema.n_columns, schema.names))

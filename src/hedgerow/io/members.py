@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.boosting.schapire_votes import ConstantHypothesis
 from hedgerow.container import ModelFileError
 from hedgerow.io.foreign import line
 from hedgerow.io.parameters import is_ours
 from hedgerow.io.reader import Reader, Writer, is_foreign, require
 from hedgerow.io.sections import read_count
+from hedgerow.members import ConstantHypothesis
 
 
 @dataclass(frozen=True, eq=False)

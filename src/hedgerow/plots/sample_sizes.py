@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _num_features
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.estimators import parameters, validation
 from hedgerow.estimators.parameters import check_parameters, nothing, real, whole
+from hedgerow.members import seeded_clone
 from hedgerow.plots import labels, proven, style
 from hedgerow.plots.error_rounds import error_of_chance
 from hedgerow.theory.resamples import Pair, Resamples, as_pair, seeds_of

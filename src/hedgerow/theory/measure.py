@@ -12,10 +12,9 @@ from sklearn.utils.validation import _num_features
 
 from hedgerow._typing import Floats
 from hedgerow.bagging.members import JobRunner, is_ours
-from hedgerow.boosting.schapire_votes import ConstantHypothesis
-from hedgerow.boosting.weak_learners import seeded_clone
 from hedgerow.estimators import parameters, validation
 from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, whole
+from hedgerow.members import ConstantHypothesis, seeded_clone
 from hedgerow.progress import ProgressBar
 from hedgerow.theory.decomposition import (
     Decomposition,

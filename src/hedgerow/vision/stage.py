@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.boosting.adaboost import DiscreteRule, GentleRule, RealRule
-from hedgerow.boosting.adaboost_family import AdaBoostRule, RuleSettings, ScoredRows
+from hedgerow.boosting.adaboost_family import AdaBoostRule, RuleOptions, ScoredRows
 from hedgerow.boosting.callbacks import Round
 from hedgerow.boosting.loop import StopBoosting, boost
 from hedgerow.boosting.row_weights import RowWeights
-from hedgerow.boosting.weak_learners import ClassProblem, GrownAnswer
+from hedgerow.boosting.weak_learners import ClassTargets, FittedTree
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree, codes_left
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.kernels.cpu.weights import tally
@@ -113,10 +113,10 @@ class FeatureLearner:
         weak = WeakRules(max_depth=rules.max_depth, criterion=CRITERIA[rules.algorithm])
         self.grower = WeakGrower(coded, weak, team)
 
-    def fit(self, targets: list[Any], iteration: int) -> list[GrownAnswer]:
+    def fit(self, targets: list[Any], iteration: int) -> list[FittedTree]:
         """One tree for the one problem."""
         (problem,) = targets
-        assert isinstance(problem, ClassProblem)  # noqa: S101 - all rules for two classes ask one
+        assert isinstance(problem, ClassTargets)  # noqa: S101 - all rules for two classes ask one
         weight, classes = problem.distribution.rounded, problem.classes
         rows = _heaviest(weight, classes, self.trim)
         part = rows if len(rows) else slice(None)
@@ -125,10 +125,10 @@ class FeatureLearner:
         tree = self.grower.grow(Sample(weight, np.empty(0, np.int64), classes), totals, rows)
         if len(tree.nodes) == 1:
             raise StopBoosting
-        cells = tree.cells(self.coded, self.team)
+        leaf_ids = tree.apply(self.coded, self.team)
         sums = np.zeros((len(tree.nodes), 2), np.int64)
-        tally(cells, classes, weight, sums)
-        return [GrownAnswer(tree, cells, sums, sums, self.team)]
+        tally(leaf_ids, classes, weight, sums)
+        return [FittedTree(tree, leaf_ids, sums, sums, self.team)]
 
 
 def _heaviest(weight: NDArray[np.int64], classes: NDArray[np.uint8], trim: float) -> NDArray[np.uint32]:
@@ -179,14 +179,14 @@ class StageBooster:
         n = np.bincount(self.classes, minlength=2)
         balance = (0.5 * self.windows.n / n)[self.classes]  # both kinds weigh the same
         weights = RowWeights(balance, self.windows.n, None, self.team)
-        judged = ScoredRows(self.classes, weights.shares, np.zeros((1, self.windows.n)), None)
-        settings = RuleSettings(np.array([0, 1]), quiet=True)
+        judged = ScoredRows(self.classes, weights.rounded, np.zeros((1, self.windows.n)), None)
+        settings = RuleOptions(np.array([0, 1]), quiet=True)
         rule = RULES[self.rules.algorithm](judged, [], weights, settings)
 
         def after_round(_: Round) -> bool:
-            addition = rule.steps[-1].additions[0]
-            assert addition.table is not None  # noqa: S101 - our trees give tables
-            self._add(self._tree(addition.answer, addition.table[0]))
+            update = rule.steps[-1].updates[0]
+            assert update.leaf_values is not None  # noqa: S101 - trees have leaf values
+            self._add(self._tree(update.fitted, update.leaf_values[0]))
             if watch is not None:
                 watch(self.stage)
             return self.stage.false_alarm <= self.rules.max_false_alarm

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.boosting.median import Followed, RunningMedians, weighted_medians
+from hedgerow.boosting.adaboost_models import MedianRows, RunningMedians, weighted_medians
 from hedgerow.threads import Team
 
 # Eighths are exact in float64: halves of their sums can be met exactly.
@@ -83,7 +83,7 @@ def test_the_values_given_are_left_as_they_are():
 def test_followed_rows_tell_the_weighted_mean_of_their_errors(weight):
     y = np.array([0.0, 1.0, 5.0])
     with Team(1) as team:
-        rows = Followed(y, weight, team)
+        rows = MedianRows(y, weight, team)
         rows.add(np.array([1.0, 1.0, 1.0]), [2.0])
         assert rows.error() == np.average([1.0, 0.0, 4.0], weights=weight)
         rows.add(np.array([9.0, 3.0, 4.0]), [2.0, 2.5])

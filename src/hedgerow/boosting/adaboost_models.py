@@ -1,0 +1,274 @@
+"""Models of the AdaBoost family besides `TreeModel`: votes of members, and weighted medians (AdaBoost.R2).
+
+`VoteModel` adds up the scores of members of other libraries. `MedianTrees` and `MedianMembers` predict a
+weighted median. Predictions of the members are (rows, members). The weighted median of a row is the smallest
+prediction for which the members that predict at most this value have half of the total weight. A single
+extreme member changes it little.
+"""
+
+import abc
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._typing import Floats
+from hedgerow.boosting.adaboost_family import probability_directions, vote_directions
+from hedgerow.forest import TreeModel
+from hedgerow.kernels.cpu.forest import find_leaves
+from hedgerow.kernels.cpu.losses import leaf_quantiles
+from hedgerow.kernels.cpu.median import insert_and_find
+from hedgerow.losses.base import weighted_mean
+from hedgerow.members import predict_classes, predict_probabilities, predict_values
+from hedgerow.memory import require_memory, rows_per_block
+from hedgerow.table import Table
+from hedgerow.threads import Team, over_rows
+
+Predictions = Callable[[int, int], Floats]  # predictions (rows, members) of rows start..stop-1
+OverRows = Callable[[int, Callable[[int, int], Any]], None]
+
+_BITS = 52  # of the sum of whole-number weights
+_BLOCK_ROWS = 4096  # rows whose medians are computed at a time
+_CHUNK_ROWS = 8192  # rows that a thread processes at a time
+_FIRST_ROUNDS = 16  # initial capacity of running medians, doubled when it is full
+
+
+@dataclass(frozen=True, eq=False)
+class VoteModel:
+    """Members of other libraries in the AdaBoost family.
+
+    Scores are sums of weight * direction:
+
+    classes          -1 or +1 for two classes, else 1 for the predicted class and 0 for the others
+    probabilities    log(p1 / p0) / 2, else (K - 1)(log p_k - mean of log p)      (Zhu et al. 2009)
+    numbers          the prediction, one member for each output
+
+    Parameters
+    ----------
+    members : rounds x outputs
+    weights : float (rounds,), alpha
+    prediction_type : {"classes", "probabilities", "numbers"}
+    classes : array of labels
+    n_outputs : int
+    floor : float
+        Lower limit of probabilities.
+    """
+
+    members: list[list[Any]]
+    weights: list[float]
+    prediction_type: str
+    classes: NDArray[Any]
+    n_outputs: int
+    floor: float
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds."""
+        return len(self.members)
+
+    def cut(self, n_rounds: int) -> "VoteModel":
+        """The first rounds."""
+        return replace(self, members=self.members[:n_rounds], weights=self.weights[:n_rounds])
+
+    def scores(self, X: Any, n_rows: int) -> Floats:
+        """Scores of all rows."""
+        scores = np.zeros((self.n_outputs, n_rows))
+        for scores in self.staged_scores(X, n_rows):  # noqa: B007 - only the last one is used
+            pass
+        return scores
+
+    def staged_scores(self, X: Any, n_rows: int) -> Iterator[Floats]:
+        """Scores after every round; the array is reused."""
+        scores = np.zeros((self.n_outputs, n_rows))
+        for members, weight in zip(self.members, self.weights, strict=True):
+            scores += weight * self._directions(members, X)
+            yield scores
+
+    def _directions(self, members: Sequence[Any], X: Any) -> Floats:
+        """Directions (outputs, rows) of the members of a round."""
+        if self.prediction_type == "classes":
+            return vote_directions(predict_classes(members[0], X, self.classes), len(self.classes))
+        if self.prediction_type == "probabilities":
+            return probability_directions(predict_probabilities(members[0], X, self.classes), self.floor)
+        return np.stack([predict_values(member, X) for member in members])
+
+
+# --- weighted medians
+
+
+def whole_weights(weights: Sequence[float]) -> Floats:
+    """Scale weights to integers whose sums are below 2**53.
+
+    Float64 adds these exactly, in any order, so that halves of the sum are exact.
+    """
+    exponent = _BITS - math.frexp(math.fsum(weights))[1]
+    whole: Floats = np.maximum(np.rint(np.ldexp(np.array(weights), exponent)), 1.0)
+    return whole
+
+
+def weighted_medians(values: Floats, weights: Sequence[float]) -> Floats:
+    """Compute the weighted median of every row of `values` (rows, members).
+
+    >>> weighted_medians(np.array([[3.0, 1.0, 2.0], [5.0, 0.0, 9.0]]), [1.0, 1.0, 1.5])
+    array([2., 5.])
+    """
+    n_rows, n_members = values.shape
+    starts = np.arange(n_rows + 1, dtype=np.int64) * n_members
+    flat = np.array(values, order="C").reshape(-1)  # a copy: the kernel reorders it
+    medians: Floats = leaf_quantiles(flat, np.tile(whole_weights(weights), n_rows), starts, 0.5)
+    return medians
+
+
+class RunningMedians:
+    """Weighted medians of rows, to which members are added one by one.
+
+    Parameters
+    ----------
+    n_rows : int
+    over_rows : callable
+        Runs a task over chunks of the rows, as `Team.over_rows`.
+    """
+
+    def __init__(self, n_rows: int, over_rows: OverRows) -> None:
+        self.medians = np.empty(n_rows)
+        self._over_rows = over_rows
+        self._values = np.empty((n_rows, _FIRST_ROUNDS))
+        self._members = np.empty((n_rows, _FIRST_ROUNDS), np.int32)
+
+    def add(self, predicted: Floats, weights: Sequence[float]) -> None:
+        """Update the medians with the predictions of another member; `weights` are those of all members."""
+        if len(weights) > self._values.shape[1]:
+            self._values, self._members = (
+                np.concatenate([array, np.empty_like(array)], axis=1)
+                for array in (self._values, self._members)
+            )
+        values, members, medians = self._values, self._members, self.medians
+        whole, predicted = whole_weights(weights).astype(np.int64), np.ascontiguousarray(predicted)
+        self._over_rows(
+            len(medians), lambda a, b: insert_and_find(values, members, predicted, whole, medians, a, b)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MedianModel(abc.ABC):
+    """One member and its weight alpha for every round."""
+
+    weights: list[float]
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds."""
+        return len(self.weights)
+
+    @abc.abstractmethod
+    def cut(self, n_rounds: int) -> "MedianModel":
+        """The first rounds."""
+
+    @abc.abstractmethod
+    def member_predictions(self, X: Any, table: Table) -> Predictions:
+        """Predictions of the members."""
+
+    def predict(self, X: Any, table: Table, n_threads: int) -> Floats:
+        """Weighted medians of all rows."""
+        predictions, out = self.member_predictions(X, table), np.empty(table.n_rows)
+        step = rows_per_block(max(table.n_columns, self.n_rounds), _BLOCK_ROWS)
+
+        def fill(start: int, stop: int) -> None:
+            for a in range(start, stop, step):
+                b = min(a + step, stop)
+                out[a:b] = weighted_medians(predictions(a, b), self.weights)
+
+        over_rows(table.n_rows, fill, n_threads, _CHUNK_ROWS)
+        return out
+
+    def staged_predict(self, X: Any, table: Table, n_threads: int) -> Iterator[Floats]:
+        """Weighted medians after every round."""
+        predictions, n_rows = self.member_predictions(X, table), table.n_rows
+        need = {"predictions of the members": 24 * n_rows * self.n_rounds}
+        require_memory(
+            need, f"medians of {n_rows:,} rows after each of {self.n_rounds:,} rounds", "use fewer rows"
+        )
+        whole = np.empty((n_rows, self.n_rounds))
+        step = rows_per_block(max(table.n_columns, self.n_rounds), _BLOCK_ROWS)
+        for a in range(0, n_rows, step):
+            b = min(a + step, n_rows)
+            whole[a:b] = predictions(a, b)
+        running = RunningMedians(n_rows, lambda n, task: over_rows(n, task, n_threads, _CHUNK_ROWS))
+        for number in range(self.n_rounds):
+            running.add(whole[:, number], self.weights[: number + 1])
+            yield running.medians.copy()
+
+
+@dataclass(frozen=True, eq=False)
+class MedianTrees(MedianModel):
+    """Trees; the value of a leaf is the prediction of the tree, and values are not added up."""
+
+    trees: TreeModel
+
+    def cut(self, n_rounds: int) -> "MedianTrees":
+        """The first rounds."""
+        return MedianTrees(self.weights[:n_rounds], self.trees.cut(n_rounds))
+
+    def member_predictions(self, X: Any, table: Table) -> Predictions:
+        """Leaf values of the rows of a table."""
+        forest, bins = self.trees.forest, self.trees.predictor.bins
+        flat, firsts = forest.trees, forest.starts[:-1]
+
+        def predictions(start: int, stop: int) -> Floats:
+            leaves = np.empty((stop - start, forest.n_trees), np.int32)
+            find_leaves(table.block(start, stop), bins, flat, leaves, 0)
+            values: Floats = forest.value[leaves + firsts]
+            return values
+
+        return predictions
+
+
+@dataclass(frozen=True, eq=False)
+class MedianMembers(MedianModel):
+    """Fitted regressors of another library."""
+
+    members: list[Any]
+
+    def cut(self, n_rounds: int) -> "MedianMembers":
+        """The first rounds."""
+        return MedianMembers(self.weights[:n_rounds], self.members[:n_rounds])
+
+    def member_predictions(self, X: Any, table: Table) -> Predictions:
+        """Predictions for X; `predict` of each member is called once."""
+        whole = np.stack([predict_values(member, X) for member in self.members], axis=1)
+        return lambda start, stop: whole[start:stop]
+
+
+class MedianRows:
+    """Rows with their running medians, whose mean absolute error is computed.
+
+    Parameters
+    ----------
+    y, weight : float64 (n,); the weight may be None
+    team : Team
+    rows : input of the learner, or None
+    subset : numbers of these rows among the training rows, if they are some of them
+    """
+
+    def __init__(
+        self,
+        y: Floats,
+        weight: Floats | None,
+        team: Team,
+        *,
+        rows: Any = None,
+        subset: NDArray[np.uint32] | None = None,
+    ) -> None:
+        self.y, self.weight, self.rows, self.subset = y, weight, rows, subset
+        self._running = RunningMedians(len(y), team.over_rows)
+
+    def add(self, predicted: Floats, weights: Sequence[float]) -> None:
+        """Add the predictions of another member; `weights` are those of all members."""
+        self._running.add(predicted, weights)
+
+    def error(self) -> float:
+        """The weighted mean of |y - median|."""
+        return weighted_mean(np.abs(self.y - self._running.medians), self.weight)
