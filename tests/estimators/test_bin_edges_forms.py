@@ -102,27 +102,27 @@ SHAPES = [
 def test_another_shape_is_refused_before_x_is_looked_at(kind, value):
     text = (
         f"bin_edges={value!r} is not allowed: it must be a sequence of numbers, a sequence of such sequences "
-        "or None, one a column, or a dict of them by column name or position or None"
+        "or None, one per column, or a dict of them by column name or position or None"
     )
     with pytest.raises(ValueError, match=re.escape(text)):
         kind(bin_edges=value).fit(None, None)
 
 
 WRONG = [
-    ([0.0, NAN], "bin_edges holds nan at place 1; edges must be finite numbers"),
-    (np.array([0.0, np.inf]), "bin_edges holds inf at place 1; edges must be finite numbers"),
-    ([1, "2"], "bin_edges holds '2' at place 1; edges must be finite numbers"),
-    ([False, 1.0], "bin_edges holds False at place 0; edges must be finite numbers"),
-    ([1.0, 10**400], f"bin_edges holds {10**400} at place 1; edges must be finite numbers"),
+    ([0.0, NAN], "bin_edges holds nan at position 1; edges must be finite numbers"),
+    (np.array([0.0, np.inf]), "bin_edges holds inf at position 1; edges must be finite numbers"),
+    ([1, "2"], "bin_edges holds '2' at position 1; edges must be finite numbers"),
+    ([False, 1.0], "bin_edges holds False at position 0; edges must be finite numbers"),
+    ([1.0, 10**400], f"bin_edges holds {10**400} at position 1; edges must be finite numbers"),
     ([0.0, 2.0, 1.0], "bin_edges holds 1.0 after 2.0; edges must be strictly rising"),
     ([0.0, 0.0], "bin_edges holds 0.0 after 0.0; edges must be strictly rising"),
     ([2**53, 2**53 + 1], "edges must be strictly rising"),
     (list(range(255)), "bin_edges has 255 edges, but max_bins=255 allows at most 254"),
-    ([[0.0], [1.0]], "bin_edges has 2 entries, but X has 4 columns; give one entry a column, None where"),
+    ([[0.0], [1.0]], "bin_edges has 2 entries, but X has 4 columns; pass one entry per column, None for"),
     ([[0.0], 1.0, None, None], "bin_edges of column 'b' is 1.0; it must be a sequence of numbers or None"),
     ([[[0.0]], None, None, None], "bin_edges of column 'a' is [[0.0]]; it must be a sequence of numbers"),
     ([None, "ab", None, None], "bin_edges of column 'b' is 'ab'; it must be a sequence of numbers or None"),
-    ({"b": [NAN]}, "bin_edges of column 'b' holds nan at place 0; edges must be finite numbers"),
+    ({"b": [NAN]}, "bin_edges of column 'b' holds nan at position 0; edges must be finite numbers"),
     ({2: [2.0, 1.0]}, "bin_edges of column 'c' holds 1.0 after 2.0; edges must be strictly rising"),
     ({"c": range(300)}, "bin_edges of column 'c' has 300 edges, but max_bins=255 allows at most 254"),
     ({"e": [1.0]}, "bin_edges names the column 'e', which X does not have; its columns are ['a', 'b', 'c'"),
@@ -152,9 +152,9 @@ def test_wrong_edges_are_refused_before_a_tree_grows(monkeypatch, value, message
 
 def test_columns_without_names_are_called_by_their_positions():
     X, y = problem()
-    with pytest.raises(ValueError, match=r"bin_edges of column 1 holds nan at place 0"):
+    with pytest.raises(ValueError, match=r"bin_edges of column 1 holds nan at position 0"):
         DecisionStump(bin_edges=[None, [NAN], None, None]).fit(X, y)
-    with pytest.raises(ValueError, match=r"names the columns \['a'\], but X has no column names; give their"):
+    with pytest.raises(ValueError, match=r"names the columns \['a'\], but X has no column names; pass their"):
         DecisionStump(bin_edges={"a": [0.0]}).fit(X, y)
 
 

@@ -29,7 +29,7 @@ def test_directions(given):
 @pytest.mark.parametrize(
     ("given", "schema", "message"),
     [
-        ([1, 0], PLAIN, "monotonic_cst has 2 directions, but X has 3 columns; give one direction a column"),
+        ([1, 0], PLAIN, "monotonic_cst has 2 directions, but X has 3 columns; pass one direction per column"),
         ([1, 0, 0, 0], PLAIN, "monotonic_cst has 4 directions, but X has 3 columns"),
         ({"a": 1}, PLAIN, r"monotonic_cst names the columns \['a'\], but X has no column names"),
         (

@@ -1,13 +1,13 @@
-"""Bin edges that the user gives: one float64 array or None for every column of X.
+"""Bin edges of the parameter `bin_edges`: one float64 array or None for every column of X.
 
     bin_edges                        columns "age", "height", "colour" (categorical)
-    None                             None, or as if it were [None, None, None]
+    None                             None, which equals [None, None, None]
     [0.0, 50.0]                      [0, 50]     [0, 50]     None      the same for all numeric columns
-    [[18, 65], [], None]             [18, 65]    []          None      one entry a column; [] is never cut
+    [[18, 65], [], None]             [18, 65]    []          None      one entry per column; [] is never split
     {"age": [18, 65]}, {0: [18, 65]} [18, 65]    None        None      by name or by position
 
-None stands for edges at quantiles of the training rows. A model whose edges are all given is one of a finite
-class that was fixed before the rows were seen, which is what bounds on its error ask for.
+None stands for edges at quantiles of the training rows. If all edges are passed, the model is chosen from a
+finite class that does not depend on the training rows, which bounds on its error require.
 """
 
 import math
@@ -23,15 +23,15 @@ from hedgerow.table import Schema
 
 
 def given_edges(bin_edges: Any, schema: Schema, max_bins: int) -> list[Floats | None] | None:
-    """The edges of every column, or None when there are none at all.
+    """Return the edges of every column, or None without any.
 
     Parameters
     ----------
     bin_edges : None, sequence or mapping
-        See above; its outer form has been checked (`parameters.edges`).
+        See above; its form has been checked by `parameters.edges`.
     schema : Schema
     max_bins : int
-        One more than a column may have edges.
+        The number of edges of a column is smaller.
 
     Examples
     --------
@@ -49,8 +49,8 @@ def given_edges(bin_edges: Any, schema: Schema, max_bins: int) -> list[Floats | 
         entries = list(bin_edges)
     if len(entries) != schema.n_columns:
         raise ValueError(
-            f"bin_edges has {len(entries)} entries, but X has {schema.n_columns} columns; give one entry a "
-            "column, None where edges are to come from the training rows"
+            f"bin_edges has {len(entries)} entries, but X has {schema.n_columns} columns; pass one entry per "
+            "column, None for edges at quantiles of the training rows"
         )
     return [
         None if entry is None else _of_column(entry, column, schema, max_bins)
@@ -59,7 +59,7 @@ def given_edges(bin_edges: Any, schema: Schema, max_bins: int) -> list[Floats | 
 
 
 def by_position(bin_edges: Any) -> bool:
-    """Whether it says something else once the columns of X stand in another order.
+    """Return whether the meaning depends on the order of the columns of X.
 
     >>> [by_position(edges) for edges in (None, [0.5, 1.5], [[0.5], [1.5]], {"age": [18]}, {0: [18]})]
     [False, False, True, False, True]
@@ -70,7 +70,7 @@ def by_position(bin_edges: Any) -> bool:
 
 
 def _is_one(bin_edges: Any) -> bool:
-    """Whether it is one sequence of numbers, not one of sequences."""
+    """Return whether it is one sequence of numbers, not a sequence of sequences."""
     return not any(entry is None or _is_series(entry) for entry in bin_edges)
 
 
@@ -81,18 +81,18 @@ def _is_series(value: Any) -> bool:
 
 
 def _by_key(bin_edges: Mapping[Any, Any], schema: Schema) -> list[Any]:
-    """Entries in the order of the columns, None for those that are not named."""
+    """Return entries in the order of the columns, None for those that are not named."""
     entries: list[Any] = [None] * schema.n_columns
-    places: dict[int, Any] = {}
+    keys: dict[int, Any] = {}
     for key, entry in bin_edges.items():
-        column = _place(key, bin_edges, schema)
-        if column in places:
-            raise ValueError(f"bin_edges names a column twice, as {places[column]!r} and as {key!r}")
-        places[column], entries[column] = key, entry
+        column = _column_of(key, bin_edges, schema)
+        if column in keys:
+            raise ValueError(f"bin_edges names a column twice, as {keys[column]!r} and as {key!r}")
+        keys[column], entries[column] = key, entry
     return entries
 
 
-def _place(key: Any, bin_edges: Mapping[Any, Any], schema: Schema) -> int:
+def _column_of(key: Any, bin_edges: Mapping[Any, Any], schema: Schema) -> int:
     if not isinstance(key, str):
         if key >= schema.n_columns:
             raise ValueError(
@@ -103,7 +103,7 @@ def _place(key: Any, bin_edges: Mapping[Any, Any], schema: Schema) -> int:
     if schema.names is None:
         named = [one for one in bin_edges if isinstance(one, str)]
         raise ValueError(
-            f"bin_edges names the columns {named}, but X has no column names; give their positions"
+            f"bin_edges names the columns {named}, but X has no column names; pass their positions"
         )
     if key not in schema.names:
         raise ValueError(
@@ -123,14 +123,16 @@ def _of_column(entry: Any, column: int, schema: Schema, max_bins: int) -> Floats
 
 
 def _read(entry: Any, label: str, max_bins: int) -> Floats:
-    """Edges as float64, a copy, once they are found right."""
+    """Validate edges and return them as a float64 array, a copy."""
     if not _is_series(entry) or any(_is_series(one) for one in entry):
         raise ValueError(f"{label} is {reprlib.repr(entry)}; it must be a sequence of numbers or None")
     values = entry.tolist() if hasattr(entry, "tolist") else list(entry)
     edges = np.array([_as_float(value) for value in values], np.float64)
     bad = np.flatnonzero(~np.isfinite(edges))
     if bad.size:
-        raise ValueError(f"{label} holds {values[bad[0]]!r} at place {bad[0]}; edges must be finite numbers")
+        raise ValueError(
+            f"{label} holds {values[bad[0]]!r} at position {bad[0]}; edges must be finite numbers"
+        )
     falls = np.flatnonzero(edges[1:] <= edges[:-1])
     if falls.size:
         low, high = edges[falls[0] : falls[0] + 2].tolist()
@@ -143,7 +145,7 @@ def _read(entry: Any, label: str, max_bins: int) -> Floats:
 
 
 def _as_float(value: Any) -> float:
-    """A number as a float, NaN for anything else."""
+    """Return a number as a float, NaN for anything else."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
         return math.nan
     try:

@@ -33,6 +33,7 @@ from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
 Options = TypeVar("Options", bound=FitOptions)
 
 _LARGE = 10_000  # rows above which early_stopping="auto" stops early
+_SMALL = 100_000  # scores that need no check of memory
 
 COMMON: dict[str, Allowed] = {  # parameters of all boosting estimators
     "n_estimators": whole(1),
@@ -181,6 +182,8 @@ class BoostingBase(EnsembleBase):
         """Raise an error if there is no memory for scores and probabilities, by row and by column."""
         classes = getattr(self, "classes_", None)
         n_outputs, arrays = (1, 1) if classes is None else (max(2, len(classes)), 3)
+        if table.n_rows * n_outputs <= _SMALL:
+            return
         require_prediction_memory(type(self).__name__, table.n_rows, n_outputs, arrays)
 
     def _raw(self, X: Any) -> Floats:

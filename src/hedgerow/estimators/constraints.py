@@ -1,6 +1,6 @@
-"""Monotonic and interaction constraints as the grower reads them.
+"""Monotonic and interaction constraints of the parameters as arrays for the grower.
 
-What the parameters may be at all is said in `parameters`; here they meet the columns of X.
+`hedgerow.estimators.parameters` checks their form; here they are checked against the columns of X.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from hedgerow.table import Schema
 
 
 def monotonic_directions(constraints: Any, schema: Schema) -> NDArray[np.int8]:
-    """+1, -1 or 0 for every column, empty without constraints.
+    """Return +1, -1 or 0 for every column, or an empty array without constraints.
 
     constraints : None, a sequence with a direction for every column, or a mapping from column names.
     """
@@ -27,7 +27,7 @@ def monotonic_directions(constraints: Any, schema: Schema) -> NDArray[np.int8]:
     if len(directions) != schema.n_columns:
         raise ValueError(
             f"monotonic_cst has {len(directions)} directions, but X has {schema.n_columns} columns; "
-            "give one direction a column"
+            "pass one direction per column"
         )
     for column, direction in enumerate(directions):
         if direction and schema.categories[column] is not None:
@@ -45,7 +45,7 @@ def _by_name(constraints: Mapping[Any, Any], schema: Schema) -> list[int]:
     if schema.names is None:
         raise ValueError(
             f"monotonic_cst names the columns {list(constraints)}, but X has no column names; "
-            "give a sequence with one direction a column"
+            "pass a sequence with one direction per column"
         )
     unknown = [name for name in constraints if name not in schema.names]
     if unknown:
@@ -57,7 +57,7 @@ def _by_name(constraints: Mapping[Any, Any], schema: Schema) -> list[int]:
 
 
 def interaction_groups(constraints: Any, n_columns: int) -> NDArray[np.uint64]:
-    """Bit sets of the groups each column belongs to, (columns, words), empty without constraints.
+    """Return bit sets of the groups of each column, (columns, words), or an empty array without constraints.
 
     constraints : None, "pairwise", "no_interactions", or a sequence of sets of column numbers. Columns
     in no set form one more set.

@@ -48,7 +48,7 @@ Target = inputs.Labels | inputs.Numbers
 
 _SHARE = Allowed(
     lambda v: not isinstance(v, int | np.integer) and real(0, 1, above=True).test(v),
-    real(0, 1, above=True).words,
+    real(0, 1, above=True).description,
 )  # the integer 1 is a number of rows, and too few to split
 
 ALLOWED: dict[str, Allowed] = {

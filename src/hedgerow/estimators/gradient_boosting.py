@@ -160,71 +160,72 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         "exponential" is for two classes, as is a user's own loss: an object with ``loss(y, raw)`` and
         ``gradient_hessian(y, raw)``.
     n_estimators : int
-        The number of rounds; with several classes, each grows one tree a class.
+        Number of rounds; with several classes, each round grows one tree per class.
     learning_rate : float
-        Shrinkage: the share of each step that is taken.
+        Shrinkage: factor of each step.
     max_leaf_nodes : int or None
-        Leaves of a tree, grown best first; None for no limit.
+        Maximal number of leaves of a tree, which is grown best first; None for no limit.
     max_depth : int or None
-        Depth of a tree; None for no limit.
+        Maximal depth of a tree; None for no limit.
     min_samples_leaf : int
-        Fewest rows of a leaf.
+        Minimal number of rows of a leaf.
     min_child_weight : float
-        Least sum of hessians of a leaf.
+        Minimal sum of hessians of a leaf.
     min_split_gain : float
         A split must reduce twice the objective by more than this.
     l1_regularization, l2_regularization : float
-        Penalties on the leaf values; with `newton=False`, where these come from a line search, they only
-        guide the choice of splits.
+        Penalties of the leaf values; with `newton=False`, where a line search finds these, they only
+        influence the choice of splits.
     max_bins : int
-        Most bins of a numeric column, up to 255; missing values have one more.
+        Maximal number of bins of a numeric column, up to 255; missing values have a bin of their own.
     subsample : float
-        Share of the rows each round is grown on.
+        Fraction of the rows that is drawn for each round.
     colsample_bytree, max_features : float
-        Share of the columns that each tree, and each node of it, may use.
+        Fraction of the columns that is drawn for each tree, and for each node.
     categorical_features : None, "from_dtype", mask, positions or names
-        Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
+        Columns that are split by sets of categories; None and "from_dtype" for those of a categorical
+        dtype.
     categorical_smoothing : float
-        Weight added to every category, against trusting rare ones.
+        Weight that is added to every category, which limits the influence of rare ones.
     monotonic_cst : sequence or dict, optional
-        1 (rising), -1 (falling) or 0 (free) for every column, or by column name.
+        1 (increasing), -1 (decreasing) or 0 (unconstrained) for every column, or by column name.
     interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
-        Columns that may meet on one path of a tree.
+        Columns that may be used together on a path of a tree.
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm with a line search in each leaf.
     estimator : regressor, optional
         Another weak learner, fitted to the pseudo-residuals, with one line search for the whole step. The
-        parameters of trees, bins and constraints then have no meaning.
+        parameters of trees, bins and constraints are then ignored.
     early_stopping : bool or "auto"
         Stop when the validation loss no longer falls; "auto" does so above 10,000 rows.
     validation_fraction : float
-        Share of the rows held out for that, when `fit` is given no `eval_set`.
+        Fraction of the training rows that is used for validation if `fit` has no `eval_set`.
     n_iter_no_change, tol : int, float
-        Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
+        Rounds without an improvement of more than `tol` that stop the fit. The model keeps the rounds up
         to the best one.
     class_weight : dict, "balanced" or None
         Weights of the classes, 1 for those not named; "balanced" gives all classes the same total weight.
-        They do not act on an `eval_set`.
+        They do not apply to an `eval_set`.
     warm_start : bool
-        Go on from the fitted model with more rounds.
+        Add rounds to the fitted model.
     random_state : int, RandomState or None
-        Of subsampling, column sampling and the held-out rows.
+        Seed of subsampling, column sampling and validation rows.
     n_jobs : int or None
         Threads; None and -1 for all cores. The model is the same for any number.
     verbose : int
-        1 for a progress bar (on terminals), 2 for a line a round.
+        1 for a progress bar (on terminals), 2 for a line per round.
 
     Attributes
     ----------
     n_estimators_, n_iter_ : int
-        Rounds of the model.
+        Number of rounds of the model.
     history_ : dict of lists
-        For every round its number, seconds since the start and leaves; with evaluation sets or
-        verbose > 0 also the losses.
+        Number, seconds since the start and leaves of every round; with evaluation sets or verbose > 0
+        also the losses.
     best_iteration_ : int or None
         With early stopping, the round of lowest validation loss.
     feature_importances_ : array
-        Share of each column in the total gain; `importances("split")` counts splits.
+        Fraction of each column in the total gain; `importances("split")` counts splits.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     classes_ : array
@@ -294,8 +295,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         return as_probabilities(self.loss_.link.inverse(raw))
 
     def _largest_margin(self, n_rounds: int) -> float:
-        reach = float(self._tree_model("margins").reaches[n_rounds])
-        return reach if len(self.classes_) == 2 else 2.0 * reach  # scores of classes reach both ways
+        largest = float(self._tree_model("margins").reaches[n_rounds])
+        return largest if len(self.classes_) == 2 else 2.0 * largest  # of both scores of a difference
 
 
 class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
@@ -307,74 +308,75 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie", or a
         user's own loss: an object with ``loss(y, raw)`` and ``gradient_hessian(y, raw)``.
     n_estimators : int
-        The number of rounds, one tree each.
+        Number of rounds, with one tree each.
     learning_rate : float
-        Shrinkage: the share of each step that is taken.
+        Shrinkage: factor of each step.
     max_leaf_nodes : int or None
-        Leaves of a tree, grown best first; None for no limit.
+        Maximal number of leaves of a tree, which is grown best first; None for no limit.
     max_depth : int or None
-        Depth of a tree; None for no limit.
+        Maximal depth of a tree; None for no limit.
     min_samples_leaf : int
-        Fewest rows of a leaf.
+        Minimal number of rows of a leaf.
     min_child_weight : float
-        Least sum of hessians of a leaf.
+        Minimal sum of hessians of a leaf.
     min_split_gain : float
         A split must reduce twice the objective by more than this.
     l1_regularization, l2_regularization : float
-        Penalties on the leaf values; with `newton=False` and with the losses "absolute_error", "quantile"
-        and "huber", where these come from a line search, they only guide the choice of splits.
+        Penalties of the leaf values; with `newton=False` and with the losses "absolute_error", "quantile"
+        and "huber", where a line search finds these, they only influence the choice of splits.
     max_bins : int
-        Most bins of a numeric column, up to 255; missing values have one more.
+        Maximal number of bins of a numeric column, up to 255; missing values have a bin of their own.
     subsample : float
-        Share of the rows each round is grown on.
+        Fraction of the rows that is drawn for each round.
     colsample_bytree, max_features : float
-        Share of the columns that each tree, and each node of it, may use.
+        Fraction of the columns that is drawn for each tree, and for each node.
     categorical_features : None, "from_dtype", mask, positions or names
-        Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
+        Columns that are split by sets of categories; None and "from_dtype" for those of a categorical
+        dtype.
     categorical_smoothing : float
-        Weight added to every category, against trusting rare ones.
+        Weight that is added to every category, which limits the influence of rare ones.
     monotonic_cst : sequence or dict, optional
-        1 (rising), -1 (falling) or 0 (free) for every column, or by column name.
+        1 (increasing), -1 (decreasing) or 0 (unconstrained) for every column, or by column name.
     interaction_cst : "pairwise", "no_interactions" or sequence of sets of columns, optional
-        Columns that may meet on one path of a tree.
+        Columns that may be used together on a path of a tree.
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm with a line search in each leaf.
     estimator : regressor, optional
         Another weak learner, fitted to the pseudo-residuals, with one line search for the whole step. The
-        parameters of trees, bins and constraints then have no meaning.
+        parameters of trees, bins and constraints are then ignored.
     early_stopping : bool or "auto"
         Stop when the validation loss no longer falls; "auto" does so above 10,000 rows.
     validation_fraction : float
-        Share of the rows held out for that, when `fit` is given no `eval_set`.
+        Fraction of the training rows that is used for validation if `fit` has no `eval_set`.
     n_iter_no_change, tol : int, float
-        Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
+        Rounds without an improvement of more than `tol` that stop the fit. The model keeps the rounds up
         to the best one.
     quantile : float
-        Of loss="quantile".
+        Quantile of loss="quantile".
     alpha : float
-        Of loss="huber": the quantile of absolute residuals beyond which the loss is linear.
+        For loss="huber": the quantile of absolute residuals beyond which the loss is linear.
     power : float
-        Of loss="tweedie": the variance grows with this power of the mean, from 1 to 2.
+        For loss="tweedie": the variance is proportional to this power of the mean, from 1 to 2.
     warm_start : bool
-        Go on from the fitted model with more rounds.
+        Add rounds to the fitted model.
     random_state : int, RandomState or None
-        Of subsampling, column sampling and the held-out rows.
+        Seed of subsampling, column sampling and validation rows.
     n_jobs : int or None
         Threads; None and -1 for all cores. The model is the same for any number.
     verbose : int
-        1 for a progress bar (on terminals), 2 for a line a round.
+        1 for a progress bar (on terminals), 2 for a line per round.
 
     Attributes
     ----------
     n_estimators_, n_iter_ : int
-        Rounds of the model.
+        Number of rounds of the model.
     history_ : dict of lists
-        For every round its number, seconds since the start and leaves; with evaluation sets or
-        verbose > 0 also the losses.
+        Number, seconds since the start and leaves of every round; with evaluation sets or verbose > 0
+        also the losses.
     best_iteration_ : int or None
         With early stopping, the round of lowest validation loss.
     feature_importances_ : array
-        Share of each column in the total gain; `importances("split")` counts splits.
+        Fraction of each column in the total gain; `importances("split")` counts splits.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -1,4 +1,4 @@
-"""Parameter checks: one line a parameter says what is allowed, and the error repeats it."""
+"""Checks of parameters: one line per parameter defines what is allowed, and the error message repeats it."""
 
 import math
 import numbers
@@ -14,13 +14,15 @@ from hedgerow.losses import LOSSES, Loss
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a parameter may be: a test and the words for it."""
+    """What a parameter may be: a test and its description."""
 
     test: Callable[[Any], bool]
-    words: str
+    description: str
 
     def __or__(self, other: "Allowed") -> "Allowed":
-        return Allowed(lambda value: self.test(value) or other.test(value), f"{self.words} or {other.words}")
+        return Allowed(
+            lambda value: self.test(value) or other.test(value), f"{self.description} or {other.description}"
+        )
 
 
 def _is_number(value: Any) -> bool:
@@ -29,24 +31,24 @@ def _is_number(value: Any) -> bool:
 
 def whole(low: int, high: float = math.inf) -> Allowed:
     """Allow an integer from low to high."""
-    words = f"an integer >= {low}" if high == math.inf else f"an integer from {low} to {high}"
+    description = f"an integer >= {low}" if high == math.inf else f"an integer from {low} to {high}"
     return Allowed(
         lambda v: isinstance(v, int | np.integer) and not isinstance(v, bool) and bool(low <= v <= high),
-        words,
+        description,
     )
 
 
 def real(low: float, high: float = math.inf, *, above: bool = False, below: bool = False) -> Allowed:
     """Allow a finite number from low (or above it) to high (or below it)."""
-    words = f"a number {'>' if above else '>='} {low}"
-    words += "" if high == math.inf else f" and {'<' if below else '<='} {high}"
+    description = f"a number {'>' if above else '>='} {low}"
+    description += "" if high == math.inf else f" and {'<' if below else '<='} {high}"
 
     def test(v: Any) -> bool:
         if not _is_number(v) or not math.isfinite(v):
             return False
         return bool((low < v if above else low <= v) and (v < high if below else v <= high))
 
-    return Allowed(test, words)
+    return Allowed(test, description)
 
 
 def one_of(*options: str) -> Allowed:
@@ -65,13 +67,13 @@ def flag() -> Allowed:
 
 
 def threads() -> Allowed:
-    """Allow a number of threads as scikit-learn counts them."""
-    words = "a positive integer, a negative one to count back from all cores (-1)"
-    return Allowed(lambda v: whole(-(2**31), 2**31).test(v) and v != 0, words)
+    """Allow a number of threads, as in scikit-learn."""
+    description = "a positive integer, a negative one to count back from all cores (-1)"
+    return Allowed(lambda v: whole(-(2**31), 2**31).test(v) and v != 0, description)
 
 
 def seed() -> Allowed:
-    """Allow a seed or a generator of scikit-learn's kind."""
+    """Allow a seed or a random generator, as in scikit-learn."""
     return Allowed(
         lambda v: whole(0).test(v) or isinstance(v, np.random.RandomState) or v is np.random,
         "an integer >= 0, a numpy.random.RandomState",
@@ -79,14 +81,14 @@ def seed() -> Allowed:
 
 
 def loss_for(task: str) -> Allowed:
-    """Allow the name of a loss for the task, or an object that is one."""
+    """Allow the name of a loss for the task, or a loss object."""
 
     def test(v: Any) -> bool:
         if isinstance(v, str):
             return v in LOSSES[task]
         methods = ("loss", "gradient_hessian")
-        made = not isinstance(v, type) and all(callable(getattr(v, name, None)) for name in methods)
-        return made or isinstance(v, Loss)
+        is_object = not isinstance(v, type) and all(callable(getattr(v, name, None)) for name in methods)
+        return is_object or isinstance(v, Loss)
 
     names = ", ".join(map(repr, LOSSES[task]))
     return Allowed(test, f"{names} or an object with loss(y, raw) and gradient_hessian(y, raw)")
@@ -103,14 +105,14 @@ def classifier() -> Allowed:
 
 
 def learner() -> Allowed:
-    """Allow either."""
+    """Allow a scikit-learn regressor or classifier."""
     return regressor() | classifier()
 
 
 def _is_learner(value: Any, is_kind: Callable[[Any], bool]) -> bool:
     try:
         return not isinstance(value, type) and bool(is_kind(value)) and callable(value.fit)
-    except (AttributeError, TypeError):  # scikit-learn's answer to what is no estimator at all
+    except (AttributeError, TypeError):  # raised by scikit-learn for objects that are no estimators
         return False
 
 
@@ -129,10 +131,10 @@ def directions() -> Allowed:
     def test(v: Any) -> bool:
         if not isinstance(v, Collection) or isinstance(v, str):
             return False
-        given = v.values() if isinstance(v, Mapping) else v
-        return all(_is_number(one) and one in (-1, 0, 1) for one in given)
+        values = v.values() if isinstance(v, Mapping) else v
+        return all(_is_number(one) and one in (-1, 0, 1) for one in values)
 
-    return Allowed(test, "a sequence of -1, 0 and 1, one a column, or a dict of them by column name")
+    return Allowed(test, "a sequence of -1, 0 and 1, one per column, or a dict of them by column name")
 
 
 def groups() -> Allowed:
@@ -150,7 +152,7 @@ def groups() -> Allowed:
 
 
 def edges() -> Allowed:
-    """Allow bin edges for all columns, by column or by name; what they are is checked with X."""
+    """Allow bin edges for all columns, by column or by name; their values are checked with X."""
 
     def test(v: Any) -> bool:
         if isinstance(v, Mapping):
@@ -163,7 +165,7 @@ def edges() -> Allowed:
 
     return Allowed(
         test,
-        "a sequence of numbers, a sequence of such sequences or None, one a column, or a dict of them by "
+        "a sequence of numbers, a sequence of such sequences or None, one per column, or a dict of them by "
         "column name or position",
     )
 
@@ -172,4 +174,4 @@ def check_parameters(values: Mapping[str, Any], allowed: Mapping[str, Allowed]) 
     """Raise ValueError for the first parameter that is not allowed."""
     for name, rule in allowed.items():
         if not rule.test(values[name]):
-            raise ValueError(f"{name}={values[name]!r} is not allowed: it must be {rule.words}")
+            raise ValueError(f"{name}={values[name]!r} is not allowed: it must be {rule.description}")

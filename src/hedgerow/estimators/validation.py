@@ -237,7 +237,7 @@ def validate_fit_input(
     table: Any = train.table
     schema = table.schema() if options.raw else table.schema
     data = FitInput(train, target, schema, *_fingerprints(train, target, options), callbacks=told)
-    if target.classes is not None:
+    if options.class_weight is not None and target.classes is not None:
         train.sample_weight = apply_class_weight(
             options.class_weight, train.y, target.classes, train.sample_weight
         )

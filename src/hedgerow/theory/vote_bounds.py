@@ -40,7 +40,7 @@ from hedgerow.estimators.parameters import Allowed, check_parameters, real, whol
 from hedgerow.theory.deviations import kl_lower, kl_upper
 
 _ROUNDING = 1e-9  # by how much a mean of losses may be outside [0, 1], and kl below 0
-_MEAN = Allowed(real(-_ROUNDING, 1 + _ROUNDING).test, real(0, 1).words)
+_MEAN = Allowed(real(-_ROUNDING, 1 + _ROUNDING).test, real(0, 1).description)
 _ALLOWED = {
     "n": whole(1),
     "n_pairs": whole(1),
@@ -48,7 +48,7 @@ _ALLOWED = {
     "gibbs": _MEAN,
     "tandem": _MEAN,
     "disagreement": _MEAN,
-    "kl": Allowed(real(-_ROUNDING).test, real(0).words),
+    "kl": Allowed(real(-_ROUNDING).test, real(0).description),
 }
 
 

@@ -142,7 +142,7 @@ def _each_stage(low: float, high: float, *, above: bool = False, below: bool = F
     def test(v: Any) -> bool:
         return one.test(v) or (isinstance(v, list | tuple) and len(v) > 0 and all(one.test(n) for n in v))
 
-    return Allowed(test, f"{one.words}, or a list of such numbers, one a stage")
+    return Allowed(test, f"{one.description}, or a list of such numbers, one a stage")
 
 
 def _is_file_name(value: Any) -> bool:
