@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from pyarrow import csv
 
-from hedgerow.cli import card, errors, main
+from hedgerow.cli import errors, main, model_file
 from hedgerow.cli.output import Output
 from hedgerow.io import load_card, save
 from hedgerow.selection import Choice
@@ -85,7 +85,7 @@ def test_a_later_report_shows_how_the_method_was_chosen(folder, chosen, capsys):
     assert "How the method was chosen" in (folder / "r.html").read_text()
     damaged = load_card(chosen)
     damaged["choice"]["best"]["status"] = "perfect"
-    save(card.read_model(chosen).model, "d.hedgerow", card=damaged)
+    save(model_file.read_model(chosen).model, "d.hedgerow", card=damaged)
     capsys.readouterr()
     assert main(["report", "d.hedgerow", "t.csv", "--out", "d.html"]) == FAILED
     said = capsys.readouterr().err
@@ -123,14 +123,14 @@ def test_options_that_cannot_be_are_refused_by_their_names(line, words, capsys):
 def test_a_table_too_small_is_refused_in_words_of_the_file(folder, capsys):
     csv.write_csv(pa.table({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}), folder / "four.csv")
     assert main(["train", "four.csv", "--target", "y"]) == FAILED
-    assert "four.csv: of 4 rows, 1 are held out; the 3 left are too few" in capsys.readouterr().err
+    assert "four.csv: 1 of 4 rows are held out; the remaining 3 are too few" in capsys.readouterr().err
 
 
 def test_a_column_kept_twice_is_written_once_and_seen_rows_are_said(folder, capsys):
     assert train("--out", "m.hedgerow") == 0
     assert main(["predict", "m.hedgerow", "t.csv", "--keep", "b", "--keep", "b", "--out", "p.csv"]) == 0
     assert csv.read_csv(folder / "p.csv").column_names[:2] == ["b", "predicted y"]
-    assert "the model was fitted to" in capsys.readouterr().err
+    assert "the model was fitted to most of its rows" in capsys.readouterr().err
 
 
 def test_copies_of_rows_are_told_and_single_rows_are_not(folder, capsys):
@@ -138,7 +138,7 @@ def test_copies_of_rows_are_told_and_single_rows_are_not(folder, capsys):
     assert "copies" not in capsys.readouterr().err
     csv.write_csv(pa.concat_tables([small_table()] * 3), folder / "t.csv")
     assert train("--out", "m.hedgerow", "--force") == 0
-    assert "rows held out are copies of rows" in capsys.readouterr().err
+    assert "held-out rows are copies of training rows" in capsys.readouterr().err
 
 
 def test_a_good_column_is_no_leak_and_a_leak_is_quoted_for_the_shell(folder, capsys):
@@ -154,21 +154,19 @@ def test_a_few_rows_held_out_are_no_proof_of_a_leak(capsys):
     assert train("--hold-out", "0.0001", "--out", "m.hedgerow") == 0
     said = capsys.readouterr()
     assert "alone predicts" not in said.err
-    assert "on the 1 row held out" in said.out
+    assert "scores of the 1 held-out row" in said.out
 
 
 def test_a_full_disk_behind_standard_output_is_said():
-    assert (
-        errors.one_line(OSError(28, "No space left on device")) == "the disk that the output goes to is full"
-    )
+    assert errors.one_line(OSError(28, "No space left on device")) == "the disk of the output is full"
 
 
 @pytest.mark.parametrize("width", [60, 80, 118])
 def test_the_table_of_trials_fits_the_page(width, chosen, capsys):
     choice = Choice.from_dict(load_card(chosen)["choice"])
     output = Output()
-    output.page.width = width
-    output.show(choice)
+    output.width = width
+    output.page(choice)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
     assert any(choice.best.title in line for line in lines[3:])
@@ -176,7 +174,7 @@ def test_the_table_of_trials_fits_the_page(width, chosen, capsys):
 
 def test_a_model_without_a_card_is_told_apart(folder, capsys):
     assert train("--out", "m.hedgerow") == 0
-    save(card.read_model(folder / "m.hedgerow").model, "bare.hedgerow")
+    save(model_file.read_model(folder / "m.hedgerow").model, "bare.hedgerow")
     assert main(["predict", "bare.hedgerow", "t.csv"]) == FAILED
     assert "without the card" in capsys.readouterr().err
 
@@ -201,7 +199,7 @@ def test_a_recipe_of_another_model_is_refused(change, folder, capsys):
     assert train("--out", "m.hedgerow") == 0
     content = load_card("m.hedgerow")
     content["recipe"].update(change)
-    save(card.read_model(folder / "m.hedgerow").model, "k.hedgerow", card=content)
+    save(model_file.read_model(folder / "m.hedgerow").model, "k.hedgerow", card=content)
     capsys.readouterr()
     assert main(["predict", "k.hedgerow", "t.csv"]) == FAILED
     said = capsys.readouterr().err

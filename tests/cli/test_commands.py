@@ -87,7 +87,7 @@ def test_what_was_understood_is_said(capsys):
     assert "400 rows, 7 columns" in said
     assert "classification, 2 classes (no: " in said
     assert "'bought' holds dates" in said
-    assert "held out: 80 of 400 rows, drawn by seed 0" in said
+    assert "held out: 80 of 400 rows, drawn with seed 0" in said
     assert "With probability 95 % at least" in said
     assert "m.hedgerow (new, " in said
 
@@ -140,7 +140,7 @@ def test_the_model_goes_to_the_name_of_the_table_by_default(folder):
 def test_certify_takes_only_rows_that_are_new(capsys):
     assert main(["certify", "sold.hedgerow", "houses.csv"]) == 0
     said = capsys.readouterr().out
-    assert "its 80 rows held out are taken" in said
+    assert "its 80 held-out rows are used" in said
     assert "hold-out" in said
     told = run_json(["certify", "sold.hedgerow", "more.parquet", "--delta", "0.1"], capsys)
     assert told["delta"] == 0.1
@@ -155,7 +155,7 @@ def test_certify_writes_a_file(folder):
 @pytest.mark.usefixtures("folder")
 def test_numbers_have_no_certificate(capsys):
     assert main(["certify", "price.hedgerow", "more.parquet"]) == 1
-    assert "certificates are of classifiers" in capsys.readouterr().err
+    assert "certificates are for classifiers" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("folder")
@@ -259,6 +259,6 @@ def test_train_cascade_writes_a_file_that_detect_reads(folder, capsys):
 def test_explain_notices_the_training_rows_in_another_format(folder, capsys):
     parquet.write_table(csv.read_csv(folder / "houses.csv"), folder / "same.parquet")
     assert main(["explain", "sold.hedgerow", "same.parquet"]) == 0
-    assert "of the 400 rows hold the values of rows the model was fitted to" in capsys.readouterr().err
+    assert "of the 400 rows have the values of rows that the model was fitted to" in capsys.readouterr().err
     assert main(["explain", "sold.hedgerow", "more.parquet"]) == 0
     assert capsys.readouterr().err == ""

@@ -192,8 +192,8 @@ def test_a_defect_is_told_as_one(monkeypatch, capsys):
     def broken(*_, **__):
         raise KeyError("y")
 
-    monkeypatch.setattr("hedgerow.cli.tables.read_data", broken)
-    assert main(["compare", "cars.csv", "--target", "when"]) == errors.DEFECT
+    monkeypatch.setattr("hedgerow.cli.prepared_table.read_typed", broken)
+    assert main(["compare", "cars.csv", "--target", "when"]) == errors.INTERNAL
     said = capsys.readouterr().err
     assert "KeyError" in said
     assert errors.TRACEBACK in said
@@ -205,7 +205,7 @@ def test_an_interrupt_ends_with_130_and_nothing_written(monkeypatch, capsys, fol
         raise KeyboardInterrupt
 
     before = snapshot(folder)
-    monkeypatch.setattr("hedgerow.cli.fits.choose", interrupted)
+    monkeypatch.setattr("hedgerow.cli.train.choose", interrupted)
     assert main(["train", "cars.csv", "--target", "when"]) == errors.INTERRUPTED
     assert "interrupted" in capsys.readouterr().err
     assert snapshot(folder) == before

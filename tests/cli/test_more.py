@@ -43,10 +43,10 @@ PREDICT = ["predict", "model.hedgerow", "data.csv"]
 
 @pytest.mark.usefixtures("folder")
 def test_predict_refuses_what_cannot_be(capsys):
-    assert "give --out FILE too" in refused([*PREDICT, "--json"], capsys)
+    assert "pass --out FILE too" in refused([*PREDICT, "--json"], capsys)
     assert "--keep roms" in refused([*PREDICT, "--keep", "roms"], capsys)
     clash = ["predict", "model.hedgerow", "clash.csv", "--keep-all"]
-    assert "the predictions have a column 'predicted sold' too" in refused(clash, capsys)
+    assert "the predictions also have a column 'predicted sold'" in refused(clash, capsys)
 
 
 @pytest.mark.usefixtures("folder")
@@ -72,8 +72,8 @@ def test_few_rows_tell_no_leak():
     class Problem:
         y = np.zeros(5)
 
-    assert leaks.telling_columns(Model(), Problem()) == []
-    assert leaks.telling_columns(object(), Problem()) == []
+    assert leaks.leaking_columns(Model(), Problem()) == []
+    assert leaks.leaking_columns(object(), Problem()) == []
 
 
 def test_warming_up_runs_every_job_and_says_where_the_code_is(monkeypatch, capsys):

@@ -8,7 +8,7 @@ import pytest
 
 import hedgerow
 from documents import DOCS, PAGES, README, ROOT, anchors, links, name, read
-from hedgerow.cli.app import app
+from hedgerow.cli.app import build_app
 
 CONFIG = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 NAVIGATION = re.findall(r":\s+([\w/-]+\.md)\s*$", CONFIG, flags=re.MULTILINE)
@@ -24,7 +24,7 @@ def program():
     """Commands with their options, as typer tells them."""
     from typer.main import get_command  # noqa: PLC0415
 
-    group = get_command(app)
+    group = get_command(build_app())
     return {
         command: [
             option for parameter in found.params for option in parameter.opts if option.startswith("--")

@@ -86,7 +86,7 @@ def _execute(block, page, namespace):
 
 
 def _call(command):
-    from hedgerow.cli.app import main  # noqa: PLC0415 - only pages with command lines need it
+    from hedgerow.cli import main  # noqa: PLC0415 - only pages with command lines need it
 
     program, *arguments = shlex.split(command)
     assert program == "hedgerow", command

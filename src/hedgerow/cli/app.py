@@ -1,115 +1,122 @@
-"""The program: its commands, and the one place where errors become a line and an exit code."""
+"""The program: its commands, and the conversion of errors to one line and an exit code.
 
+A module of a command is imported only when the command runs, so that `hedgerow --help` is fast.
+"""
+
+import importlib
 import json
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Collection, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 import hedgerow
 from hedgerow.cli import errors
-from hedgerow.cli.card import GIVEN
-from hedgerow.cli.certify import certify
-from hedgerow.cli.compare import compare
-from hedgerow.cli.demo import demo
-from hedgerow.cli.explain import explain
-from hedgerow.cli.machine import info, warmup
-from hedgerow.cli.predict import predict
-from hedgerow.cli.report import report
-from hedgerow.cli.train import train
-from hedgerow.cli.vision import detect, train_cascade
+from hedgerow.cli.model_file import ARGUMENTS
 
-app = typer.Typer(
-    name="hedgerow",
-    help="Weak learners into strong ones: give it a table, get an ensemble, a certificate and a report.",
-    no_args_is_help=False,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-COMMANDS: dict[str, Callable[..., None]] = {
-    "train": train,
-    "predict": predict,
-    "compare": compare,
-    "certify": certify,
-    "explain": explain,
-    "report": report,
-    "detect": detect,
-    "train-cascade": train_cascade,
-    "demo": demo,
-    "warmup": warmup,
-    "info": info,
+HELP = "Boosting, bagging and forests for a table: a model, a certificate of its error, and a report."
+
+
+class Command(NamedTuple):
+    """The module of `hedgerow.cli` and the function of a command, and its summary."""
+
+    module: str
+    function: str
+    summary: str
+
+
+COMMANDS = {
+    "train": Command("train", "train", "Fit the best ensemble to a table, and save it with its certificate."),
+    "predict": Command("predict", "predict", "Predict the rows of a table."),
+    "compare": Command("compare", "compare", "Cross-validate every method on the same folds, with times."),
+    "certify": Command("evaluate", "certify", "Print every bound on the error on new rows that applies."),
+    "explain": Command("explain", "explain", "Show which columns matter and how predictions depend on them."),
+    "report": Command("evaluate", "report", "Write an HTML report of a model on rows that are new to it."),
+    "detect": Command("vision", "detect", "Find faces, or the objects of a cascade, in images."),
+    "train-cascade": Command("vision", "train_cascade", "Train a cascade that detects objects in images."),
+    "demo": Command("compare", "demo", "Compare boosting with logistic regression on three data sets."),
+    "warmup": Command("machine", "warmup", "Compile the kernels of every method."),
+    "info": Command("machine", "info", "Show versions, the processor, threads and the kernel cache."),
 }
-for name, command in COMMANDS.items():
-    app.command(name)(command)
 
 
-@app.callback(invoke_without_command=True)
-def root(
+def build_app(loaded: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
+    """Return the program; commands that are not `loaded` have a summary but no options."""
+    app = typer.Typer(
+        name="hedgerow",
+        help=HELP,
+        no_args_is_help=False,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_root)
+    for name, command in COMMANDS.items():
+        function = _no_options
+        if name in loaded:
+            function = getattr(importlib.import_module(f"hedgerow.cli.{command.module}"), command.function)
+        app.command(name, help=command.summary)(function)
+    return app
+
+
+def _no_options() -> None:
+    """Stand for a command that is not loaded."""
+
+
+def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
-    """Weak learners into strong ones: give it a table, get an ensemble, a certificate and a report."""
     if version:
         sys.stdout.write(f"hedgerow {hedgerow.__version__}\n")
     elif context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; returns its exit code.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the process by default.
-
-    Examples
-    --------
-    >>> main(["--version"])
-    hedgerow ...
-    0
-    """
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    os.environ["MPLBACKEND"] = "Agg"  # pictures go to files; no window is opened
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; return its exit code."""
+    arguments = list(arguments)
+    os.environ["MPLBACKEND"] = "Agg"  # figures are written to files; no window is opened
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
-        # Pictures are SVG whose text stays text: the reader's fonts draw it, not those that warn here.
+        # Figures are SVG files with text: the fonts of the reader are used, not those that warn.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         try:
-            GIVEN.set(tuple(given))
-            code = app(given, prog_name="hedgerow", standalone_mode=False)
+            ARGUMENTS.set(tuple(arguments))
+            app = build_app([name for name in arguments if name in COMMANDS])
+            code = app(arguments, prog_name="hedgerow", standalone_mode=False)
         except (typer.Abort, KeyboardInterrupt):
-            return _fail("interrupted", errors.INTERRUPTED, given)
-        except Exception as error:  # noqa: BLE001 - the last place that can say it in a line
+            return _fail("interrupted", errors.INTERRUPTED, arguments)
+        except Exception as error:  # noqa: BLE001 - the last handler: every error becomes one line
             if os.environ.get(errors.TRACEBACK):
                 traceback.print_exc()
-            words = errors.one_line(error)
-            if errors.exit_code(error) == errors.WRONG_USAGE:
-                words = f"{words.rstrip('.')} (see `{_command(given)} --help`)"
-            return _fail(words, errors.exit_code(error), given, told=getattr(error, "told", False))
-    if code == errors.INTERRUPTED:  # some versions of typer turn an interrupt into this code themselves
-        return _fail("interrupted", errors.INTERRUPTED, given)
+            message, code = errors.one_line(error), errors.exit_code(error)
+            if code == errors.WRONG_USAGE:
+                message = f"{message.rstrip('.')} (see `{_command(arguments)} --help`)"
+            return _fail(message, code, arguments, in_json=getattr(error, "in_json", False))
+    if code == errors.INTERRUPTED:  # some versions of typer convert an interrupt to this code themselves
+        return _fail("interrupted", errors.INTERRUPTED, arguments)
     return code if isinstance(code, int) else 0
 
 
-def _command(given: Sequence[str]) -> str:
-    """The part of the command line that is surely right.
+def _command(arguments: Sequence[str]) -> str:
+    """Return the program and the command, if its name is valid.
 
     >>> _command(["train", "--tarket", "y"]), _command(["trian"])
     ('hedgerow train', 'hedgerow')
     """
-    return f"hedgerow {given[0]}" if given and given[0] in COMMANDS else "hedgerow"
+    return f"hedgerow {arguments[0]}" if arguments and arguments[0] in COMMANDS else "hedgerow"
 
 
-def _fail(words: str, code: int, given: Sequence[str], *, told: bool = False) -> int:
-    if "--json" in given and not told:
-        sys.stdout.write(json.dumps({"error": words, "exit_code": code}, ensure_ascii=False) + "\n")
-    sys.stderr.write(f"hedgerow: error: {words}\n")
+def _fail(message: str, code: int, arguments: Sequence[str], *, in_json: bool = False) -> int:
+    """Print an error, also as JSON if requested and not printed before; return the exit code."""
+    if "--json" in arguments and not in_json:
+        sys.stdout.write(json.dumps({"error": message, "exit_code": code}, ensure_ascii=False) + "\n")
+    sys.stderr.write(f"hedgerow: error: {message}\n")
     return code
 
 

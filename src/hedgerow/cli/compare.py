@@ -1,12 +1,15 @@
-"""`hedgerow compare`: every method of the library, and a linear one, on the same folds of a table."""
+"""`hedgerow compare` and `hedgerow demo`: methods side by side, on a table or on three known data sets."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hedgerow.cli import options, tables
-from hedgerow.cli.errors import UsageError
+from hedgerow.cli import options
+from hedgerow.cli.errors import UsageError, input_errors
+from hedgerow.cli.options import check_output_file, describe_file
 from hedgerow.cli.output import Output
+from hedgerow.cli.prepared_table import print_table, read_training_table
 from hedgerow.selection import METHODS
 from hedgerow.selection import compare as compare_methods
 
@@ -17,10 +20,12 @@ def compare(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help=f"One of {', '.join(METHODS)}; may be given again.", show_default=False
+            metavar="NAME",
+            help=f"A method: {', '.join(METHODS)}; can be repeated. All by default.",
+            show_default=False,
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(metavar="NUMBER", help="Of the cross-validation.")] = 5,
+    folds: Annotated[int, typer.Option(metavar="NUMBER", help="Number of folds.")] = 5,
     task: options.Task = "auto",
     drop: options.Drop = None,
     categorical: options.Categorical = None,
@@ -31,22 +36,53 @@ def compare(
     """Cross-validate every method on the same folds, with times."""
     output = Output(as_json)
     for name in method or ():
-        tables.check_choice("--method", name, tuple(METHODS))
+        options.check_choice("--method", name, tuple(METHODS))
     if not 2 <= folds <= 100:
         raise UsageError(f"--folds {folds} is not allowed: it must be a whole number from 2 to 100")
-    tables.check_numbers(seed, threads)
-    problem = tables.read_problem(data, target, task=task, drop=drop, categorical=categorical)
-    tables.tell_problem(problem, output)
-    with output.progress("comparing") as progress:
+    options.check_numbers(seed, threads)
+    table = read_training_table(data, target, task=task, drop=drop, categorical=categorical)
+    print_table(table, output)
+    with output.progress("comparing") as progress, input_errors():
         comparison = compare_methods(
-            problem.X,
-            problem.y,
-            problem.task,
+            table.X,
+            table.y,
+            table.task,
             methods=tuple(method) if method else None,
             folds=folds,
             random_state=seed,
             n_jobs=threads,
             progress=progress,
         )
-    output.show(comparison)
+    output.page(comparison)
     output.result({"data": str(data), "target": target, "seed": seed, **comparison.to_dict()})
+
+
+def demo(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML report to write.")] = Path(
+        "hedgerow-demo.html"
+    ),
+    full: Annotated[
+        bool, typer.Option("--full", help="Use all rows and repetitions, which takes some minutes.")
+    ] = False,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Compare boosting with logistic regression on three data sets, and write a report."""
+    from hedgerow.experiments import CAVEATS, run_experiments  # noqa: PLC0415 - `compare` does not need it
+
+    output = Output(as_json)
+    options.check_numbers(seed, threads)
+    replaces = check_output_file("--out", out, force=force, suffixes=(".html",))
+    with output.progress("experiments") as progress:
+        experiments = run_experiments(full=full, random_state=seed, n_jobs=threads, told=progress)
+    for table in experiments.tables:
+        left = [0, *(column for column, how in enumerate(table.formats) if column and not how)]
+        output.table(table.columns, table.rows, left=left, title=table.name)
+    for text in (*experiments.findings, *experiments.left_out, *CAVEATS):
+        output.text(f"- {text}")
+    experiments.save(out)
+    output.text("")
+    output.text(f"report: {describe_file(out, replaced=replaces)}", "bold")
+    output.result({**experiments.to_dict(), "report": str(out)})

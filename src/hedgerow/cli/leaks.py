@@ -1,7 +1,7 @@
-"""Columns that tell the target all by themselves: often it is known only afterwards, or is the target again.
+"""Leaks: columns that alone predict the target, and test rows that are copies of training rows.
 
-Of an accident's severity, "number of injured" says everything and is known no earlier. A model that has such
-a column looks perfect and is useless, so `train` says so.
+The "number of injured" determines the severity of an accident, but is not known earlier. A model with such a
+column looks perfect and is useless, so `train` warns of it.
 """
 
 import shlex
@@ -13,76 +13,81 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hedgerow._typing import Integers
-from hedgerow.cli.tables import Problem
+from hedgerow.cli.prepared_table import PreparedTable
 from hedgerow.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.selection import take_rows
 
-_COLUMNS = 5  # the most important ones are looked at
+_COLUMNS = 5  # number of the most important columns that are examined
 _ROWS = 20_000
 _DEPTH = 4
-_LEFT = 0.03  # of the error of the best constant answer: what a telling column leaves
-_LEAST_ROWS = 30  # with fewer, a column tells the target by chance
-_COPIES = 0.05  # of the rows held out, from which copies among the others are told
-_CONTINUOUS = 0.1  # of the rows: so many different values, and two rows alike are hardly chance
+_REMAINING_ERROR = 0.03  # of the error of the best constant prediction, at most, if a column leaks the target
+_MIN_ROWS = 30  # with fewer, a column predicts the target by chance
+_COPIES = 0.05  # share of the test rows from which copies are reported
+_CONTINUOUS = 0.1  # distinct values per row, from which equal rows are hardly chance
 
 
-def telling_columns(model: Any, problem: Problem) -> list[str]:
-    """A sentence for each important column by which alone the target can be told."""
+def find_leaks(model: Any, table: PreparedTable) -> list[str]:
+    """Return a warning for every leak."""
+    return leaking_columns(model, table) + copied_rows(table)
+
+
+def leaking_columns(model: Any, table: PreparedTable) -> list[str]:
+    """Return a warning for each important column that alone predicts the target."""
     importances = getattr(model, "feature_importances_", None)
-    if importances is None or len(problem.y) < _LEAST_ROWS:
+    if importances is None or len(table.y) < _MIN_ROWS:
         return []
-    names = problem.X.column_names
+    names = table.X.column_names
     return [
-        f"column {names[number]!r} alone predicts {problem.recipe.target!r} almost perfectly: is it known "
-        f"before {problem.recipe.target!r} is? If not, leave it out: --drop {shlex.quote(names[number])}"
+        f"column {names[number]!r} alone predicts {table.recipe.target!r} almost perfectly: is it known "
+        f"before {table.recipe.target!r} is? If not, leave it out: --drop {shlex.quote(names[number])}"
         for number in np.argsort(importances)[::-1][:_COLUMNS]
-        if importances[number] > 0 and _is_telling(problem, names[number])
+        if importances[number] > 0 and _is_leaking(table, names[number])
     ]
 
 
-def _is_telling(problem: Problem, name: str) -> bool:
-    """Whether a small tree on the column leaves at most a tenth of the error of the best constant answer."""
-    X = problem.X.select([name])
-    rows, test = _some(problem.train), np.concatenate([_some(problem.train), _some(problem.test)])
-    y, truth = problem.y[rows], problem.y[test]  # of all rows, for those held out may be few
-    if problem.task == "regression":
+def _is_leaking(table: PreparedTable, name: str) -> bool:
+    """Return whether a small tree on the column leaves at most 3 % of the error of a constant prediction."""
+    X = table.X.select([name])
+    rows, test = _some(table.train), np.concatenate([_some(table.train), _some(table.test)])
+    y, y_true = table.y[rows], table.y[test]  # also training rows, because test rows may be few
+    if table.task == "regression":
         tree = DecisionTreeRegressor(max_depth=_DEPTH + 2).fit(take_rows(X, rows), y)
-        residual = truth.astype(np.float64) - tree.predict(take_rows(X, test))
-        return bool(np.mean(residual**2) <= _LEFT * np.var(truth.astype(np.float64)))
+        residual = y_true.astype(np.float64) - tree.predict(take_rows(X, test))
+        return bool(np.mean(residual**2) <= _REMAINING_ERROR * np.var(y_true.astype(np.float64)))
     tree = DecisionTreeClassifier(max_depth=_DEPTH).fit(take_rows(X, rows), y)
-    error = np.mean(tree.predict(take_rows(X, test)) != truth)
-    chance = 1.0 - np.unique(truth, return_counts=True)[1].max() / len(truth)
-    return bool(error <= _LEFT * chance)
+    error = np.mean(tree.predict(take_rows(X, test)) != y_true)
+    constant_error = 1.0 - np.unique(y_true, return_counts=True)[1].max() / len(y_true)
+    return bool(error <= _REMAINING_ERROR * constant_error)
 
 
-def copied_rows(problem: Problem) -> list[str]:
-    """A sentence if rows held out are copies of rows that the model sees.
+def copied_rows(table: PreparedTable) -> list[str]:
+    """Return a warning if test rows are copies of training rows.
 
-    Rows of categories are often alike by nature; so nothing is said unless some column of numbers has values
-    that hardly occur twice.
+    Rows of categories are often equal by chance; so there is no warning unless a column of numbers has values
+    that rarely occur twice.
     """
-    if not any(_is_continuous(column) for column in problem.X.columns):
+    if not any(_is_continuous(column) for column in table.X.columns):
         return []
-    marks = _marks(problem)
-    copies = int(np.isin(marks[problem.test], marks[problem.train]).sum())
-    if copies < max(2, _COPIES * len(problem.test)):
+    keys = _row_keys(table)
+    copies = int(np.isin(keys[table.test], keys[table.train]).sum())
+    if copies < max(2, _COPIES * len(table.test)):
         return []
-    words = (
-        f"{copies:,} of the {len(problem.test):,} rows held out are copies of rows that the model sees: "
-        "unless they are separate observations, scores and certificate are too good; leave the copies out"
+    warning = (
+        f"{copies:,} of the {len(table.test):,} held-out rows are copies of training rows: unless they are "
+        "separate observations, scores and certificate are too optimistic; remove the copies"
     )
-    return [words]
+    return [warning]
 
 
-def _marks(problem: Problem) -> NDArray[np.uint64]:
-    """A number for each row, the same for rows that are alike: the codes of its values, mixed (wrapping)."""
-    marks = np.unique(problem.y, return_inverse=True)[1].reshape(-1).astype(np.uint64)
-    for column in problem.X.columns:
+def _row_keys(table: PreparedTable) -> NDArray[np.uint64]:
+    """Return a hash for each row: the codes of its values, mixed modulo 2**64."""
+    keys = np.unique(table.y, return_inverse=True)[1].reshape(-1).astype(np.uint64)
+    for column in table.X.columns:
         encoded = column.dictionary_encode().unify_dictionaries()
         codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks])
-        marks = (marks ^ (marks >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-        marks += codes.astype(np.int64).view(np.uint64)
-    return marks
+        keys = (keys ^ (keys >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+        keys += codes.astype(np.int64).view(np.uint64)
+    return keys
 
 
 def _is_continuous(column: pa.ChunkedArray) -> bool:
@@ -92,5 +97,5 @@ def _is_continuous(column: pa.ChunkedArray) -> bool:
 
 
 def _some(rows: Integers) -> Integers:
-    """At most so many rows, from all over the file, which may be sorted."""
+    """Return at most `_ROWS` rows, evenly spaced because the file may be sorted."""
     return rows[:: -(-len(rows) // _ROWS)]

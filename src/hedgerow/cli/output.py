@@ -1,25 +1,24 @@
-"""What a command says: to a person on a terminal, or to a program as one JSON object.
+"""The output of a command: text for a reader, or one JSON object for a program.
 
-With `--json` standard output holds the object and nothing else; whatever a person would read meanwhile is
-left out, and progress and notes go to standard error as always.
+With `--json`, standard output contains the object only. Progress and notes always go to standard error.
 """
 
 import json
 import math
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
-Told = Callable[[int, int, str], None]
-PIPE_WIDTH = 118  # of a page for a file or another program; rich would take 80 columns for granted
+from hedgerow.progress import ProgressBar
+from hedgerow.text_table import WIDTH, format_table, printable, wrap
+
+Progress = Callable[[int, int, str], None]
+_STYLES = {"bold": "\x1b[1m", "green": "\x1b[32m", "yellow": "\x1b[33m"}
 
 
 class Output:
@@ -32,71 +31,64 @@ class Output:
 
     def __init__(self, as_json: bool = False) -> None:
         self.as_json = as_json
-        self.page = _console(sys.stdout)
-        self.notes = _console(sys.stderr)
+        self.width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
 
-    def say(self, words: str, style: str | None = None) -> None:
-        """Words for a person."""
+    def text(self, text: str, style: str = "") -> None:
+        """Print a paragraph, wrapped to the width of the terminal."""
         if not self.as_json:
-            self.page.print(Text(words, style=style or ""))
+            for line in wrap(printable(text), max(self.width, 20)):
+                sys.stdout.write(_styled(line, style, sys.stdout) + "\n")
 
-    def show(self, page: Any) -> None:
-        """Something that prints itself as lines, whose lines are left as they are."""
+    def page(self, page: Any) -> None:
+        """Print an object whose method `text` formats it for a width."""
         if not self.as_json:
-            text = page.text(self.page.width) if hasattr(page, "text") else str(page)
-            self.page.print(Text(text), soft_wrap=True)
+            sys.stdout.write(page.text(self.width) + "\n")
 
-    def note(self, words: str) -> None:
-        """Something that a person should know, beside the result."""
-        self.notes.print(Text.assemble(("note: ", "yellow"), words), soft_wrap=True)
+    def note(self, text: str) -> None:
+        """Print a note to standard error."""
+        sys.stderr.write(f"{_styled('note:', 'yellow', sys.stderr)} {printable(text)}\n")
 
-    def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
-        """A table; all columns but the first are figures, unless their head ends in a space."""
-        if self.as_json:
-            return
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-        for number, head in enumerate(heads):
-            is_text = number == 0 or head.endswith(" ")
-            table.add_column(head.rstrip(), justify="left" if is_text else "right", overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
-        self.page.print(table)
+    def table(
+        self,
+        heads: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        *,
+        left: Sequence[int] = (0,),
+        title: str = "",
+    ) -> None:
+        """Print a table; the columns `left` hold text, the others numbers."""
+        if not self.as_json:
+            above = f"\n{title}\n" if title else "\n"
+            sys.stdout.write(f"{above}{format_table(heads, rows, left, self.width)}\n\n")
 
     def result(self, value: dict[str, Any]) -> None:
-        """The object for a program."""
+        """Print the JSON object, if requested."""
         if self.as_json:
             sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n")
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Told]:
-        """A bar on a terminal; the function that moves it."""
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[words]}"),
-            console=self.notes,
-            transient=True,
-            disable=not self.notes.is_terminal,
-        ) as bar:
-            task = bar.add_task(title, total=None, words="")
+    def progress(self, title: str) -> Iterator[Progress]:
+        """Return a callback that shows progress(done, total, text) as a bar on a terminal."""
+        bar = ProgressBar(None, title, clear=True)
+        total = [-1]
 
-            def told(done: int, total: int, words: str) -> None:
-                bar.update(task, completed=done, total=total, words=words)
+        def show(done: int, n_steps: int, text: str) -> None:
+            if n_steps != total[0]:
+                total[0] = n_steps
+                bar.restart(n_steps, title)
+            bar.update(done, text)
 
-            yield told
+        with bar:
+            yield show
 
 
-def _console(stream: Any) -> Console:
-    console = Console(file=stream, highlight=False, soft_wrap=False)
-    if not console.is_terminal:
-        console.width = PIPE_WIDTH
-    return console
+def _styled(text: str, style: str, stream: TextIO) -> str:
+    coloured = style and stream.isatty() and not os.environ.get("NO_COLOR")
+    return f"{_STYLES[style]}{text}\x1b[0m" if coloured else text
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it; what is not finite becomes null.
+    """Convert a value to JSON types; numbers that are not finite become null.
 
     >>> plain({"rows": np.int64(3), "loss": float("nan"), "names": ("a", np.str_("b"))})
     {'rows': 3, 'loss': None, 'names': ['a', 'b']}
@@ -116,19 +108,19 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def seconds(value: float) -> str:
-    """A duration with three digits.
+def format_duration(value: float) -> str:
+    """Format a duration with three digits.
 
-    >>> seconds(0.01234), seconds(2.345), seconds(75.2)
+    >>> format_duration(0.01234), format_duration(2.345), format_duration(75.2)
     ('12.3 ms', '2.35 s', '75.2 s')
     """
     return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
-def figure(value: float | None) -> str:
-    """A score with four decimals, or as many digits when it is large.
+def format_score(value: float | None) -> str:
+    """Format a score with four decimals, or with four digits if it is large.
 
-    >>> figure(0.98765), figure(1234.5), figure(None)
+    >>> format_score(0.98765), format_score(1234.5), format_score(None)
     ('0.9877', '1234', '–')
     """
     if value is None or not math.isfinite(value):

@@ -1,5 +1,6 @@
-"""`hedgerow train`: a table in; a model, a certificate and a report out."""
+"""`hedgerow train`: fit a model to a table; save it with its certificate, and write a report."""
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,37 +8,52 @@ import numpy as np
 import typer
 
 import hedgerow
-from hedgerow.cli import card, options, tables
-from hedgerow.cli.errors import UsageError
-from hedgerow.cli.fits import Fit, fit_model, tell_fit, write_report
-from hedgerow.cli.leaks import copied_rows, telling_columns
-from hedgerow.cli.output import Output, plain
-from hedgerow.cli.places import check_new_file, written
-from hedgerow.cli.tables import Problem
+from hedgerow.cli import options
+from hedgerow.cli.errors import UsageError, input_errors
+from hedgerow.cli.evaluate import Evaluation, evaluate, write_report
+from hedgerow.cli.leaks import find_leaks
+from hedgerow.cli.model_file import KIND, command_line
+from hedgerow.cli.options import check_choice, check_output_file, describe_file
+from hedgerow.cli.output import Output, format_duration, format_score, plain
+from hedgerow.cli.prepared_table import (
+    PreparedTable,
+    check_split,
+    file_checksum,
+    print_table,
+    read_training_table,
+)
 from hedgerow.io import save
-from hedgerow.selection import AUTO, METHODS, METRICS
+from hedgerow.selection import AUTO, METHODS, METRICS, choose, make_model
 
-Method = Annotated[
-    str, typer.Option(metavar="NAME", help=f"auto, {', '.join(AUTO)}: the family of the ensemble.")
-]
+_SUFFIXES = (
+    *(".gz", ".bz2", ".zst", ".lz4", ".xz"),
+    *(".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather"),
+)
+
+Method = Annotated[str, typer.Option(metavar="NAME", help=f"The ensemble method: auto, {', '.join(AUTO)}.")]
 Out = Annotated[
     Path | None,
-    typer.Option(metavar="MODEL", help="By default the name of DATA with .hedgerow.", show_default=False),
+    typer.Option(
+        metavar="MODEL",
+        help="The model file; by default the name of DATA with the suffix .hedgerow.",
+        show_default=False,
+    ),
 ]
 ReportFile = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Where an HTML report goes.", show_default=False)
+    Path | None, typer.Option(metavar="FILE", help="An HTML report to write.", show_default=False)
 ]
 HoldOut = Annotated[
-    float, typer.Option(metavar="SHARE", help="Of the rows, kept apart to measure and certify.")
+    float, typer.Option(metavar="SHARE", help="Share of the rows to hold out for scores and certificate.")
 ]
 Budget = Annotated[
-    float, typer.Option(metavar="SECONDS", help="Time for auto to choose in; compiling is not counted.")
+    float,
+    typer.Option(metavar="SECONDS", help="Time for auto to choose a method, without compilation."),
 ]
 MetricName = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help=f"What auto chooses by, one of {', '.join(METRICS)}; log-loss or rmse by default.",
+        help=f"The metric by which auto chooses: {', '.join(METRICS)}; log-loss or rmse by default.",
         show_default=False,
     ),
 ]
@@ -60,109 +76,151 @@ def train(
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Fit the best ensemble to a table; save it with its certificate, and write a report."""
+    """Fit the best ensemble to a table, and save it with its certificate."""
     output = Output(as_json)
-    place = out if out is not None else Path(f"{_stem(data)}.hedgerow")
-    tables.check_choice("--method", method, ("auto", *AUTO))
-    tables.check_share("--hold-out", hold_out)
-    tables.check_numbers(seed, threads)
+    model_path = out if out is not None else Path(f"{_stem(data)}.hedgerow")
+    check_choice("--method", method, ("auto", *AUTO))
+    if not 0.0 < hold_out < 1.0:
+        raise UsageError(f"--hold-out {hold_out:g} is not allowed: it must be a number between 0 and 1")
+    options.check_numbers(seed, threads)
     if not 0 < budget < float("inf"):
         raise UsageError(f"--budget {budget:g} is not allowed: it must be a number of seconds above 0")
     if metric is not None:
-        tables.check_choice("--metric", metric, tuple(METRICS))
-    replaces = check_new_file("--out", place, force=force, inputs=(data,))
-    replaces_report = check_new_file(
-        "--report", report, force=force, suffixes=(".html",), inputs=(data, place)
+        check_choice("--metric", metric, tuple(METRICS))
+    replaces = check_output_file("--out", model_path, force=force, others=(data,))
+    replaces_report = check_output_file(
+        "--report", report, force=force, suffixes=(".html",), others=(data, model_path)
     )
-    problem = tables.read_problem(
+    table = read_training_table(
         data, target, task=task, drop=drop, categorical=categorical, share=hold_out, seed=seed
     )
-    tables.check_tested(problem)
-    _check_fits(problem, method, metric)
-    tables.tell_problem(problem, output)
-    output.say(
-        f"held out: {len(problem.test):,} of {len(problem.y):,} rows, drawn by seed {seed}; "
-        f"the model sees the other {len(problem.train):,}"
+    check_split(table)
+    _check_method(table, method, metric)
+    print_table(table, output)
+    output.text(
+        f"held out: {len(table.test):,} of {len(table.y):,} rows, drawn with seed {seed}; "
+        f"training rows: {len(table.train):,}"
     )
-    fit = fit_model(problem, method, metric, budget, seed, threads, output)
-    leaks = telling_columns(fit.model, problem) + copied_rows(problem)
-    tell_fit(fit, problem, leaks, output)
-    described = describe_training(fit, problem, hold_out, seed)
-    save(fit.model, place, card=described)
-    output.say(f"model: {written(place, replaced=replaces)}")
+    start = time.perf_counter()
+    model, choice = _fit(table, method, metric, budget, seed, threads, output)
+    seconds = time.perf_counter() - start
+    evaluation = evaluate(model, table, choice)
+    leaks = find_leaks(model, table)
+    _print_evaluation(evaluation, table, seconds, leaks, output)
+    card = _card(evaluation, table, hold_out, seed)
+    save(model, model_path, card=card, certificate=evaluation.certificate)
+    output.text(f"model: {describe_file(model_path, replaced=replaces)}")
     if report is not None:
-        write_report(place, fit, problem, seed, report, output, reproduce=(described["command"],))
-        output.say(f"report: {written(report, replaced=replaces_report)}")
-    output.result({**described, "leaks": leaks, "model": str(place), "report": report and str(report)})
+        write_report(model_path, evaluation, table, seed, report, output, commands=(card["command"],))
+        output.text(f"report: {describe_file(report, replaced=replaces_report)}")
+    certificate = evaluation.certificate and evaluation.certificate.to_dict()
+    files = {"model": str(model_path), "report": report and str(report)}
+    output.result({**card, "certificate": certificate, "leaks": leaks, **files})
 
 
-def _check_fits(problem: Problem, method: str, metric: str | None) -> None:
-    """Refuse a method or a metric that is not for such a target."""
-    n_classes = len(np.unique(problem.y)) if problem.task == "classification" else None
-    reason = None if method == "auto" else METHODS[method].reason_against(problem.task, n_classes)
+def _check_method(table: PreparedTable, method: str, metric: str | None) -> None:
+    """Raise UsageError for a method or a metric that does not support the target."""
+    n_classes = len(np.unique(table.y)) if table.task == "classification" else None
+    reason = None if method == "auto" else METHODS[method].reason_against(table.task, n_classes)
     if reason is not None:
-        raise UsageError(f"--method {method} is not allowed for {problem.recipe.target!r}: {reason}")
-    if metric is not None and problem.task not in METRICS[metric].tasks:
-        fitting = ", ".join(name for name, one in METRICS.items() if problem.task in one.tasks)
-        raise UsageError(f"--metric {metric} is not allowed for {problem.task}: it must be one of {fitting}")
+        raise UsageError(f"--method {method} is not allowed for {table.recipe.target!r}: {reason}")
+    if metric is not None and table.task not in METRICS[metric].tasks:
+        allowed = ", ".join(name for name, one in METRICS.items() if table.task in one.tasks)
+        raise UsageError(f"--metric {metric} is not allowed for {table.task}: it must be one of {allowed}")
     if metric == "auc" and n_classes != 2:
         raise UsageError(f"--metric auc is not allowed: it needs two classes, and there are {n_classes}")
 
 
-def _without_seconds(choice: dict[str, Any]) -> dict[str, Any]:
-    """The same training gives the same file: no clock's readings in it."""
-    trials = [{**trial, "fit_seconds": None} for trial in choice["trials"]]
-    return {**choice, "trials": trials, "best": {**choice["best"], "fit_seconds": None}, "seconds": None}
+def _fit(
+    table: PreparedTable,
+    method: str,
+    metric: str | None,
+    budget: float,
+    seed: int,
+    threads: int | None,
+    output: Output,
+) -> tuple[Any, Any]:
+    """Fit the named method, or the best one, to the training rows; return also the Choice, if any."""
+    X, y = table.take(table.train)
+    title = "choosing" if method == "auto" else f"fitting {METHODS[method].title}"
+    with output.progress(title) as progress:
+        if method != "auto":
+            return make_model(method, table.task, random_state=seed, n_jobs=threads).fit(X, y), None
+        with input_errors():
+            choice = choose(
+                X,
+                y,
+                table.task,
+                metric=metric,
+                budget=budget,
+                random_state=seed,
+                n_jobs=threads,
+                progress=progress,
+            )
+    return choice.model, choice
+
+
+def _print_evaluation(
+    evaluation: Evaluation, table: PreparedTable, seconds: float, leaks: list[str], output: Output
+) -> None:
+    """Print the trials, the model, its scores and its certificate."""
+    if evaluation.choice is not None:
+        output.page(evaluation.choice)
+    output.text(" ".join(repr(evaluation.model).split()), "bold")
+    n = len(table.test)
+    rows = "1 held-out row" if n == 1 else f"{n:,} held-out rows"
+    output.text(f"fitted in {format_duration(seconds)}; scores of the {rows}:")
+    scores = evaluation.scores
+    titles = [METRICS[name].title for name in scores]
+    output.table(titles, [[format_score(value) for value in scores.values()]])
+    if evaluation.certificate is not None:
+        output.text(f"certificate: {evaluation.certificate.statement}", "green")
+    for leak in leaks:
+        output.note(leak)
 
 
 def _stem(path: Path) -> str:
-    """The name of a file without folders and without all its endings.
+    """Return the name of a file without folders and suffixes of data files.
 
     >>> _stem(Path("data/cars.v2.csv.gz"))
     'cars.v2'
     """
     name = path.name
-    for ending in (
-        ".gz",
-        ".bz2",
-        ".zst",
-        ".lz4",
-        ".xz",
-        ".csv",
-        ".tsv",
-        ".txt",
-        ".parquet",
-        ".arrow",
-        ".feather",
-    ):
-        name = name.removesuffix(ending)
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
     return name or "model"
 
 
-def describe_training(fit: Fit, problem: Problem, share: float, seed: int) -> dict[str, Any]:
-    """The card."""
-    described: dict[str, Any] = plain(
+def _card(evaluation: Evaluation, table: PreparedTable, share: float, seed: int) -> dict[str, Any]:
+    """Return the card of the model; see `model_file`."""
+    n_rows = table.summary.n_rows
+    card: dict[str, Any] = plain(
         {
-            "kind": card.KIND,
+            "kind": KIND,
             "hedgerow": hedgerow.__version__,
-            "recipe": problem.recipe.to_dict(),
+            "recipe": table.recipe.to_dict(),
             "data": {
-                "name": problem.path.name,
-                "sha256": tables.digest(problem.path),
-                "rows": problem.summary.n_rows,
-                "unlabelled": problem.n_unlabelled,
+                "name": table.path.name,
+                "sha256": file_checksum(table.path),
+                "rows": n_rows,
+                "unlabelled": n_rows - len(table.row_numbers),
             },
             "hold_out": {
                 "share": share,
                 "seed": seed,
-                "rows": len(problem.test),
-                "train_rows": len(problem.train),
+                "rows": len(table.test),
+                "train_rows": len(table.train),
             },
-            "estimator": type(fit.model).__name__,
-            "choice": fit.choice and _without_seconds(fit.choice.to_dict()),
-            "scores": fit.scores,
-            "certificate": fit.certificate and fit.certificate.to_dict(),
-            "command": card.command_line(),
+            "estimator": type(evaluation.model).__name__,
+            "choice": evaluation.choice and _without_seconds(evaluation.choice.to_dict()),
+            "scores": evaluation.scores,
+            "command": command_line(),
         }
     )
-    return described
+    return card
+
+
+def _without_seconds(choice: dict[str, Any]) -> dict[str, Any]:
+    """Remove measured times: the same training gives the same file."""
+    trials = [{**trial, "fit_seconds": None} for trial in choice["trials"]]
+    return {**choice, "trials": trials, "best": {**choice["best"], "fit_seconds": None}, "seconds": None}

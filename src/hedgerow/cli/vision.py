@@ -1,4 +1,4 @@
-"""`hedgerow detect` and `hedgerow train-cascade`: objects in images."""
+"""`hedgerow detect` and `hedgerow train-cascade`: detect objects in images."""
 
 import re
 from dataclasses import asdict
@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.cli import options, tables
-from hedgerow.cli.errors import FAILED, UsageError, WorkError
+from hedgerow.cli import options
+from hedgerow.cli.errors import FAILED, CommandError, UsageError, input_errors
+from hedgerow.cli.options import check_choice, check_output_file, describe_file
 from hedgerow.cli.output import Output
-from hedgerow.cli.places import check_new_file, written
 from hedgerow.vision import (
     CascadeTrainer,
     FaceDetector,
@@ -22,27 +22,34 @@ from hedgerow.vision import (
 
 FEATURES = ("basic", "core", "all", "lbp")
 ALGORITHMS = ("gentle", "real", "discrete")
+_OTHER_SUFFIXES = (".yml", ".yaml", ".json", ".gz")  # formats of OpenCV that cannot be written
 
 
 Images = Annotated[list[Path], typer.Argument(metavar="IMAGE...", help="Image files.", show_default=False)]
 Detector = Annotated[
-    str, typer.Option(metavar="CASCADE", help="frontalface, a cascade of Hedgerow's or OpenCV's XML file.")
+    str,
+    typer.Option(metavar="CASCADE", help="frontalface, a cascade file of Hedgerow, or an OpenCV XML file."),
 ]
 Profile = Annotated[
     str | None,
-    typer.Option(metavar="CASCADE", help="A second one, of faces that look to the left.", show_default=False),
+    typer.Option(
+        metavar="CASCADE", help="A second cascade, for profiles that face left.", show_default=False
+    ),
 ]
 Folder = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="Where copies with rectangles go.", show_default=False)
+    Path | None,
+    typer.Option(metavar="FOLDER", help="A folder for copies with rectangles.", show_default=False),
 ]
-ScaleFactor = Annotated[float, typer.Option(metavar="NUMBER", help="Between the sizes looked for.")]
-Neighbors = Annotated[int, typer.Option(metavar="NUMBER", help="Windows that must agree, beside the first.")]
+ScaleFactor = Annotated[
+    float, typer.Option(metavar="NUMBER", help="Factor between consecutive object sizes.")
+]
+Neighbors = Annotated[
+    int, typer.Option(metavar="NUMBER", help="Minimum number of overlapping windows besides the first.")
+]
 Smallest = Annotated[
-    str | None, typer.Option(metavar="WxH", help="The smallest size looked for.", show_default=False)
+    str | None, typer.Option(metavar="WxH", help="Smallest object size.", show_default=False)
 ]
-Largest = Annotated[
-    str | None, typer.Option(metavar="WxH", help="The largest size looked for.", show_default=False)
-]
+Largest = Annotated[str | None, typer.Option(metavar="WxH", help="Largest object size.", show_default=False)]
 
 
 def detect(
@@ -57,7 +64,7 @@ def detect(
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Find faces, or what a cascade was trained for, in images."""
+    """Find faces, or the objects of a cascade, in images."""
     output = Output(as_json)
     settings: dict[str, Any] = {
         "scale_factor": scale_factor,
@@ -65,42 +72,42 @@ def detect(
         "min_size": None if min_size is None else read_size("--min-size", min_size),
         "max_size": None if max_size is None else read_size("--max-size", max_size),
     }
-    detector = load_cascade(model) if profile is None else FaceDetector(model, profile)
-    with output.progress("looking") as told:
-        results = detect_files(images, detector, out_dir=out, overwrite=force, told=told, **settings)
+    with output.progress("detecting") as progress, input_errors():
+        detector = load_cascade(model) if profile is None else FaceDetector(model, profile)
+        results = detect_files(images, detector, out_dir=out, overwrite=force, told=progress, **settings)
     for result in results:
-        _tell(result, output)
+        _print_result(result, output)
     n_failed = sum(result.error is not None for result in results)
-    words = f"{n_failed} of {len(results)} images could not be done; see above"
-    failed = {"error": words, "exit_code": FAILED} if n_failed else {}
+    message = f"{n_failed} of {len(results)} images failed; see above"
+    failed = {"error": message, "exit_code": FAILED} if n_failed else {}
     output.result({**results_as_json(results, settings), **failed})
     if n_failed:
-        raise WorkError(words, told=as_json)
+        raise CommandError(message, in_json=as_json)
 
 
-def _tell(result: FileResult, output: Output) -> None:
+def _print_result(result: FileResult, output: Output) -> None:
     if result.error is not None:
         output.note(result.error)
         return
     found = len(result.detections)
-    output.say(f"{result.path}: {result.width} x {result.height} pixels, {found} found", "bold")
+    output.text(f"{result.path}: {result.width} x {result.height} pixels, {found} found", "bold")
     for one in result.detections:
         pose = f", {one.pose}" if hasattr(one, "pose") else ""
-        place = f"({one.x}, {one.y}) {one.width} x {one.height}"
-        output.say(f"  {place}, score {one.score:.2f}, {one.neighbors} windows{pose}")
+        box = f"({one.x}, {one.y}) {one.width} x {one.height}"
+        output.text(f"  {box}, score {one.score:.2f}, {one.neighbors} windows{pose}")
     if result.annotated is not None:
-        output.say(f"  drawn: {result.annotated}")
+        output.text(f"  drawn: {result.annotated}")
 
 
-def read_size(option: str, words: str) -> tuple[int, int]:
-    """Width and height.
+def read_size(option: str, text: str) -> tuple[int, int]:
+    """Parse a width and a height.
 
     >>> read_size("--min-size", "24x32")
     (24, 32)
     """
-    found = re.fullmatch(r"(\d{1,6})(?:[x×](\d{1,6}))?", words.strip())
+    found = re.fullmatch(r"(\d{1,6})(?:[x×](\d{1,6}))?", text.strip())
     if found is None:
-        raise UsageError(f"{option} {words} is not allowed: it must be a width and a height, such as 24x24")
+        raise UsageError(f"{option} {text} is not allowed: it must be a width and a height, such as 24x24")
     width = int(found[1])
     return width, int(found[2] or width)
 
@@ -109,7 +116,7 @@ Objects = Annotated[
     Path,
     typer.Argument(
         metavar="POSITIVES",
-        help="The objects: a folder, an annotation file or a .vec file.",
+        help="Images of the objects: a folder, an annotation file or a .vec file.",
         show_default=False,
     ),
 ]
@@ -117,32 +124,47 @@ Others = Annotated[
     Path,
     typer.Argument(
         metavar="NEGATIVES",
-        help="Images without the object: a folder, or a file of paths.",
+        help="Images without objects: a folder, or a file of paths.",
         show_default=False,
     ),
 ]
 CascadeFile = Annotated[
     Path,
     typer.Option(
-        metavar="FILE", help="OpenCV's format if it ends in .xml, else Hedgerow's.", show_default=False
+        metavar="FILE",
+        help="The cascade file: OpenCV's format for the suffix .xml, otherwise Hedgerow's.",
+        show_default=False,
     ),
 ]
-Window = Annotated[str, typer.Option(metavar="WxH", help="Of the cascade.")]
-FeatureKind = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(FEATURES)}.")]
-Algorithm = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(ALGORITHMS)}.")]
-Stages = Annotated[int, typer.Option(metavar="NUMBER", help="At the most.")]
-HitRate = Annotated[float, typer.Option(metavar="SHARE", help="Of the objects, for a stage.")]
-FalseAlarm = Annotated[float, typer.Option(metavar="SHARE", help="Of other windows, for a stage.")]
-Learners = Annotated[int, typer.Option(metavar="NUMBER", help="Trees of a stage, at the most.")]
-Pool = Annotated[
-    int | None, typer.Option(metavar="NUMBER", help="Drawn for a stage; all by default.", show_default=False)
+Window = Annotated[str, typer.Option(metavar="WxH", help="Size of the detection window.")]
+FeatureKind = Annotated[str, typer.Option(metavar="NAME", help=f"Kind of features: {', '.join(FEATURES)}.")]
+Algorithm = Annotated[str, typer.Option(metavar="NAME", help=f"Boosting algorithm: {', '.join(ALGORITHMS)}.")]
+Stages = Annotated[int, typer.Option(metavar="NUMBER", help="Maximum number of stages.")]
+HitRate = Annotated[
+    float, typer.Option(metavar="SHARE", help="Minimum share of objects that a stage accepts.")
 ]
-NegativeWindows = Annotated[int, typer.Option(metavar="NUMBER", help="Windows a stage is boosted on.")]
-Copies = Annotated[int, typer.Option(metavar="NUMBER", help="Moved copies of each object.")]
+FalseAlarm = Annotated[
+    float, typer.Option(metavar="SHARE", help="Maximum share of other windows that a stage accepts.")
+]
+Learners = Annotated[int, typer.Option(metavar="NUMBER", help="Maximum number of trees of a stage.")]
+Pool = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER", help="Number of features sampled for a stage; all by default.", show_default=False
+    ),
+]
+NegativeWindows = Annotated[
+    int, typer.Option(metavar="NUMBER", help="Number of negative windows for a stage.")
+]
+Copies = Annotated[int, typer.Option(metavar="NUMBER", help="Number of shifted copies of each object.")]
 Mirror = Annotated[bool, typer.Option("--mirror", help="Add mirror images of the objects.")]
 Checkpoint = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Written after every stage, and gone on from.", show_default=False),
+    typer.Option(
+        metavar="FILE",
+        help="A file written after every stage, from which training resumes.",
+        show_default=False,
+    ),
 ]
 
 
@@ -169,16 +191,21 @@ def train_cascade(
 ) -> None:
     """Train a cascade that finds objects in images."""
     output = Output(as_json)
-    tables.check_choice("--features", features, FEATURES)
-    tables.check_choice("--algorithm", algorithm, ALGORITHMS)
-    tables.check_numbers(seed, threads)
-    replaces = check_new_file("--out", out, force=force)
-    check_new_file("--checkpoint", checkpoint, force=True)  # one that is there is gone on from
-    for path in (positives, negatives):
+    check_choice("--features", features, FEATURES)
+    check_choice("--algorithm", algorithm, ALGORITHMS)
+    options.check_numbers(seed, threads)
+    size = read_size("--window", window)
+    if out.suffix.lower() in _OTHER_SUFFIXES:
+        raise UsageError(f"--out {out}: a cascade is not written as {out.suffix}; use .xml or .hedgerow")
+    inputs = (positives, negatives)
+    replaces = check_output_file("--out", out, force=force, others=(*inputs, checkpoint))
+    # An existing checkpoint is resumed.
+    check_output_file("--checkpoint", checkpoint, force=True, others=(*inputs, out))
+    for path in inputs:
         if not path.exists():
-            raise WorkError(f"{path}: no such file or folder")
+            raise CommandError(f"{path}: no such file or folder")
     trainer = CascadeTrainer(
-        read_size("--window", window),
+        size,
         features=features,
         algorithm=algorithm,
         n_stages=stages,
@@ -193,12 +220,10 @@ def train_cascade(
         random_state=seed,
         n_jobs=threads,
         verbose=0 if as_json else 2,
-    ).fit(positives, negatives)
-    trainer.cascade_.save(out)
-    output.say(f"cascade: {written(out, replaced=replaces)}")
-    told = {
-        "out": str(out),
-        "stop_reason": trainer.stop_reason_,
-        "stages": [asdict(one) for one in trainer.stages_],
-    }
-    output.result(told)
+    )
+    with input_errors():
+        trainer.fit(positives, negatives)
+        trainer.cascade_.save(out)
+    output.text(f"cascade: {describe_file(out, replaced=replaces)}")
+    stages = [asdict(one) for one in trainer.stages_]
+    output.result({"out": str(out), "stop_reason": trainer.stop_reason_, "stages": stages})

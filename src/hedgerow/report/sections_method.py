@@ -73,7 +73,7 @@ def _trials(found: Any) -> Markup:
     for trial, note in zip(ranked, notes, strict=True):
         scores = [words.number(trial.scores.get(name)) for name in shown]
         cost = [words.number(trial.spread, 2), words.number(trial.fit_seconds, 3)]
-        settings = trial.parameters_in_words or "as it comes"
+        settings = trial.parameter_text or "as it comes"
         rows.append([trial.title, settings, *scores, *cost, *([note] if any(notes) else [])])
     best = [number for number, trial in enumerate(ranked) if trial == found.best]
     measures = [*(METRICS[name].title for name in shown), "standard error", "seconds"]

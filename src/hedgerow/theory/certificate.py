@@ -147,6 +147,10 @@ class Certificate:
     # --- showing it
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: int = WIDTH) -> str:
+        """Return the certificate as text, for a page of `width` characters."""
         above = [f"Certificate of {self.model}", self.statement]
         below = [
             f"{letter}  if {words}" for letter, words in zip(ascii_lowercase, self._conditions, strict=False)
@@ -159,8 +163,8 @@ class Certificate:
         table = []
         if self.bounds:
             above.append(f"Condition of all bounds: {ALWAYS[0].lower()}{ALWAYS[1:]}")
-            table = ["", self._table(), ""]
-        return "\n".join([*_wrapped(above), *table, *_wrapped(below)])
+            table = ["", self._table(width), ""]
+        return "\n".join([*_wrapped(above, width), *table, *_wrapped(below, width)])
 
     @property
     def _reasons(self) -> list[tuple[str, str]]:
@@ -189,14 +193,14 @@ class Certificate:
     def _sorted(self) -> list[Bound]:
         return sorted(self.bounds, key=lambda bound: bound.value)
 
-    def _table(self) -> str:
+    def _table(self, width: int) -> str:
         rows = []
         for bound in self._sorted:
             value = _figure(bound.value) + (" vacuous" if self.is_vacuous(bound) else "")
             n_rows = f"{bound.n:,}"
             rows.append((self._marked(bound), value, _share(bound), n_rows, bound.found, self._letter(bound)))
         heads = ("bound", "error at most", "delta", "rows", "found", "if")
-        return format_table(heads, rows, left=(0, 4, 5))
+        return format_table(heads, rows, left=(0, 4, 5), width=width)
 
     def to_html(self) -> str:
         """One page that needs no other file."""
@@ -280,8 +284,8 @@ def _typed(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _wrapped(paragraphs: list[str]) -> list[str]:
-    return [line for paragraph in paragraphs for line in wrap(printable(paragraph), WIDTH)]
+def _wrapped(paragraphs: list[str], width: int) -> list[str]:
+    return [line for paragraph in paragraphs for line in wrap(printable(paragraph), max(width, 20))]
 
 
 def _share(bound: Bound) -> str:

@@ -1,0 +1,208 @@
+"""`hedgerow certify` and `hedgerow report`: the evaluation of a model on rows that are new to it."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hedgerow.cli import options
+from hedgerow.cli.errors import CommandError, UsageError, input_errors
+from hedgerow.cli.model_file import TableModel, command_line, read_model
+from hedgerow.cli.options import check_output_file, describe_file
+from hedgerow.cli.output import Output
+from hedgerow.cli.prepared_table import PreparedTable, print_table
+from hedgerow.container import ModelFileError
+from hedgerow.datafiles import read_typed
+from hedgerow.io import load_certificate
+from hedgerow.selection import Choice, score_model
+from hedgerow.theory import Certificate
+from hedgerow.theory import certify as certify_classifier
+from hedgerow.theory.evidence import HOLD_OUT
+
+_DELTA = 0.05
+# A bound from the training rows assumes that the class of models was fixed before these rows were used.
+_CHOSEN = "if the method counts as fixed beforehand: `auto` chose it by its scores on the training rows"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A model with its choice, and its scores and certificate from the test rows."""
+
+    model: Any
+    choice: Choice | None
+    scores: dict[str, float]
+    certificate: Certificate | None
+
+
+def evaluate(model: Any, table: PreparedTable, choice: Choice | None) -> Evaluation:
+    """Score a model on the test rows, and certify it if it is a classifier."""
+    X, y = table.take(table.test)
+    certificate = None
+    if table.task == "classification":
+        certificate = certify_model(model, X, y, is_chosen=choice is not None)
+    return Evaluation(model, choice, score_model(model, X, y, table.task), certificate)
+
+
+def certify_model(
+    model: Any, X: Any = None, y: Any = None, *, delta: float = _DELTA, is_chosen: bool
+) -> Certificate:
+    """Certify a classifier; bounds from the training rows get a proviso if `auto` chose its method."""
+    with input_errors():
+        certificate: Certificate = certify_classifier(model, X, y, delta=delta)
+    if not is_chosen:
+        return certificate
+    bounds = []
+    for bound in certificate.bounds:
+        if not bound.name.startswith(HOLD_OUT):
+            proviso = f"{bound.proviso}; and {_CHOSEN}" if bound.proviso else _CHOSEN
+            bound = replace(bound, proviso=proviso)  # noqa: PLW2901 - the same bound with a proviso
+        bounds.append(bound)
+    return replace(certificate, bounds=tuple(bounds))
+
+
+# --- certify
+
+
+def certify(
+    model: options.Model,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DATA]",
+            help="Rows that are new to the model, or its training file, of which the held-out rows are used. "
+            "Without DATA the stored certificate is printed.",
+            show_default=False,
+        ),
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Probability that the certificate is wrong.")
+    ] = _DELTA,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A .json or .html file to write.", show_default=False),
+    ] = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Print every bound on the error on new rows that applies."""
+    output = Output(as_json)
+    if not 1e-300 <= delta < 1:
+        raise UsageError(f"--delta {delta:g} is not allowed: it must be a number above 0 and below 1")
+    replaces = check_output_file("--out", out, force=force, suffixes=(".json", ".html"), others=(model, data))
+    loaded = read_model(model)
+    if loaded.recipe.task != "classification":
+        raise CommandError(f"{model}: a regression model; certificates are for classifiers")
+    if data is None:
+        certificate = _stored_certificate(loaded, delta, output)
+    else:
+        X, y = _new_rows(loaded, data, output)
+        certificate = certify_model(loaded.model, X, y, delta=delta, is_chosen=loaded.is_chosen)
+    output.page(certificate)
+    if out is not None:
+        certificate.save(out)
+        output.text(f"certificate: {describe_file(out, replaced=replaces)}")
+    output.result(certificate.to_dict())
+
+
+def _stored_certificate(loaded: TableModel, delta: float, output: Output) -> Certificate:
+    """Return the certificate of the model file; for another delta, the bounds that need no further rows."""
+    stored = load_certificate(loaded.path)
+    if stored is not None and stored.delta == delta:
+        output.text(f"the certificate stored in {loaded.path}:")
+        return stored
+    if stored is not None:
+        output.note(
+            f"the stored certificate has delta {stored.delta:g}; for delta {delta:g} the hold-out bound "
+            "needs DATA, such as the training file"
+        )
+    return certify_model(loaded.model, delta=delta, is_chosen=loaded.is_chosen)
+
+
+def _new_rows(loaded: TableModel, data: Path, output: Output) -> tuple[Any, Any]:
+    """Return the rows of a file that the model was not fitted to."""
+    table, is_training_file = loaded.prepare(data, read_typed(data))
+    if is_training_file:
+        output.text(f"{data} is the training file: its {len(table.test):,} held-out rows are used")
+    return table.take(table.test)
+
+
+# --- report
+
+
+def report(
+    model: options.Model,
+    data: options.Data,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The HTML file to write; by default the name of MODEL with the suffix .html.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write an HTML report of a model on rows that are new to it."""
+    output = Output(as_json)
+    path = out if out is not None else Path(model.name).with_suffix(".html")
+    options.check_numbers(seed, None)
+    replaces = check_output_file("--out", path, force=force, suffixes=(".html",), others=(model, data))
+    loaded = read_model(model)
+    table, is_training_file = loaded.prepare(data, read_typed(data))
+    print_table(table, output)
+    if is_training_file:
+        output.text(f"{data} is the training file: the report uses its {len(table.test):,} held-out rows")
+    evaluation = evaluate(loaded.model, table, _choice(loaded))
+    trained_by = loaded.card.get("command")
+    commands = (*([trained_by] if isinstance(trained_by, str) else []), command_line())
+    write_report(model, evaluation, table, seed, path, output, commands)
+    output.text(f"report: {describe_file(path, replaced=replaces)}")
+    output.result({"report": str(path), "rows": len(table.test), "scores": evaluation.scores})
+
+
+def _choice(loaded: TableModel) -> Choice | None:
+    """Return how the method was chosen, from the card; None if --method named it."""
+    if not loaded.is_chosen:
+        return None
+    try:
+        return Choice.from_dict(loaded.card["choice"], loaded.model)
+    except ValueError as error:
+        raise ModelFileError(f"{loaded.path}: the card of the model is damaged: {error}") from error
+
+
+def write_report(
+    model_path: Path,
+    evaluation: Evaluation,
+    table: PreparedTable,
+    seed: int,
+    path: Path,
+    output: Output,
+    commands: tuple[str, ...],
+) -> None:
+    """Write the report of an evaluation."""
+    from hedgerow.report import Facts, Report  # noqa: PLC0415 - loads matplotlib, half a second
+
+    X, y = table.take(table.test)
+    X_train, y_train = table.take(table.train) if len(table.train) else (None, None)
+    facts = Facts(
+        evaluation.model,
+        X,
+        y,
+        X_train,
+        y_train,
+        summary=table.summary,
+        recipe=table.recipe,
+        choice=evaluation.choice,
+        certificate=evaluation.certificate,
+        reproduce=commands,
+        model_file=str(model_path),
+        rows=table.row_numbers[table.test],
+        train_rows=table.row_numbers[table.train] if len(table.train) else None,
+        random_state=seed,
+    )
+    title = f"{table.recipe.target} in {table.path.name}"
+    with output.progress("writing the report") as progress:
+        Report.from_facts(facts, title=title, told=progress).save(path)
