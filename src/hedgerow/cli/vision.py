@@ -225,5 +225,5 @@ def train_cascade(
         trainer.fit(positives, negatives)
         trainer.cascade_.save(out)
     output.text(f"cascade: {describe_file(out, replaced=replaces)}")
-    stages = [asdict(one) for one in trainer.stages_]
-    output.result({"out": str(out), "stop_reason": trainer.stop_reason_, "stages": stages})
+    records = [asdict(one) for one in trainer.stages_]
+    output.result({"out": str(out), "stop_reason": trainer.stop_reason_, "stages": records})
