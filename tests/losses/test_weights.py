@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hedgerow.losses.search import leaf_levels
+from hedgerow.losses.base import leaf_quantile
 from loss_cases import MAKERS, leaves, sample
 
 ALL = pytest.mark.parametrize("name", MAKERS)
@@ -56,7 +56,7 @@ def test_a_leaf_without_weight_or_rows_has_step_zero(name):
 def test_no_weight_at_all_is_refused(name):
     loss = MAKERS[name]()
     y, raw = sample(loss)
-    with pytest.raises(ValueError, match=r"sample_weight sums to 0\.0"):
+    with pytest.raises(ValueError, match=r"its sum is 0\.0"):
         loss.mean_loss(y, raw, np.zeros(y.size))
 
 
@@ -72,10 +72,10 @@ def test_quantiles_by_weight_equal_a_sort(level):
         starts = np.array([0, n], dtype=np.int64)
         expected = values[order][np.argmax(reached)]
         before = values.copy()
-        assert leaf_levels(values, weight, starts, level)[0] == expected
+        assert leaf_quantile(values, weight, starts, level)[0] == expected
         copies = np.repeat(values, weight.astype(int))
         starts = np.array([0, copies.size], dtype=np.int64)
-        assert leaf_levels(copies, np.empty(0), starts, level)[0] == expected
+        assert leaf_quantile(copies, np.empty(0), starts, level)[0] == expected
         np.testing.assert_array_equal(values, before)
 
 
@@ -84,4 +84,4 @@ def test_a_median_between_two_rows_is_the_lower_one():
     for n in (2, 4, 10, 100):
         values, starts = rng.permutation(n) * 1.0, np.array([0, n], dtype=np.int64)
         for weight in (np.empty(0), np.ones(n), np.full(n, 3.0)):
-            assert leaf_levels(values, weight, starts, 0.5)[0] == n / 2 - 1
+            assert leaf_quantile(values, weight, starts, 0.5)[0] == n / 2 - 1

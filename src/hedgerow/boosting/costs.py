@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.losses.links import LogitLink, exp, log
+from hedgerow.losses.base import LogitLink, exp, log
 
 
 @runtime_checkable

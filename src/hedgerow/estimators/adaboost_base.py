@@ -29,7 +29,7 @@ from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.validation import FitInput
 from hedgerow.estimators.votes import score_margins
 from hedgerow.forest import Forest, TreeModel
-from hedgerow.losses.links import LogitLink, SoftmaxLink
+from hedgerow.losses.base import LogitLink, SoftmaxLink
 from hedgerow.members import indexable_rows, take_rows
 from hedgerow.threads import CHUNK_ROWS
 

@@ -91,8 +91,8 @@ class GradientBoostingBase(BoostingBase):
 
     def _run(self, data: FitInput) -> FitResult:
         loss = self._make_loss(data.target.n_classes)
-        if data.previous is not None and hasattr(loss, "go_on_from"):  # a user's own loss may not have it
-            loss.go_on_from(self.loss_)
+        if data.previous is not None and hasattr(loss, "resume_from"):  # a user's own loss may not have it
+            loss.resume_from(self.loss_)
         options = self._fit_options(
             GradientBoostingOptions,
             data,

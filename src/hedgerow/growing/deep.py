@@ -27,7 +27,7 @@ from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch
 from hedgerow.kernels.cpu.deep_cut import ENTROPY, GINI, POISSON, SQUARED
 from hedgerow.kernels.cpu.deep_split import DeepRules, Open
 from hedgerow.kernels.cpu.elementary import log_into
-from hedgerow.losses.search import leaf_means
+from hedgerow.losses.base import leaf_means
 from hedgerow.threads import cached_property
 from hedgerow.voting import VotingTree
 

@@ -1,23 +1,154 @@
-"""What every loss has in common.
+"""Loss: the interface of all losses, the links they use, searches for steps, and the table of names.
 
-A loss L(y, raw) compares a target with a raw score. Shapes throughout: n rows and K outputs (K is
-1 except for several classes); y float64 (n,), raw, gradient and hessian float64 (K, n) in C order,
-weight float64 (n,) or None. `fill` and `row_losses` never see weights: the caller weights.
+A loss L(y, raw) compares a target with a raw score. Shapes: n rows and K outputs (K is 1 except for several
+classes); y float64 (n,), raw, gradient and hessian float64 (K, n) in C order, weight float64 (n,) or None.
+`fill` and `row_losses` are unweighted: the caller applies weights. To add a loss, write a class in
+`classification` or `regression` and add it to the table at the foot of that module.
 """
 
 import abc
+import itertools
 import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, RowNumbers
-from hedgerow.kernels.cpu.losses import leaf_sums, pair_sum
-from hedgerow.losses.links import IdentityLink, Link
-from hedgerow.losses.search import RELATIVE_SLOPE, leaf_means, minimise
+from hedgerow.kernels.cpu.elementary import exp_into, log_into, sigmoid_into
+from hedgerow.kernels.cpu.losses import leaf_quantiles, leaf_sums, pair_sum, softmax
+
+_Derivatives = Callable[[Floats], tuple[Floats, Floats]]  # slopes and curvatures at steps
 
 BLOCK_ROWS = 65_536  # rows whose losses are held at once
-NO_WEIGHT = np.empty(0)  # what the kernels take for "every row weighs one"
+NO_WEIGHT = np.empty(0)  # for kernels: every row has weight 1
+
+_MAX_ITERATIONS = 100  # Newton needs about 6; bisection to the last bit about 60
+_RELATIVE_STEP = 1e-12  # a move this small relative to the step ends the search
+_RELATIVE_SLOPE = 1e-14  # a slope this small relative to the sum of |slopes| is rounding
+
+
+# --- links
+
+
+class Link(abc.ABC):
+    """A function between the mean of the target and the raw score of the model, and its inverse.
+
+    Arrays of any shape; exp and log have the same bits on every CPU.
+    """
+
+    @abc.abstractmethod
+    def link(self, mean: Floats) -> Floats:
+        """Raw scores of means."""
+
+    @abc.abstractmethod
+    def inverse(self, raw: Floats) -> Floats:
+        """Means of raw scores."""
+
+
+class IdentityLink(Link):
+    """Mean = raw.
+
+    >>> IdentityLink().inverse(np.array([1.5]))
+    array([1.5])
+    """
+
+    def link(self, mean: Floats) -> Floats:
+        """Raw = mean."""
+        return np.array(mean, dtype=np.float64)
+
+    def inverse(self, raw: Floats) -> Floats:
+        """Mean = raw."""
+        return np.array(raw, dtype=np.float64)
+
+
+class LogLink(Link):
+    """Mean = exp(raw).
+
+    >>> LogLink().inverse(np.array([0.0]))
+    array([1.])
+    """
+
+    def link(self, mean: Floats) -> Floats:
+        """Raw = log(mean)."""
+        return log(mean)
+
+    def inverse(self, raw: Floats) -> Floats:
+        """Mean = exp(raw)."""
+        return exp(raw)
+
+
+class LogitLink(Link):
+    """Probability of class 1 = 1 / (1 + exp(-slope * raw)).
+
+    Parameters
+    ----------
+    slope : float
+        1 when raw is the log odds, 2 when it is half the log odds, as with the exponential loss.
+
+    Examples
+    --------
+    >>> LogitLink().inverse(np.array([0.0]))
+    array([0.5])
+    """
+
+    def __init__(self, slope: float = 1.0) -> None:
+        self.slope = slope
+
+    def link(self, mean: Floats) -> Floats:
+        """Log odds, divided by the slope."""
+        with np.errstate(divide="ignore"):  # probability 1 has score inf
+            return log(mean / (1.0 - mean)) / self.slope
+
+    def inverse(self, raw: Floats) -> Floats:
+        """Probability of class 1."""
+        return _apply(sigmoid_into, self.slope * raw)
+
+
+class SoftmaxLink(Link):
+    """Probabilities = softmax of the scores over the first axis: (K, n) or (K,).
+
+    Scores that differ by a constant have the same probabilities; `link` gives those of mean 0.
+
+    >>> SoftmaxLink().inverse(np.zeros((4, 2)))[:, 0]
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+
+    def link(self, mean: Floats) -> Floats:
+        """Centred logs of the probabilities."""
+        raw = log(mean)
+        centre = np.zeros(raw.shape[1:])
+        for scores in raw:  # in this order: np.mean may add in another
+            centre += scores
+        return np.asarray(raw - centre / len(raw))
+
+    def inverse(self, raw: Floats) -> Floats:
+        """Softmax over the first axis."""
+        scores = np.ascontiguousarray(raw, dtype=np.float64)
+        out = np.empty_like(scores)
+        softmax(scores.reshape(len(scores), -1), 0, out.reshape(len(scores), -1))
+        return out
+
+
+def exp(x: Floats) -> Floats:
+    """Exponential of an array of any shape, the same bits on every CPU."""
+    return _apply(exp_into, x)
+
+
+def log(x: Floats) -> Floats:
+    """Natural logarithm of an array of any shape, the same bits on every CPU."""
+    return _apply(log_into, x)
+
+
+def _apply(kernel: Callable[[Floats, Floats], None], x: Floats) -> Floats:
+    x = np.ascontiguousarray(x, dtype=np.float64)
+    out = np.empty_like(x)
+    kernel(x.reshape(-1), out.reshape(-1))
+    return out
+
+
+# --- losses
 
 
 class Loss(abc.ABC):
@@ -28,19 +159,19 @@ class Loss(abc.ABC):
     name : str
         Its name in the table of losses.
     n_outputs : int
-        Raw scores a row, K.
+        Raw scores per row, K.
     link : Link
         Between the raw score and the mean of the target.
     constant_hessian : bool
         The hessian is 1 in every row.
     needs_line_search : bool
-        The second derivative says nothing (it is zero almost everywhere, or we do not use it):
-        the hessian is filled with 1, and leaf values must come from `line_search`.
+        The second derivative is not used, because it is zero almost everywhere: the hessian is filled with
+        1, and leaf values must come from `line_search`.
     splittable : bool
-        Threads may call `fill` on pieces of the rows. Otherwise call it once, for all rows.
+        Threads may call `fill` on ranges of rows. Otherwise call it once, for all rows.
     step_bound : float
-        The furthest that one step moves a raw score. Where the best step is infinite, as in a leaf
-        with rows of one class only, this is the step taken.
+        The most that one step changes a raw score. The best step is infinite in a leaf of one class, for
+        example.
     """
 
     name: str = ""
@@ -54,11 +185,9 @@ class Loss(abc.ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
-    # --- what a loss must say
-
     @abc.abstractmethod
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Give the constant raw scores (K,) of least loss; finite for every accepted target."""
+        """Return the constant raw scores (K,) of least loss; finite for every valid target."""
 
     @abc.abstractmethod
     def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
@@ -66,29 +195,27 @@ class Loss(abc.ABC):
 
     @abc.abstractmethod
     def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
-        """Give the losses (stop - start,) of the rows [start, stop), unweighted."""
-
-    # --- what most losses share
+        """Return the losses (stop - start,) of the rows [start, stop), unweighted."""
 
     def check_target(self, y: Floats) -> None:
-        """Raise ValueError if `y` is no target for this loss."""
+        """Raise ValueError if `y` is not a valid target of this loss."""
         if y.size == 0:
-            raise ValueError("y has no rows; at least one is needed")
-        self._refuse_where(~np.isfinite(y), y, "finite values")
+            raise ValueError("y must have at least one row; got none")
+        self._require_target(np.isfinite(y), y, "finite")
 
-    def _refuse_where(self, bad: NDArray[np.bool_], y: Floats, needed: str) -> None:
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise ValueError(f"y: loss={self.name!r} needs {needed}; found {y[row]} at row {row}")
+    def _require_target(self, valid: NDArray[np.bool_], y: Floats, allowed: str) -> None:
+        if not valid.all():
+            row = int(np.argmin(valid))
+            raise ValueError(f"y must be {allowed} for loss={self.name!r}; got {y[row]} at row {row}")
 
     def prepare(self, y: Floats, raw: Floats, weight: Floats | None) -> None:  # noqa: B027
-        """Do what must be done before each round; most losses have nothing to do."""
+        """Update the state of the loss before a round; most losses have none."""
 
-    def go_on_from(self, before: "Loss") -> None:  # noqa: B027
-        """Take over what the loss of the same kind that a fit goes on from has found; most have nothing."""
+    def resume_from(self, previous: "Loss") -> None:  # noqa: B027
+        """Copy the state of the loss of a resumed fit; most losses have none."""
 
     def mean_loss(self, y: Floats, raw: Floats, weight: Floats | None) -> float:
-        """Give the weighted mean of the loss, the same bits however many threads there are."""
+        """Return the weighted mean of the loss; the number of threads does not change its bits."""
         total = total_weight(y, weight)
         parts: list[float] = []
         for a in range(0, y.size, BLOCK_ROWS):
@@ -136,7 +263,7 @@ class Loss(abc.ABC):
             return slope, leaf_sums(hessian[0], weights, starts)
 
         gradient, _ = self._derivatives(targets, scores[np.newaxis])
-        noise = RELATIVE_SLOPE * leaf_sums(np.abs(gradient[0]), weights, starts)
+        noise = _RELATIVE_SLOPE * leaf_sums(np.abs(gradient[0]), weights, starts)
         bound = np.full(counts.size, self.step_bound)
         return minimise(derivatives, -bound, bound, noise)
 
@@ -148,17 +275,17 @@ class Loss(abc.ABC):
         y, raw, weight
             All rows; raw is (K, n).
         direction : float64 (n,) or (K, n)
-            What the weak learner answered.
+            The predictions of the weak learner.
 
         Returns
         -------
         float
-            argmin over rho of the sum of weight * L(y, raw + rho * direction); no row moves
-            further than step_bound.
+            argmin over rho of the sum of weight * L(y, raw + rho * direction); no score changes by more than
+            step_bound.
         """
-        ways = np.atleast_2d(direction)
-        furthest = float(np.max(np.abs(ways), initial=0.0))
-        if furthest == 0.0:
+        directions = np.atleast_2d(direction)
+        largest = float(np.max(np.abs(directions), initial=0.0))
+        if largest == 0.0:
             return 0.0
         weights = NO_WEIGHT if weight is None else weight
         whole = np.array([0, y.size], dtype=np.int64)
@@ -170,12 +297,12 @@ class Loss(abc.ABC):
             return np.asarray(leaf_sums(rows, weights, whole))
 
         def derivatives(step: Floats) -> tuple[Floats, Floats]:
-            gradient, hessian = self._derivatives(y, raw + step[0] * ways)
-            return along(gradient * ways), along(hessian * ways * ways)
+            gradient, hessian = self._derivatives(y, raw + step[0] * directions)
+            return along(gradient * directions), along(hessian * directions * directions)
 
         gradient, _ = self._derivatives(y, raw)
-        noise = RELATIVE_SLOPE * along(np.abs(gradient * ways))
-        high = np.array([self.step_bound / furthest])
+        noise = _RELATIVE_SLOPE * along(np.abs(gradient * directions))
+        high = np.array([self.step_bound / largest])
         return float(minimise(derivatives, np.zeros(1), high, noise)[0])
 
     def _derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
@@ -184,24 +311,169 @@ class Loss(abc.ABC):
         return gradient, hessian
 
 
+# --- means, quantiles and searches, for all leaves at once
+# The values of all leaves follow one another; `starts` are their boundaries, as in the kernels.
+
+
+def minimise(derivatives: _Derivatives, low: Floats, high: Floats, noise: Floats) -> Floats:
+    """Minimise convex functions of one step each, starting from the step 0, by bracketed Newton.
+
+    A Newton move is used if it stays inside the bracket and is at most half the previous move. Otherwise the
+    search tries the bound, once; then it halves the bracket or, without a bound, doubles its move.
+
+    Parameters
+    ----------
+    derivatives : callable
+        Slopes and curvatures (m,) at steps (m,). Curvatures may be approximate; slopes that are not finite
+        mean that the step is too large.
+    low, high : float64 (m,)
+        Bounds of the steps, low <= 0 <= high; may be infinite.
+    noise : float64 (m,)
+        Slopes up to this size count as zero.
+
+    Returns
+    -------
+    float64 (m,)
+    """
+    step = np.zeros_like(low)
+    move = np.full_like(low, np.inf)
+    # The bracket, one float wider than the bounds as long as a bound has not been tried.
+    left, right = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
+    for _ in range(_MAX_ITERATIONS):
+        slope, curvature = derivatives(step)
+        slope = np.where(np.isfinite(slope), slope, np.copysign(np.inf, step))
+        left = np.where(slope < 0.0, step, left)
+        right = np.where(slope > 0.0, step, right)
+        with np.errstate(all="ignore"):
+            newton = np.clip(step - slope / curvature, low, high)
+            usable = (curvature > 0.0) & (newton > left) & (newton < right)
+            usable &= np.abs(newton - step) <= 0.5 * np.abs(move)
+            bound = np.where(slope < 0.0, high, low)
+            untried = np.isfinite(bound) & np.where(slope < 0.0, right > high, left < low)
+            middle = left + 0.5 * (right - left)
+            further = step - np.sign(slope) * np.where(np.isfinite(move), 2.0 * np.abs(move), 0.0)
+        other = np.where(np.isfinite(middle), middle, further)
+        target = np.where(usable, newton, np.where(untried, bound, other))
+        target = np.where(np.abs(slope) <= noise, step, target)
+        move = target - step
+        step = target
+        if np.all(np.abs(move) <= _RELATIVE_STEP * np.abs(step)):
+            break
+    return np.clip(step, low, high)
+
+
+def leaf_means(values: Floats, weight: Floats, starts: Integers) -> Floats:
+    """Return the weighted mean of every leaf; 0 for a leaf without weight."""
+    sums: Floats = leaf_sums(values, weight, starts)
+    totals = leaf_weights(weight, starts)
+    return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0.0)
+
+
+def leaf_weights(weight: Floats, starts: Integers) -> Floats:
+    """Return the total weight of every leaf; the number of rows if `weight` is empty."""
+    if not weight.size:
+        return np.diff(starts).astype(np.float64)
+    return np.asarray(leaf_sums(weight, np.empty(0), starts))
+
+
+def leaf_quantile(values: Floats, weight: Floats, starts: Integers, level: float) -> Floats:
+    """Return for every leaf the smallest value at or below which lies the share `level` of its weight."""
+    if weight.size:
+        return np.asarray(leaf_quantiles(values.copy(), weight.copy(), starts, level))
+    found = np.zeros(starts.size - 1)
+    for leaf, (a, b) in enumerate(itertools.pairwise(starts)):
+        if b > a:
+            rank = max(math.ceil(level * (b - a)), 1) - 1
+            # + 0.0: CPUs differ in the order of the equal values 0 and -0
+            found[leaf] = np.partition(values[a:b], rank)[rank] + 0.0
+    return found
+
+
 def total_weight(y: Floats, weight: Floats | None) -> float:
-    """Sum the weights of all rows; ValueError if there is none."""
+    """Return the sum of the weights; raise ValueError if it is not positive."""
     if weight is None:
         return float(y.size)
     high, low = pair_sum(weight, NO_WEIGHT)
     total = float(high + low)
     if not total > 0.0:
-        raise ValueError(f"sample_weight sums to {total}; at least one row needs a positive weight")
+        raise ValueError(f"sample_weight must be positive in at least one row; its sum is {total}")
     return total
 
 
 def weighted_mean(values: Floats, weight: Floats | None) -> float:
-    """Mean of all rows, to the last bit the same for a weight of 2 and for the row twice."""
-    total_weight(values, weight)  # refuses rows without weight
+    """Return the mean of all rows; a weight of 2 gives the same bits as the row twice."""
+    total_weight(values, weight)  # raises if there is none
     whole = np.array([0, values.size], dtype=np.int64)
     return float(leaf_means(values, NO_WEIGHT if weight is None else weight, whole)[0])
 
 
 def gather_weight(weight: Floats | None, rows: RowNumbers) -> Floats:
-    """Weights of the given rows, as the kernels take them."""
+    """Return the weights of some rows, as kernels expect them."""
     return NO_WEIGHT if weight is None else weight[rows]
+
+
+# --- the table of names
+
+
+class LossOptions(NamedTuple):
+    """Parameters of an estimator that some losses have."""
+
+    n_classes: int = 2
+    quantile: float = 0.5
+    alpha: float = 0.9
+    power: float = 1.5
+
+
+LOSSES: dict[str, dict[str, Callable[[LossOptions], Loss]]] = {"regression": {}, "classification": {}}
+
+
+def make_loss(
+    loss: Any,
+    *,
+    task: str,
+    n_classes: int | None = None,
+    quantile: float = 0.5,
+    alpha: float = 0.9,
+    power: float = 1.5,
+) -> Loss:
+    """Make a loss from its name or from a user's object.
+
+    Parameters
+    ----------
+    loss : str or object
+        A name in `LOSSES`, a `Loss`, or an object with ``loss`` and ``gradient_hessian``, see
+        `CustomLoss`.
+    task : {"regression", "classification"}
+        The kind of target.
+    n_classes : int, optional
+        Required for classification.
+    quantile, alpha, power : float
+        Parameters of the losses "quantile", "huber" and "tweedie".
+
+    Returns
+    -------
+    Loss
+
+    Examples
+    --------
+    >>> make_loss("log_loss", task="classification", n_classes=3)
+    MultinomialLogLoss(3)
+    """
+    if task not in LOSSES:
+        raise ValueError(f"task must be one of {sorted(LOSSES)}; got {task!r}")
+    if task == "classification" and n_classes is None:
+        raise ValueError("n_classes must be an integer for classification; got None")
+    if isinstance(loss, str):
+        if loss not in LOSSES[task]:
+            raise ValueError(
+                f"loss must be one of {sorted(LOSSES[task])} for {task}, or an object with loss(y, raw) and "
+                f"gradient_hessian(y, raw); got {loss!r}"
+            )
+        return LOSSES[task][loss](LossOptions(n_classes or 2, quantile, alpha, power))
+    if isinstance(loss, Loss):
+        return loss
+    if n_classes is not None and n_classes > 2:
+        raise ValueError(f"a custom loss supports two classes; y has {n_classes} (loss={loss!r})")
+    from hedgerow.losses.custom import CustomLoss  # noqa: PLC0415 - it imports this module
+
+    return CustomLoss(loss, task=task)

@@ -1,4 +1,4 @@
-"""Losses for classes: y holds class numbers 0, 1, ... as float64.
+"""Losses of classification: y holds class numbers 0, 1, ... as float64.
 
 Two classes have one raw score, (1, n), for class 1; K classes have one for each, (K, n).
 """
@@ -8,11 +8,20 @@ import numpy as np
 from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.kernels.cpu import losses as kernels
 from hedgerow.kernels.cpu.losses import leaf_sums
-from hedgerow.losses.base import Loss, gather_weight, weighted_mean
-from hedgerow.losses.links import LogitLink, SoftmaxLink, exp, log
-from hedgerow.losses.search import leaf_means
+from hedgerow.losses.base import (
+    LOSSES,
+    LogitLink,
+    Loss,
+    LossOptions,
+    SoftmaxLink,
+    exp,
+    gather_weight,
+    leaf_means,
+    log,
+    weighted_mean,
+)
 
-SMALLEST_SHARE = 2.0**-52  # a class without rows gets this probability: the start stays finite
+SMALLEST_SHARE = 2.0**-52  # the probability of a class without rows: the start stays finite
 
 
 def _share(y: Floats, number: int, weight: Floats | None) -> float:
@@ -27,8 +36,8 @@ class _ClassLoss(Loss):
 
     def check_target(self, y: Floats) -> None:
         super().check_target(y)
-        known = (y >= 0) & (y < self.n_classes) & (y == np.floor(y))
-        self._refuse_where(~known, y, f"class numbers from 0 to {self.n_classes - 1}")
+        valid = (y >= 0) & (y < self.n_classes) & (y == np.floor(y))
+        self._require_target(valid, y, f"a class number from 0 to {self.n_classes - 1}")
 
 
 class BinaryLogLoss(_ClassLoss):
@@ -40,7 +49,7 @@ class BinaryLogLoss(_ClassLoss):
     """
 
     name = "log_loss"
-    step_bound = 4.0  # a leaf of one class would go to infinity (Friedman et al. 2000 cut at 4)
+    step_bound = 4.0  # a leaf of one class has an infinite step (Friedman et al. 2000 clip at 4)
     link = LogitLink()
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
@@ -71,7 +80,7 @@ class Exponential(_ClassLoss):
     """
 
     name = "exponential"
-    step_bound = 2.0  # as far as 4 on the scale of log odds
+    step_bound = 2.0  # 4 on the scale of log odds
     link = LogitLink(slope=2.0)
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
@@ -134,7 +143,7 @@ class MultinomialLogLoss(_ClassLoss):
 
     def __init__(self, n_classes: int) -> None:
         if n_classes < 2:
-            raise ValueError(f"n_classes={n_classes!r} is not allowed; it must be at least 2")
+            raise ValueError(f"n_classes must be at least 2; got {n_classes!r}")
         self.n_classes = self.n_outputs = int(n_classes)
 
     def __repr__(self) -> str:
@@ -164,10 +173,10 @@ class MultinomialLogLoss(_ClassLoss):
         starts: Integers,
         output: int = 0,
     ) -> Floats:
-        """Take one Newton step for output k (Friedman 2001, algorithm 6).
+        """Compute one Newton step for output k (Friedman 2001, algorithm 6).
 
-        (K - 1) / K * sum(w r) / sum(w p (1 - p)) with r = [y = k] - p; the factor because the K
-        trees of a round each move the scores. `raw` must be the scores before the round.
+        (K - 1) / K * sum(w r) / sum(w p (1 - p)) with r = [y = k] - p; the factor because all K
+        trees of a round change the scores. `raw` must be the scores before the round.
         """
         p = np.empty((1, y.size))
         kernels.softmax(raw, output, p)
@@ -175,6 +184,22 @@ class MultinomialLogLoss(_ClassLoss):
         slope = leaf_sums((y[rows] == output) - chances, weights, starts)
         curvature = leaf_sums(chances * (1.0 - chances), weights, starts)
         factor = (self.n_classes - 1) / self.n_classes
-        with np.errstate(all="ignore"):  # a tiny curvature asks for more than the bound allows
+        with np.errstate(all="ignore"):  # with a tiny curvature the step is clipped below
             step = np.divide(factor * slope, curvature, out=np.zeros_like(slope), where=slope != 0.0)
         return np.asarray(np.clip(step, -self.step_bound, self.step_bound))
+
+
+def _log_loss(options: LossOptions) -> Loss:
+    # One class: the start alone decides.
+    return BinaryLogLoss() if options.n_classes <= 2 else MultinomialLogLoss(options.n_classes)
+
+
+def _exponential(options: LossOptions) -> Loss:
+    if options.n_classes > 2:
+        raise ValueError(
+            f"loss='exponential' supports two classes; y has {options.n_classes}: use loss='log_loss'"
+        )
+    return Exponential()
+
+
+LOSSES["classification"].update(log_loss=_log_loss, exponential=_exponential)

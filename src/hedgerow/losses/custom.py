@@ -1,12 +1,11 @@
-"""A user's own loss: an object with a few functions of NumPy arrays, checked at every call."""
+"""Custom losses: a user's object with functions of NumPy arrays, whose results are checked."""
 
 from typing import Any
 
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.losses.base import Loss
-from hedgerow.losses.links import IdentityLink, Link, LogitLink
+from hedgerow.losses.base import IdentityLink, Link, LogitLink, Loss
 
 
 class CustomLoss(Loss):
@@ -20,16 +19,16 @@ class CustomLoss(Loss):
         - ``loss(y, raw)``: the losses of the rows, (n,);
         - ``gradient_hessian(y, raw)``: dL/draw and d2L/draw2 of the rows, two arrays (n,), the
           hessian nowhere negative;
-        - ``start(y, weight)``, optional: the constant raw score to begin with; without it the
-          score of least loss is searched from 0;
-        - ``inverse_link(raw)``, optional: predictions (n,) from raw scores; without it the score
+        - ``start(y, weight)``, optional: the constant raw score of the start; by default that of
+          least loss;
+        - ``inverse_link(raw)``, optional: predictions (n,) from raw scores; by default the score
           itself or, for classes, 1 / (1 + exp(-raw)) as the probability of class 1.
 
         y and raw are float64 (n,) and read-only; with two classes y is 0 or 1. weight is None or
-        (n,). What NumPy computes is the same on one machine whatever the number of threads, but
-        its exp and log may differ in the last bit between CPUs.
+        (n,). The number of threads does not change results, but exp and log of NumPy may differ in the
+        last bit between CPUs.
     task : {"regression", "classification"}
-        Classification knows two classes.
+        Classification supports two classes.
 
     Examples
     --------
@@ -50,8 +49,8 @@ class CustomLoss(Loss):
         for method in ("loss", "gradient_hessian"):
             if not callable(getattr(user, method, None)):
                 raise TypeError(
-                    f"loss={user!r} has no method {method!r}; a custom loss needs loss(y, raw) and "
-                    "gradient_hessian(y, raw)"
+                    f"a custom loss must have the methods loss(y, raw) and gradient_hessian(y, raw); "
+                    f"loss={user!r} has no {method!r}"
                 )
         self.user = user
         self.task = task
@@ -62,17 +61,17 @@ class CustomLoss(Loss):
         return f"CustomLoss({self.user!r})"
 
     def check_target(self, y: Floats) -> None:
-        """Refuse what is not finite and, for classes, not 0 or 1."""
+        """Require finite values and, for classes, 0 or 1."""
         super().check_target(y)
         if self.task == "classification":
-            self._refuse_where((y != 0.0) & (y != 1.0), y, "class numbers from 0 to 1")
+            self._require_target((y == 0.0) | (y == 1.0), y, "a class number from 0 to 1")
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Start as the user says, or at the best constant."""
+        """Start of the user's object, or the best constant."""
         if callable(getattr(self.user, "start", None)):
             value = np.asarray(self.user.start(_read_only(y), _read_only(weight)))
             if value.size != 1:
-                raise ValueError(f"{self.name}.start gave shape {value.shape}; one number is needed")
+                raise ValueError(f"{self.name}.start must return one number; got shape {value.shape}")
             return _checked(value.reshape(1), f"{self.name}.start", 1)
         rows, starts = np.arange(y.size, dtype=np.uint32), np.array([0, y.size], dtype=np.int64)
         return self.line_search(y, np.zeros((1, y.size)), weight, rows, starts)
@@ -87,7 +86,7 @@ class CustomLoss(Loss):
             row = start + int(np.argmin(hessian[0, start:stop]))
             raise ValueError(
                 f"{self.name}.gradient_hessian: hessian is {hessian[0, row]} at row {row}; it must "
-                "not be negative"
+                "be at least 0"
             )
 
     def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
@@ -96,7 +95,7 @@ class CustomLoss(Loss):
         return _checked(losses, f"{self.name}.loss", stop - start)
 
     def _derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
-        # During a search a step may go too far; what is not finite there is found and taken back.
+        # A search may try steps that are too large; it handles results that are not finite.
         with np.errstate(all="ignore"):
             g, h = self._gradient_hessian(y, raw[0])
         gradient = _checked(g, f"{self.name}.gradient_hessian: gradient", y.size, finite=False)
@@ -107,14 +106,14 @@ class CustomLoss(Loss):
         result = self.user.gradient_hessian(_read_only(y), _read_only(raw))
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise ValueError(
-                f"{self.name}.gradient_hessian gave {type(result).__name__}; two arrays are needed: "
-                "gradient, hessian"
+                f"{self.name}.gradient_hessian must return two arrays, gradient and hessian; got "
+                f"{type(result).__name__}"
             )
         return result[0], result[1]
 
 
 class _UserLink(Link):
-    """The user's inverse link; it is never needed the other way round."""
+    """The user's inverse link."""
 
     def __init__(self, user: Any, name: str, task: str) -> None:
         self.user = user
@@ -122,7 +121,7 @@ class _UserLink(Link):
         self.task = task
 
     def link(self, mean: Floats) -> Floats:
-        raise NotImplementedError(f"{self.name} has inverse_link(raw) only; got {mean!r}")
+        raise NotImplementedError(f"{self.name} has no link(mean), only inverse_link(raw); got {mean!r}")
 
     def inverse(self, raw: Floats) -> Floats:
         scores = np.asarray(raw, dtype=np.float64)
@@ -131,7 +130,7 @@ class _UserLink(Link):
         outside = (mean < 0.0) | (mean > 1.0)
         if self.task == "classification" and outside.any():
             row = int(np.argmax(outside))
-            raise ValueError(f"{source} is {mean[row]} at row {row}; a probability is needed")
+            raise ValueError(f"{source} must return probabilities; got {mean[row]} at row {row}")
         return mean.reshape(scores.shape)
 
 
@@ -150,15 +149,15 @@ def _read_only(x: Floats | None) -> Floats | None:
 
 
 def _checked(values: Any, source: str, n: int, *, finite: bool = True) -> Floats:
-    """Give what the user's function returned as float64 (n,); ValueError if it is not that."""
+    """Return the result of a user's function as float64 (n,); raise ValueError for anything else."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"{source} has dtype {array.dtype}; real numbers are needed")
+        raise ValueError(f"{source} must be real numbers; got dtype {array.dtype}")
     if array.shape != (n,):
-        raise ValueError(f"{source} has shape {array.shape}; ({n},) is needed, one value a row")
+        raise ValueError(f"{source} must have shape ({n},), one value per row; got {array.shape}")
     array = np.ascontiguousarray(array, dtype=np.float64)
     bad = ~np.isfinite(array)
     if finite and bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"{source} is {array[row]} at row {row}; finite values are needed")
+        raise ValueError(f"{source} must be finite; got {array[row]} at row {row}")
     return array

@@ -1,29 +1,41 @@
-"""Losses for numbers: y is float64 (n,), raw is (1, n), K = 1."""
+"""Losses of regression: y is float64 (n,), raw is (1, n), K = 1."""
 
 import numpy as np
 
 from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.kernels.cpu import losses as kernels
-from hedgerow.losses.base import NO_WEIGHT, Loss, gather_weight, total_weight, weighted_mean
-from hedgerow.losses.links import IdentityLink, LogLink, exp, log
-from hedgerow.losses.search import leaf_levels, leaf_means, minimise
+from hedgerow.losses.base import (
+    LOSSES,
+    NO_WEIGHT,
+    IdentityLink,
+    LogLink,
+    Loss,
+    exp,
+    gather_weight,
+    leaf_means,
+    leaf_quantile,
+    log,
+    minimise,
+    total_weight,
+    weighted_mean,
+)
 
-SMALLEST_MEAN = 2.0**-52  # a target whose weighted rows are all 0 starts at log of this, -36
+SMALLEST_MEAN = 2.0**-52  # of the start, for targets of weight 0 or all 0: log is -36
 
 
 def _whole(y: Floats) -> Integers:
     return np.array([0, y.size], dtype=np.int64)  # all rows as one leaf
 
 
-def _level(y: Floats, weight: Floats | None, level: float) -> float:
-    total_weight(y, weight)  # refuses rows without weight
+def _quantile(y: Floats, weight: Floats | None, level: float) -> float:
+    total_weight(y, weight)  # raises if there is none
     weights = NO_WEIGHT if weight is None else weight
-    return float(leaf_levels(y, weights, _whole(y), level)[0])
+    return float(leaf_quantile(y, weights, _whole(y), level)[0])
 
 
 def _require(parameter: str, value: float, allowed: str, accepted: bool) -> None:
     if not accepted:
-        raise ValueError(f"{parameter}={value!r} is not allowed; it must lie in {allowed}")
+        raise ValueError(f"{parameter} must lie in {allowed}; got {value!r}")
 
 
 class SquaredError(Loss):
@@ -99,7 +111,7 @@ class Quantile(Loss):
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
         """Quantile of y."""
-        return np.array([_level(y, weight, self.quantile)])
+        return np.array([_quantile(y, weight, self.quantile)])
 
     def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
         """Gradient -under below y and over above it, 0 at y; hessian 1."""
@@ -123,7 +135,7 @@ class Quantile(Loss):
     ) -> Floats:
         """Quantile of the residuals of each leaf."""
         residuals = (y - raw[output])[rows]
-        return leaf_levels(residuals, gather_weight(weight, rows), starts, self.quantile)
+        return leaf_quantile(residuals, gather_weight(weight, rows), starts, self.quantile)
 
 
 class AbsoluteError(Quantile):
@@ -146,15 +158,14 @@ class AbsoluteError(Quantile):
 class Huber(Loss):
     """Squared error up to |raw - y| = delta, absolute error beyond.
 
-    delta is renewed in `prepare`, before each round: the alpha quantile of the training rows'
-    |y - raw| (Friedman 2001, algorithm 4). Losses of different rounds hence differ a little in
-    kind. Leaf values come from Friedman's formula: the median of the residuals plus the mean of
-    their deviations from it, each cut at delta.
+    `prepare` sets delta before each round to the alpha quantile of |y - raw| in the training rows (Friedman
+    2001, algorithm 4); losses of different rounds hence have different deltas. The leaf value is the median
+    of the residuals plus the mean of their deviations from it, each clipped at delta.
 
     Parameters
     ----------
     alpha : float
-        The share of rows whose residuals count as ordinary, between 0 and 1.
+        The share of rows whose residuals are below delta, between 0 and 1.
 
     Examples
     --------
@@ -178,18 +189,18 @@ class Huber(Loss):
         return f"Huber({self.alpha!r})"
 
     def prepare(self, y: Floats, raw: Floats, weight: Floats | None) -> None:
-        """Renew delta."""
+        """Set delta."""
         sizes = np.abs(y - raw[0])
-        # Where the quantile is 0 nothing could be learned from the rest: squared error then.
-        self.delta = _level(sizes, weight, self.alpha) or _level(sizes, weight, 1.0) or 1.0
+        # If the quantile is 0 all gradients would be 0: use squared error.
+        self.delta = _quantile(sizes, weight, self.alpha) or _quantile(sizes, weight, 1.0) or 1.0
 
-    def go_on_from(self, before: Loss) -> None:
-        """Take over delta, which is renewed by every round."""
-        self.delta = getattr(before, "delta", self.delta)
+    def resume_from(self, previous: Loss) -> None:
+        """Copy delta."""
+        self.delta = getattr(previous, "delta", self.delta)
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Give the best constant, with the delta that belongs to the median."""
-        median = _level(y, weight, 0.5)
+        """Best constant for the delta of the median."""
+        median = _quantile(y, weight, 0.5)
         self.prepare(y, np.full((1, y.size), median), weight)
         weights = NO_WEIGHT if weight is None else weight
 
@@ -199,17 +210,17 @@ class Huber(Loss):
             slope = -leaf_means(np.clip(residuals, -self.delta, self.delta), weights, _whole(y))
             return slope, leaf_means(inner, weights, _whole(y))
 
-        # the best constant is never further than delta from the median
+        # the best constant differs from the median by at most delta
         bound = np.array([self.delta])
         return median + minimise(derivatives, -bound, bound, np.zeros(1))
 
     def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
-        """Gradient raw - y cut at delta, hessian 1."""
+        """Gradient raw - y clipped at delta, hessian 1."""
         g, h = gradient[0, start:stop], hessian[0, start:stop]
         kernels.fill_huber(y[start:stop], raw[0, start:stop], g, h, self.delta)
 
     def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
-        """Huber losses with the present delta."""
+        """Huber losses with the current delta."""
         out = np.empty(stop - start)
         kernels.loss_huber(y[start:stop], raw[0, start:stop], out, self.delta)
         return out
@@ -223,9 +234,9 @@ class Huber(Loss):
         starts: Integers,
         output: int = 0,
     ) -> Floats:
-        """Friedman's formula in each leaf: median plus mean of the cut deviations."""
+        """Median plus mean of the clipped deviations in each leaf."""
         residuals, weights = (y - raw[output])[rows], gather_weight(weight, rows)
-        medians = leaf_levels(residuals, weights, starts, 0.5)
+        medians = leaf_quantile(residuals, weights, starts, 0.5)
         deviations = residuals - np.repeat(medians, np.diff(starts))
         return medians + leaf_means(np.clip(deviations, -self.delta, self.delta), weights, starts)
 
@@ -249,7 +260,7 @@ class Tweedie(Loss):
     """
 
     name = "tweedie"
-    step_bound = 10.0  # a leaf of zeros would go to -inf; exp(10) = 22026 in one step is enough
+    step_bound = 10.0  # a leaf of zeros has an infinite step; a factor of exp(10) = 22026 is enough
     link = LogLink()
 
     def __init__(self, power: float = 1.5) -> None:
@@ -260,14 +271,14 @@ class Tweedie(Loss):
         return f"Tweedie({self.power!r})"
 
     def check_target(self, y: Floats) -> None:
-        """Refuse negative values, for power 2 also 0."""
+        """Require values of at least 0, for power 2 above 0."""
         super().check_target(y)
         if self.power == 2.0:
-            self._refuse_where(y <= 0.0, y, "y > 0")
+            self._require_target(y > 0.0, y, "above 0")
             return
-        self._refuse_where(y < 0.0, y, "y >= 0")
+        self._require_target(y >= 0.0, y, "at least 0")
         if not y.any():
-            raise ValueError(f"y: loss={self.name!r} needs a positive value; all values are 0")
+            raise ValueError(f"y must have a value above 0 for loss={self.name!r}; all are 0")
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
         """Log of the mean of y."""
@@ -334,3 +345,14 @@ class Gamma(Tweedie):
 
     def __repr__(self) -> str:
         return "Gamma()"
+
+
+LOSSES["regression"].update(
+    squared_error=lambda _: SquaredError(),
+    absolute_error=lambda _: AbsoluteError(),
+    huber=lambda options: Huber(options.alpha),
+    quantile=lambda options: Quantile(options.quantile),
+    poisson=lambda _: Poisson(),
+    gamma=lambda _: Gamma(),
+    tweedie=lambda options: Tweedie(options.power),
+)
