@@ -24,7 +24,7 @@ from sklearn.ensemble import RandomForestClassifier as TheirForest
 from sklearn.model_selection import train_test_split
 
 from hedgerow import AdaBoostClassifier, DecisionStump, RandomForestClassifier
-from hedgerow.bagging.pair_losses import KNOWN, PairLosses, in_steps
+from hedgerow.bagging.pair_losses import IN_BAG, PairLosses, loss_steps
 from hedgerow.theory import (
     c_bound,
     certify,
@@ -108,8 +108,8 @@ def their_losses(forest: Any, X: Floats, classes: NDArray[np.intp]) -> PairLosse
     """Compute out-of-bag losses of scikit-learn's trees; `classes` are numbers of the labels."""
     losses = np.empty((len(X), len(forest.estimators_)), np.int16)
     for number, (tree, bag) in enumerate(zip(forest.estimators_, forest.estimators_samples_, strict=True)):
-        losses[:, number] = in_steps(tree.predict_proba(X).T, classes)
-        losses[bag, number] = KNOWN
+        losses[:, number] = loss_steps(tree.predict_proba(X).T, classes)
+        losses[bag, number] = IN_BAG
     return PairLosses.of([losses], len(forest.estimators_), len(forest.classes_))
 
 

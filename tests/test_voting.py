@@ -10,7 +10,7 @@ from deep_cases import Problem, codes_of
 from hedgerow import voting
 from hedgerow.growing.deep import DeepOptions
 from hedgerow.table import read_table
-from hedgerow.voting import VoteForest, VotingTree
+from hedgerow.voting import EncodedRows, VoteForest, VotingTree
 from oracle_forest import decode, leaf_of
 from tree_cases import values_of
 
@@ -86,8 +86,8 @@ def test_votes_and_leaves_are_those_found_by_walking(kind, columns):
     leaves = [[leaf for _, leaf in said(tree, problem.n_classes, codes)] for tree in trees]
     for n_threads, chunk_rows in ((1, 8192), (2, 100), (2, 1030)):
         with patch.object(voting, "_CHUNK_ROWS", chunk_rows):
-            assert forest.votes(table, bins, n_threads).tolist() == sums
-            assert forest.leaves(table, bins, n_threads).T.tolist() == leaves
+            assert forest.votes(EncodedRows(table, bins), n_threads).tolist() == sums
+            assert forest.leaf_ids(EncodedRows(table, bins), n_threads).T.tolist() == leaves
 
 
 @pytest.mark.parametrize("kind", ["four classes", "three numbers"])
@@ -102,7 +102,7 @@ def test_trees_do_not_vote_on_rows_they_know(kind):
     truth = votes_by_hand(trees, problem.n_classes, codes, forest.n_outputs, known)
     for n_threads, chunk_rows in ((1, 8192), (2, 101)):
         with patch.object(voting, "_CHUNK_ROWS", chunk_rows):
-            sums, counts = forest.left_out_votes(table, bins, in_bag, n_threads)
+            sums, counts = forest.out_of_bag_votes(EncodedRows(table, bins), in_bag, n_threads)
         assert sums.tolist() == truth[0]
         assert counts.tolist() == truth[1]
     assert counts[7] == 0
@@ -118,7 +118,7 @@ def test_trees_without_sets_stand_beside_trees_with_them():
         forest = VoteForest.of(trees, 2)
         assert len(forest.set_number) == len(forest.words)
         codes, table, bins = asked(problem, 50)
-        assert forest.votes(table, bins, 1).tolist() == votes_by_hand(trees, 2, codes, 2)[0]
+        assert forest.votes(EncodedRows(table, bins), 1).tolist() == votes_by_hand(trees, 2, codes, 2)[0]
 
 
 @pytest.mark.parametrize("kind", ["two classes", "one number"])
@@ -136,7 +136,7 @@ def test_joined_forests_vote_as_all_their_trees(kind, first, second):
     trees = parts[0] + parts[1]
     assert joined.n_trees == 6
     sums, _ = votes_by_hand(trees, problem.n_classes, codes, joined.n_outputs)
-    assert joined.votes(table, bins, 1).tolist() == sums
+    assert joined.votes(EncodedRows(table, bins), 1).tolist() == sums
     whole = VoteForest.of(trees, problem.n_classes)
     for name, array in joined.arrays().items():
         np.testing.assert_array_equal(array, getattr(whole, name), err_msg=name)
@@ -152,8 +152,8 @@ def test_a_tree_may_be_one_leaf():
         assert len(forest.words) == 2
         codes, table, bins = asked(problem, 3)
         sums, _ = votes_by_hand(trees, n_classes, codes, forest.n_outputs)
-        assert forest.votes(table, bins, 2).tolist() == sums
-        assert forest.leaves(table, bins, 2).tolist() == [[0, 0]] * 3
+        assert forest.votes(EncodedRows(table, bins), 2).tolist() == sums
+        assert forest.leaf_ids(EncodedRows(table, bins), 2).tolist() == [[0, 0]] * 3
 
 
 def test_missing_and_unseen_values_go_where_the_tree_says():
@@ -161,11 +161,11 @@ def test_missing_and_unseen_values_go_where_the_tree_says():
     problem = Problem(codes, [4], [False], y, 2, np.ones(7, np.int64), DeepOptions())
     forest = VoteForest.of([problem.grow()], 2)
     X = np.array([[np.nan], [1.0], [2.0], [3.0], [4.0]])
-    assert forest.votes(read_table(X), problem.table.bins, 1)[:, 1].tolist() == [1, 0, 0, 1, 1]
+    assert forest.votes(EncodedRows(read_table(X), problem.table.bins), 1)[:, 1].tolist() == [1, 0, 0, 1, 1]
     by_set = replace(problem, categorical=[True])
     forest = VoteForest.of([by_set.grow()], 2)
     X = np.array([[np.nan], [0.0], [1.0], [2.0], [3.0]])  # 1 and 3 are new: they follow the heavier side
-    assert forest.votes(read_table(X), by_set.table.bins, 1)[:, 1].tolist() == [1, 0, 0, 1, 0]
+    assert forest.votes(EncodedRows(read_table(X), by_set.table.bins), 1)[:, 1].tolist() == [1, 0, 0, 1, 0]
 
 
 def test_importances_are_mean_shares_of_the_gains():

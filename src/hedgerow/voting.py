@@ -1,50 +1,139 @@
-"""VoteForest: deep trees that vote, as flat compact arrays.
+"""VoteForest: deep trees whose leaf values are averaged, as flat compact arrays.
 
-Trees lie one after the other; tree t owns the words starts[t]:starts[t + 1], one a node, see
-`kernels.cpu.votes`. Most leaves of a classifier hold one class: they name it, and take no more room than
-that. The others name a row of values, the shares of the classes or the means of the outputs.
+Trees are stored one after the other; tree t owns the words starts[t]:starts[t + 1], one per node, see
+`kernels.cpu.votes`. Most leaves of a classifier hold one class: such a leaf stores only the class number. All
+other leaves refer to a row of values: class probabilities, or the means of the outputs.
+
+Trees read bin codes, not values. `CodedRows` yields the codes of a block of rows: `EncodedRows` encodes a
+table, `BinnedRows` reads the codes that the trees were grown on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.binning import Bins, aligned_rows
+from hedgerow._typing import Floats, Integers
+from hedgerow.binning import BinnedTable, Bins, aligned_rows
 from hedgerow.kernels.cpu.binning import encode
 from hedgerow.kernels.cpu.votes import VoteTrees, add_votes, find_vote_leaves, tree_losses
 from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
 from hedgerow.threads import Lean, cached_property, over_rows
 
-_CHUNK_ROWS = 8192  # rows of a prediction handed to a thread at a time
-_LOSS_ROWS = 32_768  # whose losses are held at a time
-_NOBODY = np.empty((0, 0), np.uint8)
+_CHUNK_ROWS = 8192  # rows that one thread predicts at a time
+_LOSS_ROWS = 32_768  # rows whose losses are held in memory at a time
+_ALL_TREES = np.empty((0, 0), np.uint8)  # as in_bag: every tree votes on every row
+_NO_COUNTS = np.empty(0, np.int64)
+_NO_SETS = np.empty(0, np.int32)
+_NO_CODES = np.empty((0, 0), np.uint8)
+
+
+# --- rows as codes
+
+
+class CodedRows(Protocol):
+    """Rows as bin codes, a block at a time."""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+
+    def codes(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """Codes of rows start to stop - 1, one row after the other, as one flat array."""
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """Rows of a table, encoded when they are read."""
+
+    table: Table
+    bins: Bins
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.table.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return self.table.n_columns
+
+    def codes(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """See `CodedRows.codes`."""
+        bins, block = self.bins, self.table.block(start, stop)
+        out = aligned_rows(stop - start, block.shape[1])
+        encode(block, bins.edges, bins.edge_starts, bins.tables, bins.table_starts, out, _NO_CODES, 0)
+        return out.reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedRows:
+    """Rows that are encoded already: training rows, in memory or read from files or a cluster.
+
+    Examples
+    --------
+    >>> from hedgerow.binning import find_bins
+    >>> from hedgerow.table import read_table
+    >>> from hedgerow.threads import Team
+    >>> table = read_table([[1.0], [2.0], [None], [9.0]])
+    >>> bins = find_bins(table)
+    >>> read, encoded = BinnedRows(bins.encode(table, Team(1))), EncodedRows(table, bins)
+    >>> read.codes(0, 4)[::32], encoded.codes(0, 4)[::32]
+    (array([1, 2, 0, 3], dtype=uint8), array([1, 2, 0, 3], dtype=uint8))
+    """
+
+    binned: BinnedTable
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.binned.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return self.binned.n_columns
+
+    def codes(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """See `CodedRows.codes`."""
+        by_column = self.binned.codes.by_column[:, start:stop]
+        out = aligned_rows(stop - start, len(by_column))
+        out[:, : len(by_column)] = by_column.T
+        return out.reshape(-1)
+
+
+# --- trees
 
 
 @dataclass(frozen=True, eq=False)
 class VotingTree:
-    """One tree.
+    """One grown tree.
 
     Parameters
     ----------
     words : uint64 (nodes,)
     values : float64 (rows, classes or outputs)
-    sets : uint64 (sets, 4), codes that go left at categorical splits
+    sets : uint64 (sets, 4), the codes that go left at categorical splits
     set_number : int32 (nodes,), or empty without categorical columns
-    gains : float64 (columns,), the sums over the splits of a column
+    gains : float64 (columns,), the sum over the splits of each column
     leaf_starts : int64 (leaves + 1,), or empty
     leaf_rows : uint32, the training rows of leaf k are leaf_rows[leaf_starts[k]:leaf_starts[k + 1]]
     """
 
     words: NDArray[np.uint64]
-    values: NDArray[np.float64]
+    values: Floats
     sets: NDArray[np.uint64]
     set_number: NDArray[np.int32]
-    gains: NDArray[np.float64]
-    leaf_starts: NDArray[np.int64]
+    gains: Floats
+    leaf_starts: Integers
     leaf_rows: NDArray[np.uint32]
 
 
@@ -56,25 +145,25 @@ class VoteForest(Lean):
     ----------
     starts, value_starts, set_starts : int64 (trees + 1,)
     words, values, sets, set_number
-        Those of the trees, one after the other; `set_number` is empty when no tree has sets.
+        Those of the trees, one after the other; `set_number` is empty if no tree has sets.
     gains : float64 (trees, columns)
     n_pure : int
-        Leaves numbered below it are classes: the number of classes, or 0.
+        Leaf numbers below it are classes: the number of classes, or 0.
     """
 
-    starts: NDArray[np.int64]
+    starts: Integers
     words: NDArray[np.uint64]
-    value_starts: NDArray[np.int64]
-    values: NDArray[np.float64]
-    set_starts: NDArray[np.int64]
+    value_starts: Integers
+    values: Floats
+    set_starts: Integers
     sets: NDArray[np.uint64]
     set_number: NDArray[np.int32]
-    gains: NDArray[np.float64]
+    gains: Floats
     n_pure: int
 
     @classmethod
     def of(cls, trees: Sequence[VotingTree], n_pure: int) -> "VoteForest":
-        """Gather grown trees, in order."""
+        """Concatenate grown trees, in order."""
         has_sets = any(len(tree.sets) for tree in trees)
         return cls(
             starts=_ends([len(tree.words) for tree in trees]),
@@ -90,17 +179,17 @@ class VoteForest(Lean):
 
     @classmethod
     def join(cls, first: "VoteForest", second: "VoteForest") -> "VoteForest":
-        """The trees of both, in order."""
-        mine, theirs = first.with_set_numbers(second), second.with_set_numbers(first)
+        """Concatenate two forests."""
+        left, right = first.with_set_numbers(second), second.with_set_numbers(first)
         joined: dict[str, Any] = {}
-        for name, array in mine.arrays().items():
-            other = theirs.arrays()[name]
+        for name, array in left.arrays().items():
+            other = right.arrays()[name]
             more = other[1:] + array[-1] if name.endswith("starts") else other
             joined[name] = np.concatenate([array, more])
         return cls(**joined, n_pure=first.n_pure)
 
     def with_set_numbers(self, other: "VoteForest") -> "VoteForest":
-        """The same, with a set number for every node if the other has them."""
+        """Return the same forest, with a set number for every node if the other forest has them."""
         if self.set_number.size or not other.set_number.size:
             return self
         return replace(self, set_number=np.full(len(self.words), -1, np.int32))
@@ -116,116 +205,135 @@ class VoteForest(Lean):
 
     @property
     def n_outputs(self) -> int:
-        """The number of classes, or of numbers predicted."""
+        """The number of classes, or of outputs."""
         return int(self.values.shape[1])
 
     @property
     def nbytes(self) -> int:
-        """The memory that the arrays take."""
+        """The memory of the arrays."""
         return sum(array.nbytes for array in self.arrays().values())
 
     @cached_property
     def trees(self) -> VoteTrees:
-        """The arrays of the kernels."""
+        """The arrays as the kernels take them."""
         pure = np.array([self.n_pure], np.int64)
         return VoteTrees(
             self.starts, self.words, self.value_starts, self.values, self.set_starts, self.sets,
             self.set_number, pure,
         )  # fmt: skip
 
-    def votes(
-        self, table: Table, bins: Bins, n_threads: int, weights: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
-        """Sums of what the trees say, times their weights, in their order, (rows, outputs)."""
-        out, trees, none = np.zeros((table.n_rows, self.n_outputs)), self.trees, np.empty(0, np.int64)
-        counts = np.ones(self.n_trees) if weights is None else weights
+    # --- predictions
 
-        def ask(start: int, stop: int) -> None:
-            codes = coded_rows(table, bins, start, stop)
-            add_votes(codes, trees, counts, _NOBODY, 0, out[start:stop], none)
+    def votes(self, rows: CodedRows, n_threads: int, weights: Floats | None = None) -> Floats:
+        """Sums (rows, outputs) of the leaf values of the trees times their weights, in the order of trees."""
+        out, trees = np.zeros((rows.n_rows, self.n_outputs)), self.trees
+        tree_weights = np.ones(self.n_trees) if weights is None else weights
 
-        over_rows(table.n_rows, ask, n_threads, rows_per_block(table.n_columns, _CHUNK_ROWS))
+        def add(start: int, stop: int) -> None:
+            codes = rows.codes(start, stop)
+            add_votes(codes, trees, tree_weights, _ALL_TREES, 0, out[start:stop], _NO_COUNTS)
+
+        over_rows(rows.n_rows, add, n_threads, rows_per_block(rows.n_columns, _CHUNK_ROWS))
         return out
 
-    def left_out_votes(
-        self, table: Table, bins: Bins, in_bag: NDArray[np.uint8], n_threads: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Sums (rows, outputs) over the trees that have not learned from a row, and how many they are.
+    def out_of_bag_votes(
+        self, rows: CodedRows, in_bag: NDArray[np.uint8], n_threads: int
+    ) -> tuple[Floats, Integers]:
+        """Sums (rows, outputs) over the trees that were not trained on a row, and the number of these trees.
 
-        in_bag : uint8 (trees, bytes), bit `row` is set for the rows that a tree learned from.
+        in_bag : uint8 (trees, bytes), bit `row` is set for the rows that a tree was trained on.
         """
-        out, n_votes = np.zeros((table.n_rows, self.n_outputs)), np.zeros(table.n_rows, np.int64)
-        trees, counts = self.trees, np.ones(self.n_trees)
+        out, n_votes = np.zeros((rows.n_rows, self.n_outputs)), np.zeros(rows.n_rows, np.int64)
+        trees, ones = self.trees, np.ones(self.n_trees)
 
-        def ask(start: int, stop: int) -> None:
-            codes = coded_rows(table, bins, start, stop)
-            add_votes(codes, trees, counts, in_bag, start, out[start:stop], n_votes[start:stop])
+        def add(start: int, stop: int) -> None:
+            codes = rows.codes(start, stop)
+            add_votes(codes, trees, ones, in_bag, start, out[start:stop], n_votes[start:stop])
 
-        over_rows(table.n_rows, ask, n_threads, rows_per_block(table.n_columns, _CHUNK_ROWS))
+        over_rows(rows.n_rows, add, n_threads, rows_per_block(rows.n_columns, _CHUNK_ROWS))
         return out, n_votes
 
     def losses(
         self,
-        table: Table,
-        bins: Bins,
-        classes: NDArray[np.int64],
+        rows: CodedRows,
+        classes: Integers,
         steps: int,
         n_threads: int,
         in_bag: NDArray[np.uint8] | None = None,
     ) -> Iterator[NDArray[np.int16]]:
-        """What each tree loses on a row, in steps and rounded up, (some rows, trees); see `tree_losses`.
+        """Yield the loss of each tree on a block of rows, (some rows, trees), in steps, rounded up.
 
-        -1 where the tree learned from the row; in_bag as in `left_out_votes`. Memory does not grow with the
-        number of rows.
+        See `tree_losses`. -1 where the tree was trained on the row; in_bag as in `out_of_bag_votes`. Memory
+        does not grow with the number of rows.
         """
-        bags, trees = _NOBODY if in_bag is None else in_bag, self.trees
-        for first in range(0, table.n_rows, _LOSS_ROWS):
-            n_rows = min(_LOSS_ROWS, table.n_rows - first)
+        bags, trees = _ALL_TREES if in_bag is None else in_bag, self.trees
+        for first in range(0, rows.n_rows, _LOSS_ROWS):
+            n_rows = min(_LOSS_ROWS, rows.n_rows - first)
             out = np.empty((n_rows, self.n_trees), np.int16)
 
-            def ask(a: int, b: int, first: int = first, out: NDArray[np.int16] = out) -> None:
+            def fill(a: int, b: int, first: int = first, out: NDArray[np.int16] = out) -> None:
                 start, stop = first + a, first + b
-                codes = coded_rows(table, bins, start, stop)
+                codes = rows.codes(start, stop)
                 tree_losses(codes, trees, bags, start, classes[start:stop], steps, out[a:b])
 
-            over_rows(n_rows, ask, n_threads, rows_per_block(table.n_columns, _CHUNK_ROWS))
+            over_rows(n_rows, fill, n_threads, rows_per_block(rows.n_columns, _CHUNK_ROWS))
             yield out
 
-    def leaves(self, table: Table, bins: Bins, n_threads: int) -> NDArray[np.int64]:
+    def leaf_ids(self, rows: CodedRows, n_threads: int) -> Integers:
         """Number of the leaf, among the nodes of its tree, of every row in every tree, (rows, trees)."""
-        out, trees = np.empty((table.n_rows, self.n_trees), np.int64), self.trees
-        over_rows(
-            table.n_rows,
-            lambda a, b: find_vote_leaves(coded_rows(table, bins, a, b), trees, out[a:b]),
-            n_threads,
-            rows_per_block(table.n_columns, _CHUNK_ROWS),
-        )
+        out = np.empty((rows.n_rows, self.n_trees), np.int64)
+
+        def copy(leaves: Integers, start: int, stop: int) -> None:
+            out[start:stop] = leaves
+
+        self.over_leaves(rows, n_threads, rows_per_block(rows.n_columns, _CHUNK_ROWS), copy)
         return out
 
-    def importances(self) -> NDArray[np.float64]:
-        """Share of every column in the gains of a tree, its mean over the trees that have a split."""
+    def over_leaves(
+        self, rows: CodedRows, n_threads: int, chunk_rows: int, use: Callable[[Integers, int, int], None]
+    ) -> None:
+        """Call use(leaf_ids, start, stop) for blocks of rows, in several threads."""
+
+        def find(start: int, stop: int) -> None:
+            leaves = np.empty((stop - start, self.n_trees), np.int64)
+            find_vote_leaves(rows.codes(start, stop), self.trees, leaves)
+            use(leaves, start, stop)
+
+        over_rows(rows.n_rows, find, n_threads, chunk_rows)
+
+    def importances(self) -> Floats:
+        """Share of every column in the gains of a tree, averaged over the trees that have a split."""
         shares = np.zeros(self.gains.shape[1])
         n_split = 0
         for gains in self.gains:
-            whole = float(np.add.reduce(gains))
-            if whole > 0:
-                shares += gains / whole
+            total = float(np.add.reduce(gains))
+            if total > 0:
+                shares += gains / total
                 n_split += 1
         return shares / max(1, n_split)
 
 
-_NO_SETS = np.empty(0, np.int32)
-
-
-def _ends(sizes: list[int]) -> NDArray[np.int64]:
+def _ends(sizes: list[int]) -> Integers:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def coded_rows(table: Table, bins: Bins, start: int, stop: int) -> NDArray[np.uint8]:
-    """Codes of some rows, one row after the other."""
-    codes = aligned_rows(stop - start, bins.n_columns)
-    none = np.empty((0, 0), np.uint8)
-    encode(
-        table.block(start, stop), bins.edges, bins.edge_starts, bins.tables, bins.table_starts, codes, none, 0
-    )
-    return codes.reshape(-1)
+@dataclass(frozen=True, eq=False)
+class ForestModel:
+    """A fitted forest: trees, the bins of its columns, and tree weights of sum 1 (None if all are equal)."""
+
+    bins: Bins
+    forest: VoteForest
+    weights: Floats | None = None
+
+    def means(self, table: Table, n_threads: int) -> Floats:
+        """Mean (rows, outputs) of the trees' predictions."""
+        votes = self.forest.votes(EncodedRows(table, self.bins), n_threads, self.weights)
+        if self.weights is None:
+            votes /= self.forest.n_trees
+        return votes
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the model."""
+        bins = self.bins
+        return self.forest.nbytes + sum(a.nbytes for a in (bins.edges, bins.edge_starts, bins.tables))

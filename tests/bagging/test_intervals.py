@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.bagging.intervals import (
-    LeftOut,
-    answers_of,
+    OutOfBagTrees,
     between_levels,
     calibrated_levels,
     check_coverage,
@@ -19,6 +18,7 @@ from hedgerow.bagging.intervals import (
     jackknife_plus,
     oob_interval,
     quantile_interval,
+    tree_predictions,
 )
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.binning import find_bins
@@ -26,7 +26,7 @@ from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from hedgerow.kernels.cpu.leaf_targets import nth_smallest
 from hedgerow.table import read_table
 from hedgerow.threads import Team
-from hedgerow.voting import VoteForest
+from hedgerow.voting import EncodedRows, VoteForest
 
 
 def jackknife_oracle(answers, learned, residuals, coverage):
@@ -59,7 +59,7 @@ def in_bag_of(learned):
 
 
 class Grown:
-    """A forest on noisy data, and what the trees say of the rows they did not learn from."""
+    """A forest on noisy data, and its out-of-bag predictions."""
 
     def __init__(self, n_rows=300, n_trees=60, n_test=400):
         rng = np.random.default_rng(5)
@@ -71,17 +71,18 @@ class Grown:
         with Team(1) as team:
             self.bins = find_bins(self.table, 255, team=team)
             binned = self.bins.encode(self.table, team)
+        self.rows, self.test_rows = EncodedRows(self.table, self.bins), EncodedRows(self.test, self.bins)
         rows = np.arange(n_rows, dtype=np.uint32)
         target = DeepTarget.of_numbers(self.y[:, np.newaxis], np.zeros(1), rows, n_rows, None)
         rules = DeepOptions(criterion="squared_error", min_leaf=5, columns_per_node=2)
         grower = DeepGrower(binned, target, rules, np.empty(0, np.int8), n_rows, 0, keep_rows=True)
         self.trees = [grower.grow(tree, drawn) for tree, drawn in enumerate(self.draws)]
         self.forest = VoteForest.of(self.trees, 0)
-        self.left_out = LeftOut.of(in_bag_of(self.draws > 0), n_rows)
-        said = answers_of(self.forest, self.table, self.bins, 1)
+        self.oob_trees = OutOfBagTrees.of(in_bag_of(self.draws > 0), n_rows)
+        predicted = tree_predictions(self.forest, self.rows, 1)
         out = self.draws.T == 0
-        self.residuals = self.y - (said * out).sum(axis=1) / out.sum(axis=1)
-        self.answers = answers_of(self.forest, self.test, self.bins, 1)
+        self.residuals = self.y - (predicted * out).sum(axis=1) / out.sum(axis=1)
+        self.predictions = tree_predictions(self.forest, self.test_rows, 1)
 
     def covered(self, bounds):
         lower, upper = bounds
@@ -157,14 +158,14 @@ def test_jackknife_bounds_are_those_of_the_paper(n_trees, n, coverage, seed):
     answers = rng.normal(size=(3, n_trees))
     learned = rng.random((n_trees, n)) < 0.6
     residuals = np.where(rng.random(n) < 0.1, math.nan, rng.normal(size=n))
-    found = jackknife_plus(answers, LeftOut.of(in_bag_of(learned), n), residuals, coverage)
+    found = jackknife_plus(answers, OutOfBagTrees.of(in_bag_of(learned), n), residuals, coverage)
     expected = [jackknife_oracle(said, learned, residuals, coverage) for said in answers]
     np.testing.assert_allclose(np.column_stack(found), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_left_out_trees_are_those_that_did_not_learn_from_a_row():
     learned = np.random.default_rng(0).random((19, 37)) < 0.5
-    left_out = LeftOut.of(in_bag_of(learned), 37)
+    left_out = OutOfBagTrees.of(in_bag_of(learned), 37)
     bits = np.unpackbits(left_out.bits, axis=1, bitorder="little")
     assert np.array_equal(bits[:, :19], ~learned.T)
     assert not bits[:, 19:].any()
@@ -172,7 +173,7 @@ def test_left_out_trees_are_those_that_did_not_learn_from_a_row():
 
 
 def test_too_few_rows_give_infinite_bounds():
-    left_out = LeftOut.of(in_bag_of(np.zeros((2, 5), bool)), 5)
+    left_out = OutOfBagTrees.of(in_bag_of(np.zeros((2, 5), bool)), 5)
     for bounds in (
         jackknife_plus(np.zeros((1, 2)), left_out, np.ones(5), 0.9),
         oob_interval(np.zeros(1), np.ones(5), 0.9),
@@ -184,27 +185,27 @@ def test_too_few_rows_give_infinite_bounds():
 def test_rows_that_every_tree_knows_do_not_count(grown):
     residuals, learned = grown.residuals.copy(), grown.draws > 0
     learned[:, :10], residuals[:10] = True, math.nan
-    fewer = LeftOut.of(in_bag_of(learned[:, 10:]), 290)
-    found = jackknife_plus(grown.answers, LeftOut.of(in_bag_of(learned), 300), residuals, 0.8)
-    expected = jackknife_plus(grown.answers, fewer, residuals[10:], 0.8)
+    fewer = OutOfBagTrees.of(in_bag_of(learned[:, 10:]), 290)
+    found = jackknife_plus(grown.predictions, OutOfBagTrees.of(in_bag_of(learned), 300), residuals, 0.8)
+    expected = jackknife_plus(grown.predictions, fewer, residuals[10:], 0.8)
     assert np.array_equal(found, expected)
 
 
 def test_a_table_is_asked_in_chunks_with_the_same_result_for_any_threads(grown):
-    plain = jackknife_plus(grown.answers, grown.left_out, grown.residuals, 0.9)
+    plain = jackknife_plus(grown.predictions, grown.oob_trees, grown.residuals, 0.9)
     for n_threads in (1, 2, 4):
         asked = jackknife_interval(
-            grown.forest, grown.test, grown.bins, grown.left_out, grown.residuals, 0.9, n_threads
+            grown.forest, grown.test_rows, grown.oob_trees, grown.residuals, 0.9, n_threads
         )
-        shared = jackknife_plus(grown.answers, grown.left_out, grown.residuals, 0.9, n_threads)
+        shared = jackknife_plus(grown.predictions, grown.oob_trees, grown.residuals, 0.9, n_threads)
         assert np.array_equal(asked, plain)
         assert np.array_equal(shared, plain)
-        assert np.array_equal(answers_of(grown.forest, grown.test, grown.bins, n_threads), grown.answers)
+        assert np.array_equal(tree_predictions(grown.forest, grown.test_rows, n_threads), grown.predictions)
 
 
 def test_answers_of_the_trees_sum_to_the_votes(grown):
-    votes = grown.forest.votes(grown.test, grown.bins, 1)[:, 0]
-    np.testing.assert_allclose(grown.answers.sum(axis=1), votes, rtol=1e-12)
+    votes = grown.forest.votes(grown.test_rows, 1)[:, 0]
+    np.testing.assert_allclose(grown.predictions.sum(axis=1), votes, rtol=1e-12)
 
 
 # --- coverage
@@ -212,17 +213,17 @@ def test_answers_of_the_trees_sum_to_the_votes(grown):
 
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
 def test_new_rows_are_covered_as_promised(grown, coverage):
-    prediction = grown.answers.mean(axis=1)
+    prediction = grown.predictions.mean(axis=1)
     leaves = LeafTargets.of(grown.trees, grown.y, grown.draws.__getitem__)
     bounds = {
         "oob": oob_interval(prediction, grown.residuals, coverage),
-        "jackknife+": jackknife_plus(grown.answers, grown.left_out, grown.residuals, coverage),
-        "quantiles": quantile_interval(leaves, grown.forest, grown.test, grown.bins, coverage, 1),
+        "jackknife+": jackknife_plus(grown.predictions, grown.oob_trees, grown.residuals, coverage),
+        "quantiles": quantile_interval(leaves, grown.forest, grown.test_rows, coverage, 1),
     }
     in_bag = in_bag_of(grown.draws > 0)
-    ranks = leaves.ranks(grown.forest, grown.table, grown.bins, in_bag, grown.y, 1)
+    ranks = leaves.ranks(grown.forest, grown.rows, in_bag, grown.y, 1)
     levels = calibrated_levels(ranks, coverage)
-    bounds["calibrated"] = between_levels(leaves, grown.forest, grown.test, grown.bins, levels, 1)
+    bounds["calibrated"] = between_levels(leaves, grown.forest, grown.test_rows, levels, 1)
     # three standard errors of 400 test rows and of 300 residuals
     margin = 3 * math.sqrt(coverage * (1 - coverage) * (1 / 400 + 1 / 300))
     for name, pair in bounds.items():
@@ -231,8 +232,8 @@ def test_new_rows_are_covered_as_promised(grown, coverage):
 
 def test_a_quantile_interval_is_a_pair_of_quantiles(grown):
     leaves = LeafTargets.of(grown.trees, grown.y, grown.draws.__getitem__)
-    found = quantile_interval(leaves, grown.forest, grown.test, grown.bins, 0.5, 1)
-    expected = leaves.quantiles(grown.forest, grown.test, grown.bins, np.array([0.25, 0.75]), 1)
+    found = quantile_interval(leaves, grown.forest, grown.test_rows, 0.5, 1)
+    expected = leaves.quantiles(grown.forest, grown.test_rows, np.array([0.25, 0.75]), 1)
     assert np.array_equal(np.column_stack(found), expected)
 
 

@@ -13,7 +13,7 @@ from hedgerow.binning import find_bins
 from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from hedgerow.table import read_table
 from hedgerow.threads import Team
-from hedgerow.voting import VoteForest, VotingTree
+from hedgerow.voting import EncodedRows, VoteForest, VotingTree
 
 NONE = np.empty(0)
 
@@ -31,6 +31,7 @@ class Grown:
         with Team(1) as team:
             self.bins = find_bins(self.table, 255, team=team)
             binned = self.bins.encode(self.table, team)
+        self.rows = EncodedRows(self.table, self.bins)
         rows = np.arange(n_rows, dtype=np.uint32)
         target = DeepTarget.of_numbers(self.y[:, np.newaxis], np.zeros(1), rows, n_rows, self.weight)
         rules = DeepOptions(criterion="squared_error", min_leaf=min_leaf, columns_per_node=2)
@@ -43,14 +44,14 @@ class Grown:
 
     def quantiles(self, X, quantiles, n_threads=1):
         return self.leaves().quantiles(
-            self.forest, read_table(X), self.bins, np.asarray(quantiles, float), n_threads
+            self.forest, EncodedRows(read_table(X), self.bins), np.asarray(quantiles, float), n_threads
         )
 
     def amounts(self, X):
         """For every row of X, {target: its weight} as fractions, by walking all rows to their leaves."""
-        known = self.forest.leaves(self.table, self.bins, 1)
+        known = self.forest.leaf_ids(self.rows, 1)
         n_trees = len(self.draws)
-        for nodes in self.forest.leaves(read_table(X), self.bins, 1):
+        for nodes in self.forest.leaf_ids(EncodedRows(read_table(X), self.bins), 1):
             spread = {}
             for tree in range(n_trees):
                 mates = np.flatnonzero((known[:, tree] == nodes[tree]) & (self.draws[tree] > 0))
@@ -95,7 +96,7 @@ def at_roots(leaves, quantiles):
         np.zeros((n_trees, 1)), 0,
     )  # fmt: skip
     table = read_table(np.zeros((1, 1)))
-    return leaves.quantiles(forest, table, find_bins(table), np.asarray(quantiles, float), 1)[0]
+    return leaves.quantiles(forest, EncodedRows(table, find_bins(table)), np.asarray(quantiles, float), 1)[0]
 
 
 # --- entries
@@ -124,7 +125,7 @@ def test_a_leaf_holds_its_targets_in_order_with_their_draws(data):
     assert len(found.starts) == len(expected) + 1
     for leaf, amounts in enumerate(expected):
         some = slice(int(found.starts[leaf]), int(found.starts[leaf + 1]))
-        assert found.targets[found.places[some]].tolist() == list(amounts)
+        assert found.targets[found.positions[some]].tolist() == list(amounts)
         assert found.draws[some].tolist() == list(amounts.values())
 
 
@@ -132,7 +133,7 @@ def test_arrays_are_as_small_as_they_can_be():
     few, many = (by_hand([[[0, 1]]], [1.0, 2.0], [[1, count]]) for count in (255, 256))
     assert few.draws.dtype == np.uint8
     assert many.draws.dtype == np.uint16
-    assert few.starts.dtype == few.places.dtype == np.uint32
+    assert few.starts.dtype == few.positions.dtype == np.uint32
     assert few.nbytes == 2 * 4 + 2 * 4 + 2 * 1 + 2 * 8
 
 
@@ -165,7 +166,7 @@ def test_the_mean_of_the_leaves_is_the_prediction():
     means = [
         float(sum(Fraction(y) * part for y, part in spread.items())) for spread in grown.amounts(grown.X)
     ]
-    predicted = grown.forest.votes(grown.table, grown.bins, 1)[:, 0] / len(grown.trees)
+    predicted = grown.forest.votes(grown.rows, 1)[:, 0] / len(grown.trees)
     np.testing.assert_allclose(means, predicted, atol=1e-12)
 
 
@@ -204,7 +205,7 @@ def test_weights_of_any_scale_act_alike():
     expected = grown.quantiles(grown.X, [0.1, 0.7])
     for scale in (2.0**-900, 2.0**900):
         leaves = LeafTargets.of(grown.trees, grown.y, grown.draws.__getitem__, grown.weight * scale)
-        found = leaves.quantiles(grown.forest, grown.table, grown.bins, np.array([0.1, 0.7]), 1)
+        found = leaves.quantiles(grown.forest, grown.rows, np.array([0.1, 0.7]), 1)
         assert np.array_equal(found, expected)
 
 
@@ -234,7 +235,7 @@ def test_rows_are_independent_of_their_neighbours():
 def test_leaves_of_another_forest_are_refused():
     grown, other = Grown(), Grown(n_trees=3)
     with pytest.raises(ValueError, match="leaves"):
-        other.leaves().quantiles(grown.forest, grown.table, grown.bins, np.array([0.5]), 1)
+        other.leaves().quantiles(grown.forest, grown.rows, np.array([0.5]), 1)
 
 
 # --- ranks
@@ -245,10 +246,10 @@ def test_ranks_are_the_weights_below_and_up_to_a_target_in_trees_that_do_not_kno
     grown = Grown(weighted=weighted, n_trees=12)
     grown.draws[:, 5] = 1  # every tree knows row 5
     in_bag = np.packbits(grown.draws > 0, axis=1, bitorder="little")
-    args = (grown.forest, grown.table, grown.bins, in_bag, grown.y)
+    args = (grown.forest, grown.rows, in_bag, grown.y)
     found = grown.leaves().ranks(*args, 1)
     assert np.isnan(found[5]).all()
-    known = grown.forest.leaves(grown.table, grown.bins, 1)
+    known = grown.forest.leaf_ids(grown.rows, 1)
     for row in range(40):
         below, up_to, n_trees = Fraction(0), Fraction(0), 0
         for tree, drawn in enumerate(grown.draws):
@@ -270,7 +271,7 @@ def test_ranks_are_the_weights_below_and_up_to_a_target_in_trees_that_do_not_kno
 def test_quantiles_and_ranks_agree_on_who_is_inside():
     grown = Grown(n_trees=3, min_leaf=8)
     nobody = np.zeros((3, 10), np.uint8)  # no tree is said to know any row
-    below, up_to = grown.leaves().ranks(grown.forest, grown.table, grown.bins, nobody, grown.y, 1).T
+    below, up_to = grown.leaves().ranks(grown.forest, grown.rows, nobody, grown.y, 1).T
     for quantile in (0.1, 0.37, 0.5, 0.81):
         found = grown.quantiles(grown.X, [quantile])[:, 0]
         assert np.array_equal(grown.y <= found, below < quantile - 1e-11)
@@ -286,7 +287,7 @@ def test_joined_leaves_are_those_of_one_fit():
     first = LeafTargets.of(grown.trees[:2], grown.y, grown.draws.__getitem__)
     second = LeafTargets.of(grown.trees[2:], grown.y, lambda tree: grown.draws[tree + 2])
     joined = LeafTargets.join(first, second)
-    for name in ("starts", "places", "draws", "targets", "weights"):
+    for name in ("starts", "positions", "draws", "targets", "weights"):
         assert np.array_equal(getattr(joined, name), getattr(whole, name)), name
         assert getattr(joined, name).dtype == getattr(whole, name).dtype, name
 
@@ -298,12 +299,12 @@ def test_joining_widens_the_draws():
 
 def test_leaves_of_other_targets_are_not_joined():
     first, second = (by_hand([[[0, 1]]], y, [[1, 1]]) for y in ([1.0, 2.0], [1.0, 3.0]))
-    with pytest.raises(ValueError, match="different targets"):
+    with pytest.raises(ValueError, match="different training targets"):
         LeafTargets.join(first, second)
 
 
 def test_a_pickle_predicts_the_same():
     grown = Grown()
     again = pickle.loads(pickle.dumps(grown.leaves()))  # noqa: S301 - our own
-    found = again.quantiles(grown.forest, grown.table, grown.bins, np.array([0.5]), 1)
+    found = again.quantiles(grown.forest, grown.rows, np.array([0.5]), 1)
     assert np.array_equal(found, grown.quantiles(grown.X, [0.5]))

@@ -25,7 +25,7 @@ from hedgerow import (
     LogitBoostClassifier,
     RandomForestClassifier,
 )
-from hedgerow.bagging.pair_losses import KNOWN, STEPS, PairLosses, in_steps
+from hedgerow.bagging.pair_losses import IN_BAG, STEPS, PairLosses, loss_steps
 
 ARRAYS = ("losses", "products", "counts", "differences")
 
@@ -61,7 +61,7 @@ def same_arrays(first, second):
 
 def test_steps_are_rounded_up_and_fit_in_16_bits():
     shares = np.array([0.0, 1.0, 0.5, 1 / 3, 1 - 1e-12, 1e-12])
-    found = in_steps(np.stack([1.0 - shares, shares]), np.ones(6, np.int64))
+    found = loss_steps(np.stack([1.0 - shares, shares]), np.ones(6, np.int64))
     assert found.dtype == np.int16
     assert found.tolist() == [STEPS, 0, STEPS // 2, math.ceil(STEPS * 2 / 3), 1, STEPS]
     assert np.iinfo(np.int16).max >= STEPS
@@ -75,7 +75,7 @@ def test_where_the_vote_is_wrong_half_of_it_is_lost(n_classes):
         answers = rng.dirichlet(np.full(n_classes, 0.7), (n_voters, n_rows)).transpose(0, 2, 1)
         answers = answers if scale else rng.random(answers.shape)
         weights, labels = rng.dirichlet(np.ones(n_voters)), rng.integers(0, n_classes, n_rows)
-        losses = np.stack([in_steps(answer, labels) for answer in answers]) / STEPS
+        losses = np.stack([loss_steps(answer, labels) for answer in answers]) / STEPS
         right = np.argmax(np.einsum("v,vkr->kr", weights, answers), axis=0) == labels
         assert np.all(weights @ losses >= 0.5 - 1e-12, where=~right)
         assert 0.1 < right.mean() < 0.9
@@ -88,8 +88,8 @@ def test_where_the_vote_is_wrong_half_of_it_is_lost(n_classes):
 def test_random_losses_sum_up_to_those_of_the_oracle():
     rng = np.random.default_rng(0)
     given = rng.integers(0, STEPS + 1, (40, 7)).astype(np.int16)
-    given[rng.random(given.shape) < 0.4] = KNOWN
-    as_lists = [[None if loss == KNOWN else int(loss) for loss in row] for row in given]
+    given[rng.random(given.shape) < 0.4] = IN_BAG
+    as_lists = [[None if loss == IN_BAG else int(loss) for loss in row] for row in given]
     found = PairLosses.of([given[:13], given[13:14], given[14:]], 7, 2)
     assert_sums(found, as_lists)
     weights = rng.dirichlet(np.ones(7))
@@ -114,17 +114,17 @@ def test_the_sums_are_exact_where_all_is_lost():
 
 def test_neither_chunks_nor_threads_matter(monkeypatch):
     rng = np.random.default_rng(1)
-    given = rng.integers(KNOWN, STEPS + 1, (9_000, 5)).astype(np.int16)
+    given = rng.integers(IN_BAG, STEPS + 1, (9_000, 5)).astype(np.int16)
     whole = PairLosses.of([given], 5, 2)
     assert same_arrays(whole, PairLosses.of(np.array_split(given, 17), 5, 2))
     for n_threads, n_rows in ((1, 100), (2, 4_096), (4, 77)):
-        monkeypatch.setattr(module, "_ROWS_AT_ONCE", n_rows)
+        monkeypatch.setattr(module, "_BLOCK_ROWS", n_rows)
         assert same_arrays(whole, PairLosses.of([given], 5, 2, n_threads=n_threads))
         assert same_arrays(whole, PairLosses.of(np.array_split(given, 5), 5, 2, n_threads=n_threads))
 
 
 def test_a_voter_that_knows_all_rows_has_no_mean():
-    found = PairLosses.of([np.array([[KNOWN, 0], [KNOWN, STEPS]], np.int16)], 2, 2)
+    found = PairLosses.of([np.array([[IN_BAG, 0], [IN_BAG, STEPS]], np.int16)], 2, 2)
     assert found.n == found.n_pairs == 0
     assert np.isnan(found.voter_losses[0])
     assert found.voter_losses[1] == 0.5

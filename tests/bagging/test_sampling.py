@@ -70,7 +70,7 @@ def test_purposes_share_no_numbers():
 
 
 def test_counts_that_do_not_fit_are_refused():
-    with pytest.raises(OverflowError, match="too often for the counts, which are uint8"):
+    with pytest.raises(OverflowError, match="more often than uint8 can count"):
         counted(1, 256, 0, 0, np.uint8)
     assert counted(1, 255, 0, 0, np.uint8).tolist() == [255]
     with pytest.raises(OverflowError):

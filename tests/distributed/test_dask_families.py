@@ -126,11 +126,11 @@ def test_tasks_of_several_threads_leave_the_filters_of_warnings_alone():
             assert list(warnings.filters) == before
 
 
-def lesson_of(grow):
-    """A lesson whose trees are what a function of their numbers gives."""
+def task_of(grow):
+    """A task whose trees are what a function of their numbers returns."""
     draws = SimpleNamespace(pool=SimpleNamespace(n_rows=1))
     grower = SimpleNamespace(for_thread=lambda: None)
-    return SimpleNamespace(sampling=SimpleNamespace(draws=draws), grower=grower, grow=lambda _, n: grow(n))
+    return SimpleNamespace(sampler=SimpleNamespace(draws=draws), grower=grower, grow=lambda _, n: grow(n))
 
 
 def test_codes_are_sent_again_if_a_worker_dies_meanwhile(client, monkeypatch):
@@ -144,7 +144,7 @@ def test_codes_are_sent_again_if_a_worker_dies_meanwhile(client, monkeypatch):
         return send(*args, **options)
 
     monkeypatch.setattr(client, "scatter", scatter)
-    trees = DaskTreeGrower(lesson_of(lambda number: number), range(3), client, Settings())
+    trees = DaskTreeGrower(task_of(lambda number: number), range(3), client, Settings())
     assert [trees.fit(number, number) for number in range(3)] == [0, 1, 2]
     assert list(trees.close()) == []
     assert n_tried == 2
@@ -153,7 +153,7 @@ def test_codes_are_sent_again_if_a_worker_dies_meanwhile(client, monkeypatch):
 
 def test_a_tree_that_is_not_done_in_time_ends_the_forest(client):
     client.run(lambda: __import__("hedgerow.bagging.dask_forest"))  # takes a second or two the first time
-    slow = lesson_of(lambda number: time.sleep(6 * (number > 2)) or number)
+    slow = task_of(lambda number: time.sleep(6 * (number > 2)) or number)
     trees = DaskTreeGrower(slow, range(9), client, Settings(patience=2.0))
     with pytest.raises(TimeoutError, match=r"no task has ended for 2 seconds .*, and 6 are left"):
         assert [trees.fit(number, number) for number in range(9)]
@@ -163,10 +163,10 @@ def test_a_tree_that_is_not_done_in_time_ends_the_forest(client):
 
 def test_a_tree_that_is_done_on_a_worker_that_is_silent_ends_the_forest(client):
     trees = DaskTreeGrower(
-        lesson_of(lambda number: number), range(9), client, Settings(timeout=3.0, patience=40.0)
+        task_of(lambda number: number), range(9), client, Settings(timeout=3.0, patience=40.0)
     )
     assert trees.fit(0, 0) == 0
-    while any(future.status != "finished" for _, future in trees._waiting):
+    while any(future.status != "finished" for _, future in trees._pending):
         time.sleep(0.1)
     pids = worker_pids(client)
     for pid in pids:

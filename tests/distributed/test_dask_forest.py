@@ -10,13 +10,12 @@ from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
 from hedgerow.bagging import forest as growing
-from hedgerow.bagging.dask_forest import DaskTreeGrower, n_bytes, require_room, usable
-from hedgerow.bagging.forest import DecodedTable, at_hand
+from hedgerow.bagging.dask_forest import DaskTreeGrower, n_bytes, require_worker_memory, writable
 from hedgerow.bagging.members import MemberTask
-from hedgerow.binning import find_bins
 from hedgerow.distributed.settings import Settings
 from hedgerow.table import read_table
 from hedgerow.threads import Team
+from hedgerow.voting import BinnedRows, EncodedRows
 from remote_tables import ShardedInput, ShardedTable
 
 distributed = pytest.importorskip("distributed")
@@ -59,27 +58,16 @@ def test_a_forest_of_rows_elsewhere_is_that_of_rows_in_memory(name, tmp_path):
 
 
 @pytest.mark.parametrize("max_bins", [3, 255])
-def test_values_that_stand_for_codes_have_these_codes(max_bins):
-    X, _, _ = rows()
-    table = read_table(X, categorical_features=[4])
-    bins = find_bins(table, max_bins)
-    binned = bins.encode(table, Team(1))
-    decoded = DecodedTable(binned, table.schema)
-    again = bins.encode(decoded, Team(1))
-    np.testing.assert_array_equal(again.codes.by_column, binned.codes.by_column)
-    some = np.array([5, 1, 7])
-    np.testing.assert_array_equal(decoded.rows(some, slice(1, 3)), decoded.block(0, 8)[some, 1:3])
-
-
-def test_votes_out_of_bag_need_no_more_than_codes():
+def test_out_of_bag_votes_read_the_codes_of_the_fit(max_bins):
     X, y, _ = rows()
-    model = hedgerow.RandomForestClassifier(30, random_state=0).fit(X, y)
-    table = read_table(X)
-    binned = model.model_.bins.encode(table, Team(1))
+    model = hedgerow.RandomForestClassifier(30, random_state=0, max_bins=max_bins, categorical_features=[4])
+    model.fit(X, y)
+    table, bins = read_table(X, categorical_features=[4]), model.model_.bins
     in_bag = model._tree_sampler.in_bag(30, Team(1))
-    assert at_hand(table, binned) is table
-    there = at_hand(ShardedTable(table, 3), binned)
-    votes = [model.model_.forest.left_out_votes(one, binned.bins, in_bag, 1) for one in (table, there)]
+    binned = BinnedRows(bins.encode(ShardedTable(table, 3), Team(1)))
+    encoded = EncodedRows(table, bins)
+    np.testing.assert_array_equal(binned.codes(5, 80)[::32], encoded.codes(5, 80)[::32])
+    votes = [model.model_.forest.out_of_bag_votes(one, in_bag, 1) for one in (binned, encoded)]
     np.testing.assert_array_equal(votes[0][0], votes[1][0])
     np.testing.assert_array_equal(votes[0][1], votes[1][1])
 
@@ -99,11 +87,11 @@ def shared(client, monkeypatch):
     """Forests are grown by workers; gives the list of those who hand the trees over."""
     made = []
 
-    def share_out(lesson, numbers, _table):
-        made.append(DaskTreeGrower(lesson, numbers, client, Settings(timeout=20, patience=60)))
+    def on_workers(task, numbers, _table, _n_threads):
+        made.append(DaskTreeGrower(task, numbers, client, Settings(timeout=20, patience=60)))
         return made[-1]
 
-    monkeypatch.setattr(growing, "_shared_out", share_out)
+    monkeypatch.setattr(growing, "make_tree_grower", on_workers)
     return made
 
 
@@ -130,15 +118,15 @@ def test_workers_grow_the_same_forest(name, shared, client, tmp_path, monkeypatc
 @pytest.mark.usefixtures("shared")
 def test_codes_that_were_lost_are_sent_again(client, tmp_path, monkeypatch):
     X, y, _ = rows()
-    taken = DaskTreeGrower.answer
+    fit = DaskTreeGrower.fit
 
     def lose(self, request, number):
         if number in (2, 5):
-            client.cancel([self._lesson], force=True)
-        return taken(self, request, number)
+            client.cancel([self._task], force=True)
+        return fit(self, request, number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(DaskTreeGrower, "answer", lose)
+        patch.setattr(DaskTreeGrower, "fit", lose)
         there = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
     monkeypatch.undo()
     here = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
@@ -147,10 +135,10 @@ def test_codes_that_were_lost_are_sent_again(client, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("shared")
 def test_an_error_of_a_worker_is_raised_here_and_the_cluster_is_let_go_of(client, monkeypatch):
-    def fail(_lesson, _number):
+    def fail(_task, _number):
         raise MemoryError("no room")
 
-    monkeypatch.setattr("hedgerow.bagging.dask_forest.grow_one", fail)
+    monkeypatch.setattr("hedgerow.bagging.dask_forest.grow_tree", fail)
     X, y, _ = rows()
     with pytest.raises(MemoryError, match=r"^growing trees on the workers: memory is short on a worker"):
         hedgerow.RandomForestClassifier(9, random_state=0).fit(X, y)
@@ -159,9 +147,9 @@ def test_an_error_of_a_worker_is_raised_here_and_the_cluster_is_let_go_of(client
 
 def test_workers_without_room_are_refused():
     workers = {"tcp://one:1": {"memory_limit": 10**9, "nthreads": 2}, "tcp://two:2": {"nthreads": 1}}
-    require_room(workers, 10**6, 1000)
+    require_worker_memory(workers, 10**6, 1000)
     with pytest.raises(MemoryError, match=r"the Dask worker tcp://one:1 may use 1\.0 GB: give it"):
-        require_room(workers, 10**9, 1000)
+        require_worker_memory(workers, 10**9, 1000)
 
 
 def frozen_at(raw, skip):
@@ -174,25 +162,28 @@ def frozen_at(raw, skip):
 
 
 @pytest.mark.parametrize("skip", [0, 16])
-def test_a_lesson_that_came_over_a_network_can_be_written_to(skip):
+def test_a_task_that_came_over_a_network_is_writable(skip):
     X, y, _ = rows()
     caught = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing, "_shared_out", lambda lesson, *_: caught.append(lesson))
+        make = growing.make_tree_grower
+        patch.setattr(
+            growing, "make_tree_grower", lambda task, *args: caught.append(task) or make(task, *args)
+        )
         hedgerow.RandomForestClassifier(1, random_state=0).fit(X, y)
-    (lesson,) = caught
+    (task,) = caught
     buffers = []
-    sent = pickle.dumps(lesson, protocol=5, buffer_callback=buffers.append)
+    sent = pickle.dumps(task, protocol=5, buffer_callback=buffers.append)
     frozen = pickle.loads(sent, buffers=[frozen_at(buffer.raw(), skip) for buffer in buffers])  # noqa: S301 - ours
     assert frozen.grower._codes.ctypes.data % 64 == skip
     assert not frozen.grower._codes.flags.writeable
-    ready = usable(frozen)
+    ready = writable(frozen)
     codes = ready.grower._codes
     assert codes.flags.writeable
     assert codes.ctypes.data % 64 == 0
-    np.testing.assert_array_equal(codes, lesson.grower._codes)
+    np.testing.assert_array_equal(codes, task.grower._codes)
     assert ready.grower.target.classes.flags.writeable
-    assert n_bytes(ready) == n_bytes(lesson) > codes.nbytes
+    assert n_bytes(ready) == n_bytes(task) > codes.nbytes
 
 
 # --- bagging by joblib's Dask backend

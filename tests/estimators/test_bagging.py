@@ -162,7 +162,7 @@ def test_a_member_that_fails_is_named():
     X, y = three_classes()
     X[3, 2] = np.nan
     with pytest.raises(
-        ValueError, match=r"estimator=KNeighborsClassifier\(\) failed as member \d, learning .* NaN"
+        ValueError, match=r"estimator=KNeighborsClassifier\(\) failed as member \d, fitted to .* NaN"
     ):
         bag(KNeighborsClassifier()).fit(X, y)
 

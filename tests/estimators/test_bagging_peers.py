@@ -18,7 +18,7 @@ from hedgerow.bagging.members import FittedMembers, JobRunner, Voting
 from hedgerow.bagging.raw_table import RawTable
 from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
 
-ALONE = JobRunner(1, ours=False)
+ALONE = JobRunner(1, threads=False)
 CLASSIFIERS = {
     "tree": DecisionTreeClassifier(),
     "stump": DecisionTreeClassifier(max_depth=1),

@@ -66,7 +66,7 @@ WRONG = [
     ({"bootstrap": True, "max_samples": 1.5}, "max_samples=1.5 is not allowed"),
     ({"bootstrap": True, "max_samples": 151}, "max_samples=151 is not allowed: it must be at most 150"),
     ({"bootstrap": False, "max_samples": 0.5}, "max_samples=0.5 is not allowed with bootstrap=False"),
-    ({"bootstrap": False, "oob_score": True}, "oob_score=True needs rows that trees do not learn from"),
+    ({"bootstrap": False, "oob_score": True}, "oob_score=True needs rows that trees are not trained on"),
     ({"monotonic_cst": [2, 0, 0, 0]}, "monotonic_cst=[2, 0, 0, 0] is not allowed: it must be a sequence"),
     ({"monotonic_cst": [1]}, "monotonic_cst has 1 directions, but X has 4 columns"),
     ({"monotonic_cst": {"a": 1}}, "monotonic_cst names the columns ['a'], but X has no column names"),
@@ -242,7 +242,7 @@ def test_fewer_trees_and_other_rows_are_refused(kind):
     model = pickle.dumps(kind(3, bootstrap=True, warm_start=True).fit(data, y))
     with pytest.raises(ValueError, match="n_estimators=2 is below the 3 trees of the fitted model"):
         again(n_estimators=2).fit(data, y)
-    changed = "something of these has changed since the last fit"
+    changed = "at least one of these has changed since the last fit"
     order = np.random.default_rng(0).permutation(150)
     with pytest.raises(ValueError, match=changed):
         again().fit(data[order], y[order])
@@ -272,7 +272,7 @@ def test_other_classes_and_outputs_are_refused_when_going_on():
         model.set_params(n_estimators=4).fit(data, np.where(y == "alder", "oak", y))
     data, y = numbers(150, 2)
     model = RandomForestRegressor(3, warm_start=True).fit(data, y)
-    with pytest.raises(ValueError, match="something of these has changed since the last fit"):
+    with pytest.raises(ValueError, match="at least one of these has changed since the last fit"):
         model.set_params(n_estimators=4).fit(data, y[:, 0])
 
 

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from forest_cases import classes
 from hedgerow import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from hedgerow.bagging.pair_losses import KNOWN, STEPS, PairLosses
+from hedgerow.bagging.pair_losses import IN_BAG, STEPS, PairLosses
 from hedgerow.kernels.cpu.vote_weights import lower_votes, mean_of_pairs
 from hedgerow.theory import certify, optimize_votes
 from hedgerow.theory.optimize import best_weights, divergence
@@ -130,7 +130,7 @@ def voters(rng, n_voters, n_rows, *, unseen=1.0):
     """Losses of voters of different strength that err on the same hard rows."""
     strength, hard = rng.uniform(0.02, 0.45, n_voters), rng.beta(0.4, 0.8, (n_rows, 1))
     losses = np.where(rng.random((n_rows, n_voters)) < strength * 2 * hard, STEPS, 0).astype(np.int16)
-    losses[rng.random(losses.shape) > unseen] = KNOWN
+    losses[rng.random(losses.shape) > unseen] = IN_BAG
     return PairLosses.of([losses], n_voters, 2)
 
 

@@ -1,7 +1,9 @@
-"""Bagging: members that each learn from a sample of their own, and a vote.
+"""Bagging and forests: members fitted to random samples of the rows, and the mean of their predictions.
 
-rows        X as the user gave it, parts of it, and an order of rows that follows from what they hold
-resampling  which rows and columns a member gets: pure functions of the seed and the member's number
-loop        fitting the members, in parallel, in the loop that boosting uses too
-votes       what members say, summed in their order; the same for rows out of the bag
+raw_table    X as the user passed it, and hashes of its rows
+sampling     rows and columns of every member: pure functions of the seed and the member's number
+members      bagging of any estimator: fit the members in parallel, average their predictions
+forest       random forests: grow deep trees in threads, or on the workers of a cluster (dask_forest)
+leaf_targets, intervals    quantiles and prediction intervals of forests
+pair_losses  losses of single members and of pairs, for bounds on the error
 """

@@ -1,50 +1,139 @@
-"""Fitting a forest: deep trees, each grown by one thread on rows of its own.
+"""Fit a forest: deep trees, each grown by one thread on its own sample of the rows.
 
-The loop is that of bagging: members know nothing of one another, are grown ahead in parallel and taken in the
-order of their numbers. What a tree gets is a pure function of the seed and its number, so the forest is the
-same for any number of threads, and the out-of-bag rows of a tree can be found again by drawing once more.
+Trees are independent of each other. They are grown ahead in parallel, by threads or by the workers of a Dask
+cluster, and collected in the order of their numbers. A tree is a pure function of the seed and its number:
+the forest is the same for any number of threads, and the out-of-bag rows of a tree are found by drawing
+again.
 """
 
+import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import local
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers
-from hedgerow.bagging.members import CollectMembers
-from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool
-from hedgerow.binning import BinnedTable, Bins, GivenEdges, find_bins
-from hedgerow.boosting.loop import FitOptions, run_rounds
-from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
+from hedgerow._typing import Floats, Integers, Keys
+from hedgerow.bagging.leaf_targets import LeafTargets
+from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool, count_or_share
+from hedgerow.binning import BinnedTable, GivenEdges, find_bins
+from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
+from hedgerow.growing.deep import WEIGHT_BITS, DeepGrower, DeepOptions, DeepTarget
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.resample import add_code_keys, add_keys
-from hedgerow.table import Schema, Table
-from hedgerow.table.remote import RemoteTable
+from hedgerow.losses.base import weighted_mean
+from hedgerow.table import Table
+from hedgerow.table.dataset import Dataset
 from hedgerow.table.table import value_bits
 from hedgerow.threads import Team
-from hedgerow.voting import VoteForest, VotingTree
+from hedgerow.voting import BinnedRows, ForestModel, VoteForest, VotingTree
 
-_AHEAD = 2  # trees a thread may be ahead of the loop
-_FACTOR_BITS = 49  # of a class's weight times all draws
-LIGHT_BITS = 30  # for the rows' own weights, and as many for the classes', where there are both
+_AHEAD = 2  # trees per thread that may be grown before they are collected
+_FACTOR_BITS = 49  # of a class weight times all draws
+_ROW_WEIGHT_BITS = 30  # of row weights if there are class weights too, which then have as many
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForestOptions:
+    """Options of a forest, as the parameters of the estimators define them.
+
+    Parameters
+    ----------
+    n_classes : int or None
+        None for regression.
+    criterion : {"gini", "entropy", "squared_error", "poisson"}
+    max_features, min_samples_split, min_samples_leaf, max_samples
+        A number, or a fraction; see `RandomForestClassifier`.
+    random_cuts : bool
+        Try one random cut of each column (extremely randomised trees).
+    directions : int8 (columns,)
+        Monotonic constraints: -1, 0 or 1; empty for none.
+    edges : sequence of arrays or None
+        Bin edges of columns that are not binned at quantiles.
+    balance_trees : bool
+        Compute class weights for the sample of every tree, so that all classes have the same total weight.
+    keep_targets : bool
+        Store the training targets of the leaves.
+    out_of_bag : bool
+        Return which rows are in the sample of every tree.
+    """
+
+    n_classes: int | None
+    criterion: str
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_split: float
+    min_samples_leaf: float
+    min_weight_fraction_leaf: float
+    min_impurity_decrease: float
+    max_features: float | str | None
+    random_cuts: bool
+    bootstrap: bool
+    max_samples: float | None
+    max_bins: int
+    edges: GivenEdges | None
+    directions: NDArray[np.int8]
+    balance_trees: bool = False
+    keep_targets: bool = False
+    out_of_bag: bool = False
+
+    def tree_options(self, n_draws: int, n_columns: int) -> DeepOptions:
+        """Return the options of a tree, with fractions as numbers."""
+        return DeepOptions(
+            criterion=self.criterion,
+            max_depth=self.max_depth,
+            max_leaves=self.max_leaf_nodes,
+            min_split=max(2, rounded_up(self.min_samples_split, n_draws)),
+            min_leaf=rounded_up(self.min_samples_leaf, n_draws),
+            min_weight_fraction=self.min_weight_fraction_leaf,
+            min_gain=self.min_impurity_decrease,
+            columns_per_node=columns_per_node(self.max_features, n_columns),
+            random_cuts=self.random_cuts,
+        )
+
+
+def rounded_up(value: float, n: int) -> int:
+    """Return a number as it is, and a fraction as a number of n rows, rounded up.
+
+    >>> rounded_up(5, 100), rounded_up(0.071, 100)
+    (5, 8)
+    """
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return max(1, math.ceil(value * n * (1.0 - 2.0**-50)))
+
+
+def columns_per_node(max_features: Any, n_columns: int) -> int:
+    """Number of columns tried at a node.
+
+    >>> [columns_per_node(value, 30) for value in (None, "sqrt", "log2", 7, 0.5)]
+    [30, 5, 4, 7, 15]
+    """
+    if max_features is None:
+        return n_columns
+    if isinstance(max_features, str):
+        return max(1, math.isqrt(n_columns) if max_features == "sqrt" else n_columns.bit_length() - 1)
+    return count_or_share("max_features", max_features, n_columns, "columns of X")
+
+
+# --- samples of rows
 
 
 @dataclass(frozen=True, eq=False)
 class TreeSampler:
-    """Which rows a tree gets, and how often.
+    """The rows of every tree, and how often each row counts.
 
     Parameters
     ----------
     draws : BootstrapSampler
     replace : bool
-        Draw; else every tree gets all rows.
+        Draw rows with replacement; otherwise every tree is grown on all rows.
     copies : int64 (n,)
-        How often each row is there, for trees that get all.
+        How often each row counts in trees that are grown on all rows.
     """
 
     draws: BootstrapSampler
@@ -57,45 +146,46 @@ class TreeSampler:
         table: BinnedTable,
         y: Floats,
         weight: Floats | None,
-        *,
-        replace: bool,
-        n_draws: Callable[[int], int],
+        options: ForestOptions,
         seed: int,
         team: Team,
     ) -> "TreeSampler":
-        """n_draws : a function of the number of rows, or of the copies that whole weights stand for."""
-        keys = _row_keys(table, y, team)
-        pool = SamplingPool.of(keys, weight, by_weight=replace)
-        given = Weights.of(weight, table.n_rows)
-        counts = given.row_counts(table.n_rows)
+        """Sort the rows by keys and set the number of draws."""
+        pool = SamplingPool.of(_row_keys(table, y, team), weight, by_weight=options.bootstrap)
+        counts = Weights.of(weight, table.n_rows).row_counts(table.n_rows)
         copies = np.ones(table.n_rows, np.int64) if counts is None else counts
-        size = pool.size if replace else int(copies.sum())
-        chosen = n_draws(size) if replace else size
+        n_draws = pool.size if options.bootstrap else int(copies.sum())
+        if options.bootstrap and options.max_samples is not None:
+            n_draws = count_or_share("max_samples", options.max_samples, n_draws, "rows")
         draws = BootstrapSampler(
-            pool, chosen, replace, table.n_columns, table.n_columns, replace_columns=False,
+            pool, n_draws, options.bootstrap, table.n_columns, table.n_columns, replace_columns=False,
             shuffle_columns=False, seed=seed,
         )  # fmt: skip
-        return cls(draws, replace, copies)
+        return cls(draws, options.bootstrap, copies)
 
     def counts(self, tree: int) -> Integers:
-        """How often the tree gets each row."""
+        """How often each row is in the sample of a tree."""
         return self.draws.row_counts(tree) if self.replace else self.copies
 
     def in_bag(self, n_trees: int, team: Team) -> NDArray[np.uint8]:
-        """A bit for every row that a tree learned from, (trees, bytes)."""
+        """Bits (trees, bytes) of the rows that are in the sample of each tree."""
         n_rows = self.draws.pool.n_rows
         bits = np.empty((n_trees, -(-n_rows // 8)), np.uint8)
 
-        def share(member: int) -> None:
+        def fill(member: int) -> None:
             for tree in range(member, n_trees, team.n_members):
                 bits[tree] = np.packbits(self.counts(tree) > 0, bitorder="little")
 
-        team.together(share)
+        team.together(fill)
         return bits
 
+    def same_as(self, other: "TreeSampler") -> bool:
+        """Whether both sample the same rows in the same way."""
+        return self.draws.same_as(other.draws) and np.array_equal(self.copies, other.copies)
 
-def _row_keys(table: BinnedTable, y: Floats, team: Team) -> NDArray[np.uint64]:
-    """A hash of the codes and of the target: rows that no tree can tell apart have equal ones."""
+
+def _row_keys(table: BinnedTable, y: Floats, team: Team) -> Keys:
+    """Hash of the codes and the target of every row: rows that are equal for every tree have equal keys."""
     keys = np.zeros(table.n_rows, np.uint64)
     add_keys(value_bits(y.reshape(table.n_rows, -1)), table.n_columns, keys)
     by_column = table.codes.by_column
@@ -103,204 +193,246 @@ def _row_keys(table: BinnedTable, y: Floats, team: Team) -> NDArray[np.uint64]:
     return keys
 
 
+# --- growing trees
+
+
 @dataclass(frozen=True, eq=False)
 class TreeTask:
-    """What the trees are grown from.
+    """The data that all trees are grown on.
 
     Parameters
     ----------
     grower : DeepGrower
-    sampling : TreeSampler
+    sampler : TreeSampler
     balance : bool
-        Weigh the classes anew for every tree, so that all have the same weight in it.
+        Compute class weights for every tree.
     """
 
     grower: DeepGrower
-    sampling: TreeSampler
+    sampler: TreeSampler
     balance: bool = False
 
     def grow(self, grower: DeepGrower, tree: int) -> VotingTree:
-        """Tree number `tree`, in the memory of `grower`."""
-        counts = self.sampling.counts(tree)
-        return grower.grow(tree, counts, self._factors(counts) if self.balance else None)
+        """Grow tree number `tree`, in the memory of `grower`."""
+        counts = self.sampler.counts(tree)
+        return grower.grow(tree, counts, self._class_weights(counts) if self.balance else None)
 
-    def _factors(self, counts: Integers) -> Integers:
-        """Whole weights of the classes, in proportion to all / (classes * of this class)."""
+    def _class_weights(self, counts: Integers) -> Integers:
+        """Integer class weights in proportion to all draws / (classes * draws of the class)."""
         target = self.grower.target
-        of_class = np.zeros(target.n_outputs, np.int64)
-        np.add.at(of_class, target.classes, counts)
-        whole = int(of_class.sum())
-        bits = LIGHT_BITS if target.own.size else _FACTOR_BITS
-        steps = 2.0 ** (bits - whole.bit_length())
-        ratio = whole / (target.n_outputs * np.maximum(of_class, 1).astype(np.float64))
+        per_class = np.zeros(target.n_outputs, np.int64)
+        np.add.at(per_class, target.classes, counts)
+        total = int(per_class.sum())
+        bits = _ROW_WEIGHT_BITS if target.own.size else _FACTOR_BITS
+        steps = 2.0 ** (bits - total.bit_length())
+        ratio = total / (target.n_outputs * np.maximum(per_class, 1).astype(np.float64))
         return np.maximum(np.rint(ratio * steps), 1.0).astype(np.int64)
 
 
-class _Threads:
-    """The learner of the loop: hands over trees that threads grow ahead."""
+class TreeGrower(Protocol):
+    """Grows the trees of a forest ahead of the loop, which collects them in order."""
 
-    def __init__(self, lesson: TreeTask, numbers: range, n_threads: int) -> None:
-        self._lesson, self._numbers, self._own = lesson, iter(numbers), local()
+    def fit(self, targets: int, iteration: int) -> VotingTree:
+        """Return the next tree."""
+
+    def close(self) -> Iterator[VotingTree]:
+        """Stop; yield the trees that are grown but not collected, which exist only after an interrupt."""
+
+
+class ThreadedTreeGrower:
+    """Grows trees in threads, each with its own memory."""
+
+    def __init__(self, task: TreeTask, numbers: range, n_threads: int) -> None:
+        self._task, self._numbers, self._own = task, iter(numbers), local()
         self._pool = ThreadPoolExecutor(n_threads, "hedgerow") if n_threads > 1 else None
-        self._waiting: deque[Future[VotingTree]] = deque()
+        self._pending: deque[Future[VotingTree]] = deque()
         self._window = n_threads * _AHEAD
 
     def fit(self, targets: int, iteration: int) -> VotingTree:
+        """Return the next tree."""
         if self._pool is None:
             return self._grow(targets)
-        while len(self._waiting) < self._window:
-            following = next(self._numbers, None)
-            if following is None:
+        while len(self._pending) < self._window:
+            number = next(self._numbers, None)
+            if number is None:
                 break
-            self._waiting.append(self._pool.submit(self._grow, following))
-        return self._waiting.popleft().result()
+            self._pending.append(self._pool.submit(self._grow, number))
+        return self._pending.popleft().result()
 
     def _grow(self, number: int) -> VotingTree:
         if not hasattr(self._own, "grower"):
-            self._own.grower = self._lesson.grower.for_thread()
-        return self._lesson.grow(self._own.grower, number)
+            self._own.grower = self._task.grower.for_thread()
+        return self._task.grow(self._own.grower, number)
 
     def close(self) -> Iterator[VotingTree]:
-        """End the threads; the trees they had begun, of which there are some after an interrupt only."""
+        """See `TreeGrower.close`."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
-        while self._waiting and not self._waiting[0].cancelled():
-            yield self._waiting.popleft().result()
+        while self._pending and not self._pending[0].cancelled():
+            yield self._pending.popleft().result()
 
 
-def grow_forest(
-    lesson: TreeTask, n_before: int, plan: FitOptions, table: Table | None = None
-) -> list[VotingTree]:
-    """Trees number `n_before` and on, up to as many as planned; fewer after an interrupt.
+def make_tree_grower(task: TreeTask, numbers: range, table: Table, n_threads: int) -> TreeGrower:
+    """Choose who grows the trees: the workers of the table's cluster, or threads of this process."""
+    if table.cluster is None or not numbers:
+        return ThreadedTreeGrower(task, numbers, min(n_threads, len(numbers)))
+    from hedgerow.bagging.dask_forest import DaskTreeGrower  # noqa: PLC0415 - loads Dask
 
-    table : what the codes were made of; if that is on a cluster, its workers grow the trees.
-    """
-    rule, numbers = CollectMembers([]), range(n_before, plan.n_rounds)
-    growers = _shared_out(lesson, numbers, table) or _Threads(
-        lesson, numbers, min(plan.n_threads, len(numbers))
-    )
-    try:
-        run_rounds(
-            rule, growers, plan, n_before,
-            has_evaluation_sets=False, snapshot=lambda *_: list(rule.members),
-        )  # fmt: skip
-    finally:
-        rule.members.extend(growers.close())
-    if not rule.members and not n_before:
-        raise KeyboardInterrupt  # not one tree is there to make a model of
-    return rule.members
+    return DaskTreeGrower(task, numbers, *table.cluster)
 
 
-def _shared_out(lesson: TreeTask, numbers: range, table: Table | None) -> Any:
-    """JobRunner that grow the trees, or None."""
-    if not isinstance(table, RemoteTable) or not numbers:
-        return None
-    from hedgerow.bagging.dask_forest import DaskTreeGrower  # noqa: PLC0415 - few need it
-    from hedgerow.distributed.table import DaskTable  # noqa: PLC0415
-
-    if not isinstance(table, DaskTable):
-        return None
-    partitions = table._partitions  # noqa: SLF001 - they know the cluster
-    return DaskTreeGrower(lesson, numbers, partitions.client, partitions.settings)
+# --- the fit
 
 
 @dataclass(frozen=True, eq=False)
-class ForestModel:
-    """A fitted forest: trees, the bins that code its input, and weights of sum 1 unless all are the same."""
-
-    bins: Bins
-    forest: VoteForest
-    weights: Floats | None = None
-
-    def means(self, table: Table, n_threads: int) -> Floats:
-        """Mean of what the trees say, (rows, outputs)."""
-        votes = self.forest.votes(table, self.bins, n_threads, self.weights)
-        if self.weights is None:
-            votes /= self.forest.n_trees
-        return votes
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the model takes."""
-        bins = self.bins
-        return self.forest.nbytes + sum(a.nbytes for a in (bins.edges, bins.edge_starts, bins.tables))
-
-
-def bin_rows(
-    table: Table, weight: Floats | None, max_bins: int, team: Team, given: GivenEdges | None = None
-) -> BinnedTable:
-    """The table in codes; rows of weight zero do not move the edges, and no row those that are given."""
-    copies = Weights.of(weight, table.n_rows).row_counts(table.n_rows)
-    bins = find_bins(table, max_bins, copies=copies, team=team, given=given)
-    return bins.encode(table, team)
-
-
-# --- codes as a table of values
-
-
-class DecodedTable(Table):
-    """A coded table, to be asked as one of values by trees that were grown with the same bins.
+class FittedForest:
+    """Result of a fit, or of the trees so far.
 
     Parameters
     ----------
-    binned : BinnedTable
-    schema : Schema
-
-    Examples
-    --------
-    >>> from hedgerow.binning import find_bins
-    >>> from hedgerow.table import read_table
-    >>> from hedgerow.threads import Team
-    >>> table = read_table([[1.0], [2.0], [None], [9.0]])
-    >>> binned = find_bins(table).encode(table, Team(1))
-    >>> DecodedTable(binned, table.schema).block(0, 4).ravel()
-    array([1.5, 5.5, nan, inf])
+    model : ForestModel
+    sampler : TreeSampler
+    leaf_targets : LeafTargets or None
+    rows : BinnedRows or None
+        The training rows, for out-of-bag predictions.
+    in_bag : uint8 (trees, bytes) or None
+        Bits of the rows in the sample of each tree.
     """
 
-    __slots__ = ("_codes", "_values")
-
-    def __init__(self, binned: BinnedTable, schema: Schema) -> None:
-        self.n_rows, self.n_columns, self.schema = binned.n_rows, binned.n_columns, schema
-        self.dtype = np.dtype(np.float64)
-        self._codes = binned.codes.by_column
-        self._values = [_values(binned.bins, column) for column in range(binned.n_columns)]
-
-    def block(self, start: int, stop: int) -> NDArray[np.float64]:
-        """See `Table.block`."""
-        return self._decoded(slice(start, stop), range(self.n_columns))
-
-    def rows(self, numbers: NDArray[np.integer[Any]], columns: slice = slice(0, None)) -> NDArray[np.float64]:
-        """See `Table.rows`."""
-        return self._decoded(numbers, range(self.n_columns)[columns])
-
-    def _decoded(self, which: Any, columns: range) -> NDArray[np.float64]:
-        parts = [self._values[column][self._codes[column][which]] for column in columns]
-        return np.ascontiguousarray(np.stack(parts, axis=1))
+    model: ForestModel
+    sampler: TreeSampler
+    leaf_targets: LeafTargets | None
+    rows: BinnedRows | None = None
+    in_bag: NDArray[np.uint8] | None = None
 
 
-def at_hand(table: Table, binned: BinnedTable) -> Table:
-    """The table itself, or if its rows are elsewhere, what trees can be asked about instead."""
-    return DecodedTable(binned, table.schema) if isinstance(table, RemoteTable) else table
+def fit_forest(
+    data: Dataset,
+    tree_weight: Floats | None,
+    options: ForestOptions,
+    run: FitOptions,
+    previous: FittedForest | None = None,
+) -> FittedForest:
+    """Fit a forest, or add trees to a previous one.
+
+    Parameters
+    ----------
+    data : Dataset
+    tree_weight : float64 (n,) or None
+        Weights of the rows within a tree, beyond those that sampling accounts for.
+    options : ForestOptions
+    run : FitOptions
+    previous : FittedForest or None
+        Its trees come first; data and options must be those of its fit.
+    """
+    weight = data.sample_weight
+    with Team(run.n_threads) as team:
+        copies = Weights.of(weight, data.table.n_rows).row_counts(data.table.n_rows)
+        bins = find_bins(data.table, options.max_bins, copies=copies, team=team, given=options.edges)
+        binned = bins.encode(data.table, team)
+        sampler = TreeSampler.of(binned, data.y, weight, options, run.seed, team)
+        if previous is not None:
+            _check_same(binned, sampler, previous)
+        growth = _Growth(data, tree_weight, options, binned, sampler, previous)
+        growth.grow(run)
+        fitted = growth.result()
+        if not options.out_of_bag:
+            return fitted
+        in_bag = sampler.in_bag(fitted.model.forest.n_trees, team)
+    return replace(fitted, rows=BinnedRows(binned), in_bag=in_bag)
 
 
-def _values(bins: Bins, column: int) -> NDArray[np.float64]:
-    """The value that each code of a column stands for."""
-    if not bins.categorical[column]:
-        return np.concatenate([[np.nan], bins.edges_of(column), [np.inf]])
-    table = bins.tables[bins.table_starts[column] : bins.table_starts[column + 1]]
-    values = np.full(int(table.max()) + 1, np.nan)
-    codes, first = np.unique(table, return_index=True)
-    values[codes] = first
-    return values
+class _Growth:
+    """The trees of a fit in progress."""
+
+    def __init__(
+        self,
+        data: Dataset,
+        tree_weight: Floats | None,
+        options: ForestOptions,
+        binned: BinnedTable,
+        sampler: TreeSampler,
+        previous: FittedForest | None,
+    ) -> None:
+        self._data, self._tree_weight, self._options = data, tree_weight, options
+        self._binned, self._sampler, self._previous = binned, sampler, previous
+        self._n_previous = 0 if previous is None else previous.model.forest.n_trees
+        self._trees: list[VotingTree] = []
+
+    def grow(self, run: FitOptions) -> None:
+        """Grow the trees; fewer after an interrupt."""
+        task, numbers = self._task(run.seed), range(self._n_previous, run.n_rounds)
+        rule = IndependentMembers(self._trees)
+        grower = make_tree_grower(task, numbers, self._data.table, run.n_threads)
+        try:
+            run_rounds(
+                rule, grower, run, self._n_previous,
+                has_evaluation_sets=False, snapshot=lambda *_: self.result(),
+            )  # fmt: skip
+        finally:
+            self._trees.extend(grower.close())
+        if not self._trees and not self._n_previous:
+            raise KeyboardInterrupt  # before the first tree: there is no model
+
+    def _task(self, seed: int) -> TreeTask:
+        options, binned, n_draws = self._options, self._binned, self._sampler.draws.n_draws
+        target = self._target()
+        grower = DeepGrower(
+            binned, target, options.tree_options(n_draws, binned.n_columns), options.directions, n_draws,
+            seed, class_factors=options.balance_trees,
+            keep_rows=options.keep_targets and target.n_outputs == 1,
+        )  # fmt: skip
+        return TreeTask(grower, self._sampler, options.balance_trees)
+
+    def _target(self) -> DeepTarget:
+        """Targets as integers."""
+        y, weight, options, draws = self._data.y, self._tree_weight, self._options, self._sampler.draws
+        if options.n_classes is not None:
+            bits = _ROW_WEIGHT_BITS if options.balance_trees else WEIGHT_BITS
+            return DeepTarget.of_classes(y.astype(np.int64), options.n_classes, weight, draws.n_draws, bits)
+        columns, rows = y.reshape(len(y), -1), draws.pool.order
+        centre = np.zeros(columns.shape[1])
+        if options.criterion == "squared_error":
+            counts = (self._sampler.copies if weight is None else weight)[rows].astype(np.float64)
+            centre = np.array([weighted_mean(column[rows], counts) for column in columns.T])
+        return DeepTarget.of_numbers(columns, centre, rows, draws.n_draws, weight)
+
+    def result(self) -> FittedForest:
+        """Return the forest of the trees so far."""
+        previous, trees = self._previous, self._trees
+        if previous is not None and not trees:
+            forest = previous.model.forest
+        else:
+            forest = VoteForest.of(trees, self._options.n_classes or 0)
+            if previous is not None:
+                forest = VoteForest.join(previous.model.forest, forest)
+        return FittedForest(ForestModel(self._binned.bins, forest), self._sampler, self._leaf_targets(forest))
+
+    def _leaf_targets(self, forest: VoteForest) -> LeafTargets | None:
+        before = None if self._previous is None else self._previous.leaf_targets
+        if not self._options.keep_targets or forest.n_outputs > 1 or (self._n_previous and before is None):
+            return None
+        if not self._trees:
+            return before
+        added = LeafTargets.of(
+            self._trees,
+            self._data.y.ravel(),
+            lambda tree: self._sampler.counts(self._n_previous + tree),
+            self._tree_weight,
+        )
+        return added if before is None else LeafTargets.join(before, added)
 
 
-__all__ = [
-    "LIGHT_BITS",
-    "DeepOptions",
-    "DeepTarget",
-    "ForestModel",
-    "TreeSampler",
-    "TreeTask",
-    "bin_rows",
-    "grow_forest",
-]
+def _check_same(binned: BinnedTable, sampler: TreeSampler, previous: FittedForest) -> None:
+    """Refuse to add trees to a forest of other rows or options."""
+    bins, old = binned.bins, previous.model.bins
+    same_bins = all(
+        np.array_equal(getattr(bins, name), getattr(old, name))
+        for name in ("edges", "edge_starts", "tables", "table_starts", "given")
+    )
+    if not (same_bins and sampler.same_as(previous.sampler)):
+        raise ValueError(
+            "warm_start=True needs the same X, y and sample_weight and the same max_samples, bootstrap, "
+            "max_bins and bin_edges; at least one of these has changed since the last fit. Set "
+            "warm_start=False to start again"
+        )

@@ -1,16 +1,17 @@
 """The training targets in the leaves of a forest, and quantiles from them (Meinshausen 2006).
 
-For a row x, each of T trees spreads the weight 1 / T over the training rows in x's leaf, in proportion to how
-often it drew them (times their own weight). That is a distribution of the target at x; its mean is what the
-forest predicts. The quantile q is the smallest target up to which at least the weight q lies:
+For a row x, each of T trees spreads the weight 1 / T over the training rows in the leaf of x, in proportion
+to how often the tree drew them (times their own weight). This is a distribution of the target at x; its mean
+is the prediction of the forest. The quantile q is the smallest target up to which the total weight is at
+least q:
 
     targets         10    20    30
     weight         1/4   1/4   1/2
-    up to it       1/4   1/2    1        quantile 0.5 is 20, quantile 0.51 is 30, quantile 0 is 10
+    cumulative     1/4   1/2    1        quantile 0.5 is 20, quantile 0.51 is 30, quantile 0 is 10
 
-There is no interpolation: a quantile is a target that was seen. Every tree has 2**40 whole units to spread
-and rounds down; a weight short of q by less than 2**-40, which is what rounding may take, counts as q. So a
-third in one tree and two thirds in another are a half on every machine, in any order of the trees and rows.
+There is no interpolation: a quantile is a training target. Every tree spreads 2**40 integer units and rounds
+down; a weight short of q by less than 2**-40, the largest rounding error, counts as q. So a third in one tree
+and two thirds in another are a half on every machine, in any order of the trees and rows.
 """
 
 import math
@@ -23,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.binning import Bins
 from hedgerow.kernels.cpu.leaf_targets import (
     UNITS,
     LeafEntries,
@@ -32,47 +32,44 @@ from hedgerow.kernels.cpu.leaf_targets import (
     leaf_quantiles,
     leaf_ranks,
 )
-from hedgerow.kernels.cpu.votes import find_vote_leaves
-from hedgerow.table import Table
-from hedgerow.threads import over_rows
-from hedgerow.voting import VoteForest, VotingTree, coded_rows
+from hedgerow.voting import CodedRows, VoteForest, VotingTree
 
-_CHUNK_CELLS = 1 << 20  # rows times trees that a thread holds the leaves of: 8 MB
-_MOST_TREES = 2**22  # times the units of a tree that is 2**62
-_LEAST_ROWS = 64  # of a chunk: below that, starting a thread takes longer than it saves
+_CHUNK_LEAVES = 1 << 20  # rows times trees whose leaves a thread holds: 8 MB
+_MOST_TREES = 2**22  # times the units of a tree this is 2**62
+_LEAST_ROWS = 64  # of a chunk: for fewer, starting a thread takes longer than it saves
 
 
 def chunk_rows(n_rows: int, n_trees: int, n_threads: int) -> int:
-    """Rows handed to a thread at a time: enough chunks for all threads, and little memory.
+    """Rows that a thread processes at a time: enough chunks for all threads, and little memory.
 
     >>> chunk_rows(100_000, 100, 2), chunk_rows(1000, 100, 2), chunk_rows(10, 100, 2)
     (10485, 125, 64)
     """
-    return max(_LEAST_ROWS, min(_CHUNK_CELLS // n_trees, -(-n_rows // (4 * n_threads))))
+    return max(_LEAST_ROWS, min(_CHUNK_LEAVES // n_trees, -(-n_rows // (4 * n_threads))))
 
 
 @dataclass(frozen=True, eq=False)
 class LeafTargets:
     """Targets by leaf, as flat compact arrays.
 
-    Rows of the same target and weight share a place among the sorted ones, and in a leaf an entry.
+    Rows of equal target and weight share one position among the sorted targets, and one entry of a leaf.
 
     Parameters
     ----------
     starts : uint32 or uint64 (leaves + 1,)
-        The entries of leaf k, counted over all trees, are starts[k]:starts[k + 1].
-    places : uint32 (entries,)
-        Places in `targets`, rising within a leaf.
+        Leaf k, counted over all trees, has the entries starts[k]:starts[k + 1].
+    positions : uint32 (entries,)
+        Positions in `targets`, ascending within a leaf.
     draws : unsigned (entries,)
         How often the tree drew rows of this target.
-    targets : float64 (places,)
-        Rising.
-    weights : float64 (places,) or empty
-        What a row of this place weighs.
+    targets : float64 (positions,)
+        In ascending order.
+    weights : float64 (positions,) or empty
+        Weight of a row of this target.
 
     Examples
     --------
-    A tree with two leaves, in which are the rows 0, 2 and 1, 3; row 2 was drawn twice:
+    A tree with two leaves, of rows 0, 2 and rows 1, 3; row 2 was drawn twice:
 
     >>> no, starts, rows = np.empty(0), np.array([0, 2, 4]), np.array([0, 2, 1, 3], np.uint32)
     >>> tree = VotingTree(no, no, no, no, no, starts, rows)
@@ -80,12 +77,12 @@ class LeafTargets:
     >>> leaves = LeafTargets.of([tree], y, lambda tree: np.array([1, 1, 2, 1]))
     >>> leaves.targets
     array([3., 5., 7.])
-    >>> [(leaves.places[a:b].tolist(), leaves.draws[a:b].tolist()) for a, b in ((0, 2), (2, 3))]
+    >>> [(leaves.positions[a:b].tolist(), leaves.draws[a:b].tolist()) for a, b in ((0, 2), (2, 3))]
     [([0, 2], [2, 1]), ([1], [2])]
     """
 
     starts: NDArray[np.unsignedinteger[Any]]
-    places: NDArray[np.uint32]
+    positions: NDArray[np.uint32]
     draws: NDArray[np.unsignedinteger[Any]]
     targets: Floats
     weights: Floats
@@ -98,7 +95,7 @@ class LeafTargets:
         draws: Callable[[int], Integers],
         weight: Floats | None = None,
     ) -> "LeafTargets":
-        """Gather the rows that grown trees kept.
+        """Collect the rows of the leaves of grown trees.
 
         Parameters
         ----------
@@ -108,27 +105,37 @@ class LeafTargets:
         draws : callable
             draws(t) : int64 (n,), how often trees[t] drew each row.
         weight : float64 (n,) or None
-            Of the rows themselves, if trees know of it; None when rows were drawn by their weights.
+            Weights of the rows within trees; None if rows were drawn by weight.
         """
-        order, place_of, targets, weights = _sorted_targets(y, weight)
+        order, position_of, targets, weights = _sorted_targets(y, weight)
         leaf_of = np.empty(len(y), np.int64)
-        sizes, places, counts = [], [], []
+        sizes, positions, counts = [], [], []
         for number, tree in enumerate(trees):
             n_rows, n_leaves = len(tree.leaf_rows), len(tree.leaf_starts) - 1
             if n_leaves < 0:
-                raise ValueError(f"tree {number} was grown without keep_rows: its leaves know no rows")
+                raise ValueError(
+                    f"tree {number} was grown without keep_rows: the rows of its leaves are not stored"
+                )
             size = np.empty(n_leaves, np.int64)
-            place, count = np.empty(n_rows, np.uint32), np.empty(n_rows, np.int64)
+            position, count = np.empty(n_rows, np.uint32), np.empty(n_rows, np.int64)
             n = gather_leaves(
-                tree.leaf_starts, tree.leaf_rows, draws(number), order, place_of, leaf_of, size, place, count
+                tree.leaf_starts,
+                tree.leaf_rows,
+                draws(number),
+                order,
+                position_of,
+                leaf_of,
+                size,
+                position,
+                count,
             )
             sizes.append(size)
-            places.append(place[:n].copy())
+            positions.append(position[:n].copy())
             counts.append(count[:n].astype(np.min_scalar_type(int(count[:n].max(initial=0)))))
         ends = np.cumsum(np.concatenate(sizes))
         return cls(
             _starts(np.concatenate([[0], ends])),
-            np.concatenate(places),
+            np.concatenate(positions),
             np.concatenate(counts),
             targets,
             weights,
@@ -136,42 +143,39 @@ class LeafTargets:
 
     @classmethod
     def join(cls, first: "LeafTargets", second: "LeafTargets") -> "LeafTargets":
-        """The trees of both, in order; they must know the same targets."""
+        """Concatenate the trees of both; they must have the same targets."""
         same = np.array_equal(first.targets, second.targets) and np.array_equal(first.weights, second.weights)
         if not same:
-            raise ValueError("trees that learned from different targets cannot be joined")
-        mine, theirs = first.starts.astype(np.int64), second.starts.astype(np.int64)
+            raise ValueError("trees of different training targets cannot be joined")
+        left, right = first.starts.astype(np.int64), second.starts.astype(np.int64)
         return replace(
             first,
-            starts=_starts(np.concatenate([mine, theirs[1:] + mine[-1]])),
-            places=np.concatenate([first.places, second.places]),
+            starts=_starts(np.concatenate([left, right[1:] + left[-1]])),
+            positions=np.concatenate([first.positions, second.positions]),
             draws=np.concatenate([first.draws, second.draws]),
         )
 
     @property
     def nbytes(self) -> int:
-        """The memory that the arrays take."""
+        """The memory of the arrays."""
         return sum(getattr(self, field.name).nbytes for field in fields(self))
 
     @property
     def _entries(self) -> LeafEntries:
-        return LeafEntries(self.starts, self.places, self.draws, self.targets, self.weights)
+        return LeafEntries(self.starts, self.positions, self.draws, self.targets, self.weights)
 
-    def quantiles(
-        self, forest: VoteForest, table: Table, bins: Bins, quantiles: Floats, n_threads: int
-    ) -> Floats:
-        """Quantiles of the target for every row; see the head of this module.
+    def quantiles(self, forest: VoteForest, rows: CodedRows, quantiles: Floats, n_threads: int) -> Floats:
+        """Quantiles of the target for every row; see the module docstring.
 
         Parameters
         ----------
         forest : VoteForest
-            Of the trees that these are the leaves of.
-        table : Table
-        bins : Bins
+            The trees of these leaves.
+        rows : CodedRows
         quantiles : float64 (q,)
             From 0, the smallest target in the leaves, to 1, the largest; in any order.
         n_threads : int
-            Each takes 8 bytes a training row beside the leaves of its chunk.
+            Each uses 8 bytes per training row beside the leaves of its chunk.
 
         Returns
         -------
@@ -179,59 +183,56 @@ class LeafTargets:
         """
         self._check_forest(forest)
         order = np.argsort(quantiles, kind="stable")
-        needed = np.array([_units(q, forest.n_trees) for q in quantiles[order]], np.int64)
-        n_places = len(self.targets)
-        shift = (n_places.bit_length() + 1) // 2  # about as many coarse sums as places in one
-        n_coarse = (n_places >> shift) + 1
-        rising = np.empty((table.n_rows, len(order)))
+        thresholds = np.array([_units(q, forest.n_trees) for q in quantiles[order]], np.int64)
+        n_positions = len(self.targets)
+        shift = (n_positions.bit_length() + 1) // 2  # about as many coarse sums as positions per sum
+        n_coarse = (n_positions >> shift) + 1
+        ascending = np.empty((rows.n_rows, len(order)))
 
-        def ask(start: int, stop: int) -> None:
-            nodes = np.empty((stop - start, forest.n_trees), np.int64)
-            find_vote_leaves(coded_rows(table, bins, start, stop), forest.trees, nodes)
-            ledger = Ledger(np.zeros(n_places, np.int64), np.zeros(n_coarse, np.int64))
-            leaf_quantiles(nodes, forest.trees, self._entries, needed, ledger, shift, rising[start:stop])
+        def fill(leaves: Integers, start: int, stop: int) -> None:
+            ledger = Ledger(np.zeros(n_positions, np.int64), np.zeros(n_coarse, np.int64))
+            out = ascending[start:stop]
+            leaf_quantiles(leaves, forest.trees, self._entries, thresholds, ledger, shift, out)
 
-        over_rows(table.n_rows, ask, n_threads, chunk_rows(table.n_rows, forest.n_trees, n_threads))
-        out = np.empty_like(rising)
-        out[:, order] = rising
+        forest.over_leaves(rows, n_threads, chunk_rows(rows.n_rows, forest.n_trees, n_threads), fill)
+        out = np.empty_like(ascending)
+        out[:, order] = ascending
         return out
 
     def ranks(
         self,
         forest: VoteForest,
-        table: Table,
-        bins: Bins,
+        rows: CodedRows,
         in_bag: NDArray[np.uint8],
         y: Floats,
         n_threads: int,
     ) -> Floats:
-        """Where targets stand in what the trees that did not learn from them say.
+        """Ranks of targets in the distributions that the out-of-bag trees of their rows predict.
 
         Parameters
         ----------
-        forest, bins, n_threads
+        forest, n_threads
             As in `quantiles`.
-        table : Table
-            Of the training rows.
+        rows : CodedRows
+            The training rows.
         in_bag : uint8 (trees, bytes)
-            A bit for every row that a tree learned from.
+            Bits of the rows that each tree was trained on.
         y : float64 (n,)
-            Their targets.
+            The training targets.
 
         Returns
         -------
         float64 array of shape (n, 2)
-            The weight of targets below y, and of those up to y; NaN for rows that every tree learned from.
+            The weight of targets below y, and of targets up to y; NaN for rows that every tree was trained
+            on.
         """
         self._check_forest(forest)
-        out = np.empty((table.n_rows, 2))
+        out = np.empty((rows.n_rows, 2))
 
-        def ask(start: int, stop: int) -> None:
-            nodes = np.empty((stop - start, forest.n_trees), np.int64)
-            find_vote_leaves(coded_rows(table, bins, start, stop), forest.trees, nodes)
-            leaf_ranks(nodes, forest.trees, self._entries, in_bag, start, y[start:stop], out[start:stop])
+        def fill(leaves: Integers, start: int, stop: int) -> None:
+            leaf_ranks(leaves, forest.trees, self._entries, in_bag, start, y[start:stop], out[start:stop])
 
-        over_rows(table.n_rows, ask, n_threads, chunk_rows(table.n_rows, forest.n_trees, n_threads))
+        forest.over_leaves(rows, n_threads, chunk_rows(rows.n_rows, forest.n_trees, n_threads), fill)
         return out
 
     def _check_forest(self, forest: VoteForest) -> None:
@@ -241,12 +242,13 @@ class LeafTargets:
             )
         if len(self.starts) - 1 != len(forest.values):
             raise ValueError(
-                f"the forest has {len(forest.values)} leaves, the targets of {len(self.starts) - 1} are known"
+                f"the forest has {len(forest.values)} leaves, but the targets of {len(self.starts) - 1} are "
+                "stored"
             )
 
 
 def _units(quantile: float, n_trees: int) -> int:
-    """Units that reach a quantile. Every tree has lost less than one by rounding down."""
+    """Units that make up a quantile; rounding down loses less than one unit per tree."""
     return max(1, math.floor(Fraction(float(quantile)) * n_trees * UNITS) - n_trees + 1)
 
 
@@ -257,7 +259,7 @@ def _starts(starts: Integers) -> NDArray[np.unsignedinteger[Any]]:
 def _sorted_targets(
     y: Floats, weight: Floats | None
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], Floats, Floats]:
-    """Rows by rising target, the place of each of them, and the targets and weights of the places."""
+    """Rows by ascending target, the position of each row, and the targets and weights of the positions."""
     y = y + 0.0  # -0.0 becomes 0.0: they are one target
     order = np.argsort(y, kind="stable") if weight is None else np.lexsort((weight, y))
     is_new = np.ones(len(y), bool)
@@ -267,5 +269,5 @@ def _sorted_targets(
         is_new[1:] |= weight[order[1:]] != weight[order[:-1]]
         scale = -math.frexp(float(weight.max()))[1]  # a power of two, so that no sum overflows
         weights = np.ldexp(weight[order][is_new], scale)
-    places = np.cumsum(is_new) - 1
-    return order.astype(np.uint32), places.astype(np.uint32), y[order][is_new], weights
+    positions = np.cumsum(is_new) - 1
+    return order.astype(np.uint32), positions.astype(np.uint32), y[order][is_new], weights

@@ -1,8 +1,10 @@
-"""Fitting the members of a bag: each learns from a sample of its own and knows nothing of the others.
+"""Fit the members of a bagging ensemble, each to its own sample, and average their predictions.
 
-It is the loop of boosting with a rule that asks for the next member and learns nothing from the answer. So
-members can be fitted ahead, in parallel; they are taken in the order of their numbers. A bar shows them, and
-an interrupt (Ctrl-C) ends the fit with the members begun so far.
+Members do not depend on each other: jobs fit them ahead in parallel, and the loop collects them in the order
+of their numbers. An interrupt (Ctrl-C) stops the fit with the members that are fitted so far.
+
+Predictions are arrays (outputs, rows): a probability or a vote for every class, or one number. They are
+summed in the order of the members, so that no bit of the result depends on the number of jobs.
 """
 
 from collections import deque
@@ -16,10 +18,10 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.bagging.pair_losses import KNOWN, Losses, in_steps
+from hedgerow.bagging.pair_losses import IN_BAG, Losses, loss_steps
 from hedgerow.bagging.raw_table import RawTable
 from hedgerow.bagging.sampling import BootstrapSampler
-from hedgerow.boosting.loop import FitOptions, RoundResult, run_rounds
+from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
 from hedgerow.members import (
     ConstantHypothesis,
     predict_classes,
@@ -29,12 +31,63 @@ from hedgerow.members import (
 )
 from hedgerow.threads import resolve_n_jobs
 
-_MANY_ROWS = 10_000  # to predict
+_MANY_ROWS = 10_000  # fewer rows are predicted faster by one thread than by several
+
+
+# --- jobs
+
+
+def is_hedgerow(estimator: Any) -> bool:
+    """Whether an estimator belongs to this library."""
+    return type(estimator).__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class JobRunner:
+    """Runs jobs in parallel.
+
+    Hedgerow estimators release the interpreter lock and run in threads, on all cores by default. Others run
+    as joblib and scikit-learn run them: in processes, one unless `n_jobs` says otherwise. A
+    `joblib.parallel_config` applies to both; with ``backend="dask"`` the workers of a cluster run the jobs.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+    threads : bool
+        Whether the members are Hedgerow estimators.
+    """
+
+    n_jobs: int | None
+    threads: bool
+
+    @classmethod
+    def of(cls, estimator: Any, n_jobs: int | None) -> "JobRunner":
+        """Return the runner for members that are clones of an estimator."""
+        return cls(n_jobs, is_hedgerow(estimator))
+
+    @property
+    def n_concurrent(self) -> int:
+        """The number of jobs that run at the same time, as far as is known."""
+        return resolve_n_jobs(self.n_jobs) if self.threads else resolve_n_jobs(self.n_jobs or 1)
+
+    def for_prediction(self, n_rows: int) -> "JobRunner":
+        """Return the runner for predictions of so many rows."""
+        return JobRunner(1, self.threads) if self.threads and n_rows < _MANY_ROWS else self
+
+    def run(self, jobs: Iterable[Any]) -> Iterator[Any]:
+        """Yield the results of delayed calls, in the order of the calls, as they become available."""
+        n_jobs = resolve_n_jobs(self.n_jobs) if self.threads else self.n_jobs
+        prefer = "threads" if self.threads else None
+        results: Iterator[Any] = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")(jobs)
+        return results
+
+
+# --- the fit
 
 
 @dataclass(frozen=True, eq=False)
 class MemberTask:
-    """What the members learn from.
+    """The data that all members are fitted to.
 
     Parameters
     ----------
@@ -42,9 +95,9 @@ class MemberTask:
     table : RawTable
     y : array of labels or numbers (n,)
     weight : float64 (n,) or None
-        Handed to the members; None when rows are drawn by weight, or have none.
-    draws : BootstrapSampler
-    classes : bool
+        Passed to the members; None if rows are drawn by weight or have none.
+    sampler : BootstrapSampler
+    is_classifier : bool
         Whether y are labels.
     """
 
@@ -52,31 +105,31 @@ class MemberTask:
     table: RawTable
     y: NDArray[Any]
     weight: Floats | None
-    draws: BootstrapSampler
-    classes: bool
+    sampler: BootstrapSampler
+    is_classifier: bool
 
     def __sizeof__(self) -> int:
-        """Bytes with all rows, about: joblib's Dask backend sends large arguments to a worker only once."""
+        """Approximate size with all rows: joblib's Dask backend sends large arguments only once."""
         n_rows, n_columns = self.table.shape
         return 8 * n_rows * (n_columns + 4)
 
 
-def fit_member(lesson: MemberTask, number: int) -> Any:
-    """A clone fitted to its sample, whose rows are repeated as often as they are drawn.
+def fit_member(task: MemberTask, number: int) -> Any:
+    """Fit a clone to its sample, in which rows are repeated as often as they are drawn.
 
-    A sample of one class only is learned by a `ConstantHypothesis`: few learners can fit it.
+    Few estimators can be fitted to one class: for such a sample, return a `ConstantHypothesis`.
     """
-    draws = lesson.draws
-    rows = draws.rows(number)
-    y = lesson.y[rows]
-    if lesson.classes and np.all(y == y[0]):
+    sampler = task.sampler
+    rows = sampler.rows(number)
+    y = task.y[rows]
+    if task.is_classifier and np.all(y == y[0]):
         return ConstantHypothesis(y[:1])
-    everything = not draws.replace and len(rows) == len(lesson.y)
-    X = lesson.table.part(None if everything else rows, None if draws.all_columns else draws.columns(number))
-    weight = {} if lesson.weight is None else {"sample_weight": lesson.weight[rows]}
-    member = seeded_clone(lesson.estimator, draws.member_seed(number))
-    if is_ours(member) and "n_jobs" in member.get_params(deep=False) and member.n_jobs is None:
-        member.set_params(n_jobs=1)  # the members are what runs in parallel
+    all_rows = not sampler.replace and len(rows) == len(task.y)
+    X = task.table.take(None if all_rows else rows, None if sampler.all_columns else sampler.columns(number))
+    weight = {} if task.weight is None else {"sample_weight": task.weight[rows]}
+    member = seeded_clone(task.estimator, sampler.member_seed(number))
+    if is_hedgerow(member) and "n_jobs" in member.get_params(deep=False) and member.n_jobs is None:
+        member.set_params(n_jobs=1)  # members already run in parallel
     try:
         member.fit(X, y, **weight)
     except MemoryError:
@@ -84,130 +137,72 @@ def fit_member(lesson: MemberTask, number: int) -> Any:
     except Exception as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
-            f"estimator={lesson.estimator!r} failed as member {number}, learning from {len(rows)} rows: "
-            f"{error}"
+            f"estimator={task.estimator!r} failed as member {number}, fitted to {len(rows)} rows: {error}"
         ) from error
     return member
 
 
-# --- in parallel
+class _MembersAhead:
+    """The weak learner of the loop: returns members that jobs fit ahead."""
 
+    def __init__(self, task: MemberTask, numbers: range, runner: JobRunner) -> None:
+        self._task, self._numbers, self._stopped = task, numbers, False
+        self._results = runner.run(self._jobs())
 
-def is_ours(estimator: Any) -> bool:
-    """Whether an estimator is one of this library."""
-    return type(estimator).__module__.partition(".")[0] == __name__.partition(".")[0]
-
-
-@dataclass(frozen=True)
-class JobRunner:
-    """Who fits and asks the members, and how many at a time.
-
-    Our own learners let go of the interpreter's lock, and threads need no copies of anything: all cores by
-    default. Others are run as joblib and scikit-learn do by default: processes, one unless more are asked
-    for. Both are run as a `joblib.parallel_config` says where there is one, on the workers of a cluster with
-    ``backend="dask"``.
-    """
-
-    n_jobs: int | None
-    ours: bool
-
-    @property
-    def n_at_once(self) -> int:
-        """How many of them work at the same time, as far as can be told."""
-        return resolve_n_jobs(self.n_jobs) if self.ours else resolve_n_jobs(self.n_jobs or 1)
-
-    def to_ask(self, n_rows: int) -> "JobRunner":
-        """Those to ask members of ours about so many rows; starting threads takes longer than few rows do."""
-        return JobRunner(1, self.ours) if self.ours and n_rows < _MANY_ROWS else self
-
-    def in_order(self, tasks: Iterable[Any]) -> Iterator[Any]:
-        """Results of delayed calls, as they come but in the order of the calls."""
-        n_jobs = resolve_n_jobs(self.n_jobs) if self.ours else self.n_jobs
-        prefer = "threads" if self.ours else None
-        results: Iterator[Any] = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")(tasks)
-        return results
-
-
-# --- the loop
-
-
-class CollectMembers:
-    """The rule: asks for the next member and takes what comes."""
-
-    def __init__(self, members: list[Any]) -> None:
-        self.members = members
-
-    def evaluate(self) -> tuple[float, ...]:
-        """Nothing is followed."""
-        return ()
-
-    def targets(self, iteration: int) -> int:
-        """Ask for a member by its number."""
-        return iteration
-
-    def update(self, fitted: Any, iteration: int) -> RoundResult:
-        """Take the member."""
-        self.members.append(fitted)
-        return RoundResult()
-
-
-class _Answers:
-    """The learner: hands over members that workers fit ahead."""
-
-    def __init__(self, lesson: MemberTask, numbers: range, workers: JobRunner) -> None:
-        self._lesson, self._numbers, self._stopped = lesson, numbers, False
-        self._results = workers.in_order(self._tasks())
-
-    def _tasks(self) -> Iterator[Any]:
-        """Calls for the workers, who take a few at a time."""
+    def _jobs(self) -> Iterator[Any]:
         for number in self._numbers:
             if self._stopped:
                 return
-            yield delayed(fit_member)(self._lesson, number)
+            yield delayed(fit_member)(self._task, number)
 
     def fit(self, targets: int, iteration: int) -> Any:
         return next(self._results)
 
-    def rest(self) -> Iterator[Any]:
-        """Members whose fit the workers have begun, when no more are wanted."""
+    def stop(self) -> Iterator[Any]:
+        """Start no further jobs; yield the members of those that run."""
         self._stopped = True
         with suppress(Exception):  # an interrupt may have ended worker processes too
             yield from self._results
 
 
-def fit_members(lesson: MemberTask, before: Sequence[Any], plan: FitOptions, workers: JobRunner) -> list[Any]:
-    """The members `before` and those that follow, up to as many as planned."""
-    rule = CollectMembers(list(before))
-    answers = _Answers(lesson, range(len(before), plan.n_rounds), workers)
+def fit_members(
+    task: MemberTask, previous: Sequence[Any], options: FitOptions, runner: JobRunner
+) -> list[Any]:
+    """Fit members until there are `n_rounds`; the previous ones come first."""
+    rule = IndependentMembers(list(previous))
+    ahead = _MembersAhead(task, range(len(previous), options.n_rounds), runner)
     try:
         run_rounds(
-            rule, answers, plan, len(before),
+            rule, ahead, options, len(previous),
             has_evaluation_sets=False, snapshot=lambda *_: list(rule.members),
         )  # fmt: skip
     except BaseException:
-        deque(answers.rest(), maxlen=0)  # the workers end, and joblib does not warn of results not taken
+        deque(ahead.stop(), maxlen=0)  # the jobs end, and joblib does not warn of unused results
         raise
-    rule.members.extend(answers.rest())  # there are some after an interrupt only
+    rule.members.extend(ahead.stop())  # there are some only after an interrupt
     if not rule.members:
-        raise KeyboardInterrupt  # not one member is there to make a model of
+        raise KeyboardInterrupt  # before the first member: there is no model
     return rule.members
+
+
+# --- predictions
 
 
 @dataclass(frozen=True, eq=False)
 class Voting:
-    """How a member is asked.
+    """What is averaged: probabilities, votes or numbers.
 
     Parameters
     ----------
     classes : array of labels, or None for regressors
     soft : bool
-        Take probabilities of the members that have them. All others vote for the class they predict.
+        Use the probabilities of members that have them. Other members vote for the class they predict.
 
     Examples
     --------
     >>> from sklearn.svm import LinearSVC
     >>> member = LinearSVC().fit([[0.0], [1.0]], ["no", "yes"])
-    >>> Voting(np.array(["maybe", "no", "yes"]), soft=True).answer(member, [[1.0], [0.0]])
+    >>> Voting(np.array(["maybe", "no", "yes"]), soft=True).predict(member, [[1.0], [0.0]])
     array([[0., 0.],
            [0., 1.],
            [1., 0.]])
@@ -218,82 +213,88 @@ class Voting:
 
     @property
     def n_outputs(self) -> int:
-        """The number of classes, 1 for numbers."""
+        """The number of classes; 1 for regressors."""
         return 1 if self.classes is None else len(self.classes)
 
-    def answer(self, member: Any, X: Any) -> Floats:
-        """What a member says, (outputs, rows); a class it has never seen gets nothing."""
+    def predict(self, member: Any, X: Any) -> Floats:
+        """Predictions (outputs, rows) of a member; 0 for classes that were not in its sample."""
         if self.classes is None:
             return predict_values(member, X)[np.newaxis]
         if self.soft and hasattr(member, "predict_proba"):
             return predict_probabilities(member, X, self.classes)
-        named = predict_classes(member, X, self.classes)
-        votes: Floats = (np.arange(len(self.classes))[:, np.newaxis] == named).astype(np.float64)
+        predicted = predict_classes(member, X, self.classes)
+        votes: Floats = (np.arange(len(self.classes))[:, np.newaxis] == predicted).astype(np.float64)
         return votes
 
-    def ask(self, member: Any, table: RawTable, columns: Integers | None) -> Floats:
-        """What a member that knows these columns says of all rows."""
-        return self.answer(member, table.part(None, columns))
+    def predict_all(self, member: Any, table: RawTable, columns: Integers | None) -> Floats:
+        """Predictions of a member, fitted to these columns, for all rows."""
+        return self.predict(member, table.take(None, columns))
 
-    def ask_left_out(
-        self, member: Any, table: RawTable, draws: BootstrapSampler, number: int, columns: Integers | None
+    def predict_out_of_bag(
+        self, member: Any, table: RawTable, sampler: BootstrapSampler, number: int, columns: Integers | None
     ) -> tuple[Integers, Floats]:
-        """The rows that member `number` did not learn from, and what it says of them."""
-        rows = draws.out_of_bag(number)
-        if not rows.size:  # few estimators answer to a table without rows
+        """The rows that are not in the sample of member `number`, and its predictions for them."""
+        rows = sampler.out_of_bag(number)
+        if not rows.size:  # few estimators accept a table without rows
             return rows, np.empty((self.n_outputs, 0))
-        return rows, self.answer(member, table.part(rows, columns))
+        return rows, self.predict(member, table.take(rows, columns))
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMembers:
-    """Fitted members, the columns each of them knows (None for all) and how they are asked.
+    """Fitted members, the columns each was fitted to (None for all), and how they vote.
 
-    weights : float64 (members,) of sum 1, or None when all count the same.
+    weights : float64 (members,) of sum 1, or None for equal weights.
     """
 
     members: Sequence[Any]
     columns: Sequence[Integers | None]
-    ballot: Voting
+    voting: Voting
     weights: Floats | None = None
 
-    def means(self, table: RawTable, workers: JobRunner) -> Floats:
-        """Mean answers (outputs, rows)."""
-        ask = delayed(self.ballot.ask)
-        tasks = (ask(m, table, c) for m, c in zip(self.members, self.columns, strict=True))
-        sums = np.zeros((self.ballot.n_outputs, table.shape[0]))
-        for number, answer in enumerate(workers.to_ask(table.shape[0]).in_order(tasks)):
-            sums += answer if self.weights is None else self.weights[number] * answer
+    def means(self, table: RawTable, runner: JobRunner) -> Floats:
+        """Mean predictions (outputs, rows)."""
+        sums = np.zeros((self.voting.n_outputs, table.shape[0]))
+        for number, predicted in enumerate(self._predictions(table, runner)):
+            sums += predicted if self.weights is None else self.weights[number] * predicted
         return sums / len(self.members) if self.weights is None else sums
 
-    def losses(self, table: RawTable, classes: Integers, workers: JobRunner) -> Losses:
-        """What each member loses on every row, (rows, members), see `pair_losses`."""
-        ask = delayed(self.ballot.ask)
-        tasks = (ask(m, table, c) for m, c in zip(self.members, self.columns, strict=True))
+    def losses(self, table: RawTable, classes: Integers, runner: JobRunner) -> Losses:
+        """Loss of each member on every row, (rows, members); see `pair_losses`."""
         out: Losses = np.empty((table.shape[0], len(self.members)), np.int16)
-        for number, answer in enumerate(workers.to_ask(table.shape[0]).in_order(tasks)):
-            out[:, number] = in_steps(answer, classes)
+        for number, predicted in enumerate(self._predictions(table, runner)):
+            out[:, number] = loss_steps(predicted, classes)
         return out
 
-    def out_of_bag(
-        self, table: RawTable, draws: BootstrapSampler, workers: JobRunner, classes: Integers | None = None
-    ) -> tuple[Floats, Integers, Losses]:
-        """Mean answers (outputs, rows) of the members that did not learn from a row, and how many there are.
+    def _predictions(self, table: RawTable, runner: JobRunner) -> Iterator[Floats]:
+        predict = delayed(self.voting.predict_all)
+        jobs = (predict(m, table, c) for m, c in zip(self.members, self.columns, strict=True))
+        return runner.for_prediction(table.shape[0]).run(jobs)
 
-        NaN for rows that every member learned from. Then what each member loses, (rows, members), if the
-        numbers of the `classes` of the rows are given.
+    def out_of_bag(
+        self, table: RawTable, sampler: BootstrapSampler, runner: JobRunner, classes: Integers | None = None
+    ) -> tuple[Floats, Integers, Losses]:
+        """Out-of-bag predictions of the training rows.
+
+        Returns
+        -------
+        means : float64 (outputs, rows)
+            Mean of the members whose sample does not hold the row; NaN if there are none.
+        counts : int64 (rows,)
+            The number of these members.
+        losses : int16 (rows, members)
+            Loss of each member; without rows unless `classes`, the class numbers of the rows, are passed.
         """
-        ask = delayed(self.ballot.ask_left_out)
-        known = enumerate(zip(self.members, self.columns, strict=True))
-        tasks = (ask(member, table, draws, number, columns) for number, (member, columns) in known)
-        sums = np.zeros((self.ballot.n_outputs, table.shape[0]))
+        predict = delayed(self.voting.predict_out_of_bag)
+        numbered = enumerate(zip(self.members, self.columns, strict=True))
+        jobs = (predict(member, table, sampler, number, columns) for number, (member, columns) in numbered)
+        sums = np.zeros((self.voting.n_outputs, table.shape[0]))
         counts = np.zeros(table.shape[0], np.int64)
-        n_kept = 0 if classes is None else table.shape[0]
-        losses = np.full((n_kept, len(self.members)), KNOWN, np.int16)
-        for number, (rows, answer) in enumerate(workers.in_order(tasks)):
-            sums[:, rows] += answer
+        losses = np.full((0 if classes is None else table.shape[0], len(self.members)), IN_BAG, np.int16)
+        for number, (rows, predicted) in enumerate(runner.run(jobs)):
+            sums[:, rows] += predicted
             counts[rows] += 1
             if classes is not None:
-                losses[rows, number] = in_steps(answer, classes[rows])
+                losses[rows, number] = loss_steps(predicted, classes[rows])
         means = np.full_like(sums, np.nan)
         return np.divide(sums, counts, out=means, where=counts > 0), counts, losses

@@ -1,8 +1,8 @@
-"""X as the user gave it: parts of it for the members, and a key for every row.
+"""RawTable: X as the user passed it, rows and columns of it for members, and a key for every row.
 
-Members are any estimators, so X stays what it is: a data frame is cut into data frames, a sparse matrix
-into sparse matrices. A key is a hash of what a row holds. Rows sorted by their keys stand in an order that
-does not depend on how the user has ordered them; samples are drawn from rows in that order.
+Members may be estimators of any library, so X keeps its type: parts of a data frame are data frames, parts of
+a sparse matrix are sparse matrices. A key is a hash of the values of a row. Sorted by key, rows have an order
+that does not depend on their order in X; samples are drawn from rows in that order.
 """
 
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ from hedgerow.table.frames import FrameSource, as_frame, proper_numbers
 from hedgerow.table.reading import as_array, as_csr, check_not_empty, check_same_columns
 from hedgerow.table.table import check_kind, check_two_dimensional, value_bits
 
-BLOCK_ROWS = 4096  # read at a time: its float64 copy stays in the cache
-_NUMBERS = (Real, np.bool, Decimal)  # the integers and floats of Python and NumPy are real
+BLOCK_ROWS = 4096  # hashed at a time: their float64 copy stays in the cache
+_NUMBERS = (Real, np.bool, Decimal)  # integers and floats of Python and NumPy are Real
 
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """A table that can be cut: an array, a sparse matrix by rows or a data frame.
+    """An array, a CSR matrix or a data frame.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class RawTable:
     shape : (rows, columns)
     is_frame : bool
     names : tuple of str or None
-        Of the columns of a data frame.
+        Column names of a data frame.
     """
 
     X: Any
@@ -51,7 +51,7 @@ class RawTable:
 
     @classmethod
     def of(cls, X: Any, estimator_name: str) -> "RawTable":
-        """Look only at the shape and the names: what may be in the columns is for the members to say."""
+        """Check shape and column names only: the members check the values."""
         if sparse.issparse(X):
             check_two_dimensional(X.ndim, X)
             check_kind(X.dtype, "X")
@@ -69,15 +69,15 @@ class RawTable:
         return table
 
     def schema(self) -> Schema:
-        """What a model remembers of the columns."""
+        """The column names, as a model stores them."""
         return Schema(self.shape[1], self.names, (None,) * self.shape[1])
 
     def check_columns(self, schema: Schema, estimator_name: str) -> None:
-        """Refuse columns other than those of the fitted model."""
+        """Refuse columns that differ from those of the fitted model."""
         check_same_columns(self.names, self.shape[1], schema, estimator_name)
 
     def not_finite_rows(self) -> Integers:
-        """The rows of a numeric array or a sparse matrix that hold NaN or infinity."""
+        """The rows of a numeric array or sparse matrix with NaN or infinity."""
         if sparse.issparse(self.X):
             bad = ~np.isfinite(self.X.data.astype(np.float64))
             return np.unique(np.searchsorted(self.X.indptr, np.flatnonzero(bad), side="right") - 1)
@@ -86,7 +86,7 @@ class RawTable:
         return np.flatnonzero(~np.isfinite(self.X).all(axis=1))
 
     def as_matrix(self) -> "RawTable":
-        """A data frame as an array, which may hold a column twice."""
+        """Return a data frame as an array, which may hold a column twice."""
         frame = _frame_of(self.X) if self.is_frame else None
         if frame is None:
             return self
@@ -94,32 +94,32 @@ class RawTable:
             return RawTable(frame.to_numpy(), self.shape)
         matrix = np.empty(self.shape, object)
         for number, column in enumerate(frame.iter_columns()):
-            matrix[:, number] = column.to_list()  # to_numpy of an Arrow dictionary forgets what is missing
+            matrix[:, number] = column.to_list()  # to_numpy of an Arrow dictionary drops missing values
         return RawTable(matrix, self.shape)
 
-    def part(self, rows: Integers | None, columns: Integers | None) -> Any:
-        """These rows and columns of X; None for all."""
+    def take(self, rows: Integers | None, columns: Integers | None) -> Any:
+        """Return these rows and columns of X; None for all."""
         X = self.X
         try:
             if rows is not None:
                 X = _safe_indexing(X, rows)
             return X if columns is None else _safe_indexing(X, columns, axis=1)
         except NotImplementedError as error:  # Arrow, for some of its newer types
-            raise ValueError(f"rows of this X cannot be taken, convert its columns: {error}") from error
+            raise ValueError(f"rows of this X cannot be selected; convert its columns: {error}") from error
 
 
 def _frame_of(X: Any) -> Any:
-    """X as a narwhals data frame, None if it is none."""
+    """Return X as a narwhals data frame; None if it is no data frame."""
     return None if isinstance(X, np.ndarray | list | tuple) else as_frame(X)
 
 
 def _has_codes(dtype: Any) -> bool:
-    """Whether a column of a frame is codes into a list of values."""
+    """Whether a column of a frame is stored as codes of a list of values."""
     return isinstance(dtype, nw.Categorical | nw.Enum)
 
 
 def _check_objects(array: NDArray[Any]) -> None:
-    """Refuse Python objects that no column holds; a member might never be given the row they are in."""
+    """Refuse Python objects that no column may hold; their row might be in no sample."""
     for kind in set(map(type, array.flat)):
         missing = kind is type(None) or kind.__name__ in ("NAType", "NaTType")
         if not (missing or issubclass(kind, str | bytes) or hasattr(kind, "__float__")):
@@ -132,10 +132,10 @@ def _check_objects(array: NDArray[Any]) -> None:
 
 
 def row_keys(table: RawTable, y: Floats | None = None, *, rounded: bool = False) -> Keys:
-    """A hash of the values of every row, and of its target if there is one; equal rows have equal keys.
+    """Hash the values of every row, and its target if y is passed; equal rows have equal keys.
 
-    Numbers count as float64, or `rounded` to float32, and other values by their text. NaN is one value, and
-    so is zero. So a table has the same keys in every library.
+    Numbers are hashed as float64, or `rounded` to float32, other values as text. All NaN are equal, and so
+    are both zeros: a table has the same keys in every library.
 
     >>> table = RawTable.of([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]], "")
     >>> keys = row_keys(table, np.array([5.0, 5.0, 5.0]))
@@ -169,7 +169,7 @@ def row_keys(table: RawTable, y: Floats | None = None, *, rounded: bool = False)
 
 
 def _values(column: Any) -> Any:
-    """A column of a frame as an array, or as a list where no array of one dimension holds it."""
+    """Return a column of a frame as an array, or as a list if it is nested."""
     dtype = column.dtype
     if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
         return proper_numbers(column)
@@ -185,15 +185,15 @@ def _add_column(values: Any, number: int, keys: Keys, *, rounded: bool) -> None:
 
 
 def _code_bits(codes: NDArray[np.integer[Any]], values: list[Any], *, rounded: bool) -> Keys:
-    """The bits of values that are given by codes, -1 for missing; those no row has do not matter."""
-    used, places = np.unique(codes, return_inverse=True)
+    """Bits of values stored as codes, -1 for missing; unused values are ignored."""
+    used, positions = np.unique(codes, return_inverse=True)
     found = [None if code < 0 else values[code] for code in used.tolist()]
-    bits: Keys = _object_bits(found, rounded=rounded)[places]
+    bits: Keys = _object_bits(found, rounded=rounded)[positions]
     return bits
 
 
 def _object_bits(values: Sequence[Any], *, rounded: bool) -> Keys:
-    """The bits of Python values, one by one: of numbers, of NaN for what is missing, else of texts."""
+    """Bits of Python values: of numbers, of NaN for missing values, otherwise of texts."""
     plain = [_number_or_text(value) for value in values]
     is_text = np.fromiter((type(value) is str for value in plain), bool, len(plain))
     bits = np.empty(len(plain), np.uint64)
@@ -208,9 +208,9 @@ def _object_bits(values: Sequence[Any], *, rounded: bool) -> Keys:
 def _number_or_text(value: Any) -> float | str:
     if type(value) is str:
         return value
-    if isinstance(value, np.timedelta64):  # NumPy calls it an integer
+    if isinstance(value, np.timedelta64):  # a subclass of np.integer
         return str(value)
-    if is_missing(value):  # None of one library is NaN of another
+    if is_missing(value):  # None in one library is NaN in another
         return np.nan
     try:
         return float(value) if isinstance(value, _NUMBERS) else str(value)
@@ -219,7 +219,7 @@ def _number_or_text(value: Any) -> float | str:
 
 
 def _text_bits(text: str) -> int:
-    """Python's own hash of a text differs from process to process."""
+    """Hash a text; the hash of Python differs between processes."""
     return int.from_bytes(blake2b(text.encode(errors="replace"), digest_size=8).digest())
 
 

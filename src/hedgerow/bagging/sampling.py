@@ -1,40 +1,55 @@
-"""Which rows and columns a member of a bag gets: pure functions of the seed and the member's number.
+"""Samples of rows and columns: pure functions of the seed and the number of the member.
 
-Rows are drawn with replacement as counts, how often each is drawn, or without as a set. With sample weights
-every row has tickets, and draws are of tickets:
+Rows are drawn with replacement, as counts per row, or without, as a set. With sample weights every row has a
+number of tickets, and tickets are drawn:
 
-    weight   2   0   1          a whole weight is as many tickets
+    weight   2   0   1          an integer weight is the number of tickets
     ends     2   2   3          ticket t is row 0 for t < 2, row 2 for t = 2
 
-Draws are positions in a `SamplingPool`, in which rows are sorted by their keys,
-see `rows`, so that neither the order of the rows, nor whether a row has the weight 2 or is there twice,
-changes a sample.
+A draw is a position in a `SamplingPool`, in which rows are sorted by their keys (hashes of their values). So
+a sample depends neither on the order of the rows nor on whether a row has weight 2 or occurs twice.
 """
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers, Keys
+from hedgerow._typing import Floats, Integers, Keys, RowNumbers
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.random import BAG_COLUMNS, BAG_SEEDS, BOOTSTRAP, choose_columns, draw
 from hedgerow.kernels.cpu.resample import count_draws, count_weighted_draws
 
-_TICKETS = 2.0**61  # of all rows, when weights are not whole numbers
-MOST_COPIES = 16  # on average a row: whole weights above that are taken for proportions, see `SamplingPool`
+_TICKETS = 2.0**61  # of all rows, if weights are not integers
+MOST_COPIES = 16  # per row on average: larger integer weights are proportions, see `SamplingPool.of`
+
+
+def count_or_share(name: str, value: Any, n: int, counted: str) -> int:
+    """Return a parameter that is a number, or a fraction of n rounded down, as a number from 1 to n.
+
+    >>> count_or_share("max_samples", 5, 100, "rows"), count_or_share("max_samples", 0.078, 100, "rows")
+    (5, 7)
+    >>> count_or_share("max_samples", np.int64(1), 100, "rows")
+    1
+    """
+    if not isinstance(value, int | np.integer):
+        return max(1, int(value * n))
+    if value > n:
+        raise ValueError(f"{name}={value} is not allowed: it must be at most {n}, the number of {counted}")
+    return int(value)
 
 
 def bootstrap_counts(n_rows: int, n_draws: int, seed: int, member: int, out: NDArray[np.integer]) -> None:
-    """How often each row is drawn, with replacement.
+    """Count how often each row is drawn with replacement.
 
     Parameters
     ----------
     n_rows, n_draws : int
     seed, member : int
     out : uint8, uint16, ... or int64 array of shape (n_rows,)
-        For the counts. An `OverflowError` says that they do not fit.
+        The counts. Raises `OverflowError` if a count does not fit.
 
     Examples
     --------
@@ -47,14 +62,15 @@ def bootstrap_counts(n_rows: int, n_draws: int, seed: int, member: int, out: NDA
 
 
 def weighted_counts(ends: Integers, n_draws: int, seed: int, member: int, out: NDArray[np.integer]) -> None:
-    """How often each row is drawn, with replacement and by tickets.
+    """Count how often each row is drawn with replacement, in proportion to its tickets.
 
     Parameters
     ----------
     ends : int64 (n_rows,)
-        Running sums of the tickets; see `tickets`. One ticket a row gives the draws of `bootstrap_counts`.
+        Cumulative sums of the tickets; see `tickets`. One ticket per row gives the draws of
+        `bootstrap_counts`.
     n_draws, seed, member, out
-        As there.
+        As in `bootstrap_counts`.
 
     Examples
     --------
@@ -68,27 +84,27 @@ def weighted_counts(ends: Integers, n_draws: int, seed: int, member: int, out: N
 
 def _refuse_overflow(fits: bool, out: NDArray[np.integer]) -> None:
     if not fits:
-        raise OverflowError(f"a row was drawn too often for the counts, which are {out.dtype}")
+        raise OverflowError(f"a row was drawn more often than {out.dtype} can count")
 
 
 def sample_without(n_rows: int, n_draws: int, seed: int, member: int) -> Integers:
-    """Row numbers drawn without replacement, rising.
+    """Draw row numbers without replacement; return them in ascending order.
 
     Examples
     --------
     >>> sample_without(10, 4, seed=0, member=0)
     array([0, 3, 5, 6])
     """
-    places = np.arange(n_rows)
+    rows = np.arange(n_rows)
     if n_draws < n_rows:
-        choose_columns(places, n_draws, seed, BOOTSTRAP, member)
-    return np.sort(places[:n_draws])
+        choose_columns(rows, n_draws, seed, BOOTSTRAP, member)
+    return np.sort(rows[:n_draws])
 
 
 def chosen_columns(
     n_columns: int, n_chosen: int, seed: int, member: int, *, replace: bool, shuffle: bool = False
 ) -> Integers:
-    """Column numbers drawn with or without replacement, rising or, when told to `shuffle`, as drawn.
+    """Draw column numbers with or without replacement; in ascending order or, with `shuffle`, as drawn.
 
     Examples
     --------
@@ -98,8 +114,8 @@ def chosen_columns(
     array([0, 2, 3])
     """
     if replace:
-        places = [int(draw(seed, BAG_COLUMNS, member, i)) % n_columns for i in range(n_chosen)]
-        columns = np.array(places, np.int64)
+        drawn = [int(draw(seed, BAG_COLUMNS, member, i)) % n_columns for i in range(n_chosen)]
+        columns = np.array(drawn, np.int64)
     else:
         columns = np.arange(n_columns)
         if shuffle or n_chosen < n_columns:
@@ -109,70 +125,70 @@ def chosen_columns(
 
 
 def tickets(weight: Floats) -> Integers:
-    """Integers in proportion to positive weights, about 2**61 in all and at least 1 each."""
-    near_one = np.ldexp(weight, -math.frexp(float(weight.max()))[1])  # neither sum nor scale overflows
-    scale = _TICKETS / math.fsum(near_one)
-    return np.maximum(np.rint(near_one * scale), 1.0).astype(np.int64)
+    """Integers in proportion to positive weights, about 2**61 in total and at least 1 each."""
+    scaled = np.ldexp(weight, -math.frexp(float(weight.max()))[1])  # neither sum nor scale overflows
+    scale = _TICKETS / math.fsum(scaled)
+    return np.maximum(np.rint(scaled * scale), 1.0).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class SamplingPool:
-    """The rows that members are drawn from.
+    """The rows to sample from.
 
     Parameters
     ----------
     n_rows : int
-        Of the table.
+        Rows of the table.
     order : uint32 (p,)
-        The rows of positive weight, in the order of their keys.
+        The rows of positive weight, sorted by their keys.
     ends : int64 (p,) or empty
-        Running sums of their tickets; empty for one each.
+        Cumulative sums of their tickets; empty for one ticket each.
     size : int
-        What a share of the rows is a share of: copies when weights are whole numbers, else rows.
+        What fractions refer to: the number of copies if weights are integers, otherwise of rows.
     """
 
     n_rows: int
-    order: NDArray[np.uint32]
+    order: RowNumbers
     ends: Integers
     size: int
 
     @classmethod
     def of(cls, keys: Keys, sample_weight: Floats | None, *, by_weight: bool) -> "SamplingPool":
-        """Put rows in order, and give them tickets if they are drawn `by_weight`.
+        """Sort rows by key; with `by_weight`, set tickets in proportion to the weights.
 
-        Whole weights are copies as long as there are no more than `MOST_COPIES` times as many copies as rows.
-        Larger ones, such as the thousands of pool that a row of a survey stands for, are meant as
-        proportions, and a sample of that size would do no more than repeat rows.
+        Integer weights are copies as long as there are at most `MOST_COPIES` times as many copies as rows.
+        Larger ones, such as the thousands of persons that a row of a survey represents, are proportions: a
+        sample of that size would only repeat rows.
         """
-        given = Weights.of(sample_weight, len(keys))
-        order = given.rows[np.argsort(keys[given.rows], kind="stable")]
+        weights = Weights.of(sample_weight, len(keys))
+        order = weights.rows[np.argsort(keys[weights.rows], kind="stable")]
         size, ends = len(order), np.empty(0, np.int64)
-        if by_weight and given.copies.size:
-            ends = np.cumsum(given.copies[order])
+        if by_weight and weights.copies.size:
+            ends = np.cumsum(weights.copies[order])
             size = int(ends[-1]) if ends[-1] <= MOST_COPIES * size else size
-        elif by_weight and given.weight.size:
-            ends = np.cumsum(tickets(given.weight[order]))
+        elif by_weight and weights.weight.size:
+            ends = np.cumsum(tickets(weights.weight[order]))
         return cls(len(keys), order, ends, size)
 
 
 @dataclass(frozen=True, eq=False)
 class BootstrapSampler:
-    """How the members of a bag are given rows and columns.
+    """Samples of rows and columns for the members of an ensemble.
 
     Parameters
     ----------
     pool : SamplingPool
     n_draws : int
-        Rows a member.
+        Rows per member.
     replace : bool
-        Whether a row may come more than once.
+        Draw rows with replacement.
     n_columns, n_chosen : int
-        Columns of the table, and those a member gets.
+        Columns of the table, and columns per member.
     replace_columns : bool
     shuffle_columns : bool
-        Put the columns of every member in an order of its own. A tree of ours takes the first of equally good
-        splits, of which the small nodes of a deep tree have many: in one order for all, members would agree
-        too often, and their mean would be the worse for it.
+        Permute the columns of every member. A Hedgerow tree uses the first of equally good splits, and small
+        nodes of a deep tree have many of these: with one order for all, members would be correlated and their
+        mean worse.
     seed : int
     """
 
@@ -187,29 +203,29 @@ class BootstrapSampler:
 
     @property
     def all_columns(self) -> bool:
-        """Whether every member gets the columns as they are."""
+        """Whether every member is fitted to the columns as they are."""
         return self.n_chosen == self.n_columns and not (self.replace_columns or self.shuffle_columns)
 
     @property
     def leaves_rows_out(self) -> bool:
-        """Whether rows that count can be out of the bag of a member."""
+        """Whether a row of positive weight can be missing from a sample."""
         return self.replace or self.n_draws < len(self.pool.order)
 
     def rows(self, member: int) -> Integers:
-        """Row numbers, as often as they are drawn, in the order of the pool.
+        """Row numbers, repeated as often as they are drawn, in the order of the pool.
 
-        All rows, when a member gets each of them once, are in the order of the table.
+        If a member is fitted to all rows once, they are in the order of the table.
         """
         pool = self.pool
         if not self.replace:
             if self.n_draws == pool.n_rows:
                 return np.arange(pool.n_rows)
-            places = sample_without(len(pool.order), self.n_draws, self.seed, member)
-            return pool.order[places].astype(np.int64)
-        return np.repeat(pool.order, self._place_counts(member)).astype(np.int64)
+            drawn = sample_without(len(pool.order), self.n_draws, self.seed, member)
+            return pool.order[drawn].astype(np.int64)
+        return np.repeat(pool.order, self._pool_counts(member)).astype(np.int64)
 
-    def _place_counts(self, member: int) -> Integers:
-        """How often each place is drawn, with replacement."""
+    def _pool_counts(self, member: int) -> Integers:
+        """How often each row of the pool is drawn, with replacement."""
         pool = self.pool
         counts = np.empty(len(pool.order), np.int64)
         if pool.ends.size:
@@ -221,17 +237,17 @@ class BootstrapSampler:
     def row_counts(self, member: int) -> Integers:
         """How often each row of the table is drawn, with replacement."""
         counts = np.zeros(self.pool.n_rows, np.int64)
-        counts[self.pool.order] = self._place_counts(member)
+        counts[self.pool.order] = self._pool_counts(member)
         return counts
 
     def out_of_bag(self, member: int) -> Integers:
-        """The rows that the member does not get, rising."""
-        left = np.ones(self.pool.n_rows, bool)
-        left[self.rows(member)] = False
-        return np.flatnonzero(left)
+        """The rows that are not in the sample of the member, in ascending order."""
+        left_out = np.ones(self.pool.n_rows, bool)
+        left_out[self.rows(member)] = False
+        return np.flatnonzero(left_out)
 
     def columns(self, member: int) -> Integers:
-        """Column numbers, in the order in which the member gets them."""
+        """Column numbers, in the order in which the member receives them."""
         return chosen_columns(
             self.n_columns,
             self.n_chosen,
@@ -242,16 +258,16 @@ class BootstrapSampler:
         )
 
     def member_seed(self, member: int) -> int:
-        """A seed for the member itself, below 2**31."""
+        """The random state of the member itself, below 2**31."""
         return int(draw(self.seed, BAG_SEEDS, member, 0)) >> 33
 
     def same_as(self, other: "BootstrapSampler") -> bool:
-        """Whether both draw from the same rows and in the same way: one goes on where the other ended."""
-        mine, theirs = self.pool, other.pool
+        """Whether both draw the same samples."""
+        pool, theirs = self.pool, other.pool
         names = ("n_draws", "replace", "n_columns", "n_chosen", "replace_columns", "shuffle_columns", "seed")
         return (
-            mine.n_rows == theirs.n_rows
+            pool.n_rows == theirs.n_rows
             and all(getattr(self, name) == getattr(other, name) for name in names)
-            and np.array_equal(mine.order, theirs.order)
-            and np.array_equal(mine.ends, theirs.ends)
+            and np.array_equal(pool.order, theirs.order)
+            and np.array_equal(pool.ends, theirs.ends)
         )

@@ -79,6 +79,26 @@ class FitInterruptedWarning(UserWarning):
     """A fit was interrupted (Ctrl-C); the model holds the rounds finished so far."""
 
 
+class IndependentMembers:
+    """Update rule of bagging and forests: members do not depend on each other, and are only collected."""
+
+    def __init__(self, members: list[Any]) -> None:
+        self.members = members
+
+    def evaluate(self) -> tuple[float, ...]:
+        """Return no losses: there are no evaluation sets."""
+        return ()
+
+    def targets(self, iteration: int) -> int:
+        """Return the number of the next member."""
+        return iteration
+
+    def update(self, fitted: Any, iteration: int) -> RoundResult:
+        """Append a member."""
+        self.members.append(fitted)
+        return RoundResult()
+
+
 def boost(
     rule: UpdateRule,
     learner: WeakLearner,

@@ -26,6 +26,11 @@ class DaskTable(RemoteTable):
         super().__init__(found.scan)
         self._found, self._partitions = found, partitions
 
+    @property
+    def cluster(self) -> tuple[Any, Any]:
+        """The client of the cluster and its settings."""
+        return self._partitions.client, self._partitions.settings
+
     def discard_targets(self) -> None:
         """Discard targets, weights and keys; see `RemoteTable.discard_targets`."""
         super().discard_targets()

@@ -154,7 +154,7 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
     def _target(self, y: NDArray[Any]) -> inputs.Labels:
         return inputs.Labels.of(y)
 
-    def _ballot(self) -> Voting:
+    def _voting(self) -> Voting:
         return Voting(self.classes_, self._soft)
 
     def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
@@ -189,7 +189,7 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
         """Losses of the members on rows that are new to all of them; see `RandomForestClassifier`."""
         table = self._to_ask(X)
-        losses = self._bag().losses(table, self._class_numbers(y, table.shape[0]), self._workers())
+        losses = self._members().losses(table, self._class_numbers(y, table.shape[0]), self._runner())
         return PairLosses.of([losses], len(self.estimators_), len(self.classes_))
 
     @lazily
@@ -307,7 +307,7 @@ class BaggingRegressor(Regresses, Bagging):
     def _target(self, y: NDArray[Any]) -> inputs.Numbers:
         return inputs.Numbers()
 
-    def _ballot(self) -> Voting:
+    def _voting(self) -> Voting:
         return Voting(None, soft=False)
 
     def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:

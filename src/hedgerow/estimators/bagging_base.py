@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.bagging.members import FittedMembers, JobRunner, MemberTask, Voting, fit_members, is_ours
+from hedgerow.bagging.members import FittedMembers, JobRunner, MemberTask, Voting, fit_members
 from hedgerow.bagging.pair_losses import Losses
 from hedgerow.bagging.raw_table import RawTable, row_keys
 from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool
@@ -60,7 +60,7 @@ class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mi
     def _target(self, y: NDArray[Any]) -> inputs.Labels | inputs.Numbers:
         raise TypeError(f"{type(self).__name__} does not say how to read its target")
 
-    def _ballot(self) -> Voting:
+    def _voting(self) -> Voting:
         raise TypeError(f"{type(self).__name__} does not say how its members are asked")
 
     def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
@@ -108,7 +108,7 @@ class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mi
             lambda model, under_way: model._fit(X, y, sample_weight, under_way),  # noqa: SLF001
         )
         if self.oob_score:
-            self._tell_unknown("member")
+            self._warn_without_votes("member")
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, under_way: Fit) -> None:
@@ -127,7 +127,7 @@ class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mi
         self._require_memory(table, target.n_classes, draws)
         self._refuse_unseen(table, draws)
         given = numbers if target.classes is None else target.classes[numbers.astype(np.int64)]
-        lesson = MemberTask(
+        task = MemberTask(
             self._learner(),
             table.as_matrix() if self.bootstrap_features else table,
             given,
@@ -148,17 +148,17 @@ class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mi
             title=name,
             checkpointer=under_way.checkpointer,
         )
-        members, old = fit_members(lesson, before, plan, self._workers()), vars(self).copy()
+        members, old = fit_members(task, before, plan, self._runner()), vars(self).copy()
         try:
             under_way.set(self, members)
             if self.oob_score:
-                self._set_oob(lesson, numbers, weight)
+                self._set_oob(task, numbers, weight)
         except BaseException:  # a score of the user's own may fail: the old model stays whole
             self.__dict__ = old
             raise
 
     def _require_memory(self, table: RawTable, n_classes: int | None, draws: BootstrapSampler) -> None:
-        n_jobs, (n_rows, n_columns) = self._workers().n_at_once, table.shape
+        n_jobs, (n_rows, n_columns) = self._runner().n_concurrent, table.shape
         stored = getattr(table.X, "nnz", None)  # values of a sparse matrix; an index beside each
         share = 1.0 if stored is None else min(1.0, 2.0 * stored / max(1, n_rows * n_columns))
         size = FitSize(
@@ -281,26 +281,26 @@ class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mi
             if hasattr(self, name):
                 delattr(self, name)
 
-    def _set_oob(self, lesson: MemberTask, y: Floats, weight: Floats | None) -> None:
-        classes = y.astype(np.int64) if lesson.classes else None
-        bag, workers = self._bag(), self._workers()
-        means, self.oob_votes_, losses = bag.out_of_bag(lesson.table, self._sampler, workers, classes)
+    def _set_oob(self, task: MemberTask, y: Floats, weight: Floats | None) -> None:
+        classes = y.astype(np.int64) if task.is_classifier else None
+        bag, workers = self._members(), self._runner()
+        means, self.oob_votes_, losses = bag.out_of_bag(task.table, self._sampler, workers, classes)
         predicted, score = self._keep_oob(means, self.oob_votes_ > 0)
         self._keep_losses(losses, weight)
-        self._score_oob(lesson.y, predicted, weight, score)
+        self._score_out_of_bag(task.y, predicted, weight, score)
 
     def _keep_losses(self, losses: Losses, weight: Floats | None) -> None:
         """Keep what the members lose on rows they do not know."""
 
     # --- after fitting
 
-    def _workers(self) -> JobRunner:
-        return JobRunner(self.n_jobs, is_ours(self._learner()))
+    def _runner(self) -> JobRunner:
+        return JobRunner.of(self._learner(), self.n_jobs)
 
-    def _bag(self) -> FittedMembers:
+    def _members(self) -> FittedMembers:
         everything = self._sampler.all_columns
         columns = [None if everything else chosen for chosen in self.estimators_features_]
-        return FittedMembers(self.estimators_, columns, self._ballot(), self._weights)
+        return FittedMembers(self.estimators_, columns, self._voting(), self._weights)
 
     def _given(self, X: Any) -> RawTable:
         check_is_fitted(self, "estimators_")
@@ -318,8 +318,8 @@ class Bagging(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[mi
     def _means(self, X: Any) -> Floats:
         """Mean answers of the members, (outputs, rows)."""
         table = self._to_ask(X)
-        require_prediction_memory(type(self).__name__, table.shape[0], self._ballot().n_outputs, arrays=2)
-        return self._bag().means(table, self._workers())
+        require_prediction_memory(type(self).__name__, table.shape[0], self._voting().n_outputs, arrays=2)
+        return self._members().means(table, self._runner())
 
     @property
     def estimators_samples_(self) -> list[Integers]:

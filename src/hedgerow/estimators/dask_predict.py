@@ -24,7 +24,7 @@ from hedgerow.table.reading import check_same_columns
 _NOT_NEEDED = (  # arrays with an entry for every training row, which predictions do not use
     *("row_fingerprints_", "grid_hashes_", "sample_weights_", "training_margins_"),
     *("oob_votes_", "oob_decision_function_", "oob_prediction_", "oob_losses_"),
-    *("_tree_sampler", "_leaves", "_residuals", "_residual_weight", "_ranks"),
+    *("_tree_sampler", "_leaf_targets", "_residuals", "_residual_weight", "_ranks"),
 )
 _BY_CLASS = ("predict_proba", "predict_log_proba", "decision_function")
 _NOBODY = SamplingPool(0, np.empty(0, np.uint32), np.empty(0, np.int64), 0)

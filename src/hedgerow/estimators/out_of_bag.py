@@ -1,4 +1,4 @@
-"""Out-of-bag answers of bags and forests: the score, rows without an answer, and the losses of the voters."""
+"""Out-of-bag predictions of bagging and forests: the score, and rows without a prediction."""
 
 import warnings
 from typing import Any
@@ -8,41 +8,38 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 
-_BALANCED = "class_weight='balanced' weighs the classes by the labels of all rows, those left out too"
-_WEIGHTED = "rows were drawn by sample_weight, so that those left out are not like new ones"
+_BALANCED = "class_weight='balanced' depends on the labels of all rows, also of out-of-bag rows"
+_WEIGHTED = "rows were drawn by sample_weight: out-of-bag rows are not distributed like new rows"
 
 
 class OutOfBag:
-    """What bags and forests do with the answers of members that did not learn from a row; a mixin."""
+    """Mixin: the score of predictions by members that were not trained on a row."""
 
     oob_score: Any
     oob_score_: float
     oob_votes_: NDArray[np.int64]
 
-    def _score_oob(
-        self, said: NDArray[Any], predicted: NDArray[Any], weight: Floats | None, score: Any
+    def _score_out_of_bag(
+        self, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None, score: Any
     ) -> None:
-        """Set `oob_score_` by the targets and predictions (n,) or (known,) of the rows that have one.
-
-        said, weight : of all rows; predicted : of those with an answer.
-        """
-        known = self.oob_votes_ > 0
-        counts = known if weight is None else known & (weight > 0)
-        predicted, said = predicted[counts[known]], said[counts]
-        if not len(said):
+        """Set `oob_score_` from all targets and weights, and the predictions of rows with votes."""
+        has_votes = self.oob_votes_ > 0
+        counts = has_votes if weight is None else has_votes & (weight > 0)
+        predicted, y = predicted[counts[has_votes]], y[counts]
+        if not len(y):
             self.oob_score_ = np.nan
         elif callable(self.oob_score):
-            self.oob_score_ = self.oob_score(said, predicted)
+            self.oob_score_ = self.oob_score(y, predicted)
         else:
             row_weight = None if weight is None else weight[counts]
-            self.oob_score_ = float(score(said, predicted, sample_weight=row_weight))
+            self.oob_score_ = float(score(y, predicted, sample_weight=row_weight))
 
-    def _tell_unknown(self, members: str) -> None:
-        n_unknown, n = np.sum(self.oob_votes_ == 0), len(self.oob_votes_)
-        if n_unknown:
+    def _warn_without_votes(self, members: str) -> None:
+        n_without, n = np.sum(self.oob_votes_ == 0), len(self.oob_votes_)
+        if n_without:
             warnings.warn(
-                f"{n_unknown} of {n} rows are in the bag of every {members}: they have no out-of-bag "
-                f"prediction (NaN) and do not count in oob_score_; more {members}s would help",
+                f"{n_without} of {n} rows are in the bag of every {members}: they have no out-of-bag "
+                f"prediction (NaN) and are ignored in oob_score_; use more {members}s",
                 stacklevel=3,
             )
 
@@ -50,7 +47,7 @@ class OutOfBag:
 def doubts_about(
     weight: Floats | None, class_weight: Any = None, before: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """Why rows left out may not be like new ones; `before`: of the members gone on from.
+    """Reasons why out-of-bag rows may not be like new ones; `before`: those of the members of a warm start.
 
     >>> doubts_about(np.array([1.0, 1.0])), len(doubts_about(np.array([1.0, 2.0]), "balanced"))
     ((), 2)

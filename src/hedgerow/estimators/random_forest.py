@@ -3,7 +3,7 @@
 from typing import Any
 
 from hedgerow.dtypes import MAX_BINS
-from hedgerow.estimators.forest_kinds import ForestClassifier, ForestRegressor
+from hedgerow.estimators.forest_base import ForestClassifier, ForestRegressor
 
 
 class RandomForestClassifier(ForestClassifier):

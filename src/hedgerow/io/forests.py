@@ -23,18 +23,17 @@ draws.ends      int64, running sums of their tickets; empty for one each
 """
 
 import math
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.bagging.forest import ForestModel, TreeSampler
+from hedgerow.bagging.forest import FittedForest, TreeSampler
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.bagging.sampling import MOST_COPIES, BootstrapSampler, SamplingPool
 from hedgerow.binning import Bins
 from hedgerow.container import ModelFileError
-from hedgerow.estimators.forest_kinds import ForestClassifier
+from hedgerow.estimators.forest_base import ForestClassifier
 from hedgerow.estimators.validation import ClassTarget
 from hedgerow.io.checks import VOTES, check_bins, check_votes
 from hedgerow.io.parameters import mark_grids
@@ -53,7 +52,7 @@ from hedgerow.io.sections import (
     write_losses,
     write_seen,
 )
-from hedgerow.voting import VoteForest
+from hedgerow.voting import ForestModel, VoteForest
 
 # Out-of-bag attributes and their dtype; all have an entry a row, NaN where no tree has an answer.
 _OOB: dict[str, Any] = {
@@ -163,7 +162,7 @@ def write_forest(model: Any, out: Writer) -> None:
         out.entries["doubts"] = list(model._doubts)  # noqa: SLF001
     else:
         out.entries["n_outputs"] = model.n_outputs_
-        write_leaves(out, model._leaves)  # noqa: SLF001
+        write_leaves(out, model._leaf_targets)  # noqa: SLF001
 
 
 def read_forest(part: Reader, estimator: Any) -> None:
@@ -177,8 +176,8 @@ def read_forest(part: Reader, estimator: Any) -> None:
     forest = read_votes(part, bins, n_outputs, n_pure)
     model = ForestModel(bins, forest, read_weights(part, forest.n_trees))
     sampling = _read_sampling(part, schema.n_columns)
-    seed = sampling.draws.seed
-    estimator._keep(model, sampling, schema, target, seed)  # noqa: SLF001 - sets what fit would
+    leaves = None if target.n_classes else read_leaves(part, forest)
+    estimator._set_forest(FittedForest(model, sampling, leaves), schema, target.classes)  # noqa: SLF001
     n_rows = sampling.draws.pool.n_rows
     read_out_of_bag(part, estimator, n_rows, forest.n_trees, n_outputs)
     if isinstance(target, ClassTarget):
@@ -190,7 +189,6 @@ def read_forest(part: Reader, estimator: Any) -> None:
         estimator._doubts = tuple(doubts)  # noqa: SLF001
     else:
         require("vote_weights", model.weights is None, "the trees of a regressor count the same")
-        estimator._leaves = read_leaves(part, forest)  # noqa: SLF001
         _check_intervals(estimator)
 
 
@@ -207,7 +205,7 @@ def _read_sampling(part: Reader, n_columns: int) -> TreeSampler:
 
 def _check_intervals(model: Any) -> None:
     """What intervals are made of is there together."""
-    known, leaves = vars(model), model._leaves  # noqa: SLF001 - of our own kind
+    known, leaves = vars(model), model._leaf_targets  # noqa: SLF001 - of our own kind
     require("oob", ("_residuals" in known) == ("_residual_weight" in known), "residuals come with weights")
     if leaves is not None:
         require("leaves.starts", model.n_outputs_ == 1, "targets are kept for one output")
@@ -235,14 +233,23 @@ def read_votes(part: Reader, bins: Bins, n_outputs: int, n_pure: int) -> VoteFor
 # --- targets in the leaves
 
 
+_LEAF_ARRAYS = {  # name in the file -> attribute
+    "starts": "starts",
+    "places": "positions",
+    "draws": "draws",
+    "targets": "targets",
+    "weights": "weights",
+}
+
+
 def write_leaves(out: Writer, leaves: LeafTargets | None) -> None:
     """The targets, if the forest keeps them."""
     out.entries["keeps_targets"] = leaves is not None
     if leaves is not None:
-        for field in fields(leaves):
-            array = getattr(leaves, field.name)
+        for name, attribute in _LEAF_ARRAYS.items():
+            array = getattr(leaves, attribute)
             # files have no integers of two bytes
-            out.put(f"leaves.{field.name}", array.astype(np.uint32) if array.dtype == np.uint16 else array)
+            out.put(f"leaves.{name}", array.astype(np.uint32) if array.dtype == np.uint16 else array)
 
 
 def read_leaves(part: Reader, forest: VoteForest) -> LeafTargets | None:

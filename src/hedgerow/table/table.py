@@ -203,6 +203,11 @@ class Table(ABC):
     schema: Schema
     dtype: np.dtype[Any]
 
+    @property
+    def cluster(self) -> tuple[Any, Any] | None:
+        """Client and settings of the Dask cluster that holds the rows; None for other tables."""
+        return None
+
     @abstractmethod
     def block(self, start: int, stop: int) -> AnyFloats:
         """Return rows start..stop-1, C-contiguous, of `dtype`; possibly a view: do not write to it."""

@@ -17,7 +17,7 @@ from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.estimators.adaboost_base import AdaBoostBase
 from hedgerow.estimators.bagging import BaggingClassifier
-from hedgerow.estimators.forest_kinds import ForestClassifier
+from hedgerow.estimators.forest_base import ForestClassifier
 from hedgerow.estimators.hypothesis_class import HypothesisClass
 from hedgerow.theory import class_bounds, growth, vote_bounds
 from hedgerow.theory.certificate import Unmet

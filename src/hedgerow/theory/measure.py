@@ -11,7 +11,7 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_features
 
 from hedgerow._typing import Floats
-from hedgerow.bagging.members import JobRunner, is_ours
+from hedgerow.bagging.members import JobRunner, is_hedgerow
 from hedgerow.estimators import parameters, validation
 from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, whole
 from hedgerow.members import ConstantHypothesis, seeded_clone
@@ -202,7 +202,7 @@ class _Experiment:
             member = ConstantHypothesis(classes)  # few learners can fit one class
         else:
             member = seeded_clone(self.estimator, seeds_of(self.seed, number)[1])
-            if is_ours(member) and "n_jobs" in member.get_params(deep=False) and member.n_jobs is None:
+            if is_hedgerow(member) and "n_jobs" in member.get_params(deep=False) and member.n_jobs is None:
                 member.set_params(n_jobs=1)  # the repeats are what runs in parallel
             try:
                 member.fit(X, y)
@@ -236,8 +236,8 @@ class _Experiment:
 
     def run(self, n_repeats: int, n_jobs: int | None, verbose: int) -> list[_Answer]:
         """All repeats, in order."""
-        workers = JobRunner(n_jobs, is_ours(self.estimator))
-        results = workers.in_order(delayed(self.repeat)(number) for number in range(n_repeats))
+        runner = JobRunner.of(self.estimator, n_jobs)
+        results = runner.run(delayed(self.repeat)(number) for number in range(n_repeats))
         return list(_watched(results, n_repeats, verbose))
 
     def classes_of(self, answers: list[_Answer]) -> NDArray[Any] | None:

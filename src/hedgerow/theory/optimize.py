@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.estimators.bagging import BaggingClassifier
-from hedgerow.estimators.forest_kinds import ForestClassifier
+from hedgerow.estimators.forest_base import ForestClassifier
 from hedgerow.estimators.parameters import check_parameters, real
 from hedgerow.kernels.cpu.elementary import log
 from hedgerow.kernels.cpu.vote_weights import lower_votes
