@@ -3,7 +3,7 @@
 import pytest
 
 from hedgerow import EarlyStopping, Round, TimeLimit
-from hedgerow.boosting.callbacks import History
+from hedgerow.boosting.loop import History
 
 
 def rounds(losses, first=0):

@@ -48,25 +48,21 @@ class Scores:
     def close(self) -> None:
         """Do nothing: all is in memory."""
 
+    def allocate_gradients(self, team: Team, *, newton: bool = True) -> None:
+        """Allocate the arrays of `gradients`, which are reused for every round."""
+        self._team, self._gradient = team, np.empty_like(self.raw)
+        self._filled = np.empty_like(self.raw)  # the hessian that the loss computes
+        self._hessian = self._filled if newton else np.ones_like(self.raw)
 
-class Gradients:
-    """Gradient and hessian (outputs, rows) of the loss, in arrays that are reused for every round."""
-
-    def __init__(self, scores: Scores, team: Team, *, newton: bool = True) -> None:
-        self._scores, self._team = scores, team
-        self._gradient = np.empty_like(scores.raw)
-        self._filled = np.empty_like(scores.raw)  # the hessian that the loss computes
-        self._hessian = self._filled if newton else np.ones_like(scores.raw)
-
-    def compute(self) -> tuple[Floats, Floats]:
-        """Compute both at the current scores."""
-        loss, y, raw = self._scores.loss, self._scores.y, self._scores.raw
-        loss.prepare(y, raw, self._scores.weight)
+    def gradients(self) -> tuple[Floats, Floats]:
+        """Compute gradient and hessian (outputs, rows) of the loss at the current scores."""
+        loss, y, raw, gradient, hessian = self.loss, self.y, self.raw, self._gradient, self._filled
+        loss.prepare(y, raw, self.weight)
         if loss.splittable:
-            self._team.over_rows(len(y), lambda a, b: loss.fill(y, raw, self._gradient, self._filled, a, b))
+            self._team.over_rows(len(y), lambda a, b: loss.fill(y, raw, gradient, hessian, a, b))
         else:
-            loss.fill(y, raw, self._gradient, self._filled, 0, len(y))
-        return self._gradient, self._hessian
+            loss.fill(y, raw, gradient, hessian, 0, len(y))
+        return gradient, self._hessian
 
 
 class TreeScores(Scores):
@@ -118,14 +114,10 @@ class TrainingScores(TreeScores):
     def __init__(self, fit: TreeFit, rows: TreeScores, validation: TreeScores | None, grower: Grower) -> None:
         super().__init__(rows.loss, rows.y, rows.weight, rows.raw, rows.add_trees)
         self._fit, self.validation, self._grower = fit, validation, grower
-        self._gradients = Gradients(self, fit.team, newton=fit.options.newton)
+        self.allocate_gradients(fit.team, newton=fit.options.newton)
         self._quantiser = Quantiser(fit.weights, len(rows.y), fit.team)
         self._searches_lines = self.loss.needs_line_search or not fit.options.newton
         self._grown: list[GrownTree] = []
-
-    def gradients(self) -> tuple[Floats, Floats]:
-        """Compute gradient and hessian (outputs, rows) at the current scores."""
-        return self._gradients.compute()
 
     def fit(self, gradients: tuple[Floats, Floats], iteration: int) -> TreeRound:
         """Grow one tree per output and set the leaf values."""

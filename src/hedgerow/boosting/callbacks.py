@@ -51,7 +51,7 @@ class Callback(Protocol):
         """Process a finished round."""
 
 
-HistoryDict = dict[str, list[float]]  # values of all rounds by name, as `History` collects them
+HistoryDict = dict[str, list[float]]  # the values of all rounds by name; see `loop.History`
 
 
 class EarlyStopping:
@@ -122,36 +122,6 @@ class TimeLimit:
     def __call__(self, done: Round) -> bool:
         """Process a finished round."""
         return done.seconds >= self.seconds
-
-
-class History:
-    """Collect the values of all rounds in lists, by name.
-
-    Examples
-    --------
-    >>> history = History()
-    >>> history(Round(0, 1, 0.5, n_leaves=31, validation_loss=(0.6,)))
-    >>> history.record
-    {'round': [0], 'seconds': [0.5], 'leaves': [31], 'validation_loss': [0.6]}
-    """
-
-    def __init__(self) -> None:
-        self.record: HistoryDict = {}
-
-    def __call__(self, done: Round) -> None:
-        """Process a finished round."""
-        values: dict[str, float | None] = {
-            "round": done.number,
-            "seconds": done.seconds,
-            "leaves": done.n_leaves,
-            f"train_{done.measure}": done.train_loss,
-        }
-        for i, loss in enumerate(done.validation_loss):
-            name = f"validation_{done.measure}"
-            values[name if i == 0 else f"{name}_{i}"] = loss
-        for name, value in values.items():
-            if value is not None:
-                self.record.setdefault(name, []).append(value)
 
 
 def format_losses(done: Round) -> str:

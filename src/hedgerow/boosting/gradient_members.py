@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 
 from hedgerow._typing import Floats, RowNumbers
-from hedgerow.backends.cpu import Gradients, Scores, draw_positions
+from hedgerow.backends.cpu import Scores, draw_positions
 from hedgerow.losses import Loss
 from hedgerow.members import seeded_clone
 from hedgerow.table.dataset import Dataset
@@ -164,7 +164,7 @@ class MemberTrainingRows(MemberScores):
     ) -> None:
         super().__init__(rows.loss, rows.y, rows.weight, rows.raw, rows.X)
         self._options, self.validation = options, validation
-        self._gradients = Gradients(self, team)
+        self.allocate_gradients(team)
         estimator = options.estimator
         if self.weight is not None and "sample_weight" not in inspect.signature(estimator.fit).parameters:
             raise ValueError(
@@ -172,22 +172,18 @@ class MemberTrainingRows(MemberScores):
                 "pass sample_weight or class_weight"
             )
 
-    def gradients(self) -> Floats:
-        """Compute the gradients (outputs, rows) at the current scores."""
-        return self._gradients.compute()[0]
-
-    def fit(self, gradients: Floats, iteration: int) -> MemberRound:
+    def fit(self, gradients: tuple[Floats, Floats], iteration: int) -> MemberRound:
         """Fit the regressors to the negative gradients and search the length of the step."""
-        options = self._options
+        options, gradient = self._options, gradients[0]
         part: MemberScores = self
         if options.subsample < 1.0:
             rows = draw_positions(len(self.y), options.subsample, options.seed, iteration)
-            part, gradients = self.take(rows), gradients[:, rows]
+            part, gradient = self.take(rows), gradient[:, rows]
         weight = {} if part.weight is None else {"sample_weight": part.weight}
         members = []
-        for output, gradient in enumerate(gradients):
-            member = seeded_clone(options.estimator, options.seed + iteration * len(gradients) + output)
-            member.fit(part.X, -gradient, **weight)
+        for output, target in enumerate(-gradient):
+            member = seeded_clone(options.estimator, options.seed + iteration * len(gradient) + output)
+            member.fit(part.X, target, **weight)
             members.append(member)
         fitted = MemberRound(members, 1.0)
         directions = fitted.directions(part.X)

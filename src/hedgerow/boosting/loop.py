@@ -22,14 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.callbacks import (
-    Callback,
-    EarlyStopping,
-    History,
-    HistoryDict,
-    Round,
-    format_losses,
-)
+from hedgerow.boosting.callbacks import Callback, EarlyStopping, HistoryDict, Round, format_losses
 from hedgerow.memory_estimates import FitSize
 from hedgerow.progress import ProgressBar
 from hedgerow.table.dataset import Dataset
@@ -239,6 +232,36 @@ class FitOptions:
             n_rounds=1 if self.patience is not None or self.callbacks else self.n_rounds,
             **more,
         )
+
+
+class History:
+    """Callback that collects the values of all rounds in lists, by name.
+
+    Examples
+    --------
+    >>> history = History()
+    >>> history(Round(0, 1, 0.5, n_leaves=31, validation_loss=(0.6,)))
+    >>> history.record
+    {'round': [0], 'seconds': [0.5], 'leaves': [31], 'validation_loss': [0.6]}
+    """
+
+    def __init__(self) -> None:
+        self.record: HistoryDict = {}
+
+    def __call__(self, done: Round) -> None:
+        """Process a finished round."""
+        values: dict[str, float | None] = {
+            "round": done.number,
+            "seconds": done.seconds,
+            "leaves": done.n_leaves,
+            f"train_{done.measure}": done.train_loss,
+        }
+        for i, loss in enumerate(done.validation_loss):
+            name = f"validation_{done.measure}"
+            values[name if i == 0 else f"{name}_{i}"] = loss
+        for name, value in values.items():
+            if value is not None:
+                self.record.setdefault(name, []).append(value)
 
 
 class EvaluatedRule(UpdateRule, Protocol):
