@@ -32,9 +32,8 @@ from data import simulated
 from hedgerow.binning import find_bins
 from hedgerow.boosting import elsewhere_fit
 from hedgerow.distributed import open_collection
-from hedgerow.distributed.opening import Collection
-from hedgerow.distributed.place import DaskShards
-from hedgerow.distributed.table import DaskTable
+from hedgerow.distributed.input import DaskInput, DaskTable
+from hedgerow.distributed.shards import DaskShards
 
 ENTRIES = (1, 57_344, 229_376)  # of an answer: none to speak of, four histograms of 28 columns, sixteen
 BLOCKS = 16  # of a table, whatever the number of workers: all of them fit the same rows
@@ -169,7 +168,7 @@ def check(client: Any, size: Size, rows: tuple[Any, Any], workers: int) -> Check
     watched = Watched()
     here: list[int] = []
     there: list[int] = []
-    together = DaskShards._together  # noqa: SLF001 - what comes over the wire
+    together = DaskShards._run  # noqa: SLF001 - what comes over the wire
 
     def counted(place: DaskShards, calls: Any, asked: Any) -> list[bytes]:
         answers = together(place, calls, asked)
@@ -181,7 +180,7 @@ def check(client: Any, size: Size, rows: tuple[Any, Any], workers: int) -> Check
     before = sum(client.run(_resident).values())
     began = time.perf_counter()
     steps: dict[str, float] = {}
-    counting = patch.object(DaskShards, "_together", counted)
+    counting = patch.object(DaskShards, "_run", counted)
     with watching(DaskShards, watched), counting, _most_memory(here), timing_steps(steps):
         fit(size, *rows, watched)
     steps["rest"] = steps.pop("last began") - began - steps["survey"] - steps["edges"]
@@ -236,7 +235,7 @@ def echoes(rows: tuple[Any, Any]) -> DaskShards:
 
 # the steps before the first round: who takes them, and by which name
 _STEPS = {
-    "survey": (Collection, "read"),
+    "survey": (DaskInput, "read"),
     "edges": (elsewhere_fit, "find_bins"),
     "codes": (DaskTable, "make_shards"),
 }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hedgerow.binning import row_stride
-from hedgerow.distributed.wire import Node, tree
+from hedgerow.distributed.actor import ActorNode, call_tree
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,7 +50,7 @@ def below(node):
 @pytest.mark.parametrize("fan_out", [2, 3, 8])
 @pytest.mark.parametrize("workers", [1, 2, 7, 8, 9, 72, 73, 100, 1000])
 def test_the_hops_are_those_of_the_tree_of_workers(terms, workers, fan_out):
-    nodes = tree([Node("", "", number) for number in range(workers)], fan_out)
+    nodes = call_tree([ActorNode("", "", number) for number in range(workers)], fan_out)
     hops = terms.askers(workers, fan_out)
     assert len(hops) == deepest(nodes)
     assert hops[0] == (len(nodes), max(map(below, nodes)))

@@ -1,11 +1,13 @@
-"""What tests of Dask collections share: a cluster of processes, a part that counts, uneven partitions."""
+"""What tests of Dask collections share: a cluster of processes, a counting shard, uneven partitions."""
 
 import os
 import signal
+import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
 
 import dask
 import dask.array as da
@@ -15,71 +17,158 @@ from dask import delayed
 from distributed import Client, LocalCluster
 from numpy.typing import NDArray
 
+Returned = tuple[Any, tuple[NDArray[np.int64], ...]]
+
+PATIENT = {  # no limit of time decides a test, however busy the machine is
+    "hedgerow.timeout": 600,
+    "distributed.comm.timeouts.connect": "300s",
+    "distributed.comm.timeouts.tcp": "300s",
+    "distributed.deploy.lost-worker-timeout": "1h",  # else a LocalCluster removes a worker that died
+    "distributed.scheduler.allowed-failures": 20,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+}
+_LIMIT = 600.0  # seconds, for what happens at once on an idle machine
+
 
 @contextmanager
 def cluster_of(n_workers: int, threads: int = 1, **options: Any) -> Iterator[Any]:
     """A client of worker processes of this machine."""
     settings = {"dashboard_address": ":0", "silence_logs": 50, "processes": True} | options
     with (
-        # Else a LocalCluster lets go of a worker for good that is dead 15 seconds after any of its deaths.
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        dask.config.set(PATIENT),
         LocalCluster(n_workers=n_workers, threads_per_worker=threads, **settings) as cluster,
         Client(cluster) as client,
     ):
         yield client
 
 
-class SummingPart:
-    """A part that adds up codes and shares, and remembers what it was told."""
+def wait_until(condition: Callable[[], Any]) -> Any:
+    """Wait for a condition, and return its value."""
+    end = time.monotonic() + _LIMIT
+    while not (found := condition()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+    return found
 
-    def __init__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> None:
-        self.codes, self.shares, self.first, self.told = codes, shares, first, 0
 
-    def look(self) -> tuple[Any, tuple[NDArray[np.int64], ...]]:
-        """The part's rows; sums of codes by column, of a share, and of what it was told."""
+def restore_workers(client: Any, n_workers: int) -> None:
+    """Wait until as many workers run as before some were killed."""
+    wait_until(lambda: len(running(client)) == n_workers)
+
+
+def running(client: Any) -> list[str]:
+    """The addresses of workers that run and reply."""
+
+    def replying(dask_scheduler: Any) -> list[str]:
+        return [address for address, one in dask_scheduler.workers.items() if one.status.name == "running"]
+
+    addresses: list[str] = client.run_on_scheduler(replying)
+    with suppress(OSError, KeyError):  # one that was killed may be listed for a moment
+        return list(client.run(os.getpid, workers=addresses, on_error="ignore")) if addresses else []
+    return []
+
+
+class SummingShard:
+    """A shard that sums codes and a row array, and a number that calls add to."""
+
+    def __init__(self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int) -> None:
+        self.codes, self.row_arrays, self.first, self.total = codes, row_arrays, first, 0
+
+    def sums(self) -> Returned:
+        """The rows of the shard; sums of codes by column, of a row array, and of what was added."""
         by_column = self.codes.sum(axis=0, dtype=np.int64)
-        share = np.array([int(self.shares["number"].sum())], np.int64)
-        return (self.first, len(self.codes)), (by_column, share, np.array([self.told]))
+        numbers = np.array([int(self.row_arrays["number"].sum())], np.int64)
+        return (self.first, len(self.codes)), (by_column, numbers, np.array([self.total]))
 
-    def tell(self, value: int) -> tuple[Any, tuple[NDArray[np.int64], ...]]:
-        """Add to what it was told."""
-        self.told += value
+    def add(self, value: int) -> Returned:
+        """Add to the total."""
+        self.total += value
         return self.first, ()
 
-    def wide(self) -> tuple[Any, tuple[NDArray[np.int64], ...]]:
+    def wide(self) -> Returned:
         """Sums that do not fit into 32 bits."""
         return None, (np.array([2**40, -1]),)
 
-    def writable(self, values: NDArray[Any]) -> tuple[Any, tuple[NDArray[np.int64], ...]]:
-        """Whether arrays that come over the wire can be written to, as compiled kernels ask."""
-        arrays = [values, self.codes, *self.shares.values()]
+    def writable(self, values: NDArray[Any]) -> Returned:
+        """Whether arrays that came over the network can be written to, as compiled kernels require."""
+        arrays = [values, self.codes, *self.row_arrays.values()]
         return [bool(one.flags.writeable and one.flags.c_contiguous) for one in arrays], ()
 
-    def die(self, first: int) -> tuple[Any, tuple[NDArray[np.int64], ...]]:
-        """End the process of the part that holds a row, as a killed one ends."""
-        if self.first <= first < self.first + len(self.codes):
+    def die(self, row: int) -> Returned:
+        """End the process of the shard that holds a row, as a killed one ends."""
+        if self.first <= row < self.first + len(self.codes):
             os.kill(os.getpid(), signal.SIGKILL)
         return None, ()
 
-    def sleep(self, seconds: float) -> tuple[Any, tuple[NDArray[np.int64], ...]]:
-        """Take long."""
-        time.sleep(seconds)
+    def block(self, folder: Path) -> Returned:
+        """Say that the call has arrived, and do not return before `Blocked.release`."""
+        Blocked(folder).wait()
         return None, ()
 
-    def fail(self) -> tuple[Any, tuple[NDArray[np.int64], ...]]:
+    def fail(self) -> Returned:
         """Fail."""
-        raise ValueError("this part fails")
+        raise ValueError("this shard fails")
 
 
-class MakeSumming:
-    """Makes them."""
+class SummingFactory:
+    """Creates them."""
 
     by_row = True
     row_bytes = 0
 
-    def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> SummingPart:
-        """Make one."""
-        return SummingPart(codes, shares, first)
+    def __call__(self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int) -> SummingShard:
+        """Create one."""
+        return SummingShard(codes, row_arrays, first)
+
+
+class Blocked:
+    """Tasks in other processes that wait for this one, by files of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def wait(self) -> None:
+        """In a task: announce it, and wait."""
+        (self.folder / f"arrived-{os.getpid()}-{threading.get_ident()}").touch()
+        wait_until((self.folder / "released").exists)
+
+    def arrived(self) -> bool:
+        """Whether a task waits."""
+        return any(self.folder.glob("arrived-*"))
+
+    def release(self) -> None:
+        """Let all tasks end."""
+        (self.folder / "released").touch()
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(exist_ok=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class KillOnce:
+    """Kills the first process that calls it after `arm`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def arm(self) -> None:
+        """From now on."""
+        self.path.touch()
+
+    def __call__(self) -> None:
+        """Die, if nobody else has."""
+        with suppress(FileNotFoundError):
+            self.path.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    @property
+    def has_killed(self) -> bool:
+        """Whether it has."""
+        return not self.path.exists()
 
 
 def uneven(n_rows: int, n_parts: int, seed: int = 0) -> list[int]:
@@ -111,15 +200,43 @@ def worker_pids(client: Any) -> list[int]:
 
 
 def tasks_left(client: Any) -> list[str]:
-    """What is on the cluster: tasks and actors; waits a moment for it to be let go of."""
+    """Tasks and actors on the cluster, once those are gone that were released."""
 
-    def look(dask_scheduler: Any) -> list[str]:
+    def list_tasks(dask_scheduler: Any) -> list[str]:
         actors = [str(actor) for worker in dask_scheduler.workers.values() for actor in worker.actors]
         return [*map(str, dask_scheduler.tasks), *actors]
 
-    for _ in range(100):
-        left: list[str] = client.run_on_scheduler(look)
-        if not left:
-            break
-        time.sleep(0.1)
+    with suppress(AssertionError):
+        wait_until(lambda: not client.run_on_scheduler(list_tasks))
+    left: list[str] = client.run_on_scheduler(list_tasks)
     return left
+
+
+@contextmanager
+def stopped(pids: Sequence[int]) -> Iterator[None]:
+    """Processes that stand still."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def interrupt_soon(condition: Callable[[], Any] = lambda: True) -> threading.Thread:
+    """Send SIGINT to this thread once a condition holds."""
+    main = threading.get_ident()
+
+    def send() -> None:
+        wait_until(condition)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
+def fast_clock() -> float:
+    """Seconds that pass a thousand times as fast; for `hedgerow.distributed.cluster.clock`."""
+    return 1000 * time.monotonic()

@@ -20,15 +20,15 @@ from hedgerow.binning import aligned_rows
 from hedgerow.distributed.cluster import (
     Client,
     Future,
-    Waiting,
-    as_one_line,
-    library,
-    refuse_lost,
+    TaskMonitor,
+    check_connected,
     release,
-    some_workers,
+    require_workers,
+    translate_error,
 )
 from hedgerow.distributed.settings import Settings
 from hedgerow.growing.deep import DeepGrower
+from hedgerow.optional import require_extra
 from hedgerow.voting import VotingTree
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class DaskTreeGrower:
         self._sent, self._numbers = WorkerTreeTask(task), iter(numbers)
         self._pending: deque[tuple[int, Future]] = deque()
         self._n_left, self._n_losses, self._has_failed = len(numbers), 0, False
-        workers = some_workers(client, settings)
+        workers = require_workers(client, settings)
         n_rows = task.sampler.draws.pool.n_rows
         require_worker_memory(workers, n_bytes(task), n_rows)
         self._window = _AHEAD * max(1, sum(int(info.get("nthreads", 1)) for info in workers.values()))
@@ -148,7 +148,7 @@ class DaskTreeGrower:
             if following is None:
                 break
             self._pending.append((following, self._submit(following)))
-        self._monitor = Waiting(self._client, self._settings, _GROWING)  # counts from this tree on
+        self._monitor = TaskMonitor(self._client, self._settings, _GROWING)  # counts from this tree on
         try:
             tree = self._result()
         except Exception:
@@ -181,15 +181,17 @@ class DaskTreeGrower:
                     timeout=self._settings.timeout,
                 )[key]
             except BaseException as error:
-                incomplete = library("distributed").Future(key, self._client)  # some workers may hold it
+                incomplete = require_extra("distributed", extra="dask").Future(
+                    key, self._client
+                )  # some workers may hold it
                 release(self._client, [incomplete])
-                short = as_one_line(error, self._client, _SENDING)
+                short = translate_error(error, self._client, _SENDING)
                 if short is not error:
                     raise short from error
                 if not isinstance(error, (OSError, KeyError)):
                     raise
             time.sleep(_STEP)  # until the scheduler has noticed the loss
-            some_workers(self._client, self._settings)
+            require_workers(self._client, self._settings)
         raise ConnectionError(
             f"{_SENDING}: workers were lost {_MOST_LOSSES} times meanwhile; check their logs and fit again"
         )
@@ -209,14 +211,16 @@ class DaskTreeGrower:
                     raise
                 except Exception as error:
                     if not self._is_loss(error):
-                        raise as_one_line(error, self._client, _GROWING) from error
+                        raise translate_error(error, self._client, _GROWING) from error
                     self._restart()
                     continue
                 self._pending.popleft()
                 future.release()
                 return tree
             if future.status == "error":
-                raise as_one_line(future.exception(timeout=self._settings.timeout), self._client, _GROWING)
+                raise translate_error(
+                    future.exception(timeout=self._settings.timeout), self._client, _GROWING
+                )
             if future.status in ("cancelled", "lost"):
                 self._restart()
                 continue
@@ -236,7 +240,7 @@ class DaskTreeGrower:
                 except TimeoutError:
                     if fetching.done():
                         raise
-                    self._monitor.look(self._n_left)
+                    self._monitor.check(self._n_left)
                 else:
                     return tree
         finally:
@@ -244,26 +248,26 @@ class DaskTreeGrower:
 
     def _wait(self, future: Future) -> None:
         try:
-            library("distributed").wait([future], timeout=_STEP)
+            require_extra("distributed", extra="dask").wait([future], timeout=_STEP)
         except TimeoutError:
-            self._monitor.look(self._n_left)
+            self._monitor.check(self._n_left)
         except Exception as error:
             if not self._is_loss(error):
-                raise as_one_line(error, self._client, _GROWING) from error
+                raise translate_error(error, self._client, _GROWING) from error
 
     def _is_loss(self, error: BaseException) -> bool:
-        return isinstance(as_one_line(error, self._client, _GROWING), ConnectionError)
+        return isinstance(translate_error(error, self._client, _GROWING), ConnectionError)
 
     def _restart(self) -> None:
         """Send the codes again and resubmit all pending trees."""
-        refuse_lost(self._client)
+        check_connected(self._client)
         self._n_losses += 1
         if self._n_losses > _MOST_LOSSES:
             raise ConnectionError(
                 f"{_GROWING}: all workers that held the codes were lost {_MOST_LOSSES} times without "
                 "a new tree; check their logs and fit again"
             )
-        some_workers(self._client, self._settings)
+        require_workers(self._client, self._settings)
         release(self._client, [*(future for _, future in self._pending), self._task])
         self._task = self._scatter()
         self._pending = deque((number, self._submit(number)) for number, _ in self._pending)

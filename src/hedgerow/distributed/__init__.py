@@ -1,9 +1,9 @@
-"""Dask collections as tables: rows on the workers of a cluster, and a fit that asks them where they are.
+"""Dask collections as remote tables: shards of the rows are held by actors on the workers of a cluster.
 
-`open_collection` takes what a user gave; `settings` says how long a fit waits for the cluster.
+`open_collection` accepts X as a user passes it; `settings` reads how long a fit waits for the cluster.
 """
 
-from hedgerow.distributed.opening import open_collection
+from hedgerow.distributed.input import open_collection
 from hedgerow.distributed.settings import Settings, settings
 
 __all__ = ["Settings", "open_collection", "settings"]

@@ -1,174 +1,130 @@
-"""The cluster as this process sees it: a client, workers, and tasks that are waited for but not for ever.
+"""The client's view of a Dask cluster: workers, and tasks that are awaited with time limits.
 
-Everything that can go wrong with other machines ends here in one line: a `ConnectionError` if the scheduler
-or data is lost, a `TimeoutError` if nobody answers, a `MemoryError` if a worker has no room.
+Every failure of another machine becomes an error of one line: a `ConnectionError` if the scheduler or data is
+lost, a `TimeoutError` if nothing responds, a `MemoryError` if a worker is short of memory.
 """
 
-import importlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
 
 from hedgerow.distributed.settings import Settings
+from hedgerow.optional import require_extra
 
 Client = Any
 Future = Any
 Workers = dict[str, dict[str, Any]]  # by address, as the scheduler describes them
 
-_THERE = ("running", "paused")  # a paused worker has no memory for more tasks, but answers questions
-_STEP = 0.5  # seconds between two looks at what is waited for
+POLL_SECONDS = 0.5  # between two checks of what is awaited
+clock = time.monotonic  # of all limits; tests replace it
+_ALIVE = ("running", "paused")  # a paused worker starts no tasks, but runs the methods of actors
 
 
-def library(name: str) -> Any:
-    """A module of Dask, which is optional: imported when a collection is given, and not before."""
-    return importlib.import_module(name)
-
-
-def active_client(collection: Any) -> Client:
-    """The client that holds the futures of a collection, or the one that was made last."""
+def client_of(collection: Any) -> Client:
+    """The client that holds the futures of a collection, or the one that was created last."""
+    distributed = require_extra("distributed", extra="dask")
+    futures = distributed.futures_of(collection)
     try:
-        distributed = library("distributed")
-    except ImportError as error:
-        raise ImportError(
-            "X is a Dask collection, and distributed is not installed: pip install 'hedgerow[dask]'"
-        ) from error
-    held = distributed.futures_of(collection)
-    try:
-        client = held[0].client if held else distributed.get_client()
+        client = futures[0].client if futures else distributed.get_client()
     except ValueError as error:
         raise ValueError(
-            "X is a Dask collection, and there is no Client: make one first, client = distributed.Client(), "
-            "or give X.compute(), which brings all rows to this process"
+            "X is a Dask collection and there is no Client; create one first, client = distributed.Client(), "
+            "or pass X.compute(), which loads all rows into this process"
         ) from error
     if client.asynchronous:
-        raise TypeError("the Client is asynchronous, and fit is not: make a Client(asynchronous=False)")
-    refuse_lost(client)
+        raise TypeError("the Client must not be asynchronous: create a Client(asynchronous=False)")
+    check_connected(client)
     return client
 
 
-def refuse_lost(client: Client) -> None:
-    """Raise if the client has no scheduler any more."""
+def check_connected(client: Client) -> None:
+    """Raise if the client has lost its scheduler."""
     if client.status != "running":
-        raise ConnectionError(lost_scheduler(client))
+        raise ConnectionError(scheduler_lost(client))
 
 
-def lost_scheduler(client: Client) -> str:
-    """What to say when there is no scheduler."""
+def scheduler_lost(client: Client) -> str:
+    """The message for a lost scheduler."""
     address = getattr(client.scheduler, "address", None) or "unknown"
     return (
-        f"the connection to the Dask scheduler at {address} is lost (the client is {client.status}): start "
-        "the cluster anew and fit again; a checkpoint lets a fit go on"
+        f"the connection to the Dask scheduler at {address} is lost (the client is {client.status}): restart "
+        "the cluster and fit again; a fit with a checkpoint resumes"
     )
 
 
-def workers_of(client: Client, timeout: float) -> Workers:
-    """All workers that the scheduler knows, with what it knows of them."""
-    refuse_lost(client)
+# --- workers
+
+
+def list_workers(client: Client, timeout: float) -> Workers:
+    """All workers of the scheduler, with its description of each."""
+    check_connected(client)
     try:
-        found: Workers = client.sync(ask_for_workers, client, callback_timeout=timeout)
+        found: Workers = client.sync(fetch_workers, client, callback_timeout=timeout)
     except (OSError, TimeoutError) as error:
-        raise ConnectionError(lost_scheduler(client)) from error
+        raise ConnectionError(scheduler_lost(client)) from error
     return found
 
 
-def identity_of(workers: Workers, address: str) -> str | None:
-    """What tells a worker from a later one at its address: a folder of its own; None if it is gone."""
+async def fetch_workers(client: Client) -> Workers:
+    """`list_workers` inside the event loop of the client."""
+    found: Workers = (await client.scheduler.identity())["workers"]
+    return {address: info for address, info in found.items() if info.get("status") in _ALIVE}
+
+
+def worker_id(workers: Workers, address: str) -> str | None:
+    """What distinguishes a worker from a later one at the same address; None if it is gone."""
     info = workers.get(address)
     return None if info is None else str(info.get("local_directory", info.get("id")))
 
 
-async def ask_for_workers(client: Client) -> Workers:
-    """The same, inside of the client's loop."""
-    found: Workers = (await client.scheduler.identity())["workers"]
-    return {address: info for address, info in found.items() if info.get("status") in _THERE}
-
-
-def some_workers(client: Client, settings: Settings) -> Workers:
-    """The workers that take tasks, of which there is at least one; waits for one if there is none."""
-    end = time.monotonic() + settings.timeout
+def require_workers(client: Client, settings: Settings) -> Workers:
+    """The workers that run tasks; wait for the first one if there is none."""
+    end = clock() + settings.timeout
     while True:
-        there = workers_of(client, settings.timeout)
-        found = {address: info for address, info in there.items() if info["status"] == "running"}
-        if found:
-            return found
-        if time.monotonic() > end and there:
+        alive = list_workers(client, settings.timeout)
+        running = {address: info for address, info in alive.items() if info["status"] == "running"}
+        if running:
+            return running
+        if clock() > end and alive:
             raise MemoryError(
-                f"all {len(there)} workers of the Dask cluster have been paused for {settings.timeout:g} "
+                f"all {len(alive)} workers of the Dask cluster have been paused for {settings.timeout:g} "
                 "seconds (hedgerow.timeout), because their memory is short: use more workers, or workers "
                 "with more memory"
             )
-        if time.monotonic() > end:
-            raise TimeoutError(no_worker(settings))
-        time.sleep(_STEP)
+        if clock() > end:
+            raise TimeoutError(no_workers(settings))
+        time.sleep(POLL_SECONDS)
 
 
-def no_worker(settings: Settings) -> str:
-    """What to say when there is no worker."""
+def no_workers(settings: Settings) -> str:
+    """The message for a cluster without workers."""
     return (
         f"the Dask cluster has had no worker for {settings.timeout:g} seconds (hedgerow.timeout): start "
         "workers and fit again"
     )
 
 
-class Waiting:
-    """Waiting for tasks: as long as some of them end now and then, and there are workers.
+class Heartbeats:
+    """Detects workers that stop sending heartbeats, by the clock of this process.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    settings : Settings
-    what : str
-        What the tasks do, as a message goes on: "reading the partitions".
-    """
-
-    def __init__(self, client: Client, settings: Settings, what: str) -> None:
-        self.client, self.settings, self.what = client, settings, what
-        self._left = -1  # tasks that had not ended at the last look
-        self._moved = self._had_workers = time.monotonic()
-        self._silence = Silence(settings)
-
-    def look(self, n_left: int) -> Workers:
-        """Refuse to wait on if the cluster is gone or nothing has ended for too long; the workers."""
-        now = time.monotonic()
-        if n_left != self._left:
-            self._left, self._moved = n_left, now
-        workers = workers_of(self.client, self.settings.timeout)
-        if workers:
-            self._had_workers = now
-        elif now - self._had_workers > self.settings.timeout:
-            raise TimeoutError(f"{self.what}: {no_worker(self.settings)}")
-        self._silence.refuse(workers)
-        if now - self._moved > self.settings.patience:
-            raise TimeoutError(
-                f"{self.what}: no task has ended for {self.settings.patience:g} seconds (hedgerow.patience), "
-                f"and {n_left} are left: look for what they wait for on the dashboard of the cluster"
-            )
-        return workers
-
-
-class Silence:
-    """How long workers have not been heard of, by the clock of this process: others may go wrong.
-
-    >>> silence = Silence(Settings(timeout=60.0))
-    >>> silence.refuse({"tcp://10.0.0.1:80": {"last_seen": 7.0}})
+    >>> heartbeats = Heartbeats(Settings(timeout=60.0))
+    >>> heartbeats.check({"tcp://10.0.0.1:80": {"last_seen": 7.0}})
     """
 
     def __init__(self, settings: Settings) -> None:
         self._limit = settings.timeout
-        self._heard: dict[
-            str, tuple[float, float]
-        ] = {}  # by address: what the scheduler said, and since when
+        self._last: dict[str, tuple[float, float]] = {}  # by address: the heartbeat, and when it was new here
 
-    def refuse(self, workers: Workers) -> None:
-        """Raise if a worker has not been heard of; it is not known whether it will be."""
-        now = time.monotonic()
+    def check(self, workers: Workers) -> None:
+        """Raise if a worker has been silent for longer than the limit."""
+        now = clock()
         for address, info in workers.items():
-            seen = float(info.get("last_seen") or 0.0)
-            if self._heard.get(address, (None,))[0] != seen:
-                self._heard[address] = seen, now
-            silence = now - self._heard[address][1]
+            heartbeat = float(info.get("last_seen") or 0.0)
+            if self._last.get(address, (None,))[0] != heartbeat:
+                self._last[address] = heartbeat, now
+            silence = now - self._last[address][1]
             if silence > self._limit:
                 raise TimeoutError(
                     f"the Dask worker {address} has been silent for {silence:.0f} seconds (hedgerow.timeout="
@@ -176,92 +132,119 @@ class Silence:
                 )
 
 
-def results(client: Client, futures: Sequence[Future], settings: Settings, what: str) -> list[Any]:
-    """What tasks give, in order, or the error of the first that fails; then all are let go of."""
+class TaskMonitor:
+    """Limits how long tasks are awaited: some task must end now and then, and there must be workers.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    settings : Settings
+    what : str
+        What the tasks do, the start of a message: "reading the partitions".
+    """
+
+    def __init__(self, client: Client, settings: Settings, what: str) -> None:
+        self.client, self.settings, self.what = client, settings, what
+        self._n_left = -1
+        self._last_progress = self._last_worker = clock()
+        self._heartbeats = Heartbeats(settings)
+
+    def check(self, n_left: int) -> Workers:
+        """Raise if the cluster is gone or no task has ended for too long; return the workers."""
+        now = clock()
+        if n_left != self._n_left:
+            self._n_left, self._last_progress = n_left, now
+        workers = list_workers(self.client, self.settings.timeout)
+        if workers:
+            self._last_worker = now
+        elif now - self._last_worker > self.settings.timeout:
+            raise TimeoutError(f"{self.what}: {no_workers(self.settings)}")
+        self._heartbeats.check(workers)
+        if now - self._last_progress > self.settings.patience:
+            raise TimeoutError(
+                f"{self.what}: no task has ended for {self.settings.patience:g} seconds (hedgerow.patience), "
+                f"and {n_left} are left: see the dashboard of the cluster for what they wait for"
+            )
+        return workers
+
+
+# --- tasks
+
+
+def gather_results(client: Client, futures: Sequence[Future], settings: Settings, what: str) -> list[Any]:
+    """The results of tasks in order, or the error of the first that fails; release the futures."""
+    monitor = TaskMonitor(client, settings, what)
+
+    async def gather() -> Any:
+        return await client.gather(list(futures), direct=settings.direct is not False, asynchronous=True)
+
     try:
-        wait_for(client, futures, Waiting(client, settings, what))
-
-        async def gather() -> Any:
-            return await client.gather(list(futures), direct=settings.direct is not False, asynchronous=True)
-
+        while True:
+            wait_briefly(futures)
+            raise_failed(client, futures, what)
+            n_left = sum(future.status != "finished" for future in futures)
+            if not n_left:
+                break
+            monitor.check(n_left)
         try:
             return list(client.sync(gather, callback_timeout=settings.timeout + settings.patience))
         except Exception as error:
-            raise as_one_line(error, client, what) from error
-    except BaseException:
+            raise translate_error(error, client, what) from error
+    finally:
         release(client, futures)
-        raise
 
 
-def wait_for(
-    client: Client,
-    futures: Sequence[Future],
-    waiting: Waiting,
-    on_look: Callable[[Workers], None] | None = None,
-) -> None:
-    """Wait until all tasks have ended well; `on_look` is told now and then which workers there are."""
-    while True:
-        wait_a_moment(futures)
-        refuse_failed(client, futures, waiting.what)
-        left = sum(future.status != "finished" for future in futures)
-        if not left:
-            return
-        workers = waiting.look(left)
-        if on_look is not None:
-            on_look(workers)
-
-
-def wait_a_moment(futures: Sequence[Future]) -> None:
-    """Wait until all tasks have ended, but not for long; whether they have, their status tells."""
+def wait_briefly(futures: Sequence[Future]) -> None:
+    """Wait until all tasks have ended, for a short time at most."""
     with suppress(Exception):
-        library("distributed").wait(list(futures), timeout=_STEP)
+        require_extra("distributed", extra="dask").wait(list(futures), timeout=POLL_SECONDS)
 
 
-def refuse_failed(client: Client, futures: Sequence[Future], what: str) -> None:
+def raise_failed(client: Client, futures: Sequence[Future], what: str) -> None:
     """Raise the error of the first task that failed."""
     for future in futures:
         if future.status == "error":
-            raise as_one_line(future.exception(timeout=10), client, what)
-        if future.status == "cancelled":  # one that is "lost" is on its way again
-            refuse_lost(client)
-            raise ConnectionError(_lost_data(what))
+            raise translate_error(future.exception(timeout=10), client, what)
+        if future.status == "cancelled":  # Dask runs a task that is "lost" again
+            check_connected(client)
+            raise ConnectionError(_data_lost(what))
 
 
-def as_one_line(error: BaseException, client: Client, what: str) -> BaseException:
-    """An error of a task or of the cluster as one that is to be raised here."""
+def translate_error(error: BaseException, client: Client, what: str) -> BaseException:
+    """The error to raise for an error of a task or of the cluster; the same one if it is a user's."""
     if type(error).__name__ == "KilledWorker":
         return MemoryError(
-            f"{what}: workers of the Dask cluster died again and again at one task; if their logs say that "
-            "memory was short, use smaller partitions, or workers with more memory"
+            f"{what}: workers of the Dask cluster died repeatedly in one task; if their logs say that memory "
+            "was short, use smaller partitions, or workers with more memory"
         )
     if isinstance(error, CancelledError) or "CancelledError" in type(error).__name__:
         lost = client.status != "running"
-        return ConnectionError(lost_scheduler(client) if lost else _lost_data(what))
+        return ConnectionError(scheduler_lost(client) if lost else _data_lost(what))
     if isinstance(error, MemoryError):
-        return MemoryError(f"{what}: memory is short on a worker of the Dask cluster ({_line(error)})")
+        return MemoryError(f"{what}: memory is short on a worker of the Dask cluster ({_one_line(error)})")
     if isinstance(error, TimeoutError):
-        return TimeoutError(f"{what}: the Dask cluster does not answer ({_line(error)})")
+        return TimeoutError(f"{what}: the Dask cluster does not respond ({_one_line(error)})")
     if isinstance(error, OSError) and client.status != "running":
-        return ConnectionError(lost_scheduler(client))
+        return ConnectionError(scheduler_lost(client))
     return error
 
 
-def _lost_data(what: str) -> str:
+def _data_lost(what: str) -> str:
     return (
-        f"{what}: rows were lost with a worker and cannot be made again, because they were scattered, or "
-        "their tasks were cancelled: make the collection from files or by tasks, and fit again"
+        f"{what}: rows were lost with a worker and cannot be computed again, because they were scattered or "
+        "their tasks were cancelled: create the collection from files or by tasks, and fit again"
     )
 
 
-def _line(error: BaseException) -> str:
+def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
 def release(client: Client, futures: Sequence[Future]) -> None:
-    """Let go of futures; tasks that nobody else wants are then not done. Quiet if the cluster is gone.
+    """Release futures, so that the cluster drops tasks that nobody else uses; ignore a lost cluster.
 
-    They are not cancelled: that would end the tasks of another fit, or of the user, to the same rows.
+    They are not cancelled: that would end the tasks of another fit, or of the user, on the same rows.
     """
-    with suppress(Exception):  # whatever the cluster still says, it is over
+    with suppress(Exception):
         for future in futures if client.status != "closed" else ():
             future.release()

@@ -1,22 +1,41 @@
-"""The partitions of a collection: futures that the cluster keeps if they fit, and how to make them again.
+"""The partitions of a collection, and the tasks that run on them.
 
-Every pass over the rows is a task for each partition. While partitions are held they are read from their
-source once; a collection that the memory of the workers has no room for is read again for every pass.
+Every pass over the rows is one task per partition. While the futures of partitions are held, a partition is
+computed once. A collection that does not fit into the memory of the workers is computed again for every pass.
+
+A task casts its partition to the dtypes that all partitions have when concatenated, and reads it as any table
+is read. So each value, missing value and category is the same as with all rows in one process.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 from uuid import uuid4
 
-from hedgerow.distributed.cluster import Client, Future, library, release, results, some_workers
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hedgerow._typing import AnyFloats
+from hedgerow.binning import EDGE_SAMPLE_ROWS, Bins
+from hedgerow.distributed.actor import zeros_by_row
+from hedgerow.distributed.cluster import Client, Future, gather_results, release, require_workers
 from hedgerow.distributed.settings import Settings
+from hedgerow.dtypes import CODE
+from hedgerow.kernels.cpu.binning import encode
+from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
+from hedgerow.kernels.cpu.resample import add_keys
+from hedgerow.memory import rows_per_block
+from hedgerow.optional import require_extra
+from hedgerow.table.reading import read_table
+from hedgerow.table.table import Schema, Table, value_bits
 
-_HELD = 0.4  # of the memory of all workers, at the most, for partitions that are held
-
-
-def given(value: Any) -> Any:
-    """A value that many tasks need: as a task of its own it is sent to every worker once, and never lost."""
-    return value
+_HELD_FRACTION = 0.4  # of the memory of all workers, at most, for partitions that are held
+# Values hashed at a time: the system allocates arrays above 128 KiB each time and frees them at once where
+# Dask sets MALLOC_TRIM_THRESHOLD_; new memory costs more than the keys (200 ms for 500,000 x 28, else 40).
+_BLOCK_VALUES = 16_000
+_ENCODE_ROWS = 65_536
 
 
 class Partitions:
@@ -36,56 +55,235 @@ class Partitions:
     def __len__(self) -> int:
         return len(self._blocks)
 
-    def over(
+    def submit(
         self,
-        function: Callable[..., Any],
+        task: Callable[..., Any],
         numbers: Sequence[int],
-        each: Sequence[tuple[Any, ...]],
+        args: Sequence[tuple[Any, ...]],
         common: Any,
     ) -> list[Future]:
-        """Run ``function(partition, common, *own)`` for some partitions; futures in their order."""
+        """Run ``task(partition, common, *args)`` on some partitions; return the futures in their order."""
         if not numbers:
             return []
-        client, name = self.client, f"hedgerow-{function.__name__}"
-        shared = client.submit(given, common, pure=False, key=_unique("hedgerow-given"))
+        client, name = self.client, f"hedgerow-{task.__name__}"
+        # as a task of its own the common argument is sent to every worker once, and is never lost
+        shared = client.submit(identity, common, pure=False, key=_unique("hedgerow-common"))
         if self._held is None:
-            task = library("dask").delayed(function, pure=False)
+            delayed = require_extra("dask", extra="dask").delayed(task, pure=False)
             lazy = [
-                task(self._blocks[number], shared, *own, dask_key_name=_unique(name))
-                for number, own in zip(numbers, each, strict=True)
+                delayed(self._blocks[number], shared, *own, dask_key_name=_unique(name))
+                for number, own in zip(numbers, args, strict=True)
             ]
             futures: list[Future] = client.compute(lazy)
             return futures
         return [
-            client.submit(function, self._held[number], shared, *own, pure=False, key=_unique(name))
-            for number, own in zip(numbers, each, strict=True)
+            client.submit(task, self._held[number], shared, *own, pure=False, key=_unique(name))
+            for number, own in zip(numbers, args, strict=True)
         ]
 
-    def ask(
+    def run(
         self,
-        function: Callable[..., Any],
+        task: Callable[..., Any],
         numbers: Sequence[int],
-        each: Sequence[tuple[Any, ...]],
+        args: Sequence[tuple[Any, ...]],
         common: Any,
         what: str,
     ) -> list[Any]:
-        """The same, and wait for what comes of it."""
-        futures = self.over(function, numbers, each, common)
-        found = results(self.client, futures, self.settings, what)
-        release(self.client, futures)
-        return found
+        """Submit tasks and return their results; `what` starts the messages of errors."""
+        return gather_results(self.client, self.submit(task, numbers, args, common), self.settings, what)
 
-    def hold_if_room(self, n_bytes: int) -> None:
-        """Let go of the partitions if all of them together take too much memory."""
-        limits = [info.get("memory_limit") or 0 for info in some_workers(self.client, self.settings).values()]
-        if all(limits) and n_bytes > _HELD * sum(limits):
+    def release_if_large(self, n_bytes: int) -> None:
+        """Release the partitions if all of them together take too much memory."""
+        workers = require_workers(self.client, self.settings)
+        limits = [info.get("memory_limit") or 0 for info in workers.values()]
+        if all(limits) and n_bytes > _HELD_FRACTION * sum(limits):
             self.release()
 
     def release(self) -> None:
-        """Let go of the partitions; if they are asked again, they are read again."""
+        """Release the partitions; later tasks compute them again."""
         held, self._held = self._held, None
         release(self.client, held or [])
 
 
+def identity(value: Any) -> Any:
+    """Return the argument."""
+    return value
+
+
 def _unique(name: str) -> str:
     return f"{name}-{uuid4().hex}"
+
+
+# --- tasks
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How a partition is read.
+
+    Parameters
+    ----------
+    target, weight : names of columns of data frames, or None
+    names : list of the columns of data frames, without those two, or None for arrays
+    dtypes : dict by name, or the dtype of arrays
+        Of all partitions when concatenated.
+    categorical : list of int
+        Indices of the categorical columns.
+    n_rows, n_columns : int
+        Of all partitions, and of X.
+    schema : Schema or None
+        With the categories of all partitions, once they are known.
+    estimator_name : str
+    """
+
+    target: Any
+    weight: Any
+    names: list[Any] | None
+    dtypes: Any
+    categorical: list[int]
+    n_rows: int
+    n_columns: int
+    schema: Schema | None
+    estimator_name: str
+
+    @property
+    def string_names(self) -> tuple[str, ...] | None:
+        """The names of the columns, if they are strings."""
+        if self.names is None or not all(isinstance(name, str) for name in self.names):
+            return None
+        return tuple(self.names)
+
+
+class PartitionHead(NamedTuple):
+    """The first pass: what must be known of a partition before it can be read."""
+
+    n_rows: int
+    n_bytes: int
+    rows: Any  # a few rows with a valid value in every column that has any; they have the partition's dtypes
+
+
+class PartitionScan(NamedTuple):
+    """The last pass: the parts of a `hedgerow.table.remote.TableScan` of one partition."""
+
+    dtype: np.dtype[Any]
+    keys: NDArray[np.uint64]
+    rounded: NDArray[np.uint32]
+    sample: AnyFloats
+    y: Any
+    weight: Any
+
+
+@contextmanager
+def _errors_name_partition(number: int) -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"partition {number} of X: {' '.join(str(error).split())}") from None
+
+
+def read_head(part: Any, _common: None, number: int) -> PartitionHead:
+    """The length and the dtypes of a partition."""
+    with _errors_name_partition(number):
+        if hasattr(part, "iloc"):
+            chosen = {0} if len(part) else set()
+            for column in range(part.shape[1]):
+                valid = part.iloc[:, column].notna().to_numpy()
+                if valid.any():
+                    chosen.add(int(valid.argmax()))
+            size = int(part.memory_usage(index=True, deep=False).sum())
+            return PartitionHead(len(part), size, part.iloc[sorted(chosen)].reset_index(drop=True))
+        if not (isinstance(part, np.ndarray) or sparse.issparse(part)):
+            raise TypeError(f"it must be a data frame or an array; got a {type(part).__name__}")
+        part = part.tocsr() if sparse.issparse(part) else part
+        size = part.data.nbytes if sparse.issparse(part) else part.nbytes
+        return PartitionHead(part.shape[0], size, part[:1])
+
+
+def find_categories(part: Any, layout: Layout, number: int) -> list[list[Any]]:
+    """The categories of a partition, for every categorical column."""
+    with _errors_name_partition(number):
+        table = read_table(
+            _features(part, layout),
+            categorical_features=layout.categorical,
+            estimator_name=layout.estimator_name,
+        )
+        found = [table.schema.categories[column] for column in layout.categorical]
+        return [[] if one is None else one.tolist() for one in found]
+
+
+def scan_partition(part: Any, layout: Layout, number: int, first: int) -> PartitionScan:
+    """Keys of all rows, the rows that bin edges are computed from, the target and the weights."""
+    with _errors_name_partition(number):
+        table = _read(_features(part, layout), layout)
+    keys, rounded = _row_keys(table)
+    sample = table.rows(edge_rows(first, table.n_rows, layout.n_rows) - first)
+    y, weight = (
+        None if name is None else part[name].reset_index(drop=True) for name in (layout.target, layout.weight)
+    )
+    return PartitionScan(table.dtype, keys, rounded, sample, y, weight)
+
+
+def encode_rows(part: Any, common: tuple[Layout, Bins, bool], start: int, stop: int) -> NDArray[Any]:
+    """Codes of some rows of a partition: (rows, stride) or (columns, rows)."""
+    layout, bins, by_row = common
+    if hasattr(part, "iloc"):
+        part = part.iloc[start:stop]
+    else:
+        part = (part.tocsr() if sparse.issparse(part) else part)[start:stop]
+    table = _read(_features(part, layout), layout)
+    n = table.n_rows
+    none = np.empty((0, 0), CODE)
+    codes: NDArray[Any]
+    codes = zeros_by_row(n, bins.n_columns) if by_row else np.empty((bins.n_columns, n), bins.code_dtype)
+    edges = (bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
+    step = rows_per_block(bins.n_columns, _ENCODE_ROWS)
+    for first in range(0, n, step):
+        block = table.block(first, min(first + step, n))
+        encode(block, *edges, codes if by_row else none, none if by_row else codes, first)
+    return codes
+
+
+def edge_rows(first: int, n: int, n_rows: int) -> NDArray[np.int64]:
+    """Those of n rows from `first` on that bin edges are computed from, as `hedgerow.binning` samples."""
+    rows = np.arange(first, first + n, dtype=np.int64)
+    if n_rows <= EDGE_SAMPLE_ROWS:
+        return rows
+    return rows[: sample_rows(EDGE_SAMPLE_ROWS / n_rows, 0, EDGE_SAMPLE, 0, first, first + n, rows)]
+
+
+def _features(part: Any, layout: Layout) -> Any:
+    """The columns of X, with the dtypes that all partitions have when concatenated."""
+    if layout.names is None:
+        return part if part.dtype == layout.dtypes else part.astype(layout.dtypes)
+    if layout.target is not None or layout.weight is not None:
+        part = part[layout.names]
+    for name in layout.names:
+        if part[name].dtype != layout.dtypes[name]:
+            try:
+                part = part.astype({name: layout.dtypes[name]})
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"column {name!r} has dtype {part[name].dtype} and cannot be cast to "
+                    f"{layout.dtypes[name]}, which it has in all partitions together: {error}"
+                ) from None
+    return part
+
+
+def _read(values: Any, layout: Layout) -> Table:
+    if layout.schema is None:  # no categories: any partition is read as the whole would be
+        return read_table(values, categorical_features=[], estimator_name=layout.estimator_name)
+    # The client warns about names, once. (Tasks must not change the warning filters: these belong to the
+    # process, and threads would restore one another's.)
+    schema = replace(layout.schema, names=layout.string_names)
+    return read_table(values, schema=schema, estimator_name=layout.estimator_name)
+
+
+def _row_keys(table: Table) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    keys, rounded = np.zeros(table.n_rows, np.uint64), np.zeros(table.n_rows, np.uint64)
+    step = max(1, _BLOCK_VALUES // table.n_columns)
+    for first in range(0, table.n_rows, step):
+        block = table.block(first, min(first + step, table.n_rows))
+        add_keys(value_bits(block), 0, keys[first : first + step])
+        add_keys(value_bits(block, rounded=True), 0, rounded[first : first + step])
+    return keys, (rounded >> np.uint64(32)).astype(np.uint32)

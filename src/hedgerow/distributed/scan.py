@@ -1,8 +1,8 @@
-"""The first passes over a collection: dtypes and lengths, then categories, then keys and the rows for edges.
+"""The first passes over a collection.
 
-pass 1   every partition:  how many rows, and a few of them, which tell the dtypes
-pass 2   if there are categorical columns:  their categories
-pass 3   keys of all rows, the target, the weights, and the rows that bin edges are taken from
+pass 1   the length of every partition, and a few rows, which show the dtypes
+pass 2   the categories, if there are categorical columns
+pass 3   keys of all rows, the target, the weights, and the rows that bin edges are computed from
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hedgerow.distributed import pieces
-from hedgerow.distributed.cluster import library
-from hedgerow.distributed.partitions import Partitions
-from hedgerow.distributed.pieces import Head, Layout, Look
+from hedgerow.distributed.partitions import (
+    Layout,
+    PartitionHead,
+    Partitions,
+    PartitionScan,
+    edge_rows,
+    find_categories,
+    read_head,
+    scan_partition,
+)
+from hedgerow.optional import require_extra
 from hedgerow.table.columns import CodedColumn, sorted_categories
 from hedgerow.table.frames import FrameSource, as_frame
 from hedgerow.table.reading import (
@@ -33,7 +40,7 @@ _READING = "reading the partitions of X"
 
 @dataclass(frozen=True)
 class Columns:
-    """What the partitions are, and which of their columns are no features."""
+    """Whether partitions are data frames, and which of their columns are no features."""
 
     is_frame: bool
     target: Any = None
@@ -41,8 +48,8 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """A survey, how partitions are read, and how many rows each has."""
+class CollectionScan:
+    """The scan of a collection, how its partitions are read, and how many rows each has."""
 
     scan: TableScan
     layout: Layout
@@ -55,35 +62,34 @@ def scan_partitions(
     categorical_features: Any,
     schema: Schema | None,
     estimator_name: str,
-) -> Found:
+) -> CollectionScan:
     """Scan a collection; the parameters are those of `hedgerow.table.read_table`."""
-    everyone = list(range(len(partitions)))
-    heads: list[Head] = partitions.ask(pieces.head, everyone, [(i,) for i in everyone], None, _READING)
+    numbers = list(range(len(partitions)))
+    heads: list[PartitionHead] = partitions.run(read_head, numbers, [(i,) for i in numbers], None, _READING)
     layout = _layout(heads, columns, categorical_features, schema, estimator_name)
-    partitions.hold_if_room(sum(one.n_bytes for one in heads))
-    filled = [number for number in everyone if heads[number].n_rows]
+    partitions.release_if_large(sum(one.n_bytes for one in heads))
+    filled = [number for number in numbers if heads[number].n_rows]
     if schema is None and layout.categorical:
         layout = _with_categories(partitions, layout, filled)
     lengths = [one.n_rows for one in heads]
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
-    looks = partitions.ask(pieces.look, filled, [(i, starts[i]) for i in filled], layout, _READING)
-    rows = [pieces.sampled(starts[i], lengths[i], layout.n_rows) for i in filled]
-    return Found(_scan_of(looks, rows, layout), layout, lengths)
+    scans = partitions.run(scan_partition, filled, [(i, starts[i]) for i in filled], layout, _READING)
+    rows = [edge_rows(starts[i], lengths[i], layout.n_rows) for i in filled]
+    return CollectionScan(_table_scan(scans, rows, layout), layout, lengths)
 
 
-def _scan_of(looks: Sequence[Look], rows: Sequence[Any], layout: Layout) -> TableScan:
-    dtype = FLOAT32 if all(one.dtype == FLOAT32 for one in looks) else FLOAT64
-    schema = layout.schema or Schema(layout.n_columns, layout.strings, (None,) * layout.n_columns)
+def _table_scan(scans: Sequence[PartitionScan], rows: Sequence[Any], layout: Layout) -> TableScan:
+    dtype = FLOAT32 if all(one.dtype == FLOAT32 for one in scans) else FLOAT64
     return TableScan(
         n_rows=layout.n_rows,
-        schema=schema,
+        schema=layout.schema or Schema(layout.n_columns, layout.string_names, (None,) * layout.n_columns),
         dtype=dtype,
-        y=None if layout.target is None else joined([one.y for one in looks]),
-        sample_weight=None if layout.weight is None else joined([one.weight for one in looks]),
-        keys=np.concatenate([one.keys for one in looks]),
-        rounded=np.concatenate([one.rounded for one in looks]),
+        y=None if layout.target is None else concatenate([one.y for one in scans]),
+        sample_weight=None if layout.weight is None else concatenate([one.weight for one in scans]),
+        keys=np.concatenate([one.keys for one in scans]),
+        rounded=np.concatenate([one.rounded for one in scans]),
         sample_rows=np.concatenate(rows),
-        sample=np.concatenate([one.sample.astype(dtype, copy=False) for one in looks]),
+        sample=np.concatenate([one.sample.astype(dtype, copy=False) for one in scans]),
     )
 
 
@@ -91,67 +97,57 @@ def _scan_of(looks: Sequence[Look], rows: Sequence[Any], layout: Layout) -> Tabl
 
 
 def _layout(
-    heads: Sequence[Head],
+    heads: Sequence[PartitionHead],
     columns: Columns,
     categorical_features: Any,
     schema: Schema | None,
     estimator_name: str,
 ) -> Layout:
-    """How every partition is read, and the checks that need no look at the rows."""
+    """How every partition is read, and the checks that need no pass over the rows."""
     numbers = [number for number, one in enumerate(heads) if one.n_rows] or [0]
-    _refuse_other_columns(heads, numbers)
+    _check_same_columns(heads, numbers)
     few = [heads[number].rows for number in numbers]
     names: list[Any] | None = None
     dtypes: Any
     if columns.is_frame:
-        own = [name for name in (columns.target, columns.weight) if name is not None]
-        whole = _put_together(few, numbers)
-        whole = whole[[name for name in whole.columns if name not in own]] if own else whole
+        others = [name for name in (columns.target, columns.weight) if name is not None]
+        whole = _concatenate_heads(few, numbers)
+        whole = whole[[name for name in whole.columns if name not in others]] if others else whole
+        names, dtypes = list(whole.columns), dict(whole.dtypes)
     else:
         dtypes = np.result_type(*(part.dtype for part in few))
         whole = few[0].astype(dtypes)
     source = _source(whole)
-    if columns.is_frame:
-        names = list(whole.columns)
-        dtypes = dict(whole.dtypes)
-    n_rows = sum(one.n_rows for one in heads)
+    n_rows, n_columns = sum(one.n_rows for one in heads), source.shape[1]
     if schema is None:
-        check_not_empty((n_rows, source.shape[1]), estimator_name)
-        chosen = chosen_columns(categorical_features, source.names, source.shape[1])
+        check_not_empty((n_rows, n_columns), estimator_name)
+        chosen = chosen_columns(categorical_features, source.names, n_columns)
         categorical = sorted(source.categorical_by_dtype if chosen is None else chosen)
     else:
-        check_same_columns(source.names, source.shape[1], schema, estimator_name)
-        check_not_empty((n_rows, source.shape[1]), estimator_name)
+        check_same_columns(source.names, n_columns, schema, estimator_name)
+        check_not_empty((n_rows, n_columns), estimator_name)
         categorical = list(schema.categorical_columns)
     return Layout(
-        columns.target,
-        columns.weight,
-        names,
-        dtypes,
-        categorical,
-        n_rows,
-        source.shape[1],
-        schema,
-        estimator_name,
+        columns.target, columns.weight, names, dtypes, categorical, n_rows, n_columns, schema, estimator_name
     )
 
 
 def _source(whole: Any) -> Any:
-    """The columns of X, as `hedgerow.table` sees them."""
+    """The columns of X, as `hedgerow.table` reads them."""
     if sparse.issparse(whole):
         return SparseSource(whole)
     frame = None if isinstance(whole, np.ndarray) else as_frame(whole)
     return ArraySource(whole, "") if frame is None else FrameSource(frame, "")
 
 
-def _refuse_other_columns(heads: Sequence[Head], numbers: Sequence[int]) -> None:
+def _check_same_columns(heads: Sequence[PartitionHead], numbers: Sequence[int]) -> None:
     first = heads[numbers[0]].rows
     for number in numbers[1:]:
         other = heads[number].rows
         if type(other) is not type(first) and hasattr(first, "columns") != hasattr(other, "columns"):
             raise TypeError(
-                f"partition {number} of X is a {type(other).__name__}, and partition {numbers[0]} a "
-                f"{type(first).__name__}: they must be of one type"
+                f"partitions of X must have one type; partition {number} is a {type(other).__name__}, and "
+                f"partition {numbers[0]} a {type(first).__name__}"
             )
         same = list(first.columns) == list(other.columns) if hasattr(first, "columns") else True
         if not same or first.shape[1] != other.shape[1]:
@@ -163,12 +159,12 @@ def _refuse_other_columns(heads: Sequence[Head], numbers: Sequence[int]) -> None
             )
 
 
-def _put_together(few: Sequence[Any], numbers: Sequence[int]) -> Any:
+def _concatenate_heads(few: Sequence[Any], numbers: Sequence[int]) -> Any:
     """Rows of all partitions, with the dtypes that `X.compute()` would have."""
-    concat = library("dask.dataframe.dispatch").concat
+    concat = require_extra("dask.dataframe.dispatch", extra="dask").concat
     try:
         return concat(list(few), uniform=True) if len(few) > 1 else few[0]
-    except (AttributeError, TypeError, ValueError) as error:  # the first: of a category beside none
+    except (AttributeError, TypeError, ValueError) as error:  # AttributeError: a category beside none
         for number, part in zip(numbers, few, strict=True):
             for name in part.columns:
                 mine, theirs = part[name].dtype, few[0][name].dtype
@@ -180,28 +176,24 @@ def _put_together(few: Sequence[Any], numbers: Sequence[int]) -> Any:
         raise
 
 
-# --- categories
+# --- categories and targets
 
 
 def _with_categories(partitions: Partitions, layout: Layout, filled: Sequence[int]) -> Layout:
-    """The layout with a schema: the categories that occur in any partition."""
-    found = partitions.ask(pieces.categories, filled, [(i,) for i in filled], layout, _READING)
-    known: list[Any] = [None] * layout.n_columns
-    for place, column in enumerate(layout.categorical):
-        values = [value for one in found for value in one[place]]
-        known[column] = sorted_categories(CodedColumn(np.arange(len(values)), values))
-    return replace(layout, schema=Schema(layout.n_columns, layout.strings, tuple(known)))
+    """The layout with a schema: the categories of all partitions."""
+    found = partitions.run(find_categories, filled, [(i,) for i in filled], layout, _READING)
+    categories: list[Any] = [None] * layout.n_columns
+    for position, column in enumerate(layout.categorical):
+        values = [value for one in found for value in one[position]]
+        categories[column] = sorted_categories(CodedColumn(np.arange(len(values)), values))
+    return replace(layout, schema=Schema(layout.n_columns, layout.string_names, tuple(categories)))
 
 
-# --- targets
-
-
-def joined(parts: Sequence[Any]) -> Any:
-    """Partitions of a target or of weights put together, as an array."""
-    concat = library("dask.dataframe.dispatch").concat
+def concatenate(parts: Sequence[Any]) -> Any:
+    """Partitions of a target or of weights as one array."""
     filled = [part for part in parts if len(part)] or list(parts[:1])
     if isinstance(filled[0], np.ndarray):
         masked = any(isinstance(part, np.ma.MaskedArray) for part in filled)
-        together: Any = np.ma.concatenate if masked else np.concatenate
-        return together(filled)
+        return (np.ma.concatenate if masked else np.concatenate)(filled)
+    concat = require_extra("dask.dataframe.dispatch", extra="dask").concat
     return np.asarray(concat(filled, uniform=True) if len(filled) > 1 else filled[0])

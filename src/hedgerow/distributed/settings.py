@@ -1,35 +1,36 @@
-"""How long to wait for a cluster, and how to talk to it: settings that are kept in Dask's configuration.
+"""Settings of fits on a cluster, kept in the configuration of Dask.
 
-    hedgerow.timeout        60    seconds without a word from a worker or the scheduler, or any worker
-    hedgerow.patience       1800  seconds that one task, or one answer of a worker, may take
-    hedgerow.fan-out        8     workers that are asked by one; with more, workers ask one another
-    hedgerow.direct         null  whether this process talks to workers itself, true, or through the
-                                  scheduler, false; null finds out
+    hedgerow.timeout   60    seconds without a heartbeat of a worker, a reply of the scheduler, or any worker
+    hedgerow.patience  1800  seconds that one task, or one call of a worker, may take
+    hedgerow.fan-out   8     workers that one process calls; with more, workers call other workers
+    hedgerow.direct    null  whether this process connects to workers, true, or the scheduler forwards calls,
+                             false; null: whether it can is tested
 
-They are read when a fit begins, so that any of the ways to set Dask's configuration works: `dask.config.set`,
-a file, or environment variables such as DASK_HEDGEROW__TIMEOUT.
+They are read at the start of a fit. All ways to configure Dask work: `dask.config.set`, a file, or
+environment variables such as DASK_HEDGEROW__TIMEOUT.
 """
 
-import importlib
 from dataclasses import dataclass
 from typing import Any
+
+from hedgerow.optional import require_extra
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a fit on a cluster.
+    """Settings of a fit on a cluster.
 
     Parameters
     ----------
     timeout : float
-        Seconds without a word from a worker or from the scheduler after which a fit gives up; also how long
-        it waits for a worker if there is none.
+        Seconds without a heartbeat of a worker, or a reply of the scheduler, after which a fit ends with an
+        error; also how long it waits for a first worker.
     patience : float
-        Seconds that one task or one answer of a worker may take.
+        Seconds that one task or one call of a worker may take.
     fan_out : int
-        How many workers are asked by one: by this process, and, if there are more, by workers.
+        How many workers one process calls: this process and, if there are more, workers.
     direct : bool or None
-        Whether this process connects to the workers; None for: if it can.
+        Whether this process connects to the workers; None to test whether it can.
 
     Examples
     --------
@@ -47,7 +48,7 @@ class Settings:
 
 
 def settings() -> Settings:
-    """The settings in force, from Dask's configuration.
+    """Read the settings from the configuration of Dask.
 
     Returns
     -------
@@ -58,28 +59,26 @@ def settings() -> Settings:
     >>> settings().timeout
     60.0
     """
-    config = importlib.import_module("dask").config  # optional, and so not imported with this package
+    config = require_extra("dask", extra="dask").config
     direct = config.get("hedgerow.direct", None)
     if direct is not None and not isinstance(direct, bool):
-        raise ValueError(f"hedgerow.direct={direct!r} is not allowed: it must be true, false or null")
-    fan_out = _above_zero("fan-out", config.get("hedgerow.fan-out", 8))
+        raise ValueError(f"hedgerow.direct must be true, false or null; got {direct!r}")
+    fan_out = _positive("fan-out", config.get("hedgerow.fan-out", 8))
     if fan_out < 2 or fan_out != int(fan_out):
-        raise ValueError(
-            f"hedgerow.fan-out={fan_out:g} is not allowed: it must be a whole number of at least 2"
-        )
+        raise ValueError(f"hedgerow.fan-out must be a whole number of at least 2; got {fan_out:g}")
     return Settings(
-        _above_zero("timeout", config.get("hedgerow.timeout", 60.0)),
-        _above_zero("patience", config.get("hedgerow.patience", 1800.0)),
+        _positive("timeout", config.get("hedgerow.timeout", 60.0)),
+        _positive("patience", config.get("hedgerow.patience", 1800.0)),
         int(fan_out),
         direct,
     )
 
 
-def _above_zero(name: str, value: Any) -> float:
+def _positive(name: str, value: Any) -> float:
     try:
-        seconds = float(importlib.import_module("dask.utils").parse_timedelta(value, default="s"))
+        number = float(require_extra("dask.utils", extra="dask").parse_timedelta(value, default="s"))
     except (TypeError, ValueError, KeyError):
-        seconds = -1.0
-    if not 0 < seconds < float("inf"):
-        raise ValueError(f"hedgerow.{name}={value!r} is not allowed: it must be a number above 0")
-    return seconds
+        number = -1.0
+    if not 0 < number < float("inf"):
+        raise ValueError(f"hedgerow.{name} must be a number above 0; got {value!r}")
+    return number

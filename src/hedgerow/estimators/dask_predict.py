@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool
-from hedgerow.distributed.cluster import library
-from hedgerow.distributed.opening import blocks_of, kind_of
+from hedgerow.distributed.input import collection_type, delayed_blocks
+from hedgerow.optional import require_extra
 from hedgerow.table.columns import string_names
 from hedgerow.table.reading import check_same_columns
 
@@ -37,7 +37,7 @@ def dask_predict(model: Any, name: str, X: Any, args: tuple[Any, ...], kwargs: d
     chunks of rows. Columns are checked now, values when they are computed.
     """
     check_is_fitted(model)
-    kind = kind_of(X)
+    kind = collection_type(X)
     if kind not in ("DataFrame", "Array"):
         raise TypeError(f"X is a Dask {kind}: pass a Dask DataFrame, or a Dask Array of two dimensions")
     if kind == "Array" and X.ndim != 2:
@@ -79,14 +79,14 @@ def _array(
     X: Any, model: Any, task: Callable[..., Any], lengths: tuple[Any, ...], empty: NDArray[Any]
 ) -> Any:
     """Make a Dask Array with a chunk ``task(partition, model)`` for every partition."""
-    delayed, blocks = library("dask").delayed(model), blocks_of(X)
+    delayed, blocks = require_extra("dask", extra="dask").delayed(model), delayed_blocks(X)
     name = f"hedgerow-{type(model).__name__}-{uuid4().hex}"
     zeros = (0,) * (empty.ndim - 1)
     graph = _graph_of([delayed, *blocks])
     graph |= {(name, number, *zeros): (task, block.key, delayed.key) for number, block in enumerate(blocks)}
-    whole = library("dask.highlevelgraph").HighLevelGraph.from_collections(name, graph)
+    whole = require_extra("dask.highlevelgraph", extra="dask").HighLevelGraph.from_collections(name, graph)
     sizes = (lengths, *((n,) for n in empty.shape[1:]))
-    return library("dask.array").Array(whole, name, sizes, meta=empty)
+    return require_extra("dask.array", extra="dask").Array(whole, name, sizes, meta=empty)
 
 
 def _graph_of(delayed: list[Any]) -> dict[Any, Any]:

@@ -1,9 +1,6 @@
 """AdaBoost, LogitBoost, forests and bags on a cluster: the model has the bytes of a fit in memory."""
 
 import gc
-import os
-import signal
-import time
 import warnings
 from types import SimpleNamespace
 
@@ -15,7 +12,18 @@ import pytest
 from distributed.comm import CommClosedError
 from sklearn.tree import DecisionTreeClassifier as TheirTree
 
-from dask_cases import array_in_parts, cluster_of, frame_in_parts, tasks_left, uneven, worker_pids
+from dask_cases import (
+    Blocked,
+    array_in_parts,
+    cluster_of,
+    fast_clock,
+    frame_in_parts,
+    stopped,
+    tasks_left,
+    uneven,
+    wait_until,
+    worker_pids,
+)
 from hedgerow import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -26,16 +34,13 @@ from hedgerow import (
     RandomForestClassifier,
 )
 from hedgerow.bagging.dask_forest import DaskTreeGrower
-from hedgerow.distributed import Settings
+from hedgerow.distributed import Settings, cluster
 from hedgerow.io.models import to_bytes
 
-N_ROWS = 900
+N_ROWS = 600
 
 
-@pytest.fixture(scope="module", autouse=True)
-def client():
-    with cluster_of(2) as found:
-        yield found
+pytestmark = pytest.mark.usefixtures("client")
 
 
 def rows(seed=3):
@@ -56,7 +61,7 @@ CASES = {
     ),
     "logit": (LogitBoostClassifier(n_estimators=4, random_state=0), "label"),
     "numbers": (AdaBoostRegressor(n_estimators=4, random_state=0), "number"),
-    "forest": (RandomForestClassifier(n_estimators=80, oob_score=True, random_state=0), "label"),
+    "forest": (RandomForestClassifier(n_estimators=60, oob_score=True, random_state=0), "label"),
     "extra": (ExtraTreesRegressor(n_estimators=4, random_state=0), "number"),
 }  # fmt: skip
 
@@ -78,14 +83,14 @@ def test_members_of_other_libraries_are_fitted_on_the_workers(client):
     X, y = frame[["a", "c", "d"]].to_numpy(), frame["label"].to_numpy()
     model = BaggingClassifier(TheirTree(max_depth=3, random_state=0), n_estimators=4, random_state=0)
     here = [tree.tree_.threshold.tolist() for tree in model.fit(X, y).estimators_]
-    with joblib.parallel_config(backend="dask", wait_for_workers_timeout=30):
+    with joblib.parallel_config(backend="dask", wait_for_workers_timeout=600):
         there = [tree.tree_.threshold.tolist() for tree in model.fit(X, y).estimators_]
     assert there == here
     assert client.scheduler_info()["workers"]
 
 
 def test_members_of_other_libraries_need_rows_in_memory():
-    X = array_in_parts(rows()[["a", "c"]].to_numpy(), [500, 400])
+    X = array_in_parts(rows()[["a", "c"]].to_numpy(), [400, 200])
     with pytest.raises((TypeError, ValueError), match="memory"):
         AdaBoostClassifier(TheirTree(max_depth=1)).fit(X, rows()["label"].to_numpy())
 
@@ -102,10 +107,10 @@ def no_collector():
 def test_partitions_are_let_go_of_at_once(client, model, tmp_path):
     frame = rows()[["a", "e", "label"]]
     more = {"checkpoint": tmp_path / "fit"} if isinstance(model, RandomForestClassifier) else {}
-    model.fit(frame_in_parts(frame, [500, 400]), target="label", **more)
+    model.fit(frame_in_parts(frame, [400, 200]), target="label", **more)
     assert tasks_left(client) == []
     with pytest.raises(ValueError) as error:  # refused when the rows were read already; its frames are kept
-        model.fit(frame_in_parts(frame.assign(label=np.nan), [500, 400]), target="label")
+        model.fit(frame_in_parts(frame.assign(label=np.nan), [400, 200]), target="label")
     assert tasks_left(client) == []
     assert "label" in str(error.value) or "y" in str(error.value)
 
@@ -113,7 +118,7 @@ def test_partitions_are_let_go_of_at_once(client, model, tmp_path):
 def test_a_target_of_several_columns_in_chunks_is_put_together():
     values, y = rows()[["a", "c"]].to_numpy(), rows()[["number", "label"]].to_numpy()
     model = ExtraTreesRegressor(n_estimators=2, random_state=0)
-    found = model.fit(array_in_parts(values, [500, 400]), da.from_array(y, chunks=(300, 1)))
+    found = model.fit(array_in_parts(values, [400, 200]), da.from_array(y, chunks=(300, 1)))
     assert to_bytes(found) == to_bytes(model.fit(values, y))
 
 
@@ -122,7 +127,7 @@ def test_tasks_of_several_threads_leave_the_filters_of_warnings_alone():
     with cluster_of(1, 4, processes=False):
         frame = rows()[["a", "e", "label"]]
         for _ in range(2):
-            RandomForestClassifier(n_estimators=1).fit(frame_in_parts(frame, [20] * 45), target="label")
+            RandomForestClassifier(n_estimators=1).fit(frame_in_parts(frame, [20] * 30), target="label")
             assert list(warnings.filters) == before
 
 
@@ -151,31 +156,27 @@ def test_codes_are_sent_again_if_a_worker_dies_meanwhile(client, monkeypatch):
     assert not tasks_left(client)
 
 
-def test_a_tree_that_is_not_done_in_time_ends_the_forest(client):
-    client.run(lambda: __import__("hedgerow.bagging.dask_forest"))  # takes a second or two the first time
-    slow = task_of(lambda number: time.sleep(6 * (number > 2)) or number)
-    trees = DaskTreeGrower(slow, range(9), client, Settings(patience=2.0))
-    with pytest.raises(TimeoutError, match=r"no task has ended for 2 seconds .*, and 6 are left"):
-        assert [trees.fit(number, number) for number in range(9)]
+def test_a_tree_that_does_not_end_ends_the_forest(client, tmp_path):
+    with Blocked(tmp_path / "trees") as blocked:
+        task = task_of(lambda number: number if number < 3 else Blocked(tmp_path / "trees").wait())
+        trees = DaskTreeGrower(task, range(9), client, Settings())
+        assert [trees.fit(number, number) for number in range(3)] == [0, 1, 2]
+        trees._settings = Settings(patience=0.3)
+        with pytest.raises(TimeoutError, match=r"no task has ended for 0.3 seconds .*, and 6 are left"):
+            trees.fit(3, 3)
+        blocked.release()
     assert list(trees.close()) == []
     assert not tasks_left(client)
 
 
-def test_a_tree_that_is_done_on_a_worker_that_is_silent_ends_the_forest(client):
-    trees = DaskTreeGrower(
-        task_of(lambda number: number), range(9), client, Settings(timeout=3.0, patience=40.0)
-    )
+def test_a_tree_on_a_worker_that_is_silent_ends_the_forest(client, monkeypatch):
+    trees = DaskTreeGrower(task_of(lambda number: number), range(9), client, Settings())
     assert trees.fit(0, 0) == 0
-    while any(future.status != "finished" for _, future in trees._pending):
-        time.sleep(0.1)
-    pids = worker_pids(client)
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        with pytest.raises(TimeoutError, match=r"has been silent .*\(hedgerow.timeout=3\): restart it"):
+    wait_until(lambda: all(future.status == "finished" for _, future in trees._pending))
+    with stopped(worker_pids(client)):
+        monkeypatch.setattr(cluster, "clock", fast_clock)
+        with pytest.raises(TimeoutError, match=r"has been silent .*\(hedgerow.timeout=60\): restart it"):
             trees.fit(1, 1)
+        monkeypatch.undo()
         assert list(trees.close()) == []
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
     assert not tasks_left(client)

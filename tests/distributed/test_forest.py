@@ -1,7 +1,6 @@
 """Forests on rows that are elsewhere: codes that stand for rows, and trees that workers grow."""
 
 import pickle
-import time
 
 import joblib
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
+from dask_cases import cluster_of, wait_until
 from hedgerow.bagging import forest as growing
 from hedgerow.bagging.dask_forest import DaskTreeGrower, n_bytes, require_worker_memory, writable
 from hedgerow.bagging.members import MemberTask
@@ -17,8 +17,6 @@ from hedgerow.table import read_table
 from hedgerow.threads import Team
 from hedgerow.voting import BinnedRows, EncodedRows
 from remote_tables import ShardedInput, ShardedTable
-
-distributed = pytest.importorskip("distributed")
 
 
 def rows(n_rows=400, seed=0):
@@ -77,9 +75,8 @@ def test_out_of_bag_votes_read_the_codes_of_the_fit(max_bins):
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        yield client
+    with cluster_of(2, processes=False) as found:
+        yield found
 
 
 @pytest.fixture
@@ -88,7 +85,7 @@ def shared(client, monkeypatch):
     made = []
 
     def on_workers(task, numbers, _table, _n_threads):
-        made.append(DaskTreeGrower(task, numbers, client, Settings(timeout=20, patience=60)))
+        made.append(DaskTreeGrower(task, numbers, client, Settings(timeout=600)))
         return made[-1]
 
     monkeypatch.setattr(growing, "make_tree_grower", on_workers)
@@ -96,12 +93,8 @@ def shared(client, monkeypatch):
 
 
 def assert_nothing_is_left(client):
-    """On the cluster; the client lets go of futures in a thread of its own."""
-    for _ in range(500):
-        if not client.futures:
-            return
-        time.sleep(0.01)
-    raise AssertionError(client.futures)
+    """On the cluster; the client releases futures in a thread of its own."""
+    wait_until(lambda: not client.futures)
 
 
 @pytest.mark.parametrize("name", KINDS)
