@@ -416,8 +416,8 @@ def require_worker_memory(plan: Sequence[tuple[str, int, int]], workers: Workers
         if limit and n_bytes > _USABLE * limit - used:
             raise MemoryError(
                 f"the Dask worker {address} needs about {format_bytes(n_bytes)} for its rows, and "
-                f"{format_bytes(max(0, int(_USABLE * limit - used)))} of its memory limit of {format_bytes(limit)} "
-                "are free: use more workers, or workers with more memory"
+                f"{format_bytes(max(0, int(_USABLE * limit - used)))} of its memory limit of "
+                f"{format_bytes(limit)} are free: use more workers, or workers with more memory"
             )
 
 
