@@ -81,7 +81,7 @@ def unseen(X, seed=0):
 def assert_same_bits(model, path, X):
     entries, arrays = reader()[1]["read"](path)
     assert reader()[1]["is_intact"](path)
-    found = reader()[1]["answer"](entries, arrays, in_columns(X))
+    found = reader()[1]["predict"](entries, arrays, in_columns(X))
     expected = model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X)
     assert found.shape == expected.shape
     np.testing.assert_array_equal(found, expected)

@@ -218,7 +218,7 @@ def test_a_file_that_is_no_checkpoint_is_left_alone(tmp_path):
     path = tmp_path / "model.safetensors"
     hedgerow.save(CASES["gradient"].fit(), path)
     before = path.read_bytes()
-    with pytest.raises(ModelFileError, match="a model, but not a checkpoint"):
+    with pytest.raises(ModelFileError, match="a model, not a checkpoint"):
         CASES["gradient"].fit(checkpoint=path)
     path.write_text("buy milk")
     with pytest.raises(ModelFileError, match=r"checkpoint='.*' cannot be read: not a safetensors file"):
@@ -296,9 +296,9 @@ def test_a_foreign_learner_without_missing_values_can_be_kept(tmp_path):
 @pytest.mark.parametrize(
     ("name", "values", "words"),
     [
-        ("leaves", [3], "there must be 9 numbers in every list"),
-        ("round", [0, 1, 2, 3, 4, 5, 6, 7, -1], "rounds and leaves are counted"),
-        ("round", [0.5] * 9, "rounds and leaves are counted"),
+        ("leaves", [3], "every list must have 9 numbers"),
+        ("round", [0, 1, 2, 3, 4, 5, 6, 7, -1], "rounds and leaves must be counts"),
+        ("round", [0.5] * 9, "rounds and leaves must be counts"),
     ],
 )
 def test_a_history_that_cannot_be_is_refused(kept, name, values, words):

@@ -8,12 +8,12 @@ import pytest
 import hedgerow
 from hedgerow.container import pack, unpack
 from hedgerow.io import ModelFileError, load, load_card, save
-from hedgerow.io.card import MOST_BYTES
+from hedgerow.io.card import MAX_BYTES
 from hedgerow.io.models import from_bytes, to_bytes
 from model_cases import changed, fitted
 
 CARD = {
-    "title": "Färben \ud800",
+    "title": "Färben",
     "numbers": [1, -2.5, 2**63, True, None],
     "deeper": {"columns": ["a", "b"], "empty": {}, "": []},
 }
@@ -54,16 +54,18 @@ def test_the_order_of_a_card_does_not_change_the_bytes():
 
 
 BAD = [
-    ([1], r"card is \[1\], a list: it must be a dict"),
-    ("text", "card is 'text', a str: it must be a dict"),
+    ([1], r"card must be a dict; got \[1\], a list"),
+    ("text", "card must be a dict; got 'text', a str"),
     ({"a": {1: 2}}, r"card\['a'\] has the key 1: keys must be strings"),
-    ({"a": [0, float("nan")]}, r"card\['a'\]\[1\] is nan: a card holds finite numbers"),
+    ({"a": [0, float("nan")]}, r"card\['a'\]\[1\] is nan; allowed are finite numbers"),
     ({"a": float("-inf")}, r"card\['a'\] is -inf"),
-    ({"a": 2**64}, r"card\['a'\] is 18446744073709551616: a card holds finite numbers of up to 64 bits"),
+    ({"a": 2**64}, r"card\['a'\] is 18446744073709551616; allowed are finite numbers of up to 64 bits"),
     ({"a": {1, 2}}, r"card\['a'\] is \{1, 2\}, a set"),
     ({"a": np.zeros(2)}, r"card\['a'\] is array\(\[0., 0.\]\), a ndarray"),
     ({"a": b"x"}, "a bytes"),
-    ({"a": "x" * (MOST_BYTES + 1)}, "card takes 16,777,226 bytes as JSON: it may take 16,777,216"),
+    ({"a": ["\ud800"]}, r"card\['a'\]\[0\] must be a string; got '\\ud800'"),
+    ({"\udfff": 1}, r"card has the key '\\udfff': keys must be strings"),
+    ({"a": "x" * (MAX_BYTES + 1)}, "card must take at most 16,777,216 bytes as JSON; it takes 16,777,226"),
 ]
 
 
@@ -86,7 +88,7 @@ def test_the_card_of_a_file_is_checked(tmp_path):
     for card in (None, [], {"a": float("nan")}, {"a": 10**30}):
         path.write_bytes(changed(to_bytes(stump()), card=card))
         for read in (load, load_card):
-            with pytest.raises(ModelFileError, match="model: card"):
+            with pytest.raises(ModelFileError, match=r"model: (card|.*NaN)"):
                 read(path)
     nested = json.dumps({"card": None}).replace("null", "[" * 5000 + "]" * 5000)
     contents = unpack(to_bytes(stump()))
@@ -106,7 +108,7 @@ def test_the_card_of_a_damaged_or_foreign_file_is_not_read(tmp_path):
         with pytest.raises(ModelFileError, match=message):
             load_card(path)
     path.write_bytes(changed(to_bytes(stump()), format=4))
-    with pytest.raises(ModelFileError, match="format 4 is newer"):
+    with pytest.raises(ModelFileError, match="has format 4"):
         load_card(path)
     with pytest.raises(FileNotFoundError):
         load_card(tmp_path / "nothing")

@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
 from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
-from hedgerow.io.card import MOST_BYTES
+from hedgerow.io.card import MAX_BYTES
 from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.theory import Bound, Certificate, certify
 from model_cases import changed, fit, fitted, plain
@@ -75,7 +75,7 @@ def test_a_model_without_a_certificate_has_none(tmp_path):
 def test_a_certificate_is_what_certify_gives(tmp_path):
     model, certificate = made()
     for wrong in ({}, certificate.to_dict(), "0.05", Certificate):
-        with pytest.raises(TypeError, match=r"it must be what hedgerow.theory.certify gives"):
+        with pytest.raises(TypeError, match=r"must be a hedgerow.theory.Certificate"):
             save(model, tmp_path / "model", certificate=wrong)
     assert not list(tmp_path.iterdir())
 
@@ -90,7 +90,7 @@ def test_the_certificate_of_another_model_is_refused():
     boosted, X, y = fit("adaboost")
     certificate = certify(boosted)
     more = boosted.set_params(warm_start=True, n_estimators=9).fit(X, y)
-    with pytest.raises(ModelFileError, match=r"of another AdaBoostClassifier: .* certify it anew"):
+    with pytest.raises(ModelFileError, match=r"of another AdaBoostClassifier"):
         to_bytes(more, certificate=certificate)
     fewer = hedgerow.AdaBoostClassifier(n_estimators=4).fit(X[:90], y[:90])
     with pytest.raises(ModelFileError, match="of another AdaBoostClassifier"):
@@ -104,7 +104,7 @@ def test_the_certificate_of_another_model_is_refused():
 def test_a_certificate_that_no_file_holds_is_refused():
     model, certificate = made()
     wrong = dataclasses.replace(certificate, bounds=(Bound("x", float("inf"), 0.1, 3, "", ""),))
-    with pytest.raises(ModelFileError, match="no file can hold the certificate"):
+    with pytest.raises(ModelFileError, match="the certificate cannot be saved"):
         to_bytes(model, certificate=wrong)
 
 
@@ -126,7 +126,7 @@ DAMAGES = {
     "more": {"more": 1},
     "another model": {"model": "AdaBoostClassifier"},
     "a number of 400 digits": {"of_training": [["x", 10**400]]},
-    "long": {"notes": ["x" * (MOST_BYTES + 1)]},
+    "long": {"notes": ["x" * (MAX_BYTES + 1)]},
 }
 
 
@@ -139,7 +139,7 @@ def test_the_certificate_of_a_file_is_checked(name, tmp_path):
     path = tmp_path / "model"
     path.write_bytes(changed(to_bytes(model), certificate=wrong))
     for read in (load, load_certificate):
-        with pytest.raises(ModelFileError, match=r"model: .*certificate") as error:
+        with pytest.raises(ModelFileError, match=r"model: .*(certificate|NaN)") as error:
             read(path)
         assert len(str(error.value)) < 700
 
@@ -154,5 +154,5 @@ def test_the_certificate_of_a_damaged_file_is_not_read(tmp_path):
     with pytest.raises(ModelFileError, match="checksum"):
         load_certificate(path)
     path.write_bytes(changed(to_bytes(model), format=4))
-    with pytest.raises(ModelFileError, match="format 4 is newer"):
+    with pytest.raises(ModelFileError, match="has format 4"):
         load_certificate(path)

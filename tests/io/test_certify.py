@@ -1,8 +1,5 @@
 """A model from a file is certified and drawn as the one that was saved."""
 
-import json
-from pathlib import Path
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,15 +7,10 @@ import pandas as pd
 import pytest
 
 from hedgerow import AdaBoostClassifier, BaggingClassifier, RandomForestClassifier
-from hedgerow.io import load, load_card
-from hedgerow.io.models import KINDS as CODECS
 from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.plots import ErrorRoundsDisplay, MarginDistributionDisplay, ShapeFunctionDisplay
 from hedgerow.theory import certify
 from model_cases import assert_same, fitted, numbers, plain, reweighted
-
-DATA = Path(__file__).parents[1] / "support" / "data"
-FORMAT_2 = sorted(path.stem.removeprefix("format_2_") for path in DATA.glob("format_2_*.safetensors"))
 
 CERTIFIED = [
     "adaboost", "adaboost m1, three classes", "adaboost real", "adaboost on a grid", "adaboost, weighed",
@@ -93,16 +85,6 @@ def test_rows_of_a_grid_are_refused_even_after_going_on(name):
         same.set_params(warm_start=True, n_estimators=same.n_estimators + 1).fit(X[50:], y[50:])
 
 
-def test_a_model_of_format_1_says_why_less_is_known():
-    model = load(DATA / "format_1_classifier.safetensors")
-    with pytest.raises(AttributeError, match="has no row_fingerprints_"):
-        model.is_training_row(pd.DataFrame({"height": [1.0], "width": [0.0], "colour": ["red"]}))
-    assert certify(model).chance_error == 1.0
-    rows = pd.DataFrame({"height": [0.5, 1.5], "width": [0.0, 1.0], "colour": ["red", "blue"]})
-    notes = certify(model, rows, ["low", "top"]).notes
-    assert any("keeps no fingerprints" in note for note in notes)
-
-
 @pytest.mark.parametrize("name", ["adaboost", "adaboost gentle", "logitboost", "anyboost sigmoid"])
 def test_plots_of_a_loaded_model_are_those_of_the_saved_one(name):
     model, X, y = fitted(name)
@@ -123,22 +105,3 @@ def test_shape_functions_of_a_loaded_model_are_drawn():
     display = ShapeFunctionDisplay.from_estimator(same, X)
     assert display.figure_ is not None
     assert_same(list(model.shape_functions()), list(same.shape_functions()))
-
-
-@pytest.mark.parametrize("name", FORMAT_2)
-def test_files_of_format_2_are_read_for_ever(name):
-    path = DATA / f"format_2_{name}.safetensors"
-    model = load(path)
-    expected = json.loads((DATA / f"format_2_{name}.json").read_text(encoding="utf-8"))
-    X = np.array(expected["X"]) if isinstance(expected["X"], list) else pd.DataFrame(expected["X"])
-    X = X.astype({"width": float}) if isinstance(X, pd.DataFrame) else X
-    scores = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
-    np.testing.assert_array_equal(scores, expected["scores"])
-    assert model.predict(X).tolist() == expected["predictions"]
-    assert load_card(path) == {"made": "by make_format_2.py", "rows": 120}
-
-
-def test_every_codec_has_a_file_of_format_2():
-    found = {CODECS[type(load(DATA / f"format_2_{name}.safetensors"))].read for name in FORMAT_2}
-    missing = {codec.read.__name__ for codec in CODECS.values()} - {read.__name__ for read in found}
-    assert missing == {"read_tree"}  # within the bag

@@ -1,4 +1,4 @@
-"""Files of format 3, made by tests/support/data/make_format_3.py, are read and predict the same."""
+"""Files of format 1, made by tests/support/data/make_format_1.py, are read and predict the same."""
 
 import json
 from pathlib import Path
@@ -14,18 +14,18 @@ from hedgerow.io.models import KINDS as CODECS
 from hedgerow.io.models import from_bytes, to_bytes
 
 DATA = Path(__file__).parents[1] / "support" / "data"
-NAMES = sorted(path.stem.removeprefix("format_3_") for path in DATA.glob("format_3_*.safetensors"))
+NAMES = sorted(path.stem.removeprefix("format_1_") for path in DATA.glob("format_1_*.safetensors"))
 MODELS = [name for name in NAMES if name != "cascade"]
 FOREIGN = ("foreign", "pipeline")  # whose numbers are scikit-learn's
 OTHER_VERSION = pytest.mark.filterwarnings("ignore:the file holds objects of scikit-learn")
 
 
 def path_of(name):
-    return DATA / f"format_3_{name}.safetensors"
+    return DATA / f"format_1_{name}.safetensors"
 
 
 def noted(name):
-    return json.loads((DATA / f"format_3_{name}.json").read_text(encoding="utf-8"))
+    return json.loads((DATA / f"format_1_{name}.json").read_text(encoding="utf-8"))
 
 
 def description(name):
@@ -34,7 +34,7 @@ def description(name):
 
 @OTHER_VERSION
 @pytest.mark.parametrize("name", MODELS)
-def test_files_of_format_3_are_read_for_ever(name):
+def test_files_of_format_1_are_read_for_ever(name):
     model, expected = load(path_of(name)), noted(name)
     X = np.array(expected["X"]) if isinstance(expected["X"], list) else pd.DataFrame(expected["X"])
     X = X.astype({"width": float}) if isinstance(X, pd.DataFrame) else X
@@ -44,13 +44,13 @@ def test_files_of_format_3_are_read_for_ever(name):
     else:
         np.testing.assert_array_equal(scores, expected["scores"])
         assert model.predict(X).tolist() == expected["predictions"]
-    assert [[one.X, one.y] for one in model.data_fingerprints_] == expected["trained"]
-    assert load_card(path_of(name)) == {"made": "by make_format_3.py", "rows": 60}
+    assert [[one.X, one.y] for one in model.data_fingerprints_] == expected["data_fingerprints"]
+    assert load_card(path_of(name)) == {"made": "by make_format_1.py", "rows": 60}
 
 
 @OTHER_VERSION
 @pytest.mark.parametrize("name", NAMES)
-def test_a_model_of_format_3_is_saved_as_it_was(name):
+def test_a_model_of_format_1_is_saved_as_it_was(name):
     card = load_card(path_of(name))
     model, certificate = load(path_of(name)), load_certificate(path_of(name))
     again = to_bytes(model, card, certificate)
@@ -61,14 +61,14 @@ def test_a_model_of_format_3_is_saved_as_it_was(name):
         assert again == path_of(name).read_bytes()
 
 
-def test_every_codec_has_a_file_of_format_3():
+def test_every_codec_has_a_file_of_format_1():
     found = {CODECS[getattr(hedgerow, description(name)["estimator"])] for name in MODELS}
     assert found == set(CODECS.values())
-    assert {description(name)["format"] for name in MODELS} == {3}
+    assert {description(name)["format"] for name in MODELS} == {1}
     assert all("skops.0" in unpack(path_of(name).read_bytes()).arrays for name in FOREIGN)
 
 
-def test_the_certificate_of_format_3_is_read():
+def test_the_certificate_of_format_1_is_read():
     certificate = load_certificate(path_of("certified"))
     assert certificate.model == "RandomForestClassifier"
     assert "out-of-bag first order" in {bound.name for bound in certificate}
@@ -79,7 +79,7 @@ def test_the_cascade_is_read():
     cascade, expected = load(path_of("cascade")), noted("cascade")
     scores = cascade.score_windows(np.array(expected["X"], np.uint8))
     assert [float(score) if np.isfinite(score) else None for score in scores] == expected["scores"]
-    assert cascade.info == {"made": "by make_format_3.py"}
+    assert cascade.info == {"made": "by make_format_1.py"}
 
 
 def test_files_are_small():

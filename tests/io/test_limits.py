@@ -29,10 +29,10 @@ def weighed_forest(**parameters):
 
 def test_rows_are_counted_not_believed():
     def grow(description):
-        description["draws"]["n_rows"] = 2**32
+        description["bootstrap"]["n_rows"] = 2**32
 
     for model in (RandomForestClassifier(n_estimators=1), BaggingClassifier(n_estimators=1)):
-        with pytest.raises(ModelFileError, match=r"draws\.rest' is missing"):
+        with pytest.raises(ModelFileError, match=r"bootstrap\.zero_weight_rows' is missing"):
             from_bytes(edited(to_bytes(model.fit(*plain(2))), grow))
 
 
@@ -41,16 +41,16 @@ def test_rows_of_no_weight_are_in_the_file():
     data = to_bytes(model)
     assert to_bytes(from_bytes(data)) == data
     np.testing.assert_array_equal(from_bytes(data).predict_proba(X), model.predict_proba(X))
-    rest = unpack(data).arrays["draws.rest"]
+    rest = unpack(data).arrays["bootstrap.zero_weight_rows"]
     assert rest.tolist() == list(range(0, len(X), 3))
     for wrong, message in [
-        (rest[:-1], "150 rows are needed, found 149"),
-        (rest[[*range(len(rest) - 1), 0]], "one place"),
-        (rest + np.uint32(150), "no such row"),
-        (rest + np.uint32(1), "one place"),
+        (rest[:-1], "150 rows are required; got 149"),
+        (rest[[*range(len(rest) - 1), 0]], "every row must occur once"),
+        (rest + np.uint32(150), "a row number is out of range"),
+        (rest + np.uint32(1), "every row must occur once"),
     ]:
         with pytest.raises(ModelFileError, match=message):
-            from_bytes(changed(data, arrays={"draws.rest": wrong}))
+            from_bytes(changed(data, arrays={"bootstrap.zero_weight_rows": wrong}))
 
 
 def test_labels_take_the_room_they_need():
@@ -64,7 +64,7 @@ def test_labels_take_the_room_they_need():
     data = edited(to_bytes(model), widen)
     tracemalloc.start()
     try:
-        with pytest.raises(ModelFileError, match="which labels cannot have"):
+        with pytest.raises(ModelFileError, match="classes cannot have the dtype"):
             from_bytes(data)
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
@@ -88,7 +88,7 @@ def test_estimators_within_estimators_have_an_end():
         description["parameters"]["estimator"] = spec
 
     data = to_bytes(BaggingClassifier(n_estimators=1).fit(*plain(2)))
-    with pytest.raises(ModelFileError, match="estimators within estimators: a model file holds 5 levels"):
+    with pytest.raises(ModelFileError, match="estimators are nested more than 5 deep"):
         from_bytes(edited(data, nest))
 
 
@@ -100,7 +100,7 @@ def test_a_model_nested_too_deeply_is_not_saved():
     assert to_bytes(from_bytes(to_bytes(model))) == to_bytes(model)
     for _ in range(4):
         model.estimator = BaggingClassifier(model.estimator)
-    with pytest.raises(ModelFileError, match="estimators within estimators"):
+    with pytest.raises(ModelFileError, match="estimators are nested"):
         to_bytes(model)
 
 

@@ -17,10 +17,10 @@ def test_what_is_no_file_is_told_in_a_line(read, tmp_path):
         read(tmp_path / "nothing.safetensors")
     with pytest.raises(FileNotFoundError, match="there is no such file"):
         read(tmp_path / "no" / "folder")
-    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"):
+    with pytest.raises(IsADirectoryError, match="is a folder; pass the path of a file"):
         read(tmp_path)
     for wrong in (None, 3, b"model", np.zeros(2), ["model"]):
-        with pytest.raises(TypeError, match=r"path=.* is not allowed: give the name of a file"):
+        with pytest.raises(TypeError, match=r"path must be a str or a path; got"):
             read(wrong)
 
 
@@ -41,7 +41,7 @@ def test_huge_files_are_not_read(read, tmp_path, monkeypatch):
     path = tmp_path / "model"
     with path.open("wb") as file:  # takes no room on the disk
         file.truncate(1 << 40)
-    with pytest.raises(ModelFileError, match=r"not a safetensors file, of 1\.1 TB"):
+    with pytest.raises(ModelFileError, match=r"not a safetensors file \(1\.1 TB\)"):
         read(path)
     with path.open("r+b") as file:
         file.write((1000).to_bytes(8, "little") + b'{"__metadata__"')
@@ -57,7 +57,7 @@ def test_huge_files_are_not_read(read, tmp_path, monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
 def test_pipes_are_not_waited_for(read, tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="pipe is no ordinary file, and is not read"):
+    with pytest.raises(OSError, match="pipe is not an ordinary file, and is not read"):
         read(tmp_path / "pipe")
 
 

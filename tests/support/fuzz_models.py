@@ -1,12 +1,12 @@
 """Mutated model files: each must load and then answer, or be refused with ModelFileError.
 
-    python tests/fuzz_models.py --mutants 200000 --format 2 --seed 0
+    python tests/support/fuzz_models.py --mutants 200000 --format 1 --seed 0
 
 Files of a format (or of every one, `--format all`) are changed at random: bytes, the table of arrays, the
 description with knowledge of its types, the arrays; mostly with a checksum that fits. They are read by two
 processes that may take only so much time and memory. Mutant `number` of a seed is always the same:
 
-    python tests/fuzz_models.py --format 2 --seed 0 --only 1234 --keep folder
+    python tests/support/fuzz_models.py --format 1 --seed 0 --only 1234 --keep folder
 
 The last lines give the counts by outcome, the slowest file and the memory; the exit code is 1 if any file
 ended in another way than it may. With `--keep`, the files that did are left in a folder.
@@ -116,9 +116,7 @@ def changed(array, rng):
 
 
 FORMATS = {
-    "1": lambda seed: Models("1", seed, fuzz_seeds.kept(1)),
-    "2": lambda seed: Models("2", seed, [*fuzz_seeds.kept(2), *fuzz_seeds.older()]),
-    "3": lambda seed: Models("3", seed, [*fuzz_seeds.kept(3), *fuzz_seeds.newest()]),
+    "1": lambda seed: Models("1", seed, [*fuzz_seeds.stored(), *fuzz_seeds.current()]),
     "foreign": lambda seed: Models("foreign", seed, fuzz_seeds.foreign()),
     "checkpoint": lambda seed: Models("checkpoint", seed, fuzz_seeds.checkpoints()),
     "cascade": lambda seed: Cascades(seed, packed=True),
@@ -136,8 +134,8 @@ def outcome(mutant):
     """
     seed, path = mutant.seed, mutant.path
     try:
-        with warnings.catch_warnings(record=seed.strange) as told:
-            warnings.simplefilter("always" if seed.strange else "error")
+        with warnings.catch_warnings(record=seed.foreign) as told:
+            warnings.simplefilter("always" if seed.foreign else "error")
             model = seed.read(mutant.data) if path is None or seed.resume else read_all(path)
         for one in told or ():  # members of another version of scikit-learn, which has its own words too
             if not issubclass(one.category, InconsistentVersionWarning):
@@ -151,7 +149,7 @@ def outcome(mutant):
             return resumed(seed, path)
         if not hasattr(model, "n_features_in_"):  # of a fit that is not finished
             return "loaded"
-        clear = Exception if seed.strange else ValueError  # what another library says is its own affair
+        clear = Exception if seed.foreign else ValueError  # what another library says is its own affair
         if not any(answers(model, rows, path is not None, clear) for rows in (seed.rows, other_rows(model))):
             return "declined"  # answers that overflow, or columns that nobody has
         if path is not None:

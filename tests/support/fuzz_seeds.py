@@ -8,7 +8,7 @@ import json
 import tempfile
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from hedgerow import (
     RandomForestRegressor,
     SchapireBoostClassifier,
 )
-from hedgerow.container import pack, unpack
+from hedgerow.container import unpack
 from hedgerow.io.checkpoints import checked_notes
 from hedgerow.io.models import from_bytes, open_bytes, to_bytes
 from hedgerow.theory import certify, optimize_votes, quantile_grid
@@ -56,7 +56,7 @@ class Seed:
     rows: Any
     read: Callable[[bytes], Any] = from_bytes
     resume: Callable[[Path], Any] | None = None  # of a checkpoint: goes on with the fit
-    strange: bool = False  # whether it holds members of another library
+    foreign: bool = False  # whether it holds members of another library
 
 
 # --- rows
@@ -173,7 +173,7 @@ def fitted():
 
 
 @cache
-def newest():
+def current():
     """Files as they are written today; one has a card, one a certificate."""
     X, y = plain(2, 30)
     seeds = []
@@ -184,37 +184,16 @@ def newest():
     return seeds
 
 
-def older():
-    """The same as format 2 has them: it knows fewer entries."""
+def stored(*, foreign=False):
+    """Return the files in the tests: of Hedgerow's own models, or with members of another library."""
     seeds = []
-    for seed in newest():
-        contents = unpack(seed.data)
-        content = _without(json.loads(contents.text), {"versions", "trained", "certificate"}) | {"format": 2}
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        seeds.append(replace(seed, data=pack(text, contents.arrays)))
-    return seeds
-
-
-def _without(value, names):
-    """JSON without these entries, and without the dtypes of columns."""
-    if isinstance(value, list):
-        return [_without(one, names) for one in value]
-    if not isinstance(value, dict):
-        return value
-    left_out = names | {"dtypes"} if "n_columns" in value else names
-    return {name: _without(one, names) for name, one in value.items() if name not in left_out}
-
-
-def kept(number, *, strange=False):
-    """The files of a format that stay in the tests: of our own models, or those with strange members."""
-    seeds = []
-    for path in sorted(FOLDER.glob(f"format_{number}_*.safetensors")):
+    for path in sorted(FOLDER.glob("format_1_*.safetensors")):
         contents = unpack(path.read_bytes())
         is_cascade = json.loads(contents.text).get("kind") == "cascade"
-        if not is_cascade and ("skops.0" in contents.arrays) == strange:
+        if not is_cascade and ("skops.0" in contents.arrays) == foreign:
             rows = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["X"]
             rows = (pd.DataFrame(rows) if isinstance(rows, dict) else np.array(rows))[:5]
-            seeds.append(Seed(path.stem, path.read_bytes(), rows, strange=strange))
+            seeds.append(Seed(path.stem, path.read_bytes(), rows, foreign=foreign))
     return seeds
 
 
@@ -230,8 +209,8 @@ def foreign():
         "gradient of ridge": GradientBoostingRegressor(estimator=Ridge(), **DRAWN).fit(X, X[:, 0]),
         "three bayes": SchapireBoostClassifier(GaussianNB(), random_state=0).fit(X, y),
     }
-    made = [Seed(name, to_bytes(model), X[:5], strange=True) for name, model in models.items()]
-    return [*kept(3, strange=True), *made]
+    made = [Seed(name, to_bytes(model), X[:5], foreign=True) for name, model in models.items()]
+    return [*stored(foreign=True), *made]
 
 
 def checkpoints():

@@ -1,8 +1,8 @@
-"""Model files: one safetensors file a model, without pickle.
+"""Model files: one safetensors file per model, without pickle.
 
-Arrays are tensors, everything else is one JSON text beside them; see `container` for the bytes and `models`
-for the contents. Every kind of model has a codec of its own, made of pieces that several share. Nothing in a
-file is ever executed, and everything is checked before it is used.
+Arrays are tensors; everything else is one JSON text beside them. `hedgerow.container` defines the bytes,
+`models` the contents. Every kind of model has its own codec, built from sections that several share. Nothing
+in a file is executed, and everything is checked before it is used.
 """
 
 from hedgerow.container import ModelFileError

@@ -1,116 +1,115 @@
-"""The AdaBoost family in a file: trees or members that add up or are asked for a median, and their record.
+"""The AdaBoost family in a file: trees or members whose votes are added or whose median is taken.
 
-record          weights, errors, normalizers of the rounds; for classifiers also bounds and reaches
-rule            the update rule the model was fitted with, by the name of its class
-learners        of all fits that made the model: a class and its parameters
-most_rounds     that were ever asked for
-members         lists of members, one list a round, see `members`; only where there are no trees
-floor           of probabilities, for classifiers with members
-rows.weights    the last weights of the training rows
-rows.margins    their margins
+round_statistics    weights, errors, normalizers of the rounds; for classifiers also bounds, max_steps,
+                    restarts
+rule                the update rule of the fit, see `layout.RULES`
+learners            the base learners of all fits that made the model: a class and its parameters
+max_rounds          the largest n_estimators of these fits
+members             lists of members, one list per round, see `members`; only without trees
+probability_floor   the smallest probability used, for classifiers with members
+sample_weights      the last weights of the training rows
+training_margins    the margins of the training rows
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.adaboost import RULES
+from hedgerow._typing import Floats
+from hedgerow.boosting.adaboost import RULES as ADABOOST_RULES
 from hedgerow.boosting.adaboost_family import RoundStatistics, rounds_before
 from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianTrees, VoteModel
 from hedgerow.boosting.anyboost import AnyRule
 from hedgerow.boosting.costs import COSTS, make_cost
 from hedgerow.boosting.logitboost import LogitRule
 from hedgerow.boosting.r2 import LOSSES
-from hedgerow.container import ModelFileError
+from hedgerow.container import JSON, ModelFileError
 from hedgerow.dtypes import MAX_WIDE_BINS
 from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionTreeRegressor
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
-from hedgerow.forest import Forest, TreeModel
-from hedgerow.io.members import Expected, read_members, write_members
-from hedgerow.io.parameters import mark_grids, read_spec, write_spec
+from hedgerow.forest import TreeModel
+from hedgerow.io.checks import check_copies
+from hedgerow.io.layout import ADABOOST_ROUNDS, R2_ROUNDS, RULES
+from hedgerow.io.members import MemberSpec, read_members, write_members
+from hedgerow.io.parameters import read_spec, restore_grids, write_spec
 from hedgerow.io.reader import Reader, Writer, require
 from hedgerow.io.sections import (
     read_best,
     read_count,
-    read_grid_marks,
+    read_grid_fingerprints,
     read_history,
     read_labels,
     read_numbers,
+    read_row_fingerprints,
     read_schema,
     read_seed,
-    read_seen,
     read_target,
     read_trees,
     write_columns,
     write_numbers,
     write_rounds,
-    write_seen,
+    write_row_fingerprints,
     write_trees,
 )
 from hedgerow.table import Schema
 
-_ALL: list[type[Any]] = [*RULES.values(), LogitRule, AnyRule]
-_RULES = {rule.__name__: rule for rule in _ALL}
-_FREE = ("errors", "normalizers", "bounds")  # may be NaN or infinite
-_MOST_ROUNDS = 2**31
-_SPLITS = ("left", "column", "threshold", "missing_left", "set_number")
+_MAYBE_INFINITE = ("errors", "normalizers", "bounds")  # or NaN
+_MAX_ROUNDS = 2**31
 
 
-# Lists of the file and the fields of `RoundStatistics`.
-_R2_STATISTICS = {"weights": "weights", "errors": "errors", "normalizers": "normalizers"}
-_STATISTICS = _R2_STATISTICS | {"bounds": "bounds", "reaches": "max_steps", "restarts": "restarts"}
+def _write_statistics(writer: Writer, record: Any, table: Mapping[str, str]) -> None:
+    writer.entries["round_statistics"] = {
+        name: write_numbers(getattr(record, attribute)) for name, attribute in table.items()
+    }
 
 
-def _write_record(out: Writer, statistics: RoundStatistics, names: dict[str, str]) -> None:
-    out.entries["record"] = {name: write_numbers(getattr(statistics, field)) for name, field in names.items()}
-
-
-def _read_record(part: Reader, names: dict[str, str]) -> RoundStatistics:
-    """Read lists of equal lengths; those that scores are computed from must be finite."""
-    lists = part.part("record", part.entry("record", dict))
-    n_rounds = len(lists.entry("weights", list))
-    statistics = RoundStatistics()
-    for name, field in names.items():
-        if name == "restarts" and part.format < 3:
-            statistics.restarts = [-1.0] * n_rounds
-        else:
-            setattr(statistics, field, read_numbers(lists, name, n_rounds, finite=name not in _FREE))
-    return statistics
+def _read_statistics(reader: Reader, table: Mapping[str, str]) -> dict[str, list[float]]:
+    """Read lists of equal length; those that scores are computed from are finite."""
+    section = reader.section("round_statistics", reader.entry("round_statistics", dict))
+    n_rounds = len(section.entry("weights", list))
+    return {
+        attribute: read_numbers(section, name, n_rounds, finite=name not in _MAYBE_INFINITE)
+        for name, attribute in table.items()
+    }
 
 
 # --- classifiers
 
 
-def write_adaptive(model: Any, out: Writer) -> None:
-    """AdaBoost, LogitBoost or AnyBoost."""
-    write_columns(out, model.schema_, model.classes_)
-    write_rounds(out, model)
-    _write_record(out, model._statistics, _STATISTICS)  # noqa: SLF001 - part of the fitted model
-    out.entries |= {
-        "rule": model._fitted_rule.__name__,  # noqa: SLF001
-        "learners": [write_spec(learner, out) for learner in model._learners],  # noqa: SLF001
-        "most_rounds": model.most_rounds_,
+def write_adaboost_family(model: Any, writer: Writer) -> None:
+    """Write AdaBoost, LogitBoost or AnyBoost."""
+    write_columns(writer, model.schema_, model.classes_)
+    write_rounds(writer, model)
+    _write_statistics(writer, model._statistics, ADABOOST_ROUNDS)  # noqa: SLF001 - a fitted attribute
+    rule = model._fitted_rule  # noqa: SLF001
+    writer.entries |= {
+        "rule": next(name for name, known in RULES.items() if known is rule),
+        "learners": [write_spec(learner, writer) for learner in model._learners],  # noqa: SLF001
+        "max_rounds": model.most_rounds_,
         "stop_reason": model.stop_reason_,
     }
     if isinstance(model, AnyBoostClassifier):
-        out.entries["cost"] = _name_of_cost(model)
-    out.put("rows.weights", model.sample_weights_)
-    out.put("rows.margins", model.training_margins_)
-    held = model.model_
-    if isinstance(held, VoteModel):
-        write_members(out, held.members, _expected(held.prediction_type, model.schema_, model.classes_))
-        out.entries["floor"] = held.floor
+        writer.entries["cost"] = _name_of_cost(model)
+    writer.put("sample_weights", model.sample_weights_)
+    writer.put("training_margins", model.training_margins_)
+    fitted = model.model_
+    if isinstance(fitted, VoteModel):
+        write_members(
+            writer, fitted.members, _member_spec(fitted.prediction_type, model.schema_, model.classes_)
+        )
+        writer.entries["probability_floor"] = fitted.floor
     else:
-        write_trees(out, held, model.schema_, len(held.start), most_bins=MAX_WIDE_BINS)
-    write_seen(out, model)
+        write_trees(writer, fitted, model.schema_, len(fitted.start), max_bins=MAX_WIDE_BINS)
+    write_row_fingerprints(writer, model)
 
 
-def _expected(says: str, schema: Schema, classes: NDArray[Any]) -> Expected:
-    """What a member must be, by what it says."""
-    asked = "predict_proba" if says == "probabilities" else "predict"
-    return Expected(None if says == "numbers" else classes, schema.n_columns, schema.names, asked)
+def _member_spec(output: str, schema: Schema, classes: NDArray[Any]) -> MemberSpec:
+    """Describe the members of a rule by what they return."""
+    method = "predict_proba" if output == "probabilities" else "predict"
+    return MemberSpec.of(schema, None if output == "numbers" else classes, method)
 
 
 def _name_of_cost(model: AnyBoostClassifier) -> str:
@@ -118,161 +117,146 @@ def _name_of_cost(model: AnyBoostClassifier) -> str:
     cost, named = model._fitted_cost, model._fitted_cost_is_ours  # noqa: SLF001
     if not named:
         raise ModelFileError(
-            f"the model was fitted with {cost!r}; a model file holds costs by name only; pickle and joblib "
-            "hold the others"
+            f"the model was fitted with {cost!r}; a model file can hold a cost by its name only; use pickle "
+            "or joblib"
         )
     return names[type(cost)]
 
 
-def read_adaptive(part: Reader, estimator: Any) -> None:
-    """Make the estimator the fitted one."""
-    schema, target = read_schema(part), read_labels(part)
-    record: RoundStatistics = _read_record(part, _STATISTICS)
-    n_rounds, rule = len(record.weights), _RULES.get(part.entry("rule", str))
-    if rule not in _rules_of(estimator):
-        raise ModelFileError(f"rule {part.entries['rule']!r:.50} is none of {type(estimator).__name__}")
-    model = _read_rounds(part, schema, record, rule.prediction_type, target.classes)
-    require("record", np.array(record.max_steps) >= 0, "reaches must not be negative")
-    for number, draw in enumerate(record.restarts):
-        fine = draw == -1 or (draw >= 0 and draw == int(draw) and rounds_before(draw) <= number)
-        require("record", fine, "restarts must be -1, or numbers of draws before the round")
-    record.restarts[:] = [int(draw) for draw in record.restarts]  # as a fit has them
+def read_adaboost_family(reader: Reader, estimator: Any) -> None:
+    """Set the fitted attributes."""
+    schema, target = read_schema(reader), read_labels(reader)
+    record = RoundStatistics(**_read_statistics(reader, ADABOOST_ROUNDS))
+    n_rounds, rule = len(record.weights), RULES.get(reader.entry("rule", str))
+    if rule is None or rule not in _rules_of(estimator):
+        name = type(estimator).__name__
+        raise ModelFileError(f"rule {reader.entries['rule']!r:.50} is not one of {name}")
+    model = _read_rounds(reader, schema, record, rule.prediction_type, target.classes)
+    _check_statistics(record)
     if isinstance(model, TreeModel) and rule.prediction_type == "classes":
-        _check_copies(model.forest, len(model.start))
+        check_copies(model.forest, len(model.start))
     elif rule.prediction_type != "classes":
-        require("record", np.array(record.weights) != 0, "a weight of a member that says numbers is not 0")
-    learners = _read_learners(part, trees=isinstance(model, TreeModel))
-    seed, best = read_seed(part), read_best(part, n_rounds)
-    estimator._set_rounds(model, schema, target.classes, seed, read_history(part), best)  # noqa: SLF001
-    estimator._keep_rounds(record, rule, learners)  # noqa: SLF001 - sets what fit would
+        require("round_statistics", np.array(record.weights) != 0, "weights must not be 0 with this rule")
+    learners = _read_learners(reader, trees=isinstance(model, TreeModel))
+    seed, best = read_seed(reader), read_best(reader, n_rounds)
+    estimator._set_rounds(model, schema, target.classes, seed, read_history(reader), best)  # noqa: SLF001
+    estimator._keep_rounds(record, rule, learners)  # noqa: SLF001 - as fit sets them
     if isinstance(estimator, AnyBoostClassifier):
-        _read_cost(part, estimator, target.n_classes)
-    estimator.most_rounds_ = read_count(part, "most_rounds", 1, _MOST_ROUNDS)
-    estimator.stop_reason_ = part.entry("stop_reason", str)
-    estimator.sample_weights_ = _read_row_weights(part)
-    margins = estimator.training_margins_ = part.array("rows.margins", np.float64)
-    require("rows.margins", np.abs(margins) <= 1.0, "margins lie in -1..1")
-    require("rows.margins", len(margins) == len(estimator.sample_weights_), "there must be one a row")
-    read_seen(part, estimator, target.n_classes)
-    estimator.grid_hashes_ = read_grid_marks(part)
-    mark_grids(estimator.grid_hashes_, estimator, *learners)
+        require("classes", target.n_classes == 2, "there must be two")
+        cost = JSON.choice(reader.entries.get("cost"), tuple(COSTS), "cost")
+        estimator._fitted_cost, estimator._fitted_cost_is_ours = make_cost(cost), True  # noqa: SLF001
+    estimator.most_rounds_ = read_count(reader, "max_rounds", 1, _MAX_ROUNDS)
+    estimator.stop_reason_ = reader.entry("stop_reason", str)
+    estimator.sample_weights_ = _read_sample_weights(reader)
+    margins = estimator.training_margins_ = reader.array("training_margins", np.float64)
+    require("training_margins", np.abs(margins) <= 1.0, "margins must be in -1..1")
+    same_length = len(margins) == len(estimator.sample_weights_)
+    require("training_margins", same_length, "there must be one per training row")
+    read_row_fingerprints(reader, estimator, target.n_classes)
+    estimator.grid_hashes_ = read_grid_fingerprints(reader)
+    restore_grids(estimator.grid_hashes_, estimator, *learners)
+
+
+def _check_statistics(record: RoundStatistics) -> None:
+    require("round_statistics", np.array(record.max_steps) >= 0, "max_steps must not be negative")
+    for number, draw in enumerate(record.restarts):
+        valid = draw == -1 or (draw >= 0 and draw == int(draw) and rounds_before(draw) <= number)
+        require("round_statistics", valid, "restarts must be -1, or numbers of draws before the round")
+    record.restarts[:] = [int(draw) for draw in record.restarts]  # as fit has them
 
 
 def _read_rounds(
-    part: Reader, schema: Schema, record: RoundStatistics, says: str, classes: NDArray[Any]
+    reader: Reader, schema: Schema, record: RoundStatistics, output: str, classes: NDArray[Any]
 ) -> TreeModel | VoteModel:
-    """The trees or members of as many rounds as the record has."""
+    """Read the trees or members of all rounds."""
     n_rounds, n_outputs = len(record.weights), 1 if len(classes) == 2 else len(classes)
-    if part.format < 3 or "members" not in part.entries:
-        trees = read_trees(part, schema, np.zeros(n_outputs), n_outputs, most_bins=MAX_WIDE_BINS)
-        require("forest.starts", trees.n_rounds == n_rounds, f"trees of {n_rounds} rounds are needed")
-        return trees
-    floor = part.entry("floor", float)
-    require("floor", 0 < floor <= 0.5, "it is a small probability")
-    n_each = n_outputs if says == "numbers" else 1
-    members = read_members(part, n_each, _expected(says, schema, classes))
-    require("members", len(members) == n_rounds, f"members of {n_rounds} rounds are needed")
-    return VoteModel(members, list(record.weights), says, classes, n_outputs, floor)
+    if "members" not in reader.entries:
+        return _read_round_trees(reader, schema, n_rounds, n_outputs)
+    floor = reader.entry("probability_floor", float)
+    require("probability_floor", 0 < floor <= 0.5, "it must be in (0, 0.5]")
+    n_each = n_outputs if output == "numbers" else 1
+    members = read_members(reader, n_each, _member_spec(output, schema, classes))
+    require("members", len(members) == n_rounds, f"members of {n_rounds} rounds are required")
+    return VoteModel(members, list(record.weights), output, classes, n_outputs, floor)
+
+
+def _read_round_trees(reader: Reader, schema: Schema, n_rounds: int, n_outputs: int) -> TreeModel:
+    trees = read_trees(reader, schema, np.zeros(n_outputs), n_outputs, max_bins=MAX_WIDE_BINS)
+    require("forest.starts", trees.n_rounds == n_rounds, f"trees of {n_rounds} rounds are required")
+    return trees
 
 
 def _rules_of(estimator: Any) -> list[type[Any]]:
-    """The rules that such an estimator may have been fitted with."""
+    """Return the rules that such an estimator may have been fitted with."""
     if isinstance(estimator, AdaBoostClassifier):
-        return list(RULES.values())
+        return list(ADABOOST_RULES.values())
     return [AnyRule if isinstance(estimator, AnyBoostClassifier) else LogitRule]
 
 
-def _read_learners(part: Reader, *, trees: bool) -> tuple[Any, ...]:
-    learners = tuple(read_spec(part, told, "learners") for told in part.entry("learners", list))
-    right = bool(learners) and all(isinstance(one, WeakTreeEstimator) == trees for one in learners)
-    require(
-        "learners", right, f"there must be one at least, and all must be {'trees' if trees else 'others'}"
-    )
+def _read_learners(reader: Reader, *, trees: bool) -> tuple[Any, ...]:
+    learners = tuple(read_spec(reader, data, "learners") for data in reader.entry("learners", list))
+    valid = bool(learners) and all(isinstance(one, WeakTreeEstimator) == trees for one in learners)
+    kind = "decision trees" if trees else "other estimators than decision trees"
+    require("learners", valid, f"there must be at least one, and all must be {kind}")
     return learners
 
 
-def _check_copies(forest: Forest, n_outputs: int) -> None:
-    """A vote for one of several classes is a tree for each, all with the same splits."""
-    if n_outputs == 1:
-        return
-    sizes = np.diff(forest.starts).reshape(-1, n_outputs)
-    require("forest.starts", sizes == sizes[:, :1], "the trees of a round must be alike")
-    places = [np.repeat(forest.starts[k:-1:n_outputs], sizes[:, 0]) for k in range(n_outputs)]
-    within = np.arange(int(sizes[:, 0].sum())) - np.repeat(np.cumsum(sizes[:, 0]) - sizes[:, 0], sizes[:, 0])
-    for name in _SPLITS:
-        array = getattr(forest, name)
-        if name == "set_number":
-            array = array >= 0
-        first = array[places[0] + within]
-        for place in places[1:]:
-            require(f"forest.{name}", array[place + within] == first, "the trees of a round must be alike")
-
-
-def _read_cost(part: Reader, estimator: AnyBoostClassifier, n_classes: int) -> None:
-    require("classes", n_classes == 2, "there must be two")
-    name = part.entry("cost", str)
-    if name not in COSTS:
-        raise ModelFileError(f"cost {name!r:.50} is unknown; known are {', '.join(COSTS)}")
-    estimator._fitted_cost, estimator._fitted_cost_is_ours = make_cost(name), True  # noqa: SLF001
-
-
-def _read_row_weights(part: Reader) -> Any:
-    weights = part.array("rows.weights", np.float64)
-    require("rows.weights", (weights >= 0) & np.isfinite(weights), "weights are numbers from 0 on")
+def _read_sample_weights(reader: Reader) -> Floats:
+    weights: Floats = reader.array("sample_weights", np.float64)
+    require(
+        "sample_weights", (weights >= 0) & np.isfinite(weights), "weights must be finite and not negative"
+    )
     return weights
 
 
 # --- the regressor
 
 
-def write_r2(model: Any, out: Writer) -> None:
-    """AdaBoost.R2."""
-    held = model.model_
-    if isinstance(held, MedianTrees):
+def write_r2(model: Any, writer: Writer) -> None:
+    """Write AdaBoost.R2."""
+    fitted = model.model_
+    if isinstance(fitted, MedianTrees):
         _check_tree_learner(model)
-    write_columns(out, model.schema_, None)
-    write_rounds(out, model, printed=("train_loss",))
-    _write_record(out, model._statistics, _R2_STATISTICS)  # noqa: SLF001 - part of the fitted model
-    out.entries |= {"fitted_loss": model._fitted_loss, "stop_reason": model.stop_reason_}  # noqa: SLF001
-    out.put("rows.weights", model.sample_weights_)
-    if isinstance(held, MedianMembers):
-        rounds = [[member] for member in held.members]
-        write_members(out, rounds, Expected(None, model.schema_.n_columns, model.schema_.names))
+    write_columns(writer, model.schema_, None)
+    write_rounds(writer, model, verbose_only=("train_loss",))
+    _write_statistics(writer, model._statistics, R2_ROUNDS)  # noqa: SLF001 - a fitted attribute
+    writer.entries |= {"fitted_loss": model._fitted_loss, "stop_reason": model.stop_reason_}  # noqa: SLF001
+    writer.put("sample_weights", model.sample_weights_)
+    if isinstance(fitted, MedianMembers):
+        write_members(writer, [[member] for member in fitted.members], MemberSpec.of(model.schema_))
     else:
-        write_trees(out, held.trees, model.schema_, 1, most_bins=MAX_WIDE_BINS)
+        write_trees(writer, fitted.trees, model.schema_, 1, max_bins=MAX_WIDE_BINS)
 
 
-def read_r2(part: Reader, estimator: Any) -> None:
-    """Make the estimator the fitted one."""
-    schema = read_schema(part)
-    read_target(part, classes=False)
-    record: RoundStatistics = _read_record(part, _R2_STATISTICS)
-    n_rounds, loss = len(record.weights), part.entry("fitted_loss", str)
-    if loss not in LOSSES:
-        raise ModelFileError(f"fitted_loss {loss!r:.50} is unknown; known are {', '.join(LOSSES)}")
-    require("record", n_rounds > 0 and min(record.weights) > 0, "weights must be positive")
-    require("record", max(record.weights) < math.ldexp(1.0, 1000) / n_rounds, "weights must be smaller")
-    seed, best = read_seed(part), read_best(part, n_rounds)
-    model = _read_median(part, estimator, schema, record)
-    estimator._set_rounds(model, schema, None, seed, read_history(part), best)  # noqa: SLF001
-    estimator._keep_rounds(record, loss)  # noqa: SLF001 - sets what fit would
-    estimator.sample_weights_ = _read_row_weights(part)
-    estimator.stop_reason_ = part.entry("stop_reason", str)
-
-
-def _read_median(part: Reader, estimator: Any, schema: Schema, record: RoundStatistics) -> MedianModel:
+def read_r2(reader: Reader, estimator: Any) -> None:
+    """Set the fitted attributes."""
+    schema = read_schema(reader)
+    read_target(reader, classes=False)
+    record = RoundStatistics(**_read_statistics(reader, R2_ROUNDS))
     n_rounds = len(record.weights)
-    if part.format > 2 and "members" in part.entries:
-        members = read_members(part, 1, Expected(None, schema.n_columns, schema.names))
-        require("members", len(members) == n_rounds, f"members of {n_rounds} rounds are needed")
+    loss = JSON.choice(reader.entries.get("fitted_loss"), tuple(LOSSES), "fitted_loss")
+    weights = np.array(record.weights)
+    require("round_statistics", n_rounds > 0 and weights.min() > 0, "weights must be positive")
+    require("round_statistics", weights < math.ldexp(1.0, 1000) / n_rounds, "weights are too large")
+    seed, best = read_seed(reader), read_best(reader, n_rounds)
+    model = _read_median(reader, estimator, schema, record)
+    estimator._set_rounds(model, schema, None, seed, read_history(reader), best)  # noqa: SLF001
+    estimator._keep_rounds(record, loss)  # noqa: SLF001 - as fit sets them
+    estimator.sample_weights_ = _read_sample_weights(reader)
+    estimator.stop_reason_ = reader.entry("stop_reason", str)
+
+
+def _read_median(reader: Reader, estimator: Any, schema: Schema, record: RoundStatistics) -> MedianModel:
+    n_rounds = len(record.weights)
+    if "members" in reader.entries:
+        members = read_members(reader, 1, MemberSpec.of(schema))
+        require("members", len(members) == n_rounds, f"members of {n_rounds} rounds are required")
         return MedianMembers(record.weights, [member for (member,) in members])
     _check_tree_learner(estimator)
-    trees = read_trees(part, schema, np.zeros(1), 1, most_bins=MAX_WIDE_BINS)
-    require("forest.starts", trees.n_rounds == n_rounds, f"trees of {n_rounds} rounds are needed")
-    return MedianTrees(record.weights, trees)
+    return MedianTrees(record.weights, _read_round_trees(reader, schema, n_rounds, 1))
 
 
 def _check_tree_learner(model: Any) -> None:
-    """Refuse another learner than the one that the trees are shown as."""
-    if not isinstance(model._learner(), DecisionTreeRegressor):  # noqa: SLF001 - of our own kind
+    """Refuse another learner than the class of the trees in `estimators_`."""
+    if not isinstance(model._learner(), DecisionTreeRegressor):  # noqa: SLF001 - a class of Hedgerow
         raise ModelFileError("the estimator of an AdaBoostRegressor of trees must be a DecisionTreeRegressor")

@@ -1,14 +1,14 @@
-"""Checkpoints: the file of a model that is not finished, with notes on its fit in one more entry.
+"""Checkpoints: the file of an unfinished model, with one more entry on its fit.
 
-checkpoint    {"rows": {"X": ..., "y": ..., "sample_weight": ...}   digests of what is fitted to
-               "evaluations": [{...}]   the same of the evaluation sets
-               "began": null            digest of the file of the model gone on from, with `warm_start`
-               "first": 0               how many rounds that model has
-               "base": null             what it had on the evaluation sets
-               "seed": 7                drawn at the beginning
+checkpoint    {"data": {"X": ..., "y": ..., "sample_weight": ...}   digests of the training data
+               "evaluation_sets": [{...}]   the same of the evaluation sets
+               "resumed_from": null         digest of the file of the model that `warm_start` continues
+               "first_round": 0             the number of rounds of that model
+               "initial_losses": null          losses of that model on the evaluation sets
+               "seed": 7                    drawn at the beginning
               }
 
-See `hedgerow.estimators.checkpoint` for what they are for.
+`hedgerow.estimators.checkpoint` writes and uses them.
 """
 
 import hashlib
@@ -16,31 +16,30 @@ import os
 from collections.abc import Collection
 from typing import Any
 
-from hedgerow.container import ModelFileError, entry, write_atomically
+from hedgerow.container import JSON, ModelFileError, write_atomically
 from hedgerow.io.foreign import check_trusted
+from hedgerow.io.layout import CHECKPOINT
 from hedgerow.io.models import from_bytes, open_bytes, read_bytes, to_bytes
 from hedgerow.io.parameters import decode, encode, write_spec
 from hedgerow.io.reader import require
 from hedgerow.io.sections import is_digest, read_digests
 
-_NAMES = {"rows", "evaluations", "began", "first", "base", "seed"}
-_MOST_ROUNDS = 2**31
+_MAX_ROUNDS = 2**31
 
 
 class ModelStore:
     """Writes and reads checkpoints as model files."""
 
     def check(self, model: Any) -> None:
-        """Refuse a model, not fitted yet, that no file could hold."""
+        """Refuse an unfitted model that no file could hold."""
         write_spec(model)
 
     def write(self, path: str | os.PathLike[str], model: Any, notes: dict[str, Any]) -> None:
-        """Put a fitted model and the notes into a file."""
-        told = notes | {"base": None if notes["base"] is None else encode(notes["base"], "base")}
-        write_atomically(path, to_bytes(model, checkpoint=told))
+        """Write a fitted model and the notes on its fit."""
+        write_atomically(path, to_bytes(model, checkpoint=_written_notes(notes)))
 
     def read(self, path: str | os.PathLike[str], trusted: Collection[str]) -> tuple[Any, dict[str, Any]]:
-        """The model and the notes of a file, checked."""
+        """Return the model and the notes of a file, checked."""
         try:
             names, data = check_trusted(trusted), read_bytes(path)
             notes = checked_notes(open_bytes(data)[0].get("checkpoint"))
@@ -49,30 +48,36 @@ class ModelStore:
             raise ModelFileError(f"checkpoint={os.fspath(path)!r} cannot be read: {error}") from error
 
     def digest(self, model: Any) -> str:
-        """Of the file that a fitted model would be."""
+        """Return the digest of the file that a fitted model would be saved as."""
         return hashlib.sha256(to_bytes(model)).hexdigest()
 
 
-def checked_notes(told: Any) -> dict[str, Any]:
-    """The notes of a checkpoint.
+def _written_notes(notes: dict[str, Any]) -> dict[str, Any]:
+    content = {name: notes[attribute] for name, attribute in CHECKPOINT.items()}
+    scores = content["initial_losses"]
+    return content | {"initial_losses": None if scores is None else encode(scores, "initial_losses")}
 
-    >>> rows = {"X": "0" * 64, "y": "1" * 64, "sample_weight": None}
-    >>> told = {"rows": rows, "evaluations": [], "began": None, "first": 0, "base": None, "seed": 7}
-    >>> checked_notes(told) == told
-    True
-    """
-    if told is None:
-        raise ModelFileError("a model, but not a checkpoint: no fit can go on from it")
-    if not isinstance(told, dict) or set(told) != _NAMES:
-        raise ModelFileError(f"checkpoint: a JSON object with {', '.join(sorted(_NAMES))} is needed")
-    notes: dict[str, Any] = {"rows": read_digests(told["rows"], "rows")}
-    notes["evaluations"] = [read_digests(one, "evaluations") for one in entry(told, "evaluations", list)]
-    began = notes["began"] = entry(told, "began", str, type(None))
-    require("began", began is None or is_digest(began), "a digest has 64 hexadecimal digits")
-    first = notes["first"] = entry(told, "first", int)
-    require("first", 0 <= first < _MOST_ROUNDS, "it is a number of rounds")
-    seed = notes["seed"] = entry(told, "seed", int, type(None))
-    require("seed", seed is None or 0 <= seed < 2**63, "it must lie in 0..2**63 - 1")
-    base = notes["base"] = decode(entry(told, "base", list, type(None)), "base")
-    require("base", base is None or all(type(one) is float for one in base), "it is a list of numbers")
-    return notes
+
+def checked_notes(content: Any) -> dict[str, Any]:
+    """Return the notes of a checkpoint by the names that estimators use."""
+    if content is None:
+        raise ModelFileError("the file is a model, not a checkpoint: no fit can resume from it")
+    JSON.fields(content, tuple(CHECKPOINT), "checkpoint")
+    resumed_from = JSON.entry(content, "resumed_from", str, type(None))
+    valid = resumed_from is None or is_digest(resumed_from)
+    require("resumed_from", valid, "a digest must have 64 hexadecimal digits")
+    seed = JSON.entry(content, "seed", int, type(None))
+    require("seed", seed is None or 0 <= seed < 2**63, "it must be in 0..2**63 - 1")
+    scores = decode(JSON.entry(content, "initial_losses", list, type(None)), "initial_losses")
+    valid = scores is None or all(type(one) is float for one in scores)
+    require("initial_losses", valid, "it must be a list of numbers")
+    sets = JSON.items(content["evaluation_sets"], "evaluation_sets")
+    checked = {
+        "data": read_digests(content["data"], "data"),
+        "evaluation_sets": [read_digests(one, "evaluation_sets") for one in sets],
+        "resumed_from": resumed_from,
+        "first_round": JSON.integer(content["first_round"], "first_round", 0, _MAX_ROUNDS - 1),
+        "initial_losses": scores,
+        "seed": seed,
+    }
+    return {attribute: checked[name] for name, attribute in CHECKPOINT.items()}

@@ -1,11 +1,11 @@
-"""Objects of other libraries in a file: learners and fitted members of scikit-learn, by way of skops.
+"""Objects of other libraries in a file: learners and fitted members of scikit-learn, through skops.
 
-    skops.0    uint8, an archive, see `archives`; entries name it as {"skops": 0}
+    skops.0    uint8, an archive, see `skops_archive`; entries refer to it as {"skops": 0}
 
-skops makes an object again from the names of its types and their attributes, and runs no code of the file.
-Which types it may make is decided here: those whose predictions are arithmetic of NumPy, so that wrong
-contents can give wrong numbers and errors, but no more. Others follow indices of the file without looking, as
-scikit-learn's trees do, or run code of their own. They need the word of the user, `load(..., trusted=[...])`.
+skops restores an object from the names of its types and their attributes, and runs no code of the file. This
+module decides which types are allowed: those that predict with arithmetic of NumPy, so that wrong contents
+can cause wrong numbers and errors, but no more. Other types follow indices of the file without checks, as
+scikit-learn's trees do, or run their own code. They require `load(..., trusted=[...])`.
 """
 
 import functools
@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from hedgerow.container import ModelFileError
-from hedgerow.io.skops_archive import SCHEMA, State, checked, in_one_form, packed, type_name
+from hedgerow.io.skops_archive import SCHEMA, State, canonical, checked, packed, type_name
 
-LIBRARIES = ("scikit-learn", "skops")  # whose versions a file with such objects holds
+LIBRARIES = ("scikit-learn", "skops")  # a file with such objects names their versions
 
 _SCALARS = frozenset(
     {f"numpy.{kind}{size}" for kind in ("int", "uint", "float") for size in (8, 16, 32, 64)}
@@ -31,8 +31,8 @@ _SCALARS = frozenset(
 _SPARSE = frozenset(
     f"scipy.sparse._{kind}.{kind}_{form}" for kind in ("csr", "csc") for form in ("array", "matrix")
 )
-# How skops makes an object, and the types that are safe when they are made in this way. The way matters: an
-# array can be read from its bytes, and it can be made by calling its class with a size.
+# The loaders of skops, and the types that are safe with each. The loader matters: one reads an array from its
+# bytes, another would create it by calling its class with a size.
 _PLAIN = {
     "DTypeNode": {"numpy.dtype"},
     "DictNode": {"builtins.dict", "collections.OrderedDict"},
@@ -45,10 +45,10 @@ _PLAIN = {
     "TupleNode": {"builtins.tuple"},
     "TypeNode": {*(f"builtins.{name}" for name in ("bool", "float", "int", "str")), *_SCALARS},
 }
-# skops doubts these, and `archives` has looked at their contents.
+# skops does not trust these; `skops_archive` checks their contents.
 _CHECKED = frozenset({"numpy.dtype", *_SPARSE})
-# Estimators that predict with arithmetic of NumPy alone, most by their modules; skops knows which types there
-# are. The trees are here since all that is dangerous in them is of another type, `sklearn.tree._tree.Tree`.
+# Estimators that predict with arithmetic of NumPy alone, most listed by module; skops has the list of types.
+# Trees are included: what is dangerous in them is of another type, `sklearn.tree._tree.Tree`.
 _ESTIMATORS = (
     "sklearn._loss.link.",
     "sklearn._loss.loss.",
@@ -68,46 +68,47 @@ _ESTIMATORS = (
     "sklearn.tree._classes.",
 )
 _LOSSES = ("sklearn._loss._loss.", "sklearn.linear_model._sgd_fast.")
-_NEVER = "hedgerow."  # kernels trust the arrays of our own models: they come by their codecs, or not at all
-_VERSION = "_sklearn_version"  # an attribute that scikit-learn adds, and compares when it is set
+_NEVER = "hedgerow."  # kernels trust the arrays of Hedgerow's models: only codecs may restore them
+_VERSION = "_sklearn_version"  # scikit-learn adds this attribute, and compares it when it is set
 
 
 # --- writing
 
 
 def dumped(found: Any, name: str) -> bytes:
-    """The archive of an object.
+    """Return the archive of an object.
 
     >>> from sklearn.linear_model import Ridge
     >>> same = loaded(dumped(Ridge(alpha=2.0), "estimator"), "estimator")
     >>> same
     Ridge(alpha=2.0)
     """
-    skops = _skops(f"{name}={shown(found)} is of another library")
+    skops = _skops(f"{name}={_shown(found)} is an object of another library")
     try:
-        data = in_one_form(skops.dumps(found))
+        data = canonical(skops.dumps(found))
         _, states = checked(data)
-        _refuse_ours(states)
+        _refuse_own(states)
         named = {*skops.get_untrusted_types(data=data), *map(type_name, states)}
-        again = in_one_form(skops.dumps(skops.loads(data, trusted=sorted(named))))
+        again = canonical(skops.dumps(skops.loads(data, trusted=sorted(named))))
     except Exception as error:  # whatever the object or skops may raise
         raise ModelFileError(
-            f"{name}={shown(found)} cannot be saved by skops: {line(error)}; pickle and joblib hold it"
+            f"{name}={_shown(found)} cannot be saved by skops: {one_line(error)}; use pickle or joblib"
         ) from error
     if again != data:
         raise ModelFileError(
-            f"{name}={shown(found)} does not come back from skops as it was; pickle and joblib hold it"
+            f"{name}={_shown(found)} cannot be saved by skops: a loaded copy would differ; use pickle "
+            "or joblib"
         )
     return data
 
 
-@functools.cache  # it reads a file each time
+@functools.cache  # reads a file
 def _version(name: str) -> str:
     return importlib.metadata.version(name)
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of the libraries that made the archives."""
+    """Return the versions of the libraries that write the archives."""
     return {name: _version(name) for name in LIBRARIES}
 
 
@@ -115,45 +116,45 @@ def library_versions() -> dict[str, str]:
 
 
 class UntrustedError(ModelFileError):
-    """An object of types that are not known to be safe; `names` are theirs."""
+    """Raised for an object of types that are not known to be safe; `names` lists them."""
 
     def __init__(self, name: str, names: Iterable[str]) -> None:
         self.names = sorted(names)
         super().__init__(
-            f"{name} holds objects of types that are not known to be safe; if you trust whoever made it, "
-            f"load it with trusted={self.names}"
+            f"{name} holds objects of types that are not known to be safe; if you trust its author, load it "
+            f"with trusted={self.names}"
         )
 
 
 def loaded(data: bytes, name: str, trusted: Collection[str] = ()) -> Any:
-    """The object of an archive, if all its types are known to be safe or are among those trusted."""
-    skops = _skops(f"{name} is of another library")
+    """Return the object of an archive if all its types are known to be safe or are trusted."""
+    skops = _skops(f"{name} is an object of another library")
     try:
         entries, found = checked(data)
-        _refuse_ours(found)
-        if all(_is_sound(state) or type_name(state) in trusted for state in found):
-            if _meet_version(found):
+        _refuse_own(found)
+        if all(_is_safe(state) or type_name(state) in trusted for state in found):
+            if _set_version(found):
                 data = packed(entries | {SCHEMA: json.dumps(found[0]).encode("ascii")})
             return skops.loads(data, trusted=sorted(_CHECKED.union(trusted)))
-    # whatever zipfile, NumPy, skops and scikit-learn may raise of damaged contents
+    # zipfile, NumPy, skops and scikit-learn may raise anything for damaged contents
     except Exception as error:
         if type(error).__name__ != "UntrustedTypesFoundException":
-            raise ModelFileError(f"{name} is damaged: {line(error)}") from error
+            raise ModelFileError(f"{name} is damaged: {one_line(error)}") from error
     raise UntrustedError(name, untrusted_types(data, name).difference(trusted))
 
 
 def untrusted_types(data: bytes, name: str) -> set[str]:
-    """Names of the types in an archive that are not known to be safe, here or by skops."""
-    skops = _skops(f"{name} is of another library")
+    """Return the names of the types in an archive that are not known to be safe, to Hedgerow or to skops."""
+    skops = _skops(f"{name} is an object of another library")
     try:
-        doubtful = {type_name(state) for state in checked(data)[1] if not _is_sound(state)}
-        return doubtful.union(skops.get_untrusted_types(data=data)) - (_CHECKED - doubtful)
+        unknown = {type_name(state) for state in checked(data)[1] if not _is_safe(state)}
+        return unknown.union(skops.get_untrusted_types(data=data)) - (_CHECKED - unknown)
     except Exception as error:  # as above
-        raise ModelFileError(f"{name} is damaged: {line(error)}") from error
+        raise ModelFileError(f"{name} is damaged: {one_line(error)}") from error
 
 
-def _is_sound(state: State) -> bool:
-    """Whether the type of a state is known to be safe, made in the way that the state says."""
+def _is_safe(state: State) -> bool:
+    """Whether the type of a state is known to be safe with the loader that the state names."""
     name, loader = type_name(state), state.get("__loader__")
     module, _, last = name.rpartition(".")
     if loader == "ObjectNode":
@@ -165,38 +166,38 @@ def _is_sound(state: State) -> bool:
     return isinstance(loader, str) and name in _PLAIN.get(loader, ())
 
 
-def _refuse_ours(found: list[State]) -> None:
-    ours = sorted(type_name(state) for state in found if type_name(state).startswith(_NEVER))
-    if ours:
-        raise ModelFileError(f"it holds {ours[0]}, an object of Hedgerow within one of another library")
+def _refuse_own(found: list[State]) -> None:
+    own = sorted(type_name(state) for state in found if type_name(state).startswith(_NEVER))
+    if own:
+        raise ModelFileError(f"it holds {own[0]}, an object of Hedgerow within an object of another library")
 
 
-def _meet_version(found: list[State]) -> bool:
-    """Give all estimators the version that is here; whether they had another.
+def _set_version(found: list[State]) -> bool:
+    """Set the version of all estimators to the installed one; return whether any had another.
 
-    Else scikit-learn would warn of each; `check_versions` does so once for all.
+    Otherwise scikit-learn would warn for each estimator; `check_versions` warns once.
     """
-    here, changed = json.dumps(_version("scikit-learn")), False
+    installed, changed = json.dumps(_version("scikit-learn")), False
     for state in found:
         content = state.get("content")
         noted = content.get(_VERSION) if isinstance(content, dict) else None
-        if isinstance(noted, dict) and noted.get("content") != here:
-            noted["content"], changed = here, True
+        if isinstance(noted, dict) and noted.get("content") != installed:
+            noted["content"], changed = installed, True
     return changed
 
 
 def check_versions(versions: Mapping[str, Any], *, foreign: bool) -> None:
-    """Check the versions that a file tells of, and warn if objects of scikit-learn are of another one."""
+    """Check the versions that a file names; warn if its objects are of another version of scikit-learn."""
     expected = {"hedgerow", *(LIBRARIES if foreign else ())}
     if set(versions) != expected or not all(_is_version(one) for one in versions.values()):
         raise ModelFileError(f"versions must name those of {', '.join(sorted(expected))}")
-    there, here = versions.get("scikit-learn"), _version("scikit-learn")
-    if there is not None and there != here:
+    written, installed = versions.get("scikit-learn"), _version("scikit-learn")
+    if written is not None and written != installed:
         warnings.warn(
-            f"the file holds objects of scikit-learn {there}, and scikit-learn {here} is installed: "
-            "they may answer differently, or not at all; save the model anew with the version that loads it",
+            f"the file holds objects of scikit-learn {written}, and scikit-learn {installed} is installed: "
+            "they may predict differently, or fail; save the model again with the version that loads it",
             UserWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
 
@@ -205,18 +206,16 @@ def _is_version(value: Any) -> bool:
 
 
 def check_trusted(trusted: Any) -> frozenset[str]:
-    """Names of types, as `load` is given them."""
+    """Check the names of types that are passed to `load`."""
     if isinstance(trusted, str) or not isinstance(trusted, Collection):
-        raise TypeError(f"trusted={trusted!r:.200} is not allowed: it must be a list of names of types")
+        raise TypeError(f"trusted must be a list of names of types; got {trusted!r:.200}")
     for name in trusted:
         if not isinstance(name, str):
-            raise TypeError(
-                f"trusted holds {name!r:.200}: it must hold names, such as 'sklearn.tree._tree.Tree'"
-            )
+            raise TypeError(f"trusted must hold names, such as 'sklearn.tree._tree.Tree'; got {name!r:.200}")
     return frozenset(trusted)
 
 
-# --- both
+# --- shared
 
 
 def _skops(why: str) -> Any:
@@ -224,17 +223,17 @@ def _skops(why: str) -> Any:
         return importlib.import_module("skops.io")
     except ImportError as error:
         raise ModelFileError(
-            f"{why}; model files hold such objects through skops, which is not installed: pip install skops"
+            f"{why}; model files require skops for such objects: pip install 'hedgerow[skops]'"
         ) from error
 
 
-def shown(found: Any) -> str:
-    """An object in a line, not at length."""
+def _shown(found: Any) -> str:
+    """Return the repr of an object in one line, cut."""
     text = " ".join(repr(found).split())
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def line(error: BaseException) -> str:
-    """What an error says, in a line; its kind, if it is none of ours."""
+def one_line(error: BaseException | None) -> str:
+    """Return the message of an error in one line, with its type unless it is a ModelFileError."""
     text = " ".join(str(error).split())[:300]
     return text if isinstance(error, ModelFileError) else f"{type(error).__name__}: {text}"

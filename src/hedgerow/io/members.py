@@ -1,14 +1,15 @@
-"""Members in a file: fitted estimators that a model asks, of ours or of another library.
+"""Members in a file: fitted estimators of an ensemble, of Hedgerow or of another library.
 
-    {"estimator": "DecisionStump", "parameters": {...}, ...}    the entries of a model of ours
+    {"estimator": "DecisionStump", "parameters": {...}, ...}    the entries of a model of Hedgerow
     {"skops": 3}                                                an object of another library, see `foreign`
-    {"constant": 2}                                             a member that always names class number 2
+    {"constant": 2}                                             a member that always predicts class number 2
 
-Members of boosting stand in lists, one list a round, with one member for each output.
-
-
+Members of boosting are in lists, one list per round, with one member for each output.
 """
 
+import importlib
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,140 +19,168 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.container import ModelFileError
-from hedgerow.io.foreign import line
+from hedgerow.io.foreign import one_line
 from hedgerow.io.parameters import is_ours
 from hedgerow.io.reader import Reader, Writer, is_foreign, require
 from hedgerow.io.sections import read_count
-from hedgerow.members import ConstantHypothesis
+from hedgerow.members import ConstantHypothesis, predict_classes, predict_probabilities, predict_values
+from hedgerow.table import Schema
+
+_PROBE_VALUES = (1.0, 0.0, 0.5)  # a transformer such as np.log may not accept one of them
 
 
 @dataclass(frozen=True, eq=False)
-class Expected:
+class MemberSpec:
     """What a member must be.
 
     Parameters
     ----------
     classes : array, or None
-        The labels that a classifier may know; None for a regressor.
+        The labels that a classifier may predict; None for a regressor.
     n_columns : int
-        That it is given.
     names : tuple, or None
-        Of these columns.
-    asked : str
-        The method that it is asked by.
+        Of the columns.
+    method : str
+        The method that the ensemble calls.
     """
 
     classes: NDArray[Any] | None
     n_columns: int
     names: tuple[str, ...] | None
-    asked: str = "predict"
+    method: str = "predict"
+
+    @classmethod
+    def of(cls, schema: Schema, classes: NDArray[Any] | None = None, method: str = "predict") -> "MemberSpec":
+        """Describe a member that gets all columns of a schema."""
+        return cls(classes, schema.n_columns, schema.names, method)
 
 
-def write_member(out: Writer, member: Any, name: str, expected: Expected) -> dict[str, Any]:
-    """The entries of a member; its arrays are put under its name."""
-    if isinstance(member, ConstantHypothesis) and expected.classes is not None:
-        return {"constant": int(np.searchsorted(expected.classes, member.classes_[0]))}
+def write_member(writer: Writer, member: Any, name: str, spec: MemberSpec) -> dict[str, Any]:
+    """Write the arrays of a member; return its entries."""
+    if isinstance(member, ConstantHypothesis) and spec.classes is not None:
+        return {"constant": int(np.searchsorted(spec.classes, member.classes_[0]))}
     if is_ours(member):
-        return out.model(member, name)
-    _check_foreign(out.prefix + name, member, expected)
-    return out.foreign(member, name)
+        return writer.model(member, name)
+    _check_foreign(writer.prefix + name, member, spec)
+    return writer.foreign(member, name)
 
 
-def read_member(part: Reader, name: str, entries: Any, expected: Expected) -> Any:
-    """A member that is what it must be."""
-    classes = expected.classes
+def read_member(reader: Reader, name: str, entries: Any, spec: MemberSpec) -> Any:
+    """Read and check a member."""
+    classes = spec.classes
     if isinstance(entries, dict) and set(entries) == {"constant"} and classes is not None:
-        number = read_count(part.part(name, entries), "constant", 0, len(classes) - 1)
+        number = read_count(reader.section(name, entries), "constant", 0, len(classes) - 1)
         return ConstantHypothesis(classes[number : number + 1])
-    if part.format > 2 and is_foreign(entries):
-        member = part.foreign(name, entries)
-        _check_foreign(part.prefix + name, member, expected)
+    if is_foreign(entries):
+        member = reader.foreign(name, entries)
+        _check_foreign(reader.prefix + name, member, spec)
+        if not reader.trusted:  # code of types that the user trusts is not run before it is needed
+            _probe(reader.prefix + name, member, spec)
         return member
-    member = part.model(name, entries)
-    require(name, is_classifier(member) == (classes is not None), "it is of the wrong kind")
+    member = reader.model(name, entries)
+    require(name, is_classifier(member) == (classes is not None), _kind(spec))
     if classes is not None:
         own = member.classes_
-        among = own.dtype == classes.dtype and set(own.tolist()) <= set(classes.tolist())
-        require(name, among, "it has other classes")
-    require(name, hasattr(member, expected.asked), f"it has no {expected.asked}")
-    require(name, member.n_features_in_ == expected.n_columns, f"it must know {expected.n_columns} columns")
+        subset = own.dtype == classes.dtype and set(own.tolist()) <= set(classes.tolist())
+        require(name, subset, "its classes must be classes of the model")
+    require(name, hasattr(member, spec.method), f"it must have the method {spec.method}")
+    require(name, member.n_features_in_ == spec.n_columns, f"it must have {spec.n_columns} columns")
     names = getattr(member, "feature_names_in_", None)
     found = None if names is None else tuple(names.tolist())
-    require(name, found == expected.names, "its columns have other names")
+    require(name, found == spec.names, "its columns must have the names of the model's columns")
     return member
 
 
-def _check_foreign(name: str, member: Any, expected: Expected) -> None:
-    columns = (expected.n_columns, expected.names)
-    check_member(name, member, expected.classes, columns, expected.asked)
+def _kind(spec: MemberSpec) -> str:
+    return f"it must be a {'regressor' if spec.classes is None else 'classifier'}"
+
+
+# --- members of other libraries
+
+
+def _check_foreign(name: str, member: Any, spec: MemberSpec) -> None:
+    """Refuse what cannot be a fitted member for these columns and classes."""
+    classes, n_columns = spec.classes, spec.n_columns
+    try:
+        check_is_fitted(member)
+        right_kind = is_classifier(member) == (classes is not None)
+        callable_method = callable(getattr(member, spec.method))
+        n_features = getattr(member, "n_features_in_", n_columns)
+        names = getattr(member, "feature_names_in_", None)
+        same_columns = isinstance(n_features, int | np.integer) and n_features == n_columns
+        if names is not None:
+            same_columns = same_columns and tuple(np.asarray(names).tolist()) == spec.names
+        known_classes = True
+        if classes is not None:
+            own = np.asarray(getattr(member, "classes_", classes))
+            known_classes = own.ndim == 1 and set(own.tolist()) <= set(classes.tolist())
+            known_classes = known_classes and len(own) <= len(classes)
+    except Exception as error:  # an object of a file may raise anything
+        raise ModelFileError(f"{name} is not a fitted member: {one_line(error)}") from error
+    require(name, right_kind, _kind(spec))
+    require(name, callable_method, f"it must have the method {spec.method}")
+    require(name, known_classes, "its classes must be classes of the model")
+    require(name, same_columns, "its columns must be those of the model")
+
+
+def _probe(name: str, member: Any, spec: MemberSpec) -> None:
+    """Refuse a member that cannot predict: its arrays may have shapes or dtypes that do not fit.
+
+    The member predicts two rows of a constant. Their predictions must have the shape, the dtype and the
+    range that the ensemble relies on.
+    """
+    failure: Exception | None = None
+    for value in _PROBE_VALUES:
+        rows: Any = np.full((2, spec.n_columns), value)
+        if getattr(member, "feature_names_in_", None) is not None:
+            try:
+                rows = importlib.import_module("pandas").DataFrame(rows, columns=list(spec.names or ()))
+            except ImportError:  # a pipeline may select columns by name, which arrays do not have
+                return
+        try:
+            with warnings.catch_warnings(), np.errstate(all="warn"):
+                warnings.simplefilter("ignore")
+                warnings.simplefilter("error", RuntimeWarning)
+                for predict in _predictions(member, spec):
+                    predict(member, rows)
+        except Exception as error:  # noqa: BLE001 - an object of a file may raise anything
+            failure = error
+        else:
+            return
+    raise ModelFileError(f"{name} cannot predict: {one_line(failure)}") from failure
+
+
+def _predictions(member: Any, spec: MemberSpec) -> list[Callable[[Any, Any], Any]]:
+    """Return the checked predictions that an ensemble may request from a member."""
+    classes = spec.classes
+    if classes is None:
+        return [predict_values]
+    found: list[Callable[[Any, Any], Any]] = [lambda one, rows: predict_classes(one, rows, classes)]
+    if hasattr(member, "predict_proba"):
+        found.append(lambda one, rows: predict_probabilities(one, rows, classes))
+    return found
 
 
 # --- rounds
 
 
-def write_members(out: Writer, rounds: list[list[Any]], expected: Expected) -> None:
-    """The members of every round."""
-    out.entries["members"] = [
+def write_members(writer: Writer, rounds: list[list[Any]], spec: MemberSpec) -> None:
+    """Write the members of every round."""
+    writer.entries["members"] = [
         [
-            write_member(out, member, f"members.{number}.{place}", expected)
-            for place, member in enumerate(made)
+            write_member(writer, member, f"members.{number}.{output}", spec)
+            for output, member in enumerate(members)
         ]
-        for number, made in enumerate(rounds)
+        for number, members in enumerate(rounds)
     ]
 
 
-def read_members(part: Reader, n_each: int, expected: Expected) -> list[list[Any]]:
-    """The members of every round, as many in each."""
+def read_members(reader: Reader, n_each: int, spec: MemberSpec) -> list[list[Any]]:
+    """Read the members of every round, the same number in each."""
     rounds = []
-    for number, told in enumerate(part.entry("members", list)):
-        if not isinstance(told, list) or len(told) != n_each:
+    for number, listed in enumerate(reader.entry("members", list)):
+        if not isinstance(listed, list) or len(listed) != n_each:
             raise ModelFileError(f"members: round {number} must have {n_each}")
-        named = ((f"members.{number}.{place}", entries) for place, entries in enumerate(told))
-        rounds.append([read_member(part, name, entries, expected) for name, entries in named])
+        named = ((f"members.{number}.{output}", entries) for output, entries in enumerate(listed))
+        rounds.append([read_member(reader, name, entries, spec) for name, entries in named])
     return rounds
-
-
-# --- members
-
-
-def check_member(
-    name: str,
-    member: Any,
-    classes: NDArray[Any] | None,
-    columns: tuple[int, tuple[str, ...] | None],
-    asked: str = "predict",
-) -> None:
-    """Refuse what cannot be a fitted member for so many columns, of these names if it knows names.
-
-    Parameters
-    ----------
-    name : str
-        Of the member.
-    member : object of another library
-    classes : array, or None
-        The labels that a classifier may know; None for a regressor.
-    columns : (int, names or None)
-    asked : str
-        The method that it is asked by.
-    """
-    try:
-        check_is_fitted(member)
-        right = is_classifier(member) == (classes is not None) and callable(getattr(member, asked))
-        n_columns = getattr(member, "n_features_in_", columns[0])
-        names = getattr(member, "feature_names_in_", None)
-        alike = n_columns == columns[0] and (
-            names is None or (len(names) == columns[0] and tuple(np.asarray(names).tolist()) == columns[1])
-        )
-        own = None if classes is None else np.asarray(getattr(member, "classes_", classes))
-        known = (
-            own is None
-            or classes is None
-            or (own.ndim == 1 and len(own) <= len(classes) and set(own.tolist()) <= set(classes.tolist()))
-        )
-    except Exception as error:  # an object of a file may raise anything
-        raise ModelFileError(f"{name} is no fitted member: {line(error)}") from error
-    for fine, wrong in ((right, "it is of the wrong kind"), (known, "it has other classes")):
-        if not fine:
-            raise ModelFileError(f"{name}: {wrong}")
-    if not alike:
-        raise ModelFileError(f"{name}: it knows other columns")

@@ -1,106 +1,95 @@
-"""Saving and loading models: an estimator as a text and arrays, and back.
+"""Saving and loading: a model as one JSON text and named arrays, and back.
 
 The text is a JSON object:
 
-    format            3; a larger number is a file of a later version. 1 knows gradient boosting only, 2 no
-                      members of other libraries
-    hedgerow          the version that wrote it, where every version looks for it
-    versions          of the libraries that wrote it: others than Hedgerow only if they made objects of it
-    estimator         the name of the class
-    parameters        of its constructor, but for those that cannot change the model; see `specs`
-    card              whatever the user has put beside the model; left out if there is none
-    certificate       what is proven of the model, see `certificates`; left out if there is none
-    trained           what it was fitted to, see `trained`
-    schema, classes   the columns, and the labels of a classifier
-    ...               what the kind of model has beyond that, see the modules named in KINDS
+    format              1; files of a larger number were written by a later version
+    hedgerow            the version that wrote the file
+    versions            of the libraries that wrote it: others than Hedgerow only if the file holds their
+                        objects
+    estimator           the name of the class
+    parameters          of its constructor, except those that cannot change the model; see `parameters`
+    card                data of the user; left out if there are none
+    certificate         see `card`; left out if there is none
+    data_fingerprints   of the training data, see `sections`
+    schema, classes     the columns, and the labels of a classifier
+    ...                 the entries of this kind of model, see the modules of the codecs in KINDS
 
-What cannot change the model is left out: threads, printing, seconds. The same training gives the same bytes
-whatever these are. A cascade is a file of its own kind, see `hedgerow.vision.storage`.
+What cannot change the model is left out: threads, printing, seconds. So the same training gives the same
+bytes. A cascade is a file of its own kind, see `hedgerow.vision.storage`.
 """
 
-import json
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
 
 import hedgerow
 from hedgerow import estimators
 from hedgerow.container import (
+    JSON,
     ModelFileError,
     check_format,
-    entry,
     file_size,
     pack,
-    parse,
     unpack,
     write_atomically,
 )
-from hedgerow.io.adaboost_family import read_adaptive, read_r2, write_adaptive, write_r2
-from hedgerow.io.bagging import read_bag, write_bag
-from hedgerow.io.card import checked_card, read_certificate, write_certificate
+from hedgerow.io.adaboost_family import read_adaboost_family, read_r2, write_adaboost_family, write_r2
+from hedgerow.io.bagging import read_bagging, write_bagging
+from hedgerow.io.card import checked_card, read_card, read_certificate, write_certificate
 from hedgerow.io.decision_trees import read_tree, write_tree
 from hedgerow.io.foreign import check_trusted, check_versions, library_versions
 from hedgerow.io.forests import read_forest, write_forest
-from hedgerow.io.gradient_boosting import read_gradient, write_gradient
+from hedgerow.io.gradient_boosting import read_gradient_boosting, write_gradient_boosting
 from hedgerow.io.parameters import read_estimator, write_parameters
 from hedgerow.io.reader import Arrays, Reader, Writer
-from hedgerow.io.schapire import read_three, write_three
-from hedgerow.io.sections import read_trained, write_trained
+from hedgerow.io.schapire import read_schapire, write_schapire
+from hedgerow.io.sections import read_data_fingerprints, write_data_fingerprints
 from hedgerow.memory import format_bytes, require_memory
 
 if TYPE_CHECKING:
     from hedgerow.theory import Certificate
 
-FORMAT = 3
-_MOST_HEAD = 100 << 20  # bytes that a safetensors file may describe its arrays with
+T = TypeVar("T")
 
-
-class _Write(Protocol):
-    def __call__(self, model: Any, out: Writer) -> None:
-        """Put a fitted model into a part."""
-
-
-class _Read(Protocol):
-    def __call__(self, part: Reader, estimator: Any) -> None:
-        """Make an estimator, which has its parameters, the fitted one."""
+FORMAT = 1
+_MAX_HEADER = 100 << 20  # bytes of the header of a safetensors file
 
 
 class Codec(NamedTuple):
-    """How a kind of model is written and read."""
+    """The functions that write a fitted model, and that set the fitted attributes of an estimator."""
 
-    write: _Write
-    read: _Read
+    write: Callable[[Any, Writer], None]
+    read: Callable[[Reader, Any], None]
 
 
-_GRADIENT = Codec(write_gradient, read_gradient)
-_ADAPTIVE = Codec(write_adaptive, read_adaptive)
+_GRADIENT_BOOSTING = Codec(write_gradient_boosting, read_gradient_boosting)
+_ADABOOST_FAMILY = Codec(write_adaboost_family, read_adaboost_family)
 _FOREST = Codec(write_forest, read_forest)
-_BAG = Codec(write_bag, read_bag)
+_BAGGING = Codec(write_bagging, read_bagging)
 _TREE = Codec(write_tree, read_tree)
 
 KINDS: dict[type[Any], Codec] = {
-    estimators.GradientBoostingClassifier: _GRADIENT,
-    estimators.GradientBoostingRegressor: _GRADIENT,
-    estimators.AdaBoostClassifier: _ADAPTIVE,
+    estimators.GradientBoostingClassifier: _GRADIENT_BOOSTING,
+    estimators.GradientBoostingRegressor: _GRADIENT_BOOSTING,
+    estimators.AdaBoostClassifier: _ADABOOST_FAMILY,
     estimators.AdaBoostRegressor: Codec(write_r2, read_r2),
-    estimators.LogitBoostClassifier: _ADAPTIVE,
-    estimators.AnyBoostClassifier: _ADAPTIVE,
-    estimators.SchapireBoostClassifier: Codec(write_three, read_three),
+    estimators.LogitBoostClassifier: _ADABOOST_FAMILY,
+    estimators.AnyBoostClassifier: _ADABOOST_FAMILY,
+    estimators.SchapireBoostClassifier: Codec(write_schapire, read_schapire),
     estimators.RandomForestClassifier: _FOREST,
     estimators.RandomForestRegressor: _FOREST,
     estimators.ExtraTreesClassifier: _FOREST,
     estimators.ExtraTreesRegressor: _FOREST,
-    estimators.BaggingClassifier: _BAG,
-    estimators.BaggingRegressor: _BAG,
+    estimators.BaggingClassifier: _BAGGING,
+    estimators.BaggingRegressor: _BAGGING,
     estimators.DecisionTreeClassifier: _TREE,
     estimators.DecisionTreeRegressor: _TREE,
     estimators.DecisionStump: _TREE,
 }
-_FORMAT_1 = (estimators.GradientBoostingClassifier, estimators.GradientBoostingRegressor)
 
 
 def save(
@@ -108,29 +97,30 @@ def save(
 ) -> None:
     """Save a fitted model or a cascade to one file.
 
-    The file is a safetensors file without pickled objects. It is written beside its place and then
-    renamed, so that an interrupted save leaves an older file as it was. Equal models give equal files,
-    byte for byte, whatever the number of threads they were trained with.
+    The file is a safetensors file without pickled objects. It replaces an existing file at once, so that an
+    interrupted save leaves the old one unchanged. Equal models give equal files, byte for byte, whatever the
+    number of threads they were trained with.
 
-    The loaded model predicts the same bits and has the fitted attributes of the saved one, fingerprints of
-    its training rows among them (4 or 8 bytes a row): `hedgerow.theory.certify` says the same of both, and
-    `warm_start` goes on from either. Not in the file, and at their defaults in the loaded model, are `n_jobs`
-    and `verbose`. The seconds in `history_` come back as NaN. A `random_state` that is no integer comes
-    back as None; the seed drawn from it is kept. An `oob_score` that is a function comes back as True.
+    The loaded model has the same predictions, to the last bit, and the fitted attributes of the saved one.
+    These include fingerprints of the training rows (4 or 8 bytes per row): `hedgerow.theory.certify` returns
+    the same bounds for both, and `warm_start` continues either. The file does not hold `n_jobs` and
+    `verbose`, which the loaded model has at their defaults. The seconds in `history_` become NaN. A
+    `random_state` that is no integer becomes None; the seed drawn from it is stored. An `oob_score` that is a
+    function becomes True.
 
     Parameters
     ----------
     model : an estimator of Hedgerow, fitted, or a hedgerow.vision.Cascade
-        Learners and members of scikit-learn are kept through skops (``pip install skops``). A loss or a cost
-        of your own is refused; pickle and joblib hold such a model.
+        Learners and members of scikit-learn are stored through skops (``pip install skops``). A loss or a
+        cost of your own is refused; use pickle or joblib for such a model.
     path : str or path
-        Where to; an existing file is replaced.
+        An existing file is replaced.
     card : dict, optional
-        What is to be known about the model, which `load_card` gives back: finite numbers, strings, True,
-        False, None, and lists and dicts of them, up to 16 MB as JSON. A cascade has its `info` instead.
+        Data about the model, which `load_card` returns: finite numbers, strings, True, False, None, and lists
+        and dicts of them, up to 16 MB as JSON. A cascade has its `info` instead.
     certificate : hedgerow.theory.Certificate, optional
-        What is proven of the model, which `load_certificate` gives back. That of another model is refused, as
-        far as that can be told.
+        A certificate of this model, which `load_certificate` returns. One of another model is refused, as far
+        as that can be detected.
 
     Raises
     ------
@@ -153,7 +143,7 @@ def save(
     """
     if _is_cascade(model) and Path(path).suffix.lower() == ".xml":
         raise ModelFileError(
-            f"{os.fspath(path)}: save writes Hedgerow's own files; cascade.save(path) writes OpenCV's XML"
+            f"{os.fspath(path)}: save writes Hedgerow's own format; cascade.save(path) writes OpenCV's XML"
         )
     write_atomically(path, to_bytes(model, card, certificate))
 
@@ -161,17 +151,17 @@ def save(
 def load(path: str | os.PathLike[str], *, trusted: Collection[str] = ()) -> Any:
     """Load a model or a cascade from a file that `save` wrote.
 
-    Nothing in the file is executed, and every size, index and value is checked before it is used: a file
-    from a stranger can hold a bad model, but it can do no harm. Members of other libraries are checked as
-    far as they can be: their types must be known to predict with plain arithmetic, or be `trusted`.
+    Nothing in the file is executed, and every size, index and value is checked before it is used: a file from
+    an unknown source can hold a bad model, but it can do no harm. Members of other libraries are checked as
+    far as possible: their types must be known to predict with plain arithmetic, or be `trusted`.
 
     Parameters
     ----------
     path : str or path
     trusted : list of str
         Names of further types that members of other libraries may have, such as "sklearn.tree._tree.Tree",
-        the nodes of scikit-learn's trees. Only for files whose maker you trust: the indices in such objects
-        are followed without a look, and types of any other library run code of theirs.
+        the nodes of scikit-learn's trees. Only for files whose author you trust: scikit-learn follows the
+        indices in such objects without checks, and types of any other library run their own code.
 
     Returns
     -------
@@ -181,8 +171,8 @@ def load(path: str | os.PathLike[str], *, trusted: Collection[str] = ()) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is no model, is damaged, or was written by a later version; or holds objects of types
-        that are not trusted, which the message names.
+        If the file is no model, is damaged, or was written by a later version; or if it holds objects of
+        types that are not trusted, which the message names.
 
     Warns
     -----
@@ -201,15 +191,12 @@ def load(path: str | os.PathLike[str], *, trusted: Collection[str] = ()) -> Any:
     ...     load(path)
     GradientBoostingRegressor(loss='huber', n_estimators=5)
     """
-    names, data = check_trusted(trusted), read_bytes(path)
-    try:
-        return from_bytes(data, names)
-    except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error}") from error
+    names = check_trusted(trusted)
+    return _read_file(path, lambda data: from_bytes(data, names))
 
 
 def load_card(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """The card that was saved beside a model; None if there is none.
+    """Load the card that was saved with a model; None if there is none.
 
     Parameters
     ----------
@@ -234,15 +221,11 @@ def load_card(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     ...     load_card(path)
     {'rows': 2}
     """
-    data = read_bytes(path)
-    try:
-        return _card_of(open_bytes(data)[0])
-    except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error}") from error
+    return _read_file(path, lambda data: read_card(open_bytes(data)[0]))
 
 
 def load_certificate(path: str | os.PathLike[str]) -> "Certificate | None":
-    """The certificate that was saved beside a model; None if there is none.
+    """Load the certificate that was saved with a model; None if there is none.
 
     Parameters
     ----------
@@ -272,9 +255,14 @@ def load_certificate(path: str | os.PathLike[str]) -> "Certificate | None":
     ...     load_certificate(path).best.name
     'hold-out'
     """
+    return _read_file(path, lambda data: read_certificate(open_bytes(data)[0]))
+
+
+def _read_file(path: str | os.PathLike[str], read: Callable[[bytes], T]) -> T:
+    """Read a file; errors name it."""
     data = read_bytes(path)
     try:
-        return read_certificate(open_bytes(data)[0])
+        return read(data)
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
 
@@ -283,7 +271,7 @@ def load_certificate(path: str | os.PathLike[str]) -> "Certificate | None":
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """A file that may be a model, which is looked at before all of it is read."""
+    """Return the bytes of a file that may be a model; its first bytes are checked before the rest is read."""
     size, name = file_size(path), os.fspath(path)
     with Path(path).open("rb") as file:
         head = file.read(64)
@@ -292,99 +280,90 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
                 f"{name}: this is XML; hedgerow.vision.load_cascade reads the cascades of OpenCV"
             )
         length = int.from_bytes(head[:8], "little")
-        if size > _MOST_HEAD and not (8 < length < _MOST_HEAD and head[8:9] == b"{"):
-            raise ModelFileError(f"{name}: not a safetensors file, of {format_bytes(size)}")
+        if size > _MAX_HEADER and not (8 < length < _MAX_HEADER and head[8:9] == b"{"):
+            raise ModelFileError(f"{name}: not a safetensors file ({format_bytes(size)})")
         require_memory(3 * size, f"loading {name}", "close other programs")  # the bytes, their copies, arrays
         return head + file.read()
 
 
 def to_bytes(model: Any, card: Any = None, certificate: Any = None, *, checkpoint: Any = None) -> bytes:
-    """The bytes of a model's file; `checkpoint` are the notes of a fit that is under way."""
+    """Return the bytes of a model's file; `checkpoint` are the notes on an unfinished fit."""
     if _is_cascade(model):
         if card is not None or certificate is not None:
-            raise ModelFileError(
-                "a cascade is saved without card and certificate: it keeps notes in its info"
-            )
+            raise ModelFileError("a cascade has no card and no certificate; use its info instead")
         packed: bytes = model.to_bytes()
         return packed
-    out = Writer(_write_model)
-    out.entries |= {"format": FORMAT, "hedgerow": hedgerow.__version__}
+    writer = Writer(_write_model)
+    writer.entries |= {"format": FORMAT, "hedgerow": hedgerow.__version__}
     if card is not None:
-        out.entries["card"] = checked_card(card)
+        writer.entries["card"] = checked_card(card)
     if checkpoint is not None:
-        out.entries["checkpoint"] = checkpoint
-    _write_model(model, out)
-    write_trained(out, model)
+        writer.entries["checkpoint"] = checkpoint
+    _write_model(model, writer)
+    write_data_fingerprints(writer, model)
     if certificate is not None:
-        out.entries["certificate"] = write_certificate(certificate, model)
-    out.entries["versions"] = {"hedgerow": hedgerow.__version__} | (
-        library_versions() if out.archives else {}
-    )
-    return pack(json.dumps(out.entries, sort_keys=True, separators=(",", ":"), allow_nan=False), out.arrays)
+        writer.entries["certificate"] = write_certificate(certificate, model)
+    versions = {"hedgerow": hedgerow.__version__} | (library_versions() if writer.archives else {})
+    writer.entries["versions"] = versions
+    return pack(JSON.dumps(writer.entries, "the model"), writer.arrays)
 
 
 def _is_cascade(model: Any) -> bool:
-    vision = sys.modules.get("hedgerow.vision.cascade")  # without which there is none; it loads many modules
+    vision = sys.modules.get("hedgerow.vision.cascade")  # not imported: it loads many modules
     return vision is not None and isinstance(model, vision.Cascade)
 
 
-def _write_model(model: Any, out: Writer) -> None:
-    """A model, or a member of one."""
+def _write_model(model: Any, writer: Writer) -> None:
+    """Write a model, or a member of one."""
     codec = KINDS.get(type(model))
     if codec is None:
         known = ", ".join(kind.__name__ for kind in KINDS)
         raise ModelFileError(
-            f"{type(model).__name__} cannot be saved; allowed are {known} and Cascade; pickle and joblib "
-            "hold the others"
+            f"{type(model).__name__} cannot be saved; allowed are {known} and Cascade; use pickle or joblib"
         )
     check_is_fitted(model)
-    out.entries |= {"estimator": type(model).__name__, "parameters": write_parameters(model, out)}
-    codec.write(model, out)
+    writer.entries |= {"estimator": type(model).__name__, "parameters": write_parameters(model, writer)}
+    codec.write(model, writer)
 
 
 def from_bytes(data: bytes, trusted: frozenset[str] = frozenset(), *, unfinished: bool = False) -> Any:
-    """The model of a file's bytes, see `load`; with `unfinished`, also a checkpoint that is no model yet."""
+    """Return the model of a file's bytes; with `unfinished`, also a checkpoint without a complete model."""
     content, arrays = open_bytes(data)
     if content.get("kind") == "cascade":
         from hedgerow.vision.cascade import Cascade  # noqa: PLC0415 - loads many modules that few files need
 
         return Cascade.from_bytes(data)
-    if content["format"] > 2:
-        check_versions(entry(content, "versions", dict), foreign="skops.0" in arrays)
+    check_versions(JSON.entry(content, "versions", dict), foreign="skops.0" in arrays)
     try:
-        _card_of(content)
+        read_card(content)
         read_certificate(content)
-        part = Reader(_read_model, content, arrays, content["format"], trusted=trusted)
-        model = _read_model(part)
-        read_trained(part, model)
+        reader = Reader(_read_model, content, arrays, trusted=trusted)
+        model = _read_model(reader)
+        fingerprints = read_data_fingerprints(reader)
+        if fingerprints:
+            model.data_fingerprints_ = fingerprints
     except RecursionError as error:
         raise ModelFileError("the description of the model is nested too deeply") from error
-    part.refuse_rest()
+    reader.refuse_unused()
     if hasattr(model, "_learned") and not unfinished:
         raise ModelFileError(
-            f"a fit of a {type(model).__name__} that is not finished: fit it with checkpoint= to go on"
+            f"the fit of this {type(model).__name__} is not finished: resume it with fit(checkpoint=path)"
         )
     return model
 
 
 def open_bytes(data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """The description and the arrays of a file that is whole, and that this version knows."""
+    """Return the description and the arrays of an undamaged file of a known format."""
     contents = unpack(data)
-    content = parse(contents.text, "the description of the model")
+    content = JSON.parse(contents.text, "the description of the model")
     check_format(content, FORMAT, hedgerow.__version__)
     if not contents.intact:
-        raise ModelFileError("the file is damaged: its checksum does not fit its contents")
+        raise ModelFileError("the file is damaged: its checksum does not match its contents")
     return content, contents.arrays
 
 
-def _card_of(content: dict[str, Any]) -> dict[str, Any] | None:
-    return checked_card(content["card"]) if "card" in content else None
-
-
-def _read_model(part: Reader) -> Any:
-    """A model, or a member of one."""
-    estimator = read_estimator(part, part.entries)
-    if part.format == 1 and not isinstance(estimator, _FORMAT_1):
-        raise ModelFileError(f"format 1 has no {type(estimator).__name__}")
-    KINDS[type(estimator)].read(part, estimator)
+def _read_model(reader: Reader) -> Any:
+    """Read a model, or a member of one."""
+    estimator = read_estimator(reader, reader.entries)
+    KINDS[type(estimator)].read(reader, estimator)
     return estimator

@@ -1,12 +1,12 @@
-"""Boosting by three hypotheses in a file: votes that may hold votes in turn, and weak hypotheses.
+"""Boosting by three hypotheses in a file: votes that may contain votes, and weak hypotheses.
 
 hypothesis           {"members": [...], "errors": [...], "error": 0.1, "bound": 0.2, "reason": "..."}
-                     a third member that is the first one stands as null
-... of a weak one    {"weak": {...}}, the entries of a member, see `members`
-hypothesis.rows      int64, the training rows it was learned from
+                     a third member that is the first one is null
+... if it is weak    {"weak": {...}}, the entries of a member, see `members`
+hypothesis.rows      int64, the training rows it was fitted to
 hypothesis.sample_0  int64, those of the first sample, and so on
 hypothesis.1.rows    the same of its member 1
-learned              [{...}]: in a checkpoint, instead of all these, the members in the order of learning
+fitted_members       [{...}]: in a checkpoint, instead of all these, the members in the order of the fits
 """
 
 from typing import Any
@@ -14,111 +14,117 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Integers
 from hedgerow.boosting.schapire_votes import Hypothesis, VoteOfThree, WeakHypothesis
 from hedgerow.container import ModelFileError
-from hedgerow.io.members import Expected, read_member, write_member
+from hedgerow.io.members import MemberSpec, read_member, write_member
+from hedgerow.io.parameters import decode, encode
 from hedgerow.io.reader import Reader, Writer, require
 from hedgerow.io.sections import (
-    read_grid_marks,
+    MAX_ROWS,
+    read_grid_fingerprints,
     read_labels,
     read_numbers,
+    read_row_fingerprints,
     read_schema,
-    read_seen,
     write_columns,
     write_numbers,
-    write_seen,
+    write_row_fingerprints,
 )
-from hedgerow.table import Schema
 
-_MOST_DEPTH = 10  # as the estimator has it
-_MOST_ROWS = 2**32
+_MAX_DEPTH = 10  # as the estimator has it
 _SAMPLES = ("sample_0", "sample_1", "sample_2")
 
 
-def write_three(model: Any, out: Writer) -> None:
-    """The votes, outermost first; of a fit that is not finished, what it has learned."""
-    write_columns(out, model.schema_, model.classes_)
-    expected = _expected(model.classes_, model.schema_)
+def write_schapire(model: Any, writer: Writer) -> None:
+    """Write the votes, outermost first; of an unfinished fit, the fitted members."""
+    write_columns(writer, model.schema_, model.classes_)
+    spec = MemberSpec.of(model.schema_, model.classes_)
     if hasattr(model, "_learned"):
-        out.entries["learned"] = [
-            write_member(out, member, f"learned.{number}", expected)
-            for number, member in enumerate(model._learned)  # noqa: SLF001 - of our own kind
+        writer.entries["fitted_members"] = [
+            write_member(writer, member, f"fitted_members.{number}", spec)
+            for number, member in enumerate(model._learned)  # noqa: SLF001 - a class of Hedgerow
         ]
         return
-    out.entries["hypothesis"] = _write_hypothesis(out.part("hypothesis"), model.hypothesis_, expected)
-    write_seen(out, model)
+    writer.entries["hypothesis"] = _write_hypothesis(writer.section("hypothesis"), model.hypothesis_, spec)
+    write_row_fingerprints(writer, model)
 
 
-def _expected(classes: NDArray[Any], schema: Schema) -> Expected:
-    return Expected(classes, schema.n_columns, schema.names)
-
-
-def _write_hypothesis(out: Writer, found: Hypothesis, expected: Expected) -> dict[str, Any]:
-    out.put("rows", found.rows)
-    if isinstance(found, WeakHypothesis):
-        return {"weak": write_member(out, found.estimator, "weak", expected)}
-    for name, rows in zip(_SAMPLES, found.samples, strict=True):
-        out.put(name, rows)
-    first = found.members[0]
+def _write_hypothesis(writer: Writer, hypothesis: Hypothesis, spec: MemberSpec) -> dict[str, Any]:
+    writer.put("rows", hypothesis.rows)
+    if isinstance(hypothesis, WeakHypothesis):
+        return {"weak": write_member(writer, hypothesis.estimator, "weak", spec)}
+    for name, rows in zip(_SAMPLES, hypothesis.samples, strict=True):
+        writer.put(name, rows)
+    first = hypothesis.members[0]
     return {
         "members": [
-            None if number and member is first else _write_hypothesis(out.part(str(number)), member, expected)
-            for number, member in enumerate(found.members)
+            None
+            if number and member is first
+            else _write_hypothesis(writer.section(str(number)), member, spec)
+            for number, member in enumerate(hypothesis.members)
         ],
-        "errors": write_numbers(found.errors),
-        "error": write_numbers([found.error, found.bound]),
-        "reason": found.reason,
+        "errors": write_numbers(hypothesis.errors),
+        "error": encode(float(hypothesis.error), "error"),
+        "bound": encode(float(hypothesis.bound), "bound"),
+        "reason": hypothesis.reason,
     }
 
 
-def read_three(part: Reader, estimator: Any) -> None:
-    """Make the estimator the fitted one."""
-    schema, labels = read_schema(part), read_labels(part)
-    if "learned" in part.entries and "checkpoint" in part.entries:
-        expected = _expected(labels.classes, schema)
-        learned = [
-            read_member(part, f"learned.{number}", entries, expected)
-            for number, entries in enumerate(part.entry("learned", list))
+def read_schapire(reader: Reader, estimator: Any) -> None:
+    """Set the fitted attributes."""
+    schema, labels = read_schema(reader), read_labels(reader)
+    spec = MemberSpec.of(schema, labels.classes)
+    if "fitted_members" in reader.entries and "checkpoint" in reader.entries:
+        members = [
+            read_member(reader, f"fitted_members.{number}", entries, spec)
+            for number, entries in enumerate(reader.entry("fitted_members", list))
         ]
-        estimator._keep_learned(learned, schema, labels.classes, 0)  # noqa: SLF001 - the seed is in the notes
+        estimator._keep_learned(members, schema, labels.classes, 0)  # noqa: SLF001 - the notes have the seed
         return
-    told = part.part("hypothesis", part.entry("hypothesis", dict))
-    hypothesis = _read_hypothesis(told, labels.classes, _expected(labels.classes, schema), 0)
+    section = reader.section("hypothesis", reader.entry("hypothesis", dict))
+    hypothesis = _read_hypothesis(section, labels.classes, spec, 0)
     if not isinstance(hypothesis, VoteOfThree):
-        raise ModelFileError("hypothesis: the outermost one is a vote")
-    estimator._keep(hypothesis, schema, labels.classes)  # noqa: SLF001 - sets what fit would
-    read_seen(part, estimator, labels.n_classes)
-    require("grid", read_grid_marks(part) is None, "there is none")
+        raise ModelFileError("hypothesis: the outermost one must be a vote")
+    estimator._keep(hypothesis, schema, labels.classes)  # noqa: SLF001 - as fit sets them
+    read_row_fingerprints(reader, estimator, labels.n_classes)
+    require("grid_fingerprints", read_grid_fingerprints(reader) is None, "it must be null")
 
 
-def _read_hypothesis(part: Reader, classes: NDArray[Any], expected: Expected, depth: int) -> Hypothesis:
-    rows = _read_rows(part, "rows")
-    if set(part.entries) == {"weak"}:
-        return WeakHypothesis(rows, read_member(part, "weak", part.entries["weak"], expected), classes)
-    told = part.entry("members", list)
-    require("hypothesis", len(told) in (1, 3), "a vote has one member or three")
-    require("hypothesis", depth < _MOST_DEPTH, f"votes are nested more than {_MOST_DEPTH} deep")
+def _read_hypothesis(reader: Reader, classes: NDArray[Any], spec: MemberSpec, depth: int) -> Hypothesis:
+    rows = _read_rows(reader, "rows")
+    if set(reader.entries) == {"weak"}:
+        return WeakHypothesis(rows, read_member(reader, "weak", reader.entries["weak"], spec), classes)
+    listed = reader.entry("members", list)
+    require("hypothesis", len(listed) in (1, 3), "a vote must have one member or three")
+    require("hypothesis", depth < _MAX_DEPTH, f"votes are nested more than {_MAX_DEPTH} deep")
     members: list[Hypothesis] = []
-    for number, entries in enumerate(told):
+    for number, entries in enumerate(listed):
         if number == 2 and entries is None:
             members.append(members[0])
         else:
-            members.append(_read_hypothesis(part.part(str(number), entries), classes, expected, depth + 1))
-    samples = [_read_rows(part, name) for name in _SAMPLES]
-    error, bound = read_numbers(part, "error", 2, finite=False)
+            section = reader.section(str(number), entries)
+            members.append(_read_hypothesis(section, classes, spec, depth + 1))
+    samples = [_read_rows(reader, name) for name in _SAMPLES]
     return VoteOfThree(
         rows,
         tuple(members),
         (samples[0], samples[1], samples[2]),
-        np.array(read_numbers(part, "errors", 3, finite=False)),
-        error,
-        bound,
-        part.entry("reason", str),
+        np.array(read_numbers(reader, "errors", 3, finite=False)),
+        _read_float(reader, "error"),
+        _read_float(reader, "bound"),
+        reader.entry("reason", str),
     )
 
 
-def _read_rows(part: Reader, name: str) -> NDArray[np.int64]:
-    rows = part.array(name, np.int64)
-    require(f"{part.prefix}{name}", (rows >= 0) & (rows < _MOST_ROWS), "rows are numbers from 0 on")
-    require(f"{part.prefix}{name}", rows[1:] > rows[:-1], "rows must rise")
+def _read_float(reader: Reader, name: str) -> float:
+    value = decode(reader.entry(name, float, dict), name)
+    require(name, type(value) is float, "it must be a number")
+    return float(value)
+
+
+def _read_rows(reader: Reader, name: str) -> Integers:
+    rows: Integers = reader.array(name, np.int64)
+    require(f"{reader.prefix}{name}", (rows >= 0) & (rows < MAX_ROWS), "row numbers must not be negative")
+    require(f"{reader.prefix}{name}", rows[1:] > rows[:-1], "row numbers must increase")
     return rows

@@ -1,15 +1,15 @@
-"""The archive that skops makes of an object, in one form: a zip file of a schema and numbered arrays.
+"""The archive that skops writes of an object, in canonical form: a zip file of a schema and numbered arrays.
 
-    schema.json    what the object is made of, as nested states
+    schema.json    the object as nested states
                    {"__module__": "numpy", "__class__": "ndarray", "__loader__": "NdArrayNode", "file": ...}
-    0.npy, 1.npz   arrays and sparse matrices in NumPy's own form, in the order in which the schema names them
+    0.npy, 1.npz   arrays and sparse matrices in NumPy's format, in the order in which the schema names them
 
-skops names arrays by their place in memory, numbers every state in the same way, and packs with the time of
-the day. In the form of here equal objects give equal bytes: states have no numbers, equal arrays are there
-once and have no bytes without a meaning, sets are sorted, nothing is compressed, and the time is a fixed one.
+skops names arrays by their address in memory, numbers every state in the same way, and stores the time of
+day. In canonical form equal objects give equal bytes: states have no numbers, equal arrays are stored once
+and have no undefined bytes, sets are sorted, nothing is compressed, and the time is fixed.
 
-An archive is read only if it is of this form to the last byte. Nothing in it is larger than it looks, since
-nothing is compressed; and no state stands for another one, which could make a small file an endless object.
+An archive is read only if it is canonical to the last byte. Nothing in it expands, since nothing is
+compressed; and no state refers to another one, which could make a small file an endless object.
 """
 
 import io
@@ -23,21 +23,21 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hedgerow.container import ModelFileError
+from hedgerow.container import JSON, ModelFileError
 
 SCHEMA = "schema.json"
-MOST_ENTRIES = 100_000
-MOST_SIDE = 1 << 16  # of an array without numbers, which could have any shape
+MAX_ENTRIES = 100_000
+MAX_SIDE = 1 << 16  # of an empty array, which could have any shape
 _NAMES = re.compile(r"(0|[1-9][0-9]{0,5})\.(npy|npz|bin)")
 _SUFFIXES = {"NdArrayNode": ".npy", "SparseMatrixNode": ".npz", "BytesNode": ".bin", "BytearrayNode": ".bin"}
-_TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip file knows
+_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest of zip files
 
 State = dict[str, Any]
 Entries = dict[str, bytes]
 
 
 def packed(entries: Entries) -> bytes:
-    """The zip file of entries, in their order.
+    """Return the zip file of entries, in their order.
 
     >>> unpacked(packed({"a": b"12", "b": b""}))
     {'a': b'12', 'b': b''}
@@ -45,24 +45,24 @@ def packed(entries: Entries) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
         for name, data in entries.items():
-            place = zipfile.ZipInfo(name, _TIME)
-            place.create_system = 3  # else it would tell which system wrote it
-            file.writestr(place, data)
+            info = zipfile.ZipInfo(name, _TIME)
+            info.create_system = 3  # the same on every system
+            file.writestr(info, data)
     return buffer.getvalue()
 
 
 def unpacked(data: bytes) -> Entries:
-    """The entries of a zip file, which must be just as `packed` makes it."""
+    """Return the entries of a zip file, which must be as `packed` writes it."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:
-        places = file.infolist()
-        names = [place.filename for place in places]
-        if len(places) > MOST_ENTRIES or len(set(names)) < len(names):
-            raise ModelFileError(f"an archive has at most {MOST_ENTRIES:,} entries, of different names")
-        if any(place.compress_type != zipfile.ZIP_STORED or place.flag_bits & 1 for place in places):
-            raise ModelFileError("the entries of an archive are neither compressed nor encrypted")
-        if sum(place.file_size for place in places) > len(data):
+        infos = file.infolist()
+        names = [info.filename for info in infos]
+        if len(infos) > MAX_ENTRIES or len(set(names)) < len(names):
+            raise ModelFileError(f"an archive must have at most {MAX_ENTRIES:,} entries of distinct names")
+        if any(info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 for info in infos):
+            raise ModelFileError("the entries of an archive must be neither compressed nor encrypted")
+        if sum(info.file_size for info in infos) > len(data):
             raise ModelFileError("the entries of an archive are larger than the archive")
-        entries = {place.filename: file.read(place) for place in places}
+        entries = {info.filename: file.read(info) for info in infos}
     if packed(entries) != data:
         raise ModelFileError("the archive holds more than its entries")
     return entries
@@ -71,20 +71,20 @@ def unpacked(data: bytes) -> Entries:
 # --- writing
 
 
-def in_one_form(data: bytes) -> bytes:
-    """An archive of skops in the form of this module."""
+def canonical(data: bytes) -> bytes:
+    """Return an archive of skops in canonical form."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:
-        given = {name: file.read(name) for name in file.namelist()}
+        entries = {name: file.read(name) for name in file.namelist()}
     numbers: dict[tuple[str, bytes], str] = {}
     forms = {".npy": _without_gaps, ".npz": _uncompressed}
 
     def numbered(name: str) -> str:
-        """The name that an array has here; equal ones have the same."""
+        """Return the canonical name of an array; equal arrays share it."""
         suffix = name[name.rindex(".") :]
-        held = forms.get(suffix, bytes)(given[name])
+        held = forms.get(suffix, bytes)(entries[name])
         return numbers.setdefault((suffix, held), f"{len(numbers)}{suffix}")
 
-    schema = _cleaned(json.loads(given[SCHEMA]), numbered)
+    schema = _cleaned(json.loads(entries[SCHEMA]), numbered)
     text = json.dumps(schema, separators=(",", ":"))
     return packed({SCHEMA: text.encode("ascii")} | {name: held for (_, held), name in numbers.items()})
 
@@ -95,7 +95,7 @@ def _uncompressed(data: bytes) -> bytes:
 
 
 def _without_gaps(data: bytes) -> bytes:
-    """An array whose bytes between the fields of its entries, which may hold anything, are 0."""
+    """Return an array whose padding bytes between fields, which are undefined, are 0."""
     array = np.load(io.BytesIO(data), allow_pickle=False)
     if array.dtype.names is None:
         return data
@@ -108,7 +108,7 @@ def _without_gaps(data: bytes) -> bytes:
 
 
 def _cleaned(value: Any, numbered: Any) -> Any:
-    """States without their numbers, and with the names that arrays have here."""
+    """Return states without their numbers, with canonical names of arrays."""
     if isinstance(value, list):
         return [_cleaned(one, numbered) for one in value]
     if not isinstance(value, dict):
@@ -119,7 +119,7 @@ def _cleaned(value: Any, numbered: Any) -> Any:
     if isinstance(kept.get("file"), str):
         kept["file"] = numbered(kept["file"])
     cleaned = {name: _cleaned(one, numbered) for name, one in kept.items()}
-    if cleaned.get("__loader__") == "SetNode":  # whose order changes from run to run
+    if cleaned.get("__loader__") == "SetNode":  # its order changes from run to run
         cleaned["content"].sort(key=json.dumps)
     return cleaned
 
@@ -128,54 +128,60 @@ def _cleaned(value: Any, numbered: Any) -> Any:
 
 
 def checked(data: bytes) -> tuple[Entries, list[State]]:
-    """The entries and all states of an archive, outermost first; all is checked but the types they name."""
+    """Return the entries and all states of an archive, outermost first; only types are not checked."""
     entries = unpacked(data)
     if next(iter(entries), None) != SCHEMA:
-        raise ModelFileError(f"an archive begins with {SCHEMA}")
+        raise ModelFileError(f"an archive must begin with {SCHEMA}")
     for name, held in list(entries.items())[1:]:
         if not _NAMES.fullmatch(name):
-            raise ModelFileError(f"an archive has no entry {name!r:.50}")
+            raise ModelFileError(f"an archive cannot have the entry {name!r:.50}")
         if name.endswith(".npy"):
             check_array(held)
         elif name.endswith(".npz"):
             _check_sparse(held)
-    schema = json.loads(entries[SCHEMA])
+    schema = JSON.parse(entries[SCHEMA], SCHEMA)
     if not _is_state(schema):
-        raise ModelFileError(f"{SCHEMA} describes no object")
+        raise ModelFileError(f"{SCHEMA} must describe an object")
     found, used = list(_states(schema)), set()
     for state in found:
         if isinstance(file := state.get("file"), str):
             used.add(file)
             suffix = _SUFFIXES.get(str(state.get("__loader__")), "?")
             if file not in entries or not file.endswith(suffix):
-                raise ModelFileError(f"an object of the archive names the entry {file!r:.50}")
+                raise ModelFileError(
+                    f"an object of the archive refers to the entry {file!r:.50}, which does not fit"
+                )
     if used != set(entries) - {SCHEMA}:
-        raise ModelFileError("an entry of the archive belongs to no object")
+        raise ModelFileError("an entry of the archive does not belong to any object")
     return entries, found
 
 
 def check_array(data: bytes) -> None:
-    """Refuse an array whose header does not say how many bytes follow, or that could hold objects."""
+    """Refuse an array whose header does not match its size, or that could hold objects."""
     stream = io.BytesIO(data)
     version = np.lib.format.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
-        raise ModelFileError(f"an array of NumPy's format {version} in an archive")
+        raise ModelFileError(
+            f"an array in an archive has format {version} of NumPy; allowed are (1, 0) and (2, 0)"
+        )
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     shape, _, dtype = readers[version](stream)
     n_bytes = math.prod(shape) * dtype.itemsize
-    empty = n_bytes == 0 and (dtype.itemsize == 0 or max(shape) > MOST_SIDE)
+    empty = n_bytes == 0 and (dtype.itemsize == 0 or max(shape) > MAX_SIDE)
     if dtype.hasobject or empty or min(shape, default=0) < 0 or n_bytes != len(data) - stream.tell():
-        raise ModelFileError(f"an array of shape {shape!s:.50} and dtype {dtype!s:.50} in an archive")
+        raise ModelFileError(
+            f"an array in an archive cannot have shape {shape!s:.50} and dtype {dtype!s:.50}"
+        )
 
 
 def _check_sparse(data: bytes) -> None:
-    """Refuse a sparse matrix with an index out of range: compiled loops follow them without looking."""
+    """Refuse a sparse matrix with an index out of range: compiled loops do not check it."""
     for held in unpacked(data).values():
         check_array(held)
     matrix = sparse.load_npz(io.BytesIO(data))
     if matrix.format not in ("csr", "csc"):
         raise ModelFileError(
-            f"a sparse matrix of the format {matrix.format} in an archive: csr and csc are known"
+            f"a sparse matrix in an archive must have the format csr or csc; got {matrix.format}"
         )
     matrix.check_format(full_check=True)
 
@@ -185,13 +191,13 @@ def _is_state(value: Any) -> bool:
 
 
 def _states(value: Any) -> Iterator[State]:
-    """All states of a schema; none of them stands for another one."""
+    """Yield all states of a schema; refuse those that refer to another one."""
     if isinstance(value, list):
         for one in value:
             yield from _states(one)
     elif isinstance(value, dict):
-        if not isinstance(value.get("__id__", {}), dict):  # a user's dict may have that key too
-            raise ModelFileError("the objects of an archive have no numbers")
+        if not isinstance(value.get("__id__", {}), dict):  # a dict of the user may have that key too
+            raise ModelFileError("the objects of an archive must have no numbers")
         if _is_state(value):
             yield value
         for one in value.values():
@@ -199,5 +205,5 @@ def _states(value: Any) -> Iterator[State]:
 
 
 def type_name(state: State) -> str:
-    """The type of a state's object, with its module."""
+    """Return the type of a state's object, with its module."""
     return f"{state['__module__']}.{state['__class__']}"

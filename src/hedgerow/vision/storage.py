@@ -17,15 +17,13 @@ Every array that was left out has the length of one that is there: no small file
 """
 
 import importlib.metadata
-import json
-import math
 import reprlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.container import Contents, ModelFileError, check_format, entry, pack, parse, unpack
+from hedgerow.container import JSON, Contents, ModelFileError, check_format, pack, unpack
 from hedgerow.vision.model import ARRAYS, HAAR, LBP, MOST_PARTS, MOST_PIXELS, SUBSET_WORDS, CascadeModel
 
 VERSION = importlib.metadata.version("hedgerow")
@@ -87,7 +85,7 @@ def pack_cascade(model: CascadeModel, info: dict[str, Any] | None = None) -> byt
         for name, array in model.arrays().items()
         if name not in usual or array.tobytes() != usual[name].tobytes()  # bits: -0.0 is not 0.0
     }
-    return pack(json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False), arrays)
+    return pack(JSON.dumps(content, "info"), arrays)
 
 
 def unpack_cascade(data: bytes) -> tuple[CascadeModel, dict[str, Any]]:
@@ -120,16 +118,16 @@ def unpack_cascade(data: bytes) -> tuple[CascadeModel, dict[str, Any]]:
     if len(data) > MOST_BYTES:
         raise ModelFileError(f"{len(data)} bytes are too many for a cascade: {MOST_BYTES} are allowed")
     contents = _unpack(data)
-    content = parse(contents.text, "the description of the cascade")
+    content = JSON.parse(contents.text, "the description of the cascade")
     _check_format(content)
     if not contents.intact:
         raise ModelFileError("the file is damaged: its checksum does not fit its contents")
-    window, features = entry(content, "window", list), entry(content, "features", str)
+    window, features = JSON.entry(content, "window", list), JSON.entry(content, "features", str)
     if features not in {HAAR, LBP}:
         raise ModelFileError(f"features is {reprlib.repr(features)}; {HAAR} and {LBP} are known")
     if len(window) != 2 or not all(type(size) is int and 0 < size <= MOST_PIXELS for size in window):
         raise ModelFileError(f"window is {reprlib.repr(window)}; [width, height] is needed")
-    info = entry(content, "info", dict)
+    info = JSON.entry(content, "info", dict)
     _check_info(info)
     return CascadeModel(features, window[0], window[1], **_complete(contents.arrays)), info
 
@@ -198,28 +196,5 @@ def _check_format(content: dict[str, Any]) -> None:
 
 
 def _check_info(info: dict[str, Any]) -> None:
-    if type(info) is not dict:
-        raise ModelFileError(f"info={reprlib.repr(info)} is not allowed: it must be a dict")
-    _check_plain(info, "info", 0)
-    length = len(json.dumps(info))
-    if length > MOST_INFO:
-        raise ModelFileError(f"info has {length} characters as JSON; at most {MOST_INFO} are allowed")
-
-
-def _check_plain(value: Any, name: str, depth: int) -> None:
-    """Refuse what would not come back from JSON as it was, such as a tuple, NaN or a NumPy number."""
-    if depth > MOST_DEPTH:
-        raise ModelFileError(f"info is nested deeper than {MOST_DEPTH}")
-    if type(value) is list:
-        for number, part in enumerate(value):
-            _check_plain(part, f"{name}[{number}]", depth + 1)
-    elif type(value) is dict:
-        for key, part in value.items():
-            if type(key) is not str:
-                raise ModelFileError(f"{name}: the key {reprlib.repr(key)} is not allowed: it must be a text")
-            _check_plain(part, f"{name}[{reprlib.repr(key)}]", depth + 1)
-    elif not (type(value) in {str, int, bool, type(None)} or (type(value) is float and math.isfinite(value))):
-        raise ModelFileError(
-            f"{name}={reprlib.repr(value)} is not allowed: plain JSON is needed (text, finite numbers, "
-            "booleans, None, lists and dicts)"
-        )
+    """Refuse what a loaded file would not return unchanged, such as a tuple, NaN or a NumPy number."""
+    JSON.plain(info, "info", max_depth=MOST_DEPTH, max_bytes=MOST_INFO, exact=True)
