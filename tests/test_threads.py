@@ -170,3 +170,10 @@ def test_n_jobs_as_in_scikit_learn():
     assert resolve_n_jobs(-cores - 10) == 1
     with pytest.raises(ValueError, match="n_jobs=0"):
         resolve_n_jobs(0)
+
+
+def test_threads_are_a_whole_number():
+    with pytest.raises(TypeError, match=r"n_jobs=2\.5 is not allowed: it must be an integer or None"):
+        resolve_n_jobs(2.5)
+    with pytest.raises(TypeError, match=r"n_jobs=True is not allowed"):
+        resolve_n_jobs(n_jobs=True)

@@ -231,3 +231,11 @@ def test_a_fit_that_fails_leaves_the_old_model(bad):
 def test_an_error_in_a_callback_is_the_users_own():
     with pytest.raises(RuntimeError, match="my own mistake"):
         regressor().fit(*numbers(), callbacks=[fail])
+
+
+def test_a_warm_start_needs_learners_of_the_same_kind():
+    X, y = classes(80, 2)
+    model = classifier(n_estimators=2, warm_start=True).fit(X, y)
+    model.set_params(estimator=Ridge(), n_estimators=4)
+    with pytest.raises(ValueError, match=r"estimator=Ridge\(\) cannot continue a model of trees"):
+        model.fit(X, y)

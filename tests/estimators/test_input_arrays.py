@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from hedgerow import GradientBoostingRegressor
 from input_cases import EVERY, QUICK, assert_refused, learnable, no_accidents, outcome, plain_table, seeds
 
 cases = st.sampled_from(EVERY)
@@ -293,3 +294,16 @@ def test_rows_to_predict_have_the_columns_of_the_fit(case):
             case.ask(model, other)
     strange = np.array([[np.nan, np.inf], [-np.inf, 1.7e308], [5e-324, -0.0]])
     assert np.all(np.isfinite(case.ask(model, strange)))
+
+
+def test_a_masked_array_is_an_array_with_missing_values():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    masked = np.ma.masked_where(np.abs(X) > 1.5, X)
+    holed = np.where(np.abs(X) > 1.5, np.nan, X)
+    small = {"n_estimators": 3, "min_samples_leaf": 5}
+    one, other = (GradientBoostingRegressor(**small).fit(given, X[:, 0]) for given in (masked, holed))
+    np.testing.assert_array_equal(one.predict(masked), other.predict(holed))
+    whole = np.ma.masked_equal(np.round(X * 3).astype(int), 2)
+    with_nan = np.where(np.round(X * 3) == 2, np.nan, np.round(X * 3))
+    one, other = (GradientBoostingRegressor(**small).fit(given, X[:, 0]) for given in (whole, with_nan))
+    np.testing.assert_array_equal(one.predict(whole), other.predict(with_nan))

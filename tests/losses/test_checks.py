@@ -156,3 +156,13 @@ def test_custom_search_recovers_from_steps_that_overflow():
     y = np.full(3, math.exp(10.0))
     loss = custom(gradient_hessian, loss=lambda y, raw: np.exp(raw) - y * raw)
     assert loss.start(y, None)[0] == pytest.approx(10.0, rel=1e-12)
+
+
+def test_a_custom_loss_with_half_a_link_says_which_half_it_has():
+    class HalfLinked(PseudoHuber):
+        def inverse_link(self, raw):
+            return raw
+
+    loss = CustomLoss(HalfLinked())
+    with pytest.raises(NotImplementedError, match=r"has inverse_link\(raw\) only"):
+        loss.link.link(np.zeros(3))

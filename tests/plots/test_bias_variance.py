@@ -14,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 
 from bias_variance_cases import NUMBERS_TEST, draw_numbers, draw_two
+from hedgerow import AdaBoostClassifier, BaggingClassifier
 from hedgerow.plots.bias_variance import BiasVarianceDisplay
 from hedgerow.theory import bias_variance
 
@@ -135,3 +136,12 @@ def test_the_verdict_follows_the_figures(example):
     assert example.change(line, line, "bias").startswith("bias no different, ")
     before, after = f"{near.variance:.3f}", f"{far.variance:.3f}"
     assert f"{before} → {after} (−" in example.change(far, near, "variance")
+
+
+def test_bias_and_variance_are_drawn_from_estimators_as_from_results():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    y = (X[:, 0] > 0).astype(int)
+    models = [AdaBoostClassifier(n_estimators=2), BaggingClassifier(n_estimators=2, random_state=0)]
+    sampler, test = (X[:60], y[:60]), (X[60:], y[60:])
+    display = BiasVarianceDisplay.from_estimators(models, sampler, test=test, n_repeats=4)
+    assert len(display.results) == 2

@@ -243,3 +243,13 @@ def test_a_legend_of_long_names_stays_within_the_figure():
     box = display.figure_.legends[0].get_window_extent()
     assert box.x0 >= 0
     assert box.x1 <= display.figure_.bbox.width
+
+
+def test_columns_of_words_in_an_array_of_objects_are_categories():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    y = (X[:, 0] > 0).astype(int)
+    words = np.array([["a", "b", "c"][i % 3] for i in range(80)], object)
+    table = np.column_stack([X[:, :1].astype(object), words])
+    model = GradientBoostingClassifier(n_estimators=3, categorical_features=[1]).fit(table, y)
+    display = PartialDependenceDisplay.from_estimator(model, table, [0, 1])
+    assert len(display.axes_) == 2

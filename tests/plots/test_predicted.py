@@ -9,6 +9,7 @@ from sklearn.metrics import r2_score
 
 from hedgerow import DecisionStump, GradientBoostingRegressor
 from hedgerow.plots import PredictedDisplay
+from hedgerow.plots.columns import as_table
 
 draw = PredictedDisplay.from_predictions
 
@@ -63,3 +64,11 @@ def test_what_cannot_be_drawn_is_said():
         draw(["many"], [1.0])
     with pytest.raises(TypeError, match="DecisionStump predicts classes: ConfusionMatrixDisplay draws those"):
         PredictedDisplay.from_estimator(DecisionStump().fit([[0.0], [1.0]], [0, 1]), [[0.0]], [0])
+
+
+def test_plots_refuse_what_is_no_table_and_no_list():
+    with pytest.raises(ValueError, match=r"X of shape \(3,\) is not allowed: it must be a table"):
+        as_table([1, 2, 3])
+    with pytest.raises(ValueError, match=r"of shape \(2, 2\) is not allowed: it must be a list of numbers"):
+        PredictedDisplay.from_predictions(np.zeros((2, 2)), np.zeros((2, 2)))
+    plt.close("all")

@@ -190,9 +190,9 @@ def test_names_that_contradict_each_other():
     assert "already says target='label'" in refusal(lambda: open_stream(stream, "other"))
     assert open_stream(stream, "label", "w").sample_weight == "w"
     said = refusal(lambda: DecisionStump().fit("rows.parquet", [0, 1]), TypeError)
-    assert said == "y is a list, and X is in files: it must be the name of a column there"
+    assert said == "y is a list, and X is in files: it must be the name of a column"
     said = refusal(lambda: DecisionStump().fit("rows.parquet", "a", target="b"))
-    assert said.startswith("y and target are both given")
+    assert said.startswith("y and target are both passed")
 
 
 def test_a_reader_that_can_be_read_once_only_is_refused():

@@ -247,3 +247,10 @@ def test_the_processor_does_not_change_the_weights(tmp_path):
 if __name__ == "__main__":
     tell_cpu()
     np.savez(Path(sys.argv[1]) / "weights.npz", **tuned_weights(), forest=forest_weights(1))
+
+
+def test_votes_of_two_members_that_know_all_rows_cannot_be_weighed():
+    X, y = classes(80)
+    forest = RandomForestClassifier(3, bootstrap=False, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"row"):
+        optimize_votes(forest, X, y)
