@@ -252,7 +252,7 @@ def test_early_stopping_as_a_callback_ends_but_does_not_cut_back():
         model = regressor(n_estimators=100, learning_rate=0.5)
         model.fit(X[:300], y[:300], eval_set=(X[300:], y[300:]), callbacks=[stopper])
         assert model.n_estimators_ == stopper.best_round + 4 < 100
-    with pytest.raises(ValueError, match="EarlyStopping needs an evaluation set: give fit an eval_set"):
+    with pytest.raises(ValueError, match="EarlyStopping needs an evaluation set: pass eval_set to fit"):
         regressor().fit(X, y, callbacks=[EarlyStopping()])
 
 

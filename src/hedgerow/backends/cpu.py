@@ -2,8 +2,8 @@
 
     raw  float64 (outputs, rows)   scores of the ensemble so far
 
-The codes of the rows may also be elsewhere: `grower` and `add_trees` are all that reads them (see
-`hedgerow.backends.sharded`).
+Only `grower` and `add_trees` read the codes, so the codes may also be in shards; see
+`hedgerow.backends.sharded`.
 """
 
 import math

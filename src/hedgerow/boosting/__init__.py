@@ -1,5 +1,4 @@
-"""Boosting: one additive loop over three independent parts.
+"""Boosting: one loop with independent update rules, weak learners and callbacks.
 
-An update rule says what the next learner is asked for and how far to step, a weak learner answers, and
-callbacks watch. See `loop.boost`.
+The update rule defines what the next learner fits and how it is added to the ensemble. See `loop.boost`.
 """

@@ -92,7 +92,7 @@ class EarlyStopping:
     def __call__(self, done: Round) -> bool:
         """Process a finished round."""
         if not done.validation_loss:
-            raise ValueError("EarlyStopping needs an evaluation set: give fit an eval_set")
+            raise ValueError("EarlyStopping needs an evaluation set: pass eval_set to fit")
         if done.number <= self.last_round:  # a new fit has started
             self.best_loss, self.best_round = math.inf, -1
         self.last_round = done.number

@@ -69,7 +69,7 @@ class MemberRound:
 
 
 class MemberOptions(Protocol):
-    """The options that are read here; see `GradientBoostingOptions`."""
+    """The options that this module reads; see `GradientBoostingOptions`."""
 
     estimator: Any
     loss: Loss

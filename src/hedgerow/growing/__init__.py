@@ -1,1 +1,1 @@
-"""Growing: rules, statistics and memory for trees, and the reference grower."""
+"""Growing trees: integer statistics, the growers for rows in memory and in shards, weak trees, deep trees."""

@@ -1,13 +1,14 @@
-"""A part of the rows of a gradient boosting fit, wherever it is: codes by row, targets, scores, statistics.
+"""A shard of the rows of a gradient boosting fit: codes by row, targets, scores, statistics.
 
-    codes    uint8 (rows, stride)     no shared columns; by column too, if there is room: that is quicker
+    codes    uint8 (rows, stride)     no bundled columns; also by column if memory allows: that is faster
     y        float64 or uint8 (rows,) uint8 for the numbers of classes
     raw      float64 (outputs, rows)  scores of the ensemble so far
     packed   int64 (outputs, rows)    statistics of this round
     rows     uint32                   the rows of the tree that is grown, grouped by node in runs
 
-Gradients are never held: they are computed for 16,384 rows at a time and packed at once. All that a part
-knows beside the codes follows from its shares and the model so far, so that a lost part can be made anew.
+Gradients are not stored: they are computed for 16,384 rows at a time and packed immediately. The state of a
+shard follows from its codes, its slices of the row arrays and the model so far, so that a lost shard can be
+created again.
 """
 
 from dataclasses import dataclass
@@ -49,20 +50,20 @@ def codes_by_row(bins: Bins, by_row: NDArray[Any], *, by_column: bool = False) -
 
 @dataclass(frozen=True, eq=False)
 class GradientShardFactory:
-    """Makes parts.
+    """Creates shards.
 
     Parameters
     ----------
     bins : Bins
     loss : Loss
     seed, subsample : int, float
-        Of the rows that a tree is grown on.
+        Seed and fraction of the rows that are drawn for a tree.
     low_memory : bool
-        Hold the codes once, not twice.
+        Store the codes once (by row) instead of twice.
 
     Notes
     -----
-    Shares are y, and of these the ones that there are: weight (float64), copies (int64), role (uint8).
+    Row arrays are y and, where they exist, weight (float64), copies (int64) and role (uint8).
     """
 
     by_row: ClassVar[bool] = True
@@ -77,26 +78,28 @@ class GradientShardFactory:
         """Scores and statistics of all outputs, two row numbers, and codes by column."""
         return 16 * self.loss.n_outputs + 8 + (0 if self.low_memory else self.bins.n_columns)
 
-    def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "GradientShard":
-        """The part of some rows."""
-        return GradientShard(self, codes, shares)
+    def __call__(
+        self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int
+    ) -> "GradientShard":
+        """Create the shard of some rows."""
+        return GradientShard(self, codes, row_arrays)
 
 
 class GradientShard:
-    """Rows that take part in a fit, or are followed by it; see the module."""
+    """Training rows, or rows of an evaluation set; see the module."""
 
     def __init__(
-        self, maker: GradientShardFactory, codes: NDArray[Any], shares: dict[str, NDArray[Any]]
+        self, factory: GradientShardFactory, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]]
     ) -> None:
-        self.loss, self.seed, self.subsample = maker.loss, maker.seed, maker.subsample
-        self.codes = codes_by_row(maker.bins, codes, by_column=not maker.low_memory)
-        self.n_rows, self.y = len(codes), shares["y"]
-        self.weight = shares.get("weight", _NO_WEIGHT)
-        self.copies = shares.get("copies", _NO_COPIES)
-        role = shares.get("role")
-        nobody = np.empty(0, np.uint32)
+        self.loss, self.seed, self.subsample = factory.loss, factory.seed, factory.subsample
+        self.codes = codes_by_row(factory.bins, codes, by_column=not factory.low_memory)
+        self.n_rows, self.y = len(codes), row_arrays["y"]
+        self.weight = row_arrays.get("weight", _NO_WEIGHT)
+        self.copies = row_arrays.get("copies", _NO_COPIES)
+        role = row_arrays.get("role")
+        no_rows = np.empty(0, np.uint32)
         self._training = None if role is None else np.flatnonzero(role == TRAINING).astype(np.uint32)
-        self.evaluated = nobody if role is None else np.flatnonzero(role == EVALUATED).astype(np.uint32)
+        self.evaluated = no_rows if role is None else np.flatnonzero(role == EVALUATED).astype(np.uint32)
         self.raw = np.empty((0, self.n_rows))
         self.packed = np.empty((0, 0), np.int64)
         self.wide: dict[int, Integers] = {}
@@ -106,9 +109,9 @@ class GradientShard:
         self._statistics = Statistics(self.packed.reshape(-1), np.empty((0, 2), np.int64), self.copies, 1)
         self._stored = np.empty(0, np.int64)
         self._scratch = np.zeros(int(self.codes.offsets[-1]), np.int64)
-        self._nowhere = np.empty((2, 0), np.int64)
-        # Sums of one tree: new memory for each answer would cost more than to fill it, where memory is given
-        # back at once (Dask's workers ask for that).
+        self._no_histogram = np.empty((2, 0), np.int64)
+        # Histograms of one tree. To allocate them for each call would cost more than to compute them where
+        # freed memory is returned to the system at once, as Dask configures its workers.
         self._pool = np.empty(
             (max(1, _POOL_BYTES // (16 * len(self._scratch))), 2, len(self._scratch)), np.int64
         )
@@ -116,13 +119,13 @@ class GradientShard:
 
     @property
     def training(self) -> NDArray[np.uint32]:
-        """The rows that train; not kept if that is everyone, as it takes four bytes a row."""
+        """The training rows; not stored if these are all, as that would take four bytes a row."""
         return np.arange(self.n_rows, dtype=np.uint32) if self._training is None else self._training
 
     # --- scores
 
     def restore_scores(self, start: Floats, forest: Forest, n_before: int) -> tuple[None, Sums]:
-        """Scores of a model: its start and the trees so far. n_before : rows that train in parts before."""
+        """Set the scores to those of a model. n_before : training rows of the shards before this one."""
         self.raw = np.repeat(start[:, np.newaxis], self.n_rows, axis=1)
         self._before, self._runs = n_before, {}
         n_columns, outputs = len(self.codes.n_bins), forest.output.tolist()
@@ -134,19 +137,19 @@ class GradientShard:
         return None, ()
 
     def add_tree(self, output: int, nodes: NDArray[np.void]) -> tuple[None, Sums]:
-        """Add the values of a tree to the scores of the rows that are followed."""
+        """Add the values of a tree to the scores of the evaluated rows."""
         self._walk(self.evaluated, output, nodes)
         return None, ()
 
     def add_leaf_values(
         self, output: int, leaves: Integers, values: Floats, nodes: NDArray[np.void]
     ) -> tuple[None, Sums]:
-        """Add the values of the tree just grown: by its runs if all rows are in it, else by walking."""
+        """Add the values of the last tree: leaf by leaf if it was grown on all rows, else by traversal."""
         if self.subsample < 1.0:
             self._walk(self.training, output, nodes)
         else:
             runs = np.array([self._runs[leaf] for leaf in leaves.tolist()], np.int64)
-            order = np.lexsort((runs[:, 1], runs[:, 0]))  # empty runs begin where others do
+            order = np.lexsort((runs[:, 1], runs[:, 0]))  # an empty run starts where another does
             starts = np.append(runs[order, 0], runs[order[-1], 1])
             rows = self._rows[: starts[-1]]
             add_leaf_values(self.raw[output], rows, starts, values[order], 0, len(rows))
@@ -159,36 +162,36 @@ class GradientShard:
             self.raw[output, rows] += nodes["value"][found]
 
     def leaf_ids(self, nodes: NDArray[np.void]) -> tuple[NDArray[Any], Sums]:
-        """The number of the node that every row comes to."""
+        """Return the leaf of every row."""
         found = np.empty(self.n_rows, np.uint8 if len(nodes) <= 256 else np.int32)
         find_nodes(self.codes.by_row, nodes, np.arange(self.n_rows, dtype=np.uint32), found)
         return found, ()
 
     def scores(self) -> tuple[Floats, Sums]:
-        """Scores of all rows, (outputs, rows)."""
+        """Return the scores of all rows, (outputs, rows)."""
         return self.raw, ()
 
     def loss_sums(self, loss: Loss, role: int) -> tuple[list[float], Sums]:
-        """Numbers whose exact sum is the weighted sum of the losses of the rows with a role."""
+        """Return numbers whose exact sum is the weighted sum of the losses of the rows with a role."""
         rows = self.training if role == TRAINING else self.evaluated
-        parts: list[float] = []
+        sums: list[float] = []
         for a in range(0, len(rows), _AT_ONCE):
-            mine = rows[a : a + _AT_ONCE]
-            raw = np.ascontiguousarray(self.raw[:, mine])
-            told = loss.row_losses(self.y[mine].astype(np.float64), raw, 0, len(mine))
+            own = rows[a : a + _AT_ONCE]
+            raw = np.ascontiguousarray(self.raw[:, own])
+            losses = loss.row_losses(self.y[own].astype(np.float64), raw, 0, len(own))
             weight = _NO_WEIGHT
             if self.weight.size or self.copies.size:
-                weight = (self.weight if self.weight.size else self.copies)[mine].astype(np.float64)
-            parts += pair_sum(told, weight)
-        return parts, ()
+                weight = (self.weight if self.weight.size else self.copies)[own].astype(np.float64)
+            sums += pair_sum(losses, weight)
+        return sums, ()
 
     # --- statistics
 
     def pack_statistics(self, bits: Integers) -> tuple[tuple[Floats, int, Integers], Sums]:
-        """The largest gradient and hessian of every output (outputs, 2), how many are not finite, and steps.
+        """Compute and pack the statistics with powers of two that are a guess.
 
-        bits : int64 (outputs, 2), powers of two that are tried: statistics are packed with them. steps :
-        (outputs, 3), what `pack` counts; of use if the powers turn out to be the right ones.
+        bits : int64 (outputs, 2), the powers. Returns the largest gradient and hessian (outputs, 2), how many
+        are not finite, and the counts of `pack` (outputs, 3), which are of use if the guess was right.
         """
         n_outputs = len(self.raw)
         if self.packed.shape != (n_outputs, self.n_rows):
@@ -198,18 +201,18 @@ class GradientShard:
         for a, gradient, hessian, weight, copies in self._gradients():
             b = a + gradient.shape[1]
             for k in range(n_outputs):
-                given = (gradient[k], hessian[k], weight, copies)
-                top_g, top_h, n_bad = largest(*given, 0, b - a)
+                own = (gradient[k], hessian[k], weight, copies)
+                top_g, top_h, n_bad = largest(*own, 0, b - a)
                 bad += n_bad
                 tops[k] = max(tops[k, 0], top_g), max(tops[k, 1], top_h)
                 g_scale, h_scale = 2.0 ** float(bits[k, 0]), 2.0 ** float(bits[k, 1])
-                found = pack(*given, g_scale, h_scale, self.packed[k, a:b], 0, b - a)
+                found = pack(*own, g_scale, h_scale, self.packed[k, a:b], 0, b - a)
                 steps[k, :2] += found[:2]
                 steps[k, 2] = min(steps[k, 2], found[2])
         return (tops, bad, steps), ()
 
     def widen_statistics(self, output: int, g_bits: int, h_bits: int) -> tuple[int, Sums]:
-        """Unpacked statistics of an output; says the smallest hessian."""
+        """Compute the statistics of an output without packing; return the smallest hessian."""
         wide, least = np.empty((self.n_rows, 2), np.int64), 1 << 62
         for a, gradient, hessian, weight, copies in self._gradients():
             b = a + gradient.shape[1]
@@ -220,7 +223,7 @@ class GradientShard:
         return least, ()
 
     def _gradients(self) -> Any:
-        """Gradients and hessians (outputs, at once), weights and copies of some rows at a time."""
+        """Yield gradients and hessians (outputs, some rows), weights and copies of some rows at a time."""
         n_outputs = len(self.raw)
         gradient, hessian = np.empty((n_outputs, _AT_ONCE)), np.empty((n_outputs, _AT_ONCE))
         y = np.empty(_AT_ONCE)
@@ -234,17 +237,17 @@ class GradientShard:
             yield a, gradient, hessian, self.weight[a:b], self.copies[a:b]
 
     def start_round(
-        self, ended: tuple[Any, ...] | None, bits: Integers, number: int, columns: Integers
+        self, last_tree: tuple[Any, ...] | None, bits: Integers, iteration: int, columns: Integers
     ) -> tuple[tuple[Floats, int, Integers], Sums]:
-        """A round in one question: finish the tree before it, measure, and plant the first tree."""
-        if ended is not None:
-            self.add_leaf_values(*ended)
+        """Add the values of the last tree, pack the statistics and start the first tree, in one call."""
+        if last_tree is not None:
+            self.add_leaf_values(*last_tree)
         self.wide = {}
-        said, _ = self.pack_statistics(bits)
-        return said, self.start_tree(0, number, columns)[1]
+        packed, _ = self.pack_statistics(bits)
+        return packed, self.start_tree(0, iteration, columns)[1]
 
     def set_statistics(self, packed: Integers, wide: Integers) -> tuple[None, Sums]:
-        """Statistics of one output that were measured elsewhere; one of the two is empty."""
+        """Set the statistics of one output, computed by the caller; one of the two is empty."""
         self.packed = packed.reshape(1, -1)
         self.wide = {0: wide} if len(wide) else {}
         return None, ()
@@ -252,87 +255,89 @@ class GradientShard:
     # --- a tree
 
     def start_tree(
-        self, output: int, number: int, columns: Integers, first_only: int = 0
+        self, output: int, iteration: int, columns: Integers, first_only: int = 0
     ) -> tuple[None, Sums]:
-        """Start a tree of round `number`; sums of all its rows, and how many rows and copies these are."""
-        n = self._put_rows(number, first_only=bool(first_only))
+        """Start a tree; return the histogram of all its rows, and the number of rows and copies."""
+        n = self._put_rows(iteration, first_only=bool(first_only))
         wide = self.wide.get(output)
         packed = self.packed[output] if wide is None else self.packed[0, :0]
         wide = np.empty((0, 2), np.int64) if wide is None else wide
         self._statistics = Statistics(packed, wide, self.copies, piece_rows(self.copies))
         self._stored, self._runs, self._n_used = columns, {0: (0, n)}, 0
         n_copies = int(self.copies[self._rows[:n]].sum()) if self.copies.size else n
-        return None, (self._sums(0), np.array([n, n_copies]))
+        return None, (self._histogram(0), np.array([n, n_copies]))
 
-    def _put_rows(self, number: int, *, first_only: bool) -> int:
-        """Write the rows of the tree of a round into the row array; returns how many."""
-        everyone = self._training is None and self.subsample >= 1.0 and not first_only
-        rows = self.evaluated[:0] if everyone else self._draw(number, first_only=first_only)
-        n = self.n_rows if everyone else len(rows)
+    def _put_rows(self, iteration: int, *, first_only: bool) -> int:
+        """Write the rows of the tree of a round into the row array; return how many."""
+        all_rows = self._training is None and self.subsample >= 1.0 and not first_only
+        rows = self.evaluated[:0] if all_rows else self._draw(iteration, first_only=first_only)
+        n = self.n_rows if all_rows else len(rows)
         if len(self._rows) < n:
             self._rows, self._spare = np.empty(n, np.uint32), np.empty(n, np.uint32)
-        if everyone:
-            for a in range(0, n, _AT_ONCE):  # all at once would be another array of this size
+        if all_rows:
+            for a in range(0, n, _AT_ONCE):  # in blocks: all at once would take another array of this size
                 self._rows[a : a + _AT_ONCE] = np.arange(a, min(a + _AT_ONCE, n), dtype=np.uint32)
         else:
             self._rows[:n] = rows
         return n
 
-    def _draw(self, number: int, *, first_only: bool) -> NDArray[np.uint32]:
-        """The rows of the tree of a round; `first_only` if none of any part was drawn."""
+    def _draw(self, iteration: int, *, first_only: bool) -> NDArray[np.uint32]:
+        """Draw the rows of the tree of a round; `first_only` if no row of any shard was drawn."""
         rows, begin = self.training, self._before
         if first_only:
             return rows[: 1 if begin == 0 else 0]
         if self.subsample >= 1.0:
             return rows
-        places = np.empty(len(rows), np.uint32)
+        positions = np.empty(len(rows), np.uint32)
         end = begin + len(rows)
-        n = int(sample_rows(self.subsample, self.seed, ROW_SAMPLE, number, begin, end, places))
-        drawn: NDArray[np.uint32] = rows[places[:n] - np.uint32(begin)]
+        n = int(sample_rows(self.subsample, self.seed, ROW_SAMPLE, iteration, begin, end, positions))
+        drawn: NDArray[np.uint32] = rows[positions[:n] - np.uint32(begin)]
         return drawn
 
-    def _sums(self, node: int) -> Integers:
+    def _histogram(self, node: int) -> Integers:
         out = np.empty((2, len(self._scratch)), np.int64)
         start, stop = self._runs[node]
         sum_run(self.codes, self._statistics, self._rows, start, stop, self._stored, self._scratch, out)
         return out
 
     def histogram(self, node: int) -> tuple[None, Sums]:
-        """Sums of the rows of a node."""
-        return None, (self._sums(node),)
+        """Return the histogram of a node."""
+        return None, (self._histogram(node),)
 
-    def split_nodes(self, names: Integers, splits: NDArray[np.void], sides: Integers) -> tuple[None, Sums]:
-        """Part the rows of nodes; how many rows and copies went left, and sums of the sides asked for.
+    def split_nodes(
+        self, identifiers: Integers, splits: NDArray[np.void], sides: Integers
+    ) -> tuple[None, Sums]:
+        """Partition the rows of nodes; return the rows and copies that went left, and histograms.
 
-        names : (nodes, 2), of the node and of its left child; the right one has the next name.
-        sides : (nodes, 2), whether the sums of the left and of the right child are asked for.
+        identifiers : (nodes, 2), of the node and of its left child; that of the right child is the next.
+        sides : (nodes, 2), whether the histograms of the left and of the right child are returned.
         """
-        counts = np.empty((len(names), 2), np.int64)
-        n_sums, place = int(sides.sum()), 0
-        out = self._pool[self._n_used : self._n_used + n_sums]
-        self._n_used += n_sums
-        if len(out) < n_sums:
-            out = np.empty((n_sums, *out.shape[1:]), np.int64)
+        counts = np.empty((len(identifiers), 2), np.int64)
+        n_histograms, position = int(sides.sum()), 0
+        out = self._pool[self._n_used : self._n_used + n_histograms]
+        self._n_used += n_histograms
+        if len(out) < n_histograms:
+            out = np.empty((n_histograms, *out.shape[1:]), np.int64)
         for i, ((node, left), (of_left, of_right)) in enumerate(
-            zip(names.tolist(), sides.tolist(), strict=True)
+            zip(identifiers.tolist(), sides.tolist(), strict=True)
         ):
             start, stop = self._runs[node]
             side = LEFT if of_left else RIGHT if of_right else NEITHER
             counts[i] = advance_run(
                 self.codes, self._statistics, splits[i], side, self._rows, self._spare,
                 np.array([start, stop]), self._stored, self._scratch,
-                self._nowhere if side == NEITHER else out[place],
+                self._no_histogram if side == NEITHER else out[position],
             )  # fmt: skip
             middle = start + int(counts[i, 0])
             self._runs[left], self._runs[left + 1] = (start, middle), (middle, stop)
-            place += side != NEITHER
+            position += side != NEITHER
             if of_left and of_right:
-                out[place] = self._sums(left + 1)
-                place += 1
+                out[position] = self._histogram(left + 1)
+                position += 1
         return None, (counts, out)
 
     def bin_counts(self, node: int) -> tuple[None, Sums]:
-        """Copies of the rows of a node by column and code, (entries,)."""
+        """Count the copies of the rows of a node by column and code, (entries,)."""
         out = np.zeros(len(self._scratch), np.int64)
         count_codes(self.codes, self._stored, self._rows, *self._runs[node], self.copies, out)
         return None, (out,)
