@@ -1,9 +1,9 @@
 """Binning: a table of values becomes a table of codes of one byte, or of two.
 
-`Bins` says how: the edges of every numeric column and the code of every category. A `BinnedTable` is the
-result, kept twice: by row, padded and aligned, for histograms, and by column for partitions. Code 0 is
-missing or unseen; code k of a numeric column holds the values x with edges[k - 2] < x <= edges[k - 1].
-Edges are found, at quantiles of the rows, or given: fixed before the rows were seen.
+`Bins` holds the edges of every numeric column and the code of every category. A `BinnedTable` holds the codes
+twice: by row, padded and aligned, for histograms, and by column for partitions. Code 0 is missing or unknown;
+code k of a numeric column holds the values x with edges[k - 2] < x <= edges[k - 1]. Edges are quantiles
+of the rows, or defined by the user.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats, Integers
 from hedgerow.bundling import find_bundles, no_bundles
 from hedgerow.dtypes import CODE, MAX_BINS, MOST_ROWS, WIDE_CODE
 from hedgerow.kernels.cpu.binning import cut_places, encode, middles, store_rows
@@ -22,19 +23,19 @@ from hedgerow.kernels.cpu.records import Codes
 from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
-from hedgerow.threads import Lean, Team, cached_property
+from hedgerow.threads import PickledWithoutCache, Team, cached_property
 
 EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
-_CELLS_AT_ONCE = 100_000  # sampled values that a thread holds while edges are chosen, or one column
-_FEW_CELLS = 100_000  # below, a second thread costs more than it brings
+_VALUES_AT_ONCE = 100_000  # sampled values that a thread holds while it computes edges, or one column
+_FEW_VALUES = 100_000  # below this a second thread does not pay
 _LINE = 64  # bytes of a cache line
 
-GivenEdges = Sequence[NDArray[np.float64] | None]  # one a column, strictly rising; None: to be found
+UserEdges = Sequence[Floats | None]  # for every column strictly rising edges, or None for quantiles
 
 
 @dataclass(frozen=True, eq=False)
-class Bins(Lean):
-    """How the columns of a table are cut.
+class Bins(PickledWithoutCache):
+    """The bins of every column of a table.
 
     Parameters
     ----------
@@ -44,10 +45,10 @@ class Bins(Lean):
         The code of category c of column f is ``tables[table_starts[f] + c]``; numeric columns have none.
     """
 
-    edges: NDArray[np.float64]
-    edge_starts: NDArray[np.int64]
+    edges: Floats
+    edge_starts: Integers
     tables: NDArray[np.uint8]
-    table_starts: NDArray[np.int64]
+    table_starts: Integers
 
     @property
     def n_columns(self) -> int:
@@ -55,34 +56,34 @@ class Bins(Lean):
         return len(self.edge_starts) - 1
 
     @cached_property
-    def given(self) -> NDArray[np.uint8]:
-        """1 for every column whose edges were given, 0 where they were found or the column is categorical.
+    def user_defined(self) -> NDArray[np.uint8]:
+        """1 for every column with edges of the user, 0 for quantiles and categorical columns.
 
-        No part of how values are coded, and so no field.
+        Not a field, because codes do not depend on it.
         """
         return np.zeros(self.n_columns, np.uint8)
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"given": self.given}  # this one cannot be computed again
+        return super().__getstate__() | {"user_defined": self.user_defined}  # it cannot be computed again
 
-    def marked(self, given: NDArray[np.uint8]) -> "Bins":
-        """The same bins, that say which columns had edges given."""
+    def with_user_defined(self, user_defined: NDArray[np.uint8]) -> "Bins":
+        """Return the same bins with another `user_defined`."""
         bins = replace(self)
-        vars(bins)["given"] = given  # where a cached property keeps its value
+        vars(bins)["user_defined"] = user_defined  # the value of the cached property
         return bins
 
-    def edges_of(self, column: int) -> NDArray[np.float64]:
-        """The edges of one column."""
+    def edges_of(self, column: int) -> Floats:
+        """Return the edges of one column."""
         return self.edges[self.edge_starts[column] : self.edge_starts[column + 1]]
 
-    def kept_for(self, given: GivenEdges | None) -> "Bins":
-        """These bins, for a fit that goes on; refuses edges other than those that they were given."""
-        for column, edges in enumerate(given or [None] * self.n_columns):
-            same = bool(self.given[column]) == (edges is not None)
+    def checked_for_warm_start(self, user_edges: UserEdges | None) -> "Bins":
+        """Return these bins; raise an error if the edges of the user have changed."""
+        for column, edges in enumerate(user_edges or [None] * self.n_columns):
+            same = bool(self.user_defined[column]) == (edges is not None)
             if not same or (edges is not None and not np.array_equal(edges, self.edges_of(column))):
                 raise ValueError(
-                    f"bin_edges of column {column} are not those of the fitted model; with warm_start=True "
-                    "they must stay the same. Set warm_start=False to begin anew"
+                    f"bin_edges of column {column} must be those of the fitted model with warm_start=True; "
+                    "set warm_start=False to fit from the start"
                 )
         return self
 
@@ -92,9 +93,9 @@ class Bins(Lean):
         return (np.diff(self.table_starts) > 0).astype(np.uint8)
 
     @cached_property
-    def n_bins(self) -> NDArray[np.int64]:
+    def n_bins(self) -> Integers:
         """The largest code of every column."""
-        n_bins: NDArray[np.int64] = np.diff(self.edge_starts) + 1
+        n_bins: Integers = np.diff(self.edge_starts) + 1
         for column in np.flatnonzero(self.categorical):
             table = self.tables[self.table_starts[column] : self.table_starts[column + 1]]
             n_bins[column] = table.max()
@@ -102,16 +103,16 @@ class Bins(Lean):
 
     @property
     def code_dtype(self) -> type[np.unsignedinteger[Any]]:
-        """One byte where that is enough for every column, else two."""
+        """One byte if that is enough for every column, else two."""
         return CODE if int(self.n_bins.max(initial=1)) <= MAX_BINS else WIDE_CODE
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:
-        """First histogram entry of every column, and the number of entries."""
+    def offsets(self) -> Integers:
+        """The first histogram entry of every column, and the number of entries."""
         return np.concatenate([[0], np.cumsum(self.n_bins + 1)]).astype(np.int64)
 
     def encode(self, table: Table, team: Team, *, for_growing: bool = True) -> "BinnedTable":
-        """The codes of all rows of a table; without the layout by row unless trees are grown on it."""
+        """Return the codes of all rows of a table; the layout by row only if trees are grown on it."""
         if isinstance(table, RemoteTable):
             coded: BinnedTable = table.encode(self, team, for_growing=for_growing)
             return coded
@@ -129,17 +130,17 @@ class Bins(Lean):
 
 @dataclass(frozen=True, eq=False)
 class BinnedTable:
-    """Codes of a table, how they were made, and in which stored column each column is."""
+    """Codes of a table, its bins, and the stored column of each column."""
 
     bins: Bins
     codes: Codes
-    stored: NDArray[np.int64]
+    stored: Integers
 
     @classmethod
     def of(
         cls, bins: Bins, by_column: NDArray[Any], team: Team, *, for_growing: bool = True
     ) -> "BinnedTable":
-        """Lay out codes (columns, rows) by row too, unless no trees are grown on them."""
+        """Add the layout by row to codes (columns, rows) if trees are grown on them."""
         n = by_column.shape[1]
         bundles = find_bundles(by_column, bins.n_bins) if for_growing else no_bundles(bins.n_bins)
         by_row = aligned_rows(n if for_growing else 0, len(bundles.widths))
@@ -162,7 +163,7 @@ class BinnedTable:
         return self.bins.n_columns
 
     def take(self, rows: NDArray[np.uint32]) -> "BinnedTable":
-        """Some of the rows."""
+        """Return some of the rows."""
         by_column = np.ascontiguousarray(self.codes.by_column[:, rows])
         by_row = self.codes.by_row[rows] if len(self.codes.by_row) else self.codes.by_row
         codes = self.codes._replace(by_row=by_row, by_column=by_column)
@@ -170,7 +171,7 @@ class BinnedTable:
 
 
 def check_counts(n_rows: int, n_columns: int) -> None:
-    """Refuse a table of more rows than row numbers, or more columns than the nodes of trees, can name.
+    """Raise an error for more rows than row numbers, or more columns than nodes of trees, can represent.
 
     >>> check_counts(5_000_000_000, 10)
     Traceback (most recent call last):
@@ -186,7 +187,7 @@ def check_counts(n_rows: int, n_columns: int) -> None:
 
 
 def row_stride(n_columns: int) -> int:
-    """Bytes from a row to the next: short rows never straddle a cache line.
+    """Return the bytes from one row to the next; short rows never cross a cache line.
 
     >>> [row_stride(n) for n in (3, 28, 54, 100)]
     [4, 32, 64, 128]
@@ -197,7 +198,7 @@ def row_stride(n_columns: int) -> int:
 
 
 def aligned_rows(n_rows: int, n_columns: int) -> NDArray[Any]:
-    """Room for codes (n_rows, row_stride) that begins at a cache line (measured: halves histogram time)."""
+    """Allocate codes (n_rows, row_stride) aligned to cache lines (measured: halves histogram time)."""
     stride = row_stride(n_columns)
     memory = np.empty(n_rows * stride + _LINE, CODE)
     skip = -memory.ctypes.data % _LINE
@@ -208,74 +209,74 @@ def find_bins(
     table: Table,
     max_bins: int = MAX_BINS,
     *,
-    copies: NDArray[np.int64] | None = None,
+    copies: Integers | None = None,
     team: Team | None = None,
-    given: GivenEdges | None = None,
+    user_edges: UserEdges | None = None,
 ) -> Bins:
-    """Choose edges at quantiles of the columns and codes for the categories.
+    """Compute edges, which are quantiles of the columns, and codes of the categories.
 
     Parameters
     ----------
     table : Table
     max_bins : int
-        The most bins of a numeric column, at most 65,535. Above 255 all rows are looked at, not a sample:
-        a column of no more distinct values than bins is then cut between all of them.
+        The most bins of a numeric column, at most 65,535. Above 255 all rows are used instead of a sample: a
+        column of no more distinct values than bins gets an edge between any two of them.
     copies : int64 array or None
-        How often each row counts; 0 leaves it out.
+        How often each row counts; 0 excludes it.
     team : Team or None
         Threads to sort columns with.
-    given : sequence with an array or None for every column, or None
-        Edges of numeric columns to be used as they are; they have been checked.
+    user_edges : sequence with an array or None for every column, or None
+        Edges of numeric columns, validated.
     """
     check_counts(table.n_rows, table.n_columns)
     rows = _edge_rows(table.n_rows, copies, every=max_bins > MAX_BINS)
     counts = np.empty(0, np.int64) if copies is None else copies[rows]
     if np.all(counts == 1):
         counts = counts[:0]
-    marks = np.array([one is not None for one in given or [None] * table.n_columns], np.uint8)
-    edges = [np.empty(0) if one is None else one for one in given or [None] * table.n_columns]
+    user_defined = np.array([one is not None for one in user_edges or [None] * table.n_columns], np.uint8)
+    edges = [np.empty(0) if one is None else one for one in user_edges or [None] * table.n_columns]
     tables: list[NDArray[np.uint8]] = [np.empty(0, np.uint8)] * table.n_columns
 
-    def cut(column: int, values: NDArray[Any]) -> None:
+    def compute(column: int, values: NDArray[Any]) -> None:
         categories = table.schema.categories[column]
-        if marks[column]:
+        if user_defined[column]:
             return
         if categories is None:
             edges[column] = _column_edges(values, counts, max_bins)
         else:
             tables[column] = _category_codes(values, counts, len(categories), min(max_bins, MAX_BINS))
 
-    n_members = 1 if team is None or len(rows) * table.n_columns < _FEW_CELLS else team.n_members
+    n_members = 1 if team is None or len(rows) * table.n_columns < _FEW_VALUES else team.n_members
 
     def share(member: int) -> None:
-        step = max(1, min(_CELLS_AT_ONCE // max(1, len(rows)), -(-table.n_columns // n_members)))
+        step = max(1, min(_VALUES_AT_ONCE // max(1, len(rows)), -(-table.n_columns // n_members)))
         for first in range(member * step, table.n_columns, step * n_members):
             columns = slice(first, min(first + step, table.n_columns))
-            if marks[columns].all():
+            if user_defined[columns].all():
                 continue
             sample = table.rows(rows, columns)
-            for place, column in enumerate(range(columns.start, columns.stop)):
-                cut(column, sample[:, place])
+            for position, column in enumerate(range(columns.start, columns.stop)):
+                compute(column, sample[:, position])
 
     share(0) if team is None else team.together(share, n_members)
     bins = Bins(*_flatten(edges, np.float64), *_flatten(tables, np.uint8))
-    return bins if given is None else bins.marked(marks)
+    return bins if user_edges is None else bins.with_user_defined(user_defined)
 
 
-def _edge_rows(n_rows: int, copies: NDArray[np.int64] | None, *, every: bool) -> NDArray[np.int64]:
-    """Rows that edges are taken from: every one that counts, or 200,000 chosen by a hash of the row number.
+def _edge_rows(n_rows: int, copies: Integers | None, *, every: bool) -> Integers:
+    """Return the rows that edges are computed from: all that count, or 200,000 chosen by a hash of the row.
 
-    The choice has no seed: without other randomness, two fits on the same rows are the same model.
+    The sample has no seed: without other randomness, two fits of the same rows give the same model.
     """
     rows = np.arange(n_rows, dtype=np.int64)
     if n_rows > EDGE_SAMPLE_ROWS and not every:
         n = sample_rows(EDGE_SAMPLE_ROWS / n_rows, 0, EDGE_SAMPLE, 0, 0, n_rows, rows)
-        rows = rows[:n].copy()  # lets go of the rest
+        rows = rows[:n].copy()  # releases the rest
     return rows if copies is None else rows[copies[rows] > 0]
 
 
-def _column_edges(values: NDArray[Any], counts: NDArray[np.int64], max_bins: int) -> NDArray[np.float64]:
-    """Edges of one numeric column."""
+def _column_edges(values: NDArray[Any], counts: Integers, max_bins: int) -> Floats:
+    """Compute the edges of one numeric column."""
     present = ~np.isnan(values)
     if not (present.all() and values.flags.c_contiguous):
         values = values[present]
@@ -294,9 +295,9 @@ def _column_edges(values: NDArray[Any], counts: NDArray[np.int64], max_bins: int
 
 
 def _category_codes(
-    numbers: NDArray[Any], counts: NDArray[np.int64], n_categories: int, max_bins: int
+    numbers: NDArray[Any], counts: Integers, n_categories: int, max_bins: int
 ) -> NDArray[np.uint8]:
-    """Codes 1..k of the categories; the rarest share the last code when there are too many."""
+    """Return codes 1..k of the categories; the rarest share the last code if there are too many."""
     codes = np.arange(1, n_categories + 1)
     if n_categories > max_bins:
         present = ~np.isnan(numbers)
@@ -310,6 +311,6 @@ def _category_codes(
     return codes.astype(np.uint8)
 
 
-def _flatten(parts: list[NDArray[Any]], dtype: type) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _flatten(parts: list[NDArray[Any]], dtype: type) -> tuple[NDArray[Any], Integers]:
     starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
     return np.concatenate(parts).astype(dtype), starts

@@ -1,6 +1,6 @@
-"""Forest: the grown model, as flat plain arrays.
+"""Forest: trees as flat arrays, and TreeModel, the additive model of a forest.
 
-Trees lie one after the other; tree t owns the nodes starts[t]:starts[t + 1]. A split sends the codes up to
+Trees follow one another; tree t owns the nodes starts[t]:starts[t + 1]. A split sends the codes up to
 `threshold` of `column` left, or the codes in sets[set_number]; its children are `left` and `left + 1`,
 counted within the tree, and `left` is 0 in a leaf. A tree adds its leaf values to one output.
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats
+from hedgerow._typing import Floats, Integers
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.kernels.cpu.forest import (
     BY_SET,
@@ -33,40 +33,40 @@ from hedgerow.kernels.cpu.forest import (
 from hedgerow.kernels.cpu.records import NODE
 from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
-from hedgerow.threads import Lean, Team, cached_property, over_rows
+from hedgerow.threads import PickledWithoutCache, Team, cached_property, over_rows
 
 _LARGEST_CODE = 65_535  # a leaf's threshold: no code is larger, so that a row stays in its leaf
-_CHUNK_ROWS = 8192  # rows of a prediction handed to a thread at a time
+_CHUNK_ROWS = 8192  # rows that a thread predicts at a time
 
 
 class Trees(NamedTuple):
     """The forest as the prediction kernels read it; nodes are counted over the whole forest."""
 
-    starts: NDArray[np.int64]
-    output: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    n_top: NDArray[np.int64]  # splits of a tree that are masked
-    depth_below: NDArray[np.int64]  # steps left below them
-    entry: NDArray[np.int32]  # (trees, 32) the node each bit of the mask stands for
+    starts: Integers
+    output: Integers
+    depth: Integers
+    n_top: Integers  # splits of a tree that are masked
+    depth_below: Integers  # steps left below them
+    entry: NDArray[np.int32]  # (trees, 32) the node of each bit of the mask
     words: NDArray[np.uint64]  # left child (a leaf is its own), column, threshold, kind
     set_number: NDArray[np.int32]
     masks: NDArray[np.uint32]
-    value: NDArray[np.float64]
+    value: Floats
     sets: NDArray[np.uint64]
-    needs_codes: NDArray[np.int64]  # (1,) whether masks and values are not enough
+    needs_codes: Integers  # (1,) whether masks and values do not suffice
 
 
 class RawBins(NamedTuple):
     """Bins as the kernels read them."""
 
-    edges: NDArray[np.float64]
-    edge_starts: NDArray[np.int64]
+    edges: Floats
+    edge_starts: Integers
     tables: NDArray[np.uint8]
-    table_starts: NDArray[np.int64]
+    table_starts: Integers
 
 
 @dataclass(frozen=True, eq=False)
-class Forest(Lean):
+class Forest(PickledWithoutCache):
     """Flat trees.
 
     Parameters
@@ -76,25 +76,25 @@ class Forest(Lean):
     column, threshold, left, set_number : int32 (nodes,), set_number is -1 for numeric splits
     missing_left : uint8 (nodes,)
     value, gain : float64 (nodes,), the gain of a leaf is 0
-    count : int64 (nodes,), training rows that came by
+    count : int64 (nodes,), training rows in the node
     sets : uint64 (sets, 4), sets of codes that go left
     """
 
-    starts: NDArray[np.int64]
+    starts: Integers
     output: NDArray[np.int32]
     column: NDArray[np.int32]
     threshold: NDArray[np.int32]
     left: NDArray[np.int32]
     set_number: NDArray[np.int32]
     missing_left: NDArray[np.uint8]
-    value: NDArray[np.float64]
-    gain: NDArray[np.float64]
-    count: NDArray[np.int64]
+    value: Floats
+    gain: Floats
+    count: Integers
     sets: NDArray[np.uint64]
 
     @classmethod
     def of(cls, trees: Sequence[NDArray[np.void]], output: Sequence[int]) -> "Forest":
-        """Gather the node records of grown trees, in order."""
+        """Make a forest of the node records of grown trees."""
         starts = np.concatenate([[0], np.cumsum([len(nodes) for nodes in trees])]).astype(np.int64)
         joined = b"".join(map(bytes, trees))  # np.concatenate is slow for records
         nodes = np.frombuffer(joined, NODE) if joined else np.empty(0, NODE)
@@ -119,7 +119,7 @@ class Forest(Lean):
 
     @classmethod
     def join(cls, first: "Forest", second: "Forest") -> "Forest":
-        """The trees of both, in order."""
+        """Return the trees of both, in order."""
         joined = {
             name: np.concatenate([array, second.arrays()[name]]) for name, array in first.arrays().items()
         }
@@ -129,7 +129,7 @@ class Forest(Lean):
         return cls(**joined)
 
     def select(self, trees: range) -> "Forest":
-        """Some trees that follow one another."""
+        """Return a range of trees."""
         first, last = int(self.starts[trees.start]), int(self.starts[trees.stop])
         nodes = slice(first, last)
         numbers = self.set_number[nodes]
@@ -141,8 +141,8 @@ class Forest(Lean):
         part["set_number"] = np.where(numbers < 0, -1, np.cumsum(numbers >= 0) - 1).astype(np.int32)
         return Forest(**part)
 
-    def with_values(self, values: NDArray[np.float64], output: int) -> "Forest":
-        """The same splits with other values, all trees adding to one output."""
+    def with_values(self, values: Floats, output: int) -> "Forest":
+        """Return the same splits with other values; all trees add to one output."""
         return replace(self, value=values, output=np.full(self.n_trees, output, np.int32))
 
     @property
@@ -151,7 +151,7 @@ class Forest(Lean):
         return len(self.starts) - 1
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays by name, for model files."""
+        """Return all arrays by name, for model files."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
@@ -166,8 +166,8 @@ class Forest(Lean):
         threshold = np.where(leaf, _LARGEST_CODE, np.where(by_set, 0, self.threshold - kind))
         if n_nodes >= MOST_NODES or int(self.column.max(initial=0)) >= MOST_COLUMNS:
             raise ValueError(
-                f"a forest may have {MOST_NODES:,} nodes on {MOST_COLUMNS:,} columns at the most; this one "
-                f"has {n_nodes:,} nodes and splits on column {int(self.column.max(initial=0)):,}"
+                f"a forest must have at most {MOST_NODES:,} nodes and {MOST_COLUMNS:,} columns; got "
+                f"{n_nodes:,} nodes and a split of column {int(self.column.max(initial=0)):,}"
             )
         words = (
             (child.astype(np.uint64) << np.uint64(CHILD_SHIFT))
@@ -197,25 +197,23 @@ class Forest(Lean):
             needs_codes=np.array([below.any() or len(self.sets) > 0], np.int64),
         )
 
-    def thresholds(self, bins: Bins) -> NDArray[np.float64]:
-        """Largest value that goes left at every numeric split; infinite where only missing goes right."""
+    def thresholds(self, bins: Bins) -> Floats:
+        """Return the largest value that goes left at every numeric split; inf if only missing goes right."""
         first, last = bins.edge_starts[self.column], bins.edge_starts[self.column + 1]
-        place = first + self.threshold - 1
-        numeric = (self.left > 0) & (self.set_number < 0) & (place < last)
+        position = first + self.threshold - 1
+        numeric = (self.left > 0) & (self.set_number < 0) & (position < last)
         thresholds = np.full(len(self.left), np.inf)
-        thresholds[numeric] = bins.edges[place[numeric]]
+        thresholds[numeric] = bins.edges[position[numeric]]
         return thresholds
 
-    def add_coded_scores(
-        self, table: BinnedTable, tree: int, scores: NDArray[np.float64], team: Team
-    ) -> None:
-        """Add the values of one tree to scores (rows,) of a table that is already coded."""
+    def add_coded_scores(self, table: BinnedTable, tree: int, scores: Floats, team: Team) -> None:
+        """Add the values of one tree to scores (rows,) of encoded rows."""
         trees, codes = self.trees, table.codes.by_column
         team.over_rows(table.n_rows, lambda a, b: add_coded(codes, trees, tree, a, b, scores))
 
 
 class Predictor:
-    """A forest and the bins that code its input, ready to predict.
+    """A forest and the bins of its input, prepared for prediction.
 
     Parameters
     ----------
@@ -232,9 +230,7 @@ class Predictor:
         narrow = np.where(narrow > wide, np.nextafter(narrow, np.float32(-np.inf)), narrow)
         self._thresholds = {np.dtype(np.float64): wide, np.dtype(np.float32): narrow}
 
-    def add_scores(
-        self, table: Table, scores: NDArray[np.float64], n_threads: int, trees: range | None = None
-    ) -> None:
+    def add_scores(self, table: Table, scores: Floats, n_threads: int, trees: range | None = None) -> None:
         """Add the values of a range of trees to scores (outputs, rows), in the order of the trees."""
         chosen = range(self.forest.n_trees) if trees is None else trees
         if not chosen:
@@ -249,7 +245,7 @@ class Predictor:
         )
 
     def leaves(self, table: Table, n_threads: int) -> NDArray[np.int32]:
-        """Number of the leaf of every row in every tree, (rows, trees)."""
+        """Return the number of the leaf of every row in every tree, (rows, trees)."""
         out = np.empty((table.n_rows, self.forest.n_trees), np.int32)
         flat, bins = self.forest.trees, self.bins
         over_rows(
@@ -262,7 +258,7 @@ class Predictor:
 
 
 @dataclass(frozen=True, eq=False)
-class TreeModel(Lean):
+class TreeModel(PickledWithoutCache):
     """An additive model: start scores and trees; round r owns trees r * outputs to (r + 1) * outputs - 1."""
 
     start: Floats  # (outputs,)
@@ -286,7 +282,7 @@ class TreeModel(Lean):
         return Predictor(self.forest, self.bins)
 
     @cached_property
-    def reaches(self) -> Floats:
+    def max_scores(self) -> Floats:
         """Running sums (rounds + 1,) of the largest absolute values of the start and of every round."""
         in_leaves = np.where(self.forest.left == 0, np.abs(self.forest.value), 0.0)
         largest = np.maximum.reduceat(in_leaves, self.forest.starts[:-1])

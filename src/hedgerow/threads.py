@@ -1,12 +1,11 @@
-"""A team: a fixed number of threads that run the same compiled kernel together; and what threads share.
+"""Team: a fixed number of threads that run the same compiled kernel; and state that all threads share.
 
-The calling thread is member 0. The kernels release the interpreter lock, and the members of one call
-run at the same time, so that they may meet at barriers. A fit makes its own team and closes it: two fits
-in two threads never wait for each other's members. A process that is forked has no threads but the one that
-forked it: a team starts new ones there.
+The calling thread is member 0. Kernels release the interpreter lock, and all members of one call run at the
+same time, so that they may use barriers. A fit makes its own team and closes it: two fits in two threads
+never wait for each other. A forked process has only the thread that called fork, so a team starts new ones.
 
-What a process has only once is here too: the threads of linear algebra (`one_library_thread`), and the lock
-of the compiler, which no other thread may hold while the process is forked.
+State of the whole process: the number of threads of linear algebra (`one_blas_thread`), and the locks of the
+compiler, which no other thread may hold during a fork.
 """
 
 import numbers
@@ -27,36 +26,36 @@ from llvmlite.binding import ffi
 from numba.core.compiler_lock import global_compiler_lock
 from threadpoolctl import threadpool_limits
 
-CHUNK_ROWS = 65_536  # rows a thread takes at a time, and the block of every floating-point sum
+CHUNK_ROWS = 65_536  # rows that a thread processes at a time, and the block of every floating-point sum
 _LIMIT = "NUMBA_NUM_THREADS"  # set by users of Numba, and by joblib for its worker processes
 
 
-# --- how many
+# --- number of threads
 
 
 def available_threads() -> int:
-    """The cores this process may use: of its affinity, a container's quota, and NUMBA_NUM_THREADS."""
+    """Return the number of usable cores: the least of affinity, container quota and NUMBA_NUM_THREADS."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(_within_quota(cores, os.environ.get("LOKY_MAX_CPU_COUNT")), _limit() or cores)
 
 
 @cache
 def _within_quota(cores: int, _setting: str | None) -> int:
-    """As joblib counts; it opens files to find out, which takes longer than to predict a row."""
+    """Apply the quota that joblib reads; cached, since it reads files, which is slower than a prediction."""
     return max(1, min(cores, int(joblib.cpu_count())))
 
 
 def _limit() -> int | None:
-    """NUMBA_NUM_THREADS, if it is a number above 0."""
-    given = os.environ.get(_LIMIT, "")
-    return int(given) if given.isdecimal() and int(given) else None
+    """Return NUMBA_NUM_THREADS if it is a number above 0."""
+    value = os.environ.get(_LIMIT, "")
+    return int(value) if value.isdecimal() and int(value) else None
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Threads for an `n_jobs` in scikit-learn's convention, where None means all cores.
+    """Return the number of threads for an `n_jobs` in scikit-learn's convention; None means all cores.
 
-    In a worker of joblib None means this worker's share: what joblib has set NUMBA_NUM_THREADS to, or else 1.
-    So a search over settings on all cores does not start all cores' threads for each of its fits.
+    In a joblib worker None means the share of the worker: NUMBA_NUM_THREADS, which joblib sets, or 1. A grid
+    search on all cores thus does not start a thread per core in each of its fits.
 
     >>> resolve_n_jobs(3)
     3
@@ -65,16 +64,16 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
         is_worker = (get_active_backend()[0].nesting_level or 0) > 0
         return 1 if is_worker and _limit() is None else available_threads()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral):
-        raise TypeError(f"n_jobs={n_jobs!r} is not allowed: it must be an integer or None")
+        raise TypeError(f"n_jobs must be an integer or None; got {n_jobs!r}")
     if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning: give a positive number, -1 for all cores, or None")
+        raise ValueError("n_jobs must be a positive number, -1 for all cores, or None; got 0")
     return n_jobs if n_jobs > 0 else max(1, available_threads() + 1 + n_jobs)
 
 
-# --- a team
+# --- teams
 
 Task = Callable[[int], Any]
-Reports = queue.SimpleQueue["BaseException | None"]  # one from every helper of a call: its error, or None
+Reports = queue.SimpleQueue["BaseException | None"]  # from every helper of a call: its error, or None
 
 
 class Team:
@@ -85,7 +84,7 @@ class Team:
     n_members : int
         How many, the calling thread included.
     chunk_rows : int
-        Rows handed to a member at a time by `over_rows`; no result depends on it.
+        Rows per task of `over_rows`; no result depends on it.
 
     Examples
     --------
@@ -107,18 +106,17 @@ class Team:
         self._process, self._starting = os.getpid(), threading.Lock()
 
     def _start(self, n_helpers: int) -> None:
-        """Start threads, when there is something to do for them: a fit on little data needs none."""
+        """Start threads when they are first used: a fit of few rows needs none."""
         for member in range(len(self._tasks) + 1, n_helpers + 1):
             tasks: queue.SimpleQueue[tuple[Task, Reports] | None] = queue.SimpleQueue()
             helper = threading.Thread(
-                target=_help, args=(member, tasks), daemon=True, name=f"hedgerow-{member}"
+                target=_run_tasks, args=(member, tasks), daemon=True, name=f"hedgerow-{member}"
             )
             try:
                 helper.start()
             except RuntimeError as error:
                 raise RuntimeError(
-                    f"n_jobs={self.n_members}: the system starts no more than {member} threads for this fit; "
-                    "give a smaller n_jobs"
+                    f"n_jobs={self.n_members} is too large: the system starts no more than {member} threads"
                 ) from error
             self._tasks.append(tasks)
 
@@ -128,26 +126,26 @@ class Team:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._forget_if_forked()
+        self._reset_after_fork()
         for tasks in self._tasks:
             tasks.put(None)
         self._tasks = []
 
-    def _forget_if_forked(self) -> None:
-        """In a forked process: helpers, and what they had at barriers, are the parent's."""
+    def _reset_after_fork(self) -> None:
+        """In a forked process, discard the threads and barriers of the parent."""
         if self._process != os.getpid():
             self._process, self._starting, self._tasks = os.getpid(), threading.Lock(), []
             self.sync[:] = 0
 
     def together(self, task: Task, n_members: int | None = None) -> Any:
-        """Run `task(member)` on the first `n_members` members at once; returns member 0's result."""
-        self._forget_if_forked()
+        """Run `task(member)` on the first `n_members` members at once; return the result of member 0."""
+        self._reset_after_fork()
         n_helpers = (n_members or self.n_members) - 1
         if n_helpers > len(self._tasks):
             with self._starting:
                 self._start(n_helpers)
         helpers = self._tasks[:n_helpers]
-        # Of this call alone: one that an interrupt ends before its helpers are done leaves no reports behind.
+        # One queue per call: after an interrupt, late reports do not reach the next call.
         reports: Reports = queue.SimpleQueue()
         for tasks in helpers:
             tasks.put((task, reports))
@@ -159,9 +157,9 @@ class Team:
                 raise errors[0]
 
     def over_rows(self, n_rows: int, task: Callable[[int, int], Any], size: int | None = None) -> None:
-        """Run `task(start, stop)` for consecutive chunks that cover `n_rows`, shared by the members.
+        """Run `task(start, stop)` for consecutive chunks of `n_rows`, distributed over the members.
 
-        `size` fixes the chunks, for sums of floats; else they are `chunk_rows` long.
+        `size` fixes the size of chunks, for sums of floats; by default it is `chunk_rows`.
         """
         size = size or self.chunk_rows
         if n_rows <= size:
@@ -177,41 +175,40 @@ class Team:
         self.together(share, n_members)
 
 
-def _help(member: int, tasks: "queue.SimpleQueue[tuple[Task, Reports] | None]") -> None:
-    """What a helper does until it is told to end."""
-    while (given := tasks.get()) is not None:
-        task, reports = given
+def _run_tasks(member: int, tasks: "queue.SimpleQueue[tuple[Task, Reports] | None]") -> None:
+    """Run tasks in a helper thread until None is received."""
+    while (received := tasks.get()) is not None:
+        task, reports = received
         failure: BaseException | None = None
         try:
             task(member)
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+        except BaseException as error:  # noqa: BLE001 - raised in the calling thread
             failure = error
-        del given, task  # with all that it holds, before the next one comes
+        del received, task  # release its arrays before waiting for the next one
         reports.put(failure)
         del failure, reports
 
 
 def over_rows(n_rows: int, task: Callable[[int, int], Any], n_threads: int, chunk_rows: int) -> None:
-    """Run `task(start, stop)` for chunks that cover `n_rows`, on a team of its own if there are several."""
+    """Run `task(start, stop)` for chunks of `n_rows`, on a new team if there are several."""
     if n_rows <= chunk_rows:
         task(0, n_rows)
         return
-    with Team(n_threads, chunk_rows) as team:  # of one: chunk by chunk, which bounds the memory of a task
+    with Team(n_threads, chunk_rows) as team:  # also with one thread: chunks bound the memory of a task
         team.over_rows(n_rows, task)
 
 
-# --- what a process has only once
+# --- state of objects and of the process
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):
-    from functools import cached_property as cached_property  # noqa: PLC0414 - handed on
+    from functools import cached_property as cached_property  # noqa: PLC0414 - re-exported
 else:
 
-    class cached_property:  # noqa: N801 - it stands for that of Python 3.12
-        """A property that is computed once for every object and then kept in its `__dict__`.
+    class cached_property:  # noqa: N801 - the name of Python 3.12
+        """A property that is computed once for every object and stored in its `__dict__`.
 
-        That of Python 3.11 holds one lock for all objects of a class while it computes: two fits would wait
-        for each other, and a process that is forked meanwhile for ever. What is computed depends on its
-        object alone, so that it does no harm if two threads compute it.
+        That of Python 3.11 holds one lock for all objects of a class: two fits would wait for each other, and
+        a process forked meanwhile would wait forever. Two threads may compute the same value; that is safe.
         """
 
         def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -226,10 +223,10 @@ else:
             return vars(instance).setdefault(self.name, self.function(instance))
 
 
-class Lean:
-    """A base of objects that are pickled and copied without what their cached properties have computed.
+class PickledWithoutCache:
+    """Base of objects whose pickles and copies leave out the values of cached properties.
 
-    >>> class Square(Lean):
+    >>> class Square(PickledWithoutCache):
     ...     side = 3
     ...     @cached_property
     ...     def area(self):
@@ -248,33 +245,33 @@ class Lean:
         }
 
 
-class _LibraryTurn:
-    """Whose turn it is to say how many threads linear algebra may use, a setting of the whole process.
+class _BlasLock:
+    """Lock around the number of threads of linear algebra, which is a setting of the whole process.
 
-    If two threads limited it at once, the one that ends first would lift the limit of the other, and the last
-    bits of its products would depend on the number of cores.
+    Without it, the thread that ends first would reset the limit of another one, and the last bits of its
+    products would depend on the number of cores.
     """
 
     def __init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
-        """In a process just forked, where whoever had the turn may be missing."""
+        """Replace the lock after a fork: the thread that held it may not exist any more."""
         self.lock = threading.RLock()
 
 
-_LIBRARY_TURN = _LibraryTurn()
+_BLAS_LOCK = _BlasLock()
 
 
 @contextmanager
-def one_library_thread() -> Iterator[None]:
-    """Keep linear algebra to one thread meanwhile; other threads that want to do so wait.
+def one_blas_thread() -> Iterator[None]:
+    """Limit linear algebra to one thread; other threads that do the same wait.
 
-    >>> with one_library_thread():
+    >>> with one_blas_thread():
     ...     float(np.ones(3) @ np.ones(3))
     3.0
     """
-    with _LIBRARY_TURN.lock, threadpool_limits(1):
+    with _BLAS_LOCK.lock, threadpool_limits(1):
         yield
 
 
@@ -292,9 +289,9 @@ def _release_compiler() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # A kernel is compiled, or loaded, under locks of Numba. Held by another thread at a fork, they would
-    # stay locked in the child: so a fork waits until the kernel is there.
+    # Numba compiles and loads kernels under locks. If another thread held them during a fork, they would
+    # stay locked in the child: so a fork waits for the kernel.
     os.register_at_fork(
         before=_hold_compiler, after_in_parent=_release_compiler, after_in_child=_release_compiler
     )
-    os.register_at_fork(after_in_child=_LIBRARY_TURN.renew)
+    os.register_at_fork(after_in_child=_BLAS_LOCK.renew)

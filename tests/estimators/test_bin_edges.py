@@ -40,7 +40,7 @@ def test_a_boosted_learner_that_is_given_the_edges_it_would_find_is_the_same(mod
     X, y = problem(model)
     given = boosted(model, bin_edges=found_edges(X)).fit(X, y)
     assert same(given, clone(model).fit(X, y))
-    assert tree_model(given).bins.given.tolist() == [1, 1, 1, 1]
+    assert tree_model(given).bins.user_defined.tolist() == [1, 1, 1, 1]
     assert given.predict(X).tolist() == clone(model).fit(X, y).predict(X).tolist()
 
 
@@ -49,14 +49,14 @@ def test_a_forest_that_is_given_the_edges_it_would_find_is_the_same(kind):
     X, y = data_for(kind)
     given = kind(n_estimators=5, random_state=0, bin_edges=found_edges(X)).fit(X, y)
     assert same(given, kind(n_estimators=5, random_state=0).fit(X, y))
-    assert given.model_.bins.given.tolist() == [1] * X.shape[1]
+    assert given.model_.bins.user_defined.tolist() == [1] * X.shape[1]
 
 
 def test_by_default_no_edges_are_given():
     X, y = problem()
     model = DecisionStump().fit(X, y)
-    assert model.model_.bins.given.tolist() == [0, 0, 0, 0]
-    assert model.model_.bins.given.dtype == np.uint8
+    assert model.model_.bins.user_defined.tolist() == [0, 0, 0, 0]
+    assert model.model_.bins.user_defined.dtype == np.uint8
 
 
 # --- edges are used as they are
@@ -79,7 +79,7 @@ def test_only_given_edges_are_cut_at_in_every_round(model):
     edges = [GRID, [0.0], [], None]
     fitted = boosted(model, bin_edges=edges).fit(X, y)
     forest, bins = tree_model(fitted).forest, tree_model(fitted).bins
-    assert bins.given.tolist() == [1, 1, 1, 0]
+    assert bins.user_defined.tolist() == [1, 1, 1, 0]
     assert [bins.edges_of(column).tolist() for column in range(3)] == edges[:3]
     assert bins.edges_of(3).tolist() == found_edges(X)[3].tolist()
     inner = forest.left > 0
@@ -158,7 +158,7 @@ def test_any_number_of_threads_gives_the_same_arrays(kind):
     edges = [GRID, None, found_edges(X[:500])[2], []]
     one, two = (kind(bin_edges=edges, n_jobs=n, **others).fit(X, y) for n in (1, 2))
     assert same(one, two)
-    assert one.model_.bins.given.tolist() == two.model_.bins.given.tolist() == [1, 0, 1, 1]
+    assert one.model_.bins.user_defined.tolist() == two.model_.bins.user_defined.tolist() == [1, 0, 1, 1]
 
 
 def test_bins_are_found_beside_given_ones_with_any_team():
@@ -166,12 +166,12 @@ def test_bins_are_found_beside_given_ones_with_any_team():
     X[:, 4] = np.arange(30_000) % 300  # more categories than codes
     table = read_table(X, categorical_features=[4])
     given = [None, np.array([0.5]), None, np.empty(0), None, None, np.array([-1.0, 1.0]), None, None]
-    alone, plain = find_bins(table, given=given), find_bins(table)
+    alone, plain = find_bins(table, user_edges=given), find_bins(table)
     with Team(2) as team:
-        together = find_bins(table, team=team, given=given)
-    for name in ("edges", "edge_starts", "tables", "table_starts", "given"):
+        together = find_bins(table, team=team, user_edges=given)
+    for name in ("edges", "edge_starts", "tables", "table_starts", "user_defined"):
         assert getattr(alone, name).tobytes() == getattr(together, name).tobytes()
-    assert alone.given.tolist() == [0, 1, 0, 1, 0, 0, 1, 0, 0]
+    assert alone.user_defined.tolist() == [0, 1, 0, 1, 0, 0, 1, 0, 0]
     for column in range(9):
         expected = plain.edges_of(column) if given[column] is None else given[column]
         assert alone.edges_of(column).tolist() == expected.tolist()
@@ -224,23 +224,23 @@ def test_pickles_keep_the_marks(model):
     fitted = clone(model).fit(X, y)
     read = pickle.loads(pickle.dumps(fitted))  # noqa: S301 - our own
     assert same(read, fitted)
-    assert read.model_.bins.given.tolist() == fitted.model_.bins.given.tolist()
+    assert read.model_.bins.user_defined.tolist() == fitted.model_.bins.user_defined.tolist()
     assert read.predict(X).tolist() == fitted.predict(X).tolist()
 
 
 def test_bins_that_say_nothing_of_given_edges_have_none():
     bins = Bins(np.array([0.5]), np.array([0, 1, 1]), np.empty(0, np.uint8), np.zeros(3, np.int64))
-    assert bins.given.tolist() == [0, 0]
-    assert bins.marked(np.array([1, 0], np.uint8)).given.tolist() == [1, 0]
-    assert bins.given.tolist() == [0, 0]
+    assert bins.user_defined.tolist() == [0, 0]
+    assert bins.with_user_defined(np.array([1, 0], np.uint8)).user_defined.tolist() == [1, 0]
+    assert bins.user_defined.tolist() == [0, 0]
 
 
 def test_model_files_know_nothing_of_marks(tmp_path):
     X, y = problem()
     model = GradientBoostingRegressor(n_estimators=2).fit(X, y)
-    assert model.model_.bins.given.tolist() == [0, 0, 0, 0]
+    assert model.model_.bins.user_defined.tolist() == [0, 0, 0, 0]
     save(model, tmp_path / "model.hedgerow")
-    assert load(tmp_path / "model.hedgerow").model_.bins.given.tolist() == [0, 0, 0, 0]
+    assert load(tmp_path / "model.hedgerow").model_.bins.user_defined.tolist() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("model", BOOSTED, ids=lambda model: type(model).__name__)
@@ -251,10 +251,10 @@ def test_boosting_goes_on_with_the_same_edges_only(model):
     part = boosted(model, bin_edges=edges).set_params(n_estimators=2, warm_start=True).fit(X, y)
     part.set_params(n_estimators=model.n_estimators).fit(X, y)
     assert same(part, whole)
-    assert tree_model(part).bins.given.tolist() == [1, 0, 1, 1]
+    assert tree_model(part).bins.user_defined.tolist() == [1, 0, 1, 1]
     for other in (None, [GRID, None, [0.5], []], [GRID, None, None, []], [GRID, GRID, [0.0], []]):
         part.set_params(n_estimators=30, estimator__bin_edges=other)
-        with pytest.raises(ValueError, match="are not those of the fitted model; with warm_start=True"):
+        with pytest.raises(ValueError, match="must be those of the fitted model with warm_start=True"):
             part.fit(X, y)
 
 
@@ -264,8 +264,8 @@ def test_forests_go_on_with_the_same_edges_only(kind):
     whole = kind(5, random_state=0, bin_edges=GRID).fit(X, y)
     part = kind(2, random_state=0, bin_edges=GRID, warm_start=True).fit(X, y)
     assert same(part.set_params(n_estimators=5).fit(X, y), whole)
-    assert part.model_.bins.given.tolist() == [1] * X.shape[1]
-    with pytest.raises(ValueError, match="something of these has changed"):
+    assert part.model_.bins.user_defined.tolist() == [1] * X.shape[1]
+    with pytest.raises(ValueError, match="at least one of these has changed"):
         part.set_params(n_estimators=6, bin_edges=[0.0]).fit(X, y)
 
 
@@ -275,7 +275,7 @@ def test_members_of_an_ensemble_have_its_edges():
     for stump in model.estimators_:
         assert stump.bin_edges == GRID
         assert stump.threshold_ in (*GRID, np.inf)
-        assert stump.model_.bins.given.all()
+        assert stump.model_.bins.user_defined.all()
 
 
 def test_bags_of_learners_with_the_same_edges_for_all_columns_or_named_ones():
@@ -286,5 +286,5 @@ def test_bags_of_learners_with_the_same_edges_for_all_columns_or_named_ones():
         bag.fit(table, y)
         for member in bag.estimators_:
             bins, names = member.model_.bins, list(member.feature_names_in_)
-            given = {names[c]: bins.edges_of(c).tolist() for c in np.flatnonzero(bins.given)}
+            given = {names[c]: bins.edges_of(c).tolist() for c in np.flatnonzero(bins.user_defined)}
             assert given == (edges if isinstance(edges, dict) else dict.fromkeys("abcde", GRID))

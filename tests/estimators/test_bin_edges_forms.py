@@ -47,13 +47,13 @@ def test_every_form_is_read(bin_edges, expected):
     values = np.random.default_rng(0).normal(size=(20, 3))
     model = DecisionStump(bin_edges=bin_edges)
     model.fit(pd.DataFrame(values, columns=list("abc")), np.arange(20) % 2)
-    assert model.model_.bins.given.tolist() == [one is not None for one in expected]
+    assert model.model_.bins.user_defined.tolist() == [one is not None for one in expected]
 
 
 def test_one_array_is_for_numeric_columns_only():
     X, score = frame()
     model = RandomForestClassifier(3, random_state=0, bin_edges=GRID).fit(X, score > 0)
-    assert model.model_.bins.given.tolist() == [1, 1, 1, 0]
+    assert model.model_.bins.user_defined.tolist() == [1, 1, 1, 0]
     assert np.diff(model.model_.bins.edge_starts).tolist() == [4, 4, 4, 0]
     assert model.model_.bins.n_bins.tolist() == [5, 5, 5, 5]
 
@@ -69,7 +69,7 @@ def test_columns_of_data_frames_are_named(library):
         AdaBoostClassifier(DecisionStump(bin_edges=by_name), n_estimators=3),
     ):
         bins = model.fit(table, y).model_.bins
-        assert bins.given.tolist() == [1, 0, 1, 0]
+        assert bins.user_defined.tolist() == [1, 0, 1, 0]
         assert (bins.edges_of(0).tolist(), bins.edges_of(2).tolist()) == (GRID, [0.0])
 
 

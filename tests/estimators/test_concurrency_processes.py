@@ -23,7 +23,7 @@ from hedgerow import AdaBoostClassifier
 from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.random import _mix as mix
 from hedgerow.selection.linear import LogisticBaseline
-from hedgerow.threads import Team, one_library_thread, resolve_n_jobs
+from hedgerow.threads import Team, one_blas_thread, resolve_n_jobs
 from model_cases import fitted
 
 pytestmark = [
@@ -157,7 +157,7 @@ def test_a_fork_while_a_cached_property_is_computed_leaves_it_usable_in_the_chil
 def test_a_fork_while_linear_algebra_is_limited_leaves_no_lock_behind():
     X, y = data(500)
     expected = LogisticBaseline().fit(X, y).predict_proba(X)
-    with held_by_another_thread(one_library_thread()):
+    with held_by_another_thread(one_blas_thread()):
         assert np.array_equal(in_process("fork", linear, X, y, patience=20), expected)
 
 

@@ -16,7 +16,7 @@ from hedgerow import AdaBoostClassifier, GradientBoostingClassifier, RandomFores
 from hedgerow.io.models import to_bytes
 from hedgerow.selection.caught_warnings import caught_warnings
 from hedgerow.selection.linear import LogisticBaseline
-from hedgerow.threads import Lean, Team, cached_property, one_library_thread
+from hedgerow.threads import PickledWithoutCache, Team, cached_property, one_blas_thread
 from hedgerow.vision import Cascade
 from model_cases import fit, fitted
 from terminal import Terminal
@@ -135,13 +135,13 @@ def test_linear_algebra_has_one_thread_until_the_last_who_asked_for_that_is_done
     inside = threading.Event()
 
     def first():
-        with one_library_thread():
+        with one_blas_thread():
             inside.set()
             return library_threads()
 
     def second():
         inside.wait(60)
-        with one_library_thread(), one_library_thread():
+        with one_blas_thread(), one_blas_thread():
             return library_threads()
 
     assert at_once(first, second, second) == [[1] * len(before)] * 3
@@ -150,7 +150,7 @@ def test_linear_algebra_has_one_thread_until_the_last_who_asked_for_that_is_done
 
 def test_threads_of_linear_algebra_are_given_back_after_an_error():
     before = library_threads()
-    with pytest.raises(KeyError), one_library_thread():
+    with pytest.raises(KeyError), one_blas_thread():
         raise KeyError
     assert library_threads() == before
 
@@ -189,7 +189,7 @@ def test_threads_that_collect_warnings_hear_their_own_and_leave_the_filters_as_t
     assert (list(warnings.filters), warnings.showwarning) == before
 
 
-class Slow(Lean):
+class Slow(PickledWithoutCache):
     """An object with a property that one thread computes while another asks for that of another object."""
 
     def __init__(self, meeting):

@@ -196,7 +196,7 @@ def test_a_wide_sparse_table_is_read_a_few_rows_at_a_time(monkeypatch):
         return values
 
     monkeypatch.setattr(type(table), "block", note)
-    bins = find_bins(table, given=[np.array([0.5])] * n_columns)
+    bins = find_bins(table, user_edges=[np.array([0.5])] * n_columns)
     with Team(1) as team:
         coded = bins.encode(table, team, for_growing=False)  # at once, a block would take 320 MB
     assert max(largest) <= 64_000_000

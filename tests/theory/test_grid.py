@@ -44,7 +44,7 @@ def test_a_grid_from_rows_set_aside_does_not_move_with_the_training_rows(kind):
     )
     assert first.model_.bins.edges.tolist() == second.model_.bins.edges.tolist()
     assert first.model_.bins.edges.tolist() == np.concatenate(grid).tolist()
-    assert first.model_.bins.given.all()
+    assert first.model_.bins.user_defined.all()
     assert first.score(X[250:], y[250:]) > 0.8
 
 
@@ -55,7 +55,7 @@ def test_categorical_columns_have_no_edges(library):
     grid = quantile_grid(table, 8, categorical_features=["colour"])
     assert [None if edges is None else len(edges) for edges in grid] == [7, None, 7]
     model = DecisionStump(bin_edges=grid, categorical_features=["colour"]).fit(table, y)
-    assert model.model_.bins.given.tolist() == [1, 0, 1]
+    assert model.model_.bins.user_defined.tolist() == [1, 0, 1]
     typed = pd.DataFrame({"size": X[:, 0], "colour": pd.Categorical(np.where(X[:, 1] > 0, "r", "b"))})
     assert quantile_grid(typed)[1] is None
 

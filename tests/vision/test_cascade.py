@@ -112,7 +112,7 @@ def test_an_image_of_a_batch_that_is_none_raises(cascade, image):
         ({"min_size": 0}, r"min_size=0 is not allowed: give a positive integer, or \(width, height\)"),
         ({"max_size": (5, "b")}, r"max_size=\(5, 'b'\) is not allowed"),
         ({"min_size": (20, 30), "max_size": (30, 20)}, r"min_size=\(20, 30\) is not allowed: it is above"),
-        ({"n_jobs": 0}, r"n_jobs=0 has no meaning"),
+        ({"n_jobs": 0}, r"n_jobs must be a positive number"),
         ({"channels": "hsv"}, r"channels='hsv' is not allowed"),
     ],
 )

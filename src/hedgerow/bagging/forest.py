@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers, Keys
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool, count_or_share
-from hedgerow.binning import BinnedTable, GivenEdges, find_bins
+from hedgerow.binning import BinnedTable, UserEdges, find_bins
 from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
 from hedgerow.growing.deep import WEIGHT_BITS, DeepGrower, DeepOptions, DeepTarget
 from hedgerow.growing.statistics import Weights
@@ -75,7 +75,7 @@ class ForestOptions:
     bootstrap: bool
     max_samples: float | None
     max_bins: int
-    edges: GivenEdges | None
+    edges: UserEdges | None
     directions: NDArray[np.int8]
     balance_trees: bool = False
     keep_targets: bool = False
@@ -328,7 +328,7 @@ def fit_forest(
     weight = data.sample_weight
     with Team(run.n_threads) as team:
         copies = Weights.of(weight, data.table.n_rows).row_counts(data.table.n_rows)
-        bins = find_bins(data.table, options.max_bins, copies=copies, team=team, given=options.edges)
+        bins = find_bins(data.table, options.max_bins, copies=copies, team=team, user_edges=options.edges)
         binned = bins.encode(data.table, team)
         sampler = TreeSampler.of(binned, data.y, weight, options, run.seed, team)
         if previous is not None:
@@ -428,7 +428,7 @@ def _check_same(binned: BinnedTable, sampler: TreeSampler, previous: FittedFores
     bins, old = binned.bins, previous.model.bins
     same_bins = all(
         np.array_equal(getattr(bins, name), getattr(old, name))
-        for name in ("edges", "edge_starts", "tables", "table_starts", "given")
+        for name in ("edges", "edge_starts", "tables", "table_starts", "user_defined")
     )
     if not (same_bins and sampler.same_as(previous.sampler)):
         raise ValueError(

@@ -21,7 +21,7 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.kernels.cpu.vote_weights import mean_of_pairs
 from hedgerow.memory import require_memory
 from hedgerow.memory_estimates import estimate_pairs
-from hedgerow.threads import Team, one_library_thread
+from hedgerow.threads import Team, one_blas_thread
 
 Losses = NDArray[np.int16]  # (rows, voters), in steps, or IN_BAG
 
@@ -97,7 +97,7 @@ class PairLosses:
         require_memory(estimate_pairs(n_voters, n_threads), what, "use fewer voters")
         sums = [_Sums.zeros(n_voters) for _ in range(n_threads)]
         # Threads of the BLAS library spin: 5.1 s beside other work, against 0.1 s with one thread.
-        with Team(n_threads) as team, one_library_thread():
+        with Team(n_threads) as team, one_blas_thread():
             for chunk in chunks:
                 starts = range(0, len(chunk), _BLOCK_ROWS)
 

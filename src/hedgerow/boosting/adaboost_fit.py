@@ -263,9 +263,9 @@ class _TreeEnsemble:
         self._previous: TreeModel | None = previous.trees if isinstance(previous, MedianTrees) else previous
         edges = options.estimator.given_edges(train.table.schema)
         self.bins: Bins = (
-            find_bins(train.table, options.max_bins, copies=weights.counts, team=team, given=edges)
+            find_bins(train.table, options.max_bins, copies=weights.counts, team=team, user_edges=edges)
             if self._previous is None
-            else self._previous.bins.kept_for(edges)
+            else self._previous.bins.checked_for_warm_start(edges)
         )
         self._team, self._n_threads, self._options = team, n_threads, options
         self._previous_weights: list[float] = previous.weights if isinstance(previous, MedianTrees) else []

@@ -74,7 +74,7 @@ class WeakTreeEstimator(DataFingerprintMixin, BaseEstimator):  # type: ignore[mi
         )
         with Team(resolve_n_jobs(self.n_jobs)) as team:
             weights = RowWeights(weight, table.n_rows, None, team)
-            bins = find_bins(table, self.max_bins, copies=weights.counts, team=team, given=given)
+            bins = find_bins(table, self.max_bins, copies=weights.counts, team=team, user_edges=given)
             grower = WeakGrower(bins.encode(table, team, for_growing=False), self.weak_rules(), team)
             learner = WeakTreeLearner(grower, weights, resample=False, seed=0, team=team)
             nodes, values = self._answer(learner, numbers, target, weight)

@@ -295,7 +295,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         return as_probabilities(self.loss_.link.inverse(raw))
 
     def _largest_margin(self, n_rounds: int) -> float:
-        largest = float(self._tree_model("margins").reaches[n_rounds])
+        largest = float(self._tree_model("margins").max_scores[n_rounds])
         return largest if len(self.classes_) == 2 else 2.0 * largest  # of both scores of a difference
 
 

@@ -52,7 +52,7 @@ class HypothesisClass:
                 f"the trees may have more than {_MOST_LEAVES:,} leaves, too large a class for any bound"
             )
         edges: Any = (bins.edge_starts[1:] - bins.edge_starts[:-1]).tolist()
-        return cls(bins.n_columns, leaves, tuple(edges) if bins.given.all() else None)
+        return cls(bins.n_columns, leaves, tuple(edges) if bins.user_defined.all() else None)
 
     @property
     def is_stumps(self) -> bool:

@@ -53,7 +53,7 @@ def check_model(model: TreeModel, schema: Schema, n_outputs: int, *, max_bins: i
     # Each value is finite; so must be their sums, with a margin for a factor on the way to probabilities.
     if model.n_rounds:
         with np.errstate(over="ignore"):
-            largest = model.reaches[-1]
+            largest = model.max_scores[-1]
         require("forest.value", largest < _MAX_SCORE, "the sum of the values of all trees is too large")
 
 
@@ -74,9 +74,13 @@ def check_bins(bins: Bins, schema: Schema, max_bins: int = MAX_BINS) -> None:
     sizes = [0 if values is None else len(values) for values in schema.categories]
     require("bins.category_starts", np.diff(bins.table_starts) == sizes, "every category must have one code")
     require("bins.category_codes", bins.tables > 0, "code 0 is reserved for missing values")
-    given = bins.given
-    require("bins.user_edges", len(given) == schema.n_columns, f"{schema.n_columns} entries are required")
-    require("bins.user_edges", given <= ~categorical, "it must be 0 or 1, and 0 for a categorical column")
+    user_defined = bins.user_defined
+    require(
+        "bins.user_edges", len(user_defined) == schema.n_columns, f"{schema.n_columns} entries are required"
+    )
+    require(
+        "bins.user_edges", user_defined <= ~categorical, "it must be 0 or 1, and 0 for a categorical column"
+    )
 
 
 def _check_trees(forest: Forest, n_outputs: int) -> None:

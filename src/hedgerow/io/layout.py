@@ -30,7 +30,7 @@ BINS = {
     "bins.category_codes": ArrayField("tables", np.uint8),
     "bins.category_starts": ArrayField("table_starts", np.int64),
 }
-USER_EDGES = "bins.user_edges"  # uint8, 1 for columns whose edges the user has passed: `Bins.given`
+USER_EDGES = "bins.user_edges"  # uint8, 1 for columns whose edges the user has passed: `Bins.user_defined`
 
 FOREST = {  # trees whose values are added
     "forest.starts": ArrayField("starts", np.int64),

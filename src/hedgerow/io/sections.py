@@ -181,12 +181,12 @@ def read_seed(reader: Reader) -> Any:
 def write_bins(writer: Writer, bins: Bins) -> None:
     """Write edges, codes, and which edges the user has passed."""
     writer.put_fields(BINS, bins)
-    writer.put(USER_EDGES, bins.given)
+    writer.put(USER_EDGES, bins.user_defined)
 
 
 def read_bins(reader: Reader) -> Bins:
     """Read the bins, which are not checked yet."""
-    return Bins(**reader.fields(BINS)).marked(reader.array(USER_EDGES, np.uint8))
+    return Bins(**reader.fields(BINS)).with_user_defined(reader.array(USER_EDGES, np.uint8))
 
 
 def write_trees(

@@ -19,7 +19,7 @@ from hedgerow._typing import Floats
 from hedgerow.estimators import validation
 from hedgerow.selection.caught_warnings import caught_warnings
 from hedgerow.table import Schema, Table, read_table
-from hedgerow.threads import one_library_thread
+from hedgerow.threads import one_blas_thread
 
 
 class _ReplaceInfinities(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -72,7 +72,7 @@ class _LinearBaseline(BaseEstimator):  # type: ignore[misc]
     def _fit(self, model: Any, table: Table, y: NDArray[Any]) -> None:
         values = _values(table)
         # One thread: the products are small, and their last bits must not depend on the number of cores.
-        with one_library_thread(), caught_warnings():  # a baseline need not converge to the last digit
+        with one_blas_thread(), caught_warnings():  # a baseline need not converge to the last digit
             self.pipeline_ = _pipeline(table.schema, values, model).fit(values, y)
         self.schema_ = table.schema
         self.n_features_in_ = table.n_columns

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._typing import Floats
 from hedgerow.table.table import FLOAT32_INTEGERS
 
 PlainValue: TypeAlias = str | bool | int | float  # a category as JSON can hold it
@@ -151,7 +152,7 @@ def _objects(values: list[Any]) -> NDArray[Any]:
 # --- numbers
 
 
-def numbers_of_objects(values: NDArray[Any], label: str, hint: str) -> NDArray[np.float64]:
+def numbers_of_objects(values: NDArray[Any], label: str, hint: str) -> Floats:
     """Convert Python numbers, None and NA to float64; raise an error for anything else."""
     check_numbers(values, label, hint)
     try:

@@ -15,7 +15,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from hedgerow._typing import AnyFloats
+from hedgerow._typing import AnyFloats, Floats
 from hedgerow.table.columns import (
     CodedColumn,
     check_numbers,
@@ -169,7 +169,7 @@ def _string_numbers(column: Series, label: str, hint: str) -> NDArray[Any]:
     return np.full(len(column), np.nan, dtype=np.float32)
 
 
-def _decoded_numbers(column: Series, label: str, hint: str) -> NDArray[np.float64]:
+def _decoded_numbers(column: Series, label: str, hint: str) -> Floats:
     """Read a categorical dtype as numbers; its categories must be numbers."""
     codes, values = _coded(column, label)
     objects = np.empty(len(values) + 1, dtype=object)  # the last stays None, for code -1

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import AnyFloats
+from hedgerow._typing import AnyFloats, Integers, Keys
 from hedgerow.table.table import Schema, Table
 
 
@@ -59,9 +59,9 @@ class TableScan:
     dtype: np.dtype[Any]
     y: NDArray[Any] | None
     sample_weight: NDArray[Any] | None
-    keys: NDArray[np.uint64]
+    keys: Keys
     rounded: NDArray[np.uint32]
-    sample_rows: NDArray[np.int64]
+    sample_rows: Integers
     sample: AnyFloats
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import AnyFloats, Keys
-from hedgerow.threads import Lean, cached_property
+from hedgerow._typing import AnyFloats, Floats, Keys
+from hedgerow.threads import PickledWithoutCache, cached_property
 
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
@@ -38,7 +38,7 @@ _CATEGORY_TYPES = {  # dtype of a category array -> the Python types its values 
 
 
 @dataclass(frozen=True, eq=False)
-class Schema(Lean):
+class Schema(PickledWithoutCache):
     """The columns of a model's training table: their number, names, and categories.
 
     Parameters
@@ -346,7 +346,7 @@ def value_bits(values: NDArray[Any], *, rounded: bool = False) -> Keys:
     if rounded:
         with np.errstate(over="ignore"):
             values = values.astype(np.float32)
-    numbers: NDArray[np.float64] = np.array(values, np.float64, order="C")
+    numbers: Floats = np.array(values, np.float64, order="C")
     numbers += 0.0  # -0.0 + 0.0 is 0.0, whose bits are 0
     numbers[np.isnan(numbers)] = np.nan
     return numbers.view(np.uint64)

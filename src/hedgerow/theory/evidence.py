@@ -218,7 +218,7 @@ def from_out_of_bag(model: Any) -> Evidence:
         return Evidence.none(("out-of-bag votes",), "the model was not fitted with oob_score=True")
     if losses.doubts:
         return Evidence.none(names, "; ".join(losses.doubts))
-    found_edges = isinstance(model, ForestClassifier) and not model.model_.bins.given.all()
+    found_edges = isinstance(model, ForestClassifier) and not model.model_.bins.user_defined.all()
     found_edges = found_edges or _found_on_training_rows(model)
     proviso = _FOUND_EDGES if found_edges else ""
     return _from_votes("out-of-bag", losses, model.estimator_weights_, _LEFT_OUT, proviso)

@@ -68,7 +68,7 @@ def quantile_grid(X: Any, max_bins: int = MAX_BINS, *, categorical_features: Any
     x1 <= -1.07103: 1, else -1
     >>> model.estimators_[0].threshold_ in grid[1], sum(len(edges) for edges in grid)
     (True, 70)
-    >>> model.model_.bins.given
+    >>> model.model_.bins.user_defined
     array([1, 1, 1, 1, 1, 1, 1, 1, 1, 1], dtype=uint8)
     """
     check_parameters({"max_bins": max_bins}, _ALLOWED)
