@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -83,7 +81,19 @@ BAD = {
         [*TRAIN, "--report", "report.pdf"], USAGE, ["report.pdf", ".html"],
     ),
     "model over its data": (
-        [*TRAIN, "--out", "cars.csv", "--force"], USAGE, ["cars.csv", "read"],
+        [*TRAIN, "--out", "cars.csv", "--force"], USAGE, ["cars.csv", "reads"],
+    ),
+    "model and report in one file": (
+        [*TRAIN, "--out", "new.html", "--report", "./new.html"], USAGE, ["--report new.html", "another name"],
+    ),
+    "cascade in another format": (
+        ["train-cascade", "inner", "inner", "--out", "c.json"], USAGE, ["--out c.json", ".xml or .hedgerow"],
+    ),
+    "cascade over its objects": (
+        ["train-cascade", "notes.txt", "inner", "--out", "notes.txt", "--force"], USAGE, ["notes.txt"],
+    ),
+    "cascade over its checkpoint": (
+        ["train-cascade", "inner", "inner", "--out", "c.xml", "--checkpoint", "c.xml"], USAGE, ["c.xml"],
     ),
     "one fold": (["compare", "cars.csv", "--target", "when", "--folds", "1"], USAGE, ["--folds 1"]),
     "impossible delta": (["certify", "model.hedgerow", "--delta", "2"], USAGE, ["--delta 2"]),
@@ -171,33 +181,6 @@ def test_an_image_that_cannot_be_read_does_not_stop_the_others(folder, capsys):
     assert "grey.png: 60 x 60 pixels, 0 found" in said.out
     assert "notes.txt" in said.err
     assert "1 of 2 images" in said.err
-
-
-def test_the_program_ends_with_the_code(folder):
-    done = subprocess.run(
-        [sys.executable, "-m", "hedgerow", "train", "cars.csv", "--target", "wen"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-    )
-    assert done.returncode == FAILED
-    assert done.stdout == ""
-    assert done.stderr.startswith("hedgerow: error: ")
-    assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.usefixtures("folder")
-def test_a_defect_is_told_as_one(monkeypatch, capsys):
-    def broken(*_, **__):
-        raise KeyError("y")
-
-    monkeypatch.setattr("hedgerow.cli.prepared_table.read_typed", broken)
-    assert main(["compare", "cars.csv", "--target", "when"]) == errors.INTERNAL
-    said = capsys.readouterr().err
-    assert "KeyError" in said
-    assert errors.TRACEBACK in said
-    assert said.count("\n") == 1
 
 
 def test_an_interrupt_ends_with_130_and_nothing_written(monkeypatch, capsys, folder):

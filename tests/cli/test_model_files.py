@@ -1,4 +1,4 @@
-"""Commands in awkward places: pipes, copies of rows, narrow terminals, cards of strangers."""
+"""Model files of `train`: their card and certificate; pipes, copied rows, leaks and narrow terminals."""
 
 import json
 import os
@@ -8,11 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from PIL import Image
-from pyarrow import csv
+from pyarrow import csv, parquet
 
+from hedgerow import AdaBoostClassifier
 from hedgerow.cli import errors, main, model_file
-from hedgerow.cli.output import Output
-from hedgerow.io import load_card, save
+from hedgerow.cli.evaluate import certify_model
+from hedgerow.cli.output import Output, plain
+from hedgerow.datafiles import column_types, files
+from hedgerow.datafiles.column_types import infer_type
+from hedgerow.datasets import make_gaussian
+from hedgerow.io import load_card, load_certificate, save
 from hedgerow.selection import Choice
 
 FAILED, WRONG_USAGE = errors.FAILED, errors.WRONG_USAGE
@@ -40,6 +45,10 @@ def chosen(tmp_path_factory):
     line = ["train", str(place / "t.csv"), "--target", "y", "--budget", "1"]
     assert main([*line, "--out", str(place / "m.hedgerow")]) == 0
     return place / "m.hedgerow"
+
+
+def predict(*more):
+    return main(["predict", "m.hedgerow", "t.csv", *more])
 
 
 def train(*more):
@@ -157,10 +166,6 @@ def test_a_few_rows_held_out_are_no_proof_of_a_leak(capsys):
     assert "scores of the 1 held-out row" in said.out
 
 
-def test_a_full_disk_behind_standard_output_is_said():
-    assert errors.one_line(OSError(28, "No space left on device")) == "the disk of the output is full"
-
-
 @pytest.mark.parametrize("width", [60, 80, 118])
 def test_the_table_of_trials_fits_the_page(width, chosen, capsys):
     choice = Choice.from_dict(load_card(chosen)["choice"])
@@ -212,3 +217,118 @@ def test_an_unknown_choice_is_answered_with_the_nearest_or_all(capsys):
     assert "--method 'gradiant' is not allowed; did you mean 'gradient'?" in capsys.readouterr().err
     assert main(["compare", "t.csv", "--target", "y", "--method", "xyz"]) == WRONG_USAGE
     assert "it must be one of gradient, adaboost" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_predict_refuses_options_that_contradict_the_table(folder, capsys):
+    assert train("--out", "m.hedgerow") == 0
+    (folder / "clash.csv").write_text("a b,b,c,predicted y\n1,2,3,x\n")
+    capsys.readouterr()
+    for more, message in (
+        (["--json"], "pass --out FILE too"),
+        (["--keep", "d"], "--keep d"),
+        (["--keep-all", "--out", "p.txt"], "the name must end in .csv or"),
+    ):
+        assert predict(*more) == WRONG_USAGE
+        assert message in capsys.readouterr().err
+    assert main(["predict", "m.hedgerow", "clash.csv", "--keep-all"]) == WRONG_USAGE
+    assert "the predictions also have a column 'predicted y'" in capsys.readouterr().err
+    assert main(["explain", "m.hedgerow", "t.csv", "--top", "0"]) == WRONG_USAGE
+    assert "--top 0 is not allowed" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_predictions_are_the_same_for_any_number_of_threads(capsys):
+    assert train("--out", "m.hedgerow") == 0
+    outputs = []
+    for more in ([], ["--threads", "2"]):
+        capsys.readouterr()
+        assert predict(*more) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+
+
+# --- certificates
+
+
+@pytest.mark.usefixtures("folder")
+def test_train_stores_the_certificate_that_certify_prints(capsys):
+    assert train("--out", "m.hedgerow") == 0
+    statement = capsys.readouterr().out.partition("certificate: ")[2].splitlines()[0]
+    certificate = load_certificate("m.hedgerow")
+    assert certificate.statement == statement
+    assert certificate["hold-out"].n == 24
+    assert main(["certify", "m.hedgerow"]) == 0
+    assert statement in capsys.readouterr().out
+    assert main(["certify", "m.hedgerow", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == plain(certificate.to_dict())
+
+
+@pytest.mark.usefixtures("folder")
+def test_certify_without_rows_computes_another_delta_without_the_hold_out_bound(capsys):
+    assert train("--out", "m.hedgerow") == 0
+    capsys.readouterr()
+    assert main(["certify", "m.hedgerow", "--delta", "0.1", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "hold-out" not in [bound["name"] for bound in json.loads(captured.out)["bounds"]]
+    assert "the stored certificate has delta 0.05" in captured.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_regression_models_store_no_certificate():
+    assert main(["train", "t.csv", "--target", "b", "--method", "gradient", "--out", "m.hedgerow"]) == 0
+    assert load_certificate("m.hedgerow") is None
+
+
+def test_bounds_from_training_rows_have_a_proviso_if_auto_chose_the_method():
+    data, labels = make_gaussian(400, random_state=0)
+    model = AdaBoostClassifier(n_estimators=5).fit(data[:300], labels[:300])
+    fixed, chosen = (
+        certify_model(model, data[300:], labels[300:], is_chosen=is_chosen) for is_chosen in (False, True)
+    )
+    assert len(fixed.bounds) > 2
+    for bound, with_proviso in zip(fixed.bounds, chosen.bounds, strict=True):
+        assert bound.value == with_proviso.value
+        assert ("`auto` chose it" in with_proviso.proviso) == (not bound.name.startswith("hold-out"))
+        assert "auto" not in bound.proviso
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_model_that_auto_chose_has_the_same_provisos_in_its_file_and_later(chosen, capsys):
+    stored = load_certificate(chosen)
+    assert main(["certify", str(chosen), "t.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bounds"] == plain(stored.to_dict())["bounds"]
+    assert all(bound.proviso for bound in stored.bounds if not bound.name.startswith("hold-out"))
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("width", [60, 118])
+def test_a_certificate_fits_the_terminal(width, capsys):
+    assert train("--out", "m.hedgerow") == 0
+    capsys.readouterr()
+    output = Output()
+    output.width = width
+    output.page(load_certificate("m.hedgerow"))
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= width
+
+
+# --- types
+
+
+def test_the_type_of_a_column_is_inferred_once(folder, monkeypatch):
+    calls = []
+
+    def count(column):
+        calls.append(len(column))
+        return infer_type(column)
+
+    monkeypatch.setattr(files, "infer_type", count)
+    monkeypatch.setattr(column_types, "infer_type", count)
+    text = pa.array(["red", "blue", "green", "red"] * 30)
+    csv.write_csv(small_table().append_column("hue", text), folder / "t.csv")
+    assert train("--out", "m.hedgerow") == 0
+    assert len(calls) == 5
+    parquet.write_table(small_table().append_column("hue", text), folder / "t.parquet")
+    calls.clear()
+    assert main(["train", "t.parquet", "--target", "y", "--method", "adaboost", "--out", "p.hedgerow"]) == 0
+    assert len(calls) == 5
