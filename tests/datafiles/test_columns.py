@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hedgerow.datafiles import describe, nearest_names, unknown_name
+from hedgerow.datafiles import DataFileError, describe, nearest_names, unknown_name
 from hedgerow.datafiles.column_types import KINDS, classify_column, infer_type, parse_decimal_commas
-from hedgerow.datafiles.conversion import encode_categories
+from hedgerow.datafiles.conversion import encode_categories, to_timestamps
 
 UTC = dt.UTC
 NOON = dt.datetime(2024, 5, 17, 12, 30)  # noqa: DTZ001 - a moment without zone, as files have it
@@ -194,3 +194,9 @@ def test_a_message_lists_some_names_if_none_is_near():
     assert message.endswith("'column 7' and 22 more")
     assert unknown_name("q", [], "file") == "there is no file 'q'"
     assert unknown_name("a\nb", ["x"]) == r"there is no column 'a\nb'; the columns are 'x'"
+
+
+def test_dates_out_of_reach_are_refused_with_their_column():
+    far = pa.chunked_array([pa.array([2**62], pa.timestamp("s"))])
+    with pytest.raises(DataFileError, match=r"column 'born' holds dates out of range"):
+        to_timestamps(far, "born")
