@@ -41,6 +41,7 @@ from hedgerow.estimators.validation import (
 )
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.table.remote import RemoteInput, RemoteTable
+from hedgerow.table.table import plain_table
 from hedgerow.threads import resolve_n_jobs
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -215,6 +216,9 @@ class EnsembleBase(BaseEstimator):  # type: ignore[misc]
         """Return X in memory as a table with the columns of the model."""
         if not hasattr(self, "schema_"):
             check_is_fitted(self)
+        table = plain_table(X, self.schema_)
+        if table is not None:
+            return table
         if type(X) is not np.ndarray:
             require_in_memory(X, f"this method of {type(self).__name__}")
         return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)

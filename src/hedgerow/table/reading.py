@@ -26,8 +26,6 @@ from hedgerow.table.columns import (
 from hedgerow.table.frames import FrameSource, as_frame
 from hedgerow.table.remote import RemoteInput
 from hedgerow.table.table import (
-    FLOAT32,
-    FLOAT64,
     ColumnTable,
     MatrixTable,
     Schema,
@@ -35,6 +33,7 @@ from hedgerow.table.table import (
     Table,
     check_kind,
     check_two_dimensional,
+    plain_table,
 )
 
 FIT_HINT = (
@@ -101,17 +100,10 @@ def read_table(
     array([[ 2.,  1.],
            [ 2., nan]])
     """
-    if (  # fast path for predicting one row of floats
-        schema is not None
-        and type(X) is np.ndarray
-        and X.ndim == 2
-        and X.shape[1] == schema.n_columns
-        and X.shape[0] > 0
-        and X.dtype in (FLOAT32, FLOAT64)
-        and schema.is_plain
-        and categorical_features is None
-    ):
-        return MatrixTable(X, schema)
+    if schema is not None and categorical_features is None:
+        table = plain_table(X, schema)
+        if table is not None:
+            return table
     if isinstance(X, RemoteInput):
         return X.read(categorical_features=categorical_features, schema=schema, estimator_name=estimator_name)
     source = _source(X, FIT_HINT if schema is None else PREDICT_HINT)

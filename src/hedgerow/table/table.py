@@ -217,6 +217,23 @@ class Table(ABC):
         """Return rows by number, of a range of columns, in the form of `block`."""
 
 
+def plain_table(X: Any, schema: Schema) -> "MatrixTable | None":
+    """Return an array of floats without names or categories as a table, None for other input.
+
+    A fast path: nothing needs to be converted, so predictions of single rows skip `read_table`.
+    """
+    if (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.shape[1] == schema.n_columns
+        and X.shape[0] > 0
+        and X.dtype in (FLOAT32, FLOAT64)
+        and schema.is_plain
+    ):
+        return MatrixTable(X, schema)
+    return None
+
+
 class MatrixTable(Table):
     """A table in one numeric matrix; `numbers` replace the values of categorical columns."""
 
