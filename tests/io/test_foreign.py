@@ -352,3 +352,43 @@ def rezipped(array, old, new):
     entries = unpacked(array.tobytes())
     entries["schema.json"] = entries["schema.json"].replace(old, new)
     return np.frombuffer(packed(entries), np.uint8)
+
+
+def broken(learner, X, y, **attributes):
+    """The file of a bagging model with other attributes of its first member."""
+    kind = BaggingClassifier if is_classifier(learner) else BaggingRegressor
+    model = kind(learner, n_estimators=2, random_state=0).fit(X, y)
+    for name, value in attributes.items():
+        setattr(model.estimators_[0], name, value)
+    return to_bytes(model)
+
+
+BROKEN = {
+    "shape": (LogisticRegression, {"coef_": np.ones((1, 5))}),
+    "classes": (LogisticRegression, {"coef_": np.ones((3, 3))}),
+    "strings": (Ridge, {"coef_": np.array(["a", "b", "c"])}),
+    "complex": (Ridge, {"coef_": np.ones(3, complex)}),
+    "not finite": (Ridge, {"intercept_": np.inf}),
+    "many outputs": (Ridge, {"coef_": np.ones((2, 3))}),
+    "n_features_in_": (lambda: make_pipeline(StandardScaler(), Ridge()), {"steps": [("a", Ridge())]}),
+    "means": (GaussianNB, {"theta_": np.ones((2, 2))}),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_members_that_cannot_predict_are_refused(name):
+    learner, attributes = BROKEN[name]
+    X, y = rows(AdaBoostClassifier())
+    target = y if is_classifier(learner()) else X[:, 0]
+    from_bytes(broken(learner(), X, target))
+    with pytest.raises(ModelFileError, match=r"members\.0 (cannot predict|is not a fitted member)"):
+        from_bytes(broken(learner(), X, target, **attributes))
+
+
+@pytest.mark.parametrize("function", [np.log, np.sqrt, np.reciprocal, np.arctanh])
+def test_members_for_positive_or_small_values_are_loaded(function):
+    X, _ = rows(AdaBoostRegressor())
+    X = np.abs(X) / 20 + 0.1
+    learner = make_pipeline(FunctionTransformer(function), Ridge())
+    same = from_bytes(broken(learner, X, X[:, 0]))
+    assert np.isfinite(same.predict(X)).all()

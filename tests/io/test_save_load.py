@@ -1,9 +1,7 @@
 """Model files: what is saved comes back to the last bit, and what is not a model is refused."""
 
 import json
-import os
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 import hedgerow
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.binning import Bins
-from hedgerow.container import unpack, write_atomically
+from hedgerow.container import unpack
 from hedgerow.forest import Forest
 from hedgerow.io import ModelFileError, load, save
 from hedgerow.io.layout import BINS, FOREST, USER_EDGES
@@ -33,8 +31,6 @@ from model_cases import (
     small,
     stopped,
 )
-
-DATA = Path(__file__).parents[1] / "support" / "data"
 
 
 def outputs(model, X):
@@ -273,70 +269,6 @@ def test_values_that_overflowed_are_refused():
         to_bytes(model)
 
 
-# --- writing
-
-
-def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
-    model, _ = regressor()
-    path = tmp_path / "model"
-    save(model, path)
-    old = path.read_bytes()
-
-    def fail(_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
-        save(model.set_params(tol=0.5), path)
-    assert path.read_bytes() == old
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_the_file_is_on_disk_before_it_has_its_name(tmp_path, monkeypatch):
-    model, _ = regressor()
-    path = tmp_path / "model"
-    order = []
-    sync, rename = os.fsync, Path.replace
-
-    def note_sync(handle):
-        order.append("sync")
-        sync(handle)
-
-    def note_replace(source, target):
-        order.append("rename")
-        assert source.parent == target.parent
-        assert source.read_bytes() == to_bytes(model)
-        return rename(source, target)
-
-    monkeypatch.setattr(os, "fsync", note_sync)
-    monkeypatch.setattr(Path, "replace", note_replace)
-    save(model, path)
-    assert order[:2] == ["sync", "rename"]
-
-
-def test_places_that_cannot_be_written_are_named(tmp_path):
-    model, _ = regressor()
-    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
-        save(model, tmp_path / "nowhere" / "model")
-    with pytest.raises(IsADirectoryError, match="is a folder"):
-        save(model, tmp_path)
-    with pytest.raises(FileNotFoundError):
-        load(tmp_path / "missing")
-
-
-@pytest.mark.skipif(os.name != "posix", reason="links and permissions of POSIX")
-def test_links_and_permissions_are_respected(tmp_path):
-    model, _ = regressor()
-    (tmp_path / "folder").mkdir()
-    link = tmp_path / "link"
-    link.symlink_to(tmp_path / "folder" / "model")
-    save(model, str(link))
-    assert link.is_symlink()
-    ordinary = tmp_path / "ordinary"
-    ordinary.touch()
-    assert (tmp_path / "folder" / "model").stat().st_mode == ordinary.stat().st_mode
-
-
 # --- files of other versions
 
 
@@ -357,13 +289,3 @@ def test_parameters_of_later_versions_take_their_defaults():
         from_bytes(changed(to_bytes(model), parameters=parameters | {"charm": 1}))
     with pytest.raises(ModelFileError, match="has no parameter 'n_jobs' in files"):
         from_bytes(changed(to_bytes(model), parameters=parameters | {"n_jobs": 1}))
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes in folders")
-def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with pytest.raises(OSError, match="not an ordinary file"):
-        write_atomically(pipe, b"model")
-    assert pipe.is_fifo()
-    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]

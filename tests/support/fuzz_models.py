@@ -149,11 +149,10 @@ def outcome(mutant):
             return resumed(seed, path)
         if not hasattr(model, "n_features_in_"):  # of a fit that is not finished
             return "loaded"
-        clear = Exception if seed.foreign else ValueError  # what another library says is its own affair
-        if not any(answers(model, rows, path is not None, clear) for rows in (seed.rows, other_rows(model))):
-            return "declined"  # answers that overflow, or columns that nobody has
+        if not any(answers(model, rows, path is not None) for rows in (seed.rows, other_rows(model))):
+            return "declined"  # predictions that overflow, or columns that no rows have
         if path is not None:
-            know_itself(model, clear)
+            know_itself(model, Exception if seed.foreign else ValueError)
     return "loaded"
 
 
@@ -186,18 +185,17 @@ def other_rows(model):
     return rows
 
 
-def answers(model, rows, thorough, clear):
-    """Whether the model predicts; all that it says must be finite, and one answer a row."""
+def answers(model, rows, thorough):
+    """Whether the model predicts; all predictions must be finite, one per row."""
     try:
         predicted = model.predict(rows)
-    except clear:
+    except ValueError:
         return False
-    if clear is ValueError:
-        check("predict", predicted, rows)
+    check("predict", predicted, rows)
     for name in QUESTIONS if thorough else ():
         ask = getattr(model, name, None)
         if ask is not None:
-            with contextlib.suppress(clear):
+            with contextlib.suppress(ValueError, AttributeError):  # apply requires trees
                 said = ask(rows)
                 for one in [said] if isinstance(said, np.ndarray) else said:
                     check(name, one, rows)
