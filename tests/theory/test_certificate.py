@@ -228,7 +228,7 @@ def test_numbers_that_are_none_are_not_read(value, tmp_path):
     text = (tmp_path / "a.json").read_text("utf-8")
     assert '"value": 0.12341' in text
     (tmp_path / "a.json").write_text(text.replace('"value": 0.12341', f'"value": {value}'))
-    with pytest.raises(ValueError, match="no whole certificate"):
+    with pytest.raises(ValueError, match=r"no (whole )?certificate"):
         Certificate.load(tmp_path / "a.json")
 
 

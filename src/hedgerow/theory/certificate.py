@@ -16,6 +16,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from hedgerow.container import write_atomically
+from hedgerow.strict_json import JsonChecker
 from hedgerow.text_table import WIDTH, format_table, printable, wrap
 from hedgerow.threads import cached_property
 
@@ -252,11 +253,12 @@ class Certificate:
     @classmethod
     def load(cls, path: str | Path) -> "Certificate":
         """Read a JSON file that `save` has written."""
+        name = f"path={str(path)!r}"
         try:
-            given = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:  # no JSON, no text, or numbers beyond measure
-            raise ValueError(f"path={str(path)!r} holds no certificate: {error}") from error
-        return cls.from_dict(given)
+            content = JsonChecker().parse(Path(path).read_bytes(), "it")
+        except ValueError as error:
+            raise ValueError(f"{name} holds no certificate: {error}") from error
+        return cls.from_dict(content)
 
 
 _NUMBERS = ("value", "delta", "chance_error")
