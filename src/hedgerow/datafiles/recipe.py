@@ -19,9 +19,12 @@ from hedgerow.datafiles.conversion import (
 )
 from hedgerow.datafiles.errors import DataFileError, unknown_name
 from hedgerow.datafiles.target import LABELS, TASKS, to_labels
+from hedgerow.strict_json import JsonChecker
 
+_CHECK = JsonChecker()
 PLANNED = ("number", "boolean", "category", "date")
-_KEYS = ("target", "task", "labels_are", "columns", "dropped", "notes")
+_LISTS = ("columns", "dropped", "notes")
+_KEYS = ("target", "task", "labels_are", *_LISTS)
 
 
 @dataclass(frozen=True)
@@ -216,15 +219,16 @@ class Recipe:
         ValueError
             In one line, if a value is not one that `to_dict` returns.
         """
-        _check_keys(content, _KEYS, "the recipe")
-        target = _name(content["target"], "target")
-        columns = tuple(_planned(entry) for entry in _list(content["columns"], "columns"))
-        dropped = tuple(_dropped(pair) for pair in _list(content["dropped"], "dropped"))
-        notes = tuple(_words(note, "notes") for note in _list(content["notes"], "notes"))
-        task = _choice(content["task"], TASKS, "task")
-        labels_are = _choice(content["labels_are"], LABELS, "labels_are")
+        _CHECK.fields(content, _KEYS, "the recipe")
+        lists = {name: _CHECK.items(content[name], f"recipe: {name}") for name in _LISTS}
+        target = _CHECK.text(content["target"], "recipe: target")
+        columns = tuple(map(_planned, lists["columns"]))
+        dropped = tuple(map(_dropped, lists["dropped"]))
+        notes = tuple(_CHECK.text(note, "recipe: notes", printable=True) for note in lists["notes"])
+        task = _CHECK.choice(content["task"], TASKS, "recipe: task")
+        labels_are = _CHECK.choice(content["labels_are"], LABELS, "recipe: labels_are")
         if (task == "regression") != (labels_are == "number"):
-            raise ValueError(f"recipe: labels_are={labels_are!r} does not fit the task {task!r}")
+            raise ValueError(f"recipe: labels_are={labels_are!r} contradicts the task {task!r}")
         recipe = cls(target, task, columns, dropped, notes, labels_are)
         if not columns:
             raise ValueError("recipe: columns is empty; at least one is needed")
@@ -253,54 +257,23 @@ def _check_unique(table: TypedTable, name: str) -> None:
         raise DataFileError(f"the column {name!r} occurs {n_columns} times; rename or drop the others")
 
 
-# -------------------------------------------------------------------------- checks of a stranger's recipe
-def _check_keys(content: Any, keys: tuple[str, ...], what: str) -> None:
-    needed = f"{what} must be a dictionary of {', '.join(keys)}"
-    if type(content) is not dict:
-        raise ValueError(f"{needed}; found {reprlib.repr(content)}")
-    for key in (*content, *keys):
-        if key not in keys or key not in content:
-            state = "is missing" if key in keys else "is unknown"
-            raise ValueError(f"{needed}; {reprlib.repr(key)} {state}")
-
-
-def _list(value: Any, what: str) -> list[Any]:
-    if type(value) is not list:
-        raise ValueError(f"recipe: {what} must be a list; found {reprlib.repr(value)}")
-    return value
-
-
-def _name(value: Any, what: str) -> str:
-    """Any text that can stand in a file: lone surrogates cannot."""
-    if type(value) is not str or (not value.isascii() and value.encode(errors="replace").decode() != value):
-        raise ValueError(f"recipe: {what} must be a text; found {reprlib.repr(value)}")
-    return value
-
-
-def _words(value: Any, what: str) -> str:
-    """A sentence, which a terminal will show: no control characters."""
-    if not _name(value, what).isprintable():
-        raise ValueError(f"recipe: {what} must be printable; found {reprlib.repr(value)}")
-    return str(value)
-
-
-def _choice(value: Any, allowed: tuple[str, ...], what: str) -> str:
-    if type(value) is not str or value not in allowed:
-        raise ValueError(f"recipe: {what} must be one of {', '.join(allowed)}; found {reprlib.repr(value)}")
-    return value
+# --- checks of a recipe from a file
 
 
 def _planned(entry: Any) -> PlannedColumn:
-    _check_keys(entry, ("name", "kind", "parts"), "recipe: a column")
-    name, kind = _name(entry["name"], "name"), _choice(entry["kind"], PLANNED, "kind")
-    parts = tuple(_choice(part, PARTS, "parts") for part in _list(entry["parts"], "parts"))
+    _CHECK.fields(entry, ("name", "kind", "parts"), "recipe: a column")
+    name = _CHECK.text(entry["name"], "recipe: name")
+    kind = _CHECK.choice(entry["kind"], PLANNED, "recipe: kind")
+    listed = _CHECK.items(entry["parts"], "recipe: parts")
+    parts = tuple(_CHECK.choice(part, PARTS, "recipe: parts") for part in listed)
     in_order = tuple(part for part in PARTS if part in parts)
     if parts != in_order or bool(parts) != (kind == "date"):
-        raise ValueError(f"recipe: the parts {parts} do not fit a {kind} column; dates have some of {PARTS}")
+        raise ValueError(f"recipe: the parts {parts} are not those of a {kind} column; dates have {PARTS}")
     return PlannedColumn(name, kind, parts)
 
 
 def _dropped(pair: Any) -> tuple[str, str]:
-    if type(pair) is not list or len(pair) != 2:
-        raise ValueError(f"recipe: dropped must hold pairs of name and reason; found {reprlib.repr(pair)}")
-    return _name(pair[0], "dropped"), _words(pair[1], "dropped")
+    if len(_CHECK.items(pair, "recipe: an entry of dropped")) != 2:
+        raise ValueError(f"recipe: dropped must hold pairs of name and reason; got {reprlib.repr(pair)}")
+    name, reason = pair
+    return _CHECK.text(name, "recipe: dropped"), _CHECK.text(reason, "recipe: dropped", printable=True)

@@ -5,16 +5,19 @@ Comparison  = one row per method: scores as (mean, standard deviation) over the 
 """
 
 import math
+import reprlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedgerow.selection import checks
 from hedgerow.selection.methods import METHODS
 from hedgerow.selection.metrics import METRICS
 from hedgerow.selection.splits import TASKS
+from hedgerow.strict_json import JsonChecker
 from hedgerow.text_table import WIDTH, fitting_columns, format_mean, format_page, format_seconds
 
 FORMAT = 1  # of the dicts
+_CHECK = JsonChecker()
+_MAX_LENGTH = 10_000  # of texts and lists
 STATUSES = ("done", "cut short", "skipped", "failed")
 _TRIAL_KEYS = ("method", "title", "parameters", "scores", "spread", "fit_seconds", "status", "note")
 _KEYS = ("format", "task", "metric", "validation", "trials", "best", "reason", "seconds", "budget")
@@ -97,18 +100,18 @@ class Trial:
         >>> Trial.from_dict(trial.to_dict()) == trial
         True
         """
-        given = checks.fields(content, _TRIAL_KEYS, "a trial")
-        known = given["scores"] if type(given["scores"]) is dict else {}
-        scores = checks.fields(given["scores"], [name for name in METRICS if name in known], "scores")
+        _CHECK.fields(content, _TRIAL_KEYS, "a trial")
+        scores = content["scores"] if type(content["scores"]) is dict else {}
+        _CHECK.fields(content["scores"], [name for name in METRICS if name in scores], "scores")
         return cls(
-            checks.one_of(given["method"], tuple(METHODS), "method"),
-            checks.words(given["title"], "title"),
-            checks.parameters(given["parameters"]),
-            {name: checks.number(value, f"the score {name}") for name, value in scores.items()},
-            checks.maybe_number(given["spread"], "spread"),
-            checks.maybe_number(given["fit_seconds"], "fit_seconds"),
-            checks.one_of(given["status"], STATUSES, "status"),
-            checks.words(given["note"], "note"),
+            _CHECK.choice(content["method"], tuple(METHODS), "method"),
+            _text(content["title"], "title"),
+            _parameters(content["parameters"]),
+            {name: _CHECK.number(value, f"the score {name}") for name, value in scores.items()},
+            _optional_number(content["spread"], "spread"),
+            _optional_number(content["fit_seconds"], "fit_seconds"),
+            _CHECK.choice(content["status"], STATUSES, "status"),
+            _text(content["note"], "note"),
         )
 
 
@@ -201,29 +204,29 @@ class Choice:
         >>> Choice.from_dict(kept.to_dict()) == kept
         True
         """
-        given = checks.fields(content, _KEYS, "the choice")
-        if given["format"] != FORMAT:
-            raise ValueError(f"the choice has the format {given['format']!r}; {FORMAT} can be read")
-        task = checks.one_of(given["task"], TASKS, "task")
-        fitting = [name for name, metric in METRICS.items() if task in metric.tasks]
-        metric = checks.one_of(given["metric"], fitting, "metric")
-        trials = tuple(Trial.from_dict(one) for one in checks.entries(given["trials"], "trials"))
-        best = Trial.from_dict(given["best"])
+        _CHECK.fields(content, _KEYS, "the choice")
+        if content["format"] != FORMAT:
+            raise ValueError(f"the choice has the format {content['format']!r}; {FORMAT} can be read")
+        task = _CHECK.choice(content["task"], TASKS, "task")
+        metrics = [name for name, metric in METRICS.items() if task in metric.tasks]
+        metric = _CHECK.choice(content["metric"], metrics, "metric")
+        entries = _CHECK.items(content["trials"], "trials", max_length=_MAX_LENGTH)
+        trials, best = tuple(map(Trial.from_dict, entries)), Trial.from_dict(content["best"])
         if best not in trials or any(one.has_scores and metric not in one.scores for one in trials):
             raise ValueError("the best trial of the choice is not among its trials, or a trial has no score")
         if not best.has_scores:
             raise ValueError("the best trial of the choice did not finish")
-        seconds = checks.maybe_number(given["seconds"], "seconds")
+        seconds = _optional_number(content["seconds"], "seconds")
         return cls(
             task,
             metric,
-            checks.words(given["validation"], "validation"),
+            _text(content["validation"], "validation"),
             trials,
             trials[trials.index(best)],
-            checks.words(given["reason"], "reason"),
+            _text(content["reason"], "reason"),
             model,
             math.nan if seconds is None else seconds,
-            checks.maybe_number(given["budget"], "budget"),
+            _optional_number(content["budget"], "budget"),
         )
 
     def __str__(self) -> str:
@@ -344,6 +347,32 @@ class Comparison:
         n = len(names)
         order = [0, *range(1, min(n, 1) + 1), *range(n + 1, len(heads)), *range(2, n + 1)]
         return _page([first], heads, rows, order, (0, n + 3), width)
+
+
+# --- checks of a choice from a file
+
+
+def _text(value: Any, what: str) -> str:
+    return _CHECK.text(value, what, printable=True, max_length=_MAX_LENGTH)
+
+
+def _optional_number(value: Any, what: str) -> float | None:
+    return None if value is None else _CHECK.number(value, what, minimum=0.0)
+
+
+def _parameters(value: Any) -> dict[str, Any]:
+    """Check a dict of names with numbers, texts, booleans or None."""
+    if type(value) is not dict or len(value) > 100:
+        raise ValueError(f"parameters must be a dict; got {reprlib.repr(value)}")
+    for name, one in value.items():
+        _text(name, "the name of a parameter")
+        if type(one) is str:
+            _text(one, f"the parameter {name}")
+        elif type(one) in (int, float):
+            _CHECK.number(one, f"the parameter {name}")
+        elif one is not None and type(one) is not bool:
+            raise ValueError(f"the parameter {name} must be a number or a text; got {reprlib.repr(one)}")
+    return dict(value)
 
 
 # --- text
