@@ -229,7 +229,9 @@ def find_bins(
         Edges of numeric columns, validated.
     """
     check_counts(table.n_rows, table.n_columns)
-    rows = _edge_rows(table.n_rows, copies, every=max_bins > MAX_BINS)
+    n = table.n_rows
+    rows = np.arange(n, dtype=np.int64) if max_bins > MAX_BINS else edge_rows(0, n, n)
+    rows = rows if copies is None else rows[copies[rows] > 0]
     counts = np.empty(0, np.int64) if copies is None else copies[rows]
     if np.all(counts == 1):
         counts = counts[:0]
@@ -263,16 +265,23 @@ def find_bins(
     return bins if user_edges is None else bins.with_user_defined(user_defined)
 
 
-def _edge_rows(n_rows: int, copies: Integers | None, *, every: bool) -> Integers:
-    """Return the rows that edges are computed from: all that count, or 200,000 chosen by a hash of the row.
+def edge_rows(start: int, stop: int, n_rows: int) -> Integers:
+    """Return the rows of [start, stop) that edges are computed from when there are `n_rows` in all.
 
-    The sample has no seed: without other randomness, two fits of the same rows give the same model.
+    Up to 200,000 rows these are all of them, above about 200,000, sampled by a hash of the row number. The
+    hash has no seed: without other randomness, two fits on the same rows are the same model. A sample of more
+    rows holds only rows that the sample of fewer rows holds.
+
+    >>> edge_rows(5, 8, 100)
+    array([5, 6, 7])
+    >>> set(edge_rows(0, 1000, 900_000)) <= set(edge_rows(0, 1000, 800_000))
+    True
     """
-    rows = np.arange(n_rows, dtype=np.int64)
-    if n_rows > EDGE_SAMPLE_ROWS and not every:
-        n = sample_rows(EDGE_SAMPLE_ROWS / n_rows, 0, EDGE_SAMPLE, 0, 0, n_rows, rows)
-        rows = rows[:n].copy()  # releases the rest
-    return rows if copies is None else rows[copies[rows] > 0]
+    rows = np.arange(start, stop, dtype=np.int64)
+    if n_rows > EDGE_SAMPLE_ROWS:
+        n = sample_rows(EDGE_SAMPLE_ROWS / n_rows, 0, EDGE_SAMPLE, 0, start, stop, rows)
+        rows = rows[:n].copy()  # frees the others
+    return rows
 
 
 def _column_edges(values: NDArray[Any], counts: Integers, max_bins: int) -> Floats:

@@ -16,8 +16,8 @@ from pyarrow import parquet
 from hedgerow import DecisionStump, GradientBoostingClassifier
 from hedgerow.binning import find_bins
 from hedgerow.datafiles import DataFileError
-from hedgerow.streams import Stream, chunks, open_stream
-from hedgerow.streams.room import Room
+from hedgerow.streams import Stream, open_stream, reader
+from hedgerow.streams.table import CodeStorage
 from hedgerow.table import read_table
 from stream_cases import KeepParts, chosen, rows, write
 
@@ -51,14 +51,14 @@ def put(folder, **columns):
     ("name", "said"),
     [
         ("none.parquet", "none.parquet: there is no such file"),
-        ("none-*.parquet", "none-*.parquet: no file has a name like that"),
-        ("empty", "empty: the folder holds no Parquet or Arrow files"),
+        ("none-*.parquet", "none-*.parquet: no file matches"),
+        ("empty", "empty: the folder has no Parquet or Arrow files"),
         (
             "rows.csv",
-            "rows.csv: it is no Parquet or Arrow file, and only these are read batch by batch; write it",
+            "rows.csv: it is no Parquet or Arrow file, and only these are read in batches; write it",
         ),
-        ("cut.parquet", "cut.parquet: it begins as a Parquet file but cannot be read"),
-        ("", "no file can have that name"),
+        ("cut.parquet", "cut.parquet: it starts as a Parquet file but cannot be read"),
+        ("", "cannot be the name of a file"),
         ("a,b\n" * 2000, "it cannot be read (File name too long)"),
     ],
 )
@@ -116,10 +116,10 @@ def test_columns_may_stand_in_another_order_in_later_files(tmp_path):
         ({"sample_weight": "w"}, "sample_weight='w': in .* there is no column 'w'"),
         (
             {"sample_weight": "label"},
-            "sample_weight='label' is not allowed: that column is the target already",
+            "sample_weight='label' is the column of the target already",
         ),
-        ({"columns": ["x", "label"]}, "columns names 'label', which is the target: a column is one of both"),
-        ({"columns": ["x", "x"]}, r"columns=\['x', 'x'\] is not allowed: it names a column twice"),
+        ({"columns": ["x", "label"]}, "columns must not contain 'label', which is the target"),
+        ({"columns": ["x", "x"]}, r"columns must not contain a name twice; got \['x', 'x'\]"),
         ({"columns": ["y"]}, "columns='y': in .* there is no column 'y'"),
         ({}, "Column 'text' holds strings .for example 'a'.. If its values are categories"),
         ({"columns": ["nested"]}, "Column 'nested' has type List.*, which is not supported"),
@@ -148,7 +148,7 @@ def test_no_rows_and_no_columns_and_no_target(tmp_path):
     assert "0 feature(s)" in refusal(lambda: scanned(put(tmp_path / "rows", label=[0, 1])))
     batch = pa.record_batch({"x": pa.array([], pa.float64()), "label": pa.array([], pa.int64())})
     assert "0 sample(s)" in refusal(lambda: scanned(lambda: [batch]))
-    assert "gives no batches" in refusal(lambda: scanned(lambda: iter(())))
+    assert "returns no batches" in refusal(lambda: scanned(lambda: iter(())))
     full = put(tmp_path / "rows", x=[0.0, 1.0], label=[0, 1])
     said = refusal(lambda: DecisionStump().fit(full))
     assert said == "X is in files: name the column of its target, fit(X, target=...)"
@@ -166,18 +166,22 @@ def test_missing_targets_and_bad_weights_are_refused_as_in_memory(tmp_path):
 @pytest.mark.parametrize(
     ("options", "kind", "said"),
     [
-        ({"target": 3}, TypeError, "target is a int, which is not allowed where X is a stream"),
+        ({"target": 3}, TypeError, "target must be the name of a column where X is a stream; got a int"),
         (
             {"memory_limit": -1},
             ValueError,
-            "memory_limit=-1 is not allowed: it must be bytes, at least 0, or None",
+            "memory_limit must be a number of bytes, at least 0, or None; got -1",
         ),
-        ({"memory_limit": float("nan")}, ValueError, "memory_limit=nan is not allowed"),
-        ({"memory_limit": "2GB"}, ValueError, "memory_limit='2GB' is not allowed"),
-        ({"folder": "no such folder"}, ValueError, "folder='no such folder' is not allowed"),
-        ({"columns": "x"}, TypeError, "columns='x' is not allowed: it must be a list of names or None"),
-        ({"source": 5}, TypeError, "source=5 is not allowed: it must be a path, a glob"),
-        ({"source": []}, TypeError, r"source=\[\] is not allowed"),
+        ({"memory_limit": float("nan")}, ValueError, "memory_limit must be .*; got nan"),
+        ({"memory_limit": "2GB"}, ValueError, "memory_limit must be .*; got '2GB'"),
+        (
+            {"folder": "no such folder"},
+            ValueError,
+            "folder must be a folder that exists, or None; got 'no ",
+        ),
+        ({"columns": "x"}, TypeError, "columns must be a list of names or None; got 'x'"),
+        ({"source": 5}, TypeError, "source must be a path, a glob, .*; got 5"),
+        ({"source": []}, TypeError, r"source must be .*; got \[\]"),
     ],
 )
 def test_parameters_of_a_stream_are_checked(options, kind, said):
@@ -187,7 +191,7 @@ def test_parameters_of_a_stream_are_checked(options, kind, said):
 
 def test_names_that_contradict_each_other():
     stream = Stream("rows.parquet", "label")
-    assert "already says target='label'" in refusal(lambda: open_stream(stream, "other"))
+    assert "but the Stream has target='label'" in refusal(lambda: open_stream(stream, "other"))
     assert open_stream(stream, "label", "w").sample_weight == "w"
     said = refusal(lambda: DecisionStump().fit("rows.parquet", [0, 1]), TypeError)
     assert said == "y is a list, and X is in files: it must be the name of a column"
@@ -197,7 +201,7 @@ def test_names_that_contradict_each_other():
 
 def test_a_reader_that_can_be_read_once_only_is_refused():
     reader = pa.table({"x": [1.0]}).to_reader()
-    assert "give a function that makes one" in refusal(lambda: open_stream(reader), TypeError)
+    assert "pass a function that returns one" in refusal(lambda: open_stream(reader), TypeError)
 
 
 # --- functions
@@ -205,16 +209,16 @@ def test_a_reader_that_can_be_read_once_only_is_refused():
 
 def test_a_function_must_give_batches():
     said = refusal(lambda: scanned(lambda: 3), TypeError)
-    assert said == "the function <lambda> gives a int: it must give an iterator of pyarrow record batches"
+    assert said == "the function <lambda> must return an iterator of pyarrow record batches; got a int"
     said = refusal(lambda: scanned(lambda: [1]), TypeError)
-    assert said == "the function <lambda> gives a int as batch 0: it must be a pyarrow RecordBatch"
+    assert said == "batch 0 of the function <lambda> must be a pyarrow RecordBatch; got a int"
     batches = [pa.record_batch({"x": [1.0], "label": [0]}), pa.record_batch({"x": ["a"], "label": [0]})]
     said = refusal(lambda: scanned(lambda: batches))
     assert said.startswith(
         "column 'x' is string in batch 1 of the function <lambda> and double in batch 0 of"
     )
     batches = [pa.record_batch({"x": pa.nulls(1), "label": [0]}), pa.record_batch({"x": [1.0], "label": [0]})]
-    assert "give the first batch the type of the others" in refusal(lambda: scanned(lambda: batches))
+    assert "the first batch must have the type of the others" in refusal(lambda: scanned(lambda: batches))
 
 
 def test_rows_that_change_between_the_passes_are_noticed():
@@ -231,9 +235,7 @@ def test_rows_that_change_between_the_passes_are_noticed():
             return iter(given.pop(0).to_batches())
 
         message = refusal(lambda batches=batches: DecisionStump().fit(batches, target="label"))
-        assert message == (
-            f"the function batches did not give the same rows in the second pass as in the first: {said}"
-        )
+        assert message == (f"the function batches must return the same rows in both passes: {said}")
 
 
 def test_an_error_of_the_function_is_handed_on_and_its_threads_end():
@@ -249,7 +251,7 @@ def test_an_error_of_the_function_is_handed_on_and_its_threads_end():
     assert threading.active_count() == before
 
 
-# --- room
+# --- storage
 
 
 @pytest.fixture
@@ -264,11 +266,11 @@ def parts(tmp_path):
 def test_a_disk_that_is_too_full_is_told_before_rows_are_read(parts, monkeypatch):
     found, bins, folder = parts
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 100))
-    monkeypatch.setattr(type(found._reading), "over", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(type(found._reader), "map_chunks", lambda *_: pytest.fail("rows were read"))
     said = refusal(lambda: found.make_shards(KeepParts(by_row=True), bins, {}, 1), OSError)
     assert said == (
-        f"folder={str(folder)!r} has 100 bytes free, and the codes of the rows need 8.0 kB: name another "
-        "with Stream(folder=...), or raise Stream(memory_limit=...)"
+        f"folder={str(folder)!r} has 100 bytes free, and the codes of the rows need 8.0 kB: pass another "
+        "one, Stream(folder=...), or raise Stream(memory_limit=...)"
     )
 
 
@@ -280,21 +282,21 @@ def test_a_folder_that_cannot_be_written_is_named(parts, monkeypatch):
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     said = refusal(lambda: found.make_shards(KeepParts(by_row=True), bins, {}, 1), OSError)
-    assert said.startswith(f"folder={str(folder)!r} cannot hold the codes of the rows (Permission denied)")
+    assert said.startswith(f"folder={str(folder)!r} cannot store the codes of the rows (Permission denied)")
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_a_pass_that_is_stopped_gives_its_room_back(parts, monkeypatch, error):
+def test_a_pass_that_is_stopped_frees_its_storage(parts, monkeypatch, error):
     found, bins, folder = parts
-    rooms = []
-    make = Room.__init__
+    storages = []
+    make = CodeStorage.__init__
 
-    def made(room, *given):
-        make(room, *given)
-        rooms.append(room)
+    def made(storage, *args):
+        make(storage, *args)
+        storages.append(storage)
 
-    monkeypatch.setattr(Room, "__init__", made)
-    monkeypatch.setattr(chunks, "CHUNK_ROWS", 100)
+    monkeypatch.setattr(CodeStorage, "__init__", made)
+    monkeypatch.setattr(reader, "CHUNK_ROWS", 100)
     calls = itertools.count()
 
     def stopped(*_):
@@ -304,13 +306,13 @@ def test_a_pass_that_is_stopped_gives_its_room_back(parts, monkeypatch, error):
     monkeypatch.setattr(type(found), "_compare", stopped)
     with pytest.raises(error):
         found.make_shards(KeepParts(by_row=True), bins, {}, 2)
-    (room,) = rooms
-    assert room.is_mapped
-    assert room._memory is None
+    (storage,) = storages
+    assert storage.is_file
+    assert storage._memory is None
     assert not list(folder.iterdir())
 
 
-def test_a_maker_that_fails_gives_the_room_back(parts):
+def test_a_maker_that_fails_frees_the_storage(parts):
     found, bins, folder = parts
 
     class Failing(KeepParts):
@@ -334,23 +336,23 @@ def test_the_mapped_file_has_no_name_while_it_is_used_and_its_space_is_given_bac
 
 
 def test_the_limit_decides_between_memory_and_file():
-    assert not Room([100], 128, None).is_mapped
-    assert Room([129], 128, None).is_mapped
-    assert not Room([100], float("inf"), None).is_mapped
+    assert not CodeStorage([100], 128, None).is_file
+    assert CodeStorage([129], 128, None).is_file
+    assert not CodeStorage([100], float("inf"), None).is_file
 
 
 def test_without_a_limit_half_of_the_memory_is(monkeypatch):
     monkeypatch.setenv("HEDGEROW_MEMORY", "1000b")
-    assert not Room([500 // 64 * 64], None, None).is_mapped
-    assert Room([640], None, None).is_mapped
+    assert not CodeStorage([500 // 64 * 64], None, None).is_file
+    assert CodeStorage([640], None, None).is_file
 
 
 _KILLED = """
 import os, signal, sys
 import numpy as np
-from hedgerow.streams.room import Room
-room = Room([1 << 20], 0, sys.argv[1])
-room.pieces()[0][:] = 1
+from hedgerow.streams.table import CodeStorage
+storage = CodeStorage([1 << 20], 0, sys.argv[1])
+storage.arrays()[0][:] = 1
 print("mapped", flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

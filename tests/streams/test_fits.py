@@ -23,7 +23,7 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from hedgerow.streams import Stream, chunks
+from hedgerow.streams import Stream, reader
 from stream_cases import chosen, features, rows, write
 from terminal import Terminal
 
@@ -67,7 +67,7 @@ def in_memory(model, table, target, weight=None, **options):
 
 @pytest.fixture(autouse=True)
 def few_rows_a_chunk(monkeypatch):
-    monkeypatch.setattr(chunks, "CHUNK_ROWS", 300)
+    monkeypatch.setattr(reader, "CHUNK_ROWS", 300)
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)
@@ -258,7 +258,7 @@ def test_bars_count_the_rows_of_each_pass(tmp_path, monkeypatch):
     DecisionStump().fit(Stream(folder, "label", progress=True))
     shown = sys.stderr.getvalue()
     assert "Reading rows" in shown
-    assert "Coding rows" in shown
+    assert "Encoding rows" in shown
     assert "1,000/1,000" in shown
 
 

@@ -13,8 +13,8 @@ from pyarrow import feather, parquet
 import hedgerow
 from hedgerow import DecisionStump, GradientBoostingClassifier
 from hedgerow.datafiles import DataFileError
-from hedgerow.streams import Stream, chunks, open_stream
-from hedgerow.streams.reading import Reading
+from hedgerow.streams import Stream, open_stream, reader
+from hedgerow.streams.reader import StreamReader
 from hedgerow.streams.table import StreamedTable
 from hedgerow.table import read_table
 from stream_cases import check_scan, chosen, features, rows, write
@@ -57,21 +57,21 @@ def test_a_function_is_called_once_for_each_pass_and_its_iterators_are_closed():
 
 def test_a_function_that_gives_the_same_iterator_again_is_refused():
     given = iter(chosen(rows(), "label").to_batches(max_chunksize=100))
-    with pytest.raises(ValueError, match="gives no batches when it is called again: it must give a new"):
+    with pytest.raises(ValueError, match="returns no batches when it is called again: it must return a new"):
         stump(lambda: given)
 
 
 def test_a_generator_is_refused_with_what_to_give_instead():
     given = (batch for batch in chosen(rows(), "label").to_batches())
-    with pytest.raises(TypeError, match=r"X is a generator, which can be read once only, .* give a function"):
+    with pytest.raises(TypeError, match=r"X must be readable twice; got a generator, .* pass a function"):
         open_stream(given)
-    with pytest.raises(TypeError, match="X is a generator"):
+    with pytest.raises(TypeError, match="got a generator"):
         stump(given)
 
 
 def test_a_list_of_paths_is_told_to_be_a_stream(tmp_path):
     folder = write(chosen(rows(), "label"), tmp_path / "rows", cuts=(5,))
-    with pytest.raises(ValueError, match=r"X is a list of paths: give hedgerow.Stream\(X\)"):
+    with pytest.raises(ValueError, match=r"X is a list of paths: pass hedgerow.Stream\(X\)"):
         stump(sorted(folder.iterdir()))
 
 
@@ -147,7 +147,7 @@ def test_notes_that_pandas_did_not_write_do_not_matter(note):
 
 
 def test_columns_must_be_names():
-    with pytest.raises(TypeError, match="columns holds 0, which is not allowed: it must be names of columns"):
+    with pytest.raises(TypeError, match="columns must be names of columns; got 0"):
         Stream("rows.parquet", columns=[0, 1])
 
 
@@ -180,7 +180,7 @@ def test_a_file_with_other_columns_in_the_second_pass_is_told(tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda path: path.write_bytes(b""), "it is an empty file; fetch or write it again"),
+        (lambda path: path.write_bytes(b""), "it is an empty file; download or write it again"),
         (lambda path: path.write_bytes(path.read_bytes()[9:]), "it is no Parquet or Arrow file"),
         (lambda path: path.unlink() or path.symlink_to("nowhere"), "there is no such file"),
     ],
@@ -196,7 +196,7 @@ def test_a_broken_file_in_a_folder_is_told_and_not_left_out(tmp_path, spoil, sai
 def test_a_folder_of_partitions_is_told_to_be_a_dataset(tmp_path):
     table = chosen(rows(), "label").append_column("year", pa.array(np.arange(1000) // 500 + 2000))
     parquet.write_to_dataset(table, tmp_path / "rows", partition_cols=["year"])
-    with pytest.raises(DataFileError, match=r"give pyarrow.dataset.dataset\(path, partitioning='hive'\)"):
+    with pytest.raises(DataFileError, match=r"pass pyarrow.dataset.dataset\(path, partitioning='hive'\)"):
         stump(tmp_path / "rows")
     parted = pyarrow.dataset.dataset(tmp_path / "rows", partitioning="hive")
     assert stump(parted).feature_names_in_.tolist()[-1] == "year"
@@ -206,12 +206,12 @@ def test_a_folder_of_partitions_is_told_to_be_a_dataset(tmp_path):
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "rows.parquet")
     for source in (tmp_path / "rows.parquet", tmp_path / "*.parquet", tmp_path):
-        with pytest.raises(DataFileError, match="it is a pipe or a device, and rows are read twice"):
+        with pytest.raises(DataFileError, match="it is a pipe or a device, which cannot be read twice"):
             stump(source)
 
 
 def test_what_is_on_another_machine_is_told_to_be_a_dataset():
-    with pytest.raises(DataFileError, match=r"there is no such file; give a pyarrow.dataset.dataset of"):
+    with pytest.raises(DataFileError, match=r"for files on other machines pass a pyarrow.dataset"):
         stump("s3://bucket/rows.parquet")
 
 
@@ -224,7 +224,7 @@ def test_a_damaged_file_of_a_dataset_is_told_in_one_line(tmp_path):
 
 
 def test_batches_of_a_dataset_come_in_the_order_of_its_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunks, "CHUNK_ROWS", 1000)
+    monkeypatch.setattr(reader, "CHUNK_ROWS", 1000)
     sizes = [3, 20_000, 1, 7000, 0, 500, 30_000, 2]
     table = pa.table({"x": np.arange(sum(sizes)), "label": np.arange(sum(sizes)) % 2})
     folder = write(table, tmp_path / "rows", cuts=np.cumsum(sizes)[:-1].tolist(), row_group=900)
@@ -258,14 +258,14 @@ def test_the_column_that_is_null_in_the_first_batch_only_is_named():
 
 
 def test_a_large_dictionary_is_not_gone_through_for_every_chunk(monkeypatch):
-    monkeypatch.setattr(chunks, "CHUNK_ROWS", 100)
+    monkeypatch.setattr(reader, "CHUNK_ROWS", 100)
     words = pa.array([f"{number:05}" for number in range(50_000)])
     codes = np.random.default_rng(0).integers(0, len(words), 1000)
     whole = pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes % 10 == 0), words)
     table = pa.table({"word": whole, "other": whole, "label": codes % 2})
-    reading = Reading.of(Stream(lambda: table.to_batches(max_chunksize=250), "label"))
+    opened = StreamReader.open(Stream(lambda: table.to_batches(max_chunksize=250), "label"))
     sizes = list(
-        reading.over(lambda chunk: len(chunk[1]["word"].unify_dictionaries().chunk(0).dictionary), "", 0)
+        opened.map_chunks(lambda chunk: len(chunk[1]["word"].unify_dictionaries().chunk(0).dictionary), "", 0)
     )
     assert len(sizes) == 10
     assert max(sizes) <= 100

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hedgerow import binning
 from hedgerow.binning import find_bins
-from hedgerow.streams import Stream, gathering
-from hedgerow.streams.chunks import chunks
+from hedgerow.streams import Stream, scan
+from hedgerow.streams.reader import split_chunks
 from hedgerow.table import read_table
 from stream_cases import KeepParts, check_scan, chosen, codes_of, features, rows, write
 
@@ -171,19 +171,19 @@ def test_with_a_known_schema_unseen_categories_are_missing(tmp_path):
 
 
 def test_of_many_rows_the_sample_is_that_of_the_table_in_memory(tmp_path, monkeypatch):
-    for room in (binning, gathering):
-        monkeypatch.setattr(room, "EDGE_SAMPLE_ROWS", 500)
+    for module in (binning, scan):
+        monkeypatch.setattr(module, "EDGE_SAMPLE_ROWS", 500)
     table = chosen(rows(20_000), "label")
     folder = write(table, tmp_path / "rows", cuts=(3000,))
 
     def batches():  # how many there are is not known before
         return iter(table.to_batches(max_chunksize=700))
 
-    monkeypatch.setattr("hedgerow.streams.chunks.CHUNK_ROWS", 1000)
+    monkeypatch.setattr("hedgerow.streams.reader.CHUNK_ROWS", 1000)
     whole = read_table(features(table))
     for source in (folder, batches):
         found = scanned(source)
-        np.testing.assert_array_equal(found.scan.sample_rows, binning._edge_rows(20_000, None, every=False))
+        np.testing.assert_array_equal(found.scan.sample_rows, binning.edge_rows(0, 20_000, 20_000))
         assert 300 < len(found.scan.sample_rows) < 700
         check_scan(found, features(table))
         for copies in (None, np.arange(20_000) % 3):
@@ -279,7 +279,7 @@ def test_where_batches_end_does_not_matter(sizes, chunk, n_threads):
         for part in (table.slice(start, size) for start, size in zip(cuts[:-1], sizes, strict=True))
         if part.num_columns
     ]
-    made = list(chunks(batches, chunk))
+    made = list(split_chunks(batches, chunk))
     assert [start for start, _ in made] == list(range(0, n_rows, chunk))
     if n_rows:
         found = scanned(lambda: iter(batches), n_threads=n_threads)

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow._typing import AnyFloats
-from hedgerow.binning import EDGE_SAMPLE_ROWS, Bins
+from hedgerow.binning import Bins, edge_rows
 from hedgerow.distributed.actor import zeros_by_row
 from hedgerow.distributed.cluster import Client, Future, gather_results, release, require_workers
 from hedgerow.distributed.settings import Settings
 from hedgerow.dtypes import CODE
 from hedgerow.kernels.cpu.binning import encode
-from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.memory import rows_per_block
 from hedgerow.optional import require_extra
@@ -217,7 +216,7 @@ def scan_partition(part: Any, layout: Layout, number: int, first: int) -> Partit
     with _errors_name_partition(number):
         table = _read(_features(part, layout), layout)
     keys, rounded = _row_keys(table)
-    sample = table.rows(edge_rows(first, table.n_rows, layout.n_rows) - first)
+    sample = table.rows(edge_rows(first, first + table.n_rows, layout.n_rows) - first)
     y, weight = (
         None if name is None else part[name].reset_index(drop=True) for name in (layout.target, layout.weight)
     )
@@ -242,14 +241,6 @@ def encode_rows(part: Any, common: tuple[Layout, Bins, bool], start: int, stop: 
         block = table.block(first, min(first + step, n))
         encode(block, *edges, codes if by_row else none, none if by_row else codes, first)
     return codes
-
-
-def edge_rows(first: int, n: int, n_rows: int) -> NDArray[np.int64]:
-    """Those of n rows from `first` on that bin edges are computed from, as `hedgerow.binning` samples."""
-    rows = np.arange(first, first + n, dtype=np.int64)
-    if n_rows <= EDGE_SAMPLE_ROWS:
-        return rows
-    return rows[: sample_rows(EDGE_SAMPLE_ROWS / n_rows, 0, EDGE_SAMPLE, 0, first, first + n, rows)]
 
 
 def _features(part: Any, layout: Layout) -> Any:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from hedgerow.binning import edge_rows
 from hedgerow.distributed.partitions import (
     Layout,
     PartitionHead,
     Partitions,
     PartitionScan,
-    edge_rows,
     find_categories,
     read_head,
     scan_partition,
@@ -74,7 +74,7 @@ def scan_partitions(
     lengths = [one.n_rows for one in heads]
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     scans = partitions.run(scan_partition, filled, [(i, starts[i]) for i in filled], layout, _READING)
-    rows = [edge_rows(starts[i], lengths[i], layout.n_rows) for i in filled]
+    rows = [edge_rows(starts[i], starts[i] + lengths[i], layout.n_rows) for i in filled]
     return CollectionScan(_table_scan(scans, rows, layout), layout, lengths)
 
 

@@ -1,7 +1,7 @@
-"""Parquet and Arrow files: which ones a path means, their columns, and their batches.
+"""Parquet and Arrow files: find those of a path, and read their columns and batches.
 
-A file is told by its first bytes, as everywhere (`hedgerow.datafiles`), and read with little memory: a
-Parquet file through small buffers, an Arrow file mapped.
+The first bytes of a file determine its format (`hedgerow.datafiles`). Reading takes little memory: a Parquet
+file is read through small buffers, an Arrow file is mapped.
 """
 
 import glob
@@ -18,8 +18,8 @@ from pyarrow import ipc, parquet
 from hedgerow.datafiles import DataFileError, formats
 from hedgerow.datafiles.errors import format_path, format_value, one_line
 
-_HEAD = 4096  # bytes that tell what a file is
-_LONG = 300  # letters of a path that is shown in full
+_HEAD = 4096  # bytes that determine the format of a file
+_LONG = 300  # characters of a path that is shown in full
 _SUFFIXES = (".parquet", ".arrow", ".feather")
 _READ = {formats.PARQUET: "a Parquet", formats.ARROW_FILE: "an Arrow", formats.ARROW_STREAM: "an Arrow"}
 
@@ -32,7 +32,7 @@ class File:
     ----------
     path : str
     kind : str
-        One of those that `hedgerow.datafiles.formats` tells.
+        One of the formats of `hedgerow.datafiles.formats`.
     """
 
     path: str
@@ -40,12 +40,12 @@ class File:
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
         return format_path(self.path)
 
-    def look(self) -> tuple[pa.Schema, int | None]:
-        """Its columns, and how many rows it has if that stands at its end."""
-        with _named(self):
+    def read_schema(self) -> tuple[pa.Schema, int | None]:
+        """Its columns, and its number of rows if the metadata contain it."""
+        with _errors_name_file(self):
             if self.kind == formats.PARQUET:
                 with parquet.ParquetFile(self.path) as file:
                     return file.schema_arrow, file.metadata.num_rows
@@ -53,8 +53,8 @@ class File:
                 return reader.schema, None
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Iterator[pa.RecordBatch]:
-        """Its rows, of these columns at least; a Parquet file gives `rows` at a time, others as written."""
-        with _named(self):
+        """Its rows, with these columns at least; `rows` at a time from a Parquet file, others as written."""
+        with _errors_name_file(self):
             if self.kind == formats.PARQUET:
                 buffer = buffer_bytes(len(columns))
                 with parquet.ParquetFile(self.path, buffer_size=buffer, pre_buffer=False) as file:
@@ -82,16 +82,16 @@ def _open_arrow(kind: str, source: Any) -> Any:
 
 
 @contextmanager
-def _named(file: File) -> Iterator[None]:
-    """Turn what goes wrong while reading into an error of one line that begins with the file."""
+def _errors_name_file(file: File) -> Iterator[None]:
+    """Raise errors of reading as one line that starts with the file."""
     try:
         yield
     except DataFileError:
         raise
     except (pa.ArrowException, OSError) as error:
         raise DataFileError(
-            f"{file.name}: it begins as {_READ[file.kind]} file but cannot be read ({one_line(error, 100)}); "
-            "fetch or write it again"
+            f"{file.name}: it starts as {_READ[file.kind]} file but cannot be read ({one_line(error, 100)}); "
+            "download or write it again"
         ) from error
 
 
@@ -99,71 +99,71 @@ def _named(file: File) -> Iterator[None]:
 
 
 def find_files(source: Any) -> list[File]:
-    """The files that a path, a glob, a folder or a list of paths means, in the order they are read."""
+    """The files of a path, a glob, a folder or a list of paths, in the order they are read."""
     if isinstance(source, list | tuple):
         return [file for one in source for file in find_files(one)]
     path = os.fspath(source)
     name = format_path(path)
     if not path or "\0" in path:
-        raise DataFileError(f"X={path!r}: no file can have that name")
-    if os.path.isdir(path):  # noqa: PTH112 - says no to a text that is too long for a name
+        raise DataFileError(f"X={path!r} cannot be the name of a file")
+    if os.path.isdir(path):  # noqa: PTH112 - false for a text that is too long for a name
         return _in_folder(path)
     if os.path.exists(path) or not glob.has_magic(path):  # noqa: PTH110
-        return [_checked(path)]
+        return [_check_file(path)]
     matched = glob.glob(path, recursive=True)  # noqa: PTH207 - a pattern may begin anywhere
     found = sorted(one for one in matched if not Path(one).is_dir())
     if not found:
-        raise DataFileError(f"{name}: no file has a name like that")
-    return [_checked(one) for one in found]
+        raise DataFileError(f"{name}: no file matches")
+    return [_check_file(one) for one in found]
 
 
 def _in_folder(path: str) -> list[File]:
-    """Files that others have put beside the data, notes or marks of a finished job, are left alone."""
+    """The files of a folder; other files beside the data, such as marks of a finished job, are skipped."""
     found, entries = [], sorted(os.scandir(path), key=lambda entry: entry.name)
     for one in entries:
         if one.is_dir() or one.name.startswith((".", "_")):
             continue
         if one.name.lower().endswith(_SUFFIXES):
-            found.append(_checked(one.path))  # refuses one that is broken: its rows would be missing
+            found.append(_check_file(one.path))  # raises if it is broken: its rows would be missing
         elif one.is_file() and (kind := _kind(one.path)) in _READ:
             found.append(File(one.path, kind))
     if not found:
-        is_parted = any("=" in one.name and one.is_dir() for one in entries)
+        is_partitioned = any("=" in one.name and one.is_dir() for one in entries)
         raise DataFileError(
-            f"{format_path(path)}: the folder holds no Parquet or Arrow files; folders in it are not looked "
+            f"{format_path(path)}: the folder has no Parquet or Arrow files; for files in folders of it pass "
             + (
-                "into: give pyarrow.dataset.dataset(path, partitioning='hive'), which reads columns from "
-                "their names too"
-                if is_parted
-                else "into, a glob such as rows/**/*.parquet does that"
+                "pyarrow.dataset.dataset(path, partitioning='hive'), which reads columns from the names of "
+                "folders too"
+                if is_partitioned
+                else "a glob such as rows/**/*.parquet"
             )
         )
     return found
 
 
-def _checked(path: str) -> File:
+def _check_file(path: str) -> File:
     if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113 - as above
-        raise DataFileError(f"{format_path(path)}: it is a pipe or a device, and rows are read twice")
+        raise DataFileError(f"{format_path(path)}: it is a pipe or a device, which cannot be read twice")
     try:
         kind = _kind(path)
     except FileNotFoundError as error:
-        more = "; give a pyarrow.dataset.dataset of what is not on this machine" if "://" in path else ""
+        more = "; for files on other machines pass a pyarrow.dataset.dataset" if "://" in path else ""
         raise DataFileError(f"{format_path(path)}: there is no such file{more}") from error
     except OSError as error:
         name = format_path(path) if len(path) <= _LONG else format_value(path)
         raise DataFileError(f"{name}: it cannot be read ({error.strerror})") from error
     if kind not in _READ:
         if not Path(path).stat().st_size:
-            raise DataFileError(f"{format_path(path)}: it is an empty file; fetch or write it again")
+            raise DataFileError(f"{format_path(path)}: it is an empty file; download or write it again")
         raise DataFileError(
-            f"{format_path(path)}: it is no Parquet or Arrow file, and only these are read batch by batch; "
-            "write it as Parquet, or read it into memory"
+            f"{format_path(path)}: it is no Parquet or Arrow file, and only these are read in batches; write "
+            "it as Parquet, or read it into memory"
         )
     return File(path, kind)
 
 
 def _kind(path: str) -> str:
-    """What the file is, TEXT for whatever is not read here."""
+    """The format of a file, TEXT for all formats that are not read here."""
     with Path(path).open("rb") as file:
         head = file.read(_HEAD)
     try:

@@ -1,9 +1,10 @@
-"""The first pass: all rows are read once, and what a fit must know of all of them is kept.
+"""The first pass: read all rows once, and keep what a fit needs of all of them.
 
-For each row its target and weight, as they are in the files, and two keys; of categorical columns the values
-that occur and, until their numbers are known, a narrow code a row; and those rows that edges are taken from.
+For each row its target and weight, and two keys; of categorical columns the values that occur and, until
+their numbers are known, a narrow code per row; and the rows that bin edges are computed from.
 """
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -13,67 +14,69 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow._typing import AnyFloats
-from hedgerow.binning import EDGE_SAMPLE_ROWS, check_counts
+from hedgerow.binning import EDGE_SAMPLE_ROWS, check_counts, edge_rows
 from hedgerow.kernels.cpu.resample import add_keys
 from hedgerow.memory import require_memory, rows_per_block
-from hedgerow.streams.chunks import Chunk
-from hedgerow.streams.gathering import Coded, EdgeSample, Gathered, add_coded_keys, edge_rows
-from hedgerow.streams.reading import Reading
+from hedgerow.streams.reader import Chunk, StreamReader
 from hedgerow.streams.sources import is_text
 from hedgerow.streams.stream import Stream
 from hedgerow.streams.table import StreamedTable
-from hedgerow.table.columns import CodedColumn, category_numbers
+from hedgerow.table.columns import (
+    CodedColumn,
+    PlainValue,
+    category_numbers,
+    is_missing,
+    plain_value,
+    sorted_categories,
+)
 from hedgerow.table.frames import FrameSource, as_frame
 from hedgerow.table.reading import FIT_HINT, PREDICT_HINT, check_not_empty, check_same_columns, chosen_columns
 from hedgerow.table.remote import TableScan
 from hedgerow.table.table import FLOAT32, FLOAT64, Schema, block_dtype, value_bits
 
 _BLOCK_ROWS = 4096  # hashed at a time: their float64 copy stays in the cache
+_GROWTH = 1.2  # of an array that is full: at most so much more than needed
+_FIRST_ROWS = 65_536  # of an array whose length is unknown
+_SAMPLE_SLACK = 1.2  # rows of the sample that may be kept, as a multiple of those needed
 
 
 def scan_stream(
     stream: Stream, *, categorical_features: Any, schema: Schema | None, estimator_name: str
 ) -> StreamedTable:
     """Read all rows of a stream once; the parameters are those of `hedgerow.table.read_table`."""
-    reading = Reading.of(stream)
-    plan = _plan(reading, categorical_features, schema, estimator_name)
+    reader = StreamReader.open(stream)
+    columns = _find_columns(reader, categorical_features, schema, estimator_name)
     names = {"y": stream.target, "weight": stream.sample_weight}
     more = [name for name in names.values() if name is not None]
-    n_known, n_columns = reading.source.n_rows, plan.schema.n_columns
-    if n_known is not None:
-        check_not_empty((n_known, n_columns), estimator_name)
-        check_counts(n_known, n_columns)
-        require_memory(
-            _need(n_known, n_columns), f"reading {n_known:,} rows of {n_columns:,} columns from files"
-        )
-    kept = _Kept(plan, n_known)
+    n_rows, n_columns = reader.source.n_rows, columns.schema.n_columns
+    if n_rows is not None:
+        check_not_empty((n_rows, n_columns), estimator_name)
+        check_counts(n_rows, n_columns)
+        sample = 2 * min(n_rows, EDGE_SAMPLE_ROWS) * n_columns * FLOAT64.itemsize
+        need = {"targets": 8 * n_rows, "keys": 16 * n_rows, "rows for bin edges": sample}
+        require_memory(need, f"reading {n_rows:,} rows of {n_columns:,} columns from files")
+    builder = _ScanBuilder(columns, n_rows)
 
-    def look(chunk: Chunk) -> _Found:
-        return _look(reading, plan, chunk, names, n_known or 0)
+    def scan(chunk: Chunk) -> _ChunkScan:
+        return _scan_chunk(reader, columns, chunk, names, n_rows or 0)
 
-    with closing(reading.over(look, "Reading rows", n_known, more)) as all_found:
-        for found in all_found:
-            kept.add(found)
-    check_not_empty((kept.n_rows, n_columns), estimator_name)
-    if n_known is not None and kept.n_rows != n_known:
+    with closing(reader.map_chunks(scan, "Reading rows", n_rows, more)) as scans:
+        for one in scans:
+            builder.add(one)
+    check_not_empty((builder.n_rows, n_columns), estimator_name)
+    if n_rows is not None and builder.n_rows != n_rows:
         raise ValueError(
-            f"{reading.source.name} gave {kept.n_rows:,} rows, and {n_known:,} were announced: it was "
-            "changed while it was read"
+            f"{reader.source.name} was changed while it was read: it had {n_rows:,} rows and returned "
+            f"{builder.n_rows:,}"
         )
-    return StreamedTable(kept.result(), reading, stream, plan.hint)
+    return StreamedTable(builder.result(), reader, stream, columns.hint)
 
 
-def _need(n_rows: int, n_columns: int) -> dict[str, int]:
-    """Target and weight at the most, keys of two kinds, and the sample with its spare rows."""
-    sample = 2 * min(n_rows, EDGE_SAMPLE_ROWS) * n_columns * FLOAT64.itemsize
-    return {"targets": 8 * n_rows, "keys": 16 * n_rows, "rows for bin edges": sample}
-
-
-# --- the columns
+# --- columns
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
+class _Columns:
     """The columns before the rows are read.
 
     Parameters
@@ -83,7 +86,7 @@ class _Plan:
     unknown : tuple of int
         Categorical columns whose categories are to be found.
     hint : str
-        What to do about columns of texts.
+        Advice about columns of strings.
     """
 
     schema: Schema
@@ -91,34 +94,37 @@ class _Plan:
     hint: str
 
 
-def _plan(reading: Reading, categorical_features: Any, known: Schema | None, estimator_name: str) -> _Plan:
-    """Check names and types, so that mistakes are told before all rows are read."""
-    frame = reading.empty_frame(FIT_HINT if known is None else PREDICT_HINT)
+def _find_columns(
+    reader: StreamReader, categorical_features: Any, known: Schema | None, estimator_name: str
+) -> _Columns:
+    """Check names and types, so that errors are raised before all rows are read."""
+    frame = reader.empty_frame(FIT_HINT if known is None else PREDICT_HINT)
     n_columns = frame.shape[1]
     check_not_empty((1, n_columns), estimator_name)
     if known is not None:
         if categorical_features is not None:
-            raise ValueError("categorical_features is for fit; a schema already says it.")
+            raise ValueError("categorical_features must be None where a schema is passed")
         check_same_columns(frame.names, n_columns, known, estimator_name)
-        plan = _Plan(known, (), PREDICT_HINT)
+        columns = _Columns(known, (), PREDICT_HINT)
     else:
         chosen = chosen_columns(categorical_features, frame.names, n_columns)
         unknown = frame.categorical_by_dtype if chosen is None else chosen
         none = np.empty(0, object)
         categories = tuple(none if column in unknown else None for column in range(n_columns))
-        plan = _Plan(Schema(n_columns, frame.names, categories), tuple(sorted(unknown)), FIT_HINT)
-    columns = plan.schema.categorical_columns
-    labels = {column: frame.coded(column) for column in columns}  # refuses types that have no categories
-    frame.table(plan.schema, {column: np.zeros(len(labels[column].codes), np.float32) for column in columns})
-    return plan
+        columns = _Columns(Schema(n_columns, frame.names, categories), tuple(sorted(unknown)), FIT_HINT)
+    chosen_numbers = columns.schema.categorical_columns
+    coded = {column: frame.coded(column) for column in chosen_numbers}  # raises for types without categories
+    zeros = {column: np.zeros(len(coded[column].codes), np.float32) for column in chosen_numbers}
+    frame.table(columns.schema, zeros)
+    return columns
 
 
 # --- a chunk
 
 
 @dataclass(eq=False)
-class _Found:
-    """What a chunk of rows says.
+class _ChunkScan:
+    """The scan of a chunk of rows.
 
     Parameters
     ----------
@@ -126,20 +132,20 @@ class _Found:
         Its first row, and the one after its last.
     dtype : dtype
         Of its numeric columns.
-    labels : dict
-        Of the columns whose categories are not known.
+    coded : dict
+        The columns whose categories are unknown.
     others : dict
         Target and weights, if there are any.
     keys, rounded : uint64
-        Without the columns whose categories are not known.
+        Without the columns whose categories are unknown.
     rows, values
-        Those that edges may be taken from; values of columns without known categories are 0.
+        Those that edges may be computed from; values of columns with unknown categories are 0.
     """
 
     first: int
     last: int
     dtype: np.dtype[Any]
-    labels: dict[int, CodedColumn]
+    coded: dict[int, CodedColumn]
     others: dict[str, CodedColumn | NDArray[Any]]
     keys: NDArray[np.uint64]
     rounded: NDArray[np.uint64]
@@ -147,36 +153,35 @@ class _Found:
     values: AnyFloats
 
 
-def _look(
-    reading: Reading, plan: _Plan, chunk: Chunk, names: dict[str, str | None], n_at_least: int
-) -> _Found:
-    first, rows_of_all = chunk
-    n = rows_of_all.num_rows
-    frame = reading.frame(rows_of_all, plan.hint)
-    labels = {column: frame.coded(column) for column in plan.unknown}
+def _scan_chunk(
+    reader: StreamReader, columns: _Columns, chunk: Chunk, names: dict[str, str | None], n_at_least: int
+) -> _ChunkScan:
+    first, arrow = chunk
+    n = arrow.num_rows
+    frame = reader.frame(arrow, columns.hint)
+    coded = {column: frame.coded(column) for column in columns.unknown}
     numbers: dict[int, AnyFloats] = {
         column: np.zeros(n, np.float32)  # zeros add nothing to keys
-        if column in labels
-        else category_numbers(frame.coded(column), places)
-        for column, places in plan.schema.category_positions.items()
+        if column in coded
+        else category_numbers(frame.coded(column), positions)
+        for column, positions in columns.schema.category_positions.items()
     }
-    table = frame.table(plan.schema, numbers)
+    table = frame.table(columns.schema, numbers)
     keys, rounded = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
     step = rows_per_block(table.n_columns, _BLOCK_ROWS)
     for start in range(0, n, step):
-        block, here = table.block(start, start + step), slice(start, start + step)
-        add_keys(value_bits(block), 0, keys[here])
-        add_keys(value_bits(block, rounded=True), 0, rounded[here])
+        block, part = table.block(start, start + step), slice(start, start + step)
+        add_keys(value_bits(block), 0, keys[part])
+        add_keys(value_bits(block, rounded=True), 0, rounded[part])
     rows = edge_rows(first, first + n, max(first + n, n_at_least))
-    return _Found(
-        first, first + n, table.dtype, labels,
-        {what: _given(rows_of_all, name) for what, name in names.items() if name is not None},
-        keys, rounded, rows, table.rows(rows - first),
-    )  # fmt: skip
+    others = {what: _read_other(arrow, name) for what, name in names.items() if name is not None}
+    return _ChunkScan(
+        first, first + n, table.dtype, coded, others, keys, rounded, rows, table.rows(rows - first)
+    )
 
 
-def _given(table: pa.Table, name: str) -> CodedColumn | NDArray[Any]:
-    """A target or weights as NumPy reads an Arrow column, texts as codes."""
+def _read_other(table: pa.Table, name: str) -> CodedColumn | NDArray[Any]:
+    """A target or weights as NumPy reads an Arrow column, strings as codes."""
     column = table[name]
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if is_text(kind):
@@ -189,39 +194,39 @@ def _given(table: pa.Table, name: str) -> CodedColumn | NDArray[Any]:
 # --- all rows
 
 
-class _Kept:
-    """What is kept of the chunks so far."""
+class _ScanBuilder:
+    """Collects the scans of chunks."""
 
-    def __init__(self, plan: _Plan, n_rows: int | None) -> None:
+    def __init__(self, columns: _Columns, n_rows: int | None) -> None:
         self.n_rows = 0
-        self._plan, self._expected = plan, n_rows
+        self._columns, self._expected = columns, n_rows
         self._dtype: np.dtype[Any] = FLOAT32
-        self._coded = {column: Coded(n_rows) for column in plan.unknown}
-        self._others: dict[str, Coded | Gathered] = {}
-        self._keys, self._rounded = Gathered(n_rows), Gathered(n_rows)
+        self._coded = {column: CategoryArray(n_rows) for column in columns.unknown}
+        self._others: dict[str, CategoryArray | GrowingArray] = {}
+        self._keys, self._rounded = GrowingArray(n_rows), GrowingArray(n_rows)
         self._sample = EdgeSample()
 
-    def add(self, found: _Found) -> None:
+    def add(self, scan: _ChunkScan) -> None:
         """Add the next chunk."""
-        self.n_rows = found.last
-        if found.dtype == FLOAT64:
+        self.n_rows = scan.last
+        if scan.dtype == FLOAT64:
             self._dtype = FLOAT64
-        for column, labels in found.labels.items():
-            self._coded[column].add(labels)
-        for what, values in found.others.items():
-            kind = Coded if isinstance(values, CodedColumn) else Gathered
+        for column, coded in scan.coded.items():
+            self._coded[column].add(coded)
+        for what, values in scan.others.items():
+            kind = CategoryArray if isinstance(values, CodedColumn) else GrowingArray
             self._others.setdefault(what, kind(self._expected)).add(values)  # type: ignore[arg-type]
-        self._keys.add(found.keys)
-        # half of the bits is enough, once all columns are added up
-        self._rounded.add(found.rounded if self._coded else _upper(found.rounded))
-        self._sample.add(found.first, found.last, found.rows, found.values)
+        self._keys.add(scan.keys)
+        # half of the bits are enough, once all columns are added
+        self._rounded.add(scan.rounded if self._coded else _upper_half(scan.rounded))
+        self._sample.add(scan.first, scan.last, scan.rows, scan.values)
 
     def result(self) -> TableScan:
-        """What is known of all rows; lets go of what was only needed on the way."""
-        known = {column: coded.categories() for column, coded in self._coded.items()}
-        plan = self._plan.schema
-        categories = tuple(known.get(column, one) for column, one in enumerate(plan.categories))
-        schema = Schema(plan.n_columns, plan.names, categories)
+        """The scan of all rows; discards intermediate arrays."""
+        found = {column: coded.categories() for column, coded in self._coded.items()}
+        before = self._columns.schema
+        categories = tuple(found.get(column, one) for column, one in enumerate(before.categories))
+        schema = Schema(before.n_columns, before.names, categories)
         dtype = block_dtype([self._dtype], schema)
         y, weight = (self._other(what) for what in ("y", "weight"))
         keys, rounded = self._keys.whole(), self._rounded.whole()
@@ -229,20 +234,161 @@ class _Kept:
         for column in list(self._coded):
             coded = self._coded.pop(column)
             by_code = coded.numbers_by_code(schema.category_positions[column])
-            add_coded_keys(column, coded, by_code, keys)
-            add_coded_keys(column, coded, by_code, rounded, rounded=True)
+            _add_category_keys(column, coded, by_code, keys)
+            _add_category_keys(column, coded, by_code, rounded, rounded=True)
             sample[:, column] = coded.numbers(by_code, rows)
-        return TableScan(
-            self.n_rows, schema, dtype, y, weight, keys,
-            rounded if rounded.dtype == np.uint32 else _upper(rounded), rows, sample,
-        )  # fmt: skip
+        rounded = rounded if rounded.dtype == np.uint32 else _upper_half(rounded)
+        return TableScan(self.n_rows, schema, dtype, y, weight, keys, rounded, rows, sample)
 
     def _other(self, what: str) -> NDArray[Any] | None:
         found = self._others.pop(what, None)
         if found is None:
             return None
-        return found.objects() if isinstance(found, Coded) else found.whole()
+        return found.objects() if isinstance(found, CategoryArray) else found.whole()
 
 
-def _upper(keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
+def _upper_half(keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
     return (keys >> np.uint64(32)).astype(np.uint32)
+
+
+class GrowingArray:
+    """An array that grows at its end; its dtype widens when values need it.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        Its final length, if known.
+
+    Examples
+    --------
+    >>> array = GrowingArray(None)
+    >>> for part in ([1, 2], [3]):
+    ...     array.add(np.array(part, np.int8))
+    >>> array.add(np.array([np.nan]))
+    >>> array.whole()
+    array([ 1.,  2.,  3., nan])
+    """
+
+    def __init__(self, n_rows: int | None) -> None:
+        self._expected = n_rows
+        self._array: NDArray[Any] | None = None
+        self.n = 0
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Append values."""
+        stop = self.n + len(values)
+        if self._array is None:
+            self._array = np.empty(max(stop, self._expected or _FIRST_ROWS), values.dtype)
+        elif self._array.dtype != values.dtype:
+            self._array = self._array.astype(np.result_type(self._array.dtype, values.dtype), copy=False)
+        if stop > len(self._array):
+            # the system moves memory of this size without a copy
+            self._array.resize(max(stop, int(len(self._array) * _GROWTH)), refcheck=False)
+        self._array[self.n : stop] = values
+        self.n = stop
+
+    def view(self) -> NDArray[Any]:
+        """A view of the values so far."""
+        assert self._array is not None  # noqa: S101 - every source has rows
+        return self._array[: self.n]
+
+    def whole(self) -> NDArray[Any]:
+        """All values, in an array of their number."""
+        assert self._array is not None  # noqa: S101 - every source has rows
+        if len(self._array) != self.n:
+            self._array.resize(self.n, refcheck=False)
+        return self._array
+
+
+class CategoryArray:
+    """A column of few different values, as narrow codes that grow at the end; 0 is missing.
+
+    Attributes
+    ----------
+    values : dict
+        The values that occur, as plain ones, and their codes from 1 on, in the order of occurrence.
+    """
+
+    def __init__(self, n_rows: int | None) -> None:
+        self.values: dict[PlainValue, int] = {}
+        self._codes = GrowingArray(n_rows)
+
+    def add(self, column: CodedColumn) -> None:
+        """Append the rows of a chunk."""
+        codes = np.zeros(len(column.values) + 1, np.uint32)  # the last stays 0, for rows without a value
+        used = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values)) > 0
+        for position in np.flatnonzero(used).tolist():
+            value = column.values[position]
+            if not is_missing(value):
+                codes[position] = self.values.setdefault(plain_value(value), len(self.values) + 1)
+        self._codes.add(codes[column.codes].astype(np.min_scalar_type(len(self.values)), copy=False))
+
+    def categories(self) -> NDArray[Any]:
+        """The values, sorted as in a schema."""
+        return sorted_categories(self._all_values())
+
+    def objects(self) -> NDArray[Any]:
+        """All rows as Python objects, None for missing ones."""
+        found = np.empty(len(self.values) + 1, object)  # the first stays None
+        found[1:] = list(self.values)
+        objects: NDArray[Any] = found[self._codes.whole()]
+        return objects
+
+    def numbers_by_code(self, positions: Mapping[PlainValue, int]) -> AnyFloats:
+        """The numbers of the codes from 0 on in a table: the positions of the categories, NaN first."""
+        return np.concatenate([[np.nan], category_numbers(self._all_values(), positions)])
+
+    def numbers(self, by_code: AnyFloats, rows: slice | NDArray[np.int64]) -> AnyFloats:
+        """Some rows as numbers of their categories."""
+        found: AnyFloats = by_code[self._codes.view()[rows]]
+        return found
+
+    def _all_values(self) -> CodedColumn:
+        return CodedColumn(np.arange(len(self.values)), list(self.values))
+
+
+def _add_category_keys(
+    column: int, coded: CategoryArray, by_code: AnyFloats, keys: NDArray[np.uint64], *, rounded: bool = False
+) -> None:
+    """Add a categorical column to the keys of all rows, now that its numbers are known."""
+    for start in range(0, len(keys), _FIRST_ROWS):
+        rows = slice(start, start + _FIRST_ROWS)
+        numbers = coded.numbers(by_code, rows)
+        add_keys(value_bits(numbers[:, np.newaxis], rounded=rounded), column, keys[rows])
+
+
+class EdgeSample:
+    """Rows that edges are computed from; while the number of rows is unknown, more than needed."""
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[int, int, NDArray[np.int64], AnyFloats]] = []
+        self._n_kept = 0
+
+    def add(self, start: int, stop: int, rows: NDArray[np.int64], values: AnyFloats) -> None:
+        """Keep rows of [start, stop), all of `edge_rows` for some number of rows up to the last one."""
+        self._pieces.append((start, stop, rows, values))
+        self._n_kept += len(rows)
+        if self._n_kept > EDGE_SAMPLE_ROWS * _SAMPLE_SLACK:
+            self._drop(stop)
+
+    def _drop(self, n_rows: int) -> None:
+        """Drop the rows that are not in the sample of `n_rows` rows: a sample of more rows is a subset."""
+        self._n_kept = 0
+        for number, (start, stop, rows, values) in enumerate(self._pieces):
+            stay = edge_rows(start, stop, n_rows)
+            if len(stay) < len(rows):
+                self._pieces[number] = (start, stop, stay, values[np.searchsorted(rows, stay)])
+            self._n_kept += len(stay)
+
+    def whole(self, n_rows: int, dtype: np.dtype[Any]) -> tuple[NDArray[np.int64], AnyFloats]:
+        """The sample of `n_rows` rows and its values; discards the pieces."""
+        self._drop(n_rows)
+        values = np.empty((self._n_kept, self._pieces[0][3].shape[1]), dtype)
+        rows = np.concatenate([piece[2] for piece in self._pieces])
+        first = 0
+        self._pieces.reverse()
+        while self._pieces:
+            part = self._pieces.pop()[3]
+            values[first : first + len(part)] = part
+            first += len(part)
+        return rows, values

@@ -1,9 +1,9 @@
-"""Sources of record batches: files, a dataset, or a function; each can be read from the beginning again.
+"""Sources of record batches: files, a dataset, or a function; each can be read several times.
 
-All batches of a source have the same columns, in the order of the first. What may differ is what does not
-change a value: the width of the codes of a dictionary, that of the offsets of texts, and columns that are
-nothing but nulls in some files. The index of a pandas DataFrame, which its files have as a column, is left
-out unless somebody names it: it says where a row stood, and pandas does not take it for a feature either.
+All batches of a source have the same columns, in the order of the first. What may differ does not change a
+value: the width of the codes of a dictionary, that of the offsets of strings, and columns that are all null
+in some files. The index of a pandas DataFrame, which is a column of its files, is left out unless it is
+named: pandas does not treat it as a feature either.
 """
 
 import itertools
@@ -26,16 +26,16 @@ _ALIKE = "write both with the same types"
 
 
 class Source(Protocol):
-    """Where batches come from.
+    """Record batches that can be read several times.
 
     Attributes
     ----------
     schema : pyarrow.Schema
         Of all batches.
     n_rows : int or None
-        How many there are, where that is known before they are read.
+        The number of rows, where it is known before they are read.
     name : str
-        How messages call it.
+        Its name in messages.
     """
 
     schema: pa.Schema
@@ -43,19 +43,19 @@ class Source(Protocol):
     name: str
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
-        """All rows, of these columns in this order; about `rows` at a time where that can be chosen."""
+        """All rows, with these columns in this order; about `rows` at a time where that can be chosen."""
 
 
 def open_source(source: Any, named: Collection[str] = (), *, only: bool = False) -> Source:
-    """The source of what a `Stream` was given.
+    """The source of a `Stream`.
 
-    named : columns that are wanted by their names; all others are there too, but for those of an index.
-    only : whether no others are wanted, so that these may differ from file to file.
+    named : columns that the stream names; all others are included too, except those of an index.
+    only : whether no others are used, so that these may differ between files.
     """
     if isinstance(source, arrow_datasets.Dataset):
         return DatasetSource(source, named)
     if callable(source):
-        return CalledSource(source, named, only=only)
+        return FunctionSource(source, named, only=only)
     return FileSource(find_files(source), named, only=only)
 
 
@@ -64,13 +64,14 @@ class FileSource:
 
     def __init__(self, files: list[File], named: Collection[str] = (), *, only: bool = False) -> None:
         self._files = files
-        looks = [(_plain(schema, named), count) for schema, count in (file.look() for file in files)]
-        self.schema = looks[0][0]
+        found = [file.read_schema() for file in files]
+        schemas = [_plain(schema, named) for schema, _ in found]
+        self.schema = schemas[0]
         self.name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more files"
         _check_unique(self.schema, files[0].name)
-        for file, (schema, _) in zip(files[1:], looks[1:], strict=True):
-            self.schema = joined(self.schema, schema, files[0].name, file.name, named if only else None)
-        counts = [count for _, count in looks if count is not None]
+        for file, schema in zip(files[1:], schemas[1:], strict=True):
+            self.schema = join_schemas(self.schema, schema, files[0].name, file.name, named if only else None)
+        counts = [count for _, count in found if count is not None]
         self.n_rows = sum(counts) if len(counts) == len(files) else None
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
@@ -79,7 +80,7 @@ class FileSource:
         for file in self._files:
             for batch in file.batches(columns, rows, use_threads=use_threads):
                 _check_unchanged(batch.schema, wanted, file.name)
-                yield _fitted(batch, wanted)
+                yield _select(batch, wanted)
 
 
 class DatasetSource:
@@ -93,7 +94,7 @@ class DatasetSource:
         _check_unique(self.schema, self.name)
         kind = getattr(dataset, "format", None)
         self._is_parquet = isinstance(kind, arrow_datasets.ParquetFileFormat)
-        # of Parquet the counts stand in the files; of others all rows would have to be read
+        # Parquet files contain their counts; of others all rows would have to be read
         with self._readable():
             self.n_rows = dataset.count_rows() if self._is_parquet else None
 
@@ -110,7 +111,7 @@ class DatasetSource:
                 columns=list(columns), batch_size=rows, batch_readahead=1, fragment_readahead=1,
                 use_threads=use_threads, **more,
             ):  # fmt: skip
-                yield _fitted(batch, wanted)
+                yield _select(batch, wanted)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -120,39 +121,38 @@ class DatasetSource:
             raise DataFileError(f"{self.name} cannot be read ({one_line(error)})") from error
 
 
-class CalledSource:
-    """The rows of the iterators that a function gives, a new one each time."""
+class FunctionSource:
+    """The rows of the iterators that a function returns, a new one for each pass."""
 
     n_rows: int | None = None
 
     def __init__(self, function: Any, named: Collection[str] = (), *, only: bool = False) -> None:
-        self._function, self._named, self._matter = function, named, named if only else None
+        self._function, self._named, self._used = function, named, named if only else None
         self.name = f"the function {getattr(function, '__name__', type(function).__name__)}"
-        given = self._given()
-        first = next(given, None)
+        batches = self._call()
+        first = next(batches, None)
         if first is None:
-            raise ValueError(f"{self.name} gives no batches: X needs at least one row")
+            raise ValueError(f"{self.name} returns no batches: X needs at least one row")
         self.schema = _plain(first.schema, named)
         _check_unique(self.schema, self.name)
-        # the first pass goes on from here: of an iterator that can be read once, no batch may be lost
-        self._begun: Iterator[pa.RecordBatch] | None = itertools.chain([first], given)
+        # the first pass continues this iterator: one that can be read once must lose no batch
+        self._started: Iterator[pa.RecordBatch] | None = itertools.chain([first], batches)
 
-    def _given(self) -> Batches:
-        given = self._function()
-        if not isinstance(given, Iterable):
+    def _call(self) -> Batches:
+        returned = self._function()
+        if not isinstance(returned, Iterable):
             raise TypeError(
-                f"{self.name} gives a {type(given).__name__}: it must give an iterator of pyarrow record "
-                "batches"
+                f"{self.name} must return an iterator of pyarrow record batches; got a "
+                f"{type(returned).__name__}"
             )
-        for number, one in enumerate(given):
+        for number, one in enumerate(returned):
             if isinstance(one, pa.Table):
                 yield from one.to_batches() or [pa.RecordBatch.from_pylist([], schema=one.schema)]
             elif isinstance(one, pa.RecordBatch):
                 yield one
             else:
                 raise TypeError(
-                    f"{self.name} gives a {type(one).__name__} as batch {number}: it must be a pyarrow "
-                    "RecordBatch"
+                    f"batch {number} of {self.name} must be a pyarrow RecordBatch; got a {type(one).__name__}"
                 )
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
@@ -161,33 +161,34 @@ class CalledSource:
         number = -1
         for number, batch in enumerate(self._next_pass()):
             self._check(batch, number)
-            yield _fitted(batch, wanted)
+            yield _select(batch, wanted)
         if number < 0:
             raise ValueError(
-                f"{self.name} gives no batches when it is called again: it must give a new iterator each time"
+                f"{self.name} returns no batches when it is called again: it must return a new iterator each "
+                "time"
             )
 
     def _check(self, batch: pa.RecordBatch, number: int) -> None:
-        """Refuse a batch that does not have the columns of the first."""
-        here, found = f"batch {number} of {self.name}", _plain(batch.schema, self._named)
-        both = joined(self.schema, found, f"batch 0 of {self.name}", here, self._matter)
+        """Raise if a batch does not have the columns of the first."""
+        where, found = f"batch {number} of {self.name}", _plain(batch.schema, self._named)
+        both = join_schemas(self.schema, found, f"batch 0 of {self.name}", where, self._used)
         for field, known in zip(both, self.schema, strict=True):
             if field.type != known.type:
                 raise ValueError(
-                    f"column {field.name!r} is all null in batch 0 of {self.name} and has values in {here}: "
-                    "give the first batch the type of the others"
+                    f"column {field.name!r} is all null in batch 0 of {self.name} and has values in {where}: "
+                    "the first batch must have the type of the others"
                 )
 
     def _next_pass(self) -> Iterator[pa.RecordBatch]:
-        begun, self._begun = self._begun, None
-        return self._given() if begun is None else begun
+        started, self._started = self._started, None
+        return self._call() if started is None else started
 
 
 # --- columns
 
 
 def _plain(schema: pa.Schema, named: Collection[str] = ()) -> pa.Schema:
-    """Names and types of the columns, without an index that is not named; nothing else matters."""
+    """Names and types of the columns, without metadata, and without an index that is not named."""
     left_out = index_columns(schema).difference(named)
     return pa.schema([(field.name, field.type) for field in schema if field.name not in left_out])
 
@@ -198,35 +199,35 @@ def _check_unique(schema: pa.Schema, where: str) -> None:
             raise ValueError(f"{where} has several columns {name!r}: names must be unique")
 
 
-def joined(
-    known: pa.Schema, other: pa.Schema, where: str, there: str, matter: Collection[str] | None = None
+def join_schemas(
+    known: pa.Schema, other: pa.Schema, where: str, there: str, used: Collection[str] | None = None
 ) -> pa.Schema:
-    """The columns of two files, which must be the same; one line about the first that is not.
+    """The columns of two files, which must be the same; raise with the first that is not.
 
-    matter : those that must be, all if None.
+    used : the columns to compare, all if None.
 
     >>> numbers, nulls = pa.schema([("x", pa.int64())]), pa.schema([("x", pa.null())])
-    >>> joined(nulls, numbers, "a.parquet", "b.parquet").field("x").type
+    >>> join_schemas(nulls, numbers, "a.parquet", "b.parquet").field("x").type
     DataType(int64)
-    >>> joined(numbers, pa.schema([("x", pa.string())]), "a.parquet", "b.parquet")
+    >>> join_schemas(numbers, pa.schema([("x", pa.string())]), "a.parquet", "b.parquet")
     Traceback (most recent call last):
     ValueError: column 'x' is string in b.parquet and int64 in a.parquet: write both with the same types
     """
     _check_unique(other, there)
     known_names, other_names = set(known.names), set(other.names)
     for name in other.names:
-        if name not in known_names and (matter is None or name in matter):
+        if name not in known_names and (used is None or name in used):
             raise ValueError(f"{there} has a column {name!r}, which {where} does not have: write both alike")
     fields = []
     for field in known:
-        if matter is not None and field.name not in matter:
+        if used is not None and field.name not in used:
             fields.append(field)
             continue
         if field.name not in other_names:
             raise ValueError(f"{there} has no column {field.name!r}, which {where} has: write both alike")
         found = other.field(field.name).type
         if pa.types.is_null(field.type):
-            field = field.with_type(found)  # noqa: PLW2901 - it takes its place
+            field = field.with_type(found)  # noqa: PLW2901 - replaces it
         elif not (pa.types.is_null(found) or _same_values(field.type, found)):
             raise ValueError(
                 f"column {field.name!r} is {found} in {there} and {field.type} in {where}: {_ALIKE}"
@@ -236,22 +237,22 @@ def joined(
 
 
 def _same_values(first: pa.DataType, second: pa.DataType) -> bool:
-    """Whether two types hold the same values and become the same numbers."""
+    """Whether two types have the same values and become the same numbers."""
     if pa.types.is_dictionary(first) and pa.types.is_dictionary(second):
         first, second = first.value_type, second.value_type
     return first == second or (is_text(first) and is_text(second))
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether it is a type of texts, with offsets of any width."""
+    """Whether it is a type of strings, with offsets of any width."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _check_unchanged(found: pa.Schema, wanted: Sequence[pa.Field], where: str) -> None:
-    """Refuse a file that was written anew, with other columns, since it was looked at."""
+    """Raise if a file was rewritten with other columns since its schema was read."""
     for field in wanted:
-        place = found.get_field_index(field.name)
-        kind = None if place < 0 else found.field(place).type
+        index = found.get_field_index(field.name)
+        kind = None if index < 0 else found.field(index).type
         if kind is None:
             raise ValueError(
                 f"{where} was changed while it was read: it has no column {field.name!r} any more"
@@ -262,8 +263,8 @@ def _check_unchanged(found: pa.Schema, wanted: Sequence[pa.Field], where: str) -
             )
 
 
-def _fitted(batch: pa.RecordBatch, wanted: Sequence[pa.Field]) -> pa.RecordBatch:
-    """The batch with the wanted columns in their order; nulls without a type get that of the column."""
+def _select(batch: pa.RecordBatch, wanted: Sequence[pa.Field]) -> pa.RecordBatch:
+    """The batch with the wanted columns in their order; nulls without a type get the type of the column."""
     columns = []
     for field in wanted:
         column = batch.column(field.name)
@@ -274,7 +275,7 @@ def _fitted(batch: pa.RecordBatch, wanted: Sequence[pa.Field]) -> pa.RecordBatch
 
 
 def check_names(names: Iterable[str], schema: pa.Schema, what: str, where: str) -> None:
-    """Refuse names of columns that are not there."""
+    """Raise if a name is no column."""
     for name in names:
         if name not in schema.names:
             raise ValueError(f"{what}={name!r}: in {where} {unknown_name(name, schema.names)}")

@@ -1,6 +1,6 @@
-"""Stream: what the user says of a table in files, and where its codes may go.
+"""Stream: a table in files as the user describes it.
 
-Nothing is read here, and pyarrow is not loaded, until a fit asks for the first pass.
+Nothing is read here, and pyarrow is not imported, before the first pass of a fit.
 """
 
 import os
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
 
 _SOURCES = (
     "a path, a glob, a folder or a list of paths of Parquet or Arrow files, a pyarrow Dataset, or a function "
-    "that gives an iterator of record batches"
+    "that returns an iterator of record batches"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Stream(RemoteInput):
-    """A table that is read from files batch by batch; give it to `fit` as X.
+    """A table that is read from files in batches; pass it to `fit` as X.
 
     Parameters
     ----------
     source : str, path, list of them, pyarrow.dataset.Dataset or callable
         Parquet or Arrow files, by a path, a glob, a folder (all such files in it) or a list of paths; the
         files of a glob or a folder are read in the order of their names. Or a dataset. Or a function without
-        arguments that gives an iterator of record batches: it is called once for every pass over the rows and
-        must give the same rows each time.
+        arguments that returns an iterator of record batches: it is called once for every pass over the rows
+        and must return the same rows each time.
     target : str, optional
-        The column that is learned; it may be named by ``fit(..., target=...)`` instead.
+        The column of the target; ``fit(..., target=...)`` may name it instead.
     sample_weight : str, optional
         The column of weights.
     columns : sequence of str, optional
-        Columns that are features, in this order; by default all but the two above, as the files have them,
-        without what pandas notes as the index of a DataFrame.
+        The features, in this order; by default all columns but the two above, in the order of the files,
+        without the index of a pandas DataFrame.
     memory_limit : float, optional
-        Bytes that the codes of the rows may take in memory; above, they are put into a file. By default half
-        of the memory that is available.
+        Bytes of codes that may be in memory; above, they are stored in a file. By default half of the
+        available memory.
     folder : str or path, optional
-        Where that file goes, by default the folder for temporary files. The file has no name: it is gone when
-        the fit ends, however it ends.
+        The folder of that file, by default the folder for temporary files. The file has no name: nothing of
+        it is left when the process ends, however it ends.
     progress : bool, optional
-        Show a bar for each pass, on terminals; by default as the estimator's `verbose` says.
+        Show a progress bar for each pass, on terminals; by default if the estimator is verbose.
 
     Examples
     --------
@@ -79,39 +79,34 @@ class Stream(RemoteInput):
 
     def __post_init__(self) -> None:
         if not (_is_stream(self.source) or _are_paths(self.source)):
-            raise TypeError(f"source={self.source!r} is not allowed: it must be {_SOURCES}")
+            raise TypeError(f"source must be {_SOURCES}; got {self.source!r}")
         if isinstance(self.columns, str) or not isinstance(self.columns, Iterable | None):
-            raise TypeError(f"columns={self.columns!r} is not allowed: it must be a list of names or None")
+            raise TypeError(f"columns must be a list of names or None; got {self.columns!r}")
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
             for one in self.columns:
                 if not isinstance(one, str):
-                    raise TypeError(
-                        f"columns holds {one!r}, which is not allowed: it must be names of columns"
-                    )
+                    raise TypeError(f"columns must be names of columns; got {one!r}")
         for name in ("target", "sample_weight"):
             value = getattr(self, name)
             if not isinstance(value, str | None):
                 raise TypeError(
-                    f"{name} is a {type(value).__name__}, which is not allowed where X is a stream: it must "
-                    "be the name of a column"
+                    f"{name} must be the name of a column where X is a stream; got a {type(value).__name__}"
                 )
         limit = self.memory_limit
         if not _is_size(limit):
-            raise ValueError(f"memory_limit={limit!r} is not allowed: it must be bytes, at least 0, or None")
+            raise ValueError(f"memory_limit must be a number of bytes, at least 0, or None; got {limit!r}")
         if not _is_folder(self.folder):
-            raise ValueError(
-                f"folder={self.folder!r} is not allowed: it must be a folder that exists, or None"
-            )
+            raise ValueError(f"folder must be a folder that exists, or None; got {self.folder!r}")
 
     def with_columns(self, target: str | None, weight: str | None) -> "Stream":
-        """The same, where `fit` has named the target or the weights; refuses two different names."""
-        for name, mine, told in (
+        """The same stream with the target or the weights that `fit` names; raise if names differ."""
+        for name, own, passed in (
             ("target", self.target, target),
             ("sample_weight", self.sample_weight, weight),
         ):
-            if mine is not None and told is not None and mine != told:
-                raise ValueError(f"{name}={told!r} is not allowed: the Stream already says {name}={mine!r}")
+            if own is not None and passed is not None and own != passed:
+                raise ValueError(f"{name}={passed!r} was passed, but the Stream has {name}={own!r}")
         return replace(
             self,
             target=self.target if target is None else target,
@@ -119,41 +114,41 @@ class Stream(RemoteInput):
         )
 
     def for_fit(self, n_threads: int, *, shows: bool) -> "Stream":
-        """The same, told how many threads there are and whether the fit shows its progress."""
+        """The same stream with the number of threads and whether the fit shows its progress."""
         return replace(self, n_threads=n_threads, progress=shows if self.progress is None else self.progress)
 
     def read(
         self, *, categorical_features: Any, schema: Schema | None, estimator_name: str
     ) -> "StreamedTable":
         """Scan all rows: the first pass."""
-        from hedgerow.streams.scan import scan_stream  # noqa: PLC0415 - loads pyarrow
+        from hedgerow.streams.scan import scan_stream  # noqa: PLC0415 - imports pyarrow
 
         return scan_stream(
             self, categorical_features=categorical_features, schema=schema, estimator_name=estimator_name
         )
 
     def tables(self, names: Sequence[str] | None) -> Iterator[Any]:
-        """All rows, as Arrow tables of some thousand each; with these columns, unless it has its own."""
-        from hedgerow.streams.reading import Reading  # noqa: PLC0415 - loads pyarrow
+        """All rows as Arrow tables of some thousand each, with these columns or those of the stream."""
+        from hedgerow.streams.reader import StreamReader  # noqa: PLC0415 - imports pyarrow
 
         columns = names if self.columns is None else self.columns
         chosen = replace(self, columns=columns, target=None, sample_weight=None)
-        reading = Reading.of(self if columns is None else chosen)
-        found = reading.over(lambda chunk: chunk[1].select(reading.columns), "Rows", reading.source.n_rows)
-        with closing(found) as pieces:
-            first = next(pieces, None)
+        reader = StreamReader.open(self if columns is None else chosen)
+        found = reader.map_chunks(lambda chunk: chunk[1].select(reader.columns), "Rows", reader.source.n_rows)
+        with closing(found) as tables:
+            first = next(tables, None)
             if first is None:
-                raise ValueError(f"{reading.source.name} holds no rows")
+                raise ValueError(f"{reader.source.name} has no rows")
             yield first
-            yield from pieces
+            yield from tables
 
 
 def open_stream(X: Any, target: str | None = None, weight: str | None = None) -> Stream | None:
-    """X as a `Stream`, None if it is none.
+    """X as a `Stream`, or None if X is in memory.
 
     Parameters
     ----------
-    X : anything that `fit` is given
+    X : anything that `fit` accepts
     target, weight : str or None
         Names of columns.
 
@@ -168,8 +163,8 @@ def open_stream(X: Any, target: str | None = None, weight: str | None = None) ->
         return X.with_columns(target, weight)
     if isinstance(X, Iterator):
         raise TypeError(
-            f"X is a {type(X).__name__}, which can be read once only, and two passes are needed: give a "
-            "function that makes one"
+            f"X must be readable twice; got a {type(X).__name__}, which can be read once: pass a function "
+            "that returns one"
         )
     return Stream(X, target, weight) if _is_stream(X) else None
 
@@ -177,10 +172,10 @@ def open_stream(X: Any, target: str | None = None, weight: str | None = None) ->
 def _is_stream(X: Any) -> bool:
     if isinstance(X, str | os.PathLike):
         return True
-    dataset = sys.modules.get("pyarrow.dataset")  # if nobody imported it, X is none of its types
+    dataset = sys.modules.get("pyarrow.dataset")  # if it is not imported, X has none of its types
     if dataset is not None and isinstance(X, dataset.Dataset):
         return True
-    # tables of any library are no functions, but a class is callable too
+    # tables of any library are not functions, but a class is callable too
     return callable(X) and not isinstance(X, type) and not hasattr(X, "shape")
 
 

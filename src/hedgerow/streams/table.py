@@ -1,8 +1,18 @@
-"""StreamedTable: a table in files after its first pass; codes of its rows are made in a second one."""
+"""StreamedTable: a table in files after its first pass; a second pass makes codes of its rows.
 
+Codes are stored in memory or, where they do not fit, in a file without a name that is mapped into memory.
+The file is removed from its folder as soon as it exists, so that nothing is left however the process ends.
+"""
+
+import errno
+import mmap
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +23,15 @@ from hedgerow.binning import BinnedTable, Bins, row_stride
 from hedgerow.dtypes import CODE
 from hedgerow.growing.shards import LocalShards
 from hedgerow.kernels.cpu.binning import encode
-from hedgerow.streams.chunks import Chunk
-from hedgerow.streams.reading import Reading
-from hedgerow.streams.room import Room, is_mapped
+from hedgerow.memory import available_memory, format_bytes
+from hedgerow.streams.reader import Chunk, StreamReader
 from hedgerow.streams.stream import Stream
 from hedgerow.table.remote import RemoteTable, TableScan
 from hedgerow.threads import Team
 
 Bounds = list[tuple[int, int]]
+
+_LINE = 64  # bytes of a cache line, where every array starts
 
 
 class StreamedTable(RemoteTable):
@@ -29,117 +40,207 @@ class StreamedTable(RemoteTable):
     Parameters
     ----------
     scan : TableScan
-        What the first pass has found.
-    reading : Reading
-        How to read them again.
+        The result of the first pass.
+    reader : StreamReader
+        Reads the rows again.
     stream : Stream
-        Says where codes may go.
+        Its memory limit and folder are those of the codes.
     hint : str
-        What to do about columns of texts.
+        Advice about columns of strings.
     """
 
-    __slots__ = ("_hint", "_reading", "_stream")
+    __slots__ = ("_hint", "_reader", "_stream")
 
-    low_memory = True  # who streams is short of memory: rounds take some longer, codes half the room
+    low_memory = True  # codes take half the memory, and rounds some more time
 
-    def __init__(self, scan: TableScan, reading: Reading, stream: Stream, hint: str) -> None:
+    def __init__(self, scan: TableScan, reader: StreamReader, stream: Stream, hint: str) -> None:
         super().__init__(scan)
-        self._reading, self._stream, self._hint = reading, stream, hint
+        self._reader, self._stream, self._hint = reader, stream, hint
 
     def make_shards(
         self, factory: Callable[..., Any], bins: Any, row_arrays: dict[str, NDArray[Any]], n_threads: int
     ) -> LocalShards:
-        """Code all rows, and make a part of them for every thread; see `RemoteTable.make_shards`."""
+        """Encode all rows, and create a shard for every thread; see `RemoteTable.make_shards`."""
         n, by_row = self.n_rows, bool(factory.by_row)  # type: ignore[attr-defined]
-        n_parts = max(1, min(n_threads, n))
-        bounds = [(n * part // n_parts, n * (part + 1) // n_parts) for part in range(n_parts)]
-        room, codes = self._coded(bins, bounds, by_row=by_row)
-        self._forget_sample()
+        n_shards = max(1, min(n_threads, n))
+        bounds = [(n * shard // n_shards, n * (shard + 1) // n_shards) for shard in range(n_shards)]
+        storage, codes = self._encode(bins, bounds, by_row=by_row)
+        none, rows = self.scan.sample[:0].copy(), self.scan.sample_rows[:0].copy()
+        self.scan = replace(self.scan, sample=none, sample_rows=rows)  # edges exist: free the sample
         try:
-            parts = [
+            shards = [
                 factory(one, {name: values[first:last] for name, values in row_arrays.items()}, first)
                 for one, (first, last) in zip(codes, bounds, strict=True)
             ]
         except BaseException:
-            room.close()
+            storage.close()
             raise
-        return LocalShards(parts, bounds, room.close)
+        return LocalShards(shards, bounds, storage.close)
 
     def encode(self, bins: Any, team: Team, *, for_growing: bool = True) -> BinnedTable:
         """Codes of all rows; see `RemoteTable.encode`."""
-        _, (codes,) = self._coded(bins, [(0, self.n_rows)], by_row=False)
+        _, (codes,) = self._encode(bins, [(0, self.n_rows)], by_row=False)
         return BinnedTable.of(bins, codes, team, for_growing=for_growing)
 
     def codes_in_memory(self, n_bytes: int) -> int:
-        """How much of so many bytes of codes would be in memory, and not in a file."""
-        return 0 if is_mapped(n_bytes, self._stream.memory_limit) else n_bytes
-
-    def _forget_sample(self) -> None:
-        """Let go of the values of the rows that edges were taken from."""
-        none, rows = self.scan.sample[:0].copy(), self.scan.sample_rows[:0].copy()
-        self.scan = replace(self.scan, sample=none, sample_rows=rows)
+        """How many of so many bytes of codes would be in memory, not in a file."""
+        return 0 if needs_file(n_bytes, self._stream.memory_limit) else n_bytes
 
     # --- the second pass
 
-    def _coded(self, bins: Bins, bounds: Bounds, *, by_row: bool) -> tuple[Room, list[NDArray[Any]]]:
-        """Codes of all rows in parts, and the room they are in, which is closed if anything goes wrong."""
+    def _encode(
+        self, bins: Bins, bounds: Bounds, *, by_row: bool
+    ) -> tuple["CodeStorage", list[NDArray[Any]]]:
+        """Codes of all rows in arrays of these bounds, and their storage, which is closed after an error."""
         dtype = np.dtype(CODE if by_row else bins.code_dtype)
         width = row_stride(self.n_columns) if by_row else self.n_columns * dtype.itemsize
         sizes = [(last - first) * width for first, last in bounds]
-        room = Room(sizes, self._stream.memory_limit, self._stream.folder)
+        storage = CodeStorage(sizes, self._stream.memory_limit, self._stream.folder)
         try:
             shape = (-1, width) if by_row else (self.n_columns, -1)
-            codes = [piece.view(dtype).reshape(shape) for piece in room.pieces()]
+            codes = [one.view(dtype).reshape(shape) for one in storage.arrays()]
             self._fill(bins, bounds, codes, by_row=by_row)
         except BaseException:
-            room.close()
+            storage.close()
             raise
-        return room, codes
+        return storage, codes
 
     def _fill(self, bins: Bins, bounds: Bounds, codes: list[NDArray[Any]], *, by_row: bool) -> None:
-        raw = (bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
+        edges = (bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
         none = np.empty((0, 0), CODE)
-        name = self._reading.source.name
+        name = self._reader.source.name
 
-        def code(chunk: Chunk) -> int:
+        def encode_chunk(chunk: Chunk) -> int:
             start, rows = chunk
             stop = start + int(rows.num_rows)
             if stop > self.n_rows:
                 raise ValueError(_changed(name, f"it had {self.n_rows:,} rows, and now has more"))
-            block = self._reading.table(rows, self.schema, self._hint).block(0, rows.num_rows)
+            block = self._reader.table(rows, self.schema, self._hint).block(0, rows.num_rows)
             self._compare(block, start, stop, name)
-            for (first, last), part in zip(bounds, codes, strict=True):
+            for (first, last), out in zip(bounds, codes, strict=True):
                 a, b = max(start, first), min(stop, last)
                 if a >= b:
                     continue
-                mine = block[a - start : b - start]
+                own = block[a - start : b - start]
                 if by_row:
-                    part[a - first : b - first, self.n_columns :] = 0
-                    encode(mine, *raw, part, none, a - first)
+                    out[a - first : b - first, self.n_columns :] = 0
+                    encode(own, *edges, out, none, a - first)
                 else:
-                    encode(mine, *raw, none, part, a - first)
+                    encode(own, *edges, none, out, a - first)
             return stop
 
         last = 0
-        with closing(self._reading.over(code, "Coding rows", self.n_rows)) as stops:
-            for last in stops:  # noqa: B007 - where the last chunk ends counts
+        with closing(self._reader.map_chunks(encode_chunk, "Encoding rows", self.n_rows)) as stops:
+            for last in stops:  # noqa: B007 - the end of the last chunk
                 pass
         if last != self.n_rows:
             raise ValueError(_changed(name, f"it had {self.n_rows:,} rows, and now has {last:,}"))
 
     def _compare(self, block: AnyFloats, start: int, stop: int, name: str) -> None:
-        """Refuse rows that are not those of the first pass, by those whose values were kept."""
+        """Raise if sampled rows differ from those of the first pass."""
         kept = self.scan.sample_rows
         a, b = np.searchsorted(kept, [start, stop])
         same = block[kept[a:b] - start] == self.scan.sample[a:b]
         if same.all():
             return
-        both = np.isnan(block[kept[a:b] - start]) & np.isnan(self.scan.sample[a:b])
-        others = np.argwhere(~(same | both))
-        if len(others):
-            row, column = kept[a + others[0, 0]], self._reading.columns[others[0, 1]]
+        both_missing = np.isnan(block[kept[a:b] - start]) & np.isnan(self.scan.sample[a:b])
+        different = np.argwhere(~(same | both_missing))
+        if len(different):
+            row, column = kept[a + different[0, 0]], self._reader.columns[different[0, 1]]
             raise ValueError(_changed(name, f"row {row} has another value in column {column!r}"))
 
 
 def _changed(name: str, what: str) -> str:
-    return f"{name} did not give the same rows in the second pass as in the first: {what}"
+    return f"{name} must return the same rows in both passes: {what}"
+
+
+class CodeStorage:
+    """Arrays of bytes, in memory or in a mapped file.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Bytes of the arrays.
+    limit : float or None
+        Bytes that may be in memory; None for half of the available memory.
+    folder : path or None
+        The folder of the file; None for the folder of temporary files.
+
+    Attributes
+    ----------
+    is_file : bool
+
+    Examples
+    --------
+    >>> storage = CodeStorage([3, 5], None, None)
+    >>> [len(one) for one in storage.arrays()], storage.is_file
+    ([3, 5], False)
+    >>> storage.close()
+    """
+
+    def __init__(self, sizes: list[int], limit: float | None, folder: str | os.PathLike[str] | None) -> None:
+        self._sizes = sizes
+        padded = [-(-size // _LINE) * _LINE for size in sizes]
+        self._starts = np.cumsum([0, *padded[:-1]]).tolist()
+        total = sum(padded)
+        self.is_file = needs_file(total, limit)
+        self._map: mmap.mmap | None = None
+        self._memory: NDArray[np.uint8] | None
+        if self.is_file:
+            self._map = _map_file(total, Path(tempfile.gettempdir() if folder is None else folder))
+            self._memory = np.frombuffer(self._map, np.uint8)
+        else:
+            memory = np.empty(total + _LINE, np.uint8)
+            self._memory = memory[-memory.ctypes.data % _LINE :]
+
+    def arrays(self) -> list[NDArray[np.uint8]]:
+        """The arrays, uninitialised, each at the start of a cache line."""
+        assert self._memory is not None  # noqa: S101 - it is not closed
+        return [
+            self._memory[start : start + size] for start, size in zip(self._starts, self._sizes, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Free the storage; that of a file at once, even if an array is still referenced."""
+        self._memory = None
+        if self._map is not None and hasattr(mmap, "MADV_REMOVE"):
+            # some file systems cannot: they free the space with the last array
+            with suppress(OSError):
+                self._map.madvise(mmap.MADV_REMOVE)  # arrays read as zeros from now on
+        self._map = None
+
+
+def needs_file(n_bytes: int, limit: float | None) -> bool:
+    """Whether so many bytes are stored in a file."""
+    if limit is None:
+        available = available_memory()
+        return available is not None and n_bytes > available // 2
+    return n_bytes > limit
+
+
+def _map_file(n_bytes: int, folder: Path) -> mmap.mmap:
+    """A file of so many bytes, without a name, as memory."""
+    free = shutil.disk_usage(folder).free
+    if n_bytes > free:
+        raise OSError(_disk_full(n_bytes, folder, free))
+    try:
+        with tempfile.TemporaryFile(dir=folder, prefix="hedgerow-codes-") as file:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, n_bytes)  # a full disk would crash the process later
+            else:
+                file.truncate(n_bytes)
+            return mmap.mmap(file.fileno(), n_bytes)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise OSError(_disk_full(n_bytes, folder, shutil.disk_usage(folder).free)) from error
+        raise OSError(
+            f"folder={os.fspath(folder)!r} cannot store the codes of the rows ({error.strerror}): pass "
+            "another one, Stream(folder=...)"
+        ) from error
+
+
+def _disk_full(n_bytes: int, folder: Path, free: int) -> str:
+    return (
+        f"folder={os.fspath(folder)!r} has {format_bytes(free)} free, and the codes of the rows need "
+        f"{format_bytes(n_bytes)}: pass another one, Stream(folder=...), or raise Stream(memory_limit=...)"
+    )
