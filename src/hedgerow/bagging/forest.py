@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, Keys
 from hedgerow.bagging.leaf_targets import LeafTargets
-from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool, count_or_share
+from hedgerow.bagging.pair_losses import STEPS, PairLosses
+from hedgerow.bagging.sampling import BootstrapSampler, OutOfBag, SamplingPool, count_or_share
 from hedgerow.binning import BinnedTable, UserEdges, find_bins
 from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
 from hedgerow.growing.deep import WEIGHT_BITS, DeepGrower, DeepOptions, DeepTarget
@@ -59,7 +60,7 @@ class ForestOptions:
     keep_targets : bool
         Store the training targets of the leaves.
     out_of_bag : bool
-        Return which rows are in the sample of every tree.
+        Compute out-of-bag predictions.
     """
 
     n_classes: int | None
@@ -293,17 +294,13 @@ class FittedForest:
     model : ForestModel
     sampler : TreeSampler
     leaf_targets : LeafTargets or None
-    rows : BinnedRows or None
-        The training rows, for out-of-bag predictions.
-    in_bag : uint8 (trees, bytes) or None
-        Bits of the rows in the sample of each tree.
+    out_of_bag : OutOfBag or None
     """
 
     model: ForestModel
     sampler: TreeSampler
     leaf_targets: LeafTargets | None
-    rows: BinnedRows | None = None
-    in_bag: NDArray[np.uint8] | None = None
+    out_of_bag: OutOfBag | None = None
 
 
 def fit_forest(
@@ -339,7 +336,28 @@ def fit_forest(
         if not options.out_of_bag:
             return fitted
         in_bag = sampler.in_bag(fitted.model.forest.n_trees, team)
-    return replace(fitted, rows=BinnedRows(binned), in_bag=in_bag)
+    rows = BinnedRows(binned)
+    return replace(fitted, out_of_bag=_out_of_bag(fitted, rows, in_bag, data.y, options, run.n_threads))
+
+
+def _out_of_bag(
+    fitted: FittedForest,
+    rows: BinnedRows,
+    in_bag: NDArray[np.uint8],
+    y: Floats,
+    options: ForestOptions,
+    n_threads: int,
+) -> OutOfBag:
+    forest, losses, ranks = fitted.model.forest, None, None
+    sums, votes = forest.out_of_bag_votes(rows, in_bag, n_threads)
+    means = np.full_like(sums, np.nan)
+    np.divide(sums, votes[:, np.newaxis], out=means, where=(votes > 0)[:, np.newaxis])
+    if options.n_classes is not None:
+        blocks = forest.losses(rows, y.astype(np.int64), STEPS, n_threads, in_bag)
+        losses = PairLosses.of(blocks, forest.n_trees, options.n_classes, n_threads=n_threads)
+    if fitted.leaf_targets is not None:
+        ranks = fitted.leaf_targets.ranks(forest, rows, in_bag, y.ravel(), n_threads)
+    return OutOfBag(means, votes, losses, ranks)
 
 
 class _Growth:

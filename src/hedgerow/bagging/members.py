@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.bagging.pair_losses import IN_BAG, Losses, loss_steps
+from hedgerow.bagging.pair_losses import IN_BAG, Losses, PairLosses, loss_steps
 from hedgerow.bagging.raw_table import RawTable
-from hedgerow.bagging.sampling import BootstrapSampler
+from hedgerow.bagging.sampling import BootstrapSampler, OutOfBag
 from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
 from hedgerow.members import (
     ConstantHypothesis,
@@ -165,16 +165,25 @@ class _MembersAhead:
             yield from self._results
 
 
-def fit_members(
+@dataclass(frozen=True, eq=False)
+class FittedBagging:
+    """Result of a fit, or of the members so far."""
+
+    members: list[Any]
+    sampler: BootstrapSampler
+    out_of_bag: OutOfBag | None = None
+
+
+def fit_bagging(
     task: MemberTask, previous: Sequence[Any], options: FitOptions, runner: JobRunner
-) -> list[Any]:
+) -> FittedBagging:
     """Fit members until there are `n_rounds`; the previous ones come first."""
     rule = IndependentMembers(list(previous))
     ahead = _MembersAhead(task, range(len(previous), options.n_rounds), runner)
     try:
         run_rounds(
             rule, ahead, options, len(previous),
-            has_evaluation_sets=False, snapshot=lambda *_: list(rule.members),
+            has_evaluation_sets=False, snapshot=lambda *_: FittedBagging(list(rule.members), task.sampler),
         )  # fmt: skip
     except BaseException:
         deque(ahead.stop(), maxlen=0)  # the jobs end, and joblib does not warn of unused results
@@ -182,7 +191,7 @@ def fit_members(
     rule.members.extend(ahead.stop())  # there are some only after an interrupt
     if not rule.members:
         raise KeyboardInterrupt  # before the first member: there is no model
-    return rule.members
+    return FittedBagging(rule.members, task.sampler)
 
 
 # --- predictions
@@ -273,28 +282,19 @@ class FittedMembers:
 
     def out_of_bag(
         self, table: RawTable, sampler: BootstrapSampler, runner: JobRunner, classes: Integers | None = None
-    ) -> tuple[Floats, Integers, Losses]:
-        """Out-of-bag predictions of the training rows.
-
-        Returns
-        -------
-        means : float64 (outputs, rows)
-            Mean of the members whose sample does not hold the row; NaN if there are none.
-        counts : int64 (rows,)
-            The number of these members.
-        losses : int16 (rows, members)
-            Loss of each member; without rows unless `classes`, the class numbers of the rows, are passed.
-        """
+    ) -> OutOfBag:
+        """Predict the training rows; classes : class numbers of the rows, None for regressors."""
         predict = delayed(self.voting.predict_out_of_bag)
         numbered = enumerate(zip(self.members, self.columns, strict=True))
         jobs = (predict(member, table, sampler, number, columns) for number, (member, columns) in numbered)
-        sums = np.zeros((self.voting.n_outputs, table.shape[0]))
-        counts = np.zeros(table.shape[0], np.int64)
-        losses = np.full((0 if classes is None else table.shape[0], len(self.members)), IN_BAG, np.int16)
+        n_rows, n_members = table.shape[0], len(self.members)
+        sums, votes = np.zeros((self.voting.n_outputs, n_rows)), np.zeros(n_rows, np.int64)
+        losses = np.full((0 if classes is None else n_rows, n_members), IN_BAG, np.int16)
         for number, (rows, predicted) in enumerate(runner.run(jobs)):
             sums[:, rows] += predicted
-            counts[rows] += 1
+            votes[rows] += 1
             if classes is not None:
                 losses[rows, number] = loss_steps(predicted, classes[rows])
-        means = np.full_like(sums, np.nan)
-        return np.divide(sums, counts, out=means, where=counts > 0), counts, losses
+        means = np.divide(sums, votes, out=np.full_like(sums, np.nan), where=votes > 0)
+        pairs = None if classes is None else PairLosses.of([losses], n_members, self.voting.n_outputs)
+        return OutOfBag(means, votes, pairs)

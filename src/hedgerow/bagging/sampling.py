@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, Keys, RowNumbers
+from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.random import BAG_COLUMNS, BAG_SEEDS, BOOTSTRAP, choose_columns, draw
 from hedgerow.kernels.cpu.resample import count_draws, count_weighted_draws
@@ -271,3 +272,28 @@ class BootstrapSampler:
             and np.array_equal(pool.order, theirs.order)
             and np.array_equal(pool.ends, theirs.ends)
         )
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfBag:
+    """Predictions of the training rows by the members that were not trained on them.
+
+    Parameters
+    ----------
+    means : float64 (outputs, rows) of bagging, (rows, outputs) of forests
+        NaN for rows that every member was trained on.
+    votes : int64 (rows,)
+        The number of members that were not trained on the row.
+    losses : PairLosses or None
+        Of classifiers.
+    ranks : float64 (rows, 2) or None
+        Of forests that store the targets of their leaves, see `LeafTargets.ranks`.
+    score : float
+        Set by the estimator, which knows the metric.
+    """
+
+    means: Floats
+    votes: Integers
+    losses: PairLosses | None = None
+    ranks: Floats | None = None
+    score: float = math.nan

@@ -1,5 +1,7 @@
-"""Bagging of any learner, with scikit-learn's face."""
+"""Bagging of any estimator, with the interface of scikit-learn."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -7,21 +9,21 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.bagging.members import Voting
-from hedgerow.bagging.pair_losses import Losses, PairLosses
-from hedgerow.bagging.raw_table import RawTable, row_keys
-from hedgerow.estimators import inputs, parameters
-from hedgerow.estimators.bagging_base import ALLOWED, Bagging
+from hedgerow.bagging.members import FittedBagging
+from hedgerow.bagging.pair_losses import PairLosses
+from hedgerow.bagging.raw_table import row_keys
+from hedgerow.bagging.sampling import OutOfBag
+from hedgerow.estimators import parameters
+from hedgerow.estimators.bagging_base import ALLOWED, BaggingBase
+from hedgerow.estimators.base import ClassifierBase, RegressorBase, supports_dask
 from hedgerow.estimators.decision_trees import DecisionTreeClassifier, DecisionTreeRegressor
-from hedgerow.estimators.fingerprints import RowFingerprints, RowHashes, short
-from hedgerow.estimators.lazy import lazily
-from hedgerow.estimators.out_of_bag import doubts_about
+from hedgerow.estimators.fingerprints import RowHashes, short
 from hedgerow.estimators.parameters import Allowed, nothing, one_of
-from hedgerow.estimators.reweighting import Reweighted
-from hedgerow.estimators.scoring import Classifies, Regresses
+from hedgerow.estimators.validation import FitInput
+from hedgerow.estimators.votes import WeightedVote, out_of_bag_doubts
 
 
-class BaggingClassifier(Classifies, Reweighted, Bagging):
+class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
     """Bagging of classifiers: members that learn from random samples of the rows, and their vote.
 
     Parameters
@@ -137,35 +139,34 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples, self.max_features = max_samples, max_features
-        self.bootstrap, self.bootstrap_features = bootstrap, bootstrap_features
-        self.voting = voting
-        self.oob_score = oob_score
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
-    def _learner(self) -> Any:
+    def _member_estimator(self) -> Any:
         return DecisionTreeClassifier(max_depth=None) if self.estimator is None else self.estimator
 
-    def _target(self, y: NDArray[Any]) -> inputs.Labels:
-        return inputs.Labels.of(y)
-
-    def _voting(self) -> Voting:
-        return Voting(self.classes_, self._soft)
-
-    def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
-        self.oob_decision_function_ = np.ascontiguousarray(means.T)
+    def _out_of_bag_predictions(
+        self, oob: OutOfBag, data: FitInput
+    ) -> tuple[NDArray[Any], Callable[..., float]]:
         from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
 
-        return self.classes_[np.argmax(means[:, known], axis=0)], accuracy_score
+        assert data.target.classes is not None  # noqa: S101 - labels have classes
+        return data.target.classes[np.argmax(oob.means, axis=0)], accuracy_score
+
+    def _set_fitted(self, result: FittedBagging, data: FitInput) -> None:
+        super()._set_fitted(result, data)
+        values = self._member_estimator().get_params()
+        edges = [value for name, value in values.items() if name.endswith("bin_edges")]
+        self.grid_hashes_ = next((one.hashes for one in edges if hasattr(one, "hashes")), None)
+
+    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
+        super()._set_out_of_bag(oob, data)
+        assert oob.losses is not None  # noqa: S101 - of classes
+        self.oob_decision_function_ = np.ascontiguousarray(oob.means.T)
+        self.oob_losses_ = replace(oob.losses, doubts=out_of_bag_doubts(data.train.sample_weight))
 
     @property
     def estimator_weights_(self) -> Floats:
-        """The share of every member in the vote: the same for all, unless `reweighted` has changed it."""
+        """Weight of every member in the vote: equal for all, unless `reweighted` has changed it."""
         check_is_fitted(self, "estimators_")
         n = len(self.estimators_)
         return np.full(n, 1.0 / n) if self._weights is None else self._weights.copy()
@@ -173,26 +174,20 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
     def _set_weights(self, weights: Floats) -> None:
         self._weights = weights
 
-    def _remember(self, table: RawTable, y: Floats, weight: Floats | None) -> None:
-        self.row_fingerprints_ = RowFingerprints.of(_row_hashes(table), y, len(self.classes_), weight)
-        given = [value for name, value in self._learner().get_params().items() if name.endswith("bin_edges")]
-        self.grid_hashes_ = next((edges.hashes for edges in given if hasattr(edges, "hashes")), None)
-
     def row_hashes(self, X: Any) -> RowHashes:
-        """Fingerprints of any rows."""
-        return _row_hashes(self._given(X))
-
-    def _keep_losses(self, losses: Losses, weight: Floats | None) -> None:
-        doubts = doubts_about(weight)
-        self.oob_losses_ = PairLosses.of([losses], len(self.estimators_), len(self.classes_), doubts)
+        """Return hashes of rows."""
+        table = self._read_raw(X)
+        is_narrow = getattr(table.X, "dtype", None) == np.float32
+        return RowHashes(short(row_keys(table)), short(row_keys(table, rounded=True)), is_narrow)
 
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
-        """Losses of the members on rows that are new to all of them; see `RandomForestClassifier`."""
-        table = self._to_ask(X)
-        losses = self._members().losses(table, self._class_numbers(y, table.shape[0]), self._runner())
+        """Losses of the members on new rows, one by one and in pairs; see `RandomForestClassifier`."""
+        table = self._member_input(X)
+        classes = self._class_numbers(y, table.shape[0])
+        losses = self._members().losses(table, classes, self._runner())
         return PairLosses.of([losses], len(self.estimators_), len(self.classes_))
 
-    @lazily
+    @supports_dask
     def predict_proba(self, X: Any) -> Floats:
         """Mean probabilities of the members, or shares of their votes.
 
@@ -202,13 +197,7 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
         """
         return np.ascontiguousarray(self._means(X).T)
 
-    @lazily
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    @lazily
+    @supports_dask
     def predict(self, X: Any) -> NDArray[Any]:
         """Classes of the largest probability or of the most votes; the first of equal ones.
 
@@ -221,18 +210,13 @@ class BaggingClassifier(Classifies, Reweighted, Bagging):
         return labels
 
     def __sklearn_tags__(self) -> Any:
-        tags, members = super().__sklearn_tags__(), self._learner_tags()
+        tags, members = super().__sklearn_tags__(), self._member_tags()
         if members is not None:
             tags.classifier_tags.poor_score = members.classifier_tags.poor_score
         return tags
 
 
-def _row_hashes(table: RawTable) -> RowHashes:
-    is_narrow = getattr(table.X, "dtype", None) == np.float32
-    return RowHashes(short(row_keys(table)), short(row_keys(table, rounded=True)), is_narrow)
-
-
-class BaggingRegressor(Regresses, Bagging):
+class BaggingRegressor(RegressorBase, BaggingBase):
     """Bagging of regressors: members that learn from random samples of the rows, and their mean.
 
     Parameters
@@ -291,34 +275,25 @@ class BaggingRegressor(Regresses, Bagging):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples, self.max_features = max_samples, max_features
-        self.bootstrap, self.bootstrap_features = bootstrap, bootstrap_features
-        self.oob_score = oob_score
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
-    def _learner(self) -> Any:
+    def _member_estimator(self) -> Any:
         return DecisionTreeRegressor(max_depth=None) if self.estimator is None else self.estimator
 
-    def _target(self, y: NDArray[Any]) -> inputs.Numbers:
-        return inputs.Numbers()
-
-    def _voting(self) -> Voting:
-        return Voting(None, soft=False)
-
-    def _keep_oob(self, means: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[Any], Any]:
-        self.oob_prediction_ = means[0]
+    def _out_of_bag_predictions(
+        self, oob: OutOfBag, data: FitInput
+    ) -> tuple[NDArray[Any], Callable[..., float]]:
         from sklearn.metrics import r2_score  # noqa: PLC0415 - loads 0.05 s of modules
 
-        return means[0, known], r2_score
+        return oob.means[0], r2_score
 
-    @lazily
+    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
+        super()._set_out_of_bag(oob, data)
+        self.oob_prediction_ = oob.means[0]
+
+    @supports_dask
     def predict(self, X: Any) -> Floats:
-        """Mean of what the members predict.
+        """Mean of the predictions of the members.
 
         Returns
         -------
@@ -328,7 +303,7 @@ class BaggingRegressor(Regresses, Bagging):
         return prediction
 
     def __sklearn_tags__(self) -> Any:
-        tags, members = super().__sklearn_tags__(), self._learner_tags()
+        tags, members = super().__sklearn_tags__(), self._member_tags()
         if members is not None:
             tags.regressor_tags.poor_score = members.regressor_tags.poor_score
         return tags

@@ -1,45 +1,39 @@
 """ForestBase: the base of random forests and extremely randomised trees, for classes and for numbers."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.forest import FittedForest, ForestOptions, fit_forest, rounded_up
-from hedgerow.bagging.pair_losses import STEPS, Losses, PairLosses
+from hedgerow.bagging.pair_losses import STEPS, PairLosses
+from hedgerow.bagging.sampling import OutOfBag
 from hedgerow.boosting.loop import FitOptions
 from hedgerow.dtypes import MAX_BINS
-from hedgerow.estimators import elsewhere, inputs, parameters
+from hedgerow.estimators import parameters
+from hedgerow.estimators.base import ClassifierBase, EnsembleBase, RegressorBase, supports_dask
 from hedgerow.estimators.bin_edges import given_edges
-from hedgerow.estimators.checkpoints import Fit, run_fit
 from hedgerow.estimators.constraints import monotonic_directions
-from hedgerow.estimators.fingerprints import DataFingerprint, DataFingerprintMixin
 from hedgerow.estimators.forest_quantiles import ForestQuantiles
-from hedgerow.estimators.lazy import lazily
-from hedgerow.estimators.out_of_bag import OutOfBag, doubts_about
-from hedgerow.estimators.parameters import Allowed, check_parameters, flag, nothing, one_of, real, whole
-from hedgerow.estimators.reweighting import Reweighted
-from hedgerow.estimators.scoring import Classifies, Regresses
+from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
+from hedgerow.estimators.targets import apply_class_weight, class_factors
+from hedgerow.estimators.validation import FitInput, InputOptions, Target
+from hedgerow.estimators.votes import OutOfBagVotes, WeightedVote, out_of_bag_doubts
 from hedgerow.growing.statistics import is_whole
 from hedgerow.memory_estimates import (
     FitSize,
     distinct_rows,
     estimate_forest,
     forest_tree_leaves,
-    require_input_memory,
     require_prediction_memory,
 )
-from hedgerow.table import Schema, Table, read_table
-from hedgerow.table.dataset import Dataset
+from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
-from hedgerow.voting import CodedRows, EncodedRows
-
-Target = inputs.Labels | inputs.Numbers
+from hedgerow.voting import EncodedRows, ForestModel
 
 _FRACTION = Allowed(
     lambda v: not isinstance(v, int | np.integer) and real(0, 1, above=True).test(v),
@@ -68,42 +62,12 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-@dataclass(eq=False)
-class _Input:
-    """The validated input of a fit."""
+class ForestBase(OutOfBagVotes, EnsembleBase):
+    """Base class of forests; subclasses define the constructor, the target and its predictions."""
 
-    train: Dataset
-    target: Target
-    fingerprint: DataFingerprint
-    seed: int
-    previous: FittedForest | None
-
-
-class ForestBase(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore[misc]
-    """Fit, out-of-bag predictions and means of the trees; subclasses define the target."""
-
-    _allowed: ClassVar[dict[str, Allowed]] = {}
+    model_: ForestModel
     _random_cuts: ClassVar[bool] = False
     _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_")
-
-    def _set_parameters(self, arguments: dict[str, Any]) -> None:
-        """Store the arguments of the constructor, its `locals()`, under their names."""
-        for name, value in arguments.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
-
-    # --- defined by subclasses
-
-    def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
-        raise NotImplementedError
-
-    def _tree_weight(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
-        """Weights of rows within a tree: sample weights, unless rows are drawn by weight."""
-        return None if self.bootstrap or weight is None or is_whole(weight) else weight
-
-    def _set_out_of_bag(self, fitted: FittedForest, means: Floats, data: _Input) -> None:
-        """Set the out-of-bag attributes from mean predictions (rows, outputs)."""
-        raise NotImplementedError
 
     # --- fit
 
@@ -137,61 +101,48 @@ class ForestBase(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore
         -------
         self
         """
-        check_parameters(self.get_params(deep=False), self._allowed)
-        self._check_sampling()
-        rows = elsewhere.given(X, y, sample_weight, target, n_jobs=self.n_jobs, verbose=int(self.verbose))
-        with elsewhere.let_go_of(rows[0]):
-            run_fit(self, checkpoint, lambda model, under_way: model._fit(*rows, under_way))  # noqa: SLF001
+        self._fit(X, y, sample_weight, target=target, checkpoint=checkpoint)
         if self.oob_score:
             self._warn_without_votes("tree")
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, under_way: Fit) -> None:
-        data = self._validate(X, y, sample_weight, under_way)
-        under_way.set_by(lambda model, fitted: model._set_fitted(fitted, data))  # noqa: SLF001
-        fitted, old = self._run(data, under_way.checkpointer), vars(self).copy()
-        try:
-            self._set_fitted(fitted, data)
-            if fitted.rows is not None:
-                self._compute_out_of_bag(fitted, data)
-        except BaseException:  # the user's oob_score may fail: restore the old model
-            self.__dict__ = old
-            raise
+    def _input_options(self) -> InputOptions:
+        self._check_sampling()
+        return super()._input_options()
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any, under_way: Fit) -> _Input:
-        previous, name = self._previous(), type(self).__name__
-        known: dict[str, Any] = (
-            {"categorical_features": self.categorical_features}
-            if previous is None
-            else {"schema": self.schema_}
-        )
-        require_input_memory(X, name)
-        table, y, sample_weight = elsewhere.read_rows(X, y, sample_weight, under_way, name, **known)
-        target, numbers = self._read_y(y, table.n_rows)
-        self._require_memory(table, target.n_classes, 1 if numbers.ndim == 1 else numbers.shape[1])
-        weight = inputs.read_weights(sample_weight, table.n_rows)
-        fingerprint = DataFingerprint.of_table(table, numbers, weight, resolve_n_jobs(self.n_jobs))
-        under_way.compare(fingerprint)
-        seed = inputs.read_seed(self.random_state) if previous is None else self._seed
-        return _Input(Dataset(X, table, numbers, weight), target, fingerprint, seed, previous)
-
-    def _run(self, data: _Input, checkpointer: Any) -> FittedForest:
-        train = data.train
+    def _run(self, data: FitInput) -> FittedForest:
+        train, n_threads = data.train, resolve_n_jobs(self.n_jobs)
+        self._require_memory(data)
         run = FitOptions(
-            checkpointer=checkpointer,
+            checkpointer=data.checkpointer,
             n_rounds=int(self.n_estimators),
             seed=data.seed,
-            n_threads=resolve_n_jobs(self.n_jobs),
+            n_threads=n_threads,
             verbose=int(self.verbose),
             title=type(self).__name__,
         )
-        tree_weight = self._tree_weight(train.y, data.target, train.sample_weight)
-        return fit_forest(train, tree_weight, self._options(data), run, data.previous)
+        options, tree_weight = self._options(data), self._tree_weight(data)
+        fitted = fit_forest(train, tree_weight, options, run, data.previous)
+        if fitted.out_of_bag is None:
+            return fitted
+        y, predicted, metric = self._out_of_bag_predictions(fitted.out_of_bag, data)
+        score = self._out_of_bag_score(y, predicted, fitted.out_of_bag.votes, train.sample_weight, metric)
+        return replace(fitted, out_of_bag=replace(fitted.out_of_bag, score=score))
 
-    def _options(self, data: _Input) -> ForestOptions:
-        schema, n_classes = data.train.table.schema, data.target.n_classes
+    def _out_of_bag_predictions(
+        self, oob: OutOfBag, data: FitInput
+    ) -> tuple[NDArray[Any], NDArray[Any], Callable[..., float]]:
+        """Targets, out-of-bag predictions and the default metric."""
+        raise NotImplementedError
+
+    def _tree_weight(self, data: FitInput) -> Floats | None:
+        """Weights of rows within a tree: sample weights, unless rows are drawn by weight."""
+        weight = data.train.sample_weight
+        return None if self.bootstrap or weight is None or is_whole(weight) else weight
+
+    def _options(self, data: FitInput) -> ForestOptions:
         return ForestOptions(
-            n_classes=n_classes,
+            n_classes=data.target.n_classes,
             criterion="entropy" if self.criterion == "log_loss" else str(self.criterion),
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
@@ -204,8 +155,8 @@ class ForestBase(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore
             bootstrap=bool(self.bootstrap),
             max_samples=self.max_samples,
             max_bins=self.max_bins,
-            edges=None if self.bin_edges is None else given_edges(self.bin_edges, schema, self.max_bins),
-            directions=self._directions(schema, n_classes, data.train.y),
+            edges=None if self.bin_edges is None else given_edges(self.bin_edges, data.schema, self.max_bins),
+            directions=self._directions(data.schema, data.target.n_classes, data.train.y),
             balance_trees=self._balances_trees(),
             keep_targets=bool(getattr(self, "keep_targets", False)),
             out_of_bag=bool(self.oob_score),
@@ -240,7 +191,7 @@ class ForestBase(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore
 
     def _previous(self) -> FittedForest | None:
         """The forest that a warm start adds trees to."""
-        if not self.warm_start or not hasattr(self, "model_"):
+        if not self._is_warm_start():
             return None
         if self.model_.weights is not None:
             raise ValueError(
@@ -255,10 +206,11 @@ class ForestBase(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore
             )
         return FittedForest(self.model_, self._tree_sampler, getattr(self, "_leaf_targets", None))
 
-    def _require_memory(self, table: Table, n_classes: int | None, n_outputs: int) -> None:
-        """Refuse a forest that needs more memory than is available; n_classes is None for regression."""
+    def _require_memory(self, data: FitInput) -> None:
+        """Refuse a forest that needs more memory than is available."""
+        n_classes, y = data.target.n_classes, data.train.y
         size = FitSize.of(
-            table, type(self).__name__, n_outputs=n_classes or n_outputs,
+            data.train.table, type(self).__name__, n_outputs=n_classes or y.reshape(len(y), -1).shape[1],
             n_threads=resolve_n_jobs(self.n_jobs), n_rounds=int(self.n_estimators),
         )  # fmt: skip
         n_draws = size.n_rows
@@ -279,53 +231,38 @@ class ForestBase(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore
 
     # --- fitted attributes
 
-    def _set_fitted(self, fitted: FittedForest, data: _Input) -> None:
-        self._set_forest(fitted, data.train.table.schema, data.target.classes)
-        self._add_data_fingerprint(data.fingerprint, warm_start=data.previous is not None)
+    def _set_fitted(self, result: FittedForest, data: FitInput) -> None:
+        self._set_forest(result, data.schema, data.target.classes)
+        self._set_fingerprints(data)
+        if result.out_of_bag is not None:
+            self._set_out_of_bag(result.out_of_bag, data)
 
     def _set_forest(self, fitted: FittedForest, schema: Schema, classes: NDArray[Any] | None) -> None:
         """Set the attributes of the model; out-of-bag attributes of an earlier fit are removed."""
-        self.model_, self._tree_sampler, self.schema_ = fitted.model, fitted.sampler, schema
-        self._seed = fitted.sampler.draws.seed
-        self.n_features_in_, self.n_estimators_ = schema.n_columns, fitted.model.forest.n_trees
-        if schema.names is not None:
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._set_columns(schema)
+        self.model_, self._tree_sampler = fitted.model, fitted.sampler
+        self._seed, self.n_estimators_ = fitted.sampler.draws.seed, fitted.model.forest.n_trees
         if classes is not None:
             self.classes_, self.n_classes_ = classes, len(classes)
         for name in self._oob_names:
             if hasattr(self, name):
                 delattr(self, name)
 
-    def _compute_out_of_bag(self, fitted: FittedForest, data: _Input) -> None:
-        assert fitted.rows is not None  # noqa: S101 - checked by the caller
-        assert fitted.in_bag is not None  # noqa: S101
-        n_threads = resolve_n_jobs(self.n_jobs)
-        sums, self.oob_votes_ = fitted.model.forest.out_of_bag_votes(fitted.rows, fitted.in_bag, n_threads)
-        means, has_votes = np.full_like(sums, np.nan), (self.oob_votes_ > 0)[:, np.newaxis]
-        np.divide(sums, self.oob_votes_[:, np.newaxis], out=means, where=has_votes)
-        self._set_out_of_bag(fitted, means, data)
+    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
+        self.oob_votes_, self.oob_score_ = oob.votes, oob.score
 
     # --- predictions
 
-    def _read(self, X: Any) -> Table:
-        if not hasattr(self, "model_"):
-            check_is_fitted(self)
-        elsewhere.refuse_elsewhere(X, f"this method of {type(self).__name__}")
-        return read_table(X, schema=self.schema_, estimator_name=type(self).__name__)
-
     def _means(self, X: Any) -> Floats:
         """Mean predictions (rows, outputs) of the trees."""
-        joined = elsewhere.in_pieces(self, X, self._means)
-        if joined is not None:
-            return joined
+        streamed = self._predict_stream(X, self._means)
+        if streamed is not None:
+            return streamed
         table = self._read(X)
         require_prediction_memory(type(self).__name__, table.n_rows, self.model_.forest.n_outputs)
-        means: Floats = self.model_.means(table, resolve_n_jobs(self.n_jobs))
-        return means
+        return self.model_.means(table, resolve_n_jobs(self.n_jobs))
 
-    @lazily
+    @supports_dask
     def apply(self, X: Any) -> Integers:
         """Leaf of every row in every tree, as its number among the nodes of the tree.
 
@@ -351,16 +288,10 @@ class ForestBase(DataFingerprintMixin, OutOfBag, BaseEstimator):  # type: ignore
         importances: Floats = self.model_.forest.importances()
         return importances
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.sparse = True
-        return tags
 
+class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
+    """Base class of forests for classes, of one output."""
 
-class ForestClassifier(Classifies, Reweighted, ForestBase):
-    """Base of the forests for classes, of one output."""
-
-    classes_: NDArray[Any]
     _doubts: tuple[str, ...] = ()  # why out-of-bag rows may not be like new ones
     _allowed: ClassVar[dict[str, Allowed]] = {
         **ALLOWED,
@@ -372,51 +303,36 @@ class ForestClassifier(Classifies, Reweighted, ForestBase):
         *("oob_losses_", "vote_losses_"),
     )
 
-    def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
-        raw = inputs.read_target(y, n_rows, type(self).__name__)
-        is_warm = self.warm_start and hasattr(self, "model_")
-        target = inputs.Labels(self.classes_) if is_warm else inputs.Labels.of(raw)
-        return target, target.encode(raw)
-
-    def _tree_weight(self, y: Floats, target: Target, weight: Floats | None) -> Floats | None:
-        own = super()._tree_weight(y, target, weight)
+    def _tree_weight(self, data: FitInput) -> Floats | None:
+        own = super()._tree_weight(data)
         if self.class_weight is None or self._balances_trees():
             return own
-        assert target.classes is not None  # noqa: S101 - labels have classes
-        inputs.weigh_classes(self.class_weight, y, target.classes, weight)  # refuses zero weights only
-        factors = inputs.class_factors(self.class_weight, y, target.classes, weight)[y.astype(np.int64)]
+        y, weight, classes = data.train.y, data.train.sample_weight, data.target.classes
+        assert classes is not None  # noqa: S101 - labels have classes
+        apply_class_weight(self.class_weight, y, classes, weight)  # refuses zero weights only
+        factors = class_factors(self.class_weight, y, classes, weight)[y.astype(np.int64)]
         return factors if own is None else factors * own
 
-    def _set_fitted(self, fitted: FittedForest, data: _Input) -> None:
-        super()._set_fitted(fitted, data)
-        train = data.train
-        self.row_fingerprints_ = self._row_fingerprints(
-            train.table, train.y, len(self.classes_), train.sample_weight
-        )
-        self.grid_hashes_ = getattr(self.bin_edges, "hashes", None)
-        before = self._doubts if self.warm_start else ()
-        self._doubts = doubts_about(train.sample_weight, self.class_weight, before)
-
-    def _set_out_of_bag(self, fitted: FittedForest, means: Floats, data: _Input) -> None:
+    def _out_of_bag_predictions(
+        self, oob: OutOfBag, data: FitInput
+    ) -> tuple[NDArray[Any], NDArray[Any], Callable[..., float]]:
         from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
 
-        assert fitted.rows is not None  # noqa: S101 - there are out-of-bag rows
-        classes, has_votes = data.train.y.astype(np.int64), self.oob_votes_ > 0
-        self.oob_decision_function_ = means
-        predicted = self.classes_[np.argmax(means[has_votes], axis=1)]
-        self._score_out_of_bag(self.classes_[classes], predicted, data.train.sample_weight, accuracy_score)
-        losses = self._losses(fitted.rows, classes, fitted.in_bag)
-        n_threads = resolve_n_jobs(self.n_jobs)
-        self.oob_losses_ = PairLosses.of(
-            losses, self.n_estimators_, len(self.classes_), self._doubts, n_threads
-        )
+        classes = data.target.classes
+        assert classes is not None  # noqa: S101 - labels have classes
+        return classes[data.train.y.astype(np.int64)], classes[np.argmax(oob.means, axis=1)], accuracy_score
 
-    def _losses(
-        self, rows: CodedRows, classes: Integers, in_bag: NDArray[np.uint8] | None = None
-    ) -> Iterator[Losses]:
-        n_threads = resolve_n_jobs(self.n_jobs)
-        losses: Iterator[Losses] = self.model_.forest.losses(rows, classes, STEPS, n_threads, in_bag)
-        return losses
+    def _set_fitted(self, result: FittedForest, data: FitInput) -> None:
+        before = self._doubts if self.warm_start else ()
+        self._doubts = out_of_bag_doubts(data.train.sample_weight, self.class_weight, before)
+        self.grid_hashes_ = getattr(self.bin_edges, "hashes", None)
+        super()._set_fitted(result, data)
+
+    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
+        super()._set_out_of_bag(oob, data)
+        assert oob.losses is not None  # noqa: S101 - of classes
+        self.oob_decision_function_ = oob.means
+        self.oob_losses_ = replace(oob.losses, doubts=self._doubts)
 
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
         """Losses of the trees on new rows, one by one and in pairs.
@@ -434,7 +350,8 @@ class ForestClassifier(Classifies, Reweighted, ForestBase):
         """
         table, n_threads = self._read(X), resolve_n_jobs(self.n_jobs)
         classes = self._class_numbers(y, table.n_rows)
-        losses = self._losses(EncodedRows(table, self.model_.bins), classes)
+        rows = EncodedRows(table, self.model_.bins)
+        losses = self.model_.forest.losses(rows, classes, STEPS, n_threads)
         return PairLosses.of(losses, self.n_estimators_, len(self.classes_), n_threads=n_threads)
 
     @property
@@ -447,7 +364,7 @@ class ForestClassifier(Classifies, Reweighted, ForestBase):
     def _set_weights(self, weights: Floats) -> None:
         self.model_ = replace(self.model_, weights=weights)
 
-    @lazily
+    @supports_dask
     def predict_proba(self, X: Any) -> Floats:
         """Mean over the trees of the class shares in the leaf of every row.
 
@@ -457,13 +374,7 @@ class ForestClassifier(Classifies, Reweighted, ForestBase):
         """
         return self._means(X)
 
-    @lazily
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    @lazily
+    @supports_dask
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class of every row; the first one of equal classes.
 
@@ -476,8 +387,8 @@ class ForestClassifier(Classifies, Reweighted, ForestBase):
         return labels
 
 
-class ForestRegressor(Regresses, ForestQuantiles, ForestBase):
-    """Base of the forests for numbers, of one or several outputs."""
+class ForestRegressor(RegressorBase, ForestQuantiles, ForestBase):
+    """Base class of forests for numbers, of one or several outputs."""
 
     _allowed: ClassVar[dict[str, Allowed]] = {
         **ALLOWED,
@@ -489,39 +400,38 @@ class ForestRegressor(Regresses, ForestQuantiles, ForestBase):
         *("_residuals", "_residual_weight", "_ranks"),
     )
 
-    def _read_y(self, y: Any, n_rows: int) -> tuple[Target, Floats]:
-        target = inputs.Numbers()
-        numbers = target.encode(inputs.read_target(y, n_rows, type(self).__name__, multi_output=True))
+    def _input_options(self) -> InputOptions:
+        return replace(super()._input_options(), multi_output=True)
+
+    def _check_target(self, y: Floats, target: Target) -> None:
         if self.criterion == "poisson":
-            bad = np.flatnonzero((numbers.reshape(n_rows, -1) < 0).any(axis=1))
+            bad = np.flatnonzero((y.reshape(len(y), -1) < 0).any(axis=1))
             if bad.size:
                 raise ValueError(
-                    f"y[{bad[0]}] is {numbers[bad[0]]}, which criterion='poisson' does not allow: it must "
-                    "be >= 0"
+                    f"y[{bad[0]}] is {y[bad[0]]}, which criterion='poisson' does not allow: it must be >= 0"
                 )
-        return target, numbers
+
+    def _out_of_bag_predictions(
+        self, oob: OutOfBag, data: FitInput
+    ) -> tuple[NDArray[Any], NDArray[Any], Callable[..., float]]:
+        from sklearn.metrics import r2_score  # noqa: PLC0415 - loads 0.05 s of modules
+
+        return data.train.y, _one_or_more(oob.means), r2_score
 
     def _set_forest(self, fitted: FittedForest, schema: Schema, classes: NDArray[Any] | None) -> None:
         super()._set_forest(fitted, schema, classes)
         self.n_outputs_, self._leaf_targets = fitted.model.forest.n_outputs, fitted.leaf_targets
 
-    def _set_out_of_bag(self, fitted: FittedForest, means: Floats, data: _Input) -> None:
-        from sklearn.metrics import r2_score  # noqa: PLC0415 - loads 0.05 s of modules
+    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
+        super()._set_out_of_bag(oob, data)
+        self.oob_prediction_ = _one_or_more(oob.means)
+        if self.n_outputs_ == 1:
+            self._residuals = data.train.y.ravel() - self.oob_prediction_
+            self._residual_weight = data.train.sample_weight
+        if oob.ranks is not None:
+            self._ranks = oob.ranks
 
-        y, weight = data.train.y, data.train.sample_weight
-        self.oob_prediction_ = means[:, 0] if means.shape[1] == 1 else means
-        self._score_out_of_bag(y, self.oob_prediction_[self.oob_votes_ > 0], weight, r2_score)
-        if self.n_outputs_ > 1:
-            return
-        y = y.ravel()
-        self._residuals, self._residual_weight = y - self.oob_prediction_, weight
-        if self._leaf_targets is not None:
-            assert fitted.rows is not None  # noqa: S101 - there are out-of-bag rows
-            assert fitted.in_bag is not None  # noqa: S101
-            forest, n_threads = fitted.model.forest, resolve_n_jobs(self.n_jobs)
-            self._ranks = self._leaf_targets.ranks(forest, fitted.rows, fitted.in_bag, y, n_threads)
-
-    @lazily
+    @supports_dask
     def predict(self, X: Any) -> Floats:
         """Mean over the trees of the mean target in the leaf of every row.
 
@@ -529,11 +439,15 @@ class ForestRegressor(Regresses, ForestQuantiles, ForestBase):
         -------
         float64 array of shape (n_samples,) or (n_samples, n_outputs)
         """
-        means = self._means(X)
-        return means[:, 0] if means.shape[1] == 1 else means
+        return _one_or_more(self._means(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.positive_only = self.criterion == "poisson"
         return tags
+
+
+def _one_or_more(means: Floats) -> Floats:
+    """Means (rows, outputs) as (rows,) if there is one output."""
+    return means[:, 0] if means.shape[1] == 1 else means

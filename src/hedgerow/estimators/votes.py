@@ -1,17 +1,19 @@
-"""Votes: margins of classifiers, and ensembles whose members vote with weights.
+"""Votes: margins of classifiers, members that vote with weights, and out-of-bag votes.
 
 A margin says how clearly a vote is for the label, from -1 (all against it) to 1 (all for it).
 """
 
 import copy
 import math
+import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow._typing import Floats
+from hedgerow._typing import Floats, Integers
 from hedgerow.estimators.fingerprints import RowFingerprintsMixin
 
 _OF_EQUAL_VOTES = ("oob_score_", "oob_decision_function_", "oob_votes_")
@@ -108,3 +110,59 @@ class WeightedVote(VoteMargins):
         for name in _OF_EQUAL_VOTES:
             vars(other).pop(name, None)
         return other
+
+
+# --- out-of-bag votes
+
+_WEIGHTED = "rows were drawn by sample_weight: out-of-bag rows are not distributed like new rows"
+_BALANCED = "class_weight='balanced' depends on the labels of all rows, also of out-of-bag rows"
+
+
+class OutOfBagVotes:
+    """Mixin of bagging and forests."""
+
+    oob_score: Any
+    oob_votes_: Integers
+
+    def _out_of_bag_score(
+        self,
+        y: NDArray[Any],
+        predicted: NDArray[Any],
+        votes: Integers,
+        sample_weight: Floats | None,
+        metric: Callable[..., float],
+    ) -> float:
+        """Score of the predictions of all rows with votes and a positive weight."""
+        counts = votes > 0 if sample_weight is None else (votes > 0) & (sample_weight > 0)
+        if not counts.any():
+            return math.nan
+        if callable(self.oob_score):
+            score: float = self.oob_score(y[counts], predicted[counts])
+            return score
+        weight = None if sample_weight is None else sample_weight[counts]
+        return float(metric(y[counts], predicted[counts], sample_weight=weight))
+
+    def _warn_without_votes(self, member: str) -> None:
+        n_without, n = np.sum(self.oob_votes_ == 0), len(self.oob_votes_)
+        if n_without:
+            warnings.warn(
+                f"{n_without} of {n} rows are in the bag of every {member}: they have no out-of-bag "
+                f"prediction (NaN) and are ignored in oob_score_; use more {member}s",
+                stacklevel=3,
+            )
+
+
+def out_of_bag_doubts(
+    sample_weight: Floats | None, class_weight: Any = None, before: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Reasons why out-of-bag rows may not be like new ones; `before` are those of earlier members.
+
+    >>> out_of_bag_doubts(np.array([1.0, 1.0])), len(out_of_bag_doubts(np.array([1.0, 2.0]), "balanced"))
+    ((), 2)
+    """
+    doubts = list(before)
+    if sample_weight is not None and np.any(sample_weight != sample_weight[0]):
+        doubts.append(_WEIGHTED)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        doubts.append(_BALANCED)
+    return tuple(dict.fromkeys(doubts))

@@ -11,7 +11,7 @@ Everything else is as in `forests`.
 
 from typing import Any
 
-from hedgerow.bagging.raw_table import RawTable
+from hedgerow.bagging.members import FittedBagging
 from hedgerow.bagging.sampling import BootstrapSampler
 from hedgerow.estimators import BaggingClassifier
 from hedgerow.estimators.validation import ClassTarget
@@ -40,14 +40,14 @@ from hedgerow.table import Schema
 def write_bagging(model: Any, writer: Writer) -> None:
     """Write bagging of classifiers or regressors."""
     classes = model.classes_ if isinstance(model, BaggingClassifier) else None
-    learner = write_spec(model._learner(), writer)  # noqa: SLF001 - a class of Hedgerow
-    write_columns(writer, model._schema, classes)  # noqa: SLF001
+    learner = write_spec(model._member_estimator(), writer)  # noqa: SLF001 - a class of Hedgerow
+    write_columns(writer, model.schema_, classes)
     write_bootstrap(writer, model._sampler)  # noqa: SLF001
     write_weights(writer, model._weights)  # noqa: SLF001
     writer.entries["soft_voting"] = bool(model._soft)  # noqa: SLF001
     writer.entries["members"] = []
     for number, member in enumerate(model.estimators_):
-        spec = MemberSpec(classes, *_columns(model._schema, model._sampler, number))  # noqa: SLF001
+        spec = MemberSpec(classes, *_columns(model.schema_, model._sampler, number))  # noqa: SLF001
         entries = write_member(writer, member, f"members.{number}", spec)
         writer.entries["members"].append(_without(learner, entries))
     write_out_of_bag(writer, model)
@@ -70,8 +70,7 @@ def read_bagging(reader: Reader, estimator: Any) -> None:
             member.set_params(n_jobs=1)  # the ensemble runs its members in parallel
         members.append(member)
     weights, n_rows = read_weights(reader, len(members)), draws.pool.n_rows
-    table = RawTable(None, (n_rows, schema.n_columns), names=schema.names)
-    estimator._keep(members, draws, table, target)  # noqa: SLF001 - as fit sets them
+    estimator._set_members(FittedBagging(members, draws), schema, target.classes)  # noqa: SLF001
     estimator._weights, estimator._soft = weights, soft  # noqa: SLF001
     read_out_of_bag(reader, estimator, n_rows, len(members), target.n_classes or 1)
     if isinstance(target, ClassTarget):
@@ -93,7 +92,7 @@ def _columns(schema: Schema, draws: BootstrapSampler, number: int) -> tuple[int,
 def _read_learner(reader: Reader, estimator: Any) -> dict[str, Any]:
     """Return the entries of the ensemble's own learner, as the file has them."""
     written: dict[str, Any] | None = reader.entry("parameters", dict).get("estimator")
-    return write_spec(estimator._learner()) if written is None else written  # noqa: SLF001 - as above
+    return write_spec(estimator._member_estimator()) if written is None else written  # noqa: SLF001 - as above
 
 
 def _without(learner: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
