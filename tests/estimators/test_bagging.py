@@ -315,7 +315,7 @@ def test_a_function_scores_rows_out_of_the_bag():
 
 def test_members_that_see_all_rows_have_none_out_of_the_bag():
     X, y = three_classes()
-    with pytest.raises(ValueError, match="oob_score=True needs rows that members do not learn from"):
+    with pytest.raises(ValueError, match="oob_score=True needs rows that members are not trained on"):
         bag(bootstrap=False, oob_score=True).fit(X, y)
 
 

@@ -91,7 +91,7 @@ def test_going_on_without_a_seed_keeps_the_first_one():
     model.set_params(n_estimators=5, random_state=1).fit(X, Y)
     assert all(map(np.array_equal, samples, model.estimators_samples_[:3]))
     rows = np.random.default_rng(0).permutation(150)
-    with pytest.raises(ValueError, match="something of these has changed"):
+    with pytest.raises(ValueError, match="at least one of these has changed"):
         model.fit(X[rows], Y[rows])  # row numbers of the samples would be those of other rows
 
 
@@ -100,7 +100,7 @@ def test_going_on_without_a_seed_keeps_the_first_one():
 )
 def test_going_on_in_another_way_is_refused(changed):
     model = BaggingClassifier(n_estimators=3, warm_start=True).fit(X, Y)
-    with pytest.raises(ValueError, match="warm_start=True goes on with the same X, y and sample_weight"):
+    with pytest.raises(ValueError, match="warm_start=True needs the same X, y and sample_weight"):
         model.set_params(**changed, n_estimators=4).fit(X, Y)
     model.set_params(warm_start=False).fit(X, Y)
     assert len(model.estimators_) == 4
@@ -110,9 +110,9 @@ def test_fewer_members_and_other_rows_are_refused():
     model = BaggingClassifier(n_estimators=3, warm_start=True).fit(X, Y)
     with pytest.raises(ValueError, match="n_estimators=2 is below the 3 members of the fitted model"):
         clone_of(model, n_estimators=2).fit(X, Y)
-    with pytest.raises(ValueError, match="something of these has changed since the last fit"):
+    with pytest.raises(ValueError, match="at least one of these has changed since the last fit"):
         clone_of(model, n_estimators=4).fit(X + 1.0, Y)
-    with pytest.raises(ValueError, match="something of these has changed since the last fit"):
+    with pytest.raises(ValueError, match="at least one of these has changed since the last fit"):
         clone_of(model, n_estimators=4).fit(X, Y, sample_weight=np.arange(150))
 
 
@@ -141,7 +141,7 @@ def test_missing_values_in_rows_that_no_member_gets_are_refused_too(make):
     learner = DecisionTreeClassifier()  # takes them
     assert model.set_params(estimator=learner).fit(make(table), Y).estimators_samples_
     with pytest.raises(
-        ValueError, match=r"NaN or infinity in row 60, and estimator=LinearSVC\(\) does not say"
+        ValueError, match=r"NaN or infinity in row 60, which is in no sample; estimator=LinearSVC\(\)"
     ):
         model.set_params(estimator=LinearSVC()).fit(make(table), Y)
 

@@ -272,7 +272,7 @@ def test_a_disk_that_is_full_does_not_end_the_fit(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(type(checkpoints._stores[0]), "write", full)
-    with pytest.warns(UserWarning, match="could not be written, the fit goes on: .*No space left"):
+    with pytest.warns(UserWarning, match="could not be written, the fit continues: .*No space left"):
         model = CASES["bag"].fit(checkpoint=Checkpoint(tmp_path / "fit.safetensors"))
     assert len(model.estimators_) == 8
 
