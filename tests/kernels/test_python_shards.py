@@ -1,4 +1,4 @@
-"""Trees grown on parts: the kernels' Python bodies give the bits of the compiled ones."""
+"""Trees grown on shards: the kernels' Python bodies give the bits of the compiled ones."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ from shard_cases import CASES, VALUES, fit
 N = 90
 
 
-class Lean(ShardedTable):
+class LowMemory(ShardedTable):
     __slots__ = ()
     low_memory = True
 
 
-@pytest.mark.parametrize("kind", [ShardedTable, Lean])
+@pytest.mark.parametrize("kind", [ShardedTable, LowMemory])
 @pytest.mark.parametrize("name", ["large leaves", "heavy tails", "whole weights", "by depth", "absolute"])
-def test_a_fit_on_parts_is_the_same_in_python(name, kind, monkeypatch):
+def test_a_fit_on_shards_is_the_same_in_python(name, kind, monkeypatch):
     loss, y, weight, settings, rules = CASES[name]
     rules = rules | ({"min_samples_leaf": 20} if name == "large leaves" else {"max_leaf_nodes": 6})
     settings = {key: value for key, value in settings.items() if key != "validation_rows"}

@@ -1,4 +1,4 @@
-"""Gradient boosting fits to rows that are here and to the same rows in parts, and how to compare them."""
+"""Gradient boosting fits to rows in memory and to the same rows in shards, and how to compare them."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ WHOLE, SMOOTH = RNG.integers(0, 4, N_ROWS).astype(float), RNG.random(N_ROWS) + 0
 HELD = np.sort(RNG.choice(N_ROWS, 90, replace=False)).astype(np.uint32)
 RISING = np.array([1, 0, -1, 0, 0, 0], np.int8)
 
-# name: loss, target, weights, settings, growth rules
+# name: loss, target, weights, options, growth options
 CASES = {
     "two classes": (BinaryLogLoss, TWO, None, {}, {}),
     "large leaves": (BinaryLogLoss, TWO, None, {}, {"min_samples_leaf": 100}),
@@ -50,19 +50,19 @@ CASES = {
 }  # fmt: skip
 
 
-def fit(name, table, evaluations=(), previous=None, n_rounds=5, **more):
+def fit(name, table, evaluation_sets=(), previous=None, n_rounds=5, **more):
     """Fit a case to a table that holds the rows of TABLE."""
-    loss, y, weight, settings, rules = CASES[name]
-    plan = GradientBoostingOptions(
-        loss=loss(), n_rounds=n_rounds, learning_rate=0.3, growth=GrowthOptions(**rules), seed=7,
-        **(settings | more),
+    loss, y, weight, options, growth = CASES[name]
+    fit_options = GradientBoostingOptions(
+        loss=loss(), n_rounds=n_rounds, learning_rate=0.3, growth=GrowthOptions(**growth), seed=7,
+        **(options | more),
     )  # fmt: skip
     train = Dataset(None, table, y.copy(), None if weight is None else weight.copy())
-    return fit_gradient_boosting(train, evaluations, plan, previous)
+    return fit_gradient_boosting(train, evaluation_sets, fit_options, previous)
 
 
 def assert_same(one, other):
-    """The same trees, to the last bit, and the same history."""
+    """Compare trees, to the last bit, and histories."""
     np.testing.assert_array_equal(one.model.start, other.model.start)
     for name, values in vars(one.model.forest).items():
         if isinstance(values, np.ndarray):

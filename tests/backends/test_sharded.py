@@ -1,0 +1,105 @@
+"""Gradient boosting on sharded rows gives the model of rows in memory, also if shards are lost."""
+
+import numpy as np
+import pytest
+
+from hedgerow.losses.classification import BinaryLogLoss
+from hedgerow.table.dataset import Dataset
+from remote_tables import ShardedTable
+from shard_cases import CASES, N_ROWS, TABLE, assert_same, fit
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    results = {}
+
+    def of(name):
+        if name not in results:
+            results[name] = fit(name, TABLE)
+        return results[name]
+
+    return of
+
+
+@pytest.mark.parametrize("n_shards", [1, 3, 17])
+@pytest.mark.parametrize("name", CASES)
+def test_the_model_is_that_of_rows_in_memory(name, n_shards, in_memory):
+    assert_same(fit(name, ShardedTable(TABLE, n_shards)), in_memory(name))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_model_is_the_same_when_shards_are_lost(name, in_memory):
+    table = ShardedTable(TABLE, 5, losses=(0, 1, 4, 9, 10, 25, 26, 40, 41, 60))
+    assert_same(fit(name, table), in_memory(name))
+    assert table.opened[0].n_calls > 60 or name in ("by depth", "one row a tree")
+
+
+def test_the_model_is_the_same_whichever_call_loses_shards(in_memory):
+    n_calls = 1
+    at = 0
+    while at < n_calls:
+        table = ShardedTable(TABLE, 2, losses=(at,))
+        assert_same(fit("rows held out", table, n_rounds=5), in_memory("rows held out"))
+        n_calls = table.opened[0].n_calls
+        at += 7
+    assert n_calls > 50
+
+
+def test_codes_that_are_stored_once_give_the_same_model(in_memory):
+    class LowMemory(ShardedTable):
+        __slots__ = ()
+        low_memory = True
+
+    assert_same(fit("two classes", LowMemory(TABLE, 3)), in_memory("two classes"))
+
+
+@pytest.mark.parametrize("name", ["two classes", "three classes", "absolute"])
+@pytest.mark.parametrize(("train", "evaluation"), [(True, True), (True, False), (False, True)])
+def test_evaluation_sets_may_be_sharded_too(name, train, evaluation):
+    y = CASES[name][1]
+    weight = np.arange(N_ROWS) % 3 + 0.5
+    sharded = ShardedTable(TABLE, 4, losses=(3, 5, 8))
+    rows = [Dataset(None, sharded if evaluation else TABLE, y.copy(), weight)]
+    result = fit(name, ShardedTable(TABLE, 3, losses=(20,)) if train else TABLE, rows, patience=3)
+    assert_same(result, fit(name, TABLE, [Dataset(None, TABLE, y.copy(), weight)], patience=3))
+    assert "validation_loss" in result.history
+
+
+@pytest.mark.parametrize("name", ["two classes", "three classes", "huber", "absolute"])
+def test_a_fit_can_start_from_a_model(name):
+    first = fit(name, TABLE, n_rounds=2).model
+    sharded = fit(name, ShardedTable(TABLE, 3, losses=(2,)), previous=first)
+    assert_same(sharded, fit(name, TABLE, previous=first))
+
+
+def test_shards_are_closed_after_an_error():
+    table = ShardedTable(TABLE, 3)
+
+    def fail(_done):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        fit("two classes", table, callbacks=[fail])
+    assert table.opened[0].is_closed
+
+
+def test_a_tree_takes_fewer_calls_than_it_has_splits():
+    table = ShardedTable(TABLE, 2)
+    result = fit("small leaves", table)
+    n_splits = int((result.model.forest.left > 0).sum())
+    assert n_splits == 5 * 30
+    assert table.opened[0].n_calls < n_splits / 2
+
+
+def test_gradients_that_are_not_finite_are_refused(monkeypatch):
+    def fill(_loss, _y, _raw, gradient, hessian, *_bounds):
+        gradient[:], hessian[:] = np.nan, 1.0
+
+    monkeypatch.setattr(BinaryLogLoss, "fill", fill)
+    with pytest.raises(FloatingPointError, match="not finite"):
+        fit("two classes", ShardedTable(TABLE, 3))
+
+
+def test_shards_that_are_always_lost_end_the_fit():
+    with pytest.raises(ConnectionError, match="lost 20 times before one tree was grown: see their logs"):
+        fit("two classes", ShardedTable(TABLE, 3, losses=range(7, 10_000)))
