@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.binning import BinnedTable, Bins
-from hedgerow.dtypes import CODE, STATISTIC
+from hedgerow.dtypes import CODE
 from hedgerow.growing.grower import GrownTree, GrowthOptions, make_nodes
 from hedgerow.growing.statistics import RowStatistics
 from hedgerow.growing.weak_tree import codes_left
@@ -33,7 +33,7 @@ class RowsInMemory:
 
     def __init__(self, table: BinnedTable) -> None:
         self.table = table
-        self._channels = np.empty((3, 0), STATISTIC)
+        self._channels = np.empty((3, 0), np.int64)
         self._columns = np.empty(0, np.int64)
         self._rows: dict[int, NDArray[np.uint32]] = {}
 
@@ -54,7 +54,7 @@ class RowsInMemory:
         Code c of column f is entry ``bins.offsets[f] + c``; columns that the tree does not use stay 0.
         """
         offsets = self.bins.offsets
-        out = np.zeros((len(nodes), 3, offsets[-1]), STATISTIC)
+        out = np.zeros((len(nodes), 3, offsets[-1]), np.int64)
         for histogram, node in zip(out, nodes, strict=True):
             rows = self._rows[node]
             for column in self._columns:
@@ -81,7 +81,7 @@ def channels(statistics: Statistics) -> NDArray[np.int64]:
         gradient, hessian = statistics.packed >> 32, statistics.packed & 0xFFFFFFFF
     else:
         gradient, hessian = statistics.wide.T
-    copies = statistics.copies if len(statistics.copies) else np.ones(len(gradient), STATISTIC)
+    copies = statistics.copies if len(statistics.copies) else np.ones(len(gradient), np.int64)
     return np.stack([gradient, hessian, copies])
 
 
