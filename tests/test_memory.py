@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hedgerow import memory
-from hedgerow.memory import available_memory, format_bytes, require_memory, rows_per_block, sum_estimates
+from hedgerow.memory import available_memory, format_bytes, require_memory, sum_estimates
 
 GB = 10**9
 
@@ -190,10 +190,3 @@ def test_sizes_are_rounded_for_people(n_bytes, text):
 
 def test_needs_at_the_same_time_add_up():
     assert sum_estimates([{"a": 1, "b": 2}, {"b": 3}, {}]) == {"a": 1, "b": 5}
-
-
-def test_blocks_of_wide_tables_have_few_rows():
-    assert rows_per_block(1, 4096) == 4096
-    assert rows_per_block(0, 4096) == 4096
-    assert rows_per_block(250_000, 65_536) * 250_000 * 8 <= 64_000_000
-    assert rows_per_block(10**9, 65_536) == 1

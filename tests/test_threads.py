@@ -8,7 +8,7 @@ import pytest
 from numba import njit
 
 from hedgerow.kernels.cpu.intrinsics import barrier
-from hedgerow.threads import Team, available_threads, over_rows, resolve_n_jobs
+from hedgerow.threads import Team, available_threads, over_rows, resolve_n_jobs, rows_per_block
 
 
 def helpers():
@@ -175,5 +175,12 @@ def test_n_jobs_as_in_scikit_learn():
 def test_threads_are_a_whole_number():
     with pytest.raises(TypeError, match=r"n_jobs must be an integer or None; got 2\.5"):
         resolve_n_jobs(2.5)
-    with pytest.raises(TypeError, match=r"n_jobs=True is not allowed"):
+    with pytest.raises(TypeError, match=r"n_jobs must be an integer or None; got True"):
         resolve_n_jobs(n_jobs=True)
+
+
+def test_blocks_of_wide_tables_have_few_rows():
+    assert rows_per_block(1, 4096) == 4096
+    assert rows_per_block(0, 4096) == 4096
+    assert rows_per_block(250_000, 65_536) * 250_000 * 8 <= 64_000_000
+    assert rows_per_block(10**9, 65_536) == 1

@@ -20,10 +20,9 @@ from hedgerow.kernels.cpu.binning import cut_places, encode, middles, store_rows
 from hedgerow.kernels.cpu.forest import MOST_COLUMNS
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes
-from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
-from hedgerow.threads import PickledWithoutCache, Team, cached_property
+from hedgerow.threads import PickledWithoutCache, Team, cached_property, rows_per_block
 
 EDGE_SAMPLE_ROWS = 200_000  # edges move by less than a bin's width when all rows are used
 _VALUES_AT_ONCE = 100_000  # sampled values that a thread holds while it computes edges, or one column

@@ -31,9 +31,8 @@ from hedgerow.kernels.cpu.forest import (
     mask_top,
 )
 from hedgerow.kernels.cpu.records import NODE
-from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
-from hedgerow.threads import PickledWithoutCache, Team, cached_property, over_rows
+from hedgerow.threads import PickledWithoutCache, Team, cached_property, over_rows, rows_per_block
 
 _LARGEST_CODE = 65_535  # a leaf's threshold: no code is larger, so that a row stays in its leaf
 _CHUNK_ROWS = 8192  # rows that a thread predicts at a time

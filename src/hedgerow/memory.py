@@ -25,7 +25,6 @@ from typing import Any
 VARIABLE = "HEDGEROW_MEMORY"
 
 _ALWAYS_AVAILABLE = 64_000_000  # bytes; for less, reading the limits would take longer than the work
-_BLOCK_BYTES = 64_000_000  # of a block of rows as float64
 _NO_LIMIT = 1 << 60  # control groups v1 write a number near 2**63 for "no limit"
 _MAX_NAMED = 4  # entries of an estimate that a message names
 _UNITS = {"": 1, "b": 1} | {
@@ -237,12 +236,3 @@ def sum_estimates(estimates: Iterable[Estimate]) -> dict[str, int]:
         for name, size in estimate.items():
             total[name] = total.get(name, 0) + size
     return total
-
-
-def rows_per_block(n_columns: int, most: int) -> int:
-    """Return the number of rows that are read as floats at a time: `most`, or fewer of a wide table.
-
-    >>> rows_per_block(28, 65_536), rows_per_block(100_000, 65_536)
-    (65536, 80)
-    """
-    return max(1, min(most, _BLOCK_BYTES // (8 * max(1, n_columns))))

@@ -17,10 +17,10 @@ from hedgerow.growing.grower import slots_for
 from hedgerow.kernels.cpu.forest import MOST_NODES
 from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE
-from hedgerow.memory import require_memory, rows_per_block, sum_estimates
+from hedgerow.memory import require_memory, sum_estimates
 from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
-from hedgerow.threads import CHUNK_ROWS
+from hedgerow.threads import CHUNK_ROWS, rows_per_block
 
 _NODE_BYTES = 3 * NODE.itemsize  # while trees become a forest: the record, its bytes, and all bytes joined
 _MAX_ROUNDS = 10_000  # rounds that are counted; more are requested only by users who stop a fit otherwise

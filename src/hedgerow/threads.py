@@ -27,6 +27,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from threadpoolctl import threadpool_limits
 
 CHUNK_ROWS = 65_536  # rows that a thread processes at a time, and the block of every floating-point sum
+_BLOCK_BYTES = 64_000_000  # of a block of rows as float64
 _LIMIT = "NUMBA_NUM_THREADS"  # set by users of Numba, and by joblib for its worker processes
 
 
@@ -196,6 +197,15 @@ def over_rows(n_rows: int, task: Callable[[int, int], Any], n_threads: int, chun
         return
     with Team(n_threads, chunk_rows) as team:  # also with one thread: chunks bound the memory of a task
         team.over_rows(n_rows, task)
+
+
+def rows_per_block(n_columns: int, most: int) -> int:
+    """Return the number of rows that are read as floats at a time: `most`, or fewer of a wide table.
+
+    >>> rows_per_block(28, 65_536), rows_per_block(100_000, 65_536)
+    (65536, 80)
+    """
+    return max(1, min(most, _BLOCK_BYTES // (8 * max(1, n_columns))))
 
 
 # --- state of objects and of the process

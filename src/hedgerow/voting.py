@@ -19,9 +19,8 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.binning import BinnedTable, Bins, aligned_rows
 from hedgerow.kernels.cpu.binning import encode
 from hedgerow.kernels.cpu.votes import VoteTrees, add_votes, find_vote_leaves, tree_losses
-from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
-from hedgerow.threads import PickledWithoutCache, cached_property, over_rows
+from hedgerow.threads import PickledWithoutCache, cached_property, over_rows, rows_per_block
 
 _CHUNK_ROWS = 8192  # rows that one thread predicts at a time
 _LOSS_ROWS = 32_768  # rows whose losses are held in memory at a time

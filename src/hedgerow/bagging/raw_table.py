@@ -20,12 +20,12 @@ from sklearn.utils import _safe_indexing
 
 from hedgerow._typing import Floats, Integers, Keys
 from hedgerow.kernels.cpu.resample import add_keys, add_sparse_keys
-from hedgerow.memory import rows_per_block
 from hedgerow.table import Schema
 from hedgerow.table.columns import is_missing, string_names
 from hedgerow.table.frames import FrameSource, as_frame, proper_numbers
 from hedgerow.table.reading import as_array, as_csr, check_not_empty, check_same_columns
 from hedgerow.table.table import check_kind, check_two_dimensional, value_bits
+from hedgerow.threads import rows_per_block
 
 BLOCK_ROWS = 4096  # hashed at a time: their float64 copy stays in the cache
 _NUMBERS = (Real, np.bool, Decimal)  # integers and floats of Python and NumPy are Real

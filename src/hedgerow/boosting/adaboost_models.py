@@ -23,9 +23,9 @@ from hedgerow.kernels.cpu.losses import leaf_quantiles
 from hedgerow.kernels.cpu.median import insert_and_find
 from hedgerow.losses.base import weighted_mean
 from hedgerow.members import predict_classes, predict_probabilities, predict_values
-from hedgerow.memory import require_memory, rows_per_block
+from hedgerow.memory import require_memory
 from hedgerow.table import Table
-from hedgerow.threads import Team, over_rows
+from hedgerow.threads import Team, over_rows, rows_per_block
 
 Predictions = Callable[[int, int], Floats]  # predictions (rows, members) of rows start..stop-1
 OverRows = Callable[[int, Callable[[int, int], Any]], None]

@@ -25,10 +25,10 @@ from hedgerow.distributed.settings import Settings
 from hedgerow.dtypes import CODE
 from hedgerow.kernels.cpu.binning import encode
 from hedgerow.kernels.cpu.resample import add_keys
-from hedgerow.memory import rows_per_block
 from hedgerow.optional import require_extra
 from hedgerow.table.reading import read_table
 from hedgerow.table.table import Schema, Table, value_bits
+from hedgerow.threads import rows_per_block
 
 _HELD_FRACTION = 0.4  # of the memory of all workers, at most, for partitions that are held
 # Values hashed at a time: the system allocates arrays above 128 KiB each time and frees them at once where

@@ -22,11 +22,10 @@ from scipy.stats import binom, chi2
 from hedgerow._typing import Floats, Keys
 from hedgerow.bagging.raw_table import BLOCK_ROWS
 from hedgerow.kernels.cpu.resample import add_keys
-from hedgerow.memory import rows_per_block
 from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
 from hedgerow.table.table import value_bits
-from hedgerow.threads import CHUNK_ROWS, over_rows, resolve_n_jobs
+from hedgerow.threads import CHUNK_ROWS, over_rows, resolve_n_jobs, rows_per_block
 
 _FEW_VALUES = 4  # up to so many different rows may occur again with equal counts by chance
 _MIN_COUNT, _MIN_VALUES = 10, 20  # rows of a value, and number of such values, for which counts are compared

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import AnyFloats
 from hedgerow.binning import EDGE_SAMPLE_ROWS, check_counts, edge_rows
 from hedgerow.kernels.cpu.resample import add_keys
-from hedgerow.memory import require_memory, rows_per_block
+from hedgerow.memory import require_memory
 from hedgerow.streams.reader import Chunk, StreamReader
 from hedgerow.streams.sources import is_text
 from hedgerow.streams.stream import Stream
@@ -33,6 +33,7 @@ from hedgerow.table.frames import FrameSource, as_frame
 from hedgerow.table.reading import FIT_HINT, PREDICT_HINT, check_not_empty, check_same_columns, chosen_columns
 from hedgerow.table.remote import TableScan
 from hedgerow.table.table import FLOAT32, FLOAT64, Schema, block_dtype, value_bits
+from hedgerow.threads import rows_per_block
 
 _BLOCK_ROWS = 4096  # hashed at a time: their float64 copy stays in the cache
 _GROWTH = 1.2  # of an array that is full: at most so much more than needed
