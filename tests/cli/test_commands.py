@@ -69,11 +69,11 @@ TRAIN = ["train", "houses.csv", "--target", "sold", "--drop", "price"]
 
 @pytest.mark.parametrize("method", ["gradient", "adaboost", "logitboost", "forest", "bagging"])
 def test_every_method_is_trained_saved_and_predicts_what_it_predicted(method, folder, capsys):
-    told = run_json([*TRAIN, "--method", method, "--out", "m.hedgerow"], capsys)
-    assert told["model"] == "m.hedgerow"
-    assert told["scores"]["accuracy"] > 0.8
-    assert told["hold_out"]["rows"] + told["hold_out"]["train_rows"] == 400
-    assert told["certificate"]["bounds"]
+    result = run_json([*TRAIN, "--method", method, "--out", "m.hedgerow"], capsys)
+    assert result["model"] == "m.hedgerow"
+    assert result["scores"]["accuracy"] > 0.8
+    assert result["hold_out"]["rows"] + result["hold_out"]["train_rows"] == 400
+    assert result["certificate"]["bounds"]
     assert main(["predict", "m.hedgerow", "houses.csv", "--out", "p.parquet"]) == 0
     predicted = parquet.read_table(folder / "p.parquet")
     assert predicted.column_names == ["predicted sold", "probability no", "probability yes"]
@@ -82,15 +82,15 @@ def test_every_method_is_trained_saved_and_predicts_what_it_predicted(method, fo
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_was_understood_is_said(capsys):
+def test_the_inferred_table_is_printed(capsys):
     assert main([*TRAIN, "--method", "adaboost", "--out", "m.hedgerow"]) == 0
-    said = capsys.readouterr().out
-    assert "400 rows, 7 columns" in said
-    assert "classification, 2 classes (no: " in said
-    assert "'bought' holds dates" in said
-    assert "held out: 80 of 400 rows, drawn with seed 0" in said
-    assert "With probability 95 % at least" in said
-    assert "m.hedgerow (new, " in said
+    printed = capsys.readouterr().out
+    assert "400 rows, 7 columns" in printed
+    assert "classification, 2 classes (no: " in printed
+    assert "'bought' holds dates" in printed
+    assert "held out: 80 of 400 rows, drawn with seed 0" in printed
+    assert "With probability 95 % at least" in printed
+    assert "m.hedgerow (new, " in printed
 
 
 def test_the_same_command_gives_the_same_file_for_any_number_of_threads(folder):
@@ -105,27 +105,27 @@ def test_the_same_command_gives_the_same_file_for_any_number_of_threads(folder):
 
 
 @pytest.mark.usefixtures("folder")
-def test_auto_says_why_and_keeps_to_a_reproducible_choice(capsys):
-    told = run_json([*TRAIN, "--out", "m.hedgerow", "--budget", "2"], capsys)
-    assert told["choice"]["reason"]
-    assert {trial["method"] for trial in told["choice"]["trials"]} >= {"gradient", "adaboost", "forest"}
+def test_auto_explains_and_stores_a_reproducible_choice(capsys):
+    result = run_json([*TRAIN, "--out", "m.hedgerow", "--budget", "2"], capsys)
+    assert result["choice"]["reason"]
+    assert {trial["method"] for trial in result["choice"]["trials"]} >= {"gradient", "adaboost", "forest"}
 
 
 @pytest.mark.usefixtures("folder")
 def test_numbers_are_predicted_from_another_file_of_another_format(capsys):
     assert main(["predict", "price.hedgerow", "more.parquet", "--keep", "rooms"]) == 0
-    said = capsys.readouterr()
-    lines = said.out.splitlines()
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
     assert lines[0] == '"rooms","predicted price"'
     assert len(lines) == 101
-    assert "R squared" in said.err
+    assert "R squared" in printed.err
     values = np.array([float(line.split(",")[1]) for line in lines[1:]])
     truth = make_table(100, seed=1)["price"].to_numpy()
     assert np.corrcoef(values, truth)[0, 1] > 0.85
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_file_is_replaced_only_with_force_and_it_is_said(capsys):
+def test_a_file_is_replaced_only_with_force_and_it_is_printed(capsys):
     assert main([*TRAIN, "--method", "adaboost", "--out", "sold.hedgerow"]) == 1
     assert "--force" in capsys.readouterr().err
     assert main([*TRAIN, "--method", "adaboost", "--out", "sold.hedgerow", "--force"]) == 0
@@ -140,12 +140,12 @@ def test_the_model_goes_to_the_name_of_the_table_by_default(folder):
 @pytest.mark.usefixtures("folder")
 def test_certify_takes_only_rows_that_are_new(capsys):
     assert main(["certify", "sold.hedgerow", "houses.csv"]) == 0
-    said = capsys.readouterr().out
-    assert "its 80 held-out rows are used" in said
-    assert "hold-out" in said
-    told = run_json(["certify", "sold.hedgerow", "more.parquet", "--delta", "0.1"], capsys)
-    assert told["delta"] == 0.1
-    assert next(bound for bound in told["bounds"] if bound["name"] == "hold-out")["n"] == 100
+    printed = capsys.readouterr().out
+    assert "its 80 held-out rows are used" in printed
+    assert "hold-out" in printed
+    result = run_json(["certify", "sold.hedgerow", "more.parquet", "--delta", "0.1"], capsys)
+    assert result["delta"] == 0.1
+    assert next(bound for bound in result["bounds"] if bound["name"] == "hold-out")["n"] == 100
 
 
 def test_certify_writes_a_file(folder):
@@ -161,18 +161,20 @@ def test_numbers_have_no_certificate(capsys):
 
 @pytest.mark.usefixtures("folder")
 def test_explain_names_the_columns_that_matter(capsys):
-    told = run_json(["explain", "sold.hedgerow"], capsys)
-    assert {row["column"] for row in told["importances"][:2]} == {"size", "colour"}
-    told = run_json(["explain", "price.hedgerow", "more.parquet"], capsys)
-    assert {row["column"] for row in told["permutation"][:2]} == {"size", "colour"}
+    result = run_json(["explain", "sold.hedgerow"], capsys)
+    assert {row["column"] for row in result["importances"][:2]} == {"size", "colour"}
+    result = run_json(["explain", "price.hedgerow", "more.parquet"], capsys)
+    assert {row["column"] for row in result["permutation"][:2]} == {"size", "colour"}
     assert main(["explain", "sold.hedgerow", "more.parquet"]) == 0
     assert "size" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("folder")
 def test_compare_lists_every_method_and_the_linear_one(capsys):
-    told = run_json(["compare", "houses.csv", "--target", "sold", "--drop", "price", "--folds", "2"], capsys)
-    methods = {row["method"] for row in told["rows"]}
+    result = run_json(
+        ["compare", "houses.csv", "--target", "sold", "--drop", "price", "--folds", "2"], capsys
+    )
+    methods = {row["method"] for row in result["rows"]}
     assert methods >= {"gradient", "adaboost", "logitboost", "forest", "bagging", "linear"}
     assert main(["compare", "houses.csv", "--target", "price", "--drop", "sold", "--folds", "2",
                  "--method", "forest", "--method", "linear"]) == 0  # fmt: skip
@@ -189,7 +191,7 @@ def test_report_is_written_by_train_and_by_report(folder):
     assert (folder / "price.html").is_file()
 
 
-def test_a_column_that_gives_the_target_away_is_told(folder, capsys):
+def test_a_column_that_leaks_the_target_is_reported(folder, capsys):
     table = make_table()
     table = table.append_column("paid", table["sold"].combine_chunks().dictionary_encode().indices)
     parquet.write_table(table, folder / "leak.parquet")
@@ -203,17 +205,17 @@ def test_predict_needs_the_columns_of_the_model(folder, capsys):
     assert "'colour'" in capsys.readouterr().err
 
 
-def test_info_tells_versions(capsys):
-    told = run_json(["info"], capsys)
-    assert told["hedgerow"] == hedgerow.__version__
-    assert told["packages"]["numpy"] == np.__version__
+def test_info_prints_versions(capsys):
+    result = run_json(["info"], capsys)
+    assert result["hedgerow"] == hedgerow.__version__
+    assert result["packages"]["numpy"] == np.__version__
 
 
 def test_detect_finds_the_astronaut(folder, capsys):
     data = pytest.importorskip("skimage.data")
     Image.fromarray(data.astronaut()).save(folder / "astronaut.png")
-    told = run_json(["detect", "astronaut.png", "--out", "drawn"], capsys)
-    [image] = told["images"]
+    result = run_json(["detect", "astronaut.png", "--out", "drawn"], capsys)
+    [image] = result["images"]
     assert len(image["detections"]) == 1
     assert (folder / "drawn" / "astronaut.detected.png").is_file()
 
@@ -230,8 +232,8 @@ def test_train_cascade_writes_a_file_that_detect_reads(folder, capsys):
             Image.fromarray(image).save(folder / kind / f"{number}.png")
     arguments = ["train-cascade", "objects", "others", "--out", "c.xml", "--window", "12x12", "--stages", "2",
                  "--n-negatives", "100", "--max-features", "500"]  # fmt: skip
-    told = run_json(arguments, capsys)
-    assert 1 <= len(told["stages"]) <= 2
+    result = run_json(arguments, capsys)
+    assert 1 <= len(result["stages"]) <= 2
     assert main(["detect", "others/0.png", "--model", "c.xml"]) == 0
 
 
@@ -243,8 +245,8 @@ def test_explain_notices_the_training_rows_in_another_format(folder, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_few_rows_tell_no_leak():
-    """Thirty rows are told by chance; and rows of whole numbers are often alike by nature."""
+def test_few_rows_report_no_leak():
+    """Thirty rows are result by chance; and rows of whole numbers are often alike by nature."""
 
     class Model:
         feature_importances_ = np.ones(1)
@@ -256,7 +258,7 @@ def test_few_rows_tell_no_leak():
     assert leaks.leaking_columns(object(), Problem()) == []
 
 
-def test_warming_up_runs_every_job_and_says_where_the_code_is(monkeypatch, capsys):
+def test_warming_up_runs_every_job_and_prints_the_cache_folder(monkeypatch, capsys):
     """The jobs themselves are small fits: each is made, and a few are run."""
     jobs = machine._jobs()
     assert len(jobs) > 10
@@ -267,9 +269,9 @@ def test_warming_up_runs_every_job_and_says_where_the_code_is(monkeypatch, capsy
     chosen |= {name: lambda name=name: (ran.append(name), jobs[name]()) for name in fits[:2]}
     monkeypatch.setattr(machine, "_jobs", lambda: chosen)
     assert main(["warmup", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert list(said["seconds"]) == list(chosen) == ran
-    assert "cache" in said
+    printed = json.loads(capsys.readouterr().out)
+    assert list(printed["seconds"]) == list(chosen) == ran
+    assert "cache" in printed
 
 
 def test_the_demo_shows_tables_and_findings_and_writes_its_page(tmp_path, monkeypatch, capsys):
@@ -294,9 +296,9 @@ def test_the_demo_shows_tables_and_findings_and_writes_its_page(tmp_path, monkey
     monkeypatch.setattr(experiments, "run_experiments", run)
     page = tmp_path / "demo.html"
     assert main(["demo", "--out", str(page), "--seed", "3"]) == 0
-    said = capsys.readouterr().out
-    assert "boosting was best" in said
-    assert "accidents: not installed" in said
+    printed = capsys.readouterr().out
+    assert "boosting was best" in printed
+    assert "accidents: not installed" in printed
     assert asked["random_state"] == 3
     assert page.read_text() == "<html></html>"
     assert main(["demo", "--out", str(page)]) == errors.FAILED  # it is there

@@ -151,14 +151,14 @@ def test_a_bad_command_line_gets_one_line_and_writes_nothing(kind, folder, capsy
     arguments, code, words = BAD[kind]
     before = snapshot(folder)
     assert main(arguments) == code
-    said = capsys.readouterr()
-    assert said.err.startswith("hedgerow: error: ")
-    assert said.err.count("\n") == 1
-    assert said.err.endswith("\n")
-    assert "Traceback" not in said.err
-    assert len(said.err) < 700
+    printed = capsys.readouterr()
+    assert printed.err.startswith("hedgerow: error: ")
+    assert printed.err.count("\n") == 1
+    assert printed.err.endswith("\n")
+    assert "Traceback" not in printed.err
+    assert len(printed.err) < 700
     for word in words:
-        assert word in said.err
+        assert word in printed.err
     assert snapshot(folder) == before
 
 
@@ -167,20 +167,20 @@ def test_a_bad_command_line_gets_one_line_and_writes_nothing(kind, folder, capsy
 def test_with_json_the_error_is_an_object_too(kind, capsys):
     arguments, code, words = BAD[kind]
     assert main([*arguments, "--json"]) == code
-    said = capsys.readouterr()
-    found = json.loads(said.out)
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
     assert found["exit_code"] == code
     assert all(word in found["error"] for word in words)
-    assert said.err.count("\n") == 1
+    assert printed.err.count("\n") == 1
 
 
 def test_an_image_that_cannot_be_read_does_not_stop_the_others(folder, capsys):
     Image.fromarray(np.zeros((60, 60), np.uint8)).save(folder / "grey.png")
     assert main(["detect", "notes.txt", "grey.png"]) == FAILED
-    said = capsys.readouterr()
-    assert "grey.png: 60 x 60 pixels, 0 found" in said.out
-    assert "notes.txt" in said.err
-    assert "1 of 2 images" in said.err
+    printed = capsys.readouterr()
+    assert "grey.png: 60 x 60 pixels, 0 found" in printed.out
+    assert "notes.txt" in printed.err
+    assert "1 of 2 images" in printed.err
 
 
 def test_an_interrupt_ends_with_130_and_nothing_written(monkeypatch, capsys, folder):

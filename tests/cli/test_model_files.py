@@ -83,7 +83,7 @@ def test_the_model_file_is_the_same_for_any_number_of_threads(folder):
     assert (folder / "m.hedgerow").read_bytes() == first
 
 
-def test_the_card_keeps_no_seconds(chosen):
+def test_the_card_stores_no_seconds(chosen):
     choice = load_card(chosen)["choice"]
     assert choice["seconds"] is None
     assert {trial["fit_seconds"] for trial in [*choice["trials"], choice["best"]]} == {None}
@@ -97,8 +97,8 @@ def test_a_later_report_shows_how_the_method_was_chosen(folder, chosen, capsys):
     save(model_file.read_model(chosen).model, "d.hedgerow", card=damaged)
     capsys.readouterr()
     assert main(["report", "d.hedgerow", "t.csv", "--out", "d.html"]) == FAILED
-    said = capsys.readouterr().err
-    assert "the card of the model is damaged: status must be one of" in said
+    printed = capsys.readouterr().err
+    assert "the card of the model is damaged: status must be one of" in printed
     assert not (folder / "d.html").exists()
 
 
@@ -122,27 +122,27 @@ def test_detect_prints_one_object_even_if_an_image_fails(folder, capsys):
         (["explain", "m.hedgerow", "--seed", "-5"], "--seed -5"),
     ],
 )
-def test_options_that_cannot_be_are_refused_by_their_names(line, words, capsys):
+def test_invalid_options_are_refused_by_their_names(line, words, capsys):
     assert train("--out", "m.hedgerow") == 0
     capsys.readouterr()
     assert main(line) == WRONG_USAGE
     assert words in capsys.readouterr().err
 
 
-def test_a_table_too_small_is_refused_in_words_of_the_file(folder, capsys):
+def test_a_table_too_small_is_refused_with_the_name_of_the_file(folder, capsys):
     csv.write_csv(pa.table({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}), folder / "four.csv")
     assert main(["train", "four.csv", "--target", "y"]) == FAILED
     assert "four.csv: 1 of 4 rows are held out; the remaining 3 are too few" in capsys.readouterr().err
 
 
-def test_a_column_kept_twice_is_written_once_and_seen_rows_are_said(folder, capsys):
+def test_a_column_kept_twice_is_written_once_and_training_rows_are_reported(folder, capsys):
     assert train("--out", "m.hedgerow") == 0
     assert main(["predict", "m.hedgerow", "t.csv", "--keep", "b", "--keep", "b", "--out", "p.csv"]) == 0
     assert csv.read_csv(folder / "p.csv").column_names[:2] == ["b", "predicted y"]
     assert "the model was fitted to most of its rows" in capsys.readouterr().err
 
 
-def test_copies_of_rows_are_told_and_single_rows_are_not(folder, capsys):
+def test_copies_of_rows_are_reported_and_single_rows_are_not(folder, capsys):
     assert train("--out", "m.hedgerow") == 0
     assert "copies" not in capsys.readouterr().err
     csv.write_csv(pa.concat_tables([small_table()] * 3), folder / "t.csv")
@@ -161,9 +161,9 @@ def test_a_good_column_is_no_leak_and_a_leak_is_quoted_for_the_shell(folder, cap
 @pytest.mark.usefixtures("folder")
 def test_a_few_rows_held_out_are_no_proof_of_a_leak(capsys):
     assert train("--hold-out", "0.0001", "--out", "m.hedgerow") == 0
-    said = capsys.readouterr()
-    assert "alone predicts" not in said.err
-    assert "scores of the 1 held-out row" in said.out
+    printed = capsys.readouterr()
+    assert "alone predicts" not in printed.err
+    assert "scores of the 1 held-out row" in printed.out
 
 
 @pytest.mark.parametrize("width", [60, 80, 118])
@@ -177,14 +177,14 @@ def test_the_table_of_trials_fits_the_page(width, chosen, capsys):
     assert any(choice.best.title in line for line in lines[3:])
 
 
-def test_a_model_without_a_card_is_told_apart(folder, capsys):
+def test_a_model_without_a_card_is_distinguished(folder, capsys):
     assert train("--out", "m.hedgerow") == 0
     save(model_file.read_model(folder / "m.hedgerow").model, "bare.hedgerow")
     assert main(["predict", "bare.hedgerow", "t.csv"]) == FAILED
     assert "without the card" in capsys.readouterr().err
 
 
-def test_a_leak_that_misses_a_rare_class_is_told(folder, capsys):
+def test_a_leak_that_misses_a_rare_class_is_reported(folder, capsys):
     rng = np.random.default_rng(0)
     y = rng.choice(3, 2000, p=[0.49, 0.50, 0.01])
     table = pa.table({"x": rng.standard_normal(2000), "hurt": (y == 1).astype(np.int64), "y": y})
@@ -207,12 +207,12 @@ def test_a_recipe_of_another_model_is_refused(change, folder, capsys):
     save(model_file.read_model(folder / "m.hedgerow").model, "k.hedgerow", card=content)
     capsys.readouterr()
     assert main(["predict", "k.hedgerow", "t.csv"]) == FAILED
-    said = capsys.readouterr().err
-    assert said.startswith("hedgerow: error: k.hedgerow: the card of the model is damaged: its recipe")
+    printed = capsys.readouterr().err
+    assert printed.startswith("hedgerow: error: k.hedgerow: the card of the model is damaged: its recipe")
 
 
 @pytest.mark.usefixtures("folder")
-def test_an_unknown_choice_is_answered_with_the_nearest_or_all(capsys):
+def test_an_unknown_choice_suggests_the_nearest_or_all(capsys):
     assert main(["compare", "t.csv", "--target", "y", "--method", "gradiant"]) == WRONG_USAGE
     assert "--method 'gradiant' is not allowed; did you mean 'gradient'?" in capsys.readouterr().err
     assert main(["compare", "t.csv", "--target", "y", "--method", "xyz"]) == WRONG_USAGE

@@ -99,7 +99,7 @@ def test_help_and_version(capsys):
     assert main([]) == 0
 
 
-def test_a_full_disk_behind_standard_output_is_said():
+def test_a_full_disk_behind_standard_output_is_printed():
     assert errors.one_line(OSError(28, "No space left on device")) == "the disk of the output is full"
 
 

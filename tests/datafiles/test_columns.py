@@ -105,7 +105,7 @@ def test_decimal_commas_are_read_where_they_can_be_nothing_else(texts, values):
         ([{"a": 1}, {"a": 2}], "unsupported"),
     ],
 )
-def test_every_kind_of_column_is_known(values, kind):
+def test_every_kind_of_column_is_recognised(values, kind):
     table = pa.table({"x": values})
     assert kind in KINDS
     assert classify_column(table["x"]).kind == kind
@@ -114,7 +114,7 @@ def test_every_kind_of_column_is_known(values, kind):
     json.dumps(summary.to_dict(), allow_nan=False)
 
 
-def test_a_summary_says_what_numpy_says():
+def test_a_summary_agrees_with_numpy():
     rng = np.random.default_rng(3)
     numbers = rng.normal(size=500)
     numbers[:7] = np.nan

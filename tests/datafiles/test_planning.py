@@ -1,4 +1,4 @@
-"""make_recipe: which task a target is for, which columns are refused, and what the user is told."""
+"""make_recipe: which task a target is for, which columns are refused, and what the user is result."""
 
 import datetime as dt
 
@@ -44,7 +44,7 @@ def test_the_task_is_found_and_labels_keep_their_type(target, task, labels, valu
     assert recipe.notes[0].startswith(f"The task is {task}: ")
 
 
-def test_the_task_can_be_asked_for():
+def test_the_task_can_be_requested():
     numbers = table(y=[number % 30 for number in range(N)])
     assert make_recipe(numbers, "y", task="classification").labels(numbers).dtype == np.int64
     truths = table(y=[True, False] * 30)
@@ -130,7 +130,7 @@ def test_names_are_checked(target, options, message):
         make_recipe(table(y=["no", "yes"] * 30), target, **options)
 
 
-def test_rows_without_a_label_are_left_out_and_said():
+def test_rows_without_a_label_are_left_out_and_printed():
     data = table(c=["rare", *["usual"] * (N - 1)], y=["", *["no", "yes"] * 29, "no"])
     recipe = make_recipe(data, "y")
     assert "1 of 60 rows has no 'y'; left out." in recipe.notes[1]
@@ -144,18 +144,18 @@ def test_rows_without_a_label_are_left_out_and_said():
         recipe.has_label(data[:1])
 
 
-def test_what_deserves_a_word_is_noted():
+def test_unusual_columns_have_notes():
     data = table(
         number=list(range(100, 100 + N)),
         day=[f"{number % 5 + 1}/5/2024" for number in range(N)],
         digits=[str(number % 9) for number in range(N)],
         y=["no", "yes"] * 30,
     )
-    said = " ".join(make_recipe(data, "y").notes)
-    assert "'number' counts the rows, as an identifier does" in said
-    assert "'day' looks like dates ('1/5/2024') but is used as categories" in said
-    assert "'digits' is text whose values are all numbers" in said
-    assert "'x'" not in said
+    printed = " ".join(make_recipe(data, "y").notes)
+    assert "'number' counts the rows, as an identifier does" in printed
+    assert "'day' looks like dates ('1/5/2024') but is used as categories" in printed
+    assert "'digits' is text whose values are all numbers" in printed
+    assert "'x'" not in printed
 
 
 def test_a_date_and_a_column_cannot_share_a_feature():

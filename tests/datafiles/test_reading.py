@@ -92,7 +92,7 @@ def test_the_separator_is_the_one_that_cuts_all_lines_alike(tmp_path):
     ],
     ids=["gzip", "bzip2", "xz", "zstd", "lz4", "two members"],
 )
-def test_compression_is_told_by_content(tmp_path, pack):
+def test_compression_is_reported_by_content(tmp_path, pack):
     assert read(tmp_path, pack(b"a,b\n1,x\n2,\n3,z\n")) == {"a": [1, 2, 3], "b": ["x", None, "z"]}
     assert read(tmp_path, pack(parquet_bytes(TABLE))) == TABLE.to_pydict()
 
@@ -106,7 +106,7 @@ def test_compression_is_told_by_content(tmp_path, pack):
     ],
     ids=["parquet", "arrow file", "arrow stream"],
 )
-def test_table_files_are_told_by_content(tmp_path, data):
+def test_table_files_are_reported_by_content(tmp_path, data):
     assert read_data(written(tmp_path, data)).equals(TABLE)
 
 
@@ -177,7 +177,7 @@ def test_types_do_not_depend_on_blocks(tmp_path, monkeypatch):
     assert read_data(path).equals(whole)
 
 
-def test_numbers_come_back_to_the_last_bit(tmp_path):
+def test_numbers_are_preserved_to_the_last_bit(tmp_path):
     values = np.random.default_rng(0).normal(size=20_000)
     table = pa.table({f"c{column}": values for column in range(5)})
     write_data(table, tmp_path / "x.csv")
@@ -265,7 +265,7 @@ def test_a_feather_file_of_the_first_version_is_read(tmp_path):
         (OSError(5, "Input/output error"), r"it cannot be read \(.*Input/output error"),
     ],
 )
-def test_what_the_machine_refuses_begins_with_the_file(tmp_path, monkeypatch, error, words):
+def test_errors_of_the_system_begin_with_the_file(tmp_path, monkeypatch, error, words):
     path = tmp_path / "good.csv"
     path.write_text("a,b\n1,2\n")
 

@@ -27,7 +27,7 @@ TABLE = pa.table(
 RECIPE = make_recipe(TABLE, "grade")
 
 
-def test_every_column_is_planned_and_said():
+def test_every_column_is_planned_and_printed():
     assert [(column.name, column.kind) for column in RECIPE.columns] == [
         ("age", "number"),
         ("smoker", "boolean"),
@@ -36,9 +36,9 @@ def test_every_column_is_planned_and_said():
     ]
     assert RECIPE.columns[3].parts == ("year", "month", "day", "weekday", "days")
     assert RECIPE.dropped == (("unit", "it is 'kg' in every row"), ("nothing", "it is empty"))
-    said = " ".join(RECIPE.notes)
+    printed = " ".join(RECIPE.notes)
     for words in ("The task is classification", "'born' holds dates"):
-        assert words in said
+        assert words in printed
 
 
 def test_features_have_their_values():

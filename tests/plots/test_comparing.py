@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hedgerow.plots import BoundsDisplay, CurvesDisplay, ScoresDisplay
-from hedgerow.selection.results import Choice, CompareRow, Comparison, Trial
+from hedgerow.selection.comparing import CompareRow, Comparison
+from hedgerow.selection.results import Choice, Trial
 from hedgerow.theory.certificate import Bound, Certificate
 
 

@@ -54,7 +54,7 @@ def test_the_first_trial_is_made_whatever_the_budget():
     assert choice.model.predict(X).shape == (200,)
 
 
-def test_boosting_that_has_no_time_ends_after_a_round_and_says_so():
+def test_boosting_without_time_ends_after_a_round_with_a_note():
     for method in ("gradient", "adaboost", "logitboost"):
         tried = run_trial(_problem(), Setting(method, {"n_estimators": 50}), AT_ONCE)
         assert tried.trial.status == "cut short"
@@ -94,7 +94,7 @@ def test_the_last_fit_can_be_cut_short_too():
     assert many.n_estimators == 30
 
 
-def test_many_rows_are_sampled_and_rounds_limited_when_small_fits_say_so(monkeypatch):
+def test_many_rows_are_sampled_and_rounds_are_limited_by_pilot_fits(monkeypatch):
     n = 24_000
     values = RNG.normal(size=(n, 3))
     labels = np.where(values[:, 0] + values[:, 1] > 0, "a", "b")

@@ -71,7 +71,7 @@ def test_the_choice_is_the_same_to_the_bit_for_any_number_of_threads(task):
     np.testing.assert_array_equal(one.model.predict(X), two.model.predict(X))
 
 
-def test_numbers_are_judged_by_their_error_and_logitboost_is_not_used():
+def test_numbers_are_scored_by_their_error_and_logitboost_is_not_used():
     choice = choose(X, NUMBERS, "regression", budget=None)
     assert choice.metric == "rmse"
     (refused,) = [trial for trial in choice.trials if trial.status == "skipped"]
@@ -122,7 +122,7 @@ def test_very_unequal_classes_work_and_a_guess_is_mentioned():
     assert "not clearly better than a constant prediction" in choice.reason
 
 
-def test_a_good_model_is_not_said_to_be_a_guess():
+def test_a_good_model_is_not_stated_to_be_a_guess():
     choice = choose(X, X[:, 0] > 0, "classification", methods=["gradient", "bagging"], budget=None)
     assert "constant" not in choice.reason
     assert choice.model.predict(X).dtype == bool
@@ -179,7 +179,7 @@ def test_a_family_that_raises_has_failed_with_the_first_line_of_its_error():
 
 
 @pytest.mark.usefixtures("broken_forest")
-def test_if_none_works_one_line_says_so():
+def test_if_no_method_works_one_line_reports_it():
     with pytest.raises(
         ValueError, match=r"^no method could be fitted: random forest: RuntimeError: it does not work$"
     ):
@@ -227,7 +227,7 @@ def test_an_interrupt_that_a_fit_only_warns_of_ends_the_trials(monkeypatch):
 # --- telling and keeping
 
 
-def test_progress_is_told_step_by_step():
+def test_progress_is_reported_step_by_step():
     steps = []
     choose(X, LABELS, "classification", budget=None, methods=["adaboost", "forest"],
            progress=lambda *step: steps.append(step))  # fmt: skip
@@ -258,7 +258,7 @@ def test_the_reason_names_the_runner_up_and_whether_it_is_within_noise():
     assert ("within noise" in choice.reason) != ("more than noise" in choice.reason)
 
 
-def test_two_methods_that_say_the_same_are_said_to_be_the_same(monkeypatch):
+def test_two_methods_with_equal_predictions_are_equal_in_the_reason(monkeypatch):
     monkeypatch.setattr(
         choosing, "settings_for", lambda method, *_: [Setting(method, {"n_estimators": 5})] * 2
     )
@@ -328,7 +328,7 @@ def kept_choice():
     }
 
 
-def test_a_kept_choice_comes_back():
+def test_a_stored_choice_can_be_read():
     choice = Choice.from_dict(kept_choice())
     assert choice.best is choice.trials[0]
     assert "200 trees" in str(choice)

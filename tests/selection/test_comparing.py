@@ -8,7 +8,8 @@ import pytest
 from sklearn.metrics import log_loss
 
 from hedgerow.selection import METHODS, compare, fold_rows, make_model
-from hedgerow.selection.results import Choice, CompareRow, Comparison, Trial, format_parameters
+from hedgerow.selection.comparing import CompareRow, Comparison
+from hedgerow.selection.results import Choice, Trial, format_parameters
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 4))
@@ -42,7 +43,7 @@ def test_the_scores_do_not_depend_on_the_number_of_threads():
     assert [row.scores for row in one.rows] == [row.scores for row in two.rows]
 
 
-def test_methods_that_are_not_for_the_target_say_why():
+def test_methods_that_do_not_support_the_target_have_a_reason():
     comparison = compare(X, NUMBERS, "regression", folds=2, methods=["stump", "logitboost", "linear"])
     notes = {row.method: row.note for row in comparison.rows}
     assert notes["logitboost"] == "not used: it is for classification, not for regression"
@@ -55,7 +56,7 @@ def test_methods_that_are_not_for_the_target_say_why():
     assert row.scores == {}
 
 
-def test_a_method_that_fails_says_so_in_one_line_and_the_others_go_on(monkeypatch):
+def test_a_method_that_fails_has_a_note_and_the_others_continue(monkeypatch):
     def broken(*_):
         raise MemoryError("too much\nof it")
 
@@ -75,7 +76,7 @@ def test_rare_classes_and_categories_are_compared_too():
     assert notes == {"anyboost": "not used: it is for two classes, and y has 3"}
 
 
-def test_progress_is_told_and_an_error_of_the_listener_is_raised():
+def test_progress_is_reported_and_an_error_of_the_listener_is_raised():
     steps = []
     compare(
         X, LABELS, "classification", methods=["stump", "tree"], folds=2, progress=lambda *s: steps.append(s)
@@ -117,7 +118,7 @@ def test_bad_arguments_are_refused(given, words):
 # --- words and tables
 
 
-def test_parameters_are_said_in_words():
+def test_parameters_are_formatted():
     assert format_parameters("adaboost", {"n_estimators": 1, "max_depth": 1}) == "1 round, stumps"
     assert format_parameters("bagging", {"n_estimators": 50, "max_depth": None}) == "50 trees, any depth"
     assert format_parameters("forest", {"n_estimators": 9, "new": 3}) == "9 trees, new=3"

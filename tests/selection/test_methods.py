@@ -34,7 +34,7 @@ def test_every_method_makes_a_model_that_learns_classes_if_it_is_for_them(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_makes_a_model_that_learns_numbers_or_says_that_it_does_not(name):
+def test_every_method_makes_a_model_that_supports_regression_or_refuses_it(name):
     if "regression" not in METHODS[name].tasks:
         with pytest.raises(ValueError, match="it is for classification, not for regression"):
             make_model(name, "regression")
@@ -59,7 +59,7 @@ def test_the_families_of_auto_are_methods():
     ]
 
 
-def test_the_seed_and_the_threads_reach_the_model():
+def test_the_seed_and_the_threads_are_passed_to_the_model():
     model = make_model("forest", "classification", random_state=7, n_jobs=2)
     assert (model.random_state, model.n_jobs) == (7, 2)
 
@@ -161,6 +161,6 @@ def test_sparse_tables_and_clones_work():
     assert model.fit(sparse.csr_matrix(X), LABELS).score(sparse.csr_matrix(X), LABELS) > 0.9
 
 
-def test_labels_of_any_kind_come_back():
+def test_predictions_have_the_labels_of_training():
     assert set(LogisticBaseline().fit(X, LABELS).predict(X)) == {"up", "down"}
     assert set(LogisticBaseline().fit(X, LABELS == "up").predict(X).tolist()) == {True, False}

@@ -27,9 +27,9 @@ def _classes(n_classes, n=300, seed=0):
 def test_scores_of_classes_are_those_of_scikit_learn(n_classes):
     predictions = _classes(n_classes)
     scores = score_predictions(predictions, "classification")
-    truth, said, probabilities = predictions.y_true, predictions.y_pred, predictions.probabilities
-    assert scores["accuracy"] == pytest.approx(theirs.accuracy_score(truth, said))
-    assert scores["balanced-accuracy"] == pytest.approx(theirs.balanced_accuracy_score(truth, said))
+    truth, printed, probabilities = predictions.y_true, predictions.y_pred, predictions.probabilities
+    assert scores["accuracy"] == pytest.approx(theirs.accuracy_score(truth, printed))
+    assert scores["balanced-accuracy"] == pytest.approx(theirs.balanced_accuracy_score(truth, printed))
     assert scores["log-loss"] == pytest.approx(theirs.log_loss(truth, probabilities))
     if n_classes == 2:
         assert scores["auc"] == pytest.approx(theirs.roc_auc_score(truth, probabilities[:, 1]))
@@ -43,11 +43,11 @@ def test_scores_of_classes_are_those_of_scikit_learn(n_classes):
 def test_scores_of_numbers_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     truth = rng.normal(size=200)
-    said = truth + rng.normal(size=200)
-    scores = score_predictions(Predictions(truth, said), "regression")
-    assert scores["r2"] == pytest.approx(theirs.r2_score(truth, said))
-    assert scores["rmse"] == pytest.approx(theirs.root_mean_squared_error(truth, said))
-    assert scores["mae"] == pytest.approx(theirs.mean_absolute_error(truth, said))
+    printed = truth + rng.normal(size=200)
+    scores = score_predictions(Predictions(truth, printed), "regression")
+    assert scores["r2"] == pytest.approx(theirs.r2_score(truth, printed))
+    assert scores["rmse"] == pytest.approx(theirs.root_mean_squared_error(truth, printed))
+    assert scores["mae"] == pytest.approx(theirs.mean_absolute_error(truth, printed))
 
 
 @pytest.mark.parametrize("name", ["accuracy", "balanced-accuracy", "log-loss", "brier", "auc"])
@@ -100,7 +100,7 @@ def test_perfect_numbers_score_zero():
     assert (scores["rmse"], scores["mae"], scores["r2"]) == (0.0, 0.0, 1.0)
 
 
-def test_a_class_that_the_model_does_not_know_counts_as_wrong():
+def test_an_unknown_class_counts_as_wrong():
     X, y = make_classification(100, random_state=0)
     model = LogisticRegression().fit(X, y)
     scores = score_model(model, X[:4], np.array([7, 7, 7, 7]), "classification")
@@ -123,7 +123,7 @@ def test_a_regressor_of_ours_is_scored():
     assert score_model(model, X, 3.0 * X[:, 0], "regression")["r2"] > 0.99
 
 
-def test_metrics_know_which_way_is_better():
+def test_metrics_have_a_direction():
     better = {name for name, metric in METRICS.items() if metric.higher_is_better}
     assert better == {"accuracy", "balanced-accuracy", "auc", "r2"}
     assert METRICS["auc"].loss(0.9) == -0.9
@@ -139,6 +139,6 @@ def test_metrics_know_which_way_is_better():
         ("accuracy", "regression", None, "must be one of 'r2'"),
     ],
 )
-def test_a_metric_that_does_not_fit_is_refused(name, task, n_classes, words):
+def test_a_metric_of_another_task_is_refused(name, task, n_classes, words):
     with pytest.raises(ValueError, match=words):
         find_metric(name, task, n_classes)

@@ -23,7 +23,7 @@ def test_a_hold_out_splits_all_rows_into_two_rising_parts():
 
 @pytest.mark.parametrize("fraction", [0.01, 0.2, 0.5, 0.9, 0.99])
 @pytest.mark.parametrize("seed", range(5))
-def test_every_class_stays_in_the_training_part_of_a_hold_out(fraction, seed):
+def test_every_class_is_in_the_training_rows(fraction, seed):
     train, test = hold_out(LABELS, "classification", fraction, seed)
     assert set(LABELS[train]) == set(LABELS)
     assert len(test) >= 1
@@ -43,7 +43,7 @@ def test_other_seeds_and_draws_give_other_hold_outs():
     assert not np.array_equal(same[0], hold_out(y, "regression", 0.2, 5, draw=1)[1])
 
 
-def test_numbers_are_held_out_by_the_share_asked_for():
+def test_the_share_of_test_rows_is_the_fraction():
     train, test = hold_out(np.zeros(1000), "regression", 0.25, 0)
     assert (len(train), len(test)) == (750, 250)
 
@@ -61,7 +61,7 @@ def test_rows_that_are_all_of_different_classes_cannot_be_held_out():
 
 @pytest.mark.parametrize("folds", [2, 3, 5])
 @pytest.mark.parametrize("seed", range(4))
-def test_folds_part_the_rows_and_always_learn_from_every_class(folds, seed):
+def test_folds_are_disjoint_and_every_class_is_in_the_training_rows(folds, seed):
     splits = fold_rows(LABELS, "classification", folds, seed)
     tested = np.concatenate([test for _, test in splits])
     assert (
@@ -89,7 +89,7 @@ def test_a_senseless_number_of_folds_is_refused(folds):
         fold_rows(LABELS, "classification", folds, 0)
 
 
-def test_a_task_that_is_none_is_refused():
+def test_an_unknown_task_is_refused():
     with pytest.raises(ValueError, match="'classification' or 'regression'"):
         hold_out([1, 2], "clustering", 0.5, 0)
 

@@ -1,27 +1,35 @@
-"""A recipe: how a table becomes X and y. It is made from the training table and stored with the model."""
+"""A recipe: how a table becomes X and y. It is made from the training table and stored with the model.
+
+Labels have one of four kinds: "text" (objects of type str), "integer" (int64), "boolean" (bool) and "number"
+(float64). The recipe stores the kind, so that 0 and 1 in a later file are the False and True of training.
+"""
 
 import reprlib
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hedgerow.datafiles.column_types import TypedTable, is_text
+from hedgerow.datafiles.column_types import TypedTable, infer_type, is_text
 from hedgerow.datafiles.conversion import (
     PARTS,
+    can_be_category,
+    encode_categories,
     expand_dates,
     to_booleans,
     to_categories,
     to_dates,
     to_numbers,
 )
-from hedgerow.datafiles.errors import DataFileError, unknown_name
-from hedgerow.datafiles.target import LABELS, TASKS, to_labels
+from hedgerow.datafiles.errors import DataFileError, format_value, unknown_name
 from hedgerow.strict_json import JsonChecker
 
 _CHECK = JsonChecker()
+TASKS = ("classification", "regression")
+LABELS = ("text", "integer", "boolean", "number")
 PLANNED = ("number", "boolean", "category", "date")
 _LISTS = ("columns", "dropped", "notes")
 _KEYS = ("target", "task", "labels_are", *_LISTS)
@@ -255,6 +263,43 @@ def _check_unique(table: TypedTable, name: str) -> None:
     n_columns = len(table.table.schema.get_all_field_indices(name))
     if n_columns > 1:
         raise DataFileError(f"the column {name!r} occurs {n_columns} times; rename or drop the others")
+
+
+def to_labels(values: pa.ChunkedArray, name: str, labels: str) -> NDArray[Any]:
+    """Convert the values of a target, all known, to an array of the kind that the recipe stores.
+
+    >>> to_labels(pa.chunked_array([[1.0, 2.0]]), "y", "integer")
+    array([1, 2])
+    """
+    if values.null_count:
+        raise DataFileError(
+            f"the target {format_value(name)} is missing in {values.null_count} of {len(values)} rows; "
+            "remove these rows"
+        )
+    if labels == "text":
+        if not can_be_category(values.type):
+            raise DataFileError(
+                f"the target {format_value(name)} has the type {values.type}; texts are needed"
+            )
+        codes = encode_categories(values, cleaned=True)
+        texts = np.array([*codes.dictionary.to_pylist(), None], dtype=object)[:-1]
+        chosen: NDArray[Any] = texts[codes.indices.to_numpy()]
+        return chosen
+    if labels == "boolean":
+        booleans = to_booleans(infer_type(values), name)
+        return np.asarray(booleans.to_numpy(zero_copy_only=False), dtype=bool)
+    if pa.types.is_integer(values.type) and labels == "integer":
+        integers: NDArray[Any] = values.to_numpy()
+        return integers if integers.dtype == np.uint64 else integers.astype(np.int64)
+    numbers = np.asarray(to_numbers(infer_type(values), name).to_numpy(), dtype=np.float64)
+    if labels == "number":
+        return numbers
+    if not np.all((np.floor(numbers) == numbers) & (np.abs(numbers) < 2**53)):
+        wrong = numbers[~(np.floor(numbers) == numbers)][:1]
+        raise DataFileError(
+            f"the target {format_value(name)} holds {wrong.tolist()}, but its classes are whole numbers"
+        )
+    return numbers.astype(np.int64)
 
 
 # --- checks of a recipe from a file

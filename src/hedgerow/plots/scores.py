@@ -6,8 +6,9 @@ from typing import Any, Self
 
 from hedgerow.plots import labels, style
 from hedgerow.plots.classes import some
+from hedgerow.selection.comparing import Comparison
 from hedgerow.selection.metrics import METRICS
-from hedgerow.selection.results import Choice, Comparison
+from hedgerow.selection.results import Choice
 
 _SHARES = ("accuracy", "balanced-accuracy")  # written as per cent
 

@@ -5,10 +5,10 @@ methods, metrics, splits -> trials (one setting) -> choosing (the best method, w
 """
 
 from hedgerow.selection.choosing import choose
-from hedgerow.selection.comparing import compare
+from hedgerow.selection.comparing import CompareRow, Comparison, compare
 from hedgerow.selection.methods import AUTO, METHODS, Method, make_model
 from hedgerow.selection.metrics import METRICS, Metric, score_model
-from hedgerow.selection.results import Choice, CompareRow, Comparison, Trial
+from hedgerow.selection.results import Choice, Trial
 from hedgerow.selection.splits import fold_rows, hold_out, take_rows
 
 __all__ = [

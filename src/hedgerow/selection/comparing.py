@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,106 @@ import numpy as np
 from hedgerow.estimators import validation
 from hedgerow.selection.methods import METHODS, Method, make_model, usable_methods
 from hedgerow.selection.metrics import METRICS, predict_rows, score_predictions
-from hedgerow.selection.results import CompareRow, Comparison
+from hedgerow.selection.results import FORMAT, format_columns
 from hedgerow.selection.splits import Rows, TrainingData, first_rows, fold_rows, take_rows
 from hedgerow.selection.trials import Progress, first_line, fit_warnings
+from hedgerow.text_table import WIDTH, format_mean, format_seconds
+
+
+@dataclass(frozen=True)
+class CompareRow:
+    """A method in a comparison.
+
+    Parameters
+    ----------
+    method, title : str
+    scores : dict of str to (float, float)
+        Mean and standard deviation over the folds; empty if the method was not used.
+    fit_seconds, predict_seconds : float or None
+        Medians over the folds, without compilation.
+    note : str
+        Why the method was not used, or its first warning.
+
+    Examples
+    --------
+    >>> CompareRow("stump", "one stump", {"accuracy": (0.8, 0.05)}, 0.1, 0.01).to_dict()["scores"]
+    {'accuracy': [0.8, 0.05]}
+    """
+
+    method: str
+    title: str
+    scores: dict[str, tuple[float, float]] = field(default_factory=dict)
+    fit_seconds: float | None = None
+    predict_seconds: float | None = None
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as numbers, texts, lists and dicts."""
+        return {
+            "method": self.method,
+            "title": self.title,
+            "scores": {name: list(pair) for name, pair in self.scores.items()},
+            "fit_seconds": self.fit_seconds,
+            "predict_seconds": self.predict_seconds,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of `compare`.
+
+    Parameters
+    ----------
+    task : str
+    folds : int
+    rows : tuple of CompareRow
+        In the order of the methods.
+
+    Examples
+    --------
+    >>> row = CompareRow("stump", "one stump", {"accuracy": (0.8, 0.05)}, 0.1, 0.01)
+    >>> print(Comparison("classification", 5, (row,)))
+    Mean ± standard deviation over 5 folds; seconds are medians, without compilation.
+    <BLANKLINE>
+     method           accuracy   fit s   predict s
+     ─────────────────────────────────────────────
+     one stump   0.800 ± 0.050   0.100      0.0100
+    """
+
+    task: str
+    folds: int
+    rows: tuple[CompareRow, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as numbers, texts, lists and dicts."""
+        return {
+            "format": FORMAT,
+            "task": self.task,
+            "folds": self.folds,
+            "rows": [row.to_dict() for row in self.rows],
+        }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: int = WIDTH) -> str:
+        """Return the table, for a page of `width` characters; columns that do not fit are left out."""
+        names = list(dict.fromkeys(name for row in self.rows for name in row.scores))
+        noted = any(row.note for row in self.rows)
+        heads = ["method", *names, "fit s", "predict s", *([""] if noted else [])]
+        rows = []
+        for row in self.rows:
+            scores = [format_mean(row.scores.get(name)) for name in names]
+            times = [format_seconds(row.fit_seconds), format_seconds(row.predict_seconds)]
+            rows.append([row.title, *scores, *times, *([row.note] if noted else [])])
+        first = (
+            f"Mean ± standard deviation over {self.folds} folds; seconds are medians, without compilation."
+        )
+        # By importance: method, first score, times, notes, other scores.
+        n = len(names)
+        order = [0, *range(1, min(n, 1) + 1), *range(n + 1, len(heads)), *range(2, n + 1)]
+        return format_columns([first], heads, rows, order, (0, n + 3), width)
 
 
 def compare(

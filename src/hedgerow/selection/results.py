@@ -1,8 +1,4 @@
-"""Results of `choose` and `compare`, as records that can be printed and stored.
-
-Choice      = trials, the best of them, the reason, and the model
-Comparison  = one row per method: scores as (mean, standard deviation) over the folds, and times
-"""
+"""The result of `choose`: trials, the best of them, the reason, and the model; printed, stored and read."""
 
 import math
 import reprlib
@@ -13,7 +9,7 @@ from hedgerow.selection.methods import METHODS
 from hedgerow.selection.metrics import METRICS
 from hedgerow.selection.splits import TASKS
 from hedgerow.strict_json import JsonChecker
-from hedgerow.text_table import WIDTH, fitting_columns, format_mean, format_page, format_seconds
+from hedgerow.text_table import WIDTH, fitting_columns, format_page, format_seconds
 
 FORMAT = 1  # of the dicts
 _CHECK = JsonChecker()
@@ -242,7 +238,7 @@ class Choice:
         order = [0, 1, 2, last - 1, last, *range(3, last - 1)]
         chosen = f"Chosen by {METRICS[self.metric].title}, {self.validation}: {self.best.description}"
         rows = [self._row(trial, names) for trial in ranked]
-        return _page([chosen, self.reason], heads, rows, order, (0, 1, last), width)
+        return format_columns([chosen, self.reason], heads, rows, order, (0, 1, last), width)
 
     def _row(self, trial: Trial, names: list[str]) -> list[str]:
         scores = [f"{trial.scores[name]:.4g}" if name in trial.scores else "–" for name in names]
@@ -251,102 +247,6 @@ class Choice:
         mark = "chosen" if trial is self.best else "" if trial.status == "done" else trial.status
         note = ": ".join(part for part in (mark, trial.note) if part)
         return [trial.title, trial.parameter_text, *scores, format_seconds(trial.fit_seconds), note]
-
-
-@dataclass(frozen=True)
-class CompareRow:
-    """A method in a comparison.
-
-    Parameters
-    ----------
-    method, title : str
-    scores : dict of str to (float, float)
-        Mean and standard deviation over the folds; empty if the method was not used.
-    fit_seconds, predict_seconds : float or None
-        Medians over the folds, without compilation.
-    note : str
-        Why the method was not used, or its first warning.
-
-    Examples
-    --------
-    >>> CompareRow("stump", "one stump", {"accuracy": (0.8, 0.05)}, 0.1, 0.01).to_dict()["scores"]
-    {'accuracy': [0.8, 0.05]}
-    """
-
-    method: str
-    title: str
-    scores: dict[str, tuple[float, float]] = field(default_factory=dict)
-    fit_seconds: float | None = None
-    predict_seconds: float | None = None
-    note: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record as numbers, texts, lists and dicts."""
-        return {
-            "method": self.method,
-            "title": self.title,
-            "scores": {name: list(pair) for name, pair in self.scores.items()},
-            "fit_seconds": self.fit_seconds,
-            "predict_seconds": self.predict_seconds,
-            "note": self.note,
-        }
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The result of `compare`.
-
-    Parameters
-    ----------
-    task : str
-    folds : int
-    rows : tuple of CompareRow
-        In the order of the methods.
-
-    Examples
-    --------
-    >>> row = CompareRow("stump", "one stump", {"accuracy": (0.8, 0.05)}, 0.1, 0.01)
-    >>> print(Comparison("classification", 5, (row,)))
-    Mean ± standard deviation over 5 folds; seconds are medians, without compilation.
-    <BLANKLINE>
-     method           accuracy   fit s   predict s
-     ─────────────────────────────────────────────
-     one stump   0.800 ± 0.050   0.100      0.0100
-    """
-
-    task: str
-    folds: int
-    rows: tuple[CompareRow, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record as numbers, texts, lists and dicts."""
-        return {
-            "format": FORMAT,
-            "task": self.task,
-            "folds": self.folds,
-            "rows": [row.to_dict() for row in self.rows],
-        }
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def text(self, width: int = WIDTH) -> str:
-        """Return the table, for a page of `width` characters; columns that do not fit are left out."""
-        names = list(dict.fromkeys(name for row in self.rows for name in row.scores))
-        noted = any(row.note for row in self.rows)
-        heads = ["method", *names, "fit s", "predict s", *([""] if noted else [])]
-        rows = []
-        for row in self.rows:
-            scores = [format_mean(row.scores.get(name)) for name in names]
-            times = [format_seconds(row.fit_seconds), format_seconds(row.predict_seconds)]
-            rows.append([row.title, *scores, *times, *([row.note] if noted else [])])
-        first = (
-            f"Mean ± standard deviation over {self.folds} folds; seconds are medians, without compilation."
-        )
-        # By importance: method, first score, times, notes, other scores.
-        n = len(names)
-        order = [0, *range(1, min(n, 1) + 1), *range(n + 1, len(heads)), *range(2, n + 1)]
-        return _page([first], heads, rows, order, (0, n + 3), width)
 
 
 # --- checks of a choice from a file
@@ -378,7 +278,7 @@ def _parameters(value: Any) -> dict[str, Any]:
 # --- text
 
 
-def _page(
+def format_columns(
     paragraphs: list[str],
     heads: list[str],
     rows: list[list[str]],
