@@ -1,4 +1,4 @@
-"""Copies of fitted models: pickled, by joblib, deep, cloned and in files. All say the same bits.
+"""Copies of fitted models: pickled, by joblib, deep, cloned and in files. All predict the same bits.
 
 So a copy of a copy is the model too: its file has the bytes of the original's file.
 """
@@ -59,7 +59,7 @@ def test_every_public_estimator_is_among_them():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_copies_say_the_same_and_have_the_same_file(name, tmp_path):
+def test_copies_predict_the_same_and_have_the_same_file(name, tmp_path):
     model, X, _ = model_of(name)
     said, path = answers(model, X), tmp_path / "model.safetensors"
     hedgerow.save(model, path)

@@ -1,4 +1,4 @@
-"""Classifiers know the rows again that they were fitted to, in whatever form these are given."""
+"""Classifiers recognise their training rows, whatever the type of the table."""
 
 import pickle
 
@@ -56,7 +56,7 @@ def colours(n_rows=200, seed=0):
 
 
 @EVERY
-def test_every_classifier_knows_its_rows_and_no_others(name):
+def test_every_classifier_recognises_its_training_rows_only(name):
     X, y = rows()
     other, _ = rows(seed=1)
     model = MODELS[name]().fit(X, y)
@@ -137,7 +137,7 @@ def test_data_frames_of_all_libraries_are_the_same_rows(name):
 
 
 @EVERY
-def test_columns_in_another_order_are_refused_as_everywhere(name):
+def test_columns_in_another_order_are_refused(name):
     table, y = colours()
     model = MODELS[name]().fit(table, y)
     with pytest.raises(ValueError, match="feature names should match"):
@@ -147,7 +147,7 @@ def test_columns_in_another_order_are_refused_as_everywhere(name):
 
 
 @EVERY
-def test_a_copy_by_pickle_knows_the_rows_and_a_clone_knows_none(name):
+def test_a_pickled_copy_has_fingerprints_and_a_clone_has_none(name):
     X, y = rows()
     model = MODELS[name]().fit(X, y)
     model.is_training_row(X)
@@ -168,7 +168,7 @@ def bits(marks):
 
 
 @EVERY
-def test_threads_do_not_change_the_marks(name):
+def test_threads_do_not_change_the_hashes(name):
     X, y = rows(9000)
     marks = []
     for n_jobs in (1, 2, 4):
@@ -179,7 +179,7 @@ def test_threads_do_not_change_the_marks(name):
     assert len(set(marks)) == 1
 
 
-def test_blocks_of_a_table_do_not_change_the_marks():
+def test_blocks_of_a_table_do_not_change_the_hashes():
     X, _ = rows(9000)
     whole = RowHashes.of(read_table(X), 4)
     parts = [RowHashes.of(read_table(part), 1) for part in np.array_split(X, 7)]
@@ -189,7 +189,7 @@ def test_blocks_of_a_table_do_not_change_the_marks():
 
 
 @pytest.mark.parametrize("name", ["ada", "logit", "any", "gradient"])
-def test_going_on_with_other_rows_remembers_both(name):
+def test_a_warm_start_on_other_rows_stores_both(name):
     X, y = rows()
     more, labels = rows(seed=1)
     model = MODELS[name]().set_params(warm_start=True).fit(X, y)
@@ -203,7 +203,7 @@ def test_going_on_with_other_rows_remembers_both(name):
 
 
 @EVERY
-def test_going_on_with_the_same_rows_counts_them_once(name):
+def test_a_warm_start_on_the_same_rows_counts_them_once(name):
     X, y = rows()
     model = MODELS[name]()
     if "warm_start" not in model.get_params():
@@ -232,7 +232,7 @@ def seen_of(numbers):
     return RowFingerprints(row_hashes(numbers), np.array([len(numbers)]), weighted=False)
 
 
-def test_rows_are_looked_up_by_their_marks():
+def test_rows_are_found_by_their_hashes():
     seen = seen_of([5, 1, 5, 2, 5, 1, 9])
     assert seen.contains(row_hashes([0, 1, 2, 3, 9, 2**32 - 1])).tolist() == [0, 1, 1, 0, 1, 0]
 
@@ -283,7 +283,7 @@ def test_the_same_rows_in_another_order_are_never_new():
     assert seen_of(few).chance_of_overlap(row_hashes(rng.integers(0, 15, 5000))) > 0.5
 
 
-def test_a_part_of_the_old_rows_is_too_much_like_them():
+def test_a_subset_of_the_training_rows_is_too_similar():
     rng = np.random.default_rng(3)
     old, new = rng.integers(0, 81, 3000), rng.integers(0, 81, 1000)
     assert seen_of(old).chance_of_similarity(row_hashes(new)) > 0.01
@@ -297,7 +297,7 @@ def test_halves_of_a_designed_experiment_are_new_to_each_other():
 
 
 @pytest.mark.parametrize("shift", [1.6e9, 2.0**25])
-def test_values_that_are_equal_as_float32_are_told_apart(shift):
+def test_values_that_are_equal_as_float32_are_distinguished(shift):
     rng = np.random.default_rng(3)
     X, y = shift + rng.random((600, 2)), rng.integers(0, 2, 600)
     model = RandomForestClassifier(2, random_state=0).fit(X[:400], y[:400])
@@ -314,7 +314,7 @@ def test_every_classifier_tells_the_chance():
     assert model.chance_of_overlap(X[:20]) < 1e-6
 
 
-def test_different_rows_share_a_mark_as_rarely_as_32_bits_allow():
+def test_different_rows_rarely_share_a_hash():
     X = np.arange(200_000, dtype=np.float64).reshape(-1, 2)
     marks = RowHashes.of(read_table(X), 1).exact
     n_pairs = len(X) * (len(X) - 1) / 2
@@ -327,7 +327,7 @@ def test_labels_are_not_part_of_a_hash():
     assert bits(model.row_hashes(X)) == bits(model.row_fingerprints_.hashes)
 
 
-def test_a_classifier_without_fingerprints_says_why():
+def test_a_classifier_without_fingerprints_raises():
     X, y = rows()
     model = GradientBoostingClassifier(n_estimators=2).fit(X, y)
     del model.row_fingerprints_

@@ -1,4 +1,4 @@
-"""Saved models of every kind, and cascades, in a process that knows nothing but their files.
+"""Saved models of every kind, and cascades, in a new process that has only their files.
 
 One process for all of them, with one core and another number of threads than the models were asked with here.
 """

@@ -1,4 +1,4 @@
-"""The estimators as scikit-learn sees them, and the ways in which one model can be asked."""
+"""The scikit-learn interface of the estimators, and the consistency of their methods."""
 
 import pickle
 
@@ -23,7 +23,7 @@ from hedgerow import GradientBoostingRegressor
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_answers_of_a_classifier_agree(n_classes):
+def test_the_predictions_of_a_classifier_agree(n_classes):
     X, y = classes(n_classes=n_classes)
     names = np.array(["ant", "bee", "cow"])[:n_classes]
     model = classifier().fit(X, names[y])

@@ -1,4 +1,4 @@
-"""What trees may become: limits, penalties, constraints and sampling, seen in the fitted forests."""
+"""Growth of trees: limits, penalties, constraints and sampling, checked in the fitted forests."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""Other weak learners than our trees, and the steps a line search gives to ours."""
+"""Weak learners of other libraries, and line searches for trees."""
 
 import numpy as np
 import pandas as pd
@@ -60,7 +60,7 @@ def test_any_regressor_with_any_loss(loss):
     assert losses[-1] < losses[0]
 
 
-def test_the_step_is_as_long_as_the_line_search_says():
+def test_the_line_search_sets_the_step():
     # The direction is right and its length absurd: one line search for the whole step puts it right.
     class Timid(RegressorMixin, BaseEstimator):
         def fit(self, X, y):
@@ -98,7 +98,7 @@ def test_weights_go_to_the_learner_and_zero_is_no_row():
 
 
 @pytest.mark.parametrize("estimator", [KNeighborsRegressor(), ANY[3]], ids=lambda e: type(e).__name__)
-def test_a_learner_that_knows_no_weights_is_refused_with_weights(estimator):
+def test_a_learner_without_sample_weight_is_refused_with_weights(estimator):
     X, y = numbers()
     with pytest.raises(
         ValueError, match=r"estimator=(?s:.)* has no sample_weight in its fit, but rows have weights"
@@ -162,7 +162,7 @@ def frames(X):
     yield sparse.coo_matrix(X)
 
 
-def test_the_learner_is_given_x_as_the_user_gave_it():
+def test_the_learner_receives_x_unchanged():
     X, y = numbers()
     X[np.abs(X) < 0.3] = 0.0
     weight = np.random.default_rng(0).integers(0, 3, len(y))
@@ -212,7 +212,7 @@ def test_a_learner_that_fits_nothing_takes_no_step():
     assert model.model_.steps == [0.0] * 10
 
 
-def test_what_needs_trees_says_so():
+def test_methods_of_trees_raise_for_other_learners():
     X, y = numbers()
     model = regressor(estimator=Ridge()).fit(X, y)
     for ask in (lambda: model.apply(X), model.importances):

@@ -1,4 +1,4 @@
-"""Losses through the estimators: they learn, first order is Friedman's algorithm, and a user's own loss."""
+"""Losses in the estimators: all of them fit, first order is Friedman's algorithm, custom losses."""
 
 import numpy as np
 import pytest
@@ -218,7 +218,7 @@ def test_a_broken_loss_value_is_found_when_it_is_followed():
         model.fit(X, y, eval_set=(X, y))
 
 
-def test_a_custom_loss_must_not_change_what_it_is_given():
+def test_a_custom_loss_must_not_change_its_arguments():
     X, y = numbers()
 
     def careless(y):

@@ -1,4 +1,4 @@
-"""The same data through other libraries: the same model where the algorithm is, else the same quality."""
+"""Comparison with other libraries: the same model for the same algorithm, else the same quality."""
 
 import numpy as np
 import pytest

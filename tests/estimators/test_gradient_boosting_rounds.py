@@ -1,4 +1,4 @@
-"""Rounds and who watches them: evaluation sets, early stopping, callbacks, words on the screen."""
+"""Rounds: evaluation sets, early stopping, callbacks and progress output."""
 
 import sys
 
@@ -122,7 +122,7 @@ def test_early_stopping_watches_the_first_evaluation_set():
     assert stopper.fit(*train, eval_set=[train, validation]).n_estimators_ == 100
 
 
-def test_tol_asks_for_more_than_a_little():
+def test_tol_is_the_minimal_improvement():
     X, y = numbers(500)
     rounds = [
         regressor(n_estimators=200, early_stopping=True, tol=tol, random_state=0).fit(X, y).n_estimators_
@@ -211,7 +211,7 @@ def test_early_stopping_of_a_line_search_loss():
 # --- callbacks
 
 
-def test_callbacks_are_told_of_every_round_in_order():
+def test_callbacks_are_called_after_every_round_in_order():
     X, y = numbers()
     seen = []
     first, second = (lambda done, name=name: seen.append((name, done.number)) for name in ("a", "b"))
@@ -219,7 +219,7 @@ def test_callbacks_are_told_of_every_round_in_order():
     assert seen == [("a", 0), ("b", 0), ("a", 1), ("b", 1), ("a", 2), ("b", 2)]
 
 
-def test_a_callback_is_told_the_losses():
+def test_a_callback_receives_the_losses():
     X, y = numbers()
     seen = []
     model = regressor(n_estimators=3).fit(X, y, eval_set=(X, y), callbacks=[seen.append])

@@ -1,4 +1,4 @@
-"""What X and y may hold: missing values, categories, infinities, few rows, labels of any kind."""
+"""Values of X and y: missing values, categories, infinities, few rows, labels of any type."""
 
 import numpy as np
 import pandas as pd
@@ -170,7 +170,7 @@ def test_every_way_to_name_a_categorical_column_gives_the_same_model():
 
 
 @pytest.mark.parametrize("some_missing", [False, True])
-def test_an_unseen_category_is_treated_as_missing(some_missing):
+def test_an_unknown_category_is_treated_as_missing(some_missing):
     kind, y = shuffled_categories()
     values = np.array([f"kind {number}" for number in range(30)], dtype=object)[kind]
     if some_missing:
@@ -325,5 +325,5 @@ def test_categorical_features_that_x_does_not_have_are_refused():
     X, y = numbers()
     with pytest.raises(ValueError, match=r"categorical_features names the positions \[4\].*0..3"):
         regressor(categorical_features=[4]).fit(X, y)
-    with pytest.raises(ValueError, match="categorical_features='kind' is unknown; allowed are"):
+    with pytest.raises(ValueError, match="categorical_features='kind' is not allowed; allowed are"):
         regressor(categorical_features="kind").fit(X, y)

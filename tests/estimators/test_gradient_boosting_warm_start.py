@@ -1,4 +1,4 @@
-"""Models that go on: warm starts, interrupts, and fits that fail and leave the old model whole."""
+"""Warm starts, interrupts, and failing fits that leave the old model unchanged."""
 
 import signal as signals
 
@@ -57,7 +57,7 @@ def test_a_warm_start_of_classes_with_categories(n_classes):
     assert warm.predict_proba(X).tobytes() == long.predict_proba(X).tobytes()
 
 
-def test_a_warm_start_with_a_random_seed_goes_on_with_it():
+def test_a_warm_start_keeps_a_random_seed():
     X, y = numbers()
     warm = regressor(n_estimators=4, subsample=0.5, warm_start=True).fit(X, y)
     seed = warm._seed
@@ -82,7 +82,7 @@ def test_a_warm_start_of_no_more_rounds_changes_nothing():
     assert model.history_ == history
 
 
-def test_the_history_of_a_warm_start_goes_on_from_the_model():
+def test_the_history_of_a_warm_start_continues_that_of_the_model():
     X, y = noisy()
     model = regressor(
         n_estimators=60, learning_rate=0.5, early_stopping=True, random_state=0, warm_start=True

@@ -1,4 +1,4 @@
-"""Sample weights and class weights: a whole weight is that many copies of the row, zero is no row."""
+"""Sample weights and class weights: an integer weight equals that many copies of the row, zero no row."""
 
 import numpy as np
 import pytest

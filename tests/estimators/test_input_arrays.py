@@ -1,4 +1,4 @@
-"""Any array and any sparse matrix is the table of its plain copy, or it is refused."""
+"""Any array and any sparse matrix gives the model of its plain copy, or is refused."""
 
 import copy
 import tempfile

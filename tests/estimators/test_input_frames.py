@@ -1,4 +1,4 @@
-"""Any data frame is the table of its values, whatever the library and the dtypes, or it is refused."""
+"""Any data frame gives the model of its values, whatever the library and the dtypes, or is refused."""
 
 import datetime as dt
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Any target is the plain one that holds the same values, or it is refused."""
+"""Any target gives the model of a plain array of the same values, or is refused."""
 
 import copy
 from decimal import Decimal

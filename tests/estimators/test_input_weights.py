@@ -1,4 +1,4 @@
-"""Any weights are the plain ones that hold the same numbers, or they are refused; whole ones are copies."""
+"""Any weights give the model of a plain array of the same values, or are refused; integers are copies."""
 
 import copy
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Every parameter refuses what it cannot be: by name, with the value and what is allowed, before any work."""
+"""Every parameter is checked before the fit: messages have its name, the value and what is allowed."""
 
 import re
 

@@ -317,7 +317,7 @@ def test_a_column_of_answers_is_flattened():
     assert np.array_equal(boosted(Column(max_depth=1)).fit(X, y).predict(X), boosted().fit(X, y).predict(X))
 
 
-def test_the_learner_is_given_x_as_the_user_gave_it():
+def test_the_learner_receives_x_unchanged():
     X, y = moons()
     X[np.abs(X) < 0.2] = 0.0
     wanted = boosted(TREE).fit(X, y).predict(X)

@@ -1,4 +1,4 @@
-"""Seeds, targets, weights and held-out rows, apart from the estimators."""
+"""Validation: seeds, targets, weights, evaluation sets, callbacks; validation rows."""
 
 import numpy as np
 import pandas as pd

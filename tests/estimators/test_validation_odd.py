@@ -1,4 +1,4 @@
-"""Odd inputs that once went wrong, each as small as it can be."""
+"""Minimal unusual inputs that once failed."""
 
 import datetime as dt
 import warnings

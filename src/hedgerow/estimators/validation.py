@@ -2,7 +2,7 @@
 
     FitInput(train=Dataset(X, table, y, sample_weight), target=ClassTarget(classes), evaluation_sets=[...])
 
-`validate_fit_input` is the only code that reads them, for every estimator; `InputOptions` say what an
+`validate_fit_input` is the only code that reads them, for every estimator; `InputOptions` define what an
 estimator accepts. A NumPy array is in memory, so that no other module is entered for it; `remote_input` opens
 tables in files and Dask collections, `targets` reads targets of other types.
 """
@@ -226,7 +226,7 @@ def validate_fit_input(
     has_checkpoint: bool = False,
 ) -> FitInput:
     """Validate what `fit` received; X is from `open_input`."""
-    told = _validate_callbacks(callbacks)
+    callbacks = _validate_callbacks(callbacks)
     require_input_memory(X, options.name, encoded=options.grows_trees)
     train, raw_y = _read_dataset(X, y, sample_weight, options)
     if options.classes is not None:
@@ -236,7 +236,7 @@ def validate_fit_input(
     train.y = target.encode(raw_y)
     table: Any = train.table
     schema = table.schema() if options.raw else table.schema
-    data = FitInput(train, target, schema, *_fingerprints(train, target, options), callbacks=told)
+    data = FitInput(train, target, schema, *_fingerprints(train, target, options), callbacks=callbacks)
     if options.class_weight is not None and target.classes is not None:
         train.sample_weight = apply_class_weight(
             options.class_weight, train.y, target.classes, train.sample_weight

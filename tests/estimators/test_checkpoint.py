@@ -1,4 +1,4 @@
-"""Fits that are stopped and go on: the same bytes as without a stop, and clear words when they cannot."""
+"""Interrupted fits are resumed with the same bytes as without interruption, or refused."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import hedgerow
 from checkpoint_cases import Killed, KillingStore, cases, rows
 from hedgerow import Checkpoint, EarlyStopping, ModelFileError
 from hedgerow.container import pack, unpack
-from hedgerow.estimators import checkpoint as checkpoints
+from hedgerow.estimators import checkpoint as module
 from hedgerow.io.models import to_bytes
 
 CASES = cases()
@@ -27,10 +27,12 @@ pytestmark = [
 @pytest.fixture
 def killing(monkeypatch):
     """Give a function that makes a fit end after so many writes."""
-    store = checkpoints._stores[0]
+    store = module._stores[0]
 
     def after(n_writes):
-        monkeypatch.setattr(checkpoints, "_stores", [KillingStore(store, n_writes) if n_writes else store])
+        monkeypatch.setattr(
+            module, "_stores", [KillingStore(store, n_writes) if n_writes else store]
+        )
 
     return after
 
@@ -87,7 +89,7 @@ def test_a_checkpoint_is_a_model_of_the_rounds_so_far(tmp_path, killing):
     assert hedgerow.load(path).n_estimators_ == 6
 
 
-def test_a_warm_start_with_a_checkpoint_goes_on_from_both(tmp_path, killing):
+def test_a_warm_start_with_a_checkpoint_continues_both(tmp_path, killing):
     X, targets = rows()
     y, path = targets["two"], tmp_path / "fit.safetensors"
     stops = {"early_stopping": True, "n_iter_no_change": 4, "random_state": 0, "learning_rate": 0.9}
@@ -107,7 +109,7 @@ def test_a_warm_start_with_a_checkpoint_goes_on_from_both(tmp_path, killing):
         other.set_params(n_estimators=40).fit(X, y, checkpoint=path)
 
 
-def test_more_rounds_go_on_from_a_fit_that_is_done(tmp_path):
+def test_more_rounds_continue_a_finished_fit(tmp_path):
     path, case = tmp_path / "fit.safetensors", CASES["forest"]
     X, targets = rows()
     case.fit(checkpoint=path)
@@ -135,7 +137,7 @@ def test_a_seed_that_was_drawn_is_kept(tmp_path, killing):
     assert np.array_equal(model.predict_proba(X), again.predict_proba(X))
 
 
-def test_callbacks_are_told_of_the_rounds_before(tmp_path, killing):
+def test_callbacks_are_called_with_past_rounds(tmp_path, killing):
     X, targets = rows()
     path, told = tmp_path / "fit.safetensors", []
     valid = {"eval_set": (X[:50], targets["two"][:50])}
@@ -154,7 +156,7 @@ def test_callbacks_are_told_of_the_rounds_before(tmp_path, killing):
     assert told == whole
 
 
-def test_a_stopper_of_the_users_own_goes_on_counting(tmp_path, killing):
+def test_a_custom_stopping_callback_continues_counting(tmp_path, killing):
     X, targets = rows()
     given = {"eval_set": (X[:60], targets["three"][:60])}
     model = hedgerow.GradientBoostingClassifier(n_estimators=80, learning_rate=0.9, random_state=0)
@@ -271,13 +273,13 @@ def test_a_disk_that_is_full_does_not_end_the_fit(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(type(checkpoints._stores[0]), "write", full)
+    monkeypatch.setattr(type(module._stores[0]), "write", full)
     with pytest.warns(UserWarning, match="could not be written, the fit continues: .*No space left"):
         model = CASES["bag"].fit(checkpoint=Checkpoint(tmp_path / "fit.safetensors"))
     assert len(model.estimators_) == 8
 
 
-def test_seconds_and_rounds_say_when_it_is_time():
+def test_a_checkpoint_is_due_by_seconds_or_rounds():
     checkpoint = Checkpoint("a", rounds=3, seconds=2.0)
     due = [checkpoint.is_due(n, seconds) for n, seconds in [(1, 0.0), (3, 0.0), (1, 2.0)]]
     assert due == [False, True, True]
@@ -301,7 +303,7 @@ def test_a_foreign_learner_without_missing_values_can_be_kept(tmp_path):
         ("round", [0.5] * 9, "rounds and leaves must be counts"),
     ],
 )
-def test_a_history_that_cannot_be_is_refused(kept, name, values, words):
+def test_impossible_histories_are_refused(kept, name, values, words):
     contents = unpack(kept.read_bytes())
     told = json.loads(contents.text)
     told["history"][name] = values

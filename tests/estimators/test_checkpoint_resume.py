@@ -1,4 +1,4 @@
-"""Checkpoints in odd places: learners within learners, names and labels, warm starts, other folders."""
+"""Checkpoints of nested learners, names and labels, warm starts, changed folders."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ import hedgerow
 from checkpoint_cases import Killed, KillingStore, rows
 from hedgerow import Checkpoint
 from hedgerow.container import pack, unpack
-from hedgerow.estimators import checkpoint as checkpoints
+from hedgerow.estimators import checkpoint as module
 from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.theory import quantile_grid
 
@@ -38,7 +38,9 @@ def stop(monkeypatch, tmp_path):
     def begin(fit, n_writes=2):
         path = tmp_path / "fit.safetensors"
         with monkeypatch.context() as patch:
-            patch.setattr(checkpoints, "_stores", [KillingStore(checkpoints._stores[0], n_writes)])
+            patch.setattr(
+                module, "_stores", [KillingStore(module._stores[0], n_writes)]
+            )
             with pytest.raises(Killed):
                 fit(checkpoint=Checkpoint(path, rounds=1))
         return path
@@ -74,7 +76,7 @@ def goes_on(fit, stop, n_writes=2):
         ),
     ],
 )
-def test_parameters_in_any_form_are_known_again(model, stop):
+def test_parameters_of_any_type_are_compared_by_value(model, stop):
     if model.random_state is None:
         model.set_params(random_state=0)
     assert goes_on(lambda **given: clone(model).fit(FRAME.iloc[50:], Y[50:], **given), stop)
@@ -159,7 +161,7 @@ def test_a_warm_start_on_other_rows_counts_them_once(name, stop):
 
 @pytest.mark.parametrize("name", WARM)
 @pytest.mark.filterwarnings("ignore:.* rows are in the bag of every")
-def test_a_warm_start_goes_on_with_the_file_of_its_own_model(name, tmp_path):
+def test_a_warm_start_resumes_the_file_of_its_own_model(name, tmp_path):
     path, model = tmp_path / "fit.safetensors", clone(KINDS[name]).set_params(warm_start=True)
     if "oob_score" in model.get_params():
         model.set_params(oob_score=True)
@@ -168,7 +170,7 @@ def test_a_warm_start_goes_on_with_the_file_of_its_own_model(name, tmp_path):
     assert to_bytes(model) == to_bytes(clone(model).fit(X, Y))
 
 
-def test_a_warm_start_may_ask_for_more_rounds_the_second_time(stop):
+def test_a_resumed_warm_start_may_have_more_rounds(stop):
     def fit(n_rounds, **given):
         model = clone(KINDS["gradient"]).set_params(warm_start=True).fit(X, Y)
         return model.set_params(n_estimators=n_rounds).fit(X, Y, **given)
@@ -221,7 +223,7 @@ def test_weights_are_those_before_a_restart_that_is_cut_away():
 
 
 @pytest.mark.parametrize("n_writes", [3, 4, 5, 7])
-def test_a_fit_with_restarts_goes_on(n_writes, stop):
+def test_a_fit_with_restarts_is_resumed(n_writes, stop):
     model = hedgerow.AdaBoostClassifier(
         algorithm="gentle", n_estimators=9, on_chance="restart", random_state=0
     )
@@ -230,7 +232,7 @@ def test_a_fit_with_restarts_goes_on(n_writes, stop):
 
 
 @pytest.mark.parametrize("name", ["gradient", "adaptive"])
-def test_an_interrupt_leaves_a_checkpoint_to_go_on_from(name, tmp_path):
+def test_an_interrupt_leaves_a_checkpoint_to_resume(name, tmp_path):
     path = tmp_path / "fit.safetensors"
 
     def interrupt(done):
