@@ -30,9 +30,7 @@ def killing(monkeypatch):
     store = module._stores[0]
 
     def after(n_writes):
-        monkeypatch.setattr(
-            module, "_stores", [KillingStore(store, n_writes) if n_writes else store]
-        )
+        monkeypatch.setattr(module, "_stores", [KillingStore(store, n_writes) if n_writes else store])
 
     return after
 

@@ -38,9 +38,7 @@ def stop(monkeypatch, tmp_path):
     def begin(fit, n_writes=2):
         path = tmp_path / "fit.safetensors"
         with monkeypatch.context() as patch:
-            patch.setattr(
-                module, "_stores", [KillingStore(module._stores[0], n_writes)]
-            )
+            patch.setattr(module, "_stores", [KillingStore(module._stores[0], n_writes)])
             with pytest.raises(Killed):
                 fit(checkpoint=Checkpoint(path, rounds=1))
         return path
@@ -278,5 +276,5 @@ def test_values_that_add_up_to_infinity_are_refused():
     model = hedgerow.AdaBoostClassifier(n_estimators=4).fit(X, targets["two"])
     contents = unpack(to_bytes(model))
     contents.arrays["forest.value"][:] = 1e308  # each is finite
-    with pytest.raises(hedgerow.ModelFileError, match="the values of all trees add up to too much"):
+    with pytest.raises(hedgerow.ModelFileError, match="the sum of the values of all trees is too large"):
         from_bytes(pack(contents.text, contents.arrays))
