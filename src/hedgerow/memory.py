@@ -202,6 +202,14 @@ def require_memory(estimate: int | Estimate, what: str, advice: str = "use fewer
     )
 
 
+def require_prediction_memory(
+    name: str, n_rows: int, n_outputs: int, arrays: int = 1, item_bytes: int = 8
+) -> None:
+    """Refuse predictions (rows, outputs) that are too large; `arrays` of that size exist at a time."""
+    what = f"a prediction of {name} for {n_rows:,} rows with {n_outputs:,} outputs"
+    require_memory(arrays * item_bytes * n_rows * n_outputs, what, "predict fewer rows at a time")
+
+
 def _largest(estimate: Estimate, total: int) -> str:
     """Format the entries that matter, largest first."""
     entries = sorted(estimate.items(), key=lambda entry: -entry[1])

@@ -357,11 +357,3 @@ def require_evaluation_memory(X: Any) -> None:
     if shape is not None:
         what = f"evaluating an eval_set of {shape[0]:,} rows and {shape[1]:,} columns"
         require_memory({"targets and scores": 16 * shape[0]}, what, "use a smaller eval_set")
-
-
-def require_prediction_memory(
-    name: str, n_rows: int, n_outputs: int, arrays: int = 1, item_bytes: int = 8
-) -> None:
-    """Refuse predictions (rows, outputs) that are too large; `arrays` of that size exist at a time."""
-    what = f"a prediction of {name} for {n_rows:,} rows with {n_outputs:,} outputs"
-    require_memory(arrays * item_bytes * n_rows * n_outputs, what, "predict fewer rows at a time")

@@ -25,7 +25,7 @@ from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.estimators.votes import score_margins
 from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.random import VALIDATION, draw_rows
-from hedgerow.memory_estimates import require_prediction_memory
+from hedgerow.memory import require_prediction_memory
 from hedgerow.shapes import ShapeFunctions, shape_functions
 from hedgerow.table import Schema, Table
 from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs

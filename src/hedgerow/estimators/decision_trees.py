@@ -26,11 +26,11 @@ from hedgerow.estimators.scoring import Classifies, Regresses
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules
 from hedgerow.losses.base import weighted_mean
+from hedgerow.memory import require_prediction_memory
 from hedgerow.memory_estimates import (
     FitSize,
     estimate_weak_trees,
     require_input_memory,
-    require_prediction_memory,
     weak_tree_nodes,
 )
 from hedgerow.table import Schema, Table, read_table

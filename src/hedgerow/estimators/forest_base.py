@@ -24,12 +24,12 @@ from hedgerow.estimators.targets import apply_class_weight, class_factors
 from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.estimators.votes import OutOfBagVotes, WeightedVote, out_of_bag_doubts
 from hedgerow.growing.statistics import is_whole
+from hedgerow.memory import require_prediction_memory
 from hedgerow.memory_estimates import (
     FitSize,
     distinct_rows,
     estimate_forest,
     forest_tree_leaves,
-    require_prediction_memory,
 )
 from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
@@ -324,7 +324,9 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
 
     def _set_fitted(self, result: FittedForest, data: FitInput) -> None:
         before = self._doubts if self.warm_start else ()
-        self._doubts = out_of_bag_doubts(data.train.sample_weight, self.class_weight, before)
+        weight = data.train.sample_weight
+        is_weighted = weight is not None or self.class_weight is not None
+        self._doubts = out_of_bag_doubts(weight, self.class_weight, before) if is_weighted else before
         self.grid_hashes_ = getattr(self.bin_edges, "hashes", None)
         super()._set_fitted(result, data)
 
