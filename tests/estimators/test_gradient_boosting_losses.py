@@ -247,7 +247,7 @@ def test_a_loss_object_stays_as_the_user_made_it():
 def test_a_classifier_refuses_a_loss_for_something_else(loss, n_classes):
     X, y = classes(n_classes=n_classes)
     with pytest.raises(
-        ValueError, match=rf"loss=.*{type(loss).__name__}.*no loss for the {n_classes} classes"
+        ValueError, match=rf"loss=.*{type(loss).__name__}.*is not a loss for the {n_classes} classes"
     ):
         classifier(loss=loss).fit(X, y)
 
