@@ -309,10 +309,10 @@ def _category_codes(
     codes = np.arange(1, n_categories + 1)
     if n_categories > max_bins:
         present = ~np.isnan(numbers)
-        seen = numbers[present].astype(np.int64)
-        weights = counts[present] if counts.size else np.ones(len(seen), np.int64)
+        known = numbers[present].astype(np.int64)
+        weights = counts[present] if counts.size else np.ones(len(known), np.int64)
         frequency = np.zeros(n_categories, np.int64)
-        np.add.at(frequency, seen, weights)
+        np.add.at(frequency, known, weights)
         kept = np.sort(np.argsort(-frequency, kind="stable")[: max_bins - 1])
         codes = np.full(n_categories, max_bins)
         codes[kept] = np.arange(1, max_bins)

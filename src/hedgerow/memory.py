@@ -1,4 +1,4 @@
-"""Memory that is available to this process, and `require_memory`, which refuses work that needs more.
+"""Memory that is available to this process, and `require_memory`, which raises if an estimate is larger.
 
 An estimate maps what bytes are for to their number, ``{"codes": 20_000_000_000, "scores": ...}``, computed
 from the shapes of arrays before the first of them is allocated; see `hedgerow.memory_estimates`.

@@ -258,7 +258,7 @@ def estimate_forest(
 def forest_tree_leaves(
     n_drawn: int, min_samples_leaf: int, max_leaf_nodes: int | None, max_depth: int | None
 ) -> int:
-    """Return the most leaves of a tree on so many rows; refuse more than nodes can be numbered.
+    """Return the most leaves of a tree on so many rows; raise an error if nodes cannot be numbered.
 
     >>> forest_tree_leaves(1000, 5, None, 3)
     8
@@ -332,7 +332,7 @@ def shape_of(X: Any) -> tuple[int, int] | None:
 
 
 def require_input_memory(X: Any, name: str, *, encoded: bool = True) -> None:
-    """Refuse a table that is too large for any fit.
+    """Raise an error for a table that is too large for any fit.
 
     encoded : whether trees are grown on its codes, a byte a value; otherwise members are fitted to samples
         of its rows, which needs 24 bytes a row.
@@ -352,7 +352,7 @@ def require_input_memory(X: Any, name: str, *, encoded: bool = True) -> None:
 
 
 def require_evaluation_memory(X: Any) -> None:
-    """Refuse an evaluation set whose targets and scores, 16 bytes a row, are too large."""
+    """Raise MemoryError for an evaluation set whose targets and scores, 16 bytes a row, are too large."""
     shape = shape_of(X)
     if shape is not None:
         what = f"evaluating an eval_set of {shape[0]:,} rows and {shape[1]:,} columns"

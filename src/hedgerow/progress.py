@@ -4,7 +4,7 @@ On a terminal one line is redrawn in place:
 
     boosting  ████████████░░░░░░░░  61/100  0:04 left  train 0.23511
 
-Elsewhere (a file, a pipe, a notebook) nothing is written, unless `lines` asks for one line per update:
+Nothing is written to other streams (a file, a pipe, a notebook), unless `lines` requests a line per update:
 
     [61/100] 6.31 s  train 0.23511
 """

@@ -1,4 +1,4 @@
-"""Plain-text tables that fit a page of a given width."""
+"""Plain-text tables that fit a page."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -147,19 +147,19 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
-def format_mean(given: tuple[float, float] | None) -> str:
+def format_mean(value: tuple[float, float] | None) -> str:
     """Format a mean with its standard deviation.
 
     >>> format_mean((0.6051, 0.0039)), format_mean(None)
     ('0.605 ± 0.0039', '–')
     """
-    return "–" if given is None else f"{given[0]:#.3g} ± {given[1]:#.2g}"
+    return "–" if value is None else f"{value[0]:#.3g} ± {value[1]:#.2g}"
 
 
-def format_seconds(given: float | None) -> str:
+def format_seconds(value: float | None) -> str:
     """Format seconds with three digits.
 
     >>> format_seconds(0.0537), format_seconds(120.4)
     ('0.0537', '120')
     """
-    return "–" if given is None else f"{given:#.3g}" if given < 100 else f"{given:.0f}"
+    return "–" if value is None else f"{value:#.3g}" if value < 100 else f"{value:.0f}"

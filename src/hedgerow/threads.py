@@ -90,12 +90,12 @@ class Team:
     Examples
     --------
     >>> import numpy as np
-    >>> seen = np.zeros(10)
+    >>> values = np.zeros(10)
     >>> def fill(start, stop):
-    ...     seen[start:stop] = np.arange(start, stop)
+    ...     values[start:stop] = np.arange(start, stop)
     >>> with Team(2, chunk_rows=3) as team:
     ...     team.over_rows(10, fill)
-    >>> int(seen.sum())
+    >>> int(values.sum())
     45
     """
 

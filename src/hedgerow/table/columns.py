@@ -3,7 +3,7 @@
 A categorical column is a `CodedColumn`: one integer code per row, -1 for missing, into a list of distinct
 values. Only the distinct values are compared as Python objects: 1, 1.0, np.int8(1) and True are one category
 whatever the dtype, while 1 and "1" are two. A model stores the sorted categories of the training rows; the
-number of a category is its position there.
+number of a category is its position among them.
 """
 
 import math
@@ -168,7 +168,7 @@ def numbers_of_objects(values: NDArray[Any], label: str, hint: str) -> Floats:
 
 def check_numbers(values: list[Any] | NDArray[Any], label: str, hint: str) -> None:
     """Raise an error unless all Python objects are numbers or missing."""
-    # Types first: there are few of them.
+    # By type: a column has few types.
     for kind in set(map(type, values)):
         problem = _problem(kind)
         if problem:

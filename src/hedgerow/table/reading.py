@@ -1,8 +1,8 @@
 """read_table: validate any input, for fit (which makes a schema) and for predict (which uses one).
 
-A source (ArraySource, SparseSource, FrameSource) knows the shape and names of an input and reads its columns
-one at a time. Where scikit-learn has a message for the same mistake the wording agrees with it: its users
-know it, and `check_estimator` tests it.
+A source (ArraySource, SparseSource, FrameSource) has the shape and names of an input and reads its columns
+one at a time. Where scikit-learn has a message for the same mistake the wording agrees with it; its
+`check_estimator` tests that.
 """
 
 import warnings
