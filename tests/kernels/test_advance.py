@@ -1,4 +1,4 @@
-"""The kernels of parts against plain Python: a run is parted in order, and one side of it is summed."""
+"""The kernels of shards against plain Python: a run is partitioned in order, and one side of it is summed."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def coded(seed, n_rows=70):
     return make_binned(codes, N_BINS, CATEGORICAL), codes, rng
 
 
-def statistics(rng, n_rows, *, wide, copies, piece=7):
+def make_statistics(rng, n_rows, *, wide, copies, piece=7):
     values = np.stack([rng.integers(-500, 500, n_rows), rng.integers(0, 900, n_rows)], axis=1)
     times = rng.integers(0, 4, n_rows) if copies else np.empty(0, np.int64)
     values = values * times[:, np.newaxis] if copies else values
@@ -32,9 +32,9 @@ def statistics(rng, n_rows, *, wide, copies, piece=7):
 @given(
     st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 2), st.integers(0, 2)
 )
-def test_a_run_is_parted_in_order_and_one_side_summed(seed, by_column, wide, copies, column, side):
+def test_a_run_is_partitioned_in_order_and_one_side_summed(seed, by_column, wide, copies, column, side):
     table, codes, rng = coded(seed)
-    values, given_statistics = statistics(rng, len(codes), wide=wide, copies=copies)
+    values, statistics = make_statistics(rng, len(codes), wide=wide, copies=copies)
     rows = rng.permutation(len(codes)).astype(np.uint32)[:60]
     start, stop = 5, int(rng.integers(5, 61))
     split = np.zeros((), SPLIT)
@@ -50,15 +50,15 @@ def test_a_run_is_parted_in_order_and_one_side_summed(seed, by_column, wide, cop
     lefts = [row for row in run if codes[row, column] in left_codes]
     rights = [row for row in run if codes[row, column] not in left_codes]
     expected[start:stop] = lefts + rights
-    parts = codes_by_row(table.bins, as_rows(codes), by_column=by_column)
+    stored = codes_by_row(table.bins, as_rows(codes), by_column=by_column)
     entries = int(table.bins.offsets[-1])
     out, scratch = np.full((2, entries), 99), np.zeros(entries, np.int64)
     found = advance_run(
-        parts, given_statistics, split[()], (LEFT, RIGHT, NEITHER)[side], rows, np.empty(60, np.uint32),
+        stored, statistics, split[()], (LEFT, RIGHT, NEITHER)[side], rows, np.empty(60, np.uint32),
         np.array([start, stop]), np.arange(3), scratch, out,
     )  # fmt: skip
     assert rows.tolist() == expected
-    times = given_statistics.copies
+    times = statistics.copies
     assert found == (len(lefts), int(times[lefts].sum()) if copies else len(lefts))
     assert not scratch.any()
     if side == 2:
@@ -87,12 +87,12 @@ def plain_sums(codes, values, rows, offsets):
 @pytest.mark.parametrize("wide", [False, True])
 def test_sums_of_a_run_are_those_of_its_rows(wide):
     table, codes, rng = coded(1)
-    values, given_statistics = statistics(rng, len(codes), wide=wide, copies=False)
+    values, statistics = make_statistics(rng, len(codes), wide=wide, copies=False)
     rows = rng.permutation(len(codes)).astype(np.uint32)
     entries = int(table.bins.offsets[-1])
     out = np.ones((2, entries), np.int64)
-    parts = codes_by_row(table.bins, as_rows(codes))
-    sum_run(parts, given_statistics, rows, 3, 50, np.arange(3), np.zeros(entries, np.int64), out)
+    stored = codes_by_row(table.bins, as_rows(codes))
+    sum_run(stored, statistics, rows, 3, 50, np.arange(3), np.zeros(entries, np.int64), out)
     np.testing.assert_array_equal(out, plain_sums(codes, values, rows[3:50], table.bins.offsets))
 
 
@@ -100,13 +100,13 @@ def test_codes_of_a_run_are_counted_with_copies():
     table, codes, rng = coded(2)
     rows, copies = rng.permutation(len(codes)).astype(np.uint32), rng.integers(0, 5, len(codes))
     for times in (copies, copies[:0]):
-        parts = codes_by_row(table.bins, as_rows(codes))
-        out = np.zeros(int(parts.offsets[-1]), np.int64)
-        count_codes(parts, np.array([0, 2]), rows, 10, 40, times, out)
+        stored = codes_by_row(table.bins, as_rows(codes))
+        out = np.zeros(int(stored.offsets[-1]), np.int64)
+        count_codes(stored, np.array([0, 2]), rows, 10, 40, times, out)
         plain = [0] * len(out)
         for row in rows[10:40].tolist():
             for column in (0, 2):
-                plain[parts.offsets[column] + codes[row, column]] += int(times[row]) if len(times) else 1
+                plain[stored.offsets[column] + codes[row, column]] += int(times[row]) if len(times) else 1
         assert out.tolist() == plain
 
 

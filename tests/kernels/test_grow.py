@@ -48,7 +48,7 @@ def target(table, seed=0):
 
 @pytest.fixture
 def every_member(monkeypatch):
-    """Let all members take part even where one is faster."""
+    """Use all threads even where one is faster."""
     monkeypatch.setattr(grower, "_VALUES_PER_THREAD", 1)
 
 
@@ -105,7 +105,7 @@ def test_packed_and_wide_statistics_grow_the_same_tree(table, n_members, piece_r
 
 
 def test_one_backend_grows_tree_after_tree(table):
-    """Memory is reused from tree to tree: nothing of one tree may reach the next."""
+    """Memory is reused from tree to tree: no tree may affect the next."""
     backend = TreeGrower(table, RULES["small leaves"], Team(1))
     for tree in range(3):
         measured, rows = measure(target(table, tree), np.ones(N))
@@ -176,9 +176,9 @@ def paths(nodes, number=0, columns=()):
     return paths(nodes, left, columns) + paths(nodes, left + 1, columns)
 
 
-def grown_with(table, **given):
+def grown_with(table, **options):
     measured, rows = measure(target(table), np.ones(N))
-    rules = GrowthOptions(**given)
+    rules = GrowthOptions(**options)
     return grow_compiled(table, rules, measured, rows), measured
 
 
@@ -222,7 +222,7 @@ def test_best_first_takes_the_largest_gain_among_open_nodes(table):
 
 
 def test_the_older_node_comes_first_among_equals():
-    # column 0 parts [3 1 | -1 -3]; then column 1 gains 9 + 1 - 16 / 2 = 2 on either side
+    # column 0 separates [3 1 | -1 -3]; then column 1 gains 9 + 1 - 16 / 2 = 2 on either side
     binned = make_binned([[1, 1], [1, 2], [2, 1], [2, 2]], [2, 2])
     measured, rows = measure([3.0, 1.0, -1.0, -3.0], np.ones(4))
     for most_leaves, left in ((3, [1, 3, 0, 0, 0]), (4, [1, 3, 5, 0, 0, 0, 0])):

@@ -49,7 +49,7 @@ def wide():
 
 
 def truth(table, rows, values, columns):
-    """The sums of one channel over all entries, 0 for columns that are not asked for."""
+    """The sums of one channel over all entries, 0 for other columns."""
     sums = []
     for column, (codes, n_bins) in enumerate(zip(table.codes.by_column, table.codes.n_bins, strict=True)):
         chosen = rows.tolist() if column in columns else []
@@ -166,11 +166,11 @@ def test_rows_in_memory_sum_gradient_hessian_and_copies(table, wide, columns):
 
 
 def test_histograms_of_parts_of_the_rows_add_up_to_those_of_all(table, wide):
-    """What a cluster or several cards do: each part sums its own rows, in any order."""
+    """Each shard or device sums its own rows, in any order."""
     statistics = Statistics(np.empty(0, int), wide, np.empty(0, int), 1)
-    parts = []
+    sums = []
     for rows in np.array_split(np.random.default_rng(4).permutation(some_rows()), 3):
         store = RowsInMemory(table)
         store.plant(statistics, rows, np.arange(5))
-        parts.append(store.histograms([0]))
-    assert (sum(parts) == planted(table, wide).histograms([0])).all()
+        sums.append(store.histograms([0]))
+    assert (sum(sums) == planted(table, wide).histograms([0])).all()

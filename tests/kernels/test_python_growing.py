@@ -1,4 +1,4 @@
-"""Trees of boosting: members that share a node, wide and packed statistics, columns that share a place."""
+"""Trees of boosting by Python bodies: shared nodes, wide and packed statistics, bundled columns."""
 
 from dataclasses import replace
 
@@ -92,7 +92,7 @@ def test_pieces_that_are_widened_at_once_grow_the_same_tree(table):
 
 
 def test_members_meet_at_barriers(table, monkeypatch):
-    """Compiled kernels keep the number of rows that is worth a member: only the Python bodies are asked."""
+    """Constants are compiled into kernels, so only the Python bodies are tested with small ones."""
     measured, rows = measure(gradients(table), np.ones(N))
     for wide in (False, True):
         if wide:

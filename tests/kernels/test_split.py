@@ -19,12 +19,12 @@ from tree_cases import assert_is_oracle_split, codes_in, make_binned, oracle_tab
 
 INF = math.inf
 NO_STATISTICS = Statistics(np.empty(0, int), np.empty((0, 2), int), np.empty(0, int), 1)
-UNITS = RowStatistics(NO_STATISTICS, 1.0, 1.0, 0)  # rules as they are given
+UNITS = RowStatistics(NO_STATISTICS, 1.0, 1.0, 0)  # rules in units of 1
 
 
-def rules_for(n_columns, **given):
+def rules_for(n_columns, **options):
     defaults = {"min_samples_leaf": 1, "min_child_weight": 0.0, "categorical_smoothing": 0.0}
-    return GrowthOptions(**(defaults | given)).for_tree(UNITS, np.arange(n_columns), 0)
+    return GrowthOptions(**(defaults | options)).for_tree(UNITS, np.arange(n_columns), 0)
 
 
 class Case:
