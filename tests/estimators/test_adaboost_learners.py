@@ -371,9 +371,9 @@ def test_a_regressor_that_predicts_nan_is_refused():
     [
         (AdaBoostClassifier(LinearRegression()), "must be a classifier"),
         (AnyBoostClassifier(LinearRegression()), "must be a classifier"),
-        (AdaBoostClassifier(DecisionTreeRegressor()), "a classifier is needed"),
-        (AdaBoostClassifier(SVC(), algorithm="real"), "algorithm='real' needs predict_proba"),
-        (AdaBoostClassifier(LinearSVC(), algorithm="samme.r"), "algorithm='samme.r' needs predict_proba"),
+        (AdaBoostClassifier(DecisionTreeRegressor()), "it must be a classifier or None"),
+        (AdaBoostClassifier(SVC(), algorithm="real"), "algorithm='real' requires predict_proba"),
+        (AdaBoostClassifier(LinearSVC(), algorithm="samme.r"), "algorithm='samme.r' requires predict_proba"),
         (AdaBoostClassifier(GaussianNB(), algorithm="gentle"), "algorithm='gentle' fits numbers"),
         (LogitBoostClassifier(GaussianNB()), "LogitBoostClassifier fits numbers"),
     ],

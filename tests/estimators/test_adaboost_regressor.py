@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsRegressor
@@ -363,3 +364,22 @@ def test_a_model_survives_pickling():
         model = AdaBoostRegressor(estimator, n_estimators=3, learning_rate=0.1).fit(X, y)
         again = pickle.loads(pickle.dumps(model))  # noqa: S301
         assert same_bits(again, model, X)
+
+
+# --- members
+
+
+def test_members_do_not_change_with_the_parameters():
+    X, y = noisy()
+    model = AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), n_estimators=3).fit(X, y)
+    expected = [member.predict(X).tobytes() for member in model.estimators_]
+    model.set_params(estimator=DecisionTreeRegressor(max_depth=5))
+    assert [member.max_depth for member in model.estimators_] == [2, 2, 2]
+    model.set_params(estimator=Ridge())
+    assert [member.predict(X).tobytes() for member in model.estimators_] == expected
+    assert len(model.feature_importances_) == X.shape[1]
+
+
+def test_an_unfitted_model_has_no_members():
+    with pytest.raises(NotFittedError):
+        _ = AdaBoostRegressor().estimators_

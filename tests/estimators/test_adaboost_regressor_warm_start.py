@@ -42,7 +42,8 @@ def test_early_stopping_keeps_the_rounds_up_to_the_best(held_out):
     losses = model.history_["validation_loss"]
     assert model.best_iteration_ == np.argmin(losses) < 295
     assert model.n_estimators_ == model.best_iteration_ + 1 == len(model.estimators_) == len(losses) - 4
-    assert model.stop_reason_.startswith("no improvement for 4 rounds")
+    kept = f"the {model.n_estimators_} rounds up to the best are kept"
+    assert model.stop_reason_ == f"no improvement for 4 rounds: {kept}"
     if held_out:
         assert np.sum(model.sample_weights_ == 0) == 40
     else:
@@ -113,12 +114,12 @@ def test_a_warm_start_refuses_what_cannot_go_on():
     model = AdaBoostRegressor(n_estimators=3, warm_start=True).fit(X, y)
     for change, message in [
         ({"n_estimators": 2}, "n_estimators=2 is below the 3 rounds"),
-        ({"loss": "square"}, "loss='square' cannot go on from a model fitted with loss='linear'"),
-        ({"estimator": Ridge()}, r"estimator=Ridge\(\) cannot go on from a model of trees"),
+        ({"loss": "square"}, "loss='square' cannot continue a model fitted with loss='linear'"),
+        ({"estimator": Ridge()}, r"estimator=Ridge\(\) cannot continue a model of trees"),
     ]:
         other = copy.copy(model).set_params(**change)
         with pytest.raises(ValueError, match=message):
             other.fit(X, y)
     members = AdaBoostRegressor(KNeighborsRegressor(), n_estimators=3, warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match="estimator=None cannot go on from a model of other regressors"):
+    with pytest.raises(ValueError, match="estimator=None cannot continue a model of other regressors"):
         members.set_params(estimator=None).fit(X, y)

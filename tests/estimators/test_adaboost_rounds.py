@@ -300,7 +300,7 @@ def test_a_warm_start_goes_on_from_early_stopping():
     ("change", "message"),
     [
         ({"n_estimators": 2}, "n_estimators=2 is below the 5 rounds"),
-        ({"estimator": SteadyStump(), "n_estimators": 9}, "cannot go on from the fitted model"),
+        ({"estimator": SteadyStump(), "n_estimators": 9}, "cannot continue the fitted model"),
         ({"algorithm": "gentle", "n_estimators": 9}, "algorithm"),
         ({"algorithm": "samme", "n_estimators": 9}, "algorithm"),
     ],

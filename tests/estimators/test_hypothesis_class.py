@@ -162,7 +162,7 @@ def test_edges_that_are_given_make_the_class_finite():
     ("model", "words"),
     [
         (AdaBoostClassifier(DecisionTreeClassifier(max_depth=None), n_estimators=2), "any number of leaves"),
-        (AdaBoostClassifier(OtherTree(max_depth=1), n_estimators=2), "not trees of ours"),
+        (AdaBoostClassifier(OtherTree(max_depth=1), n_estimators=2), "not trees of hedgerow"),
         (AdaBoostClassifier(n_estimators=2, algorithm="real"), "do not vote"),
         (AdaBoostClassifier(n_estimators=2, algorithm="gentle"), "do not vote"),
         (LogitBoostClassifier(n_estimators=2), "do not vote"),
@@ -199,6 +199,6 @@ class Hinge:
 def test_a_cost_of_ones_own_says_itself_what_scores_mean():
     X, y = _two_columns(0)
     model = AnyBoostClassifier(cost=Hinge(), n_estimators=2).fit(X, y)
-    with pytest.raises(TypeError, match="a cost of your own"):
+    with pytest.raises(TypeError, match="a custom cost"):
         _ = model.hypothesis_class_
     assert AnyBoostClassifier(n_estimators=2).fit(X, y).hypothesis_class_.is_stumps

@@ -29,9 +29,10 @@ from hedgerow.boosting.adaboost_family import (
     split_error,
     vote_directions,
 )
-from hedgerow.boosting.row_weights import Distribution
+from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
 from hedgerow.boosting.weak_learners import ClassTargets, FittedMember, NumericTargets, Targets
 from hedgerow.kernels.cpu.elementary import exp, exp_into, log
+from hedgerow.threads import Team
 
 _SIGNS = np.array([-1.0, 1.0])
 _SMOOTHING_ROWS = 4.0
@@ -43,10 +44,10 @@ class VoteRule(AdaBoostRule):
     share: ClassVar[float] = 0.5
     needs_half: ClassVar[bool] = False  # require an error below 1/2 for any number of classes
 
-    @property
-    def steepness(self) -> float:
-        """Probabilities are softmax(steepness * score)."""
-        return 1.0 / self.share
+    @classmethod
+    def steepness_for(cls, n_classes: int) -> float:  # noqa: ARG003 - other rules use it
+        """Return the factor of scores in probabilities."""
+        return 1.0 / cls.share
 
     def reweight(self) -> Distribution:
         """Weights exp(-y F) for two classes, exp(-votes for the class of the row) for more."""
@@ -100,15 +101,16 @@ class RealRule(AdaBoostRule):
     """Real AdaBoost for two classes, SAMME.R for more."""
 
     prediction_type = "probabilities"
+    default_criterion = "gini"
     no_progress = (
         "the weak learner is no better than chance, its step does not lower the mean of exp(-margin),"
     )
     advice = "use a smaller learning_rate, a less confident estimator, or algorithm='discrete'"
 
-    @property
-    def steepness(self) -> float:
-        """See `VoteRule.steepness`."""
-        return 2.0 if self.n_classes == 2 else 1.0 / (self.n_classes - 1.0)
+    @classmethod
+    def steepness_for(cls, n_classes: int) -> float:
+        """Return the factor of scores in probabilities."""
+        return 2.0 if n_classes == 2 else 1.0 / (n_classes - 1.0)
 
     def reweight(self) -> Distribution:
         """Weights exp(-y F), or exp(-F of the class of the row / (K - 1)) for more than two classes."""
@@ -171,8 +173,7 @@ class GentleRule(AdaBoostRule):
 
     prediction_type = "numbers"
     no_progress, advice = RealRule.no_progress, RealRule.advice
-    criterion = "gini"  # equal to least squares for two classes
-    steepness = 2.0
+    criterion = default_criterion = "gini"  # equal to least squares for two classes
 
     def reweight(self) -> Distribution:
         """Weights exp(-y F) in every binary problem; the weight of a row is their sum."""
@@ -197,6 +198,23 @@ class GentleRule(AdaBoostRule):
         for weight, shift in parts:
             whole += weight * exp(shift - top)
         return self.weights.distribution(whole)
+
+    @classmethod
+    def row_weights(cls, raw: Floats, classes: Classes) -> Floats:
+        """Return the sum of the weights exp(-y F) of every binary problem."""
+        if len(raw) == 1:
+            return super().row_weights(raw, classes)
+        with Team(1) as team:
+            weights = RowWeights(None, len(classes), None, team)
+            parts = [
+                weights.exponential(raw[k : k + 1], (classes == k).astype(np.int32), 2.0)
+                for k in range(len(raw))
+            ]
+        top = max(shift for _, shift in parts)
+        total = np.zeros(len(classes))
+        for weight, shift in parts:
+            total += weight * exp(shift - top)
+        return total
 
     def targets(self, iteration: int) -> list[Targets]:
         """Separate each class from the others; -1 and +1 for members of other libraries."""

@@ -179,6 +179,7 @@ class AdaBoostRule(abc.ABC):
 
     prediction_type: ClassVar[str] = "classes"  # what members of other libraries must predict
     criterion: ClassVar[str | None] = None  # of the splits of trees, if the rule requires one
+    default_criterion: ClassVar[str | None] = None  # of the default stump
     measure: ClassVar[str] = "error"
     advice: ClassVar[str] = "use another estimator, or check that y depends on X"
     no_progress: ClassVar[str] = "the weak learner is no better than chance on the weighted training rows"
@@ -194,6 +195,7 @@ class AdaBoostRule(abc.ABC):
         self.train, self.evaluations, self.weights = train, evaluations, weights
         self.options, self.team = options, weights.team
         self.learning_rate, self.n_classes = options.learning_rate, options.n_classes
+        self.steepness = self.steepness_for(options.n_classes)
         self.statistics = RoundStatistics() if statistics is None else statistics
         self.steps: list[Step] = []
         self.stop_reason = ""
@@ -216,6 +218,21 @@ class AdaBoostRule(abc.ABC):
     @abc.abstractmethod
     def bound(self) -> float:
         """Upper bound of the training error, from the current scores."""
+
+    # --- of fitted models
+
+    @classmethod
+    def steepness_for(cls, n_classes: int) -> float:  # noqa: ARG003 - other rules use it
+        """Return the factor of scores in probabilities, softmax(factor * score)."""
+        return 2.0
+
+    @classmethod
+    def row_weights(cls, raw: Floats, classes: Classes) -> Floats:
+        """Return weights, not normalized, of rows with these scores; exp(-margin) unless overridden."""
+        with Team(1) as team:
+            n_classes = 2 if len(raw) == 1 else len(raw)
+            weights = RowWeights(None, len(classes), None, team)
+            return weights.exponential(raw, classes, cls.steepness_for(n_classes))[0]
 
     # --- the round
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost_family import (
     CHANCE,
     AdaBoostRule,
@@ -25,9 +26,10 @@ from hedgerow.boosting.adaboost_family import (
     Step,
 )
 from hedgerow.boosting.loop import RoundResult
-from hedgerow.boosting.row_weights import Distribution, RowWeights
+from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
 from hedgerow.boosting.weak_learners import FittedMember, NumericTargets, Targets
 from hedgerow.losses import make_loss
+from hedgerow.losses.base import LogitLink, SoftmaxLink
 
 MAX_RESPONSE = 4.0
 MIN_WEIGHT = 2.0**-51  # of p (1 - p): twice the machine epsilon
@@ -50,10 +52,23 @@ class LogitRule(AdaBoostRule):
     ) -> None:
         self.loss = make_loss("log_loss", task="classification", n_classes=options.n_classes)
         self.share = 0.5 if options.n_classes == 2 else (options.n_classes - 1.0) / options.n_classes
-        self.steepness = 2.0 if options.n_classes == 2 else 1.0
         self._y = train.classes.astype(np.float64)
         super().__init__(train, evaluations, weights, options, statistics)
         self._last_bound = self.bound()
+
+    @classmethod
+    def steepness_for(cls, n_classes: int) -> float:
+        """Return the factor of scores in probabilities."""
+        return 2.0 if n_classes == 2 else 1.0
+
+    @classmethod
+    def row_weights(cls, raw: Floats, classes: Classes) -> Floats:
+        """Return the probability of the other classes, which is never 0."""
+        if len(raw) == 1:
+            return LogitLink(2.0).inverse(np.where(classes == 1, -raw[0], raw[0]))
+        others = SoftmaxLink().inverse(raw)
+        others[classes, np.arange(len(classes))] = 0.0
+        return np.asarray(others.sum(axis=0))
 
     def reweight(self) -> Distribution:
         """Weights p (1 - p), summed over the classes; `targets` uses the responses and weights."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers
+from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.random import RESAMPLE, draw_rows
 from hedgerow.kernels.cpu.weights import (
@@ -68,15 +68,20 @@ class RowWeights:
         self,
         sample_weight: Floats | None,
         n_rows: int,
-        validation_rows: NDArray[np.uint32] | None,
+        validation_rows: RowNumbers | None,
         team: Team,
     ) -> None:
-        weights = Weights.of(sample_weight, n_rows, validation_rows)
-        self.counts = weights.row_counts(n_rows)  # for bins
         self.n_rows, self.team = n_rows, team
+        self.counts: Integers | None = None  # copies of the rows, for bins; None if all are one
+        self._rows: RowNumbers | None = None  # None for all rows
+        self.plain_factor = self.copies = np.empty(0)  # empty if all are one
+        self.n_training_rows = self.n_copies = n_rows
+        if sample_weight is None and validation_rows is None:
+            return
+        weights = Weights.of(sample_weight, n_rows, validation_rows)
+        self.counts = weights.row_counts(n_rows)
         everyone = len(weights.rows) == n_rows
         self._rows = None if everyone else weights.rows
-        self.plain_factor = np.empty(0)  # the same as `factor`, but empty when all are one
         if weights.weight.size or not everyone:
             self.plain_factor = np.zeros(n_rows)
             part = weights.rows
@@ -86,7 +91,7 @@ class RowWeights:
         self.n_copies = int(weights.copies[weights.rows].sum()) if weights.copies.size else len(weights.rows)
 
     @property
-    def rows(self) -> NDArray[np.uint32]:
+    def rows(self) -> RowNumbers:
         """The rows that are trained on: those with a positive weight that are not validation rows."""
         return np.arange(self.n_rows, dtype=np.uint32) if self._rows is None else self._rows
 

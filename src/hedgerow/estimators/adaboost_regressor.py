@@ -1,4 +1,4 @@
-"""AdaBoost for numbers (AdaBoost.R2), with scikit-learn's face."""
+"""AdaBoostRegressor: AdaBoost for numbers (AdaBoost.R2)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,13 +7,13 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaboost_family import RoundStatistics, RuleOptions
-from hedgerow.boosting.adaboost_fit import AdaBoostOptions, AdaBoostResult, fit_adaboost
+from hedgerow.boosting.adaboost_fit import AdaBoostOptions, AdaBoostResult
 from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianTrees
 from hedgerow.boosting.r2 import LOSSES, R2Rule
 from hedgerow.estimators import parameters
+from hedgerow.estimators.adaboost_base import AdaBoostBase
 from hedgerow.estimators.base import RegressorBase, supports_dask
-from hedgerow.estimators.boosting_base import COMMON, BoostingBase
+from hedgerow.estimators.boosting_base import COMMON
 from hedgerow.estimators.decision_trees import DecisionTreeRegressor
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.validation import FitInput
@@ -21,68 +21,69 @@ from hedgerow.forest import TreeModel
 from hedgerow.threads import resolve_n_jobs
 
 
-class AdaBoostRegressor(RegressorBase, BoostingBase):
-    """AdaBoost.R2: members fitted to rows weighted by how badly the members before predict them.
+class AdaBoostRegressor(RegressorBase, AdaBoostBase):
+    """AdaBoost.R2: each member is fitted to rows weighted by the errors of the previous members.
 
-    The prediction is the median of the members, weighted by alpha: robust against a wild one, and never
-    outside the values that the members say.
+    The prediction is the median of the members, weighted by alpha: a single extreme member changes it little,
+    and it always lies within the predictions of the members.
 
     Parameters
     ----------
     estimator : regressor, optional
-        The weak learner: None for a `DecisionTreeRegressor` of ours with ``max_depth=3``, or any
-        scikit-learn regressor. One without `sample_weight` in its fit is boosted by weighted resampling.
+        The weak learner: None for a `DecisionTreeRegressor` with ``max_depth=3``, or any scikit-learn
+        regressor. A learner without `sample_weight` in its fit is boosted by weighted resampling.
     n_estimators : int
-        The most rounds.
+        Maximum number of rounds.
     learning_rate : float
-        Shrinkage: the share of each step of the weights that is taken.
+        Shrinkage: the fraction of each step of the weights that is used.
     loss : {"linear", "square", "exponential"}
-        How an error e counts beside the largest one E of the round: e / E, its square or 1 - exp(-e / E).
+        Loss of an error e, relative to the largest error E of the round: e / E, its square or
+        1 - exp(-e / E).
     resample : bool
-        Give the learner rows drawn by their weights instead of weights, as Drucker's original does. On few
-        and noisy rows that is often a little better: the members differ more.
+        Pass rows drawn by their weights to the learner, instead of weights, as in Drucker's paper. That is
+        often a little better for few and noisy rows: the members differ more.
     early_stopping : bool or "auto"
-        Stop when the mean absolute error of validation rows no longer falls; "auto" does so above 10,000
+        Stop when the mean absolute error of validation rows stops decreasing; "auto" for more than 10,000
         rows.
     validation_fraction : float
-        Share of the rows held out for that, when `fit` is given no `eval_set`.
+        Fraction of the rows used for validation if `fit` gets no `eval_set`.
     n_iter_no_change, tol : int, float
-        Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
-        to the best one.
+        Number of rounds without an improvement of more than `tol` that stop the fit. The model keeps the
+        rounds up to the best one.
     warm_start : bool
-        Go on from the fitted model with more rounds.
+        Continue the fitted model with more rounds.
     random_state : int, RandomState or None
-        Of resampling, the held-out rows and the learner.
+        Seed of resampling, the validation rows and the learner.
     n_jobs : int or None
-        Threads of our own learners; None and -1 for all cores. The model is the same for any number.
+        Number of threads of hedgerow trees; None and -1 for all cores. The model does not depend on it.
     verbose : int
-        1 for a progress bar (on terminals), 2 for a line a round.
+        1 for a progress bar (on terminals), 2 for a line per round.
 
     Attributes
     ----------
     estimators_ : list
-        The members, fitted.
+        The fitted members.
     estimator_weights_ : array
         alpha of every round.
     estimator_errors_ : array
-        Weighted mean loss of every round, from 0 to 1; the fit ends at 1/2.
+        Weighted mean loss of every round, from 0 to 1; the fit stops at 1/2.
     edges_ : array
-        1/2 less that.
+        1/2 minus that.
     normalizers_ : array
-        Z of every round: what the weights sum to before they are normalised.
+        Z of every round: the sum of the weights before they are normalized.
     sample_weights_ : array
-        The last distribution over the training rows.
+        The final distribution over the training rows.
     stop_reason_ : str
-        Why the fit ended.
+        Why the fit stopped.
     history_ : dict of lists
-        For every round its number, seconds and leaves; with evaluation sets the mean absolute error on each,
-        "validation_loss", and with verbose > 0 that on the training rows, "train_loss".
+        Number, seconds and leaves of every round; the mean absolute error of each evaluation set,
+        "validation_loss", and with verbose > 0 that of the training rows, "train_loss".
     best_iteration_ : int or None
         With early stopping, the round of lowest validation error.
     n_estimators_, n_iter_ : int
-        Rounds of the model.
+        Number of rounds of the model.
     feature_importances_ : array
-        Share of each column in what the splits gained, weighted by alpha; for trees of ours.
+        Fraction of the total gain of the splits of each column, weighted by alpha; for hedgerow trees.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -125,86 +126,44 @@ class AdaBoostRegressor(RegressorBase, BoostingBase):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators, self.learning_rate = n_estimators, learning_rate
-        self.loss = loss
-        self.resample = resample
-        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
-        self.n_iter_no_change, self.tol = n_iter_no_change, tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs, self.verbose = n_jobs, verbose
+        self._set_parameters(locals())
 
-    # --- learners
-
-    def _learner(self) -> Any:
+    def _weak_learner(self) -> Any:
         return DecisionTreeRegressor(max_depth=3) if self.estimator is None else self.estimator
 
     def _has_members(self) -> bool:
-        return not isinstance(self._learner(), DecisionTreeRegressor)
+        return not isinstance(self._weak_learner(), DecisionTreeRegressor)
 
-    def _categorical_features(self) -> Any:
-        return None if self._has_members() else self._learner().categorical_features
+    def _make_rule(self) -> Any:
+        return partial(R2Rule, loss=self.loss)
 
     # --- fitting
 
-    def _previous(self) -> tuple[MedianModel, RoundStatistics] | None:
-        learner = self._learner()
-        if not self._has_members():
-            parameters.check_parameters(learner.get_params(deep=False), learner._allowed)  # noqa: SLF001
-        if not self._is_warm_start():
-            return None
-        self._check_n_estimators(self.model_.n_rounds)
+    def _check_warm_start(self) -> None:
         if self._has_members() != isinstance(self.model_, MedianMembers):
             kind = "other regressors" if isinstance(self.model_, MedianMembers) else "trees"
             raise ValueError(
-                f"estimator={self.estimator!r} cannot go on from a model of {kind}; with warm_start=True it "
+                f"estimator={self.estimator!r} cannot continue a model of {kind}; with warm_start=True it "
                 "must stay of the same kind"
             )
         if self.loss != self._fitted_loss:
             raise ValueError(
-                f"loss={self.loss!r} cannot go on from a model fitted with loss={self._fitted_loss!r}; with "
+                f"loss={self.loss!r} cannot continue a model fitted with loss={self._fitted_loss!r}; with "
                 "warm_start=True it must stay the same"
             )
-        return self.model_, self._statistics
 
-    def _run(self, data: FitInput) -> AdaBoostResult:
-        return fit_adaboost(data.train, data.evaluation_sets, self._settings(data), data.previous)
+    def _options(self, data: FitInput) -> AdaBoostOptions:
+        return self._family_options(data, np.empty(0), median=True)
 
     def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
         super()._set_fitted(result, data)
-        self._keep_rounds(result.statistics, self.loss)
-        self.sample_weights_ = result.sample_weights
-        self.stop_reason_ = result.stop_reason
+        self._fitted_loss = self.loss
 
-    def _keep_rounds(self, statistics: RoundStatistics, loss: str) -> None:
-        """Set what the rounds leave: their record, and the loss they were made with."""
-        self._fitted_loss, self._statistics = loss, statistics
-        self.estimator_weights_ = np.array(statistics.weights)
-        self.estimator_errors_ = np.array(statistics.errors)
-        self.edges_ = 0.5 - self.estimator_errors_
-        self.normalizers_ = np.array(statistics.normalizers)
-
-    def _settings(self, data: FitInput) -> AdaBoostOptions:
-        learner, own = self._learner(), not self._has_members()
-        rule = RuleOptions(np.empty(0), float(self.learning_rate), seed=data.seed, external_members=not own)
-        return self._fit_options(
-            AdaBoostOptions,
-            data,
-            make_rule=partial(R2Rule, loss=self.loss),
-            rule=rule,
-            median=True,
-            tree_rules=learner.weak_rules() if own else None,
-            max_bins=int(learner.max_bins) if own else 255,
-            resample=bool(self.resample),
-            estimator=learner,
-        )
-
-    # --- after fitting
+    # --- predictions
 
     @supports_dask
     def predict(self, X: Any) -> Floats:
-        """Weighted medians of what the members say.
+        """Weighted medians of the predictions of the members.
 
         Parameters
         ----------
@@ -234,26 +193,22 @@ class AdaBoostRegressor(RegressorBase, BoostingBase):
         for predicted in self.staged_predict(X):
             yield float(r2_score(y, predicted, sample_weight=sample_weight))
 
-    @property
-    def estimators_(self) -> list[Any]:
-        """The members in the order of the rounds."""
+    def _members(self) -> list[Any]:
         model = self.model_
         if isinstance(model, MedianMembers):
             return list(model.members)
-        given, bins, forest = self._learner().get_params(deep=False), model.trees.bins, model.trees.forest
+        trees = model.trees
         return [
-            DecisionTreeRegressor(**given)._keep(  # noqa: SLF001 - a tree as an estimator of its own
-                TreeModel(np.zeros(1), bins, forest.select(range(t, t + 1))), self.schema_, None
-            )
-            for t in range(model.n_rounds)
+            self._as_regressor(trees, trees.forest.select(range(tree, tree + 1)))
+            for tree in range(model.n_rounds)
         ]
 
-    def _tree_model(self, what: str) -> TreeModel:
+    def _tree_model(self, method: str) -> TreeModel:
         model = getattr(self, "model_", None)
-        return model.trees if isinstance(model, MedianTrees) else super()._tree_model(what)
+        return model.trees if isinstance(model, MedianTrees) else super()._tree_model(method)
 
     def shape_functions(self) -> NoReturn:
-        """Refuse: a median is no sum of functions of single columns."""
+        """Not available: a median is not a sum of functions of single columns."""
         raise AttributeError(
             "shape_functions needs a sum of stumps, and AdaBoostRegressor predicts a median of its members; "
             "GradientBoostingRegressor(max_leaf_nodes=2) is such a sum"

@@ -18,11 +18,10 @@ from hedgerow._typing import Floats, RowNumbers
 from hedgerow.boosting.callbacks import Callback, HistoryDict
 from hedgerow.boosting.loop import FitOptions
 from hedgerow.estimators import parameters
-from hedgerow.estimators.base import ClassifierBase, EnsembleBase, supports_dask
+from hedgerow.estimators.base import ClassifierBase, EnsembleBase, score_margins, supports_dask
 from hedgerow.estimators.fingerprints import RowFingerprintsMixin
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
 from hedgerow.estimators.validation import FitInput, InputOptions
-from hedgerow.estimators.votes import score_margins
 from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.random import VALIDATION, draw_rows
 from hedgerow.memory import require_prediction_memory

@@ -1,4 +1,4 @@
-"""LogitBoost and AnyBoost, with scikit-learn's face."""
+"""LogitBoostClassifier and AnyBoostClassifier."""
 
 import math
 from functools import partial
@@ -13,63 +13,63 @@ from hedgerow.boosting.adaboost_fit import AdaBoostResult
 from hedgerow.boosting.anyboost import AnyRule
 from hedgerow.boosting.costs import COSTS, MarginCost, make_cost
 from hedgerow.boosting.logitboost import LogitRule
-from hedgerow.estimators.adaboost_base import ALLOWED, AdaBoostBase
+from hedgerow.estimators.adaboost_base import ALLOWED, AdaBoostClassifierBase
 from hedgerow.estimators.hypothesis_class import NoVoteError
 from hedgerow.estimators.parameters import Allowed
-from hedgerow.estimators.validation import Target
+from hedgerow.estimators.validation import FitInput, Target
 
 
-class LogitBoostClassifier(AdaBoostBase):
+class LogitBoostClassifier(AdaBoostClassifierBase):
     """LogitBoost: boosting of the log-likelihood by Newton steps, for two or more classes.
 
     Parameters
     ----------
     estimator : estimator, optional
-        The weak learner: None for a stump fitted by least squares, a tree of ours, or any scikit-learn
+        The weak learner: None for a stump fitted by least squares, a hedgerow tree, or any scikit-learn
         regressor.
     n_estimators : int
-        The most rounds; with several classes, each fits one learner a class.
+        Maximum number of rounds; with several classes, a round fits one learner for each class.
     learning_rate : float
-        Shrinkage: the share of each step that is taken.
+        Shrinkage: the fraction of each step that is used.
     resample : bool
-        Give the learner rows drawn by their weights instead of weights.
+        Pass rows drawn by their weights to the learner, instead of weights.
     on_chance : {"stop", "restart"}
-        What to do when the learner finds nothing to add: stop, or go on with new random weights.
+        What to do when the learner finds nothing to add: stop, or continue with new random weights.
     early_stopping : bool or "auto"
-        Stop when the validation log-loss no longer falls; "auto" does so above 10,000 rows.
+        Stop when the validation log-loss stops decreasing; "auto" for more than 10,000 rows.
     validation_fraction : float
-        Share of the rows held out for that, when `fit` is given no `eval_set`.
+        Fraction of the rows used for validation if `fit` gets no `eval_set`.
     n_iter_no_change, tol : int, float
-        Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
-        to the best one.
+        Number of rounds without an improvement of more than `tol` that stop the fit. The model keeps the
+        rounds up to the best one.
     warm_start : bool
-        Go on from the fitted model with more rounds; the result is that of one long fit, bit for bit, unless
-        weights were drawn anew on the way (`on_chance="restart"`).
+        Continue the fitted model with more rounds; the result equals a single longer fit, bit for bit, unless
+        new weights were drawn (`on_chance="restart"`).
     random_state : int, RandomState or None
-        Of resampling, the held-out rows and the learner.
+        Seed of resampling, the validation rows and the learner.
     n_jobs : int or None
-        Threads of our own learners; None and -1 for all cores. The model is the same for any number.
+        Number of threads of hedgerow trees; None and -1 for all cores. The model does not depend on it.
     verbose : int
-        1 for a progress bar (on terminals), 2 for a line a round.
+        1 for a progress bar (on terminals), 2 for a line per round.
 
     Attributes
     ----------
     estimators_ : list
-        The members, fitted; lists of them with several classes.
+        The fitted members; lists of them with several classes.
     estimator_weights_ : array
-        What each member's word is multiplied with: the learning rate, times 1/2 or (K - 1) / K.
+        Factor of the predictions of each member: the learning rate, times 1/2 or (K - 1) / K.
     estimator_errors_, edges_ : array
-        Weighted share of the responses whose sign a round has wrong, and 1/2 less that.
+        Weighted fraction of the responses whose sign a round predicts wrongly, and 1/2 minus that.
     training_error_bound_ : array
-        The mean log-loss to the base of 2 after every round: no training error is larger.
+        The mean log-loss to base 2 after every round, an upper bound of the training error.
     normalizers_ : array
-        What each round multiplied that by.
+        The factor by which each round changed that bound.
     sample_weights_ : array
-        The last weights p (1 - p) of the training rows, normalised.
+        The final weights p (1 - p) of the training rows, normalized.
     stop_reason_ : str
-        Why the fit ended.
+        Why the fit stopped.
     history_ : dict of lists
-        For every round its number, seconds, leaves and log-loss, and the log-loss of each evaluation set.
+        Number, seconds, leaves and log-loss of every round, and the log-loss of each evaluation set.
     best_iteration_ : int or None
         With early stopping, the round of lowest validation loss.
     n_estimators_, n_iter_, classes_, feature_importances_, n_features_in_, feature_names_in_
@@ -100,81 +100,71 @@ class LogitBoostClassifier(AdaBoostBase):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators, self.learning_rate = n_estimators, learning_rate
-        self.resample, self.on_chance = resample, on_chance
-        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
-        self.n_iter_no_change, self.tol = n_iter_no_change, tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs, self.verbose = n_jobs, verbose
+        self._set_parameters(locals())
 
     def _rule(self) -> type[AdaBoostRule]:
         return LogitRule
 
-    def _steepness(self) -> float:
-        return 2.0 if len(self.classes_) == 2 else 1.0
 
-
-class AnyBoostClassifier(AdaBoostBase):
+class AnyBoostClassifier(AdaBoostClassifierBase):
     """AnyBoost: gradient descent in function space on any cost of the margin, for two classes.
 
     Parameters
     ----------
     estimator : estimator, optional
-        The weak learner: None for a `DecisionStump`, a `DecisionTreeClassifier` of ours, or any
+        The weak learner: None for a `DecisionStump`, a hedgerow `DecisionTreeClassifier`, or any
         scikit-learn classifier.
     cost : {"exponential", "logistic", "sigmoid"} or object
-        What is made small. "exponential" is AdaBoost; "sigmoid" is 1 - tanh(10 m + 1) of the normalised
-        margin m (DOOM II), which gives up on rows that are far on the wrong side; see
-        `hedgerow.boosting.costs.SigmoidCost` for other slopes. A user's own cost is an object with
-        ``cost(margin)`` and ``derivative(margin)`` on arrays, falling and never negative; its attribute
-        ``normalised = True`` asks for margins divided by the sum of the weights, and a method
-        ``probability(score)`` says what a score means.
+        The cost to minimize. "exponential" is AdaBoost; "sigmoid" is 1 - tanh(10 m + 1) of the normalized
+        margin m (DOOM II), which ignores rows far on the wrong side; see
+        `hedgerow.boosting.costs.SigmoidCost` for other slopes. A custom cost is an object with
+        ``cost(margin)`` and ``derivative(margin)`` on arrays, decreasing and never negative. With the
+        attribute ``normalised = True`` margins are divided by the sum of the weights, and an optional method
+        ``probability(score)`` returns the probability of the second class.
     n_estimators : int
-        The most rounds.
+        Maximum number of rounds.
     learning_rate : float
-        Shrinkage: the share of each step that is taken.
+        Shrinkage: the fraction of each step that is used.
     resample : bool
-        Give the learner rows drawn by their weights instead of weights.
+        Pass rows drawn by their weights to the learner, instead of weights.
     on_chance : {"stop", "restart"}
-        What to do when a learner is no direction of descent: stop with the rounds so far and a warning, or
-        draw new random weights and go on (at most ten times in a row).
+        What to do when a learner is not a descent direction: stop with a warning and keep the rounds so far,
+        or draw new random weights and continue (at most ten times in a row).
     early_stopping : bool or "auto"
-        Stop when the validation cost no longer falls; "auto" does so above 10,000 rows.
+        Stop when the validation cost stops decreasing; "auto" for more than 10,000 rows.
     validation_fraction : float
-        Share of the rows held out for that, when `fit` is given no `eval_set`.
+        Fraction of the rows used for validation if `fit` gets no `eval_set`.
     n_iter_no_change, tol : int, float
-        Rounds without an improvement of more than `tol` that end the fit. The model keeps the rounds up
-        to the best one.
+        Number of rounds without an improvement of more than `tol` that stop the fit. The model keeps the
+        rounds up to the best one.
     warm_start : bool
-        Go on from the fitted model with more rounds; the result is that of one long fit, bit for bit, unless
-        weights were drawn anew on the way (`on_chance="restart"`).
+        Continue the fitted model with more rounds; the result equals a single longer fit, bit for bit, unless
+        new weights were drawn (`on_chance="restart"`).
     random_state : int, RandomState or None
-        Of resampling, restarts, the held-out rows and the learner.
+        Seed of resampling, restarts, the validation rows and the learner.
     n_jobs : int or None
-        Threads of our own learners; None and -1 for all cores. The model is the same for any number.
+        Number of threads of hedgerow trees; None and -1 for all cores. The model does not depend on it.
     verbose : int
-        1 for a progress bar (on terminals), 2 for a line a round.
+        1 for a progress bar (on terminals), 2 for a line per round.
 
     Attributes
     ----------
     estimators_ : list
-        The members, fitted.
+        The fitted members.
     estimator_weights_ : array
         alpha of every round, from a line search.
     estimator_errors_, edges_ : array
-        Weighted error of every round, and 1/2 less that.
+        Weighted error of every round, and 1/2 minus that.
     training_error_bound_ : array
-        The mean cost over the cost of margin 0 after every round: no training error is larger.
+        The mean cost divided by the cost of margin 0 after every round, an upper bound of the training error.
     normalizers_ : array
-        What each round multiplied that by.
+        The factor by which each round changed that bound.
     sample_weights_ : array
-        The last distribution over the training rows.
+        The final distribution over the training rows.
     stop_reason_ : str
-        Why the fit ended.
+        Why the fit stopped.
     history_ : dict of lists
-        For every round its number, seconds, leaves and cost, and the cost of each evaluation set.
+        Number, seconds, leaves and cost of every round, and the cost of each evaluation set.
     best_iteration_ : int or None
         With early stopping, the round of lowest validation cost.
     n_estimators_, n_iter_, classes_, feature_importances_, n_features_in_, feature_names_in_
@@ -216,15 +206,7 @@ class AnyBoostClassifier(AdaBoostBase):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.estimator = estimator
-        self.cost = cost
-        self.n_estimators, self.learning_rate = n_estimators, learning_rate
-        self.resample, self.on_chance = resample, on_chance
-        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
-        self.n_iter_no_change, self.tol = n_iter_no_change, tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs, self.verbose = n_jobs, verbose
+        self._set_parameters(locals())
 
     def _rule(self) -> type[AdaBoostRule]:
         return AnyRule
@@ -236,26 +218,32 @@ class AnyBoostClassifier(AdaBoostBase):
         if target.n_classes != 2:
             raise ValueError(
                 f"Only binary classification is supported: y has {target.n_classes} classes; AnyBoost needs "
-                "two, sklearn.multiclass.OneVsRestClassifier would set each against the others"
+                "two; sklearn.multiclass.OneVsRestClassifier separates each class from the others"
             )
 
-    def _keep_record(self, fitted: AdaBoostResult) -> None:
-        super()._keep_record(fitted)
-        self._fitted_cost, self._fitted_cost_is_ours = make_cost(self.cost), isinstance(self.cost, str)
+    def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
+        super()._set_fitted(result, data)
+        self._set_cost(make_cost(self.cost), is_named=isinstance(self.cost, str))
 
-    def _refuse_other_than_votes(self) -> None:
-        super()._refuse_other_than_votes()
-        if not self._fitted_cost_is_ours:
-            raise NoVoteError("a cost of your own says what scores mean, and so which class is predicted")
+    def _set_cost(self, cost: MarginCost, *, is_named: bool) -> None:
+        """Set the cost of the fitted model, also of one from a file."""
+        self._fitted_cost, self._fitted_cost_is_named = cost, is_named
+
+    def _require_votes(self) -> None:
+        super()._require_votes()
+        if not self._fitted_cost_is_named:
+            raise NoVoteError(
+                "a custom cost defines which class is predicted: it may not be that of the vote"
+            )
 
     def _probabilities(self, raw: Floats) -> Floats:
-        """What the cost says a score means; else the share of the votes for the second class."""
-        told = getattr(self._fitted_cost, "probability", None)
-        if told is not None:
-            second = np.asarray(told(raw[0]), np.float64)
+        """Return the probabilities of the cost; else the share of the votes for the second class."""
+        probability = getattr(self._fitted_cost, "probability", None)
+        if probability is not None:
+            second = np.asarray(probability(raw[0]), np.float64)
         else:
             share = raw[0] / (math.fsum(self._statistics.max_steps) or 1.0)
-            second = np.clip(0.5 + 0.5 * share, 0.0, 1.0)  # sums rounded in another order
+            second = np.clip(0.5 + 0.5 * share, 0.0, 1.0)  # sums may be rounded in another order
         return np.stack([1.0 - second, second], axis=1)
 
     def _row_weights(self, raw: Floats, classes: NDArray[np.int32], number: int) -> Floats:

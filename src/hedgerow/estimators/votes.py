@@ -14,30 +14,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
+from hedgerow.estimators.base import score_margins
 from hedgerow.estimators.fingerprints import RowFingerprintsMixin
 
 _OF_EQUAL_VOTES = ("oob_score_", "oob_decision_function_", "oob_votes_")
-
-
-def score_margins(raw: Floats, classes: NDArray[np.integer[Any]], max_step: float) -> Floats:
-    """Return margins from -1 to 1 of raw scores (outputs, rows).
-
-    One output is the score of the second class, with margin y F / max_step. Else the margin is the score of
-    the label minus the largest other score, divided by `max_step`.
-
-    >>> score_margins(np.array([[1.0, -3.0]]), np.array([1, 1]), 4.0)
-    array([ 0.25, -0.75])
-    >>> score_margins(np.array([[0.5], [0.25], [0.25]]), np.array([1]), 1.0)
-    array([-0.25])
-    """
-    if len(raw) == 1:
-        lead = np.where(classes == 1, raw[0], -raw[0])
-    else:
-        rows = np.arange(len(classes))
-        others = raw.copy()
-        others[classes, rows] = -np.inf
-        lead = raw[classes, rows] - others.max(axis=0)
-    return np.asarray(np.clip(lead / (max_step or 1.0), -1.0, 1.0))  # without steps all margins are 0
 
 
 class VoteMargins(RowFingerprintsMixin):

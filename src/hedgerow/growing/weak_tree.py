@@ -152,7 +152,7 @@ class WeakGrower:
     """
 
     def __init__(self, table: CodedTable, rules: WeakRules, team: Team) -> None:
-        self.table, self.rules, self.team = table, rules, team
+        self.table, self.rules, self.team, self.n_columns = table, rules, team, table.n_columns
         self.width = int(table.codes.n_bins.max()) + 2  # codes of a channel, missing, and one unused entry
         self._hist = np.empty((0, 0, 0), np.int64)
         self._work: tuple[NDArray[Any], ...] | None = None
@@ -166,7 +166,7 @@ class WeakGrower:
 
     def _stump(self, sample: Sample, n_channels: int) -> tuple[WeakTree, LeafIds]:
         """Grow the stump that `grow` returns in one call of `grow_stump`."""
-        table, n_columns = self.table, self.table.n_columns
+        table, n_columns = self.table, self.n_columns
         criterion = MOMENTS if sample.second.size else CRITERIA[self.rules.criterion]
         if self._work is None or self._work[3].shape[1] != n_channels:
             limits, hist = np.array([criterion, self.width, 1], np.int64), self._histograms(1, n_channels)[0]
@@ -195,7 +195,7 @@ class WeakGrower:
         self, sample: Sample, rows: NDArray[np.uint32], totals: NDArray[np.int64], limits: NDArray[np.int64]
     ) -> FoundSplit:
         """Find the best split of a node."""
-        table, n_columns = self.table, self.table.n_columns
+        table, n_columns = self.table, self.n_columns
         codes, n_bins, categorical = table.codes.by_column, table.codes.n_bins, table.codes.categorical
         found, left = np.empty(n_columns, SPLIT), np.empty((n_columns, len(totals)), np.int64)
         n_members = self._members(len(rows) or table.n_rows)
@@ -219,8 +219,8 @@ class WeakGrower:
 
     def _members(self, n_rows: int) -> int:
         """Number of threads that pay off for so many rows."""
-        n_columns = self.table.n_columns
-        return max(1, min(self.team.n_members, n_rows * n_columns // _VALUES_PER_THREAD, n_columns))
+        n_threads = n_rows * self.n_columns // _VALUES_PER_THREAD
+        return max(1, min(self.team.n_members, n_threads, self.n_columns))
 
     def _histograms(self, n_members: int, n_channels: int) -> NDArray[np.int64]:
         """Scratch memory of every thread; wide histograms are filled one at a time."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost import RULES as ADABOOST_RULES
@@ -114,7 +115,7 @@ def _member_spec(output: str, schema: Schema, classes: NDArray[Any]) -> MemberSp
 
 def _name_of_cost(model: AnyBoostClassifier) -> str:
     names = {kind: name for name, kind in COSTS.items()}
-    cost, named = model._fitted_cost, model._fitted_cost_is_ours  # noqa: SLF001
+    cost, named = model._fitted_cost, model._fitted_cost_is_named  # noqa: SLF001
     if not named:
         raise ModelFileError(
             f"the model was fitted with {cost!r}; a model file can hold a cost by its name only; use pickle "
@@ -140,11 +141,12 @@ def read_adaboost_family(reader: Reader, estimator: Any) -> None:
     learners = _read_learners(reader, trees=isinstance(model, TreeModel))
     seed, best = read_seed(reader), read_best(reader, n_rounds)
     estimator._set_rounds(model, schema, target.classes, seed, read_history(reader), best)  # noqa: SLF001
-    estimator._keep_rounds(record, rule, learners)  # noqa: SLF001 - as fit sets them
+    estimator._set_statistics(record, learners)  # noqa: SLF001 - as fit sets them
+    estimator._set_rule(rule)  # noqa: SLF001
     if isinstance(estimator, AnyBoostClassifier):
         require("classes", target.n_classes == 2, "there must be two")
         cost = JSON.choice(reader.entries.get("cost"), tuple(COSTS), "cost")
-        estimator._fitted_cost, estimator._fitted_cost_is_ours = make_cost(cost), True  # noqa: SLF001
+        estimator._set_cost(make_cost(cost), is_named=True)  # noqa: SLF001
     estimator.most_rounds_ = read_count(reader, "max_rounds", 1, _MAX_ROUNDS)
     estimator.stop_reason_ = reader.entry("stop_reason", str)
     estimator.sample_weights_ = _read_sample_weights(reader)
@@ -241,7 +243,9 @@ def read_r2(reader: Reader, estimator: Any) -> None:
     seed, best = read_seed(reader), read_best(reader, n_rounds)
     model = _read_median(reader, estimator, schema, record)
     estimator._set_rounds(model, schema, None, seed, read_history(reader), best)  # noqa: SLF001
-    estimator._keep_rounds(record, loss)  # noqa: SLF001 - as fit sets them
+    learner = clone(estimator._weak_learner())  # noqa: SLF001
+    estimator._set_statistics(record, (learner,))  # noqa: SLF001 - as fit sets them
+    estimator._fitted_loss = loss  # noqa: SLF001
     estimator.sample_weights_ = _read_sample_weights(reader)
     estimator.stop_reason_ = reader.entry("stop_reason", str)
 
@@ -258,5 +262,5 @@ def _read_median(reader: Reader, estimator: Any, schema: Schema, record: RoundSt
 
 def _check_tree_learner(model: Any) -> None:
     """Refuse another learner than the class of the trees in `estimators_`."""
-    if not isinstance(model._learner(), DecisionTreeRegressor):  # noqa: SLF001 - a class of Hedgerow
+    if not isinstance(model._weak_learner(), DecisionTreeRegressor):  # noqa: SLF001 - a class of Hedgerow
         raise ModelFileError("the estimator of an AdaBoostRegressor of trees must be a DecisionTreeRegressor")

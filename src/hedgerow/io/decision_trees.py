@@ -45,7 +45,7 @@ def read_tree(reader: Reader, estimator: Any) -> None:
     if target.classes is not None:
         require("forest.value", np.abs(values - 0.5) <= 0.5 + 1e-9, "class shares must be in 0..1")
     model = TreeModel(np.zeros(n_outputs), bins, _copies(first, values))
-    estimator._keep(model, schema, target.classes)  # noqa: SLF001 - as fit sets them
+    estimator._set_model(model, schema, target.classes)  # noqa: SLF001 - as fit sets them
 
 
 def _copies(first: Forest, values: Floats) -> Forest:

@@ -31,7 +31,6 @@ from hedgerow import estimators
 from hedgerow.container import JSON, ModelFileError
 from hedgerow.estimators.fingerprints import RowHashes
 from hedgerow.estimators.parameters import Allowed, check_parameters
-from hedgerow.estimators.schapire import ALLOWED as OF_THREE
 from hedgerow.io.reader import Reader, Writer, is_foreign, short
 
 _PLAIN = (type(None), bool, int, float, str)
@@ -271,12 +270,7 @@ def _read_parameters(reader: Reader, kind: type[Any], content: dict[str, Any], l
 
 def allowed_of(estimator: Any) -> dict[str, Allowed]:
     """Return the table of allowed values that `fit` checks parameters with."""
-    if isinstance(estimator, estimators.SchapireBoostClassifier):
-        return OF_THREE
-    if hasattr(estimator, "_rules_of_parameters"):
-        rules: dict[str, Allowed] = estimator._rules_of_parameters()  # noqa: SLF001 - a class of Hedgerow
-    else:
-        rules = estimator._allowed  # noqa: SLF001
+    rules: dict[str, Allowed] = estimator._allowed  # noqa: SLF001 - a class of Hedgerow
     return rules
 
 

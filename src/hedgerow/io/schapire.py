@@ -80,13 +80,13 @@ def read_schapire(reader: Reader, estimator: Any) -> None:
             read_member(reader, f"fitted_members.{number}", entries, spec)
             for number, entries in enumerate(reader.entry("fitted_members", list))
         ]
-        estimator._keep_learned(members, schema, labels.classes, 0)  # noqa: SLF001 - the notes have the seed
+        estimator._set_unfinished(members, schema, labels.classes, 0)  # noqa: SLF001 - the notes have the seed
         return
     section = reader.section("hypothesis", reader.entry("hypothesis", dict))
     hypothesis = _read_hypothesis(section, labels.classes, spec, 0)
     if not isinstance(hypothesis, VoteOfThree):
         raise ModelFileError("hypothesis: the outermost one must be a vote")
-    estimator._keep(hypothesis, schema, labels.classes)  # noqa: SLF001 - as fit sets them
+    estimator._set_hypothesis(hypothesis, schema, labels.classes)  # noqa: SLF001 - as fit sets them
     read_row_fingerprints(reader, estimator, labels.n_classes)
     require("grid_fingerprints", read_grid_fingerprints(reader) is None, "it must be null")
 

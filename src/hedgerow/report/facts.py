@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.estimators.votes import score_margins
+from hedgerow.estimators.base import score_margins
 from hedgerow.plots.columns import as_table, is_boolean
 from hedgerow.report import page
 from hedgerow.selection import score_model, take_rows

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import PairLosses
-from hedgerow.estimators.adaboost_base import AdaBoostBase
+from hedgerow.estimators.adaboost_base import AdaBoostClassifierBase
 from hedgerow.estimators.bagging import BaggingClassifier
 from hedgerow.estimators.forest_base import ForestClassifier
 from hedgerow.estimators.hypothesis_class import HypothesisClass
@@ -100,7 +100,7 @@ class Evidence:
 
 def hypothesis_class_of(model: Any) -> HypothesisClass | str:
     """The class that members were chosen from, or why class and margins say nothing."""
-    if not isinstance(model, AdaBoostBase):
+    if not isinstance(model, AdaBoostClassifierBase):
         return f"it is for weighted votes of weak hypotheses, as AdaBoost makes them, not {_kind(model)}"
     if len(model.classes_) != 2:
         return f"it is for two classes, and there are {len(model.classes_)}"
