@@ -248,6 +248,19 @@ def test_predictions_are_the_same_for_any_number_of_threads(capsys):
     assert outputs[0] == outputs[1]
 
 
+def test_rows_that_the_library_refuses_are_an_error_of_the_user(folder, capsys):
+    assert train("--out", "m.hedgerow") == 0
+    other = small_table().set_column(3, "y", pa.array(["q"] * 120))
+    csv.write_csv(other, folder / "other.csv")
+    huge = pa.array(1e300 * np.random.default_rng(0).standard_normal(120))
+    csv.write_csv(small_table().set_column(1, "b", huge), folder / "huge.csv")
+    capsys.readouterr()
+    assert main(["explain", "m.hedgerow", "other.csv"]) == FAILED
+    assert "y holds 'q'" in capsys.readouterr().err
+    assert main(["train", "huge.csv", "--target", "b", "--method", "gradient"]) == FAILED
+    assert "scale" in capsys.readouterr().err
+
+
 # --- certificates
 
 

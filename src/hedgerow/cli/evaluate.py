@@ -69,7 +69,7 @@ def certify(
     data: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[DATA]",
+            metavar="DATA",
             help="Rows that are new to the model, or its training file, of which the held-out rows are used. "
             "Without DATA the stored certificate is printed.",
             show_default=False,
@@ -204,5 +204,5 @@ def write_report(
         random_state=seed,
     )
     title = f"{table.recipe.target} in {table.path.name}"
-    with output.progress("writing the report") as progress:
+    with output.progress("writing the report") as progress, input_errors():
         Report.from_facts(facts, title=title, told=progress).save(path)

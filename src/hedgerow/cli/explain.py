@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.errors import UsageError
+from hedgerow.cli.errors import UsageError, input_errors
 from hedgerow.cli.model_file import TableModel, read_model
 from hedgerow.cli.output import Output, format_score
 from hedgerow.datafiles import read_typed
@@ -23,7 +23,7 @@ def explain(
     data: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[DATA]",
+            metavar="DATA",
             help="Rows for partial dependence; with the target, also for permutation importances.",
             show_default=False,
         ),
@@ -53,7 +53,8 @@ def explain(
         rows = [[text, format_score(weight)] for text, weight in found["stumps"]]
         output.table(["first stumps", "weight"], rows)
     if data is not None:
-        _explain_rows(loaded, data, top, seed, found, output)
+        with input_errors():
+            _explain_rows(loaded, data, top, seed, found, output)
     plt.close("all")  # the figures are not shown
     output.result(found)
 

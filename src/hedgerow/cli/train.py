@@ -143,20 +143,19 @@ def _fit(
     """Fit the named method, or the best one, to the training rows; return also the Choice, if any."""
     X, y = table.take(table.train)
     title = "choosing" if method == "auto" else f"fitting {METHODS[method].title}"
-    with output.progress(title) as progress:
+    with output.progress(title) as progress, input_errors():
         if method != "auto":
             return make_model(method, table.task, random_state=seed, n_jobs=threads).fit(X, y), None
-        with input_errors():
-            choice = choose(
-                X,
-                y,
-                table.task,
-                metric=metric,
-                budget=budget,
-                random_state=seed,
-                n_jobs=threads,
-                progress=progress,
-            )
+        choice = choose(
+            X,
+            y,
+            table.task,
+            metric=metric,
+            budget=budget,
+            random_state=seed,
+            n_jobs=threads,
+            progress=progress,
+        )
     return choice.model, choice
 
 
