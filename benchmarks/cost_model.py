@@ -1,12 +1,12 @@
 """What gradient boosting costs on a Dask cluster: a model, its constants, fits to check it, and plans.
 
-Constants are measured on this machine, on one core and on a local cluster; then fits on 1, 2, 4 and 8 local
-workers of one thread are compared with what the model says of them, and the model is evaluated for clusters
-that are not here. It prints the tables of docs/scale.md, and `--write` puts them there.
+Constants are measured on this machine, on one core and on a local cluster. Then fits on 1, 2, 4 and 8 local
+workers of one thread are compared with the model, and the model is evaluated for larger clusters. It prints
+the tables of docs/scale.md, and `--write` inserts them there.
 
-    python benchmarks/cost_model.py --write              some minutes, on a machine that does nothing else
-    python benchmarks/cost_model.py --quick              does everything run?
-    python benchmarks/cost_model.py --from RUN.json      tables of a run that was kept with --json RUN.json
+    python benchmarks/cost_model.py --write              some minutes, on an idle machine
+    python benchmarks/cost_model.py --quick              a smoke test
+    python benchmarks/cost_model.py --from RUN.json      tables of a run stored with --json RUN.json
 """
 
 import argparse
@@ -27,9 +27,9 @@ from cost_terms import Constants, Job, Shape
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
 QUICK = Size(rows=40_000, rounds=4, repeats=8)
-QUICK_RUN = "**A quick run: it shows that the command works. Its times are not results.**"
+QUICK_RUN = "**A smoke test: its times are not results.**"
 WIRE = 10e9 / 8  # bytes a second of 10 Gbit/s
-NETWORK_HOP = 100e-6  # seconds there and back between two machines of a data centre, beside what is measured
+NETWORK_HOP = 100e-6  # seconds of a round trip between two machines of a data centre, beside what is measured
 PLANS = [Job(1e9, columns, workers=workers, threads=8) for columns in (28, 200) for workers in (100, 1_000)]
 MEMORY = 64e9  # of a worker, for the limits of forests
 
@@ -38,7 +38,7 @@ MEMORY = 64e9  # of a worker, for the limits of forests
 
 
 def number(value: float) -> str:
-    """Three digits that count.
+    """Three significant digits.
 
     >>> number(0.01234), number(12345.0), number(2.0)
     ('0.0123', '12,300', '2')
@@ -78,35 +78,35 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-# --- what was measured
+# --- measured
 
 
 def constants_table(constants: Constants, shape: Shape, size: Size) -> str:
     """Constants, and the shape of trees."""
     c, base = constants, size.job()
     rows = [
-        ("row: gradient, packing, leaf value", f"{number(c.row_ns)} ns a row"),
-        ("parting", f"{number(c.part_ns)} ns a row of a node"),
-        ("sums", f"{number(c.sum_ns)} ns a row and column of a node"),
-        (f"these three with all {CORES} cores at work", f"{number(c.crowded)} times as long"),
-        ("question and answer, a hop", f"{number(c.hop_s * 1e3)} ms"),
-        ("one more worker asked at the same time", f"{number(c.message_s * 1e3)} ms"),
-        ("answer: packed, sent, unpacked, added", f"{number(c.byte_ns)} ns a byte"),
-        ("adding in a worker", f"{number(c.add_ns)} ns an entry"),
-        ("search", f"{number(c.node_us)} us a node and {number(c.search_ns)} ns an entry"),
-        ("what a part says of itself", f"{number(c.said_us)} us a part and tree"),
-        ("survey", f"{number(c.survey_ns)} ns a cell"),
-        ("codes", f"{number(c.encode_ns)} ns a cell"),
-        ("edges", f"{number(c.edges_ms)} ms a column"),
-        ("checks and digests", f"{number(c.prelude_ns)} ns a row"),
+        ("row: gradient, packing, leaf value", f"{number(c.row_ns)} ns per row"),
+        ("partitioning", f"{number(c.partition_ns)} ns per row of a node"),
+        ("histograms", f"{number(c.histogram_ns)} ns per row and column of a node"),
+        (f"these three with all {CORES} cores busy", f"{number(c.crowded)} times as long"),
+        ("call and reply, per hop", f"{number(c.hop_s * 1e3)} ms"),
+        ("one more worker called at the same time", f"{number(c.message_s * 1e3)} ms"),
+        ("reply: packed, sent, unpacked, added", f"{number(c.byte_ns)} ns per byte"),
+        ("adding in a worker", f"{number(c.add_ns)} ns per entry"),
+        ("search", f"{number(c.node_us)} us per node and {number(c.search_ns)} ns per entry"),
+        ("own results of a shard", f"{number(c.result_us)} us per shard and tree"),
+        ("scan", f"{number(c.scan_ns)} ns per value"),
+        ("encoding", f"{number(c.encode_ns)} ns per value"),
+        ("bin edges", f"{number(c.edges_ms)} ms per column"),
+        ("checks and fingerprints", f"{number(c.prelude_ns)} ns per row"),
     ]
     trees = [
-        ("questions", number(model.questions(base, shape))),
-        ("questions grow with the splits to the power of", number(shape.growth)),
-        ("nodes parted for each that is split", number(shape.ahead)),
-        ("histograms of a worker", number(model.histograms(base, shape))),
-        ("times a row is parted", number(shape.passes * math.log2(size.leaves))),
-        ("times a row is summed", number(1 + shape.light * math.log2(size.leaves))),
+        ("calls", number(model.calls(base, shape))),
+        ("calls grow with the splits to the power of", number(shape.growth)),
+        ("nodes partitioned per split", number(shape.ahead)),
+        ("histograms per worker", number(model.histograms(base, shape))),
+        ("times a row is partitioned", number(shape.passes * math.log2(size.leaves))),
+        ("times a row is added to a histogram", number(1 + shape.light * math.log2(size.leaves))),
     ]
     return (
         f"{table(('constant', 'measured'), rows)}\n\n"
@@ -133,23 +133,23 @@ def check_table(constants: Constants, shape: Shape, checked: Sequence[Checked]) 
         others.append(
             (
                 str(job.workers), f"{int(job.rows):,}", str(job.columns), str(job.leaves),
-                number(model.questions(job, shape)), number(one.n_questions),
+                number(model.calls(job, shape)), number(one.n_calls),
                 size_of(received), size_of(one.n_bytes),
                 str(model.worker_row_bytes(job)), number(one.worker_row_bytes),
-                size_of(model.here_bytes(job)), size_of(one.here_row_bytes * job.rows),
+                size_of(model.client_bytes(job)), size_of(one.client_row_bytes * job.rows),
             )
         )  # fmt: skip
     ratios = [model.seconds(one.job, constants, shape) / one.round_s for one in checked]
     head = ("workers", "rows", "columns", "leaves")
     times = ("round, model", "measured", "ratio", "until the first round, model", "measured")
     counts = (
-        "questions a tree, model", "measured", "bytes here a tree, model", "measured",
-        "bytes a row on workers, model", "measured", "memory here, model", "measured",
+        "calls per tree, model", "measured", "bytes received per tree, model", "measured",
+        "bytes per row on workers, model", "measured", "memory of the client, model", "measured",
     )  # fmt: skip
     return (
         f"{table((*head, *times), rounds)}\n\n{table((*head, *counts), others)}\n\n"
-        f"Workers of one thread share {CORES} cores. The model says between {number(min(ratios))} and "
-        f"{number(max(ratios))} times the seconds of a round that were measured."
+        f"Workers of one thread share {CORES} cores. The model predicts between {number(min(ratios))} and "
+        f"{number(max(ratios))} times the measured seconds of a round."
     )
 
 
@@ -157,12 +157,12 @@ def check_table(constants: Constants, shape: Shape, checked: Sequence[Checked]) 
 
 
 def on_a_network(constants: Constants) -> Constants:
-    """The constants on machines of their own."""
+    """The constants with one machine per worker."""
     return replace(constants, wire=WIRE, hop_s=constants.hop_s + NETWORK_HOP)
 
 
 def largest(terms: dict[str, float]) -> str:
-    """What takes the most time."""
+    """The term with the most seconds."""
     return max(terms, key=lambda name: terms[name])
 
 
@@ -181,7 +181,13 @@ def plan_table(constants: Constants, shape: Shape) -> str:
             )
         )  # fmt: skip
     names = model.terms(PLANS[0], far, shape)
-    ends = ("a tree", "bytes a worker sends", "bytes that come here", "messages", "bottleneck")
+    ends = (
+        "total per tree",
+        "bytes a worker sends",
+        "bytes that the client receives",
+        "messages",
+        "bottleneck",
+    )
     return table(("columns", "workers", *names, *ends), rows)
 
 
@@ -194,15 +200,15 @@ def set_up_table(constants: Constants, shape: Shape) -> str:
             (
                 str(job.columns), f"{job.workers:,}", *map(time_of, before.values()),
                 time_of(sum(before.values())), size_of(model.worker_bytes(job, shape)),
-                size_of(model.here_bytes(job)),
+                size_of(model.client_bytes(job)),
             )
         )  # fmt: skip
     names = model.set_up(PLANS[0], far)
-    return table(("columns", "workers", *names, "together", "memory of a worker", "memory here"), rows)
+    return table(("columns", "workers", *names, "total", "memory of a worker", "memory of the client"), rows)
 
 
 def remedies_table(constants: Constants, shape: Shape) -> str:
-    """Time of a tree now, and with what would make it shorter."""
+    """Time of a tree now, and with remedies."""
     far, rows = on_a_network(constants), []
     for job in PLANS:
         best = model.best_fan_out(job, far, shape)
@@ -218,8 +224,8 @@ def remedies_table(constants: Constants, shape: Shape) -> str:
             )
         )  # fmt: skip
     head = (
-        "columns", "workers", "now, fan-out 8", "best fan-out", "columns shared out", "bottleneck then",
-        "and bytes handled at the speed of the wire",
+        "columns", "workers", "now, fan-out 8", "best fan-out", "columns split among workers",
+        "bottleneck then", "and bytes handled at network speed",
     )  # fmt: skip
     return table(head, rows)
 
@@ -238,15 +244,15 @@ def others_table(constants: Constants) -> str:
         )  # fmt: skip
     most = MEMORY / (model.forest_bytes(PLANS[0]) / PLANS[0].rows)
     head = (
-        "rows x 28 columns", "AdaBoost: weights out, leaves back, a round",
+        "rows x 28 columns", "AdaBoost: weights sent, leaves returned, per round",
         "forest: memory of a worker of 8 threads", "of one thread",
     )  # fmt: skip
-    room = f"A worker of 8 threads and {size_of(MEMORY)} has room for {number(most)} rows."
+    room = f"A worker of 8 threads and {size_of(MEMORY)} can hold {number(most)} rows."
     return f"{table(head, rows)}\n\n{room}"
 
 
 def tables(constants: Constants, shape: Shape, checked: Sequence[Checked], size: Size) -> dict[str, str]:
-    """All that the page has from here, by the names of its places."""
+    """The tables of the page, by the names of their marks."""
     made = {
         "constants": constants_table(constants, shape, size),
         "check": check_table(constants, shape, checked),
@@ -268,28 +274,28 @@ def insert(page: str, name: str, text: str) -> str:
     begin, end = f"<!-- {name}, by benchmarks/cost_model.py -->", f"<!-- end of {name} -->"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if not pattern.search(page):
-        raise ValueError(f"the page has no place for {name!r}: {begin} ... {end}")
+        raise ValueError(f"the page has no shards for {name!r}: {begin} ... {end}")
     return pattern.sub(lambda _: f"{begin}\n\n{text}\n\n{end}", page)
 
 
-def kept(path: Path) -> tuple[Constants, Shape, list[Checked], Size]:
-    """A run that was kept."""
+def load_run(path: Path) -> tuple[Constants, Shape, list[Checked], Size]:
+    """A stored run."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     checked = [Checked(**{**one, "job": Job(**one["job"])}) for one in found["checked"]]
     return Constants(**found["constants"]), Shape(**found["shape"]), checked, Size(**found["size"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, or read what was; print, and write."""
+    """Measure, or load a run; print, and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small: does everything run?")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/scale.md")
-    parser.add_argument("--json", type=Path, help="where to keep what was measured")
-    parser.add_argument("--from", dest="source", type=Path, help="a file kept with --json: measure nothing")
+    parser.add_argument("--quick", action="store_true", help="small: a smoke test")
+    parser.add_argument("--write", action="store_true", help="insert the tables into docs/scale.md")
+    parser.add_argument("--json", type=Path, help="file for the measurements")
+    parser.add_argument("--from", dest="source", type=Path, help="a file of --json: do not measure")
     options = parser.parse_args(arguments)
-    warnings.filterwarnings("ignore", category=UserWarning)  # Dask talks of sizes and ports
+    warnings.filterwarnings("ignore", category=UserWarning)  # of Dask, about sizes and ports
     if options.source:
-        run = kept(options.source)
+        run = load_run(options.source)
     else:
         size = QUICK if options.quick else Size()
         run = (*measure(size, lambda what: print(f"... {what}", file=sys.stderr, flush=True)), size)

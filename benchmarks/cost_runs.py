@@ -1,4 +1,4 @@
-"""Questions, bytes and fits on clusters of local workers, for the model of `cost_terms.py`.
+"""Calls, bytes and fits on clusters of local workers, for the model of `cost_terms.py`.
 
 Questions and bytes: parts that answer at once with as many integers as they are asked for. Fits: gradient
 boosting on rows that were made by the workers and never were in this process.
@@ -19,41 +19,41 @@ from numpy.typing import NDArray
 from cost_rows import (
     CORES,
     WARM_ROUNDS,
+    Recording,
     Size,
-    Watched,
+    call_growth,
+    client_costs,
     fit,
-    growth_of_questions,
-    here_costs,
+    recording,
     row_costs,
-    watching,
 )
 from cost_terms import EDGE_ROWS, Constants, Job, Shape, row_cost
 from data import simulated
 from hedgerow.binning import find_bins
-from hedgerow.boosting import elsewhere_fit
+from hedgerow.boosting import gradient_boosting
 from hedgerow.distributed import open_collection
 from hedgerow.distributed.input import DaskInput, DaskTable
 from hedgerow.distributed.shards import DaskShards
 
-ENTRIES = (1, 57_344, 229_376)  # of an answer: none to speak of, four histograms of 28 columns, sixteen
+ENTRIES = (1, 57_344, 229_376)  # of a reply: almost none, four histograms of 28 columns, sixteen
 BLOCKS = 16  # of a table, whatever the number of workers: all of them fit the same rows
 
-# --- questions and bytes
+# --- calls and bytes
 
 
-class EchoParts:
-    """Makes parts that work for some milliseconds and answer."""
+class EchoFactory:
+    """Creates shards that work for some milliseconds and reply."""
 
     by_row = True
     row_bytes = 0
 
-    def __call__(self, codes: NDArray[Any], shares: dict[str, NDArray[Any]], first: int) -> "Echo":
-        """Any part."""
+    def __call__(self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int) -> "Echo":
+        """Create one."""
         return Echo()
 
 
 class Echo:
-    """A part that works, and says as many integers as it is asked for.
+    """A shard that works, and returns as many integers as requested.
 
     Without work a question takes half as long as in a fit: nobody sleeps, and all caches are warm.
     """
@@ -61,46 +61,46 @@ class Echo:
     def __init__(self) -> None:
         self._memory = np.zeros(1 << 20)
 
-    def say(self, n_entries: int) -> tuple[float, tuple[NDArray[np.int64]]]:
-        """How long it worked, and so many."""
+    def echo(self, n_entries: int) -> tuple[float, tuple[NDArray[np.int64]]]:
+        """The seconds of work, and so many integers."""
         began = time.perf_counter()
         np.cumsum(self._memory, out=self._memory)
         return time.perf_counter() - began, (np.ones(n_entries, np.int64),)
 
 
 @dataclass(frozen=True)
-class Answered:
-    """Seconds of a question to so many workers at once, each of which answers with so many bytes."""
+class TimedCall:
+    """Seconds of a call of so many workers at once, each of which replies with so many bytes."""
 
     workers: int
     n_bytes: int
     seconds: float
 
 
-def ask_echoes(place: DaskShards, workers: int, repeats: int) -> list[Answered]:
-    """Ask for answers of several sizes."""
+def time_calls(shards: DaskShards, workers: int, repeats: int) -> list[TimedCall]:
+    """Time calls with replies of several sizes."""
     found = []
     for n in ENTRIES:
         for _ in range(5):
-            place.call("say", n)
-        times = [besides(place, n) for _ in range(repeats)]
-        found.append(Answered(workers, 4 * n, float(np.median(times))))
+            shards.call("echo", n)
+        times = [besides(shards, n) for _ in range(repeats)]
+        found.append(TimedCall(workers, 4 * n, float(np.median(times))))
     return found
 
 
-def besides(place: DaskShards, n: int) -> float:
-    """Seconds of a question less those that the slowest part worked."""
+def besides(shards: DaskShards, n: int) -> float:
+    """Seconds of a call less those that the slowest shard worked."""
     began = time.perf_counter()
-    worked, _ = place.call("say", n)
+    worked, _ = shards.call("echo", n)
     return time.perf_counter() - began - max(worked)
 
 
-def question_costs(answered: list[Answered]) -> dict[str, float]:
+def call_costs(timed_calls: list[TimedCall]) -> dict[str, float]:
     """Fit: hop + message x workers + byte x workers x bytes, none below zero, nearest in proportion."""
     from scipy.optimize import nnls
 
-    rows = np.array([[1.0, one.workers, one.workers * one.n_bytes] for one in answered])
-    times = np.array([one.seconds for one in answered])
+    rows = np.array([[1.0, one.workers, one.workers * one.n_bytes] for one in timed_calls])
+    times = np.array([one.seconds for one in timed_calls])
     scale = np.array([1e-3, 1e-3, 1e-9])
     (hop, message, byte), _ = nnls(rows * scale / times[:, np.newaxis], np.ones(len(times)))
     return {"hop_s": hop * 1e-3, "message_s": message * 1e-3, "byte_ns": float(byte)}
@@ -111,7 +111,7 @@ def question_costs(answered: list[Answered]) -> dict[str, float]:
 
 @contextmanager
 def cluster(workers: int) -> Iterator[Any]:
-    """A client of so many workers of one thread, all asked by this process, as if they were machines.
+    """A client of so many workers of one thread, all called by this process, as if they were machines.
 
     They are counted: the first argument of LocalCluster without a name is not their number.
     """
@@ -128,7 +128,7 @@ def cluster(workers: int) -> Iterator[Any]:
         client.wait_for_workers(workers, timeout=60)
         there = len(client.scheduler_info(n_workers=-1)["workers"])
         if there != workers:
-            raise RuntimeError(f"the cluster has {there} workers, and {workers} were asked for")
+            raise RuntimeError(f"the cluster has {there} workers, and {workers} were requested")
         yield client
 
 
@@ -151,48 +151,48 @@ def on_workers(client: Any, size: Size) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Checked:
-    """A fit on a cluster: seconds a round and before the first, and what came here."""
+    """A fit on a cluster: seconds of a round and before the first, calls, bytes and memory."""
 
     job: Job
     round_s: float
     first_s: float  # until the first round has ended
-    n_questions: float  # a tree
-    n_bytes: float  # a tree
-    here_row_bytes: float
+    n_calls: float  # per tree
+    n_bytes: float  # per tree
+    client_row_bytes: float
     worker_row_bytes: float
-    steps: dict[str, float]  # seconds before the first round: survey, edges, codes, rest
+    steps: dict[str, float]  # seconds before the first round: scan, edges, encoding, rest
 
 
 def check(client: Any, size: Size, rows: tuple[Any, Any], workers: int) -> Checked:
-    """Fit, watched."""
-    watched = Watched()
+    """Fit, and record it."""
+    record = Recording()
     here: list[int] = []
     there: list[int] = []
-    together = DaskShards._run  # noqa: SLF001 - what comes over the wire
+    run = DaskShards._run  # noqa: SLF001 - counts the bytes of replies
 
-    def counted(place: DaskShards, calls: Any, asked: Any) -> list[bytes]:
-        answers = together(place, calls, asked)
-        watched.n_bytes += sum(map(len, answers)) * (len(watched.ended) >= WARM_ROUNDS)
-        return answers
+    def counted(shards: DaskShards, calls: Any, actors: Any) -> list[bytes]:
+        replies = run(shards, calls, actors)
+        record.n_bytes += sum(map(len, replies)) * (len(record.ended) >= WARM_ROUNDS)
+        return replies
 
-    watched.at_end = lambda: there.append(sum(client.run(_resident).values()))
+    record.at_end = lambda: there.append(sum(client.run(_resident).values()))
     gc.collect()
     before = sum(client.run(_resident).values())
     began = time.perf_counter()
     steps: dict[str, float] = {}
     counting = patch.object(DaskShards, "_run", counted)
-    with watching(DaskShards, watched), counting, _most_memory(here), timing_steps(steps):
-        fit(size, *rows, watched)
-    steps["rest"] = steps.pop("last began") - began - steps["survey"] - steps["edges"]
-    trees = watched.trees[WARM_ROUNDS:]
-    if watched.n_parts != workers:
-        raise RuntimeError(f"the fit had {watched.n_parts} parts on {workers} workers of one thread")
+    with recording(DaskShards, record), counting, _most_memory(here), timing_steps(steps):
+        fit(size, *rows, record)
+    steps["rest"] = steps.pop("last began") - began - steps["scan"] - steps["edges"]
+    trees = record.trees[WARM_ROUNDS:]
+    if record.n_shards != workers:
+        raise RuntimeError(f"the fit had {record.n_shards} shards on {workers} workers of one thread")
     return Checked(
         size.job(workers),
-        watched.round_seconds(),
-        watched.ended[0] - began,
-        sum(len(tree.asked) for tree in trees) / len(trees),
-        watched.n_bytes / len(trees),
+        record.round_seconds(),
+        record.ended[0] - began,
+        sum(len(tree.calls) for tree in trees) / len(trees),
+        record.n_bytes / len(trees),
         here[0] / size.rows,
         (there[0] - before) / size.rows,
         steps,
@@ -207,7 +207,7 @@ def _resident() -> int:
 
 @contextmanager
 def _most_memory(out: list[int]) -> Iterator[None]:
-    """The most memory that this process takes meanwhile, beyond what it has now."""
+    """The peak memory of this process meanwhile, beyond what it has now."""
     over, before, most = threading.Event(), _resident(), [0]
 
     def look() -> None:
@@ -225,19 +225,19 @@ def _most_memory(out: list[int]) -> Iterator[None]:
 
 
 def echoes(rows: tuple[Any, Any]) -> DaskShards:
-    """Parts on all workers that answer at once."""
-    elsewhere = open_collection(*rows)
-    assert elsewhere is not None  # noqa: S101 - it is a collection
-    table = elsewhere.read(categorical_features=None, schema=None, estimator_name="the benchmark")
-    place: DaskShards = table.make_shards(EchoParts(), find_bins(table), {}, 1)
-    return place
+    """Shards on all workers that reply at once."""
+    source = open_collection(*rows)
+    assert source is not None  # noqa: S101 - it is a collection
+    table = source.read(categorical_features=None, schema=None, estimator_name="the benchmark")
+    shards: DaskShards = table.make_shards(EchoFactory(), find_bins(table), {}, 1)
+    return shards
 
 
-# the steps before the first round: who takes them, and by which name
+# the steps before the first round: the functions that are timed
 _STEPS = {
-    "survey": (DaskInput, "read"),
-    "edges": (elsewhere_fit, "find_bins"),
-    "codes": (DaskTable, "make_shards"),
+    "scan": (DaskInput, "read"),
+    "edges": (gradient_boosting, "find_bins"),
+    "encoding": (DaskTable, "make_shards"),
 }
 
 
@@ -248,10 +248,10 @@ def timing_steps(out: dict[str, float]) -> Iterator[None]:
     def wrapped(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def measured(*args: Any, **kwargs: Any) -> Any:
             began = time.perf_counter()
-            answer = call(*args, **kwargs)
+            result = call(*args, **kwargs)
             out[name] = time.perf_counter() - began
             out["last began"] = began
-            return answer
+            return result
 
         return measured
 
@@ -263,12 +263,12 @@ def timing_steps(out: dict[str, float]) -> Iterator[None]:
 
 
 def set_up_costs(one: Checked) -> dict[str, float]:
-    """What the steps before the first round cost, from a fit on one worker."""
+    """The cost of the steps before the first round, from a fit on one worker."""
     cells, job = one.job.rows * one.job.columns, one.job
     edges = one.steps["edges"] / job.columns / min(1.0, job.rows / EDGE_ROWS)
     return {
-        "survey_ns": one.steps["survey"] / cells * 1e9,
-        "encode_ns": one.steps["codes"] / cells * 1e9,
+        "scan_ns": one.steps["scan"] / cells * 1e9,
+        "encode_ns": one.steps["encoding"] / cells * 1e9,
         "edges_ms": edges * 1e3,
         "prelude_ns": max(0.0, one.steps["rest"]) / job.rows * 1e9,
     }
@@ -280,15 +280,15 @@ def set_up_costs(one: Checked) -> dict[str, float]:
 def measure(size: Size, say: Callable[[str], None]) -> tuple[Constants, Shape, list[Checked]]:
     """Measure the constants and the shape of trees, and fit on clusters of all sizes."""
     say("rows, on one core")
-    alone, watched = row_costs(size, 1)
+    alone, record = row_costs(size, 1)
     say(f"rows, on {CORES} cores at once")
     crowd, _ = row_costs(size, CORES)
-    shape = watched.shape(size.leaves, growth_of_questions(size))
+    shape = record.shape(size.leaves, call_growth(size))
     say("the process that fits")
-    found = alone | here_costs(size)
+    found = alone | client_costs(size)
     one, all_cores = (row_cost(**costs, job=size.job(), shape=shape) for costs in (alone, crowd))
     found["crowded"] = max(1.0, all_cores / one)
-    answered: list[Answered] = []
+    timed_calls: list[TimedCall] = []
     checked: list[Checked] = []
     for workers in size.workers:
         say(f"{workers} workers")
@@ -297,17 +297,19 @@ def measure(size: Size, say: Callable[[str], None]) -> tuple[Constants, Shape, l
             for number, one in enumerate(fits):
                 rows = on_workers(client, one)
                 warm = Size(8_000, one.columns, one.leaves, 3)
-                fit(warm, *on_workers(client, warm), Watched())  # nobody is timed while loading kernels
+                fit(
+                    warm, *on_workers(client, warm), Recording()
+                )  # loads the kernels before anything is timed
                 if number == 0:
-                    place = echoes(rows)
-                    answered += ask_echoes(place, workers, size.repeats)
-                    place.close()
+                    shards = echoes(rows)
+                    timed_calls += time_calls(shards, workers, size.repeats)
+                    shards.close()
                 checked.append(check(client, one, rows, workers))
-    return Constants(**found | set_up_costs(checked[0]) | question_costs(answered)), shape, checked
+    return Constants(**found | set_up_costs(checked[0]) | call_costs(timed_calls)), shape, checked
 
 
 def others(size: Size) -> list[Size]:
-    """Fits that differ in one thing, which the model knows of from its formulas only."""
+    """Fits that differ in one thing, which the model predicts from its formulas only."""
     return [
         replace(size, leaves=255, rounds=size.rounds // 2),
         replace(size, columns=100, rows=size.rows // 2),

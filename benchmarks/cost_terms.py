@@ -1,10 +1,10 @@
-"""A model of what a tree of gradient boosting costs on a Dask cluster: arithmetic only, nothing is run here.
+"""A model of the cost of a gradient boosting tree on a Dask cluster: arithmetic only, nothing is run here.
 
-    Constants   what one row, one byte, one question cost; measured by `cost_runs.py`, or assumed
-    Shape       how trees are grown: questions, nodes parted ahead, rows touched; measured, by leaf
-    Job         rows, columns, codes a column, leaves, workers
+    Constants   the cost of one row, one byte, one call; measured by `cost_runs.py`, or assumed
+    Shape       how trees are grown: calls, nodes partitioned ahead, rows touched; measured, by leaf
+    Job         rows, columns, codes per column, leaves, workers
 
-`terms(job, constants, shape)` gives the seconds of a tree by what they are spent on.
+`terms(job, constants, shape)` returns the seconds of a tree by term.
 """
 
 import math
@@ -15,36 +15,36 @@ HESSIAN_STEPS = 2.0**16  # of a row, at the most; sums up to 2**31 are sent as i
 NARROW = 2.0**31
 CODE_LINE = 32  # bytes that rows of codes are a multiple of, if they are longer than that
 EDGE_ROWS = 200_000
-SURVEY_BYTES = 8 + 4 + 8  # a row, to the process that fits: key, rounded key, target
-GROWING_BYTES = 60  # a row and thread that grows trees of a forest
+SCAN_BYTES = 8 + 4 + 8  # per row, to the client: key, rounded key, target
+GROWING_BYTES = 60  # per row and thread that grows trees of a forest
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What things cost on one core and on one connection; ns and us and s as their names say.
+    """Costs on one core and on one connection, in the units of their names.
 
     Parameters
     ----------
-    row_ns : a row and output; its leaf value added, its gradient computed and packed
-    part_ns : a row of a node that is parted
-    sum_ns : a row and column of a node that is summed
-    crowded : how many times as long these take when all cores work
-    hop_s : a question and its answer, from one process to another
-    message_s : one more that is asked at the same time, at the one who asks
-    byte_ns : a byte of an answer; made narrow, packed, sent in one machine, unpacked, added
-    add_ns : an entry of a histogram added to another in a worker
-    search_ns : an entry of a node searched in the process that fits
-    node_us : a node there, beside the search
-    said_us : a part whose own words are read there, once a tree
-    survey_ns, encode_ns : a cell, by one thread; the passes before the first round
-    edges_ms : a column there, whose edges are found
-    prelude_ns : a row in the process that fits, before the first round
-    wire : bytes a second of a connection; infinite within one machine
+    row_ns : per row and output; add the leaf value, compute and pack the gradient
+    partition_ns : per row of a node that is partitioned
+    histogram_ns : per row and column of a node whose histogram is made
+    crowded : how many times as long these take when all cores are busy
+    hop_s : a call and its reply, from one process to another
+    message_s : one more call at the same time, for the caller
+    byte_ns : per byte of a reply; narrow, pack, send within one machine, unpack, add
+    add_ns : per entry of a histogram that a worker adds to another
+    search_ns : per entry of a node that the client searches
+    node_us : per node there, beside the search
+    result_us : per shard whose own result the client reads, once per tree
+    scan_ns, encode_ns : per value, by one thread; the passes before the first round
+    edges_ms : per column; find its bin edges
+    prelude_ns : per row in the client, before the first round
+    wire : bytes per second of a connection; infinite within one machine
     """
 
     row_ns: float
-    part_ns: float
-    sum_ns: float
+    partition_ns: float
+    histogram_ns: float
     crowded: float
     hop_s: float
     message_s: float
@@ -52,8 +52,8 @@ class Constants:
     add_ns: float
     search_ns: float
     node_us: float
-    said_us: float
-    survey_ns: float
+    result_us: float
+    scan_ns: float
     encode_ns: float
     edges_ms: float
     prelude_ns: float
@@ -62,19 +62,19 @@ class Constants:
 
 @dataclass(frozen=True)
 class Shape:
-    """How trees are grown, in numbers that depend little on how many leaves they have.
+    """How trees are grown, in numbers that depend little on the number of leaves.
 
     Parameters
     ----------
-    ahead : nodes parted for each that is split
-    summed : histograms asked for, for each node parted
-    asked, growth : questions after the first are asked x splits ** growth
-    passes, light : by log2(leaves); times that a row is parted, and that it is summed, beside the root
+    ahead : nodes partitioned per split
+    summed : histograms per node partitioned
+    calls, growth : calls after the first are asked x splits ** growth
+    passes, light : by log2(leaves); times that a row is partitioned, and added to a histogram
     """
 
     ahead: float
     summed: float
-    asked: float
+    calls: float
     growth: float
     passes: float
     light: float
@@ -86,7 +86,7 @@ class Job:
 
     rows: float
     columns: int = 28
-    codes: int = 256  # a column, with the one for missing values
+    codes: int = 256  # per column, with the one for missing values
     leaves: int = 31
     outputs: int = 1
     workers: int = 1
@@ -106,13 +106,13 @@ class Job:
         return threads if self.cores is None else min(threads, self.cores)
 
 
-# --- who asks whom
+# --- who calls whom
 
 
-def askers(workers: int, fan_out: int) -> list[tuple[int, int]]:
-    """From the process that fits downwards: how many are asked by one, and workers of each with those below.
+def call_hops(workers: int, fan_out: int) -> list[tuple[int, int]]:
+    """From the client downwards: how many are called by one, and the workers of each with those below.
 
-    >>> askers(8, 8), askers(100, 8)
+    >>> call_hops(8, 8), call_hops(100, 8)
     ([(8, 1)], [(8, 13), (8, 2), (1, 1)])
     """
     hops = []
@@ -127,9 +127,9 @@ def askers(workers: int, fan_out: int) -> list[tuple[int, int]]:
 # --- messages and bytes of a tree
 
 
-def questions(job: Job, shape: Shape) -> float:
-    """Questions a tree, the one that begins it included."""
-    return 1 + shape.asked * (job.leaves - 1) ** shape.growth
+def calls(job: Job, shape: Shape) -> float:
+    """Calls per tree, with the first."""
+    return 1 + shape.calls * (job.leaves - 1) ** shape.growth
 
 
 def histograms(job: Job, shape: Shape) -> float:
@@ -138,7 +138,7 @@ def histograms(job: Job, shape: Shape) -> float:
 
 
 def width(rows: float, codes: int) -> int:
-    """Bytes of an entry of sums over so many rows, spread evenly over the codes.
+    """Bytes of an entry of a histogram of so many rows, spread evenly over the codes.
 
     >>> width(1e6, 256), width(1e8, 256)
     (4, 8)
@@ -147,46 +147,48 @@ def width(rows: float, codes: int) -> int:
 
 
 def bytes_sent(job: Job, shape: Shape, workers: float = 1) -> float:
-    """Bytes a tree of one answerer who has added up the rows of so many workers."""
+    """Bytes per tree of one worker that has added up the rows of so many workers."""
     rows = job.rows * workers / job.workers
     root, child = (width(share, job.codes) for share in (rows, rows / 2))
     return CELL * job.entries * (root + child * (histograms(job, shape) - 1))
 
 
 def bytes_received(job: Job, shape: Shape) -> float:
-    """Bytes a tree that come to the process that fits."""
-    asked, below = askers(job.workers, job.fan_out)[0]
+    """Bytes per tree that the client receives."""
+    asked, below = call_hops(job.workers, job.fan_out)[0]
     return asked * bytes_sent(job, shape, below) * job.outputs
 
 
 def messages(job: Job, shape: Shape) -> float:
-    """Questions to workers a tree, all of them; as many answers."""
-    return questions(job, shape) * job.workers * job.outputs
+    """Calls of workers per tree; there are as many replies."""
+    return calls(job, shape) * job.workers * job.outputs
 
 
 # --- seconds of a tree
 
 
 def slow(job: Job, constants: Constants) -> float:
-    """How many times as long a core takes as one that works alone."""
+    """The slowdown of a core against one that works alone."""
     everyone = job.cores is None or (job.busy == job.cores and job.cores > 1)
     return constants.crowded if everyone else 1.0
 
 
 def compute(job: Job, constants: Constants, shape: Shape) -> float:
-    """Seconds in which the rows are gone through, by all cores together."""
-    row = row_cost(constants.row_ns, constants.part_ns, constants.sum_ns, job, shape)
+    """Seconds of the work on rows, by all cores together."""
+    row = row_cost(constants.row_ns, constants.partition_ns, constants.histogram_ns, job, shape)
     return slow(job, constants) * job.rows * row * 1e-9 / job.busy
 
 
-def row_cost(row_ns: float, part_ns: float, sum_ns: float, job: Job, shape: Shape) -> float:
+def row_cost(row_ns: float, partition_ns: float, histogram_ns: float, job: Job, shape: Shape) -> float:
     """Nanoseconds of a row in a tree, by one core."""
     depth = math.log2(job.leaves)
-    return row_ns + shape.passes * depth * part_ns + (1 + shape.light * depth) * sum_ns * job.columns
+    return (
+        row_ns + shape.passes * depth * partition_ns + (1 + shape.light * depth) * histogram_ns * job.columns
+    )
 
 
 def adding(job: Job, constants: Constants, shape: Shape) -> float:
-    """Seconds in which workers add up what their own threads have summed."""
+    """Seconds in which workers add up the histograms of their threads."""
     if job.threads == 1:
         return 0.0
     at_once = job.workers if job.cores is None else min(job.workers, job.cores)
@@ -194,34 +196,36 @@ def adding(job: Job, constants: Constants, shape: Shape) -> float:
     return entries * constants.add_ns * 1e-9 * job.workers / at_once
 
 
-def asking(job: Job, constants: Constants, shape: Shape) -> float:
-    """Seconds of questions and answers without their bytes."""
-    way = sum(constants.hop_s + constants.message_s * asked for asked, _ in askers(job.workers, job.fan_out))
-    return questions(job, shape) * way
+def call_seconds(job: Job, constants: Constants, shape: Shape) -> float:
+    """Seconds of calls and replies without their bytes."""
+    way = sum(
+        constants.hop_s + constants.message_s * asked for asked, _ in call_hops(job.workers, job.fan_out)
+    )
+    return calls(job, shape) * way
 
 
-def sending(job: Job, constants: Constants, shape: Shape) -> float:
-    """Seconds of the bytes: an asker takes those of all whom it asks, one hop after the other."""
+def transfer_seconds(job: Job, constants: Constants, shape: Shape) -> float:
+    """Seconds of the bytes: a caller receives those of all that it calls, one hop after the other."""
     second = constants.byte_ns * 1e-9 + 1 / constants.wire
-    hops = askers(job.workers, job.fan_out)
+    hops = call_hops(job.workers, job.fan_out)
     return sum(asked * bytes_sent(job, shape, below) for asked, below in hops) * second
 
 
 def here(job: Job, constants: Constants) -> float:
-    """Seconds in the process that fits: searching nodes, and reading what parts say of themselves."""
+    """Seconds in the client: search nodes, and read the own results of shards."""
     nodes = 2 * job.leaves - 1
     search = constants.node_us * 1e-6 + job.entries * constants.search_ns * 1e-9
-    return nodes * search + job.workers * job.threads * constants.said_us * 1e-6
+    return nodes * search + job.workers * job.threads * constants.result_us * 1e-6
 
 
 def terms(job: Job, constants: Constants, shape: Shape) -> dict[str, float]:
-    """Seconds of the trees of a round, by what they are spent on."""
+    """Seconds of the trees of a round, by term."""
     found = {
         "rows": compute(job, constants, shape),
         "adding in workers": adding(job, constants, shape),
-        "asking": asking(job, constants, shape),
-        "histograms sent": sending(job, constants, shape),
-        "searching here": here(job, constants),
+        "calls": call_seconds(job, constants, shape),
+        "histograms sent": transfer_seconds(job, constants, shape),
+        "search": here(job, constants),
     }
     return {name: seconds * job.outputs for name, seconds in found.items()}
 
@@ -232,27 +236,29 @@ def seconds(job: Job, constants: Constants, shape: Shape) -> float:
 
 
 def shared_columns(job: Job, constants: Constants, shape: Shape) -> dict[str, float]:
-    """The same if every worker added up and searched its own share of the columns (not built).
+    """The same if every worker added up and searched some of the columns (not implemented).
 
-    Halves of what is left are exchanged in log2(workers) steps, so that everybody receives each entry about
-    once. Best splits, which are small, go the way that histograms go now.
+    Halves of the rest are exchanged in log2(workers) steps, so that every worker receives each entry about
+    once. Best splits, which are small, go the way of the histograms now.
     """
     found = terms(job, constants, shape)
     steps = math.ceil(math.log2(max(2, job.workers)))
     received = bytes_sent(job, shape, job.workers) * (1 - 1 / job.workers)
-    exchange = questions(job, shape) * steps * (constants.hop_s + constants.message_s)
+    exchange = calls(job, shape) * steps * (constants.hop_s + constants.message_s)
     searches = (2 * job.leaves - 1) * job.entries * constants.search_ns * 1e-9
-    found["asking"] += exchange * job.outputs
+    found["calls"] += exchange * job.outputs
     found["histograms sent"] = received * (constants.byte_ns * 1e-9 + 1 / constants.wire) * job.outputs
-    found["searching here"] -= searches * (1 - 1 / min(job.workers, job.columns)) * job.outputs
+    found["search"] -= searches * (1 - 1 / min(job.workers, job.columns)) * job.outputs
     return found
 
 
 def best_fan_out(job: Job, constants: Constants, shape: Shape) -> int:
-    """The fan-out that takes the least time."""
+    """The fan-out with the least seconds."""
 
     def time(fan_out: int) -> float:
-        return asking(_with(job, fan_out), constants, shape) + sending(_with(job, fan_out), constants, shape)
+        return call_seconds(_with(job, fan_out), constants, shape) + transfer_seconds(
+            _with(job, fan_out), constants, shape
+        )
 
     return min(range(2, max(3, min(64, job.workers) + 1)), key=time)
 
@@ -268,11 +274,11 @@ def set_up(job: Job, constants: Constants) -> dict[str, float]:
     """Seconds before the first round."""
     cells = job.rows * job.columns * 1e-9 * slow(job, constants) / job.busy
     return {
-        "survey": cells * constants.survey_ns,
-        "keys and targets come here": job.rows * SURVEY_BYTES / constants.wire,
-        "checks, digests and edges here": job.rows * constants.prelude_ns * 1e-9
+        "scan": cells * constants.scan_ns,
+        "keys and targets sent": job.rows * SCAN_BYTES / constants.wire,
+        "checks, fingerprints and edges": job.rows * constants.prelude_ns * 1e-9
         + min(1.0, job.rows / EDGE_ROWS) * job.columns * constants.edges_ms * 1e-3,
-        "codes": cells * constants.encode_ns,
+        "encoding": cells * constants.encode_ns,
     }
 
 
@@ -283,42 +289,42 @@ def stride(columns: int) -> int:
     return -(-columns // CODE_LINE) * CODE_LINE
 
 
-def worker_row_bytes(job: Job, *, lean: bool = False) -> int:
-    """Bytes a row on its worker: codes by row and by column, class, scores, statistics, row numbers."""
-    return stride(job.columns) + (0 if lean else job.columns) + 1 + 16 * job.outputs + 3 * 4
+def worker_row_bytes(job: Job, *, low_memory: bool = False) -> int:
+    """Bytes per row on its worker: codes by row and by column, class, scores, statistics, row numbers."""
+    return stride(job.columns) + (0 if low_memory else job.columns) + 1 + 16 * job.outputs + 3 * 4
 
 
 def worker_bytes(job: Job, shape: Shape) -> float:
-    """Bytes of a worker while trees are grown; each asker holds the answers to one question."""
-    asked = max(count for count, _ in askers(job.workers, job.fan_out)) if job.workers > job.fan_out else 0
-    answers = (asked + job.threads) * CELL * 8 * job.entries * histograms(job, shape) / questions(job, shape)
+    """Bytes of a worker while trees are grown; each caller holds the replies to one call."""
+    asked = max(count for count, _ in call_hops(job.workers, job.fan_out)) if job.workers > job.fan_out else 0
+    answers = (asked + job.threads) * CELL * 8 * job.entries * histograms(job, shape) / calls(job, shape)
     return job.rows / job.workers * worker_row_bytes(job) + answers
 
 
-def here_row_bytes() -> dict[str, int]:
-    """Bytes a row in the process that fits."""
+def client_row_bytes() -> dict[str, int]:
+    """Bytes per row in the client."""
     return {
         "keys, whole and rounded": 8 + 4,
-        "target as given and as numbers": 8 + 8 + 1,
-        "marks of the rows seen": 4,
-        "numbers of the rows that train": 4,
+        "target as passed and as numbers": 8 + 8 + 1,
+        "fingerprints of the rows": 4,
+        "numbers of the training rows": 4,
     }
 
 
-def here_bytes(job: Job) -> float:
-    """Bytes in the process that fits: its rows, those that edges are taken from, histograms of open nodes."""
+def client_bytes(job: Job) -> float:
+    """Bytes in the client: of all rows, of those for bin edges, and histograms of open nodes."""
     sample = min(job.rows, EDGE_ROWS) * job.columns * 4  # float32
-    return job.rows * sum(here_row_bytes().values()) + sample + 2 * job.leaves * CELL * 8 * job.entries
+    return job.rows * sum(client_row_bytes().values()) + sample + 2 * job.leaves * CELL * 8 * job.entries
 
 
 # --- other families
 
 
 def adaboost_round(job: Job, constants: Constants) -> float:
-    """Seconds in which weights of 8 bytes a row go out and leaves of one byte come back, each round."""
+    """Seconds per round to send weights of 8 bytes per row and receive leaves of one byte."""
     return job.rows * (8 + 1) * (1 / constants.wire + constants.byte_ns * 1e-9)
 
 
 def forest_bytes(job: Job) -> float:
-    """Bytes of a worker that grows trees of a forest: codes of all rows, and what each thread needs."""
+    """Bytes of a worker that grows trees of a forest: codes of all rows, and memory of each thread."""
     return job.rows * (stride(job.columns) + job.columns + GROWING_BYTES * job.threads)

@@ -1,14 +1,13 @@
 """Gradient boosting on a local Dask cluster beside xgboost.dask and lightgbm.dask, in one run.
 
-Every library fits the same Dask Array, whose blocks lie on the workers already, with 100 rounds, 31 leaves
+Every library fits the same Dask Array, whose blocks are on the workers already, with 100 rounds, 31 leaves
 grown best first, a learning rate of 0.1 and 255 bins. Hedgerow is also timed in one process with as many
-threads as there are workers, from the same rows in memory: that is what the cluster adds; and on the cluster
-without shared memory, as if every worker were a machine. All have fitted once on few rows before. Repeats go
-round the libraries and the best of each counts. Exit code 1 if a model of Hedgerow's differs by a byte from
-the one that was fitted in memory.
+threads as there are workers, from the same rows in memory: the difference is the overhead of the cluster. All
+fit once on few rows before. Repeats alternate between the libraries, and the best of each counts. Exit code 1 if
+a model of Hedgerow differs by a byte from the one that was fitted in memory.
 
     python benchmarks/dask_cluster.py                                    2,000,000 x 28, 2 workers
-    python benchmarks/dask_cluster.py --workers 1,2,4,8 --only hedgerow  how it grows
+    python benchmarks/dask_cluster.py --workers 1,2,4,8 --only hedgerow  several sizes
 """
 
 import argparse
@@ -37,7 +36,7 @@ Fit = Callable[[Any, Any], Predict]
 
 
 def fit_hedgerow(models: dict[str, Any], key: str, n_jobs: int | None) -> Fit:
-    """Hedgerow; the model is kept in `models`."""
+    """Hedgerow; the model is stored in `models`."""
 
     def fit(X: Any, y: Any) -> Predict:
         models[key] = hedgerow.GradientBoostingClassifier(
@@ -99,7 +98,7 @@ def measure(name: str, fit: Fit, rows: tuple[Any, Any], test: tuple[NDArray[Any]
 
 
 def run(n_rows: int, n_workers: int, repeats: int, *, peers: bool) -> dict[str, Any]:
-    """Measure all of them on a cluster of so many workers of one thread."""
+    """Time all libraries on a cluster of so many workers of one thread."""
     from distributed import Client, LocalCluster
 
     X, y = simulated(n_rows + 100_000)
@@ -117,7 +116,7 @@ def run(n_rows: int, n_workers: int, repeats: int, *, peers: bool) -> dict[str, 
         if peers:
             fits[f"xgboost.dask, {n_workers} workers"] = fit_xgboost(client), there
             fits[f"lightgbm.dask, {n_workers} workers"] = fit_lightgbm(client), there
-        for fit, rows in fits.values():  # nobody is timed while compiling or loading
+        for fit, rows in fits.values():  # compile and load before anything is timed
             fit(*(few if rows is there else (one[:WARM_ROWS] for one in here)))
         times: dict[str, list[float]] = {name: [] for name in fits}
         for _ in range(repeats):
@@ -128,7 +127,7 @@ def run(n_rows: int, n_workers: int, repeats: int, *, peers: bool) -> dict[str, 
 
 
 def on_workers(client: Any, X: NDArray[Any], y: NDArray[Any], n_workers: int) -> tuple[Any, Any]:
-    """The rows as Dask Arrays, two blocks a worker, computed."""
+    """The rows as persisted Dask Arrays, two blocks per worker."""
     import dask.array as da
     from distributed import wait
 
@@ -139,16 +138,16 @@ def on_workers(client: Any, X: NDArray[Any], y: NDArray[Any], n_workers: int) ->
 
 
 def show(found: dict[str, Any]) -> bool:
-    """Print the table; whether all models of Hedgerow's are the same."""
+    """Print the table; whether all models of Hedgerow are the same."""
     times = found["times"]
-    here, there, *others = times
-    print("\n| library | seconds | beside Hedgerow on Dask |\n|---|---|---|")
+    one_process, cluster, *others = times
+    print("\n| library | seconds | relative to Hedgerow on Dask |\n|---|---|---|")
     for name, seconds in times.items():
-        print(f"| {name} | {seconds:.2f} | {seconds / times[there]:.2f} |")
-    print(f"\noverhead of the cluster over one process: {times[there] / times[here]:.2f}")
+        print(f"| {name} | {seconds:.2f} | {seconds / times[cluster]:.2f} |")
+    print(f"\noverhead of the cluster over one process: {times[cluster] / times[one_process]:.2f}")
     if others:
         fastest = min(times[one] for one in others)
-        print(f"the faster peer beside Hedgerow on Dask: {fastest / times[there]:.2f}")
+        print(f"the faster peer, relative to Hedgerow on Dask: {fastest / times[cluster]:.2f}")
     same = len(set(found["checksums"].values())) == 1
     print(f"models of Hedgerow the same to the byte: {same}")
     return same
@@ -161,9 +160,9 @@ def main() -> int:
     parser.add_argument("--workers", default="2", help="numbers of workers, with commas between")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", choices=["hedgerow"])
-    parser.add_argument("--json", type=Path, help="where to keep what was measured")
+    parser.add_argument("--json", type=Path, help="file for the measurements")
     options = parser.parse_args()
-    warnings.filterwarnings("ignore", category=UserWarning)  # peers and Dask talk of sizes and ports
+    warnings.filterwarnings("ignore", category=UserWarning)  # of peers and Dask, about sizes and ports
     found = {}
     for n_workers in map(int, options.workers.split(",")):
         print(f"\n{int(options.rows):,} x 28, {n_workers} workers of one thread")

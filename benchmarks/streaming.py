@@ -1,11 +1,10 @@
-"""Time and memory of a fit streamed from Parquet files beside one in memory, each in a process of its own.
+"""Time and memory of a fit streamed from Parquet files beside one in memory, each in its own process.
 
-The rows are those of `data.simulated`, a million at a time with seeds that follow each other, written once to
+The rows are those of `data.simulated`, a million at a time with consecutive seeds, written once to
 a folder (2.3 GB for 20,000,000 x 28). A process then fits 20 rounds of 31 leaves in three ways: streamed with
 codes in memory, streamed with codes in a file that is mapped into memory, and with everything in memory.
-Peak memory is that of the whole process, as the system counts it, with Python and all libraries in it. Exit
-code 1 if a model differs by a byte, or if a limit is not kept: 1 GiB and 1.2 bytes a cell, or 2 GiB with
-mapped codes.
+Peak memory is that of the whole process, with Python and all libraries. Exit code 1 if a model differs by a
+byte, or if a limit is exceeded: 1 GiB and 1.2 bytes per value, or 2 GiB with mapped codes.
 
     python benchmarks/streaming.py --folder DIR            20,000,000 x 28
     python benchmarks/streaming.py --folder DIR --rows 2e6
@@ -34,7 +33,7 @@ GIB = 2**30
 
 
 def write(folder: Path, n_rows: int) -> None:
-    """Write the files that are not there yet."""
+    """Write the files that do not exist yet."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(-(-n_rows // PIECE)):
         path = folder / f"part-{number:04}.parquet"
@@ -55,7 +54,7 @@ def fit(way: str, folder: Path, n_files: int, rounds: int) -> dict[str, Any]:
     settings: dict[str, Any] = {"early_stopping": False, "random_state": 0, "n_jobs": 2}
     few = pa.table({f"x{j:02}": column for j, column in enumerate(simulated(5_000, COLUMNS)[0].T)})
     warm = hedgerow.GradientBoostingClassifier(n_estimators=2, **settings)
-    warm.fit(few, simulated(5_000, COLUMNS)[1])  # nobody is timed while compiling
+    warm.fit(few, simulated(5_000, COLUMNS)[1])  # compile before anything is timed
     model = hedgerow.GradientBoostingClassifier(n_estimators=rounds, max_leaf_nodes=31, **settings)
     ends: list[float] = []
 
@@ -81,7 +80,7 @@ def fit(way: str, folder: Path, n_files: int, rounds: int) -> dict[str, Any]:
 
 
 def measure(way: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Fit in a process of its own."""
+    """Fit in a new process."""
     command = [sys.executable, __file__, "--folder", str(options.folder), "--rows", str(options.rows)]
     command += ["--rounds", str(options.rounds), "--child", way]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -92,11 +91,11 @@ def measure(way: str, options: argparse.Namespace) -> dict[str, Any]:
 def main() -> int:
     """Read the command line, write the files, and start a process for each way."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--folder", type=Path, required=True, help="for the Parquet files; they stay there")
+    parser.add_argument("--folder", type=Path, required=True, help="for the Parquet files, which are kept")
     parser.add_argument("--rows", type=float, default=2e7)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
-    parser.add_argument("--child", choices=WAYS, help="fit this way, here")
+    parser.add_argument("--child", choices=WAYS, help="fit this way, in this process")
     options = parser.parse_args()
     n_rows = int(options.rows)
     if options.child:
@@ -115,7 +114,7 @@ def main() -> int:
         print(f"{one['peak'] / GIB:.2f} GiB | {limit} |", flush=True)
     same = len({one["checksum"] for one in found.values()}) == 1
     kept = all(one["peak"] < limits[way] for way, one in found.items())
-    print(f"\nmodels the same to the byte: {same}; limits kept: {kept}")
+    print(f"\nmodels the same to the byte: {same}; within the limits: {kept}")
     return 0 if same and kept else 1
 
 

@@ -29,14 +29,14 @@ def terms(scripts):
 @pytest.fixture
 def constants(terms):
     return terms.Constants(
-        row_ns=10, part_ns=2, sum_ns=0.5, crowded=1.5, hop_s=1e-3, message_s=1e-4, byte_ns=1, add_ns=0.5,
-        search_ns=2, node_us=10, said_us=4, survey_ns=20, encode_ns=10, edges_ms=5, prelude_ns=30,
+        row_ns=10, partition_ns=2, histogram_ns=0.5, crowded=1.5, hop_s=1e-3, message_s=1e-4, byte_ns=1,
+        add_ns=0.5, search_ns=2, node_us=10, result_us=4, scan_ns=20, encode_ns=10, edges_ms=5, prelude_ns=30,
     )  # fmt: skip
 
 
 @pytest.fixture
 def shape(terms):
-    return terms.Shape(ahead=1.2, summed=1.0, asked=2.0, growth=0.5, passes=1.0, light=0.25)
+    return terms.Shape(ahead=1.2, summed=1.0, calls=2.0, growth=0.5, passes=1.0, light=0.25)
 
 
 def deepest(nodes):
@@ -51,7 +51,7 @@ def below(node):
 @pytest.mark.parametrize("workers", [1, 2, 7, 8, 9, 72, 73, 100, 1000])
 def test_the_hops_are_those_of_the_tree_of_workers(terms, workers, fan_out):
     nodes = call_tree([ActorNode("", "", number) for number in range(workers)], fan_out)
-    hops = terms.askers(workers, fan_out)
+    hops = terms.call_hops(workers, fan_out)
     assert len(hops) == deepest(nodes)
     assert hops[0] == (len(nodes), max(map(below, nodes)))
 
@@ -69,8 +69,8 @@ def test_bytes_of_a_tree_are_those_of_its_histograms(terms, shape):
     assert terms.bytes_received(job, shape) == pytest.approx(4 * terms.bytes_sent(job, shape))
 
 
-def test_questions_grow_with_a_power_of_the_splits(terms, shape):
-    asked = [terms.questions(terms.Job(1e6, leaves=leaves, workers=4), shape) for leaves in (2, 5, 17)]
+def test_calls_grow_with_a_power_of_the_splits(terms, shape):
+    asked = [terms.calls(terms.Job(1e6, leaves=leaves, workers=4), shape) for leaves in (2, 5, 17)]
     assert asked == pytest.approx([1 + 2, 1 + 4, 1 + 8])
     assert terms.messages(terms.Job(1e6, leaves=5, workers=4, outputs=3), shape) == pytest.approx(5 * 4 * 3)
 
@@ -82,7 +82,7 @@ def test_sums_of_many_rows_take_eight_bytes(terms, shape):
     assert terms.bytes_sent(many, shape) == 2 * terms.bytes_sent(few, shape)
 
 
-def test_a_process_that_fits_receives_no_more_from_many_workers_than_its_fan_out(terms, shape):
+def test_a_client_receives_no_more_from_many_workers_than_its_fan_out(terms, shape):
     eight, thousand = (terms.Job(1e6, workers=workers) for workers in (8, 1000))
     assert terms.bytes_received(eight, shape) == terms.bytes_received(thousand, shape)
 
@@ -115,7 +115,9 @@ def test_a_round_is_the_sum_of_its_terms_and_each_output_is_a_tree(terms, consta
 
 def test_a_slower_wire_costs_its_bytes(terms, constants, shape):
     job = terms.Job(1e6, workers=8)
-    slow = terms.sending(job, replace(constants, wire=1e8), shape) - terms.sending(job, constants, shape)
+    slow = terms.transfer_seconds(job, replace(constants, wire=1e8), shape) - terms.transfer_seconds(
+        job, constants, shape
+    )
     assert slow == pytest.approx(terms.bytes_received(job, shape) / 1e8)
 
 
@@ -124,7 +126,7 @@ def test_shared_columns_send_each_entry_about_once(terms, constants, shape):
     now, then = terms.terms(job, constants, shape), terms.shared_columns(job, constants, shape)
     assert then["histograms sent"] == pytest.approx(0.99 * terms.bytes_sent(job, shape) * 1e-9)
     assert then["histograms sent"] < now["histograms sent"] / 8
-    assert then["asking"] > now["asking"]
+    assert then["calls"] > now["calls"]
     assert then["rows"] == now["rows"]
 
 
@@ -138,7 +140,7 @@ def test_the_best_fan_out_is_the_quickest(terms, constants, shape):
 def test_memory_of_a_worker_is_that_of_its_rows(terms, shape):
     job = terms.Job(1e9, columns=28, workers=100)
     assert terms.worker_row_bytes(job) == 32 + 28 + 1 + 8 + 8 + 12
-    assert terms.worker_row_bytes(job, lean=True) == terms.worker_row_bytes(job) - 28
+    assert terms.worker_row_bytes(job, low_memory=True) == terms.worker_row_bytes(job) - 28
     assert terms.worker_bytes(job, shape) == pytest.approx(1e7 * 89, rel=0.02)
 
 
@@ -157,5 +159,5 @@ def test_the_page_has_a_place_for_every_table(scripts):
     names = ["constants", "check", "plan", "before the first round", "remedies", "other families"]
     for name in names:
         assert "\n\nnew\n\n" in model.insert(page, name, "new")
-    with pytest.raises(ValueError, match="no place for 'nothing'"):
+    with pytest.raises(ValueError, match="no shards for 'nothing'"):
         model.insert(page, "nothing", "new")
