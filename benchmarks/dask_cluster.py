@@ -3,8 +3,8 @@
 Every library fits the same Dask Array, whose blocks are on the workers already, with 100 rounds, 31 leaves
 grown best first, a learning rate of 0.1 and 255 bins. Hedgerow is also timed in one process with as many
 threads as there are workers, from the same rows in memory: the difference is the overhead of the cluster. All
-fit once on few rows before. Repeats alternate between the libraries, and the best of each counts. Exit code 1 if
-a model of Hedgerow differs by a byte from the one that was fitted in memory.
+fit once on few rows before. Repeats alternate between the libraries, and the best of each counts. Exit code 1
+if a model of Hedgerow differs by a byte from the one that was fitted in memory.
 
     python benchmarks/dask_cluster.py                                    2,000,000 x 28, 2 workers
     python benchmarks/dask_cluster.py --workers 1,2,4,8 --only hedgerow  several sizes
