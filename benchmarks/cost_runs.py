@@ -284,7 +284,7 @@ def measure(size: Size, say: Callable[[str], None]) -> tuple[Constants, Shape, l
     say(f"rows, on {CORES} cores at once")
     crowd, _ = row_costs(size, CORES)
     shape = record.shape(size.leaves, call_growth(size))
-    say("the process that fits")
+    say("the client")
     found = alone | client_costs(size)
     one, all_cores = (row_cost(**costs, job=size.job(), shape=shape) for costs in (alone, crowd))
     found["crowded"] = max(1.0, all_cores / one)
