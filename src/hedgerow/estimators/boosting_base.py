@@ -266,7 +266,7 @@ class BoostingBase(EnsembleBase):
 
 
 class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
-    """Base class of classifiers of raw scores; a subclass defines `_probabilities`.
+    """Base class of classifiers of raw scores.
 
     The predicted class always has the largest probability; ties go to the first class.
     """
@@ -274,8 +274,8 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
     classes_: NDArray[Any]
 
     def _probabilities(self, raw: Floats) -> Floats:
-        """Return probabilities (rows, classes) of raw scores."""
-        raise NotImplementedError
+        """Return probabilities (rows, classes) of raw scores, by the link of a loss that is minimised."""
+        return as_probabilities(self.loss_.link.inverse(raw))
 
     def _largest_margin(self, n_rounds: int) -> float:
         """Return the largest possible lead of a label's score after `n_rounds` rounds."""

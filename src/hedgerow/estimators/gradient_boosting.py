@@ -17,7 +17,7 @@ from hedgerow.boosting.gradient_boosting import (
 from hedgerow.boosting.gradient_members import MemberModel
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import RegressorBase, supports_dask
-from hedgerow.estimators.boosting_base import COMMON, BoostingBase, BoostingClassifier, as_probabilities
+from hedgerow.estimators.boosting_base import COMMON, BoostingBase, BoostingClassifier
 from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
 from hedgerow.estimators.parameters import (
     Allowed,
@@ -290,9 +290,6 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         if accepted != n_classes:
             raise ValueError(f"loss={self.loss!r} is not a loss for the {n_classes} classes of y")
         return loss
-
-    def _probabilities(self, raw: Floats) -> Floats:
-        return as_probabilities(self.loss_.link.inverse(raw))
 
     def _largest_margin(self, n_rounds: int) -> float:
         largest = float(self._tree_model("margins").max_scores[n_rounds])
