@@ -83,6 +83,14 @@ def test_shards_are_closed_after_an_error():
     assert table.opened[0].is_closed
 
 
+@pytest.mark.parametrize("name", ["two classes", "absolute"])
+def test_shards_are_closed_if_they_cannot_be_restored(name):
+    table = ShardedTable(TABLE, 3, losses=range(10_000))
+    with pytest.raises(ConnectionError, match="lost 20 times"):
+        fit(name, table)
+    assert table.opened[0].is_closed
+
+
 def test_a_tree_takes_fewer_calls_than_it_has_splits():
     table = ShardedTable(TABLE, 2)
     result = fit("small leaves", table)

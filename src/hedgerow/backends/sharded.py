@@ -10,7 +10,8 @@ far, and the call is repeated.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -42,9 +43,12 @@ class ShardedBackend:
 
     def training_rows(self, fit: TreeFit, train: Dataset) -> TrainingRows:
         """Create the shards of the training rows."""
-        if _is_rowwise(fit.options.loss, newton=fit.options.newton):
-            return ShardTrainingRows(fit, train)
-        return _central_rows(fit, train)
+        shards = _training_shards(fit, train)
+        with _closed_on_error(shards):
+            shards.restore()
+            if _is_rowwise(fit.options.loss, newton=fit.options.newton):
+                return ShardTrainingRows(fit, train, shards)
+            return _central_rows(fit, train, shards)
 
     def evaluation_rows(self, fit: TreeFit, rows: Dataset) -> EvaluationRows:
         """Create the shards of an evaluation set."""
@@ -52,7 +56,18 @@ class ShardedBackend:
         if rows.sample_weight is not None:
             arrays["weight"] = rows.sample_weight
         shards = RestorableShards(_make_shards(fit, rows, arrays), fit, _NO_ROWS)
+        with _closed_on_error(shards):
+            shards.restore()
         return ShardEvaluationRows(shards, fit.options.loss, total_weight(rows.y, rows.sample_weight))
+
+
+@contextmanager
+def _closed_on_error(shards: "RestorableShards") -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        shards.shards.close()
+        raise
 
 
 def _is_rowwise(loss: Loss, *, newton: bool) -> bool:
@@ -86,7 +101,6 @@ class RestorableShards:
         self.shards, self._fit, self._training, self._make_grower = shards, fit, training, make_grower
         self._losses = LossCounter()
         self.grower: Any = None  # created by `restore`
-        self.restore()
 
     def restore(self) -> None:
         """Set the scores of all shards to those of the trees so far, and create a new grower."""
@@ -209,9 +223,9 @@ class ShardEvaluationRows:
 class ShardTrainingRows:
     """Training rows whose scores, gradients and statistics are in shards."""
 
-    def __init__(self, fit: TreeFit, train: Dataset) -> None:
+    def __init__(self, fit: TreeFit, train: Dataset, shards: RestorableShards) -> None:
         options = fit.options
-        self._shards, self._loss = _training_shards(fit, train), options.loss
+        self._shards, self._loss = shards, options.loss
         fit.weights = replace(fit.weights, rows=_NO_ROWS)  # four bytes a row, which the shards have
         self._total = total_weight(train.y, fit.loss_weight)
         self.validation: EvaluationRows | None = None
@@ -256,8 +270,8 @@ class _CentralScores(TrainingScores):
         self.shards.shards.close()
 
 
-def _central_rows(fit: TreeFit, train: Dataset) -> _CentralScores:
-    shards, loss, chosen = _training_shards(fit, train), fit.options.loss, fit.options.validation_rows
+def _central_rows(fit: TreeFit, train: Dataset, shards: RestorableShards) -> _CentralScores:
+    loss, chosen = fit.options.loss, fit.options.validation_rows
     raw = np.concatenate(shards.retry(lambda: shards.shards.call("scores"))[0], axis=1)
     rows = TreeScores(loss, train.y, fit.loss_weight, raw, _adds_trees(shards, None))
     validation = None
