@@ -14,7 +14,7 @@ pytest.importorskip("resource", reason="processes are forked, and their memory i
 import fuzz_models
 import fuzz_running
 
-N = 300
+N = 400
 
 
 @pytest.mark.parametrize("name", fuzz_models.FORMATS)

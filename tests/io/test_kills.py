@@ -32,7 +32,8 @@ sys.exit(kill_saves.main())
 
 
 def python(*arguments):
-    environment = os.environ | {"PYTHONPATH": str(TESTS)}
+    paths = [str(TESTS), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     return subprocess.run(
         [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False
     )

@@ -1,6 +1,6 @@
 """Fits that are killed and go on from their checkpoint: the model at the end is that of a fit in peace.
 
-    python tests/kill_fits.py --kills 100 --seed 0
+    python tests/support/kill_fits.py --kills 100 --seed 0
 
 A child fits with a checkpoint and is killed at a random moment; another one goes on with the same call, is
 killed in turn, and so on until one ends. The bytes of its model must be those of a fit without checkpoint

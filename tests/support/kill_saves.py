@@ -1,6 +1,6 @@
 """Processes that are killed while they save: the file must be the old model or the new one, whole.
 
-    python tests/kill_saves.py --kills 100 --seed 0
+    python tests/support/kill_saves.py --kills 100 --seed 0
 
 A child saves two models of very different size over and over onto one path, and is killed at a random moment;
 every second kill is aimed at the short time between the end of writing and the renaming. The child tells when
@@ -8,8 +8,9 @@ it begins a save and when it has ended one. Hence it is known what must be in th
 kill: between two saves the model of the last one; within a save that one, or the one of the save. Either way
 the file must hold it byte for byte, and `hedgerow.load` must give a model that predicts the same bits.
 
-A temporary file of a killed save stays where it was. It must not be taken for the model, nor disturb later
-saves into the same folder. The exit code is 1 if anything was lost.
+Where the system has unnamed files (Linux), a killed save leaves a temporary file only in the moment of the
+renaming. Such a file must not be taken for the model, nor disturb later saves to the same folder. The exit
+code is 1 if anything was lost.
 """
 
 import argparse
