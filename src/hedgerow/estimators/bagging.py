@@ -24,75 +24,76 @@ from hedgerow.estimators.votes import WeightedVote, out_of_bag_doubts
 
 
 class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
-    """Bagging of classifiers: members that learn from random samples of the rows, and their vote.
+    """Bagging of classifiers: members fitted to random samples of the rows, and their vote.
 
     Parameters
     ----------
     estimator : classifier, optional
-        What is bagged: any scikit-learn classifier, a pipeline, or one of ours; None for a
-        `DecisionTreeClassifier` of ours with ``max_depth=None``. A `random_state` in it gets a seed of its
-        own in every member.
+        Any classifier with the interface of scikit-learn, a pipeline, or one of Hedgerow; None for Hedgerow's
+        `DecisionTreeClassifier` with ``max_depth=None``. Its `random_state` is set to another seed in every
+        member.
     n_estimators : int
-        The number of members.
+        Number of members.
     max_samples : int or float
-        Rows that a member is given: a number, or a share of all rows. With whole sample weights it is a share
-        of the copies that they stand for, unless these are more than 16 times the rows.
+        Rows drawn for a member: a number (an integer, also of NumPy), or a fraction of all rows. With integer
+        sample weights it is a fraction of the copies that they stand for, unless these are more than 16 times
+        the rows.
     max_features : int or float
-        Columns that a member is given: a number, or a share.
+        Columns drawn for a member: a number, or a fraction.
     bootstrap : bool
-        Draw rows with replacement; else each at most once (pasting).
+        Draw rows with replacement; otherwise each at most once (pasting).
     bootstrap_features : bool
-        Draw columns with replacement. A data frame is then handed to the members as an array, for it could
-        not hold a column twice.
+        Draw columns with replacement. Members then receive a data frame as an array, since a data frame
+        cannot hold a column twice.
     voting : {"soft", "hard"}
-        Mean probabilities of the members, or the share of those that predict a class. Members without
-        `predict_proba` always cast a vote for the class they predict.
+        Mean of the probabilities of the members, or the share of members that predict a class. Members
+        without `predict_proba` always vote for the class they predict.
     oob_score : bool or callable
-        Compute the out-of-bag attributes. A function is given the labels and the out-of-bag predictions;
-        True is the accuracy.
+        Compute the out-of-bag attributes. A function receives the labels and the out-of-bag predictions; True
+        for the accuracy.
     warm_start : bool
-        Go on from the fitted model with more members: the same ones as in one fit.
+        Add members to the fitted model; the result is the same as that of one fit.
     n_jobs : int or None
-        Members that are fitted, or predict, at a time; -1 for all cores. For learners of ours these are
-        threads, and None means all cores; others are run as in scikit-learn, where None means one, or what a
-        `joblib.parallel_config` says. The model is the same for any number.
+        Number of members that are fitted, or predict, at a time; -1 for all cores. Hedgerow estimators run in
+        threads, and None means all cores. Others run as in scikit-learn: None means one, or the value of a
+        `joblib.parallel_config`. The model does not depend on it.
     random_state : int, RandomState or None
-        Of the samples, and of members that are random. The model is a pure function of it and of the data.
+        Seed of the samples and of random members. The model is a function of it and of the data.
     verbose : int
-        1 for a progress bar (on terminals), 2 for a line a member.
+        1 for a progress bar (on terminals), 2 for a line per member.
 
     Attributes
     ----------
     estimators_ : list
-        The members, fitted. A sample that holds one class only has a `ConstantHypothesis`. Learners of ours
-        with ``n_jobs=None`` are set to one thread each.
+        The fitted members. The member of a sample with one class only is a `ConstantHypothesis`. Hedgerow
+        estimators with ``n_jobs=None`` use one thread each.
     estimators_samples_ : list of int64 arrays
-        Row numbers of the samples, a row as often as it was drawn. Not stored, but drawn once more.
+        Row numbers of the samples, repeated as drawn. They are not stored, but drawn again.
     estimators_features_ : list of int64 arrays
-        Columns that each member knows, rising. Trees of ours have theirs in a random order: a tree takes the
-        first of equally good splits, and members should differ in that too.
+        Columns of each member, in ascending order. Hedgerow trees receive them in random order: a tree uses
+        the first of equally good splits, and members should differ in that too.
     oob_score_ : float
-        Accuracy of the out-of-bag predictions, weighted as the rows are. Rows without one do not count.
+        Accuracy of the out-of-bag predictions, weighted as the rows are. Rows without one are ignored.
     oob_decision_function_ : float64 array of shape (n_samples, n_classes)
-        Probabilities by the members that did not learn from the row; NaN where there are none.
+        Probabilities of the members that were not trained on the row; NaN if there are none.
     oob_votes_ : int64 array of shape (n_samples,)
-        How many members did not learn from the row.
+        Number of members that were not trained on the row.
     oob_losses_ : PairLosses
-        What the members lose on rows they did not learn from, see `hedgerow.theory.certify`.
+        Out-of-bag losses of the members, see `hedgerow.theory.certify`.
     estimator_weights_ : float64 array of shape (n_estimators,)
-        Shares of the members in the vote.
+        Weights of the members in the vote.
     row_fingerprints_ : RowFingerprints
-        Fingerprints of the training rows, by which `is_training_row` and certificates know them again.
+        Hashes of the training rows; `is_training_row` and certificates recognise them.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Members are fitted to the drawn rows themselves, repeated as they were drawn, not to weights: that works
-    for every learner. Rows are drawn in an order that follows from what they hold, so that neither the order
-    of the training rows nor whether a row is repeated or has a whole weight changes the model.
+    Members are fitted to the drawn rows, repeated as drawn, rather than to weights: this works for every
+    estimator. Rows are drawn in an order that depends on their values only: neither the order of the training
+    rows, nor whether a row is repeated or has an integer weight, changes the model.
 
-    An interrupt (Ctrl-C) ends the fit; the members fitted so far are the model.
+    An interrupt (Ctrl-C) stops the fit; the members fitted so far are the model.
 
     References
     ----------
@@ -189,7 +190,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
 
     @supports_dask
     def predict_proba(self, X: Any) -> Floats:
-        """Mean probabilities of the members, or shares of their votes.
+        """Mean of the probabilities of the members, or shares of their votes.
 
         Returns
         -------
@@ -199,7 +200,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
 
     @supports_dask
     def predict(self, X: Any) -> NDArray[Any]:
-        """Classes of the largest probability or of the most votes; the first of equal ones.
+        """Class of the largest probability or of the most votes; the first of equal classes.
 
         Returns
         -------
@@ -217,16 +218,16 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
 
 
 class BaggingRegressor(RegressorBase, BaggingBase):
-    """Bagging of regressors: members that learn from random samples of the rows, and their mean.
+    """Bagging of regressors, of one output: members fitted to random samples of the rows, and their mean.
 
     Parameters
     ----------
     estimator : regressor, optional
-        What is bagged: any scikit-learn regressor, a pipeline, or one of ours; None for a
-        `DecisionTreeRegressor` of ours with ``max_depth=None``.
+        Any regressor with the interface of scikit-learn, a pipeline, or one of Hedgerow; None for Hedgerow's
+        `DecisionTreeRegressor` with ``max_depth=None``.
     oob_score : bool or callable
-        Compute the out-of-bag attributes. A function is given the target and the out-of-bag predictions;
-        True is R squared.
+        Compute the out-of-bag attributes. A function receives the targets and the out-of-bag predictions;
+        True for R².
     n_estimators, max_samples, max_features, bootstrap, bootstrap_features
         As in `BaggingClassifier`.
     warm_start, n_jobs, random_state, verbose
@@ -235,13 +236,13 @@ class BaggingRegressor(RegressorBase, BaggingBase):
     Attributes
     ----------
     estimators_, estimators_samples_, estimators_features_
-        The members, the rows they learned from and the columns they know; as in `BaggingClassifier`.
+        The members, their rows and their columns; as in `BaggingClassifier`.
     oob_score_ : float
-        R squared of the out-of-bag predictions, weighted as the rows are. Rows without one do not count.
+        R² of the out-of-bag predictions, weighted as the rows are. Rows without one are ignored.
     oob_prediction_ : float64 array of shape (n_samples,)
-        Mean of the members that did not learn from the row; NaN where there are none.
+        Mean of the members that were not trained on the row; NaN if there are none.
     oob_votes_ : int64 array of shape (n_samples,)
-        How many members did not learn from the row.
+        Number of members that were not trained on the row.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

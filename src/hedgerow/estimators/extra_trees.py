@@ -1,4 +1,4 @@
-"""Extremely randomised trees, with scikit-learn's face."""
+"""Extremely randomised trees, with the interface of scikit-learn."""
 
 from typing import Any, ClassVar
 
@@ -11,80 +11,30 @@ class ExtraTreesClassifier(ForestClassifier):
 
     Parameters
     ----------
-    n_estimators : int
-        The number of trees.
-    criterion : {"gini", "entropy", "log_loss"}
-        What splits make small; "log_loss" is another name of "entropy".
-    max_depth : int or None
-        Most splits from the root to a leaf; None for no limit. See the notes.
-    min_samples_split, min_samples_leaf : int or float
-        Rows that a node must have to be split, and that a leaf must have; a number, or a share of the rows. A
-        row counts as often as it was drawn.
-    min_weight_fraction_leaf : float
-        Least share of the whole weight in a leaf.
-    max_features : int, float, "sqrt", "log2" or None
-        Columns that are tried at a node, of those that vary among its rows: a number, a share, or all.
-    max_leaf_nodes : int or None
-        Most leaves of a tree; it is then grown best first.
-    min_impurity_decrease : float
-        Least fall of the impurity by a split, weighted by the share of the node in the tree.
     bootstrap : bool
-        Give every tree as many rows as there are, drawn with replacement; else all rows.
-    oob_score : bool or callable
-        Compute the out-of-bag attributes. A function is given the targets and what `predict` says of them
-        out of bag, where there is such; True is the accuracy.
-    n_jobs : int or None
-        Threads; None and -1 for all cores. The model is the same for any number.
-    random_state : int, RandomState or None
-        The model is a pure function of it and of the data.
-    verbose : int
-        1 for a progress bar (on terminals), 2 for a line a tree.
-    warm_start : bool
-        Go on from the fitted model with more trees: the same ones as in one fit.
-    class_weight : dict, "balanced", "balanced_subsample" or None
-        Weights of the classes, in the splits and in the leaves. "balanced" gives all classes the same weight
-        among the training rows, "balanced_subsample" among the rows of every tree.
-    max_samples : int, float or None
-        Rows that a tree draws: a number, a share, or as many as there are.
-    monotonic_cst : sequence of -1, 0, 1, or dict by column name, or None
-        Directions in which predictions may not fall (1) or not rise (-1); only with two classes, and of the
-        probability of the second.
-    max_bins : int
-        Most bins of a numeric column, up to 255.
-    bin_edges : sequence of numbers, sequence of them and None, dict, or None
-        Edges to cut numeric columns at; see the notes of `RandomForestClassifier`. None for edges at
-        quantiles of the training rows.
-    categorical_features : None, "from_dtype", mask, positions or names
-        Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
+        Draw the rows of every tree with replacement; by default every tree is grown on all rows.
+    n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf
+        As in `RandomForestClassifier`.
+    min_weight_fraction_leaf, max_features, max_leaf_nodes, min_impurity_decrease
+        As in `RandomForestClassifier`.
+    oob_score, n_jobs, random_state, verbose, warm_start, class_weight, max_samples
+        As in `RandomForestClassifier`.
+    monotonic_cst, max_bins, bin_edges, categorical_features
+        As in `RandomForestClassifier`.
 
     Attributes
     ----------
     classes_, n_classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
-    feature_importances_ : float64 array of shape (n_features,)
-        Share of each column in the fall of impurity.
-    oob_score_ : float
-        Accuracy of the out-of-bag predictions, weighted as the rows are.
-    oob_decision_function_ : float64 array of shape (n_samples, n_classes)
-        Probabilities by the trees that did not learn from the row; NaN where there are none.
-    oob_votes_ : int64 array of shape (n_samples,)
-        How many trees did not learn from the row.
-    oob_losses_ : PairLosses
-        What the trees lose on rows they did not learn from, one by one and in pairs: with it,
-        `hedgerow.theory.certify` tells what is proven about the error.
-    estimator_weights_ : float64 array of shape (n_estimators,)
-        Shares of the trees in the vote, all the same unless the model comes from `reweighted`.
-    row_fingerprints_ : RowFingerprints
-        Fingerprints of the training rows, by which `is_training_row` and certificates know them again.
-    n_estimators_ : int
-        The number of trees; fewer than asked for after an interrupt.
-    model_ : ForestModel
-        The trees and the bins of the columns; ``model_.nbytes`` is their size.
+    feature_importances_, estimator_weights_, row_fingerprints_, n_estimators_, model_
+        As in `RandomForestClassifier`.
+    oob_score_, oob_decision_function_, oob_votes_, oob_losses_
+        As in `RandomForestClassifier`.
 
     Notes
     -----
     A threshold is drawn uniformly among the bins of a column between the smallest and the largest value of
-    the node. All rows are given to every tree unless ``bootstrap=True``. Everything else is as in
+    the node. Every tree is grown on all rows unless ``bootstrap=True``. Everything else is as in
     `RandomForestClassifier`.
 
     References
@@ -130,76 +80,32 @@ class ExtraTreesClassifier(ForestClassifier):
 
 
 class ExtraTreesRegressor(ForestRegressor):
-    """Extremely randomised trees for numbers: a random cut of each column.
+    """Extremely randomised trees for numbers, of one or several outputs: a random cut of each column.
 
     Parameters
     ----------
-    n_estimators : int
-        The number of trees.
-    criterion : {"squared_error", "poisson"}
-        What splits make small; "poisson" is for counts, and its targets may not be negative.
-    max_depth : int or None
-        Most splits from the root to a leaf; None for no limit. See the notes.
-    min_samples_split, min_samples_leaf : int or float
-        Rows that a node must have to be split, and that a leaf must have; a number, or a share of the rows. A
-        row counts as often as it was drawn.
-    min_weight_fraction_leaf : float
-        Least share of the whole weight in a leaf.
-    max_features : int, float, "sqrt", "log2" or None
-        Columns that are tried at a node, of those that vary among its rows: a number, a share, or all.
-    max_leaf_nodes : int or None
-        Most leaves of a tree; it is then grown best first.
-    min_impurity_decrease : float
-        Least fall of the impurity by a split, weighted by the share of the node in the tree.
     bootstrap : bool
-        Give every tree as many rows as there are, drawn with replacement; else all rows.
-    oob_score : bool or callable
-        Compute the out-of-bag attributes. A function is given the targets and what `predict` says of them
-        out of bag, where there is such; True is R2.
-    n_jobs : int or None
-        Threads; None and -1 for all cores. The model is the same for any number.
-    random_state : int, RandomState or None
-        The model is a pure function of it and of the data.
-    verbose : int
-        1 for a progress bar (on terminals), 2 for a line a tree.
-    warm_start : bool
-        Go on from the fitted model with more trees: the same ones as in one fit.
-    max_samples : int, float or None
-        Rows that a tree draws: a number, a share, or as many as there are.
-    monotonic_cst : sequence of -1, 0, 1, or dict by column name, or None
-        Directions in which predictions may not fall (1) or not rise (-1); only with one output.
-    max_bins : int
-        Most bins of a numeric column, up to 255.
-    bin_edges : sequence of numbers, sequence of them and None, dict, or None
-        Edges to cut numeric columns at; see the notes of `RandomForestRegressor`. None for edges at
-        quantiles of the training rows.
-    categorical_features : None, "from_dtype", mask, positions or names
-        Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
-    keep_targets : bool
-        Keep the training targets of every leaf, which `predict_quantiles` needs; the model is larger by some
-        5 bytes a row and tree. With several outputs none are kept.
+        Draw the rows of every tree with replacement; by default every tree is grown on all rows.
+    n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf
+        As in `RandomForestRegressor`.
+    min_weight_fraction_leaf, max_features, max_leaf_nodes, min_impurity_decrease
+        As in `RandomForestRegressor`.
+    oob_score, n_jobs, random_state, verbose, warm_start, max_samples
+        As in `RandomForestRegressor`.
+    monotonic_cst, max_bins, bin_edges, categorical_features, keep_targets
+        As in `RandomForestRegressor`.
 
     Attributes
     ----------
     n_outputs_, n_features_in_, feature_names_in_
         As in scikit-learn.
-    feature_importances_ : float64 array of shape (n_features,)
-        Share of each column in the fall of impurity.
-    oob_score_ : float
-        R2 of the out-of-bag predictions, weighted as the rows are.
-    oob_prediction_ : float64 array of shape (n_samples,) or (n_samples, n_outputs)
-        Mean over the trees that did not learn from the row; NaN where there are none.
-    oob_votes_ : int64 array of shape (n_samples,)
-        How many trees did not learn from the row.
-    n_estimators_ : int
-        The number of trees; fewer than asked for after an interrupt.
-    model_ : ForestModel
-        The trees and the bins of the columns; ``model_.nbytes`` is their size.
+    feature_importances_, n_estimators_, model_, oob_score_, oob_prediction_, oob_votes_
+        As in `RandomForestRegressor`.
 
     Notes
     -----
     A threshold is drawn uniformly among the bins of a column between the smallest and the largest value of
-    the node. All rows are given to every tree unless ``bootstrap=True``. Everything else is as in
+    the node. Every tree is grown on all rows unless ``bootstrap=True``. Everything else is as in
     `RandomForestRegressor`.
 
     References

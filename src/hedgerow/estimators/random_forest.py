@@ -1,4 +1,4 @@
-"""Random forests, with scikit-learn's face."""
+"""Random forests, with the interface of scikit-learn."""
 
 from typing import Any
 
@@ -7,103 +7,105 @@ from hedgerow.estimators.forest_base import ForestClassifier, ForestRegressor
 
 
 class RandomForestClassifier(ForestClassifier):
-    """A random forest for classes: deep trees on resampled rows and random columns, and their vote.
+    """Random forest for classes: deep trees on resampled rows and random columns, and their vote.
 
     Parameters
     ----------
     n_estimators : int
-        The number of trees.
+        Number of trees.
     criterion : {"gini", "entropy", "log_loss"}
-        What splits make small; "log_loss" is another name of "entropy".
+        Impurity that splits reduce; "log_loss" is another name of "entropy".
     max_depth : int or None
-        Most splits from the root to a leaf; None for no limit. See the notes.
+        Maximal depth of a tree; None for no limit. See the notes.
     min_samples_split, min_samples_leaf : int or float
-        Rows that a node must have to be split, and that a leaf must have; a number, or a share of the rows. A
+        Minimal number of rows of a node that is split, and of a leaf: a number, or a fraction of the rows. A
         row counts as often as it was drawn.
     min_weight_fraction_leaf : float
-        Least share of the whole weight in a leaf.
+        Minimal fraction of the total weight in a leaf.
     max_features : int, float, "sqrt", "log2" or None
-        Columns that are tried at a node, of those that vary among its rows: a number, a share, or all.
+        Columns tried at a node, of those that vary among its rows: a number, a fraction, or None for all.
     max_leaf_nodes : int or None
-        Most leaves of a tree; it is then grown best first.
+        Maximal number of leaves of a tree, which is then grown best first.
     min_impurity_decrease : float
-        Least fall of the impurity by a split, weighted by the share of the node in the tree.
+        Minimal decrease of the impurity by a split, weighted by the fraction of rows in the node.
     bootstrap : bool
-        Give every tree as many rows as there are, drawn with replacement; else all rows.
+        Draw the rows of every tree with replacement; otherwise grow every tree on all rows.
     oob_score : bool or callable
-        Compute the out-of-bag attributes. A function is given the targets and what `predict` says of them
-        out of bag, where there is such; True is the accuracy.
+        Compute the out-of-bag attributes. A function receives the targets and the out-of-bag predictions of
+        all rows that have one; True for the accuracy.
     n_jobs : int or None
-        Threads; None and -1 for all cores. The model is the same for any number.
+        Number of threads; None and -1 for all cores. The model does not depend on it.
     random_state : int, RandomState or None
-        The model is a pure function of it and of the data.
+        Seed of all random choices. The model is a function of it and of the data.
     verbose : int
-        1 for a progress bar (on terminals), 2 for a line a tree.
+        1 for a progress bar (on terminals), 2 for a line per tree.
     warm_start : bool
-        Go on from the fitted model with more trees: the same ones as in one fit.
+        Add trees to the fitted model; the result is the same as that of one fit.
     class_weight : dict, "balanced", "balanced_subsample" or None
-        Weights of the classes, in the splits and in the leaves. "balanced" gives all classes the same weight
-        among the training rows, "balanced_subsample" among the rows of every tree.
+        Weights of the classes, in splits and leaves. "balanced" gives all classes the same total weight among
+        the training rows, "balanced_subsample" among the rows of every tree.
     max_samples : int, float or None
-        Rows that a tree draws: a number, a share, or as many as there are.
+        Rows drawn for a tree: a number (an integer, also of NumPy), a fraction, or None for as many as there
+        are.
     monotonic_cst : sequence of -1, 0, 1, or dict by column name, or None
-        Directions in which predictions may not fall (1) or not rise (-1); only with two classes, and of the
-        probability of the second.
+        1 (increasing), -1 (decreasing) or 0 (unconstrained) for every column, for the probability of the
+        second of two classes.
     max_bins : int
-        Most bins of a numeric column, up to 255.
+        Maximal number of bins of a numeric column, up to 255.
     bin_edges : sequence of numbers, sequence of them and None, dict, or None
-        Edges to cut numeric columns at; see the notes. None for edges at quantiles of the training rows.
+        Bin edges of numeric columns, see the notes; None for edges at quantiles of the training rows.
     categorical_features : None, "from_dtype", mask, positions or names
-        Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
+        Columns that are split by sets of categories; None and "from_dtype" for those of a categorical dtype.
 
     Attributes
     ----------
     classes_, n_classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
     feature_importances_ : float64 array of shape (n_features,)
-        Share of each column in the fall of impurity.
+        Share of each column in the decrease of impurity.
     oob_score_ : float
         Accuracy of the out-of-bag predictions, weighted as the rows are.
     oob_decision_function_ : float64 array of shape (n_samples, n_classes)
-        Probabilities by the trees that did not learn from the row; NaN where there are none.
+        Probabilities of the trees that were not trained on the row; NaN if there are none.
     oob_votes_ : int64 array of shape (n_samples,)
-        How many trees did not learn from the row.
+        Number of trees that were not trained on the row.
     oob_losses_ : PairLosses
-        What the trees lose on rows they did not learn from, one by one and in pairs: with it,
-        `hedgerow.theory.certify` tells what is proven about the error.
+        Out-of-bag losses of the trees, one by one and in pairs; `hedgerow.theory.certify` bounds the error
+        with them.
     estimator_weights_ : float64 array of shape (n_estimators,)
-        Shares of the trees in the vote, all the same unless the model comes from `reweighted`.
+        Weights of the trees in the vote, equal unless the model comes from `reweighted`.
     row_fingerprints_ : RowFingerprints
-        Fingerprints of the training rows, by which `is_training_row` and certificates know them again.
+        Hashes of the training rows; `is_training_row` and certificates recognise them.
     n_estimators_ : int
-        The number of trees; fewer than asked for after an interrupt.
+        Number of trees; fewer than `n_estimators` after an interrupt.
     model_ : ForestModel
         The trees and the bins of the columns; ``model_.nbytes`` is their size.
 
     Notes
     -----
-    A column with one value among the rows of a node cannot be split on. In scikit-learn it takes a place
-    among the `max_features` columns of the node; here another is drawn for it. Where many columns hardly
-    vary, as one-hot columns do, trees become smaller and the forest better.
+    y has one output; `RandomForestRegressor` accepts several.
 
-    Rows are drawn in an order that follows from what they hold, so that neither the order of the training
-    rows nor whether a row is repeated or has a whole weight changes the model. An interrupt (Ctrl-C) ends the
+    A column with one value among the rows of a node cannot be split. In scikit-learn it still counts as one
+    of the `max_features` columns of the node; here another column is drawn instead. If many columns hardly
+    vary, as one-hot columns do, trees are smaller and the forest is better.
+
+    Rows are drawn in an order that depends on their values only: neither the order of the training rows, nor
+    whether a row is repeated or has an integer weight, changes the model. An interrupt (Ctrl-C) stops the
     fit; the trees grown so far are the model.
 
-    Deep trees are the rule, but on noisy data shallower ones can be better. The depth is chosen by
-    validation, with `sklearn.model_selection.GridSearchCV`, or by the out-of-bag score, with one fit a
-    depth::
+    Deep trees are the default, but on noisy data shallower ones can be better. Choose the depth by
+    validation, with `sklearn.model_selection.GridSearchCV`, or by the out-of-bag score of one fit per depth::
 
         for depth in (4, 8, 16, None):
             forest = RandomForestClassifier(max_depth=depth, oob_score=True).fit(X, y)
             print(depth, forest.oob_score_)
 
-    `bin_edges` is one sequence of rising numbers for every numeric column, or a sequence with one entry a
-    column, or a dict of entries by column name or position; with None, or without an entry, the edges of
-    a column come from the training rows. Values up to an edge go left. A column has at most
-    ``max_bins - 1`` edges. Those at quantiles of the training rows depend, if little, on the rows out of a
-    tree's bag: bounds by out-of-bag votes hold to the letter for given ones only, which
-    `hedgerow.theory.quantile_grid` finds on rows set aside.
+    `bin_edges` is one ascending sequence for all numeric columns, or a sequence with one entry per column, or
+    a dict of entries by column name or position; with None, or without an entry, the edges of a column are
+    quantiles of the training rows. Values up to an edge go left. A column has at most ``max_bins - 1`` edges.
+    Edges at quantiles of the training rows depend slightly on the out-of-bag rows: bounds from out-of-bag
+    votes hold exactly only for edges passed by the user, such as those that `hedgerow.theory.quantile_grid`
+    computes from rows set aside.
 
     References
     ----------
@@ -147,95 +149,44 @@ class RandomForestClassifier(ForestClassifier):
 
 
 class RandomForestRegressor(ForestRegressor):
-    """A random forest for numbers: deep trees on resampled rows, and their mean.
+    """Random forest for numbers, of one or several outputs: deep trees on resampled rows, and their mean.
 
     Parameters
     ----------
-    n_estimators : int
-        The number of trees.
     criterion : {"squared_error", "poisson"}
-        What splits make small; "poisson" is for counts, and its targets may not be negative.
-    max_depth : int or None
-        Most splits from the root to a leaf; None for no limit. See the notes.
-    min_samples_split, min_samples_leaf : int or float
-        Rows that a node must have to be split, and that a leaf must have; a number, or a share of the rows. A
-        row counts as often as it was drawn.
-    min_weight_fraction_leaf : float
-        Least share of the whole weight in a leaf.
+        Impurity that splits reduce; "poisson" is for counts, and needs targets >= 0.
     max_features : int, float, "sqrt", "log2" or None
-        Columns that are tried at a node, of those that vary among its rows: a number, a share, or all.
-    max_leaf_nodes : int or None
-        Most leaves of a tree; it is then grown best first.
-    min_impurity_decrease : float
-        Least fall of the impurity by a split, weighted by the share of the node in the tree.
-    bootstrap : bool
-        Give every tree as many rows as there are, drawn with replacement; else all rows.
+        Columns tried at a node, of those that vary among its rows: a number, a fraction, or None for all.
     oob_score : bool or callable
-        Compute the out-of-bag attributes. A function is given the targets and what `predict` says of them
-        out of bag, where there is such; True is R2.
-    n_jobs : int or None
-        Threads; None and -1 for all cores. The model is the same for any number.
-    random_state : int, RandomState or None
-        The model is a pure function of it and of the data.
-    verbose : int
-        1 for a progress bar (on terminals), 2 for a line a tree.
-    warm_start : bool
-        Go on from the fitted model with more trees: the same ones as in one fit.
-    max_samples : int, float or None
-        Rows that a tree draws: a number, a share, or as many as there are.
+        Compute the out-of-bag attributes. A function receives the targets and the out-of-bag predictions of
+        all rows that have one; True for R².
     monotonic_cst : sequence of -1, 0, 1, or dict by column name, or None
-        Directions in which predictions may not fall (1) or not rise (-1); only with one output.
-    max_bins : int
-        Most bins of a numeric column, up to 255.
-    bin_edges : sequence of numbers, sequence of them and None, dict, or None
-        Edges to cut numeric columns at; see the notes. None for edges at quantiles of the training rows.
-    categorical_features : None, "from_dtype", mask, positions or names
-        Columns split by sets of categories; None and "from_dtype" take those of a categorical dtype.
+        1 (increasing), -1 (decreasing) or 0 (unconstrained) for every column; only with one output.
     keep_targets : bool
-        Keep the training targets of every leaf, which `predict_quantiles` needs; the model is larger by some
-        5 bytes a row and tree. With several outputs none are kept.
+        Store the training targets of every leaf for `predict_quantiles`; the model is larger by about 5 bytes
+        per row and tree. They are not stored with several outputs.
+    n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
+        As in `RandomForestClassifier`.
+    max_leaf_nodes, min_impurity_decrease, bootstrap, max_samples, max_bins, bin_edges
+        As in `RandomForestClassifier`.
+    categorical_features, n_jobs, random_state, verbose, warm_start
+        As in `RandomForestClassifier`.
 
     Attributes
     ----------
     n_outputs_, n_features_in_, feature_names_in_
         As in scikit-learn.
-    feature_importances_ : float64 array of shape (n_features,)
-        Share of each column in the fall of impurity.
     oob_score_ : float
-        R2 of the out-of-bag predictions, weighted as the rows are.
+        R² of the out-of-bag predictions, weighted as the rows are.
     oob_prediction_ : float64 array of shape (n_samples,) or (n_samples, n_outputs)
-        Mean over the trees that did not learn from the row; NaN where there are none.
-    oob_votes_ : int64 array of shape (n_samples,)
-        How many trees did not learn from the row.
-    n_estimators_ : int
-        The number of trees; fewer than asked for after an interrupt.
-    model_ : ForestModel
-        The trees and the bins of the columns; ``model_.nbytes`` is their size.
+        Mean of the trees that were not trained on the row; NaN if there are none.
+    feature_importances_, oob_votes_, n_estimators_, model_
+        As in `RandomForestClassifier`.
 
     Notes
     -----
-    A column with one value among the rows of a node cannot be split on. In scikit-learn it takes a place
-    among the `max_features` columns of the node; here another is drawn for it. Where many columns hardly
-    vary, as one-hot columns do, trees become smaller and the forest better.
-
-    Rows are drawn in an order that follows from what they hold, so that neither the order of the training
-    rows nor whether a row is repeated or has a whole weight changes the model. An interrupt (Ctrl-C) ends the
-    fit; the trees grown so far are the model.
-
-    Deep trees are the rule, but on noisy data shallower ones can be better. The depth is chosen by
-    validation, with `sklearn.model_selection.GridSearchCV`, or by the out-of-bag score, with one fit a
-    depth::
-
-        for depth in (4, 8, 16, None):
-            forest = RandomForestRegressor(max_depth=depth, oob_score=True).fit(X, y)
-            print(depth, forest.oob_score_)
-
-    `bin_edges` is one sequence of rising numbers for every numeric column, or a sequence with one entry a
-    column, or a dict of entries by column name or position; with None, or without an entry, the edges of
-    a column come from the training rows. Values up to an edge go left. A column has at most
-    ``max_bins - 1`` edges. Those at quantiles of the training rows depend, if little, on the rows out of a
-    tree's bag: bounds by out-of-bag votes hold to the letter for given ones only, which
-    `hedgerow.theory.quantile_grid` finds on rows set aside.
+    y may have the shape (n_samples, n_outputs). Quantiles, intervals and monotonic constraints need one
+    output. For everything else see the notes of `RandomForestClassifier`.
 
     References
     ----------

@@ -1,8 +1,8 @@
-"""Deep trees on a binned table: targets and weights as integers, and the memory a thread grows trees in.
+"""Deep trees on a binned table: targets and weights as integers, and the memory of a thread that grows trees.
 
-Each tree is grown by one thread, and knows nothing of the others. Weights are whole numbers: how often a row
-was drawn, times what the row itself weighs. So sums are exact, and a tree does not depend on the order of the
-rows, nor on whether a row counts twice or is there twice.
+Each tree is grown by one thread, independently of the others. Weights are integers: how often a row was
+drawn, times the weight of the row itself. Sums are exact, and a tree does not depend on the order of the
+rows, nor on whether a row counts twice or occurs twice.
 """
 
 import math
@@ -38,28 +38,28 @@ CRITERIA = {
     )
 }
 
-_NEAR_ROWS = 4096  # of a node that is copied together: its codes fit into the second-level cache
-_HIST_BYTES = 1 << 20  # histograms of a node that are held at the same time
+_NEAR_ROWS = 4096  # rows of a node that are copied to one block: their codes fit into the second-level cache
+_HIST_BYTES = 1 << 20  # histograms of a node that are held at a time
 _LOGS = 1 << 16
-_SUM_BITS = 61  # of the sums of numbers
-WEIGHT_BITS = 50  # of the sum of weights that are not whole: squares of it are no trouble for float64
+_SUM_BITS = 61  # of the sums of targets
+WEIGHT_BITS = 50  # of the sum of weights that are not integers: its square fits into float64
 _UNLIMITED = 2**62
 
 
 @dataclass(frozen=True)
 class DeepOptions:
-    """What a tree may become.
+    """Options of a tree.
 
     Parameters
     ----------
     criterion : {"gini", "entropy", "squared_error", "poisson"}
     max_depth, max_leaves : int or None
     min_split, min_leaf : int
-        Rows of a node that is split, and of a leaf; a row counts as often as it is drawn.
+        Minimal number of rows of a node that is split, and of a leaf; a row counts as often as it is drawn.
     min_weight_fraction : float
-        Least share of the weight in a leaf.
+        Minimal fraction of the total weight in a leaf.
     min_gain : float
-        Least fall of the impurity, weighted by the share of the node.
+        Minimal decrease of the impurity, weighted by the fraction of rows in the node.
     columns_per_node : int
         Columns drawn for a node, of those that vary in it.
     random_cuts : bool
@@ -79,23 +79,23 @@ class DeepOptions:
 
 @dataclass(frozen=True, eq=False)
 class DeepTarget:
-    """What is to be predicted, as integers.
+    """Targets as integers.
 
     Parameters
     ----------
     classes : unsigned (n,), or empty
     numbers : int64 (n, outputs)
-        Numbers in steps of `unit` from `centre`, times the row's own weight; (n, 0) for classes.
+        Targets in steps of `unit` from `centre`, times the weight of the row; (n, 0) for classes.
     same : int64 (n, any)
-        Equal for rows of equal numbers.
+        Equal for rows of equal targets.
     own : int64 (n,) or empty
-        The row's own weight, if it is not 1.
+        Weights of the rows, if they are not 1.
     n_outputs : int
-        The number of classes, or of numbers.
+        The number of classes, or of outputs.
     centre : float64 (outputs,)
     unit : float
     y : float64 (n, outputs) or None
-        The numbers themselves, for the means of the leaves: an outlier makes the steps large.
+        The targets themselves, for the means of the leaves: an outlier makes the steps large.
     """
 
     classes: NDArray[Any]
@@ -116,24 +116,25 @@ class DeepTarget:
         n_draws: int = 1,
         bits: int = WEIGHT_BITS,
     ) -> "DeepTarget":
-        """Classes, and weights that are not whole, in `bits` bits and so that no sum overflows."""
+        """Classes, with weights as integers of `bits` bits, such that no sum overflows."""
         none = np.empty((len(classes), 0), np.int64)
         dtype = np.uint8 if n_classes <= 256 else np.uint16 if n_classes <= 65_536 else np.uint32
-        own = np.empty(0, np.int64) if weight is None else _whole(_near_one(weight), bits, n_draws)
+        own = np.empty(0, np.int64) if weight is None else _integers(_scaled(weight), bits, n_draws)
         return cls(classes.astype(dtype), none, none, own, n_classes, np.empty(0))
 
     @classmethod
     def of_numbers(
         cls, y: Floats, centre: Floats, rows: NDArray[np.uint32], n_draws: int, weight: Floats | None
     ) -> "DeepTarget":
-        """Numbers (n, outputs) of the rows that take part, rounded so that no sum of `n_draws` overflows."""
+        """Numbers (n, outputs) of the rows in use, rounded so that no sum of `n_draws` of them overflows."""
         moved = np.zeros_like(y)
         moved[rows] = y[rows] - centre
         own = np.empty(0, np.int64)
         if weight is not None:
-            weight = _near_one(weight)
-            own = _whole(weight, WEIGHT_BITS)
-            moved *= (own / _steps(weight, WEIGHT_BITS))[:, np.newaxis]  # as rounded: else means are wrong
+            weight = _scaled(weight)
+            own = _integers(weight, WEIGHT_BITS)
+            rounded = own / _steps(weight, WEIGHT_BITS)  # with the exact weights, means would be wrong
+            moved *= rounded[:, np.newaxis]
         top = float(np.abs(moved).max(initial=0.0))
         bits = _SUM_BITS - max(1, n_draws).bit_length()
         shift = 0 if top == 0 else min(bits - math.frexp(top)[1], 1000)
@@ -142,18 +143,18 @@ class DeepTarget:
         if weight is not None:
             _, places = np.unique(y, axis=0, return_inverse=True)
             same = places.reshape(-1, 1).astype(np.int64)
-            # what a weight of 1 is in its own steps: numbers are divided by sums of these
+            # a weight of 1 in steps: targets are divided by sums of these
             unit = math.ldexp(1.0, -shift) * _steps(weight, WEIGHT_BITS)
             return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, unit, y)
         return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, math.ldexp(1.0, -shift), y)
 
     @property
     def is_classes(self) -> bool:
-        """Whether classes are predicted."""
+        """Whether the targets are classes."""
         return self.classes.size > 0
 
     def values(self, raw: Floats) -> Floats:
-        """What the leaves hold, from means in steps."""
+        """Leaf values from means in steps."""
         if self.is_classes:
             return raw
         raw *= self.unit
@@ -161,21 +162,21 @@ class DeepTarget:
         return raw
 
 
-def _near_one(weight: Floats) -> Floats:
-    """The same weights with the largest between 1/2 and 1."""
-    near: Floats = np.ldexp(weight, -math.frexp(float(weight.max()))[1])
-    return near
+def _scaled(weight: Floats) -> Floats:
+    """Scale weights by a power of two so that the largest is between 1/2 and 1."""
+    scaled: Floats = np.ldexp(weight, -math.frexp(float(weight.max()))[1])
+    return scaled
 
 
 def _steps(weight: Floats, bits: int) -> float:
-    """How many steps a weight of 1 is, so that all together are some 2**bits: a power of two."""
+    """Steps of a weight of 1, a power of two, such that the sum is about 2**bits."""
     return math.ldexp(1.0, bits - math.frexp(math.fsum(weight))[1])
 
 
-def _whole(weight: Floats, bits: int, n_draws: int = 1) -> Integers:
-    """Weights in whole steps, at least one for a weight above zero.
+def _integers(weight: Floats, bits: int, n_draws: int = 1) -> Integers:
+    """Weights as integers, at least 1 for a positive weight.
 
-    The heaviest row, just below 1, may be in a tree `n_draws` times: as many copies of it, or by chance.
+    The largest weight, just below 1, may occur `n_draws` times in a tree.
     """
     steps = min(_steps(weight, bits), math.ldexp(1.0, _SUM_BITS - max(1, n_draws).bit_length()))
     rounded = np.rint(weight * steps)
@@ -183,29 +184,29 @@ def _whole(weight: Floats, bits: int, n_draws: int = 1) -> Integers:
 
 
 class DeepGrower:
-    """Grows trees on a table; one for each thread, see `for_thread`.
+    """Grows trees on a table; every thread needs its own, see `for_thread`.
 
     Parameters
     ----------
     table : BinnedTable
     target : DeepTarget
-    rules : DeepOptions
+    options : DeepOptions
     direction : int8 (columns,)
         -1, 0 or 1; empty without constraints.
     n_draws : int
-        Rows that a tree is grown on, at most.
+        Maximal number of rows of a tree.
     seed : int
     class_factors : bool
-        Whether each tree is given weights of the classes.
+        Whether class weights are passed for each tree.
     keep_rows : bool
-        Write down the rows of the leaves.
+        Store the rows of the leaves.
     """
 
     def __init__(
         self,
         table: BinnedTable,
         target: DeepTarget,
-        rules: DeepOptions,
+        options: DeepOptions,
         direction: NDArray[np.int8],
         n_draws: int,
         seed: int,
@@ -224,43 +225,43 @@ class DeepGrower:
             usual=codes.usual,
             shared=(np.bincount(table.stored) > 1).astype(np.uint8),
         )
-        self.target, self.rules, self.seed, self._keep_rows = target, rules, seed, keep_rows
+        self.target, self.options, self.seed, self._keep_rows = target, options, seed, keep_rows
         self._writes_rows = keep_rows or (target.y is not None and not direction.size)
         weighted = target.own.size > 0 or class_factors
-        few = rules.min_leaf == 1 and rules.min_split == 2  # any weight above zero will do
+        few = options.min_leaf == 1 and options.min_split == 2  # any positive weight is enough
         self._counts_draws = weighted and not (target.is_classes and few)
         self._n_rows, self._most_rows = len(codes.by_row), min(len(codes.by_row), n_draws)
         if not target.own.all():
-            self._most_rows = self._n_rows  # see `grow`: a tree may have to take everyone
+            self._most_rows = self._n_rows  # see `grow`: a tree may use all rows
         self._stride = target.n_outputs + (not target.is_classes) + self._counts_draws
 
     def for_thread(self) -> "DeepGrower":
-        """The same with memory of its own."""
+        """Return a copy with its own memory."""
         other = object.__new__(DeepGrower)
         other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_memory", "_tree")})
         return other
 
     def grow(self, number: int, draws: Integers, factor: Integers | None = None) -> VotingTree:
-        """Tree `number`, on rows as often as they are drawn.
+        """Grow tree `number`.
 
-        draws : int64 (n,). factor : int64 (classes,), weights of the classes in this tree.
+        draws : int64 (n,), how often each row counts. factor : int64 (classes,), class weights of this tree.
         """
         target, memory, tree = self.target, self._memory, self._tree
         weight = draws if not target.own.size else draws * target.own
         if factor is not None:
             weight = weight * factor[target.classes]
         rows = np.flatnonzero(weight)
-        if not rows.size:  # all rows drawn are of classes without weight: take everyone once
+        if not rows.size:  # all drawn rows have weight zero: use all rows once
             return self.grow(number, np.ones_like(draws), factor)
         memory.rows[: len(rows)] = rows
         counted = draws if self._counts_draws else draws[:0]
         data = DeepRows(self._codes, weight, counted, target.classes, target.numbers, target.same)
         total = int(weight.sum())
-        job = Job(data, self._columns, self._rules(total, number))
+        job = Job(data, self._columns, self._kernel_rules(total, number))
         grow_tree(job, tree, memory, len(rows))
         n_nodes, n_values, n_sets = (int(memory.state[i]) for i in (N_NODES, N_VALUES, N_SETS))
         set_number = tree.set_number[:n_nodes].copy()
-        tree.set_number[:n_nodes] = -1  # as the next tree expects it
+        tree.set_number[:n_nodes] = -1  # initial value for the next tree
         return VotingTree(
             words=tree.words[:n_nodes].copy(),
             values=self._leaf_values(n_values, weight),
@@ -272,7 +273,7 @@ class DeepGrower:
         )
 
     def _leaf_values(self, n_values: int, weight: Integers) -> Floats:
-        """Shares of the classes, or means, never outside of what is in a leaf; held within their bounds."""
+        """Class shares, or means within the range of the targets of a leaf and within monotonic bounds."""
         target, tree = self.target, self._tree
         if target.y is None or self._columns.direction.size:
             return target.values(tree.values[:n_values].copy())
@@ -286,31 +287,31 @@ class DeepGrower:
             means[:, output] = np.clip(mean, low, high)
         return means
 
-    def _rules(self, total: int, number: int) -> DeepRules:
-        rules = self.rules
-        share = rules.min_weight_fraction * (1.0 - 2.0**-40)  # a share of 1/3 of three rows is one row
+    def _kernel_rules(self, total: int, number: int) -> DeepRules:
+        options = self.options
+        share = options.min_weight_fraction * (1.0 - 2.0**-40)  # a fraction of 1/3 of three rows is one row
         unit = 1.0
         if not self.target.is_classes:  # impurity is the mean over the outputs
             unit = self.target.unit / self.target.n_outputs
-        if rules.criterion == "squared_error":
-            unit = max(unit * self.target.unit, 5e-324)  # of numbers near 1e-160, the square is none
-        if rules.criterion == "entropy":
+        if options.criterion == "squared_error":
+            unit = max(unit * self.target.unit, 5e-324)  # the square of numbers near 1e-160 is 0
+        if options.criterion == "entropy":
             unit = 1.0 / math.log(2.0)  # in bits, as in scikit-learn
         return DeepRules(
-            criterion=CRITERIA[rules.criterion],
-            max_depth=_UNLIMITED if rules.max_depth is None else rules.max_depth,
-            max_leaves=_UNLIMITED if rules.max_leaves is None else rules.max_leaves,
-            min_split=rules.min_split,
-            min_rows=rules.min_leaf,
+            criterion=CRITERIA[options.criterion],
+            max_depth=_UNLIMITED if options.max_depth is None else options.max_depth,
+            max_leaves=_UNLIMITED if options.max_leaves is None else options.max_leaves,
+            min_split=options.min_split,
+            min_rows=options.min_leaf,
             min_weight=math.ceil(share * total),
-            columns_per_node=rules.columns_per_node,
-            min_gain=rules.min_gain * total / unit if rules.min_gain > 0 else -math.inf,
-            random_cuts=int(rules.random_cuts),
+            columns_per_node=options.columns_per_node,
+            min_gain=options.min_gain * total / unit if options.min_gain > 0 else -math.inf,
+            random_cuts=int(options.random_cuts),
             seed=self.seed,
             tree=number,
         )
 
-    # --- memory, touched only as far as a tree needs it
+    # --- memory, of which a tree uses only what it needs
 
     @cached_property
     def _tree(self) -> DeepTree:
@@ -331,7 +332,7 @@ class DeepGrower:
     @cached_property
     def _memory(self) -> Growing:
         n, near, target = self._most_rows, min(_NEAR_ROWS, self._most_rows), self.target
-        n_slots = min(n, self.rules.max_leaves or n) + 3
+        n_slots = min(n, self.options.max_leaves or n) + 3
         return Growing(
             rows=np.empty(n, np.uint32),
             spare=np.empty(n, np.uint32),
@@ -376,7 +377,7 @@ class DeepGrower:
         )
         at_once = max(1, min(n_stored, _HIST_BYTES // (256 * 8 * stride)))
         logs = np.zeros(_LOGS)
-        if self.rules.criterion == "entropy":
+        if self.options.criterion == "entropy":
             log_into(np.arange(_LOGS, dtype=np.float64), logs)
             logs[0] = 0.0
             logs *= np.arange(_LOGS)
