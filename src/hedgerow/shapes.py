@@ -1,13 +1,13 @@
-"""Shape functions: an ensemble of stumps, read as a sum of one step function a feature.
+"""Shape functions: an ensemble of stumps as a sum of step functions, one for each feature.
 
-A stump looks at one feature only, so that the stumps on a feature add up to a function of it, and the score
-of a row is the intercept plus one function value a feature. For a numeric feature with s edges,
+A stump depends on one feature, so that the sum of the stumps of a feature is a function of it. The score of a
+row is the intercept plus the function values of all features. For a numeric feature with s edges,
 
     heights[:, 0]  for x <= edges[0],    heights[:, j]  for edges[j - 1] < x <= edges[j],
     heights[:, s]  for x > edges[s - 1],    missing  for NaN;
 
 a categorical feature has no edges, and heights[:, c] is that of category c. The rows of heights are the
-outputs of the model: one for regression and for two classes, else one a class.
+outputs of the model: one for regression and for two classes, else one for each class.
 """
 
 from collections.abc import Iterable
@@ -27,20 +27,20 @@ _STUMP_NODES = 3  # the root and two leaves
 
 @dataclass(frozen=True, eq=False)
 class ShapeFunction:
-    """What one feature adds to the scores.
+    """Contribution of one feature to the scores.
 
     Parameters
     ----------
     feature : int
         Number of the column.
     name : str or None
-        Its name, if the training table had names.
+        Name of the column, if the training table had names.
     edges : float64 array of shape (s,)
-        Where the function steps, rising; empty for a feature that no stump uses, and for categories.
+        Positions of the steps, sorted; empty for a feature that no stump uses, and for categories.
     heights : float64 array of shape (outputs, s + 1), or (outputs, categories)
-        Its values between the edges, each up to and including the edge at its right.
+        Values between the edges, each up to and including its right edge.
     missing : float64 array of shape (outputs,)
-        Its value where the feature is missing, and for categories that were not in the training table.
+        Value for missing values, and for categories that were not in the training table.
     categories : list or None
         The categories of a categorical feature, in the order of the heights.
 
@@ -82,7 +82,7 @@ class ShapeFunction:
         return self.at(read_table(column, schema=schema).block(0, len(column))[:, 0])
 
     def at(self, numbers: NDArray[np.floating[Any]]) -> Floats:
-        """Evaluate it at a column of a `Table`: a category is its number there, and missing is NaN."""
+        """Evaluate the function at a column of a `Table`: categories are numbers, and NaN is missing."""
         known = ~np.isnan(numbers)
         present = numbers[known]
         places = (
@@ -96,19 +96,19 @@ class ShapeFunction:
 
     @property
     def is_used(self) -> bool:
-        """Whether the function is anything but zero."""
+        """Whether the function is not zero everywhere."""
         return bool(np.any(self.heights) or np.any(self.missing))
 
     def lowered(self, by: Floats) -> "ShapeFunction":
-        """The function less a constant for each output."""
+        """Subtract a constant for each output."""
         return replace(self, heights=self.heights - by[:, None], missing=self.missing - by)
 
 
 class ShapeFunctions(list[ShapeFunction]):
-    """One shape function a feature, in the order of the columns, and the intercept.
+    """The shape functions of all features, in the order of the columns, and the intercept.
 
     The functions are exact: they are the sums of the stumps, and their values and the intercept sum to the
-    raw score. `centred` gives functions that are easier to compare, and is what the plots draw.
+    raw score. `centred` returns functions that are easier to compare; the plots draw them.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class ShapeFunctions(list[ShapeFunction]):
         self.schema = schema
 
     def contributions(self, X: Any) -> Floats:
-        """What every feature adds to the scores of the rows of X.
+        """Contributions of every feature to the scores of the rows of X.
 
         Parameters
         ----------
@@ -156,14 +156,14 @@ class ShapeFunctions(list[ShapeFunction]):
         return np.stack([function.at(values[:, function.feature]) for function in self])
 
     def scores(self, X: Any) -> Floats:
-        """The raw scores of the rows of X, (outputs, n_samples): the intercept and all contributions."""
+        """Raw scores of the rows of X, (outputs, n_samples): the intercept plus all contributions."""
         scores: Floats = self.intercept[:, None] + self.contributions(X).sum(axis=0)
         return scores
 
     def centred(self, X: Any) -> "ShapeFunctions":
-        """Functions of mean zero over the rows of X, with their means moved into the intercept.
+        """Shift the functions to mean zero over the rows of X, and add the means to the intercept.
 
-        The scores stay what they are.
+        The scores do not change.
 
         Parameters
         ----------
@@ -181,19 +181,19 @@ class ShapeFunctions(list[ShapeFunction]):
 
 
 def shape_functions(model: TreeModel, schema: Schema) -> ShapeFunctions:
-    """The exact shape functions of a model of stumps.
+    """Compute the exact shape functions of a model of stumps.
 
     Parameters
     ----------
     model : TreeModel
-        A model whose trees have one split at the most.
+        A model whose trees have at most one split.
     schema : Schema
         The columns of its training table.
 
     Returns
     -------
     ShapeFunctions
-        One function a column; that of a column without a split is zero and has no steps.
+        One function per column; that of a column without a split is zero and has no steps.
 
     Examples
     --------
@@ -204,17 +204,17 @@ def shape_functions(model: TreeModel, schema: Schema) -> ShapeFunctions:
     array([2.5])
     """
     if not isinstance(model, TreeModel):
-        raise TypeError(f"shape functions need a model of trees, and this is a {type(model).__name__}")
+        raise TypeError(f"shape functions need a model of trees; got a {type(model).__name__}")
     forest, n_outputs = model.forest, len(model.start)
     sizes = np.diff(forest.starts)
     if np.any(sizes > _STUMP_NODES):
         tree = int(np.argmax(sizes > _STUMP_NODES))
         raise ValueError(
-            f"tree {tree} has {(int(sizes[tree]) + 1) // 2} leaves: shape functions need trees of one split "
-            "at the most; set max_leaf_nodes=2, or boost a DecisionStump"
+            f"tree {tree} has {(int(sizes[tree]) + 1) // 2} leaves; shape functions need trees of at most "
+            "one split: set max_leaf_nodes=2, or boost a DecisionStump"
         )
     intercept = model.start.astype(np.float64)
-    for constant in np.flatnonzero(sizes == 1):  # a tree without a split is the same for all rows
+    for constant in np.flatnonzero(sizes == 1):  # a tree without a split is a constant
         intercept[forest.output[constant]] += forest.value[forest.starts[constant]]
     stumps = _Stumps.of(forest, model.bins)
     functions = [
@@ -225,7 +225,7 @@ def shape_functions(model: TreeModel, schema: Schema) -> ShapeFunctions:
 
 
 class _Stumps(NamedTuple):
-    """Trees of one split, an entry each, in the order of the trees."""
+    """Trees with one split, one entry each, in the order of the trees."""
 
     column: NDArray[np.int32]
     threshold: Floats  # infinite where only missing goes right
@@ -252,13 +252,13 @@ class _Stumps(NamedTuple):
         )
 
     def on(self, column: int) -> "_Stumps":
-        """Those that split one column."""
+        """Select the stumps of one column."""
         own = self.column == column
         return _Stumps(*(array[own] for array in self))
 
 
 def _function(stumps: _Stumps, bins: Bins, schema: Schema, column: int, n_outputs: int) -> ShapeFunction:
-    """The sum of the stumps on one column."""
+    """Sum the stumps of one column."""
     name = None if schema.names is None else schema.names[column]
     categories = schema.categories[column]
     if categories is None:
@@ -269,7 +269,7 @@ def _function(stumps: _Stumps, bins: Bins, schema: Schema, column: int, n_output
 
 
 def _steps(stumps: _Stumps, n_outputs: int) -> tuple[Floats, Floats, Floats]:
-    """Edges, heights and the value of missing of a numeric column, summed in the order of the trees."""
+    """Return edges, heights and the value of missing of a numeric column, summed in tree order."""
     edges = np.unique(stumps.threshold[np.isfinite(stumps.threshold)])
     heights, missing = np.zeros((n_outputs, len(edges) + 1)), np.zeros(n_outputs)
     first_right = np.searchsorted(edges, stumps.threshold) + 1
@@ -282,7 +282,7 @@ def _steps(stumps: _Stumps, n_outputs: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _bars(stumps: _Stumps, codes: NDArray[np.int64], n_outputs: int) -> tuple[Floats, Floats]:
-    """Heights of the categories with these codes and the value of missing, whose code is 0."""
+    """Return heights of the categories with these codes, and the value of missing, whose code is 0."""
     codes = np.append(codes, 0)
     bars = np.zeros((n_outputs, len(codes)))
     for number, output in enumerate(stumps.output):

@@ -292,7 +292,7 @@ def test_several_classes_and_categories_have_no_bounds_of_the_class_of_stumps():
         draw(three, X, np.arange(90) % 3, bounds="vc")
     frame = pd.DataFrame({"a": X[:, 0], "colour": pd.Categorical(np.where(X[:, 1] > 0, "red", "blue"))})
     model = AdaBoostClassifier(n_estimators=3).fit(frame, y)
-    with pytest.raises(ValueError, match="categorical columns are cut by sets"):
+    with pytest.raises(ValueError, match="categorical columns are split by sets"):
         draw(model, frame, y, bounds=["training", "stumps"])
     assert list(draw(model, frame, y, bounds="all").bounds) == ["training", "exponential"]
 

@@ -1,7 +1,7 @@
-"""Margin costs: what AnyBoost makes small. m = y F is the margin of a row, one array a call.
+"""Costs of the margin m = y F, which AnyBoost minimizes; methods take arrays of margins.
 
-A cost falls as the margin rises and is never negative, so that cost(m) / cost(0) is at least 1 where a row
-is wrong: its mean bounds the training error. Of a user's own cost the same is asked.
+A cost decreases with the margin and is never negative, so that cost(m) / cost(0) is at least 1 for a
+misclassified row: its mean is an upper bound of the training error. A custom cost must have these properties.
 """
 
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -14,13 +14,13 @@ from hedgerow.losses.base import LogitLink, exp, log
 
 @runtime_checkable
 class MarginCost(Protocol):
-    """A cost of margins; `normalised` (optional, False) asks for margins divided by the sum of weights."""
+    """A cost of margins; with the attribute `normalised` margins are divided by the sum of weights."""
 
     def cost(self, margin: Floats) -> Floats:
-        """The cost of every margin."""
+        """Return the cost of every margin."""
 
     def derivative(self, margin: Floats) -> Floats:
-        """Its derivative, never positive."""
+        """Return the derivative, which is never positive."""
 
 
 class ExponentialCost:
@@ -41,7 +41,7 @@ class ExponentialCost:
         return -exp(-margin)
 
     def probability(self, score: Floats) -> Floats:
-        """The probability of the second class that has this score as its best."""
+        """Return the probability of the second class for which the score minimizes the expected cost."""
         return LogitLink(2.0).inverse(score)
 
 
@@ -63,17 +63,17 @@ class LogisticCost:
         return -LogitLink().inverse(-margin)
 
     def probability(self, score: Floats) -> Floats:
-        """The probability of the second class that has this score as its best."""
+        """Return the probability of the second class for which the score minimizes the expected cost."""
         return LogitLink().inverse(score)
 
 
 class SigmoidCost:
-    """1 - tanh(slope * (m - centre)) of the normalised margin m (DOOM II, Mason et al. 2000).
+    """1 - tanh(slope * (m - centre)) of the normalized margin m (DOOM II, Mason et al. 2000).
 
-    It gives up on rows that are far on the wrong side, which makes it robust against wrong labels: the
-    smaller the slope, the more so, and the slower. The centre lies below 0 so that rows on the wrong side
-    weigh a little more than those on the right one. At 0 all rows would weigh the same after the first
-    voter, and no second one would be a descent.
+    Rows far on the wrong side have little weight, which makes it robust against wrong labels. A smaller slope
+    is more robust and slower. The centre is below 0 so that misclassified rows have a little more weight than
+    others. With a centre of 0 all rows would have the same weight after the first round, and no second
+    learner would be a descent direction.
 
     >>> SigmoidCost().cost(np.array([-1.0, -0.1, 1.0])).round(3)
     array([2., 1., 0.])
@@ -105,6 +105,6 @@ COSTS: dict[str, Any] = {
 
 
 def make_cost(cost: Any) -> MarginCost:
-    """A cost by its name, or the user's own."""
+    """Return a cost by its name, or a custom cost."""
     made: MarginCost = COSTS[cost]() if isinstance(cost, str) else cost
     return made
