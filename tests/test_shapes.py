@@ -222,7 +222,7 @@ def test_the_first_tree_that_is_too_large_is_named():
 def test_a_model_of_other_regressors_is_refused():
     model = GradientBoostingRegressor(estimator=LinearRegression(), n_estimators=2)
     model.fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 4.0])
-    with pytest.raises(TypeError, match="need a model of trees, and this is a MemberModel"):
+    with pytest.raises(TypeError, match="need a model of trees; got a MemberModel"):
         functions_of(model)
 
 

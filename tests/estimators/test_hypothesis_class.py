@@ -139,7 +139,7 @@ def test_the_learner_says_how_many_leaves_there_are(learner, n_leaves):
     assert (weak.n_columns, weak.n_leaves) == (2, n_leaves)
     assert weak.is_stumps == (n_leaves == 2)
     assert weak.n_edges is None
-    with pytest.raises(TypeError, match="come from the rows"):
+    with pytest.raises(TypeError, match="come from the training rows"):
         _ = weak.size
 
 
