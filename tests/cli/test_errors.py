@@ -70,6 +70,9 @@ BAD = {
     "option without a value": (["train", "cars.csv", "--target"], USAGE, ["--target"]),
     "two tables": (["train", "cars.csv", "more.csv", "--target", "when"], USAGE, ["more.csv"]),
     "unknown method": ([*TRAIN, "--method", "forrest"], USAGE, ["'forest'"]),
+    "unknown name": (
+        ["compare", "cars.csv", "--target", "when", "--method", "xyz"], USAGE, ["one of gradient, adaboost"],
+    ),
     "unknown task": ([*TRAIN, "--task", "class"], USAGE, ["'class'"]),
     "unknown metric": ([*TRAIN, "--metric", "acuracy"], USAGE, ["'accuracy'"]),
     "seed is a word": ([*TRAIN, "--seed", "lucky"], USAGE, ["--seed"]),
@@ -181,6 +184,10 @@ def test_an_image_that_cannot_be_read_does_not_stop_the_others(folder, capsys):
     assert "grey.png: 60 x 60 pixels, 0 found" in printed.out
     assert "notes.txt" in printed.err
     assert "1 of 2 images" in printed.err
+    assert main(["detect", "notes.txt", "grey.png", "--json"]) == FAILED
+    found = json.loads(capsys.readouterr().out)
+    assert found["exit_code"] == FAILED
+    assert len(found["images"]) == 2
 
 
 def test_an_interrupt_ends_with_130_and_nothing_written(monkeypatch, capsys, folder):

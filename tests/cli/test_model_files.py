@@ -7,7 +7,6 @@ import threading
 import numpy as np
 import pyarrow as pa
 import pytest
-from PIL import Image
 from pyarrow import csv, parquet
 
 from hedgerow import AdaBoostClassifier
@@ -100,15 +99,6 @@ def test_a_later_report_shows_how_the_method_was_chosen(folder, chosen, capsys):
     printed = capsys.readouterr().err
     assert "the card of the model is damaged: status must be one of" in printed
     assert not (folder / "d.html").exists()
-
-
-def test_detect_prints_one_object_even_if_an_image_fails(folder, capsys):
-    Image.fromarray(np.zeros((60, 60), np.uint8)).save(folder / "grey.png")
-    assert main(["detect", "t.csv", "grey.png", "--json"]) == FAILED
-    found = json.loads(capsys.readouterr().out)
-    assert found["exit_code"] == FAILED
-    assert "t.csv" in json.dumps(found)
-    assert "grey.png" in json.dumps(found)
 
 
 @pytest.mark.usefixtures("folder")
@@ -209,14 +199,6 @@ def test_a_recipe_of_another_model_is_refused(change, folder, capsys):
     assert main(["predict", "k.hedgerow", "t.csv"]) == FAILED
     printed = capsys.readouterr().err
     assert printed.startswith("hedgerow: error: k.hedgerow: the card of the model is damaged: its recipe")
-
-
-@pytest.mark.usefixtures("folder")
-def test_an_unknown_choice_suggests_the_nearest_or_all(capsys):
-    assert main(["compare", "t.csv", "--target", "y", "--method", "gradiant"]) == WRONG_USAGE
-    assert "--method 'gradiant' is not allowed; did you mean 'gradient'?" in capsys.readouterr().err
-    assert main(["compare", "t.csv", "--target", "y", "--method", "xyz"]) == WRONG_USAGE
-    assert "it must be one of gradient, adaboost" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("folder")

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -173,15 +172,11 @@ def compare(
     rows = []
     for number, method in enumerate(usable):
         first = len(pairs) * number
-        rows.append(_cross_validate(method, data, pairs, seed, n_jobs, partial(_shifted, report, first)))
+        rows.append(_cross_validate(method, data, pairs, seed, n_jobs, report, first))
     for method, reason in refused:
         rows.append(CompareRow(method.name, method.title_for(task), note=f"not used: {reason}"))
     report(total, "done")
     return Comparison(task, len(pairs), tuple(rows))
-
-
-def _shifted(report: Callable[[int, str], None], first: int, done: int, text: str) -> None:
-    report(first + done, text)
 
 
 @dataclass(frozen=True)
@@ -198,12 +193,13 @@ def _cross_validate(
     seed: int,
     n_jobs: int | None,
     report: Callable[[int, str], None],
+    first_step: int,
 ) -> CompareRow:
     title = method.title_for(data.task)
     done: list[_Fold] = []
     notes: list[str] = []
     for number, pair in enumerate(pairs):
-        report(number, f"{title}, fold {number + 1} of {len(pairs)}")
+        report(first_step + number, f"{title}, fold {number + 1} of {len(pairs)}")
         if number == 0:
             _warm_up(method, data, n_jobs)
         model = make_model(method.name, data.task, random_state=seed, n_jobs=n_jobs)

@@ -320,19 +320,19 @@ def settings_for(method: str, task: str, n_rows: int) -> list[Setting]:
     {'n_estimators': 400, 'max_features': 0.5, 'min_samples_leaf': 2}
     """
     if method == "gradient":
-        return _gradient(n_rows)
-    if method == "adaboost":
-        return _adaboost_regression() if task == "regression" else _adaboost()
-    if method == "logitboost":
-        return _logitboost()
-    if method == "forest":
-        return _forest_regression() if task == "regression" else _forest()
-    if method == "bagging":
-        return _bagging()
-    return [Setting(method, {})]
+        return _gradient_settings(n_rows)
+    tried = _SETTINGS.get((method, task), _SETTINGS.get((method, "any"), ({},)))
+    return [_setting(method, **parameters) for parameters in tried]
 
 
-def _gradient(n_rows: int) -> list[Setting]:
+def _setting(method: str, *, patience: int = 25, likely_rounds: int = 100, **parameters: Any) -> Setting:
+    """Return a setting; without a validation loss all rounds are fitted."""
+    if METHODS[method].rounds != "loss":
+        likely_rounds = parameters.get("n_estimators", likely_rounds)
+    return Setting(method, parameters, patience, likely_rounds)
+
+
+def _gradient_settings(n_rows: int) -> list[Setting]:
     leaf = {"min_samples_leaf": 5} if n_rows < _FEW else {}
     wide = 63 if n_rows >= _SOME else 7
 
@@ -349,57 +349,36 @@ def _gradient(n_rows: int) -> list[Setting]:
     ]
 
 
-def _setting(method: str, rounds: int, **parameters: Any) -> Setting:
-    return Setting(method, {"n_estimators": rounds, **parameters}, likely_rounds=rounds)
-
-
-def _adaboost() -> list[Setting]:
-    return [
-        _setting("adaboost", 200),
-        _setting("adaboost", 200, algorithm="gentle", learning_rate=0.5),
-        _setting("adaboost", 200, algorithm="real", max_depth=2, learning_rate=0.3),
-        _setting("adaboost", 200, max_depth=3, learning_rate=0.3),
-    ]
-
-
-def _adaboost_regression() -> list[Setting]:
-    return [
-        _setting("adaboost", 50, max_depth=6),
-        _setting("adaboost", 100, max_depth=8, loss="square"),
-        _setting("adaboost", 100, max_depth=4, learning_rate=0.5),
-    ]
-
-
-def _logitboost() -> list[Setting]:
-    def boosted(rounds: int, depth: int, rate: float, patience: int, likely: int) -> Setting:
-        values = {"n_estimators": rounds, "max_depth": depth, "learning_rate": rate}
-        return Setting("logitboost", values, patience, likely)
-
-    return [
-        boosted(300, 1, 0.5, 20, 150),
-        boosted(400, 2, 0.3, 25, 150),
-        boosted(600, 3, 0.1, 40, 200),
-    ]
-
-
-def _forest() -> list[Setting]:
-    return [
-        _setting("forest", 200),
-        _setting("forest", 200, min_samples_leaf=5),
-        _setting("forest", 400, max_features=0.5, min_samples_leaf=2),
-    ]
-
-
-def _forest_regression() -> list[Setting]:
-    return [
-        _setting("forest", 200),
-        _setting("forest", 200, max_features=1.0),
-        _setting("forest", 400, max_features=0.33, min_samples_leaf=2),
-    ]
-
-
-def _bagging() -> list[Setting]:
-    return [
-        _setting("bagging", 100),
-        _setting("bagging", 200, max_samples=0.5, min_samples_leaf=5),
-    ]
+# The settings that are tried, the cheapest first, by method and task; for others the defaults only.
+_SETTINGS: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
+    ("adaboost", "classification"): (
+        {"n_estimators": 200},
+        {"n_estimators": 200, "algorithm": "gentle", "learning_rate": 0.5},
+        {"n_estimators": 200, "algorithm": "real", "max_depth": 2, "learning_rate": 0.3},
+        {"n_estimators": 200, "max_depth": 3, "learning_rate": 0.3},
+    ),
+    ("adaboost", "regression"): (
+        {"n_estimators": 50, "max_depth": 6},
+        {"n_estimators": 100, "max_depth": 8, "loss": "square"},
+        {"n_estimators": 100, "max_depth": 4, "learning_rate": 0.5},
+    ),
+    ("logitboost", "any"): (
+        {"n_estimators": 300, "max_depth": 1, "learning_rate": 0.5, "patience": 20, "likely_rounds": 150},
+        {"n_estimators": 400, "max_depth": 2, "learning_rate": 0.3, "patience": 25, "likely_rounds": 150},
+        {"n_estimators": 600, "max_depth": 3, "learning_rate": 0.1, "patience": 40, "likely_rounds": 200},
+    ),
+    ("forest", "classification"): (
+        {"n_estimators": 200},
+        {"n_estimators": 200, "min_samples_leaf": 5},
+        {"n_estimators": 400, "max_features": 0.5, "min_samples_leaf": 2},
+    ),
+    ("forest", "regression"): (
+        {"n_estimators": 200},
+        {"n_estimators": 200, "max_features": 1.0},
+        {"n_estimators": 400, "max_features": 0.33, "min_samples_leaf": 2},
+    ),
+    ("bagging", "any"): (
+        {"n_estimators": 100},
+        {"n_estimators": 200, "max_samples": 0.5, "min_samples_leaf": 5},
+    ),
+}
