@@ -254,7 +254,7 @@ def test_equal_names_are_refused_in_one_line():
 
 def test_types_that_arrow_cannot_take_rows_of():
     runs = pa.RunEndEncodedArray.from_arrays([6, 12], [1.5, 2.5])
-    with pytest.raises(ValueError, match="rows of this X cannot be taken, convert its columns"):
+    with pytest.raises(ValueError, match="rows of this X cannot be selected; convert its columns"):
         RawTable.of(pa.table({"a": runs}), "").take(np.array([0, 1]), None)
 
 

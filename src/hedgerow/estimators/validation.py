@@ -32,6 +32,7 @@ from hedgerow.memory_estimates import require_evaluation_memory, require_input_m
 from hedgerow.table import Schema, read_table
 from hedgerow.table.dataset import Dataset
 from hedgerow.table.remote import RemoteTable
+from hedgerow.table.table import plain_table
 
 _LISTED_CLASSES = 20  # in an error message
 
@@ -258,8 +259,12 @@ def _read_dataset(X: Any, y: Any, sample_weight: Any, options: InputOptions) -> 
         table = RawTable.of(X, options.name)
         n_rows = table.shape[0]
     else:
-        known = options.categorical_features if options.schema is None else None
-        table = read_table(X, estimator_name=options.name, categorical_features=known, schema=options.schema)
+        columns = options.categorical_features if options.schema is None else None
+        table = plain_table(X, options.schema) if columns is None else None
+        if table is None:
+            table = read_table(
+                X, estimator_name=options.name, categorical_features=columns, schema=options.schema
+            )
         n_rows = table.n_rows
         if isinstance(table, RemoteTable):
             y, sample_weight = table.scan.y, table.scan.sample_weight

@@ -217,21 +217,18 @@ class Table(ABC):
         """Return rows by number, of a range of columns, in the form of `block`."""
 
 
-def plain_table(X: Any, schema: Schema) -> "MatrixTable | None":
+def plain_table(X: Any, schema: Schema | None = None) -> "MatrixTable | None":
     """Return an array of floats without names or categories as a table, None for other input.
 
     A fast path: nothing needs to be converted, so predictions of single rows skip `read_table`.
+
+    schema : of the fitted model, for predictions.
     """
-    if (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.shape[1] == schema.n_columns
-        and X.shape[0] > 0
-        and X.dtype in (FLOAT32, FLOAT64)
-        and schema.is_plain
-    ):
-        return MatrixTable(X, schema)
-    return None
+    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or X.dtype not in (FLOAT32, FLOAT64):
+        return None
+    if schema is None:
+        return MatrixTable(X, Schema(X.shape[1], None, (None,) * X.shape[1]))
+    return MatrixTable(X, schema) if X.shape[1] == schema.n_columns and schema.is_plain else None
 
 
 class MatrixTable(Table):
