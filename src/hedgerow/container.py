@@ -55,15 +55,15 @@ class ModelFileError(ValueError):
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from hedgerow.io import load
+    >>> from hedgerow.io import ModelFileError, load
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "notes.txt")
     ...     _ = path.write_text("buy milk")
     ...     try:
     ...         load(path)
     ...     except ModelFileError as error:
-    ...         print("refused:", str(error)[-40:])
-    refused: ...
+    ...         print(str(error).partition("notes.txt: ")[2])
+    not a safetensors file: ...
     """
 
     def __init__(self, message: object = "") -> None:
@@ -157,10 +157,14 @@ def check_format(content: Mapping[str, Any], newest: int, version: str) -> None:
     number = JSON.entry(content, "format", int)
     shown = reprlib.repr(number)  # it may have thousands of digits
     if number > newest:
-        writer = reprlib.repr(content.get("hedgerow"))
+        writer = content.get("hedgerow")
+        advice = (
+            "a development version wrote it: fit and save the model again"
+            if writer == version
+            else f"Hedgerow {reprlib.repr(writer)} wrote it: load it with that version"
+        )
         raise ModelFileError(
-            f"the file has format {shown}, and Hedgerow {version} reads formats up to {newest}; Hedgerow "
-            f"{writer} wrote it: load it with that version"
+            f"the file has format {shown}, and Hedgerow {version} reads formats up to {newest}; {advice}"
         )
     if number < 1:
         raise ModelFileError(f"the file has format {shown}; formats are numbered from 1")

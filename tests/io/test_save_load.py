@@ -278,6 +278,8 @@ def test_a_newer_format_is_refused_with_advice(number):
     message = rf"has format {number}, and Hedgerow \S+ reads formats up to 1; Hedgerow '9.0' wrote it"
     with pytest.raises(ModelFileError, match=message):
         from_bytes(changed(to_bytes(model), format=number, hedgerow="9.0"))
+    with pytest.raises(ModelFileError, match=rf"has format {number}, .* a development version wrote it: fit"):
+        from_bytes(changed(to_bytes(model), format=number))
 
 
 def test_parameters_of_later_versions_take_their_defaults():
