@@ -91,7 +91,7 @@ def test_votes_and_leaves_are_those_found_by_walking(kind, columns):
 
 
 @pytest.mark.parametrize("kind", ["four classes", "three numbers"])
-def test_trees_do_not_vote_on_rows_they_know(kind):
+def test_trees_do_not_vote_on_rows_in_their_bag(kind):
     problem = problem_of(kind, ["many", "categories"])
     trees = trees_of(problem, 5)
     forest = VoteForest.of(trees, problem.n_classes)
@@ -109,7 +109,7 @@ def test_trees_do_not_vote_on_rows_they_know(kind):
     assert counts[1100] == 5
 
 
-def test_trees_without_sets_stand_beside_trees_with_them():
+def test_forest_of_trees_with_and_without_sets():
     problem = problem_of("two classes", ["categories", "many"])
     grower, n = problem.grower(), len(problem.y)
     one_row, all_rows = np.eye(1, n, dtype=np.int64)[0], np.ones(n, np.int64)
@@ -156,7 +156,7 @@ def test_a_tree_may_be_one_leaf():
         assert forest.leaf_ids(EncodedRows(table, bins), 2).tolist() == [[0, 0]] * 3
 
 
-def test_missing_and_unseen_values_go_where_the_tree_says():
+def test_missing_and_unseen_values():
     codes, y = np.array([[1], [1], [1], [1], [3], [3], [0]]), np.array([0, 0, 0, 0, 1, 1, 1])
     problem = Problem(codes, [4], [False], y, 2, np.ones(7, np.int64), DeepOptions())
     forest = VoteForest.of([problem.grow()], 2)

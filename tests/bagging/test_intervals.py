@@ -126,7 +126,7 @@ def test_out_of_bag_bounds_are_order_statistics(residuals, coverage):
     assert upper.tolist() == [2.0 + high, 5.0 + high]
 
 
-def test_residuals_that_are_skew_give_bounds_that_are():
+def test_skewed_residuals_give_skewed_bounds():
     lower, upper = oob_interval(np.zeros(1), np.arange(99.0), 0.9)
     assert (lower[0], upper[0]) == (4.0, 94.0)
 
@@ -163,7 +163,7 @@ def test_jackknife_bounds_are_those_of_the_paper(n_trees, n, coverage, seed):
     np.testing.assert_allclose(np.column_stack(found), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_left_out_trees_are_those_that_did_not_learn_from_a_row():
+def test_out_of_bag_trees():
     learned = np.random.default_rng(0).random((19, 37)) < 0.5
     left_out = OutOfBagTrees.of(in_bag_of(learned), 37)
     bits = np.unpackbits(left_out.bits, axis=1, bitorder="little")
@@ -182,7 +182,7 @@ def test_too_few_rows_give_infinite_bounds():
         assert [bound.tolist() for bound in bounds] == [[-math.inf], [math.inf]]
 
 
-def test_rows_that_every_tree_knows_do_not_count(grown):
+def test_rows_in_every_bag_are_ignored(grown):
     residuals, learned = grown.residuals.copy(), grown.draws > 0
     learned[:, :10], residuals[:10] = True, math.nan
     fewer = OutOfBagTrees.of(in_bag_of(learned[:, 10:]), 290)
@@ -191,7 +191,7 @@ def test_rows_that_every_tree_knows_do_not_count(grown):
     assert np.array_equal(found, expected)
 
 
-def test_a_table_is_asked_in_chunks_with_the_same_result_for_any_threads(grown):
+def test_chunks_and_threads_change_nothing(grown):
     plain = jackknife_plus(grown.predictions, grown.oob_trees, grown.residuals, 0.9)
     for n_threads in (1, 2, 4):
         asked = jackknife_interval(
@@ -203,7 +203,7 @@ def test_a_table_is_asked_in_chunks_with_the_same_result_for_any_threads(grown):
         assert np.array_equal(tree_predictions(grown.forest, grown.test_rows, n_threads), grown.predictions)
 
 
-def test_answers_of_the_trees_sum_to_the_votes(grown):
+def test_tree_predictions_sum_to_the_votes(grown):
     votes = grown.forest.votes(grown.test_rows, 1)[:, 0]
     np.testing.assert_allclose(grown.predictions.sum(axis=1), votes, rtol=1e-12)
 
@@ -212,7 +212,7 @@ def test_answers_of_the_trees_sum_to_the_votes(grown):
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
-def test_new_rows_are_covered_as_promised(grown, coverage):
+def test_coverage_of_new_rows(grown, coverage):
     prediction = grown.predictions.mean(axis=1)
     leaves = LeafTargets.of(grown.trees, grown.y, grown.draws.__getitem__)
     bounds = {
@@ -239,7 +239,7 @@ def test_a_quantile_interval_is_a_pair_of_quantiles(grown):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 40), st.sampled_from([0.3, 0.5, 0.8, 0.9]), st.integers(0, 2**32 - 1))
-def test_calibrated_levels_hold_the_share_of_the_ranks_that_is_wanted(n, coverage, seed):
+def test_calibrated_levels_enclose_the_required_share_of_ranks(n, coverage, seed):
     ranks = np.sort(np.random.default_rng(seed).integers(0, 13, (n, 2)) / 12, axis=1)
     low, high = calibrated_levels(ranks, coverage)
     rank = math.ceil((1 + coverage) / 2 * (n + 1) - 1e-9)
@@ -251,7 +251,7 @@ def test_calibrated_levels_hold_the_share_of_the_ranks_that_is_wanted(n, coverag
     assert (low, high) == pytest.approx(sorted(reached), abs=1e-9)
 
 
-def test_a_level_is_above_the_rank_that_it_is_to_hold():
+def test_a_level_is_above_its_rank():
     ranks = np.full((99, 2), [0.25, 0.5])
     low, high = calibrated_levels(ranks, 0.9)
     assert (low, high) == (0.25 + 2.0**-38, 0.5)  # crossed, hence in order

@@ -192,7 +192,7 @@ def test_a_third_and_two_thirds_of_two_trees_are_a_half():
     assert at_roots(leaves, [0.5, 0.5 + 1e-9, 0.0, 1.0]).tolist() == [1.0, 2.0, 1.0, 2.0]
 
 
-def test_a_seventh_is_reached_in_any_number_of_trees():
+def test_quantile_of_one_seventh_for_any_number_of_trees():
     for n_trees in (1, 3, 11, 50):
         leaves = by_hand([[list(range(7))]] * n_trees, np.arange(7.0), [[1] * 7] * n_trees)
         levels = np.arange(1, 8) / 7
@@ -242,7 +242,7 @@ def test_leaves_of_another_forest_are_refused():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_ranks_are_the_weights_below_and_up_to_a_target_in_trees_that_do_not_know_it(weighted):
+def test_ranks_are_weights_in_out_of_bag_trees(weighted):
     grown = Grown(weighted=weighted, n_trees=12)
     grown.draws[:, 5] = 1  # every tree knows row 5
     in_bag = np.packbits(grown.draws > 0, axis=1, bitorder="little")
@@ -268,7 +268,7 @@ def test_ranks_are_the_weights_below_and_up_to_a_target_in_trees_that_do_not_kno
     assert np.array_equal(grown.leaves().ranks(*args, 4), found, equal_nan=True)
 
 
-def test_quantiles_and_ranks_agree_on_who_is_inside():
+def test_quantiles_and_ranks_agree():
     grown = Grown(n_trees=3, min_leaf=8)
     nobody = np.zeros((3, 10), np.uint8)  # no tree is said to know any row
     below, up_to = grown.leaves().ranks(grown.forest, grown.rows, nobody, grown.y, 1).T

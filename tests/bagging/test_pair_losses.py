@@ -68,20 +68,20 @@ def test_steps_are_rounded_up_and_fit_in_16_bits():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_where_the_vote_is_wrong_half_of_it_is_lost(n_classes):
+def test_a_wrong_vote_has_a_mean_loss_of_at_least_a_half(n_classes):
     rng = np.random.default_rng(n_classes)
     n_voters, n_rows = 7, 500
     for scale in (1.0, None):  # probabilities, then any numbers from 0 to 1
-        answers = rng.dirichlet(np.full(n_classes, 0.7), (n_voters, n_rows)).transpose(0, 2, 1)
-        answers = answers if scale else rng.random(answers.shape)
+        predictions = rng.dirichlet(np.full(n_classes, 0.7), (n_voters, n_rows)).transpose(0, 2, 1)
+        predictions = predictions if scale else rng.random(predictions.shape)
         weights, labels = rng.dirichlet(np.ones(n_voters)), rng.integers(0, n_classes, n_rows)
-        losses = np.stack([loss_steps(answer, labels) for answer in answers]) / STEPS
-        right = np.argmax(np.einsum("v,vkr->kr", weights, answers), axis=0) == labels
+        losses = np.stack([loss_steps(answer, labels) for answer in predictions]) / STEPS
+        right = np.argmax(np.einsum("v,vkr->kr", weights, predictions), axis=0) == labels
         assert np.all(weights @ losses >= 0.5 - 1e-12, where=~right)
         assert 0.1 < right.mean() < 0.9
         assert np.all((losses >= 0) & (losses <= 1))
         if scale:  # and no more than what the label does not get
-            away = 1.0 - np.take_along_axis(answers, labels[np.newaxis, np.newaxis], axis=1)[:, 0]
+            away = 1.0 - np.take_along_axis(predictions, labels[np.newaxis, np.newaxis], axis=1)[:, 0]
             assert np.all(losses <= away + 1 / STEPS + 1e-12)
 
 
@@ -101,7 +101,7 @@ def test_random_losses_sum_up_to_those_of_the_oracle():
     assert found.n_pairs == found.counts.min() <= found.n
 
 
-def test_the_sums_are_exact_where_all_is_lost():
+def test_sums_of_maximal_losses_are_exact():
     everything = np.full((10_000, 3), STEPS, np.int16)  # more rows than one product takes
     found = PairLosses.of([everything], 3, 2)
     assert found.losses.tolist() == [10_000 * STEPS] * 3
@@ -112,7 +112,7 @@ def test_the_sums_are_exact_where_all_is_lost():
     assert found.gibbs(even) == found.tandem(even) == pytest.approx(1.0)
 
 
-def test_neither_chunks_nor_threads_matter(monkeypatch):
+def test_chunks_and_threads_change_nothing(monkeypatch):
     rng = np.random.default_rng(1)
     given = rng.integers(IN_BAG, STEPS + 1, (9_000, 5)).astype(np.int16)
     whole = PairLosses.of([given], 5, 2)
@@ -123,7 +123,7 @@ def test_neither_chunks_nor_threads_matter(monkeypatch):
         assert same_arrays(whole, PairLosses.of(np.array_split(given, 5), 5, 2, n_threads=n_threads))
 
 
-def test_a_voter_that_knows_all_rows_has_no_mean():
+def test_a_voter_trained_on_all_rows_has_no_mean():
     found = PairLosses.of([np.array([[IN_BAG, 0], [IN_BAG, STEPS]], np.int16)], 2, 2)
     assert found.n == found.n_pairs == 0
     assert np.isnan(found.voter_losses[0])
@@ -137,7 +137,7 @@ def test_a_voter_that_knows_all_rows_has_no_mean():
 @pytest.mark.parametrize("leaves", [{}, {"max_leaf_nodes": 6}, {"min_samples_leaf": 9}])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
-def test_a_forest_loses_what_its_trees_lose_one_by_one(kind, n_classes, leaves):
+def test_losses_of_a_forest_are_those_of_its_trees(kind, n_classes, leaves):
     X, y = classes(140, n_classes)
     model = kind(9, bootstrap=True, oob_score=True, random_state=3, **leaves)
     with pytest.warns(UserWarning, match="in the bag of every tree"):
@@ -150,7 +150,7 @@ def test_a_forest_loses_what_its_trees_lose_one_by_one(kind, n_classes, leaves):
     assert found.doubts == ()
 
 
-def test_columns_of_categories_are_followed_too():
+def test_losses_with_categorical_columns():
     X, score = frame(200)
     y = score > np.median(score)
     model = RandomForestClassifier(40, max_leaf_nodes=9, oob_score=True, random_state=0).fit(X, y)
@@ -197,7 +197,7 @@ MEMBERS = {
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", MEMBERS)
-def test_a_bag_loses_what_its_members_lose_one_by_one(name, n_classes):
+def test_losses_of_bagging_are_those_of_its_members(name, n_classes):
     learner, voting = MEMBERS[name]
     X, y = classes(120, n_classes)
     X = np.nan_to_num(X)
@@ -249,7 +249,7 @@ def test_pasting_leaves_rows_out_as_well():
     ids=lambda model: f"{type(model).__name__} {getattr(model, 'algorithm', '')} {model.estimator}",
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_boosted_members_lose_the_rows_they_name_wrongly(model, n_classes):
+def test_losses_of_boosted_members(model, n_classes):
     if n_classes == 3 and isinstance(model, AnyBoostClassifier):
         pytest.skip("two classes only")
     X, y = classes(150, n_classes)
@@ -257,8 +257,8 @@ def test_boosted_members_lose_the_rows_they_name_wrongly(model, n_classes):
     model.fit(X, y)
     other, labels = classes(70, n_classes, seed=3)
     other = np.nan_to_num(other)
-    said = [member.predict(other) for member in model.estimators_]
-    losses = [[STEPS * int(vote[i] != label) for vote in said] for i, label in enumerate(labels)]
+    predicted = [member.predict(other) for member in model.estimators_]
+    losses = [[STEPS * int(vote[i] != label) for vote in predicted] for i, label in enumerate(labels)]
     assert_sums(model.vote_losses(other, labels), losses)
 
 
@@ -266,7 +266,7 @@ def test_boosted_members_lose_the_rows_they_name_wrongly(model, n_classes):
     "form", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array, sparse.lil_matrix, list]
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_boosted_members_are_asked_for_some_rows_at_a_time(n_classes, form, monkeypatch):
+def test_losses_of_boosted_members_in_blocks(n_classes, form, monkeypatch):
     X, y = classes(150, n_classes)
     X = np.nan_to_num(X)
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=4).fit(X, y)
@@ -275,7 +275,7 @@ def test_boosted_members_are_asked_for_some_rows_at_a_time(n_classes, form, monk
     assert same_arrays(whole, model.vote_losses(form(X), y))
 
 
-def test_boosted_members_are_asked_for_parts_of_data_frames(monkeypatch):
+def test_losses_of_boosted_members_on_data_frames(monkeypatch):
     X, score = frame(150)
     y = score > np.median(score)
     learner = DecisionTreeClassifier(max_depth=2, categorical_features="from_dtype")
@@ -289,9 +289,9 @@ def test_boosted_members_are_asked_for_parts_of_data_frames(monkeypatch):
 @pytest.mark.parametrize(
     "model", [LogitBoostClassifier(n_estimators=3), AdaBoostClassifier(n_estimators=3, algorithm="real")]
 )
-def test_members_that_say_numbers_have_no_losses(model):
+def test_regression_members_have_no_losses(model):
     X, y = binary()
-    with pytest.raises(TypeError, match="do not vote: they say numbers"):
+    with pytest.raises(TypeError, match="do not vote: they predict numbers"):
         model.fit(X, y).vote_losses(X, y)
 
 

@@ -88,7 +88,7 @@ def test_a_column_has_the_same_keys_in_every_library(make, name):
 
 
 @pytest.mark.parametrize("make", KINDS[:-1])
-def test_a_bag_is_the_same_in_every_library(make):
+def test_bagging_is_the_same_for_every_library(make):
     def data(table):
         return to_bytes(BaggingClassifier(n_estimators=3, random_state=0).fit(table, TARGET))
 
@@ -105,7 +105,7 @@ def test_keys_of_values_do_not_depend_on_their_neighbours():
 
 
 @pytest.mark.parametrize("make", [arrow, *KINDS[:-1]])
-def test_a_matrix_of_a_frame_keeps_what_is_missing(make):
+def test_the_array_of_a_frame_keeps_missing_values(make):
     matrix = RawTable.of(make(), "").as_matrix().X
     colours = [value if isinstance(value, str) else None for value in matrix[:, -1].tolist()]
     assert colours == COLUMNS["missing colour"]

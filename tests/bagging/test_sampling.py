@@ -62,7 +62,7 @@ def test_a_few_samples_never_change():
     assert chosen_columns(30, 4, 42, 1, replace=False).tolist() == [3, 14, 23, 27]
 
 
-def test_purposes_share_no_numbers():
+def test_random_streams_are_independent():
     named = {**vars(random), **vars(resample)}  # a purpose may be named in both
     purposes = {name: value for name, value in named.items() if name.isupper() and isinstance(value, int)}
     assert {"BOOTSTRAP", "BAG_COLUMNS", "BAG_SEEDS", "ROW_KEYS", "RESAMPLE"} <= set(purposes)

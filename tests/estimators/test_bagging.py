@@ -65,7 +65,7 @@ class Witness(ClassifierMixin, BaseEstimator):
 # --- what members are given
 
 
-def test_members_learn_from_the_rows_and_columns_that_are_told():
+def test_members_are_fitted_to_the_listed_rows_and_columns():
     X, y = three_classes()
     model = bag(Witness(), max_samples=0.5, max_features=3).fit(X, y)
     assert len({tuple(columns) for columns in model.estimators_features_}) > 1
@@ -80,7 +80,7 @@ def test_members_learn_from_the_rows_and_columns_that_are_told():
     assert np.array_equal(model.estimators_[2].asked_, X[:9][:, model.estimators_features_[2]])
 
 
-def test_every_member_has_samples_and_seeds_of_its_own():
+def test_members_have_different_samples_and_seeds():
     X, y = three_classes()
     model = bag(make_pipeline(StandardScaler(), ExtraTreeClassifier())).fit(X, y)
     assert len({tuple(rows) for rows in model.estimators_samples_}) == 7
@@ -90,9 +90,13 @@ def test_every_member_has_samples_and_seeds_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("bootstrap", "max_samples", "size"), [(True, 1.0, 120), (True, 17, 17), (False, 0.25, 30), (False, 1, 1)]
+    ("bootstrap", "max_samples", "size"),
+    [
+        *((True, 1.0, 120), (True, 17, 17), (False, 0.25, 30), (False, 1, 1)),
+        *((False, np.int64(1), 1), (True, np.uint8(17), 17), (False, np.float32(0.25), 30)),
+    ],
 )
-def test_samples_have_the_size_asked_for(bootstrap, max_samples, size):
+def test_max_samples(bootstrap, max_samples, size):
     X, y = three_classes()
     model = bag(Witness(), bootstrap=bootstrap, max_samples=max_samples).fit(X, y)
     assert {len(rows) for rows in model.estimators_samples_} == {size}
@@ -100,7 +104,7 @@ def test_samples_have_the_size_asked_for(bootstrap, max_samples, size):
     assert (max(repeats) > 0) == bootstrap
 
 
-def test_all_rows_and_columns_without_replacement_are_handed_over_as_they_are():
+def test_all_rows_and_columns_are_passed_unchanged():
     X, y = three_classes()
     model = bag(Witness(), bootstrap=False).fit(X, y)
     assert all(member.X_ is X for member in model.estimators_)
@@ -135,7 +139,7 @@ def test_sparse_rows_stay_sparse():
     np.testing.assert_allclose(model.predict_proba(sparse.csc_matrix(X)), dense.predict_proba(X), rtol=1e-6)
 
 
-def test_a_column_drawn_twice_is_given_twice():
+def test_a_column_drawn_twice_is_repeated():
     X, y = three_classes()
     frame = pd.DataFrame(X, columns=list("abcde"))
     model = bag(bootstrap_features=True).fit(frame, y)
@@ -144,7 +148,7 @@ def test_a_column_drawn_twice_is_given_twice():
     assert np.array_equal(model.predict_proba(frame), same.predict_proba(X))
 
 
-def test_trees_of_ours_get_columns_in_an_order_of_their_own():
+def test_hedgerow_trees_receive_permuted_columns():
     """All columns of the same worth: whichever stands first is split on."""
     X = pd.DataFrame(np.repeat(np.arange(40.0)[:, np.newaxis], 5, axis=1), columns=list("abcde"))
     y = np.arange(40) >= 20
@@ -204,7 +208,7 @@ LEARNERS = [None, DecisionStump(), TREE, KNeighborsClassifier(3), LogisticRegres
 
 @pytest.mark.parametrize("voting", ["soft", "hard"])
 @pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: type(e).__name__)
-def test_votes_in_and_out_of_the_bag_are_those_of_the_oracle(estimator, voting):
+def test_votes_equal_those_of_the_oracle(estimator, voting):
     X, y = three_classes(80)
     model = bag(estimator, voting=voting, max_features=4, n_estimators=15, oob_score=True).fit(X, y)
     probabilities = model.predict_proba(X)
@@ -220,7 +224,7 @@ def test_votes_in_and_out_of_the_bag_are_those_of_the_oracle(estimator, voting):
 
 @pytest.mark.parametrize("bootstrap", [True, False])
 @pytest.mark.parametrize("estimator", [None, KNeighborsRegressor()], ids=lambda e: type(e).__name__)
-def test_means_in_and_out_of_the_bag_are_those_of_the_oracle(estimator, bootstrap):
+def test_means_equal_those_of_the_oracle(estimator, bootstrap):
     X, y = numbers()
     share = 1.0 if bootstrap else 0.7
     model = bag_of_numbers(estimator, oob_score=True, bootstrap=bootstrap, max_samples=share, n_estimators=20)
@@ -255,7 +259,7 @@ def test_logarithms_of_probabilities_may_be_infinite():
 
 
 @pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: type(e).__name__)
-def test_a_class_that_a_sample_lacks_gets_nothing_from_its_member(estimator):
+def test_a_class_missing_from_a_sample_has_probability_zero(estimator):
     X, y = three_classes(60)
     y[y == "oak"] = "ash"
     y[:2] = "oak"  # two rows of sixty
@@ -283,7 +287,7 @@ def test_a_sample_of_one_class_makes_a_constant_member(estimator):
 # --- rows out of the bag
 
 
-def test_rows_that_no_member_left_out_are_told():
+def test_rows_without_votes_raise_a_warning():
     X, y = three_classes()
     with pytest.warns(UserWarning, match=r"\d+ of 120 rows are in the bag of every member"):
         model = bag(n_estimators=2, oob_score=True).fit(X, y)
@@ -298,14 +302,14 @@ def test_rows_that_no_member_left_out_are_told():
     assert np.array_equal(np.isnan(model.oob_prediction_), model.oob_votes_ == 0)
 
 
-def test_no_row_out_of_any_bag_has_no_score():
+def test_score_is_nan_without_votes():
     with pytest.warns(UserWarning, match="2 of 2 rows"):
         model = bag(Witness(), n_estimators=1, oob_score=True, random_state=3).fit([[0.0], [1.0]], [0, 1])
     assert sorted(model.estimators_samples_[0].tolist()) == [0, 1]
     assert np.isnan(model.oob_score_)
 
 
-def test_a_function_scores_rows_out_of_the_bag():
+def test_oob_score_may_be_a_function():
     X, y = numbers()
     model = bag_of_numbers(n_estimators=30, oob_score=mean_absolute_error).fit(X, y)
     assert model.oob_score_ == mean_absolute_error(y, model.oob_prediction_)
@@ -313,13 +317,13 @@ def test_a_function_scores_rows_out_of_the_bag():
     assert not [name for name in vars(model) if name.startswith("oob") and name.endswith("_")]
 
 
-def test_members_that_see_all_rows_have_none_out_of_the_bag():
+def test_oob_score_needs_rows_outside_of_samples():
     X, y = three_classes()
     with pytest.raises(ValueError, match="oob_score=True needs rows that members are not trained on"):
         bag(bootstrap=False, oob_score=True).fit(X, y)
 
 
-def test_the_error_out_of_the_bag_is_near_the_test_error():
+def test_out_of_bag_error_is_close_to_test_error():
     X, y = make_classification(3000, 10, n_informative=5, flip_y=0.1, random_state=0)
     model = bag(n_estimators=30, oob_score=True).fit(X[:1000], y[:1000])
     assert (
@@ -332,7 +336,7 @@ def test_the_error_out_of_the_bag_is_near_the_test_error():
 
 @QUICK
 @given(st.permutations(range(20)), st.lists(st.integers(0, 3), min_size=20, max_size=20))
-def test_whole_weights_are_copies_whatever_the_order_of_rows(order, weights):
+def test_integer_weights_equal_copies_in_any_order(order, weights):
     X, y = load_iris(return_X_y=True)
     X, y, weight = X[45:65], y[45:65], np.array([1, *weights[1:19], 1])  # both classes have weight
     for estimator in (None, KNeighborsClassifier(1)):
@@ -354,7 +358,7 @@ def test_rows_are_drawn_by_their_weights():
     assert np.array_equal(model.oob_votes_[y == "oak"], [200] * np.sum(y == "oak"))
 
 
-def test_without_replacement_weights_go_to_the_members():
+def test_weights_are_passed_to_members_without_replacement():
     X, y = three_classes()
     weight = np.where(np.arange(120) < 60, 0.5, 2.0)
     weight[7] = 0.0

@@ -53,7 +53,7 @@ def test_processes_fit_the_same_members():
     [OurTree(), GradientBoostingClassifier(n_estimators=3), AdaBoostClassifier(n_estimators=3)],
     ids=lambda e: type(e).__name__,
 )
-def test_learners_of_ours_are_bagged_in_threads(estimator):
+def test_hedgerow_estimators_run_in_threads(estimator):
     models = [bag(estimator, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2)]
     assert np.array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
     assert [member.n_jobs for member in models[1].estimators_] == [1] * 7

@@ -40,7 +40,7 @@ class TheirDraws:
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_their_members_say_the_same_together(name):
+def test_votes_of_scikit_learn_members_are_the_same(name):
     X, y = load_breast_cancer(return_X_y=True)
     theirs = TheirClassifier(
         CLASSIFIERS[name], n_estimators=25, max_features=0.5, oob_score=True, random_state=0
@@ -55,7 +55,7 @@ def test_their_members_say_the_same_together(name):
     assert theirs.oob_score_ == pytest.approx(np.mean(np.argmax(means, axis=0) == y))
 
 
-def test_their_regressors_say_the_same_together():
+def test_means_of_scikit_learn_members_are_the_same():
     X, y = load_diabetes(return_X_y=True)
     theirs = TheirRegressor(KNeighborsRegressor(), n_estimators=30, oob_score=True, random_state=0).fit(X, y)
     bag = FittedMembers(theirs.estimators_, theirs.estimators_features_, Voting(None, soft=False))
@@ -92,7 +92,7 @@ def mean_score(kind, estimator, X, y, n_seeds=5):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_the_accuracy_is_theirs(name):
+def test_accuracy_equals_that_of_scikit_learn(name):
     # Differences of five means on the same splits scatter by about 0.004.
     X, y = load_breast_cancer(return_X_y=True)
     mine, theirs = (
@@ -101,7 +101,7 @@ def test_the_accuracy_is_theirs(name):
     assert mine == pytest.approx(theirs, abs=0.015)
 
 
-def test_our_trees_in_a_bag_are_as_good_as_theirs():
+def test_bagged_hedgerow_trees_are_as_accurate():
     X, y = load_digits(return_X_y=True)
     theirs = mean_score(TheirClassifier, None, X, y, n_seeds=3)
     assert mean_score(BaggingClassifier, None, X, y, n_seeds=3) == pytest.approx(theirs, abs=0.015)

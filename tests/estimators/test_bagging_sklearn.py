@@ -47,7 +47,7 @@ X, Y = load_iris(return_X_y=True)
         ({"verbose": -1}, "verbose=-1 is not allowed"),
     ],
 )
-def test_what_is_not_allowed_is_said(parameters, message):
+def test_parameters_that_are_not_allowed(parameters, message):
     with pytest.raises(ValueError) as caught:
         BaggingClassifier(**parameters).fit(X, Y)
     assert message in str(caught.value)
@@ -70,7 +70,7 @@ def test_weights_are_checked():
 
 
 @pytest.mark.parametrize("estimator", [None, ExtraTreeClassifier(max_depth=3)], ids=["ours", "theirs"])
-def test_more_members_are_those_of_one_fit(estimator):
+def test_warm_start_gives_the_members_of_one_fit(estimator):
     parameters = {"n_estimators": 30, "max_features": 0.5, "oob_score": True, "random_state": 4}
     whole = BaggingClassifier(estimator, **parameters).fit(X, Y)
     grown = BaggingClassifier(estimator, **parameters | {"n_estimators": 25}, warm_start=True)
@@ -85,7 +85,7 @@ def test_more_members_are_those_of_one_fit(estimator):
     assert len(grown.estimators_) == 30
 
 
-def test_going_on_without_a_seed_keeps_the_first_one():
+def test_warm_start_keeps_the_seed():
     model = BaggingRegressor(n_estimators=3, warm_start=True).fit(X, Y)
     samples = model.estimators_samples_
     model.set_params(n_estimators=5, random_state=1).fit(X, Y)
@@ -98,7 +98,7 @@ def test_going_on_without_a_seed_keeps_the_first_one():
 @pytest.mark.parametrize(
     "changed", [{"max_samples": 0.5}, {"max_features": 2}, {"bootstrap": False}, {"bootstrap_features": True}]
 )
-def test_going_on_in_another_way_is_refused(changed):
+def test_warm_start_refuses_other_parameters(changed):
     model = BaggingClassifier(n_estimators=3, warm_start=True).fit(X, Y)
     with pytest.raises(ValueError, match="warm_start=True needs the same X, y and sample_weight"):
         model.set_params(**changed, n_estimators=4).fit(X, Y)
@@ -124,7 +124,7 @@ def clone_of(model, **parameters):
 # --- manners
 
 
-def test_a_fit_that_fails_leaves_the_model_whole():
+def test_a_failed_fit_leaves_the_model_unchanged():
     model = BaggingClassifier(GaussianNB(), random_state=0).fit(X, Y)
     before = model.predict_proba(X)
     with pytest.raises(ValueError, match="NaN"):
@@ -133,7 +133,7 @@ def test_a_fit_that_fails_leaves_the_model_whole():
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-def test_missing_values_in_rows_that_no_member_gets_are_refused_too(make):
+def test_missing_values_outside_of_all_samples_are_refused(make):
     table = X.copy()
     table[60, 2] = np.nan
     model = BaggingClassifier(GaussianNB(), n_estimators=1, max_samples=0.1)
@@ -151,7 +151,7 @@ def first_sample(seed):
     return model.fit(X, Y).estimators_samples_[0]
 
 
-def test_another_fit_forgets_names_and_classes():
+def test_another_fit_replaces_names_and_classes():
     model = BaggingClassifier(n_estimators=2).fit(pd.DataFrame(X, columns=list("abcd")), Y)
     assert model.feature_names_in_.tolist() == list("abcd")
     model.fit(X[:, :3], Y == 1)
@@ -192,7 +192,7 @@ def test_a_bag_of_bags_is_a_bag():
     assert model.score(X, Y) > 0.95
 
 
-def test_members_are_told_when_asked_for(capfd):
+def test_verbose_prints_a_line_per_member(capfd):
     BaggingClassifier(n_estimators=3, verbose=2).fit(X, Y)
     lines = capfd.readouterr().err.splitlines()
     assert [line.split()[0] for line in lines] == ["[1/3]", "[2/3]", "[3/3]"]

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from bin_edges_cases import BOOSTED, GRID, NAN, WEAK, boosted, cuts, found_edges, problem, same, tree_model
-from forest_cases import KINDS, answers, data_for
+from forest_cases import KINDS, data_for, predictions
 from forest_cases import classes as forest_classes
 from hedgerow import (
     AdaBoostClassifier,
@@ -95,8 +95,8 @@ def test_a_forest_cannot_tell_rows_apart_between_two_edges(kind):
     assert model.model_.bins.edges.tolist() == GRID * X.shape[1]
     middles = np.array([-2.0, -0.5, 0.0, 1.0, 9.0])
     moved = np.where(np.isnan(X), NAN, middles[np.searchsorted(GRID, X)])
-    assert answers(model, moved).tolist() == answers(model, X).tolist()
-    assert len(np.unique(answers(model, X), axis=0)) > 2
+    assert predictions(model, moved).tolist() == predictions(model, X).tolist()
+    assert len(np.unique(predictions(model, X), axis=0)) > 2
 
 
 def test_values_at_an_edge_go_left():

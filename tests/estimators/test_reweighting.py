@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from forest_cases import bits, classes, frame, tree_answers
+from forest_cases import bits, classes, frame, predictions_by_tree
 from hedgerow import BaggingClassifier, DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier
 
 FORESTS = [RandomForestClassifier, ExtraTreesClassifier]
@@ -36,7 +36,7 @@ def bag(name="soft", **options):
     return BaggingClassifier(learner, n_estimators=6, voting=voting, random_state=0, **options).fit(X, y)
 
 
-# --- what is said
+# --- what is predicted
 
 
 @pytest.mark.parametrize("kind", FORESTS)
@@ -44,7 +44,7 @@ def test_a_forest_says_the_weighted_mean_of_its_trees(kind):
     model, (X, _) = forest(kind), table(seed=1)
     weights = np.random.default_rng(0).dirichlet(np.ones(7))
     tuned = model.reweighted(weights)
-    expected = np.einsum("t,tik->ik", weights, tree_answers(model, X))
+    expected = np.einsum("t,tik->ik", weights, predictions_by_tree(model, X))
     np.testing.assert_allclose(tuned.predict_proba(X), expected, rtol=1e-12, atol=1e-15)
     assert np.array_equal(tuned.predict(X), tuned.classes_[np.argmax(tuned.predict_proba(X), axis=1)])
     np.testing.assert_allclose(tuned.estimator_weights_, weights, rtol=1e-15)
@@ -69,7 +69,7 @@ def test_one_member_may_have_the_whole_vote(make):
     n = len(model.estimator_weights_)
     alone = [model.reweighted(np.eye(n)[k]).predict_proba(X) for k in range(n)]
     if make is forest:
-        expected = tree_answers(model, X)
+        expected = predictions_by_tree(model, X)
     else:
         members = zip(model.estimators_, model.estimators_features_, strict=True)
         expected = [member.predict_proba(X[:, columns]) for member, columns in members]
@@ -92,17 +92,17 @@ def test_equal_weights_are_the_equal_vote_whatever_their_scale(make):
 def test_the_model_itself_stays_as_it_is(make):
     X, y = table()
     model = make(oob_score=True, max_samples=0.5) if make is forest else make(oob_score=True, max_samples=0.4)
-    said, score = model.predict_proba(X), model.oob_score_
+    predicted, score = model.predict_proba(X), model.oob_score_
     tuned = model.reweighted(np.arange(1, len(model.estimator_weights_) + 1))
-    assert not np.array_equal(tuned.predict_proba(X), said)
-    assert np.array_equal(model.predict_proba(X), said)
+    assert not np.array_equal(tuned.predict_proba(X), predicted)
+    assert np.array_equal(model.predict_proba(X), predicted)
     assert model.oob_score_ == score
     for name in ("oob_score_", "oob_decision_function_", "oob_votes_"):
         assert hasattr(model, name)
         assert not hasattr(tuned, name)  # they describe the equal vote
     assert tuned.oob_losses_ is model.oob_losses_  # what members lose does not depend on their weights
     tuned.fit(X[:100], y[:100])
-    assert np.array_equal(model.predict_proba(X), said)
+    assert np.array_equal(model.predict_proba(X), predicted)
 
 
 def test_weights_given_twice_are_those_given_last():
@@ -141,8 +141,8 @@ def test_threads_do_not_change_a_weighted_vote():
     X, y = classes(20_000)
     model = RandomForestClassifier(5, max_leaf_nodes=40, random_state=0).fit(X, y)
     tuned = model.reweighted([0.1, 0.2, 0.3, 0.25, 0.15])
-    said = {tuned.set_params(n_jobs=n_jobs).predict_proba(X).tobytes() for n_jobs in (1, 2, 4)}
-    assert len(said) == 1
+    predicted = {tuned.set_params(n_jobs=n_jobs).predict_proba(X).tobytes() for n_jobs in (1, 2, 4)}
+    assert len(predicted) == 1
     assert bits(tuned) == bits(model)
 
 
@@ -150,7 +150,7 @@ def test_categories_vote_with_weights_too():
     X, score = frame(200)
     model = RandomForestClassifier(5, max_leaf_nodes=9, random_state=0).fit(X, score > 1)
     weights = np.array([0.4, 0.1, 0.2, 0.2, 0.1])
-    expected = np.einsum("t,tik->ik", weights, tree_answers(model, X))
+    expected = np.einsum("t,tik->ik", weights, predictions_by_tree(model, X))
     np.testing.assert_allclose(model.reweighted(weights).predict_proba(X), expected, rtol=1e-12, atol=1e-15)
 
 
@@ -185,7 +185,7 @@ def test_going_on_from_a_weighted_vote_is_refused(make):
     model = make()
     n = len(model.estimator_weights_)
     tuned = model.reweighted(np.arange(1, n + 1)).set_params(warm_start=True, n_estimators=n + 2)
-    with pytest.raises(ValueError, match=r"warm_start=True cannot go on .* weights"):
+    with pytest.raises(ValueError, match=r"warm_start=True cannot add (trees|members) .* weights"):
         tuned.fit(X, y)
 
 

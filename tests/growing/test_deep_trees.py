@@ -51,7 +51,7 @@ def test_every_split_is_one_of_the_best_and_every_leaf_has_to_be_one(criterion, 
 @pytest.mark.parametrize("near_rows", [1, 5])
 @settings(max_examples=30, deadline=None)
 @given(problem=ANY)
-def test_rules_hold_whichever_nodes_are_put_off(near_rows, problem):
+def test_options_hold_for_any_order_of_nodes(near_rows, problem):
     with patch.object(deep, "_NEAR_ROWS", near_rows):
         problem.check(problem.grow(keep_rows=not problem.n_classes))
 
@@ -80,7 +80,7 @@ def test_bundles_change_nothing(problem):
         assert bytes_of(problem.grow()) == bytes_of(bundled)
 
 
-def test_columns_that_share_a_place_are_split_one_by_one():
+def test_bundled_columns_are_split_one_by_one():
     codes = np.ones((40, 4), int)
     for column in range(4):
         codes[10 * column : 10 * column + 10, column] = [0, 2, 3, 2, 0, 3, 4, 2, 4, 1]
@@ -95,7 +95,7 @@ def test_columns_that_share_a_place_are_split_one_by_one():
 
 @settings(max_examples=20, deadline=None)
 @given(problem=ANY)
-def test_the_room_for_histograms_changes_nothing(problem):
+def test_histogram_memory_changes_nothing(problem):
     tree = problem.grow()
     for bytes_ in (1, 256 * 8 * 3 * 2):
         with patch.object(deep, "_HIST_BYTES", bytes_):
@@ -111,7 +111,7 @@ def test_the_order_of_the_rows_changes_nothing(problem, seed):
 
 @settings(max_examples=20, deadline=None)
 @given(problem=ANY.filter(lambda problem: problem.weight is None))
-def test_a_row_drawn_twice_is_a_row_that_is_there_twice(problem):
+def test_a_row_drawn_twice_equals_a_repeated_row(problem):
     twice = problem.take(np.repeat(np.arange(len(problem.y)), problem.draws))
     twice.draws = np.ones(len(twice.y), np.int64)
     assert bytes_of(problem.grow()) == bytes_of(twice.grow())
@@ -126,7 +126,7 @@ def test_rows_that_are_not_drawn_change_nothing(problem):
 
 @settings(max_examples=20, deadline=None)
 @given(problem=ANY, other=st.integers(0, 50))
-def test_a_tree_does_not_know_what_its_thread_grew_before(problem, other):
+def test_a_tree_does_not_depend_on_earlier_trees_of_its_thread(problem, other):
     fresh = problem.grow(keep_rows=True)
     grower = problem.grower(keep_rows=True)
     grower.grow(other, problem.draws, problem.factor)
@@ -151,7 +151,7 @@ def test_logarithms_are_the_same_from_the_table_and_beyond_it():
 # --- rules
 
 
-def test_what_no_single_split_can_tell_is_split_twice():
+def test_exclusive_or_needs_two_splits():
     codes = [[1, 1], [1, 2], [2, 1], [2, 2]] * 3
     for problem in (simple(codes, [0, 1, 1, 0] * 3, 2), simple(codes, [0, 1, 1, 0] * 3)):
         tree = problem.grow()
@@ -172,7 +172,7 @@ def test_leaves_are_as_many_as_allowed_and_those_that_gain_most(most):
 
 @pytest.mark.parametrize("n_classes", [0, 2])
 @pytest.mark.parametrize("max_leaves", [None, 15])
-def test_predictions_rise_or_fall_as_directions_say(n_classes, max_leaves):
+def test_predictions_obey_monotonic_constraints(n_classes, max_leaves):
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 9, (60, 3))
     lean = codes[:, 0] - codes[:, 1] + rng.normal(size=60) * 4
@@ -222,7 +222,7 @@ def test_impurity_is_the_mean_over_the_outputs(n_outputs, criterion):
 
 
 @pytest.mark.parametrize("random_cuts", [False, True])
-def test_all_255_bins_and_missing_are_told_apart(random_cuts):
+def test_255_bins_and_missing_values(random_cuts):
     codes = np.arange(256).reshape(-1, 1)
     for n_classes in (0, 2):
         y = np.arange(256) % 2 if n_classes else np.arange(256) ** 1.5
@@ -234,7 +234,7 @@ def test_all_255_bins_and_missing_are_told_apart(random_cuts):
     assert [row[1] for row in predicted(only, only.grow(), [[0], [255], [1]])] == [0, 1, 1]
 
 
-def test_columns_of_one_code_are_passed_over_among_a_hundred():
+def test_constant_columns_are_skipped_among_a_hundred():
     rng = np.random.default_rng(0)
     codes = np.full((40, 150), 3)
     codes[:, [3, 70, 149]] = rng.integers(1, 5, (40, 3))
@@ -266,7 +266,7 @@ def test_numbers_of_any_size_are_learned(size):
 
 
 @pytest.mark.parametrize("light", [1e-6, 1e-12, 1e-18])
-def test_light_rows_alone_in_a_leaf_have_their_own_mean(light):
+def test_leaf_means_of_rows_with_small_weights(light):
     problem = simple([[1], [1], [2], [3]], [5.0, 5.5, 7.0, 8.0])
     problem.weight = np.array([1.0, 1.0, light, light])
     tree = problem.grow()
@@ -275,7 +275,7 @@ def test_light_rows_alone_in_a_leaf_have_their_own_mean(light):
     np.testing.assert_allclose(said, [5.25, 7.0, 8.0], rtol=1e-3)
 
 
-def test_a_bag_of_rows_without_weight_takes_every_row_once():
+def test_a_sample_of_weight_zero_uses_every_row_once():
     problem = simple([[1], [1], [2], [2]], [0, 0, 1, 2], 3)
     target = DeepTarget.of_classes(problem.y, 3, np.array([0.0, 0.0, 1.0, 3.0]))
     grower = DeepGrower(problem.table, target, problem.rules, problem.direction, 1, 0)
@@ -285,7 +285,7 @@ def test_a_bag_of_rows_without_weight_takes_every_row_once():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [256, 257, 700])
-def test_hundreds_of_classes_are_kept_apart(n_classes):
+def test_hundreds_of_classes(n_classes):
     rng = np.random.default_rng(1)
     codes = np.column_stack([np.arange(n_classes) % 200, np.arange(n_classes) // 200]) + 1
     problem = simple(codes, rng.permutation(n_classes), n_classes)

@@ -1,4 +1,4 @@
-"""Small data for the tests of forests, and what the trees of a fitted forest say one by one."""
+"""Small data for the tests of forests, and predictions of the trees of a fitted forest one by one."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ KINDS = CLASSIFIERS + REGRESSORS
 
 
 def signal(n_rows=300, n_columns=5, seed=0):
-    """Float64 values that float32 holds too, with holes, and a score of which most columns tell something."""
+    """Float64 values that float32 can represent, some missing, and a score that depends on most columns."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, n_columns)).astype(np.float32).astype(np.float64)
     X[:, 1] = np.round(4 * X[:, 1]) / 4
@@ -34,7 +34,7 @@ def counts(n_rows=300, seed=0):
 
 
 def classes(n_rows=300, n_classes=3, seed=0):
-    """Labels are names of trees, in rising order of the score."""
+    """Labels are names of trees, in ascending order of the score."""
     X, score = signal(n_rows, seed=seed)
     edges = np.quantile(score, np.arange(1, n_classes) / n_classes)
     names = np.array(["alder", "beech", "cedar", "ebony", "larch"])
@@ -54,7 +54,7 @@ def data_for(kind, n_rows=300, seed=0):
     return classes(n_rows, seed=seed) if kind in CLASSIFIERS else numbers(n_rows, seed=seed)
 
 
-def answers(model, X):
+def predictions(model, X):
     """Probabilities of a classifier, predictions of a regressor."""
     return model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X)
 
@@ -66,14 +66,14 @@ def bits(model):
     return [(name, a.dtype.str, a.shape, a.tobytes()) for name, a in (forest.arrays() | of_bins).items()]
 
 
-def tree_answers(model, X):
-    """What every tree says of every row, (trees, rows, outputs), leaf by leaf in plain Python.
+def predictions_by_tree(model, X):
+    """Predictions (trees, rows, outputs) of every tree, leaf by leaf in plain Python.
 
     A word of a leaf is a number above 36 other bits: a class, or, from the number of classes on, which of the
     values of the tree.
     """
     forest, leaves = model.model_.forest, model.apply(X)
-    said = np.zeros((forest.n_trees, len(leaves), forest.n_outputs))
+    predicted = np.zeros((forest.n_trees, len(leaves), forest.n_outputs))
     for tree in range(forest.n_trees):
         words = forest.words[forest.starts[tree] : forest.starts[tree + 1]].tolist()
         values = forest.values[forest.value_starts[tree] : forest.value_starts[tree + 1]]
@@ -81,14 +81,14 @@ def tree_answers(model, X):
             assert words[leaf] & 3 == 3
             number = words[leaf] >> 36
             if number < forest.n_pure:
-                said[tree, row, number] = 1.0
+                predicted[tree, row, number] = 1.0
             else:
-                said[tree, row] = values[number - forest.n_pure]
-    return said
+                predicted[tree, row] = values[number - forest.n_pure]
+    return predicted
 
 
 def bag_counts(model):
-    """How often every tree got every row, (trees, rows), drawn once more."""
+    """How often every row is in the sample of every tree, (trees, rows)."""
     return np.array([model._tree_sampler.counts(tree) for tree in range(model.model_.forest.n_trees)])
 
 

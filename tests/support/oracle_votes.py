@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from forest_cases import bag_counts, tree_answers
+from forest_cases import bag_counts, predictions_by_tree
 
 STEPS = 4096
 
@@ -25,9 +25,9 @@ def lost(shares, label):
 def forest_losses(model, X, numbers, *, left_out):
     """Rows of losses, one a tree; with left_out None for rows in the bag of the tree."""
     drawn = bag_counts(model) if left_out else np.zeros((model.n_estimators_, len(numbers)), int)
-    said = tree_answers(model, X)
+    predicted = predictions_by_tree(model, X)
     return [
-        [None if drawn[t, i] else lost(said[t, i], k) for t in range(len(said))]
+        [None if drawn[t, i] else lost(predicted[t, i], k) for t in range(len(predicted))]
         for i, k in enumerate(numbers)
     ]
 
@@ -54,8 +54,8 @@ def bag_losses(model, X, numbers, *, left_out, soft=True):
     ):
         shares = member_shares(member, X[:, columns], model.classes_)
         if not soft:
-            said = member.predict(X[:, columns])
-            shares = (model.classes_[np.newaxis] == said[:, np.newaxis]).astype(float)
+            predicted = member.predict(X[:, columns])
+            shares = (model.classes_[np.newaxis] == predicted[:, np.newaxis]).astype(float)
         known = set(np.asarray(rows).tolist())
         for i, k in enumerate(numbers):
             if i not in known:

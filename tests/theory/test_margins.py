@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier as OtherTree
 from sklearn.tree import DecisionTreeRegressor as OtherRegressor
 
-from forest_cases import classes, tree_answers
+from forest_cases import classes, predictions_by_tree
 from hedgerow import (
     AdaBoostClassifier,
     AnyBoostClassifier,
@@ -138,11 +138,11 @@ def test_forests_have_the_margin_of_their_mean_shares(kind, n_classes):
     X, y = table(n_classes)
     other, labels = table(n_classes, seed=1)
     model = kind(9, max_leaf_nodes=12, random_state=0).fit(X, y)
-    said = tree_answers(model, other)
-    expected = ahead(said.mean(axis=0), labels, model.classes_)
+    predicted = predictions_by_tree(model, other)
+    expected = ahead(predicted.mean(axis=0), labels, model.classes_)
     np.testing.assert_allclose(model.margins(other, labels), expected, atol=1e-12)
     weights = np.arange(1.0, 10.0) / 45
-    expected = ahead(np.einsum("t,tik->ik", weights, said), labels, model.classes_)
+    expected = ahead(np.einsum("t,tik->ik", weights, predicted), labels, model.classes_)
     np.testing.assert_allclose(model.reweighted(weights).margins(other, labels), expected, atol=1e-12)
 
 
@@ -155,8 +155,8 @@ def test_bags_have_the_margin_of_their_mean_answers(learner, voting):
     model.fit(X, y)
     shares = np.zeros((len(other), 3))
     for member, columns in zip(model.estimators_, model.estimators_features_, strict=True):
-        said = member.predict(other[:, columns])[:, np.newaxis] == model.classes_
-        shares += (member.predict_proba(other[:, columns]) if voting == "soft" else said) / 7
+        predicted = member.predict(other[:, columns])[:, np.newaxis] == model.classes_
+        shares += (member.predict_proba(other[:, columns]) if voting == "soft" else predicted) / 7
     np.testing.assert_allclose(
         model.margins(other, labels), ahead(shares, labels, model.classes_), atol=1e-12
     )
@@ -211,8 +211,8 @@ def test_the_sign_tells_whether_the_prediction_is_right(name, n_classes):
     X, y = table(n_classes)
     other, labels = table(n_classes, seed=2)
     model = ALL[name].fit(X, y)
-    for rows, said in ((X, y), (other, labels)):
-        found, right = margins(model, rows, said), model.predict(rows) == said
+    for rows, target in ((X, y), (other, labels)):
+        found, right = margins(model, rows, target), model.predict(rows) == target
         assert np.all(right[found > 0])
         assert not np.any(right[found < 0])
 

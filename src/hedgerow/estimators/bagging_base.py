@@ -173,10 +173,9 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
             _accepts_any_order(estimator),
             data.seed,
         )
-        edges = getattr(estimator, "bin_edges", None)
-        if (sampler.n_chosen < n_columns or sampler.replace_columns) and (
-            isinstance(edges, dict) or by_position(edges)
-        ):
+        edges, draws_columns = getattr(estimator, "bin_edges", None), sampler.n_chosen < n_columns
+        is_drawn = edges is not None and (draws_columns or sampler.replace_columns)
+        if is_drawn and (isinstance(edges, dict) or by_position(edges)):
             raise ValueError(
                 f"estimator={estimator!r} has bin_edges of single columns, but its members are fitted to "
                 "drawn columns (max_features, bootstrap_features): pass one sequence of edges for all columns"
@@ -313,7 +312,9 @@ def _with_columns(
 
 def _accepts_any_order(estimator: Any) -> bool:
     """Whether it is a Hedgerow tree that does not depend on column positions; see `BootstrapSampler`."""
-    if not isinstance(estimator, WeakTreeEstimator) or by_position(estimator.bin_edges):
+    if not isinstance(estimator, WeakTreeEstimator):
+        return False
+    if estimator.bin_edges is not None and by_position(estimator.bin_edges):
         return False
     columns = estimator.categorical_features
     return columns is None or (isinstance(columns, str) and columns == "from_dtype")

@@ -111,8 +111,8 @@ class ForestBase(OutOfBagVotes, EnsembleBase):
         return super()._input_options()
 
     def _run(self, data: FitInput) -> FittedForest:
-        train, n_threads = data.train, resolve_n_jobs(self.n_jobs)
-        self._require_memory(data)
+        train, n_threads, options = data.train, resolve_n_jobs(self.n_jobs), self._options(data)
+        self._require_memory(data, options)
         run = FitOptions(
             checkpointer=data.checkpointer,
             n_rounds=int(self.n_estimators),
@@ -121,8 +121,7 @@ class ForestBase(OutOfBagVotes, EnsembleBase):
             verbose=int(self.verbose),
             title=type(self).__name__,
         )
-        options, tree_weight = self._options(data), self._tree_weight(data)
-        fitted = fit_forest(train, tree_weight, options, run, data.previous)
+        fitted = fit_forest(train, self._tree_weight(data), options, run, data.previous)
         if fitted.out_of_bag is None:
             return fitted
         y, predicted, metric = self._out_of_bag_predictions(fitted.out_of_bag, data)
@@ -144,8 +143,8 @@ class ForestBase(OutOfBagVotes, EnsembleBase):
         return ForestOptions(
             n_classes=data.target.n_classes,
             criterion="entropy" if self.criterion == "log_loss" else str(self.criterion),
-            max_depth=self.max_depth,
-            max_leaf_nodes=self.max_leaf_nodes,
+            max_depth=None if self.max_depth is None else int(self.max_depth),
+            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
             min_weight_fraction_leaf=float(self.min_weight_fraction_leaf),
@@ -154,7 +153,7 @@ class ForestBase(OutOfBagVotes, EnsembleBase):
             random_cuts=self._random_cuts,
             bootstrap=bool(self.bootstrap),
             max_samples=self.max_samples,
-            max_bins=self.max_bins,
+            max_bins=int(self.max_bins),
             edges=None if self.bin_edges is None else given_edges(self.bin_edges, data.schema, self.max_bins),
             directions=self._directions(data.schema, data.target.n_classes, data.train.y),
             balance_trees=self._balances_trees(),
@@ -206,7 +205,7 @@ class ForestBase(OutOfBagVotes, EnsembleBase):
             )
         return FittedForest(self.model_, self._tree_sampler, getattr(self, "_leaf_targets", None))
 
-    def _require_memory(self, data: FitInput) -> None:
+    def _require_memory(self, data: FitInput, options: ForestOptions) -> None:
         """Refuse a forest that needs more memory than is available."""
         n_classes, y = data.target.n_classes, data.train.y
         size = FitSize.of(
@@ -221,7 +220,7 @@ class ForestBase(OutOfBagVotes, EnsembleBase):
         estimate = estimate_forest(
             size,
             n_drawn=n_drawn,
-            n_leaves=forest_tree_leaves(n_drawn, min_leaf, self.max_leaf_nodes, self.max_depth),
+            n_leaves=forest_tree_leaves(n_drawn, min_leaf, options.max_leaf_nodes, options.max_depth),
             classes=n_classes is not None,
             oob=bool(self.oob_score),
             keep_rows=bool(getattr(self, "keep_targets", False)),

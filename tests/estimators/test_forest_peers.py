@@ -56,7 +56,7 @@ def two_scores(model, X, y):
 
 @pytest.mark.parametrize("parameters", [{}, {"criterion": "entropy", "max_leaf_nodes": 10}, {"max_depth": 3}])
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_breast_cancer_is_told_as_well(kind, parameters):
+def test_breast_cancer_as_accurate(kind, parameters):
     mine, theirs = both(kind, load_breast_cancer(return_X_y=True), two_scores, **parameters)
     assert mine[0] == pytest.approx(theirs[0], abs=0.023)
     # Random cuts of ours are even over the bins, so over ranks of skewed columns: few splits say more, and
@@ -65,7 +65,7 @@ def test_breast_cancer_is_told_as_well(kind, parameters):
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_digits_are_read_as_well(kind):
+def test_digits_as_accurate(kind):
     mine, theirs = both(kind, load_digits(return_X_y=True), accuracy)
     assert mine == pytest.approx(theirs, abs=0.01)
     assert mine > 0.96
@@ -93,13 +93,13 @@ def test_probabilities_are_those_of_scikit_learn_in_the_long_run(kind):
 
 @pytest.mark.parametrize("parameters", [{"min_samples_leaf": 3, "max_features": 0.4}, {"max_leaf_nodes": 20}])
 @pytest.mark.parametrize("kind", REGRESSORS)
-def test_diabetes_is_told_as_well(kind, parameters):
+def test_diabetes_as_accurate(kind, parameters):
     mine, theirs = both(kind, load_diabetes(return_X_y=True), accuracy, **parameters)
     assert mine == pytest.approx(theirs, abs=0.025)
 
 
 @pytest.mark.parametrize("kind", REGRESSORS)
-def test_several_outputs_are_told_as_well(kind):
+def test_several_outputs_as_accurate(kind):
     X, y = make_friedman1(500, noise=1.0, random_state=0)
     y = np.column_stack([y, y[::-1] * 0.1, X[:, 0] * X[:, 1] * 20])  # the second has nothing to do with X
     mine, theirs = both(kind, (X, y), lambda m, X, y: r2_score(y[:, [0, 2]], m.predict(X)[:, [0, 2]]))
@@ -117,7 +117,7 @@ def minus_deviance(model, X, y):
     return -mean_poisson_deviance(y, np.maximum(model.predict(X), 1e-3))
 
 
-def test_counts_are_told_as_well():
+def test_counts_as_accurate():
     parameters = {"criterion": "poisson", "min_samples_leaf": 5}
     mine, theirs = both(RandomForestRegressor, count_data(), minus_deviance, **parameters)
     assert mine == pytest.approx(theirs, abs=0.036)
@@ -168,7 +168,7 @@ def test_class_weights_help_a_rare_class_as_much(class_weight, bootstrap):
 
 
 @pytest.mark.parametrize("bootstrap", [True, False])
-def test_weights_of_rows_say_as_much(bootstrap):
+def test_sample_weights_help_as_much(bootstrap):
     """Rows of weight zero are wrong: who counts them is worse by far."""
     X, y = make_classification(900, 6, n_informative=4, flip_y=0.0, random_state=0)
     weight = np.random.default_rng(0).random(600) * (np.arange(600) % 3 > 0)
@@ -192,7 +192,7 @@ def test_weights_of_rows_say_as_much(bootstrap):
         (ExtraTreesRegressor, 0.018),
     ],
 )
-def test_directions_cost_no_more(kind, tolerance):
+def test_monotonic_constraints_cost_no_more(kind, tolerance):
     rng = np.random.default_rng(0)
     X = rng.random((600, 4))
     y = 3 * X[:, 0] - 2 * X[:, 1] + np.sin(6 * X[:, 2]) + rng.normal(size=600) / 2
@@ -213,7 +213,7 @@ def test_directions_cost_no_more(kind, tolerance):
         (ExtraTreesRegressor, load_diabetes),
     ],
 )
-def test_importances_are_like_theirs(kind, load):
+def test_importances_agree(kind, load):
     X, y = load(return_X_y=True)
     mine = kind(300, random_state=0).fit(X, y).feature_importances_
     theirs = their(kind)(300, random_state=0).fit(X, y).feature_importances_
@@ -225,7 +225,7 @@ def test_importances_are_like_theirs(kind, load):
 
 
 @pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
-def test_scores_out_of_the_bag_are_like_theirs(kind):
+def test_out_of_bag_scores_agree(kind):
     load = load_breast_cancer if kind is RandomForestClassifier else load_diabetes
     X, y = load(return_X_y=True)
     mine, theirs = (

@@ -58,7 +58,7 @@ def test_an_interrupt_before_the_first_tree_leaves_the_old_model(monkeypatch):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_error_in_a_thread_comes_out(n_jobs, monkeypatch):
+def test_an_error_in_a_thread_is_raised(n_jobs, monkeypatch):
     X, y = numbers()
     grow = DeepGrower.grow
 
@@ -87,7 +87,7 @@ def test_no_more_threads_than_trees_are_started(monkeypatch):
     assert sizes == [3]
 
 
-def test_trees_are_told_when_asked_for(capfd):
+def test_verbose_prints_a_line_per_tree(capfd):
     X, y = numbers()
     RandomForestRegressor(3, verbose=2).fit(X, y)
     lines = capfd.readouterr().err.splitlines()

@@ -17,7 +17,6 @@ from scipy import sparse
 from forest_cases import (
     CLASSIFIERS,
     KINDS,
-    answers,
     bag_counts,
     bits,
     classes,
@@ -25,6 +24,7 @@ from forest_cases import (
     data_for,
     frame,
     numbers,
+    predictions,
     signal,
 )
 from hedgerow import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
@@ -75,34 +75,36 @@ def trained(name, **parameters):
     """A model, and everything it says of its rows, as bytes."""
     model, X, y, weight = CASES[name]()
     model.set_params(**parameters).fit(X, y, weight)
-    return pickle.dumps((bits(model), answers(model, X[:3000]).tobytes(), model.apply(X[-500:]).tobytes()))
+    return pickle.dumps(
+        (bits(model), predictions(model, X[:3000]).tobytes(), model.apply(X[-500:]).tobytes())
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_threads_do_not_matter(name):
+def test_trees_do_not_depend_on_threads(name):
     first, *others = (trained(name, n_jobs=n_jobs) for n_jobs in THREADS)
     assert all(other == first for other in others)
     assert trained(name, random_state=4) != first
 
 
-def test_threads_do_not_matter_out_of_the_bag_nor_to_predictions():
+def test_predictions_do_not_depend_on_threads():
     X, y = classes(9000)
-    said = set()
+    predicted = set()
     for n_jobs in THREADS:
         model = RandomForestClassifier(12, oob_score=True, random_state=0, n_jobs=n_jobs)
         with pytest.warns(UserWarning, match="in the bag of every tree"):
             model.fit(X, y)
-        said.add((model.oob_decision_function_.tobytes(), model.oob_votes_.tobytes(), model.oob_score_))
-        said.add((model.predict_proba(X).tobytes(), model.apply(X).tobytes(), 0.0))
-    assert len(said) == 2
+        predicted.add((model.oob_decision_function_.tobytes(), model.oob_votes_.tobytes(), model.oob_score_))
+        predicted.add((model.predict_proba(X).tobytes(), model.apply(X).tobytes(), 0.0))
+    assert len(predicted) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_row_alone_is_told_the_same_as_among_others(kind):
+def test_a_single_row_has_the_same_prediction(kind):
     X, y = data_for(kind, 400)
     model = kind(8, random_state=0).fit(X, y)
-    alone = np.concatenate([answers(model, X[row : row + 1]) for row in range(40)])
-    assert alone.tobytes() == answers(model, X)[:40].tobytes()
+    alone = np.concatenate([predictions(model, X[row : row + 1]) for row in range(40)])
+    assert alone.tobytes() == predictions(model, X)[:40].tobytes()
 
 
 # --- how rows are given
@@ -125,11 +127,11 @@ def test_dtype_and_order_of_arrays_do_not_matter(kind):
         "sparse by columns, float32": sparse.csc_matrix(X.astype(np.float32)),
     }
     model = kind(5, random_state=0).fit(X, y)
-    first, said = bits(model), answers(model, X).tobytes()
+    first, predicted = bits(model), predictions(model, X).tobytes()
     for form, given_as in forms.items():
         other = kind(5, random_state=0).fit(given_as, y)
         assert bits(other) == first, form
-        assert answers(other, given_as).tobytes() == said, form
+        assert predictions(other, given_as).tobytes() == predicted, form
 
 
 def test_dtype_of_targets_and_weights_does_not_matter():
@@ -158,12 +160,12 @@ def test_kind_of_data_frame_does_not_matter(kind):
     encoded = pa.table({**number_columns, "colour": pa.array(colours).dictionary_encode()})
     model = kind(5, random_state=0).fit(table, y)
     assert model.model_.forest.sets.size
-    said = model.predict(table).tobytes()
+    predicted = model.predict(table).tobytes()
     for other in (as_float32, in_polars, in_polars.to_arrow(), encoded):
         again = kind(5, random_state=0).fit(other, y)
         assert bits(again) == bits(model)
-        assert again.predict(other).tobytes() == said
-        assert model.predict(other).tobytes() == said
+        assert again.predict(other).tobytes() == predicted
+        assert model.predict(other).tobytes() == predicted
     mixed = np.column_stack([table[list("abc")].to_numpy().astype(object), colours.astype(object)])
     from_objects = kind(5, random_state=0, categorical_features=[3]).fit(mixed, y)
     assert bits(from_objects) == bits(model)
@@ -177,7 +179,7 @@ def test_the_order_of_rows_does_not_matter(kind, bootstrap):
     parameters = {"n_estimators": 20, "bootstrap": bootstrap, "oob_score": bootstrap, "random_state": 0}
     model, moved = kind(**parameters).fit(X, y), kind(**parameters).fit(X[order], y[order])
     assert bits(moved) == bits(model)
-    assert answers(moved, X).tobytes() == answers(model, X).tobytes()
+    assert predictions(moved, X).tobytes() == predictions(model, X).tobytes()
     assert np.array_equal(bag_counts(moved), bag_counts(model)[:, order])
     if bootstrap:
         assert np.array_equal(moved.oob_votes_, model.oob_votes_[order])
@@ -203,28 +205,28 @@ WEIGHTED = {
 
 @pytest.mark.parametrize("setting", WEIGHTED)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_whole_weight_is_as_many_rows(kind, setting):
+def test_an_integer_weight_equals_copies(kind, setting):
     X, y = data_for(kind, 200)
     weight = weights(200, whole=True)
     parameters = {"n_estimators": 4, "random_state": 0} | WEIGHTED[setting]
     model = kind(**parameters).fit(X, y, sample_weight=weight)
     copies = kind(**parameters).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert answers(model, X).tobytes() == answers(copies, X).tobytes()
+    assert predictions(model, X).tobytes() == predictions(copies, X).tobytes()
     assert np.array_equal(model.feature_importances_, copies.feature_importances_)
-    assert not np.array_equal(answers(model, X), answers(kind(**parameters).fit(X, y), X))
+    assert not np.array_equal(predictions(model, X), predictions(kind(**parameters).fit(X, y), X))
 
 
 @pytest.mark.parametrize("bootstrap", [True, False])
-def test_a_whole_weight_is_as_many_rows_of_a_large_table(bootstrap):
+def test_an_integer_weight_equals_copies_in_a_large_table(bootstrap):
     X, y = classes(3500)
     model = RandomForestClassifier(3, bootstrap=bootstrap, random_state=0)
-    weighted = answers(model.fit(X, y, sample_weight=np.full(3500, 2)), X)
-    assert np.array_equal(answers(model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)), X), weighted)
+    weighted = predictions(model.fit(X, y, sample_weight=np.full(3500, 2)), X)
+    assert np.array_equal(predictions(model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)), X), weighted)
 
 
 @QUICK
 @given(st.permutations(range(25)), st.lists(st.integers(0, 3), min_size=25, max_size=25))
-def test_whole_weights_are_copies_whatever_the_order_of_rows(order, weight):
+def test_integer_weights_equal_copies_in_any_order(order, weight):
     X, y = numbers(25)
     weight = np.array(weight)
     weight[0] += 1
@@ -247,7 +249,7 @@ def test_a_weight_of_zero_is_no_row(kind, bootstrap, whole):
     model = kind(5, bootstrap=bootstrap, random_state=0).fit(X_far, y, sample_weight=weight)
     others = kind(5, bootstrap=bootstrap, random_state=0).fit(X[kept], y[kept], sample_weight=weight[kept])
     assert bits(model) == bits(others)
-    assert answers(model, X).tobytes() == answers(others, X).tobytes()
+    assert predictions(model, X).tobytes() == predictions(others, X).tobytes()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -271,7 +273,7 @@ GOING_ON = {
 
 @pytest.mark.parametrize("setting", GOING_ON)
 @pytest.mark.parametrize("kind", KINDS)
-def test_more_trees_are_those_of_one_fit(kind, setting):
+def test_warm_start_gives_the_trees_of_one_fit(kind, setting):
     X, y = data_for(kind)
     parameters = {"n_estimators": 10, "random_state": 4} | GOING_ON[setting]
     whole = kind(**parameters).fit(X, y)
@@ -280,13 +282,13 @@ def test_more_trees_are_those_of_one_fit(kind, setting):
     assert grown.model_.forest.n_trees == 5
     grown.set_params(n_estimators=10).fit(X, y)
     assert bits(grown) == bits(whole) != first
-    assert answers(grown, X).tobytes() == answers(whole, X).tobytes()
+    assert predictions(grown, X).tobytes() == predictions(whole, X).tobytes()
     assert np.array_equal(grown.feature_importances_, whole.feature_importances_)
     assert bits(grown.fit(X, y)) == bits(whole)  # as many trees as there are: nothing to do
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_going_on_is_not_noticed_out_of_the_bag(kind):
+def test_warm_start_gives_the_out_of_bag_predictions_of_one_fit(kind):
     X, y = data_for(kind)
     parameters = {"bootstrap": True, "oob_score": True, "random_state": 4}
     whole = kind(30, **parameters).fit(X, y)
@@ -301,7 +303,7 @@ def test_going_on_is_not_noticed_out_of_the_bag(kind):
             assert np.array_equal(mine, theirs), name
 
 
-def test_trees_without_sets_go_on_to_trees_with_them_and_back():
+def test_warm_start_joins_trees_with_and_without_sets():
     table, y = frame(200)
     table["colour"] = pd.Categorical(np.where(np.arange(200) % 50, "red", "blue"))  # hardly ever split on
     parameters = {"max_leaf_nodes": 3, "max_features": 1, "random_state": 0}
@@ -314,17 +316,17 @@ def test_trees_without_sets_go_on_to_trees_with_them_and_back():
     assert bits(grown) == bits(whole)
 
 
-def test_going_on_with_weights_and_without_a_seed_keeps_the_first_one():
+def test_warm_start_keeps_the_seed_with_weights():
     X, y = numbers()
     weight = weights(300, whole=False)
     model = RandomForestRegressor(4, warm_start=True).fit(X, y, weight)
-    first = answers(model, X) * 4
+    first = predictions(model, X) * 4
     drawn = bag_counts(model)
     model.set_params(n_estimators=6, random_state=1).fit(X, y, weight)
     assert np.array_equal(bag_counts(model)[:4], drawn)
     again = RandomForestRegressor(6, random_state=model._seed).fit(X, y, weight)
     assert bits(again) == bits(model)
-    assert not np.allclose(answers(model, X) * 6, first)
+    assert not np.allclose(predictions(model, X) * 6, first)
 
 
 # --- seeds

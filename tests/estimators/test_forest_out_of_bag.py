@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score
 
-from forest_cases import KINDS, bag_counts, classes, counts, data_for, frame, numbers, tree_answers
+from forest_cases import KINDS, bag_counts, classes, counts, data_for, frame, numbers, predictions_by_tree
 from hedgerow import RandomForestClassifier, RandomForestRegressor
 
 SETTINGS = {
@@ -16,13 +16,13 @@ SETTINGS = {
 }
 
 
-def plain_means(said, drawn):
+def plain_means(predicted, drawn):
     """Means over the trees that did not draw the row, added one after the other, and how many these are."""
-    n_trees, n_rows, n_outputs = said.shape
+    n_trees, n_rows, n_outputs = predicted.shape
     sums, n_votes = np.zeros((n_rows, n_outputs)), np.zeros(n_rows, np.int64)
     for tree in range(n_trees):
         for row in np.flatnonzero(drawn[tree] == 0):
-            sums[row] += said[tree, row]
+            sums[row] += predicted[tree, row]
             n_votes[row] += 1
     with np.errstate(invalid="ignore"):
         return sums / n_votes[:, np.newaxis], n_votes
@@ -35,16 +35,16 @@ def oob_answers(model):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_votes_in_and_out_of_the_bag_are_those_of_the_oracle(kind, setting):
+def test_votes_equal_those_of_the_oracle(kind, setting):
     X, y = data_for(kind, 150)
     parameters = {"n_estimators": 25, "bootstrap": True, "oob_score": True, "random_state": 3}
     model = kind(**parameters | SETTINGS[setting]).fit(X, y)
-    said = tree_answers(model, X)
-    means, n_votes = plain_means(said, bag_counts(model))
+    predicted = predictions_by_tree(model, X)
+    means, n_votes = plain_means(predicted, bag_counts(model))
     assert n_votes.min() > 0
     np.testing.assert_array_equal(oob_answers(model), means)
     np.testing.assert_array_equal(model.oob_votes_, n_votes)
-    everyone, _ = plain_means(said, np.zeros((25, 150)))
+    everyone, _ = plain_means(predicted, np.zeros((25, 150)))
     np.testing.assert_array_equal(model._means(X), everyone)
     if hasattr(model, "classes_"):
         np.testing.assert_allclose(means.sum(axis=1), 1.0)
@@ -53,10 +53,10 @@ def test_votes_in_and_out_of_the_bag_are_those_of_the_oracle(kind, setting):
         assert model.oob_score_ == r2_score(y, means[:, 0])
 
 
-def test_several_outputs_are_out_of_the_bag_too():
+def test_out_of_bag_predictions_of_several_outputs():
     X, y = numbers(120, n_outputs=3)
     model = RandomForestRegressor(30, oob_score=True, random_state=0).fit(X, y)
-    means, n_votes = plain_means(tree_answers(model, X), bag_counts(model))
+    means, n_votes = plain_means(predictions_by_tree(model, X), bag_counts(model))
     assert model.oob_prediction_.shape == (120, 3)
     np.testing.assert_array_equal(model.oob_prediction_, means)
     np.testing.assert_array_equal(model.oob_votes_, n_votes)
@@ -64,30 +64,30 @@ def test_several_outputs_are_out_of_the_bag_too():
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", "balanced_subsample", {"alder": 3.0, "beech": 0.5}])
-def test_classes_of_their_own_weight_vote_out_of_the_bag(class_weight):
+def test_out_of_bag_votes_with_class_weights(class_weight):
     X, y = classes(120)
     model = RandomForestClassifier(
         40, class_weight=class_weight, min_samples_leaf=4, oob_score=True, random_state=0
     ).fit(X, y)
-    means, _ = plain_means(tree_answers(model, X), bag_counts(model))
+    means, _ = plain_means(predictions_by_tree(model, X), bag_counts(model))
     np.testing.assert_array_equal(model.oob_decision_function_, means)
 
 
-def test_counts_and_categories_are_out_of_the_bag_too():
+def test_out_of_bag_predictions_of_counts_and_categories():
     X, y = counts(120)
     model = RandomForestRegressor(30, criterion="poisson", oob_score=True, random_state=0).fit(X, y)
     np.testing.assert_array_equal(
-        model.oob_prediction_, plain_means(tree_answers(model, X), bag_counts(model))[0][:, 0]
+        model.oob_prediction_, plain_means(predictions_by_tree(model, X), bag_counts(model))[0][:, 0]
     )
     X, y = frame(120)
     model = RandomForestRegressor(30, oob_score=True, random_state=0).fit(X, y)
     assert model.model_.forest.sets.size
     np.testing.assert_array_equal(
-        model.oob_prediction_, plain_means(tree_answers(model, X), bag_counts(model))[0][:, 0]
+        model.oob_prediction_, plain_means(predictions_by_tree(model, X), bag_counts(model))[0][:, 0]
     )
 
 
-def test_every_tree_draws_as_many_rows_as_there_are_or_as_asked_for():
+def test_number_of_rows_drawn_per_tree():
     X, y = classes(200)
     for max_samples, size in [(None, 200), (1.0, 200), (0.25, 50), (31, 31), (0.001, 1)]:
         model = RandomForestClassifier(10, max_samples=max_samples, random_state=0).fit(X, y)
@@ -102,7 +102,7 @@ def test_every_tree_draws_as_many_rows_as_there_are_or_as_asked_for():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_that_no_tree_left_out_are_told(kind):
+def test_rows_without_votes_raise_a_warning(kind):
     X, y = data_for(kind, 120)
     with pytest.warns(UserWarning, match=r"\d+ of 120 rows are in the bag of every tree") as caught:
         model = kind(n_estimators=2, bootstrap=True, oob_score=True, random_state=0).fit(X, y)
@@ -119,7 +119,7 @@ def test_rows_that_no_tree_left_out_are_told(kind):
         assert model.oob_score_ == r2_score(y[~never], known[:, 0])
 
 
-def test_no_row_out_of_any_bag_has_no_score():
+def test_score_is_nan_without_votes():
     for seed in range(20):
         model = RandomForestClassifier(1, random_state=seed).fit([[0.0], [1.0]], [0, 1])
         if bag_counts(model).tolist() == [[1, 1]]:
@@ -130,26 +130,26 @@ def test_no_row_out_of_any_bag_has_no_score():
     assert model.oob_votes_.tolist() == [0, 0]
 
 
-def test_a_function_scores_rows_out_of_the_bag():
+def test_oob_score_may_be_a_function():
     X, y = numbers()
     model = RandomForestRegressor(30, oob_score=mean_absolute_error, random_state=0).fit(X, y)
     assert model.oob_score_ == mean_absolute_error(y, model.oob_prediction_)
     X, y = classes()
     seen = []
 
-    def score(said, predicted):
-        seen.append((said, predicted))
+    def score(target, predicted):
+        seen.append((target, predicted))
         return 0.25
 
     model = RandomForestClassifier(30, oob_score=score, random_state=0).fit(X, y)
     assert model.oob_score_ == 0.25
-    said, predicted = seen[0]
-    assert np.array_equal(said, y)
+    target, predicted = seen[0]
+    assert np.array_equal(target, y)
     assert np.array_equal(predicted, model.classes_[np.argmax(model.oob_decision_function_, axis=1)])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_fit_forgets_the_score(kind):
+def test_another_fit_removes_the_score(kind):
     X, y = data_for(kind)
     model = kind(20, bootstrap=True, oob_score=True, random_state=0).fit(X, y)
     assert len([name for name in vars(model) if name.startswith("oob_") and name.endswith("_")]) == len(
@@ -189,7 +189,7 @@ def agree(losses_oob, losses_test):
     return standard_error
 
 
-def test_the_error_rate_out_of_the_bag_is_the_test_error_rate():
+def test_out_of_bag_error_is_close_to_test_error():
     X, y = make_classification(9000, 12, n_informative=6, flip_y=0.1, random_state=0)
     model = RandomForestClassifier(300, oob_score=True, random_state=0).fit(X[:1500], y[:1500])
     wrong_oob = np.argmax(model.oob_decision_function_, axis=1) != y[:1500]
@@ -197,10 +197,12 @@ def test_the_error_rate_out_of_the_bag_is_the_test_error_rate():
     standard_error = agree(wrong_oob, model.predict(X[1500:]) != y[1500:])
     assert standard_error < 0.01  # so that the test says something
     resubstituted = np.mean(model.predict(X[:1500]) != y[:1500])
-    assert resubstituted < np.mean(wrong_oob) - 5 * standard_error  # what the training rows would have said
+    assert (
+        resubstituted < np.mean(wrong_oob) - 5 * standard_error
+    )  # what the training rows would have predicted
 
 
-def test_the_log_loss_out_of_the_bag_is_the_test_log_loss():
+def test_out_of_bag_log_loss_is_close_to_test_log_loss():
     X, y = make_classification(
         8000, 10, n_informative=6, n_classes=4, n_clusters_per_class=1, class_sep=0.7, random_state=1
     )
@@ -215,7 +217,7 @@ def test_the_log_loss_out_of_the_bag_is_the_test_log_loss():
     assert agree(told, losses(model.predict_proba(X[1500:]), y[1500:])) < 0.05
 
 
-def test_the_squared_error_out_of_the_bag_is_the_test_squared_error():
+def test_out_of_bag_squared_error_is_close_to_test_squared_error():
     X, y = make_friedman1(8000, noise=1.0, random_state=2)
     model = RandomForestRegressor(300, max_features=0.4, oob_score=True, random_state=0)
     model.fit(X[:1000], y[:1000])

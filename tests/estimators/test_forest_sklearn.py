@@ -38,13 +38,13 @@ def test_data_frames_reach_forests_through_pipelines_with_their_names():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_copies_have_the_parameters_and_nothing_learned(kind):
+def test_clones_are_not_fitted(kind):
     model = kind(4, max_depth=3, random_state=1, max_features=2).fit(X, Y)
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert not hasattr(copy, "model_")
-    said = " ".join(repr(copy).split())
-    assert said == f"{kind.__name__}(max_depth=3, max_features=2, n_estimators=4, random_state=1)"
+    predicted = " ".join(repr(copy).split())
+    assert predicted == f"{kind.__name__}(max_depth=3, max_features=2, n_estimators=4, random_state=1)"
     again = pickle.loads(pickle.dumps(model))  # noqa: S301 - made a moment ago
     assert np.array_equal(again.predict(X), model.predict(X))
     assert np.array_equal(again.apply(X), model.apply(X))
@@ -66,7 +66,7 @@ def test_parameters_are_those_of_scikit_learn_and_some_more(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_fit_forgets_names_and_classes(kind):
+def test_another_fit_replaces_names_and_classes(kind):
     model = kind(2).fit(pd.DataFrame(X, columns=list("abcd")), Y)
     assert model.feature_names_in_.tolist() == list("abcd")
     assert model.n_features_in_ == 4

@@ -13,14 +13,14 @@ from forest_cases import (
     CLASSIFIERS,
     KINDS,
     REGRESSORS,
-    answers,
     bag_counts,
     classes,
     counts,
     data_for,
     depths,
     numbers,
-    tree_answers,
+    predictions,
+    predictions_by_tree,
 )
 from hedgerow import RandomForestClassifier, RandomForestRegressor
 
@@ -53,17 +53,17 @@ def test_exclusive_or_is_learned_as_a_number(kind):
 
 @pytest.mark.parametrize("kind", REGRESSORS)
 def test_a_poisson_mean_is_never_zero(kind):
-    """The deviance of a count is infinite where its mean is said to be zero: no leaf may be of zeros only."""
+    """The deviance of a count is infinite for a predicted mean of zero: no leaf may hold only zeros."""
     X, y = counts()
     model = kind(10, criterion="poisson", random_state=0).fit(X, y)
     assert (y == 0).sum() > 50
-    assert tree_answers(model, X).min() > 0
+    assert predictions_by_tree(model, X).min() > 0
     squared = kind(10, random_state=0).fit(X, y)
-    assert tree_answers(squared, X).min() == pytest.approx(0.0, abs=1e-12)
+    assert predictions_by_tree(squared, X).min() == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_distinct_rows_are_learned_by_heart_without_resampling(kind):
+def test_distinct_rows_are_fitted_exactly_without_bootstrap(kind):
     X, y = data_for(kind, 200)
     model = kind(3, bootstrap=False, random_state=0).fit(X, y)
     if kind in CLASSIFIERS:
@@ -73,31 +73,31 @@ def test_distinct_rows_are_learned_by_heart_without_resampling(kind):
         np.testing.assert_allclose(model.predict(X), y, rtol=1e-9)
 
 
-def test_leaves_hold_the_mean_of_the_rows_drawn():
+def test_leaf_values_are_means_of_drawn_rows():
     X, y = numbers(200)
     model = RandomForestRegressor(4, max_leaf_nodes=8, random_state=0).fit(X, y)
-    leaves, drawn, said = model.apply(X), bag_counts(model), tree_answers(model, X)
+    leaves, drawn, predicted = model.apply(X), bag_counts(model), predictions_by_tree(model, X)
     for tree in range(4):
         for leaf in np.unique(leaves[:, tree]):
             here = leaves[:, tree] == leaf
             mean = np.average(y[here], weights=drawn[tree, here])
-            np.testing.assert_allclose(said[tree, here, 0], mean, rtol=1e-12)
+            np.testing.assert_allclose(predicted[tree, here, 0], mean, rtol=1e-12)
 
 
-def test_leaves_hold_the_shares_of_the_classes_drawn():
+def test_leaf_values_are_class_shares_of_drawn_rows():
     X, y = classes(200)
     weights = {"alder": 2.0, "beech": 0.5, "cedar": 1.0}
     for class_weight in (None, weights):
         model = RandomForestClassifier(4, max_leaf_nodes=8, class_weight=class_weight, random_state=0)
         model.fit(X, y)
-        leaves, drawn, said = model.apply(X), bag_counts(model), tree_answers(model, X)
+        leaves, drawn, predicted = model.apply(X), bag_counts(model), predictions_by_tree(model, X)
         factor = np.array([1.0 if class_weight is None else weights[label] for label in y])
         for tree in range(4):
             for leaf in np.unique(leaves[:, tree]):
                 here = leaves[:, tree] == leaf
                 sums = [np.sum((drawn[tree] * factor)[here & (y == label)]) for label in model.classes_]
                 np.testing.assert_allclose(
-                    said[tree, here], np.tile(np.array(sums) / np.sum(sums), (here.sum(), 1)), rtol=1e-9
+                    predicted[tree, here], np.tile(np.array(sums) / np.sum(sums), (here.sum(), 1)), rtol=1e-9
                 )
 
 
@@ -107,7 +107,7 @@ def test_balanced_trees_give_classes_the_same_weight_in_every_tree():
     y = np.where((y == "alder") & (np.arange(300) % 2 == 0), "rare", "usual")
     model = RandomForestClassifier(6, class_weight="balanced_subsample", max_leaf_nodes=2, random_state=0)
     model.fit(X, y)
-    leaves, drawn, said = model.apply(X), bag_counts(model), tree_answers(model, X)
+    leaves, drawn, predicted = model.apply(X), bag_counts(model), predictions_by_tree(model, X)
     for tree in range(6):
         of_class = [drawn[tree, y == label].sum() for label in model.classes_]
         for leaf in np.unique(leaves[:, tree]):
@@ -117,7 +117,7 @@ def test_balanced_trees_give_classes_the_same_weight_in_every_tree():
                 for label, n in zip(model.classes_, of_class, strict=True)
             ]
             np.testing.assert_allclose(
-                said[tree, here], np.tile(np.array(odds) / np.sum(odds), (here.sum(), 1)), rtol=1e-9
+                predicted[tree, here], np.tile(np.array(odds) / np.sum(odds), (here.sum(), 1)), rtol=1e-9
             )
     plain = RandomForestClassifier(6, max_leaf_nodes=2, random_state=0).fit(X, y)
     assert model.predict_proba(X)[:, 0].mean() > plain.predict_proba(X)[:, 0].mean() + 0.1
@@ -129,8 +129,8 @@ def test_balanced_and_balanced_in_every_tree_differ():
         RandomForestClassifier(5, class_weight=c, min_samples_leaf=5, random_state=0).fit(X, y)
         for c in ("balanced", "balanced_subsample", None)
     ]
-    said = [model.predict_proba(X).tobytes() for model in models]
-    assert len(set(said)) >= 2
+    predicted = [model.predict_proba(X).tobytes() for model in models]
+    assert len(set(predicted)) >= 2
     assert np.array_equal(bag_counts(models[0]), bag_counts(models[1]))
 
 
@@ -144,7 +144,7 @@ def test_several_outputs_are_predicted_together(kind):
     assert model.n_outputs_ == 3
     assert model.predict(X).shape == (300, 3)
     assert model.predict(X[:1]).shape == (1, 3)
-    np.testing.assert_array_equal(model.predict(X), tree_answers(model, X).sum(axis=0) / 20)
+    np.testing.assert_array_equal(model.predict(X), predictions_by_tree(model, X).sum(axis=0) / 20)
     assert model.score(X, y) > 0.7
     single = kind(20, random_state=0).fit(X, y[:, :1].ravel())
     assert single.n_outputs_ == 1
@@ -152,17 +152,17 @@ def test_several_outputs_are_predicted_together(kind):
 
 
 @pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
-def test_an_output_given_twice_changes_nothing(criterion):
+def test_a_repeated_output_changes_nothing(criterion):
     X, y = counts()
     parameters = {"criterion": criterion, "max_leaf_nodes": 20, "random_state": 0, "bootstrap": False}
     once = RandomForestRegressor(5, **parameters).fit(X, y)
     twice = RandomForestRegressor(5, **parameters).fit(X, np.column_stack([y, y]))
-    said = twice.predict(X)
-    np.testing.assert_allclose(said[:, 0], once.predict(X), rtol=1e-9)
-    np.testing.assert_allclose(said[:, 1], once.predict(X), rtol=1e-9)
+    predicted = twice.predict(X)
+    np.testing.assert_allclose(predicted[:, 0], once.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(predicted[:, 1], once.predict(X), rtol=1e-9)
 
 
-def test_a_large_output_leads_the_splits():
+def test_an_output_of_large_scale_dominates_the_splits():
     X, y = numbers(n_outputs=2)
     parameters = {"max_leaf_nodes": 9, "bootstrap": False, "random_state": 0}
     large = RandomForestRegressor(1, **parameters).fit(X, y * [1.0, 1e-9])
@@ -197,7 +197,7 @@ def test_categories_are_better_split_by_sets_than_by_codes(kind):
     assert by_sets.score(table[300:], y[300:]) > high
     assert by_sets.score(table[300:], y[300:]) > by_codes.score(as_codes[300:], y[300:]) + 0.2
     named = kind(**parameters, categorical_features=["kind"]).fit(as_codes[:300], y[:300])
-    assert np.array_equal(answers(named, as_codes), answers(by_sets, table))
+    assert np.array_equal(predictions(named, as_codes), predictions(by_sets, table))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -207,14 +207,14 @@ def test_unseen_categories_go_where_missing_ones_go(kind):
     model = kind(10, random_state=0).fit(table, y)
     new = table[:30].assign(kind=pd.Categorical(["kind 99"] * 30))
     gone = table[:30].assign(kind=pd.Categorical([None] * 30, categories=table["kind"].cat.categories))
-    assert np.array_equal(answers(model, new), answers(model, gone))
-    assert np.isfinite(answers(model, new)).all()
+    assert np.array_equal(predictions(model, new), predictions(model, gone))
+    assert np.isfinite(predictions(model, new)).all()
     missing = table.assign(kind=table["kind"].where(code != 3))  # now missing says something
     learned = kind(30, random_state=0, max_features=None).fit(missing, code == 3)
-    said = answers(learned, missing[:50])
-    said = said[:, 1] if said.ndim == 2 else said
-    assert said[code[:50] == 3].min() > 0.9
-    assert said[code[:50] != 3].max() < 0.1
+    predicted = predictions(learned, missing[:50])
+    predicted = predicted[:, 1] if predicted.ndim == 2 else predicted
+    assert predicted[code[:50] == 3].min() > 0.9
+    assert predicted[code[:50] != 3].max() < 0.1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -224,9 +224,9 @@ def test_missing_values_take_the_side_that_fits(kind):
     X[rng.random(400) < 0.3, 0] = np.nan
     for y in (np.isnan(X[:, 0]), np.isnan(X[:, 0]) | (X[:, 0] < 0.4), np.isnan(X[:, 0]) | (X[:, 0] > 0.6)):
         model = kind(30, max_features=None, random_state=0).fit(X[:300], y[:300])
-        said = answers(model, X[300:])
-        said = said[:, 1] if said.ndim == 2 else said
-        assert np.mean((said > 0.5) == y[300:]) > 0.95
+        predicted = predictions(model, X[300:])
+        predicted = predicted[:, 1] if predicted.ndim == 2 else predicted
+        assert np.mean((predicted > 0.5) == y[300:]) > 0.95
 
 
 def test_missing_values_that_training_had_none_of_are_predicted():
@@ -238,16 +238,16 @@ def test_missing_values_that_training_had_none_of_are_predicted():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_infinities_are_ordinary_extremes(kind):
+def test_infinities_are_ordinary_values(kind):
     X, y = data_for(kind, 200)
     X[:40, 0] = np.inf
     X[40:70, 0] = -np.inf
     far = np.where(np.isinf(X), np.sign(X) * 1e6, X)
     model = kind(5, random_state=0, bootstrap=False, max_features=None).fit(X, y)
-    assert np.isfinite(answers(model, X)).all()
+    assert np.isfinite(predictions(model, X)).all()
     if kind in (RandomForestClassifier, RandomForestRegressor):
         other = kind(5, random_state=0, bootstrap=False, max_features=None).fit(far, y)
-        assert np.array_equal(answers(model, X), answers(other, far))
+        assert np.array_equal(predictions(model, X), predictions(other, far))
 
 
 # --- labels
@@ -265,7 +265,7 @@ def test_infinities_are_ordinary_extremes(kind):
     ids=["str", "object", "int", "float", "uint8"],
 )
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_labels_of_any_kind_come_back(kind, labels):
+def test_labels_of_any_type_are_predicted(kind, labels):
     X, y = load_iris(return_X_y=True)
     model = kind(10, random_state=0).fit(X, labels[y])
     assert model.classes_.tolist() == sorted(labels.tolist())
@@ -284,7 +284,7 @@ def test_true_and_false_are_labels_and_numbers():
     assert RandomForestClassifier(5, random_state=0).fit(X, series).classes_.tolist() == ["no", "yes"]
 
 
-def test_many_classes_are_told_apart():
+def test_many_classes():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(300), 4)
     X = np.column_stack([y // 20, y % 20]) + rng.random((1200, 2)) / 2
@@ -297,7 +297,7 @@ def test_many_classes_are_told_apart():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_of_the_same_leaves_are_alike(kind):
+def test_proximity_by_common_leaves(kind):
     X, y = load_iris(return_X_y=True)
     model = kind(50, random_state=0).fit(X, y)
     leaves = model.apply(X)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from forest_cases import CLASSIFIERS, KINDS, REGRESSORS, answers, bits, classes, data_for, frame, numbers
+from forest_cases import CLASSIFIERS, KINDS, REGRESSORS, bits, classes, data_for, frame, numbers, predictions
 from hedgerow import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from hedgerow.growing.deep import DeepGrower
 
@@ -79,7 +79,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("parameters", "message"), WRONG, ids=[str(wrong) for wrong, _ in WRONG])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_not_allowed_is_said(kind, parameters, message):
+def test_parameters_that_are_not_allowed(kind, parameters, message):
     with pytest.raises(ValueError) as caught:
         kind(**parameters).fit(X, Y)
     assert message in str(caught.value)
@@ -98,14 +98,14 @@ def test_what_is_not_allowed_is_said(kind, parameters, message):
         ({"monotonic_cst": [1, 0, 0, 0]}, "monotonic_cst is not allowed with 3 classes: there must be two"),
     ],
 )  # fmt: skip
-def test_classifiers_say_what_is_not_allowed(kind, parameters, message):
+def test_classifier_parameters_that_are_not_allowed(kind, parameters, message):
     with pytest.raises(ValueError) as caught:
         kind(**parameters).fit(X, Y)
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", REGRESSORS)
-def test_regressors_say_what_is_not_allowed(kind):
+def test_regressor_parameters_that_are_not_allowed(kind):
     for wrong, message in [
         ({"criterion": "gini"}, "criterion='gini' is not allowed: it must be 'squared_error' or 'poisson'"),
         ({"keep_targets": 1}, "keep_targets=1 is not allowed: it must be True or False"),
@@ -118,7 +118,7 @@ def test_regressors_say_what_is_not_allowed(kind):
         kind(class_weight="balanced")
 
 
-def test_a_category_has_no_direction():
+def test_categorical_columns_have_no_monotonic_constraint():
     table, y = frame()
     with pytest.raises(
         ValueError, match="monotonic_cst of column 'colour' is 1, but the column is categorical"
@@ -209,7 +209,7 @@ def test_there_must_be_rows_and_columns(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_forest_that_is_not_fitted_says_so(kind):
+def test_an_unfitted_forest_raises_not_fitted_error(kind):
     model = kind()
     for ask in (model.predict, model.apply):
         with pytest.raises(NotFittedError, match=f"This {kind.__name__} instance is not fitted yet"):
@@ -265,7 +265,7 @@ def test_fewer_trees_and_other_rows_are_refused(kind):
 
 
 @pytest.mark.usefixtures("grows")
-def test_other_classes_and_outputs_are_refused_when_going_on():
+def test_warm_start_refuses_other_classes_and_outputs():
     data, y = classes(150)
     model = RandomForestClassifier(3, warm_start=True).fit(data, y)
     with pytest.raises(ValueError, match="y holds the label 'oak', which is not among the training classes"):
@@ -281,10 +281,10 @@ def test_other_classes_and_outputs_are_refused_when_going_on():
 
 @pytest.mark.usefixtures("grows")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_fit_that_fails_leaves_the_model_whole(kind, monkeypatch):
+def test_a_failed_fit_leaves_the_model_unchanged(kind, monkeypatch):
     data, y = data_for(kind, 150)
     model = kind(20, bootstrap=True, oob_score=True, random_state=0).fit(data, y)
-    before, said, state = bits(model), answers(model, data), dict(vars(model))
+    before, predicted, state = bits(model), predictions(model, data), dict(vars(model))
 
     def failing(*_):
         raise MemoryError("no room")
@@ -302,13 +302,13 @@ def test_a_fit_that_fails_leaves_the_model_whole(kind, monkeypatch):
         model.fit(data[:, :2], y[::-1])
     monkeypatch.undo()
     assert bits(model) == before
-    assert np.array_equal(answers(model, data), said)
+    assert np.array_equal(predictions(model, data), predicted)
     assert vars(model).keys() == state.keys()
     assert all(vars(model)[name] is value for name, value in state.items())
 
 
 @pytest.mark.usefixtures("grows")
-def test_a_score_that_fails_leaves_the_model_whole():
+def test_a_failed_score_leaves_the_model_unchanged():
     data, y = classes(150)
     model = ExtraTreesClassifier(20, bootstrap=True, oob_score=True, random_state=0).fit(data, y)
     state = dict(vars(model))

@@ -23,7 +23,7 @@ def fitted(**parameters):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_wider_intervals_hold_narrower_ones(method):
+def test_wider_intervals_contain_narrower_ones(method):
     model = fitted()
     inner, outer = (model.predict_interval(X[TEST], coverage, method) for coverage in (0.5, 0.9))
     assert inner.shape == (150, 2)
@@ -33,12 +33,12 @@ def test_wider_intervals_hold_narrower_ones(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_nine_in_ten_rows_are_inside(method):
+def test_coverage_on_test_rows(method):
     low, high = fitted(n_estimators=150).predict_interval(X[TEST], 0.9, method).T
     assert 0.82 < np.mean((low <= Y[TEST]) & (Y[TEST] <= high)) < 0.98
 
 
-def test_quantiles_rise_and_are_targets():
+def test_quantiles_are_ascending_training_targets():
     found = fitted().predict_quantiles(X[TEST], [0.1, 0.5, 0.9])
     assert np.all(np.diff(found, axis=1) >= 0)
     assert np.isin(found, Y[TRAIN]).all()
@@ -47,13 +47,13 @@ def test_quantiles_rise_and_are_targets():
 
 
 @pytest.mark.parametrize("n_jobs", [2, 4])
-def test_any_number_of_threads_gives_the_same_intervals(n_jobs):
+def test_intervals_do_not_depend_on_threads(n_jobs):
     one, more = fitted(n_jobs=1), fitted(n_jobs=n_jobs)
     for method in METHODS:
         assert np.array_equal(one.predict_interval(X, 0.8, method), more.predict_interval(X, 0.8, method))
 
 
-def test_going_on_gives_the_intervals_of_one_fit():
+def test_warm_start_gives_the_intervals_of_one_fit():
     model = fitted(n_estimators=15, warm_start=True)
     model.set_params(n_estimators=40).fit(X[TRAIN], Y[TRAIN])
     for method in METHODS:
@@ -68,7 +68,7 @@ def test_extra_trees_without_bootstrap_have_quantiles():
         model.predict_interval(X[TEST], 0.8, "oob")
 
 
-def test_rows_of_weight_zero_are_as_good_as_not_there():
+def test_rows_of_weight_zero_are_ignored():
     weight = np.ones(400)
     weight[TEST] = 0.0
     options = {"n_estimators": 20, "min_samples_leaf": 3, "oob_score": True, "random_state": 0}
@@ -87,7 +87,7 @@ def test_fractional_weights_count_in_the_leaves():
     assert heavy.predict_quantiles(X, 0.5).mean() > plain.predict_quantiles(X, 0.5).mean()
 
 
-def test_what_a_fit_did_not_keep_is_asked_for_by_name():
+def test_missing_targets_and_residuals_raise_an_error():
     lean = fitted(keep_targets=False)
     assert lean.predict_interval(X[TEST]).shape == (150, 2)
     with pytest.raises(ValueError, match="keep_targets=True"):
@@ -99,7 +99,7 @@ def test_what_a_fit_did_not_keep_is_asked_for_by_name():
             fitted(oob_score=False).predict_interval(X[TEST], 0.9, method)
 
 
-def test_a_new_fit_forgets_the_residuals_of_the_old_one():
+def test_a_new_fit_removes_old_residuals():
     model = fitted()
     model.set_params(oob_score=False).fit(X[TRAIN], Y[TRAIN])
     with pytest.raises(ValueError, match="oob_score=True"):
@@ -116,7 +116,7 @@ def test_several_outputs_have_no_intervals():
     ("arguments", "message"),
     [((1.0, "oob"), "coverage=1.0"), ((0.9, "exact"), "method='exact'"), ((0.9, None), "method=None")],
 )
-def test_wrong_arguments_are_named(arguments, message):
+def test_wrong_arguments_raise_an_error(arguments, message):
     with pytest.raises(ValueError, match=message):
         clone(fitted()).fit(X[TRAIN], Y[TRAIN]).predict_interval(X[TEST], *arguments)
 

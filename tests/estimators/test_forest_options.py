@@ -6,14 +6,24 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier as TheirClassifier
 from sklearn.ensemble import RandomForestRegressor as TheirRegressor
 
-from forest_cases import CLASSIFIERS, KINDS, REGRESSORS, answers, bag_counts, bits, classes, data_for, depths
+from forest_cases import (
+    CLASSIFIERS,
+    KINDS,
+    REGRESSORS,
+    bag_counts,
+    bits,
+    classes,
+    data_for,
+    depths,
+    predictions,
+)
 from hedgerow import RandomForestClassifier, RandomForestRegressor
 
 # --- the rules of the trees
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_leaves_have_as_many_rows_as_asked_for(kind):
+def test_min_samples_leaf(kind):
     X, y = data_for(kind)
     for bootstrap in (True, False):
         for min_leaf, least in [(7, 7), (0.05, 15)]:
@@ -27,7 +37,7 @@ def test_leaves_have_as_many_rows_as_asked_for(kind):
                 assert len(sizes) > 4
 
 
-def test_leaves_count_rows_and_not_their_weights():
+def test_min_samples_leaf_ignores_weights():
     X, y = classes()
     for parameters in ({"class_weight": {"alder": 0.01}}, {"bootstrap": False}):
         weight = None if "class_weight" in parameters else np.random.default_rng(0).random(300) / 10
@@ -40,7 +50,7 @@ def test_leaves_count_rows_and_not_their_weights():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_leaves_have_the_share_of_the_weight_asked_for(kind):
+def test_min_weight_fraction_leaf(kind):
     X, y = data_for(kind)
     weight = np.random.default_rng(0).exponential(size=300)
     model = kind(4, bootstrap=False, min_weight_fraction_leaf=0.04, random_state=0)
@@ -53,7 +63,7 @@ def test_leaves_have_the_share_of_the_weight_asked_for(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nodes_with_few_rows_are_not_split(kind):
+def test_min_samples_split(kind):
     X, y = data_for(kind)
     model = kind(4, bootstrap=False, min_samples_split=40, random_state=0).fit(X, y)
     for tree, depth in enumerate(depths(model)):
@@ -70,7 +80,7 @@ def test_nodes_with_few_rows_are_not_split(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_depth_and_leaves_are_limited(kind):
+def test_max_depth_and_max_leaf_nodes(kind):
     X, y = data_for(kind)
     assert min(max(depth) for depth in depths(kind(4, random_state=0).fit(X, y))) > 7
     for max_depth in (1, 2, 5):
@@ -93,7 +103,7 @@ def test_the_best_leaves_are_grown_first():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_splits_that_gain_too_little_are_not_made(kind):
+def test_min_impurity_decrease(kind):
     X, y = data_for(kind)
     models = [kind(5, min_impurity_decrease=a, random_state=0).fit(X, y) for a in (0.0, 0.004, 0.01, 1e3)]
     sizes = [len(model.model_.forest.words) for model in models]
@@ -101,7 +111,7 @@ def test_splits_that_gain_too_little_are_not_made(kind):
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "poisson"])
-def test_the_least_gain_is_measured_as_scikit_learn_measures_it(criterion):
+def test_min_impurity_decrease_equals_that_of_scikit_learn(criterion):
     """A stump of one binary column: its gain is known, and the split is made just below it, not above."""
     x = np.repeat([0.0, 1.0], [60, 40])
     y = np.concatenate([np.repeat([0, 1], [50, 10]), np.repeat([0, 1], [5, 35])])
@@ -115,7 +125,7 @@ def test_the_least_gain_is_measured_as_scikit_learn_measures_it(criterion):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_fewer_columns_are_tried_where_asked_for(kind):
+def test_max_features(kind):
     """With one column a node all are split on; with all, the one that says everything."""
     rng = np.random.default_rng(0)
     X = rng.random((200, 6))
@@ -133,19 +143,19 @@ def test_fewer_columns_are_tried_where_asked_for(kind):
     ("max_features", "tried"),
     [("sqrt", 4), ("log2", 4), (0.25, 4), (0.01, 1), (16, 16), (1.0, 16), (None, 16), (3, 3)],
 )
-def test_the_number_of_columns_is_that_of_scikit_learn(max_features, tried):
+def test_max_features_equals_that_of_scikit_learn(max_features, tried):
     X = np.random.default_rng(0).random((30, 16))
     their = TheirClassifier(1, max_features=max_features).fit(X, X[:, 0] > 0.5)
     assert their.estimators_[0].max_features_ == tried
-    said = [
+    predicted = [
         bits(RandomForestClassifier(3, max_features=given, random_state=0).fit(X, X[:, 0] > 0.5))
         for given in (max_features, tried)
     ]
-    assert said[0] == said[1]
+    assert predicted[0] == predicted[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_that_do_not_vary_are_not_counted_as_tried(kind):
+def test_constant_columns_do_not_count_in_max_features(kind):
     X, y = data_for(kind)
     wide = np.column_stack([np.zeros((300, 40)), X, np.ones((300, 40))])
     model = kind(3, max_features=1, random_state=0, bootstrap=False).fit(wide, y)
@@ -164,19 +174,19 @@ def rising(n_rows=400):
 
 
 def steps_along(model, X, column):
-    """Changes of what is said of the rows when a column goes up in small steps."""
+    """Changes of what is predicted of the rows when a column goes up in small steps."""
     grid = np.repeat(X[:60], 41, axis=0)
     grid[:, column] = np.tile(np.linspace(-0.1, 1.1, 41), 60)
-    said = answers(model, grid)
-    said = said[:, 1] if said.ndim == 2 else said
-    return np.diff(said.reshape(60, 41), axis=1)
+    predicted = predictions(model, grid)
+    predicted = predicted[:, 1] if predicted.ndim == 2 else predicted
+    return np.diff(predicted.reshape(60, 41), axis=1)
 
 
 @pytest.mark.parametrize(
     "parameters", [{}, {"max_leaf_nodes": 25}, {"min_samples_leaf": 5, "max_features": 1}]
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_predictions_keep_to_the_directions(kind, parameters):
+def test_predictions_obey_monotonic_constraints(kind, parameters):
     X, score = rising()
     y = score > 0 if kind in CLASSIFIERS else score
     free = kind(10, random_state=0, **parameters).fit(X, y)
@@ -190,7 +200,7 @@ def test_predictions_keep_to_the_directions(kind, parameters):
 
 
 @pytest.mark.parametrize("kind", REGRESSORS)
-def test_counts_keep_to_the_directions(kind):
+def test_poisson_predictions_obey_monotonic_constraints(kind):
     X, score = rising()
     y = np.random.default_rng(1).poisson(np.exp(score / 2))
     model = kind(10, criterion="poisson", monotonic_cst=[1, -1, 0], random_state=0).fit(X, y)
@@ -198,7 +208,7 @@ def test_counts_keep_to_the_directions(kind):
     assert steps_along(model, X, 1).max() <= 0
 
 
-def test_directions_may_be_given_by_name():
+def test_monotonic_constraints_by_name():
     X, y = rising()
     table = pd.DataFrame(X, columns=["up", "down", "free"])
     by_name = RandomForestRegressor(5, monotonic_cst={"down": -1, "up": 1}, random_state=0).fit(table, y)
@@ -206,7 +216,34 @@ def test_directions_may_be_given_by_name():
     assert bits(by_name) == bits(by_place)
 
 
-def test_no_direction_at_all_is_no_constraint():
+def test_all_zero_constraints_change_nothing():
     X, y = classes()
     model = RandomForestClassifier(5, monotonic_cst=[0] * 5, random_state=0).fit(X, y)
     assert bits(model) == bits(RandomForestClassifier(5, random_state=0).fit(X, y))
+
+
+# --- integers of NumPy
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numpy_integers_are_numbers_and_not_fractions(kind):
+    X, y = data_for(kind)
+    numbers = {"max_samples": 40, "min_samples_leaf": 1, "min_samples_split": 4, "max_features": 1}
+    numbers |= {"max_depth": 5, "max_leaf_nodes": 9, "max_bins": 16, "n_estimators": 3}
+    plain = kind(bootstrap=True, random_state=0, **numbers).fit(X, y)
+    assert bag_counts(plain).sum(axis=1).tolist() == [40] * 3
+    for dtype in (np.int64, np.uint8):
+        integers = {name: dtype(value) for name, value in numbers.items()}
+        assert bits(kind(bootstrap=True, random_state=0, **integers).fit(X, y)) == bits(plain)
+
+
+@pytest.mark.parametrize(("max_samples", "enough"), [(np.int64(1), True), (1, True), (1.0, False)])
+def test_the_memory_estimate_counts_numpy_integers_as_rows(max_samples, enough, monkeypatch):
+    X, y = np.zeros((4000, 2)), np.arange(4000.0)
+    model = RandomForestRegressor(200, max_samples=max_samples, n_jobs=1)
+    monkeypatch.setenv("HEDGEROW_MEMORY", "20MB")
+    if enough:
+        assert len(bag_counts(model.fit(X, y))) == 200
+    else:
+        with pytest.raises(MemoryError, match="fitting RandomForestRegressor to 4,000 rows of 2 columns"):
+            model.fit(X, y)
