@@ -10,7 +10,7 @@ import pytest
 from bin_edges_cases import BOOSTED, GRID, NAN, WEAK, boosted, problem
 from forest_cases import KINDS, frame
 from hedgerow import AdaBoostClassifier, DecisionStump, RandomForestClassifier
-from hedgerow.estimators.bin_edges import by_position, given_edges
+from hedgerow.estimators.bin_edges import edges_by_column, uses_positions
 from hedgerow.growing.deep import DeepGrower
 from hedgerow.growing.weak_tree import WeakGrower
 from hedgerow.table import Schema
@@ -41,7 +41,7 @@ FORMS = [
 @pytest.mark.parametrize(("bin_edges", "expected"), FORMS)
 def test_every_form_is_read(bin_edges, expected):
     schema = Schema(3, ("a", "b", "c"), (None, None, None))
-    read = given_edges(bin_edges, schema, 255)
+    read = edges_by_column(bin_edges, schema, 255)
     assert [None if one is None else one.tolist() for one in read] == expected
     assert all(one is None or one.dtype == np.float64 for one in read)
     values = np.random.default_rng(0).normal(size=(20, 3))
@@ -74,10 +74,10 @@ def test_columns_of_data_frames_are_named(library):
 
 
 def test_edges_are_by_position_unless_named_or_the_same_for_all():
-    assert not by_position(np.array(GRID))
-    assert not by_position({"a": GRID, "b": None})
-    assert by_position([GRID, GRID])
-    assert by_position({"a": GRID, 1: None})
+    assert not uses_positions(np.array(GRID))
+    assert not uses_positions({"a": GRID, "b": None})
+    assert uses_positions([GRID, GRID])
+    assert uses_positions({"a": GRID, 1: None})
 
 
 # --- what is refused

@@ -261,7 +261,7 @@ class _TreeEnsemble:
         assert options.tree_rules is not None  # noqa: S101 - `fit_adaboost` has checked it
         team, n_threads = weights.team, options.n_threads
         self._previous: TreeModel | None = previous.trees if isinstance(previous, MedianTrees) else previous
-        edges = options.estimator.given_edges(train.table.schema)
+        edges = options.estimator.edges_by_column(train.table.schema)
         self.bins: Bins = (
             find_bins(train.table, options.max_bins, copies=weights.counts, team=team, user_edges=edges)
             if self._previous is None

@@ -16,7 +16,7 @@ from hedgerow.bagging.sampling import BootstrapSampler, OutOfBag, SamplingPool, 
 from hedgerow.boosting.loop import FitOptions
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import EnsembleBase
-from hedgerow.estimators.bin_edges import by_position
+from hedgerow.estimators.bin_edges import uses_positions
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
 from hedgerow.estimators.parameters import Allowed, flag, nothing, real, whole
 from hedgerow.estimators.remote_input import require_in_memory
@@ -175,7 +175,7 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
         )
         edges, draws_columns = getattr(estimator, "bin_edges", None), sampler.n_chosen < n_columns
         is_drawn = edges is not None and (draws_columns or sampler.replace_columns)
-        if is_drawn and (isinstance(edges, dict) or by_position(edges)):
+        if is_drawn and (isinstance(edges, dict) or uses_positions(edges)):
             raise ValueError(
                 f"estimator={estimator!r} has bin_edges of single columns, but its members are fitted to "
                 "drawn columns (max_features, bootstrap_features): pass one sequence of edges for all columns"
@@ -314,7 +314,7 @@ def _accepts_any_order(estimator: Any) -> bool:
     """Whether it is a Hedgerow tree that does not depend on column positions; see `BootstrapSampler`."""
     if not isinstance(estimator, WeakTreeEstimator):
         return False
-    if estimator.bin_edges is not None and by_position(estimator.bin_edges):
+    if estimator.bin_edges is not None and uses_positions(estimator.bin_edges):
         return False
     columns = estimator.categorical_features
     return columns is None or (isinstance(columns, str) and columns == "from_dtype")

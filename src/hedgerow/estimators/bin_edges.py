@@ -22,7 +22,7 @@ from hedgerow._typing import Floats
 from hedgerow.table import Schema
 
 
-def given_edges(bin_edges: Any, schema: Schema, max_bins: int) -> list[Floats | None] | None:
+def edges_by_column(bin_edges: Any, schema: Schema, max_bins: int) -> list[Floats | None] | None:
     """Return the edges of every column, or None without any.
 
     Parameters
@@ -35,7 +35,7 @@ def given_edges(bin_edges: Any, schema: Schema, max_bins: int) -> list[Floats | 
 
     Examples
     --------
-    >>> given_edges({"age": [18, 65]}, Schema(2, ("age", "height"), (None, None)), 255)
+    >>> edges_by_column({"age": [18, 65]}, Schema(2, ("age", "height"), (None, None)), 255)
     [array([18., 65.]), None]
     """
     if bin_edges is None:
@@ -58,10 +58,10 @@ def given_edges(bin_edges: Any, schema: Schema, max_bins: int) -> list[Floats | 
     ]
 
 
-def by_position(bin_edges: Any) -> bool:
+def uses_positions(bin_edges: Any) -> bool:
     """Return whether the meaning depends on the order of the columns of X.
 
-    >>> [by_position(edges) for edges in (None, [0.5, 1.5], [[0.5], [1.5]], {"age": [18]}, {0: [18]})]
+    >>> [uses_positions(edges) for edges in (None, [0.5, 1.5], [[0.5], [1.5]], {"age": [18]}, {0: [18]})]
     [False, False, True, False, True]
     """
     if isinstance(bin_edges, Mapping):

@@ -224,17 +224,15 @@ class Checkpointer:
         """Raise an error if the data are not those of the checkpoint."""
         self._data = data
         if self.resumed and not self.from_model:  # else columns and labels are those of the model
-            stored = vars(self.model)
-            schema: Schema = stored.get("schema_", stored.get("_schema"))
-            if data.schema.names != schema.names:
+            if data.schema.names != self.model.schema_.names:
                 raise ValueError(f"{self._name} is of a fit with other names of the columns of X; {_ADVICE}")
             if data.target.classes is not None:
-                self._check_classes(stored["classes_"], data.target.classes)
+                self._check_classes(self.model.classes_, data.target.classes)
         rows = _digests(data.fingerprint)
         evaluations = [_digests(one) for one in data.evaluation_fingerprints]
         if self._notes:
             others = [name for name, value in rows.items() if value != self._notes["rows"][name]]
-            if self.resumed and not others and not _same_categories(schema_of(self.model), data.schema):
+            if self.resumed and not others and not _same_categories(self.model.schema_, data.schema):
                 others.append("X")
             if evaluations != self._notes["evaluations"]:
                 others.append("eval_set")
@@ -311,12 +309,6 @@ def past_rounds(history: dict[str, list[float]], n_rounds: int, first: int) -> l
 
 def _digests(fingerprint: DataFingerprint) -> dict[str, str | None]:
     return {"X": fingerprint.X, "y": fingerprint.y, "sample_weight": fingerprint.sample_weight}
-
-
-def schema_of(model: Any) -> Schema:
-    """Return the schema of a fitted model."""
-    schema: Schema = model.schema_ if hasattr(model, "schema_") else model._schema  # noqa: SLF001
-    return schema
 
 
 def _same_categories(one: Schema, other: Schema) -> bool:

@@ -43,12 +43,11 @@ def dask_predict(model: Any, name: str, X: Any, args: tuple[Any, ...], kwargs: d
     if kind == "Array" and X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead (X is a Dask Array)")
     names = string_names(list(X.columns)) if kind == "DataFrame" else None
-    attribute = "schema_" if hasattr(model, "schema_") else "_schema"
-    schema = getattr(model, attribute)
+    schema = model.schema_
     check_same_columns(names, X.shape[1], schema, type(model).__name__)
     sent, unnamed = _light(model), (names is None) != (schema.names is None)
     if unnamed:  # the warning has been issued once: the tasks use neither names of the model nor of the rows
-        setattr(sent, attribute, replace(schema, names=None))
+        sent.schema_ = replace(schema, names=None)
     empty = _predict_no_rows(sent, name, args, kwargs)
     task = partial(_predict_partition, method=name, empty=empty, unnamed=unnamed, args=args, kwargs=kwargs)
     lengths = (np.nan,) * X.npartitions if kind == "DataFrame" else X.chunks[0]

@@ -17,7 +17,7 @@ from hedgerow.boosting.weak_learners import ClassTargets, NumericTargets, WeakTr
 from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import ClassifierBase, EnsembleBase, RegressorBase, supports_dask
-from hedgerow.estimators.bin_edges import given_edges
+from hedgerow.estimators.bin_edges import edges_by_column
 from hedgerow.estimators.parameters import Allowed, nothing, one_of, real, whole
 from hedgerow.estimators.validation import FitInput
 from hedgerow.forest import Forest, TreeModel
@@ -42,11 +42,11 @@ class WeakTreeEstimator(EnsembleBase):
         """Return the limits of the tree; `criterion` replaces that of the estimator."""
         raise NotImplementedError
 
-    def given_edges(self, schema: Schema) -> list[Floats | None] | None:
+    def edges_by_column(self, schema: Schema) -> list[Floats | None] | None:
         """Return the bin edges of the parameter `bin_edges`, by column; None without any."""
         if self.bin_edges is None:
             return None
-        return given_edges(self.bin_edges, schema, int(self.max_bins))
+        return edges_by_column(self.bin_edges, schema, int(self.max_bins))
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, target: str | None = None) -> Self:
         """Fit the tree.
@@ -72,7 +72,7 @@ class WeakTreeEstimator(EnsembleBase):
         size = FitSize.of(train.table, type(self).__name__, max_bins=int(self.max_bins), n_threads=n_threads)
         advice = "use fewer rows or columns, a smaller max_depth"
         size.require(self.estimate_memory(size, data.target.n_classes), advice=advice)
-        edges = self.given_edges(data.schema)
+        edges = self.edges_by_column(data.schema)
         with Team(n_threads) as team:
             weights = RowWeights(train.sample_weight, data.n_rows, None, team)
             bins = find_bins(train.table, self.max_bins, copies=weights.counts, team=team, user_edges=edges)
@@ -143,7 +143,8 @@ class ClassTree(ClassifierBase, WeakTreeEstimator):
     @supports_dask
     def predict(self, X: Any) -> NDArray[Any]:
         """Heaviest class in the leaf of every row; ties go to the first class."""
-        labels: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        probabilities = self.predict_proba(X)  # first: it checks that the model is fitted
+        labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
         return labels
 
 

@@ -128,14 +128,6 @@ class DataFingerprint:
             None if sample_weight is None else digest(np.asarray(sample_weight, np.float64), "weight"),
         )
 
-    @classmethod
-    def of_table(
-        cls, table: Table, y: Floats, sample_weight: Floats | None, n_threads: int
-    ) -> "DataFingerprint":
-        """Make the fingerprint of a table."""
-        keys = table.scan.keys if isinstance(table, RemoteTable) else table_keys(table, n_threads)[0]
-        return cls.of(keys, table.n_columns, y, sample_weight)
-
     def differs(self, other: "DataFingerprint") -> list[str]:
         """Return which of X, y and sample_weight differ."""
         return [name for name in ("X", "y", "sample_weight") if getattr(self, name) != getattr(other, name)]
@@ -151,16 +143,6 @@ def digest(values: NDArray[Any], name: str) -> str:
     found = hashlib.sha256(f"{name}{plain.shape}".encode())
     found.update(plain.data.cast("B") if plain.size else b"")
     return found.hexdigest()
-
-
-class DataFingerprintMixin:
-    """Mixin of an estimator that stores `data_fingerprints_`, one for every fit of a warm-started model."""
-
-    data_fingerprints_: tuple[DataFingerprint, ...]
-
-    def _add_data_fingerprint(self, fingerprint: DataFingerprint, *, warm_start: bool) -> None:
-        before = getattr(self, "data_fingerprints_", ()) if warm_start else ()
-        self.data_fingerprints_ = before if before[-1:] == (fingerprint,) else (*before, fingerprint)
 
 
 # --- the rows of a classifier
@@ -296,12 +278,6 @@ class RowFingerprintsMixin:
     classes_: NDArray[Any]
     row_fingerprints_: RowFingerprints
     grid_hashes_: RowHashes | None = None  # of the rows from which `quantile_grid` computed bin_edges
-
-    def _row_fingerprints(
-        self, table: Table, classes: Floats, n_classes: int, sample_weight: Floats | None
-    ) -> RowFingerprints:
-        hashes = RowHashes.of(table, resolve_n_jobs(getattr(self, "n_jobs", 1)))
-        return RowFingerprints.of(hashes, classes, n_classes, sample_weight)
 
     def row_hashes(self, X: Any) -> RowHashes:
         """Return hashes of rows."""

@@ -16,7 +16,7 @@ from hedgerow.boosting.loop import FitOptions
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import ClassifierBase, EnsembleBase, RegressorBase, supports_dask
-from hedgerow.estimators.bin_edges import given_edges
+from hedgerow.estimators.bin_edges import edges_by_column
 from hedgerow.estimators.constraints import monotonic_directions
 from hedgerow.estimators.forest_quantiles import ForestQuantiles
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
@@ -154,7 +154,9 @@ class ForestBase(OutOfBagVotes, EnsembleBase):
             bootstrap=bool(self.bootstrap),
             max_samples=self.max_samples,
             max_bins=int(self.max_bins),
-            edges=None if self.bin_edges is None else given_edges(self.bin_edges, data.schema, self.max_bins),
+            edges=None
+            if self.bin_edges is None
+            else edges_by_column(self.bin_edges, data.schema, self.max_bins),
             directions=self._directions(data.schema, data.target.n_classes, data.train.y),
             balance_trees=self._balances_trees(),
             keep_targets=bool(getattr(self, "keep_targets", False)),
