@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hedgerow.datafiles import DataFileError, describe, nearest_names, unknown_name
-from hedgerow.datafiles.column_types import KINDS, classify_column, infer_type, parse_decimal_commas
+from hedgerow.datafiles.column_types import KINDS, classify_values, infer_type, parse_decimal_commas
 from hedgerow.datafiles.conversion import encode_categories, to_timestamps
 
 UTC = dt.UTC
@@ -108,7 +108,7 @@ def test_decimal_commas_are_read_where_they_can_be_nothing_else(texts, values):
 def test_every_kind_of_column_is_recognised(values, kind):
     table = pa.table({"x": values})
     assert kind in KINDS
-    assert classify_column(table["x"]).kind == kind
+    assert classify_values(infer_type(table["x"])).kind == kind
     summary = describe(table)
     assert summary.columns[0].kind == kind
     json.dumps(summary.to_dict(), allow_nan=False)

@@ -262,19 +262,14 @@ class TypedTable:
         return kept
 
 
-def classify_column(column: pa.ChunkedArray) -> ColumnKind:
-    """Find the kind of a column, after inferring its type.
+def classify_values(column: pa.ChunkedArray) -> ColumnKind:
+    """Find the kind of a column whose type was inferred.
 
-    >>> classify_column(pa.chunked_array([["1", "2", None]])).kind
+    >>> classify_values(infer_type(pa.chunked_array([["1", "2", None]]))).kind
     'number'
-    >>> classify_column(pa.chunked_array([["red", "blue", "red", "red"]])).kind
+    >>> classify_values(pa.chunked_array([["red", "blue", "red", "red"]])).kind
     'category'
     """
-    return classify_values(infer_type(column))
-
-
-def classify_values(column: pa.ChunkedArray) -> ColumnKind:
-    """Find the kind of a column whose type was inferred."""
     values, base = _base_values(column)
     if values.null_count == len(values):
         return ColumnKind("empty", values, base)
