@@ -64,3 +64,10 @@ def test_a_line_is_not_longer_than_the_terminal(monkeypatch):
     with ProgressBar(3, "boosting", stream=stream) as bar:
         bar.update(3, "x" * 100)
     assert len(stream.getvalue().removeprefix("\r\x1b[K").rstrip()) == 39
+
+
+def test_the_elapsed_time_instead_of_an_estimate():
+    stream = Terminal()
+    with ProgressBar(2, "choosing", elapsed=True, stream=stream) as bar:
+        bar.update(1, "a forest")
+    assert stream.getvalue().endswith("1/2  0:00  a forest\n")

@@ -32,6 +32,8 @@ class ProgressBar:
         Write one line per update, on any stream, instead of a bar.
     clear : bool
         Remove the bar at the end instead of leaving its last state.
+    elapsed : bool
+        Show the elapsed time instead of an estimate of the remaining time, for steps of different lengths.
     stream : text stream, optional
         Standard error by default.
 
@@ -49,11 +51,13 @@ class ProgressBar:
         *,
         lines: bool = False,
         clear: bool = False,
+        elapsed: bool = False,
         stream: TextIO | None = None,
     ) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._lines = lines
         self._clear = clear
+        self._show_elapsed = elapsed
         self._is_terminal = not lines and self._stream.isatty()
         self._is_drawn = False
         self.restart(total, title)
@@ -116,7 +120,8 @@ class ProgressBar:
         bar = "█" * full + "░" * (_BAR_WIDTH - full)
         steps = done - (self._first or 0)
         left = f"{_clock(elapsed / max(steps, 1) * max(self._total - done, 0))} left"
-        return "  ".join(filter(None, (self._title, bar, f"{done:,}/{self._total:,}", left, text)))
+        duration = _clock(elapsed) if self._show_elapsed else left
+        return "  ".join(filter(None, (self._title, bar, f"{done:,}/{self._total:,}", duration, text)))
 
     def _write(self, text: str) -> None:
         self._stream.write(text)

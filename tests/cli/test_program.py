@@ -9,6 +9,8 @@ import pytest
 import hedgerow
 from hedgerow.cli import errors, machine, main
 from hedgerow.cli.app import COMMANDS
+from hedgerow.cli.output import Output
+from terminal import Terminal
 
 HEAVY = ("typer", "rich", "pyarrow", "jinja2", "matplotlib", "PIL", "dask")
 
@@ -115,3 +117,14 @@ def test_the_process_ends_with_the_exit_code(tmp_path):
     assert done.stdout == ""
     assert done.stderr.startswith("hedgerow: error: none.csv: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_progress_is_a_bar_on_a_terminal_that_is_removed_at_the_end(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with Output().progress("choosing") as progress:
+        progress(0, 4, "a forest")
+        progress(4, 4, "done")
+    assert "choosing  ░" in terminal.getvalue()
+    assert "4/4  0:00  done" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")

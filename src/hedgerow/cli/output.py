@@ -69,7 +69,7 @@ class Output:
     @contextmanager
     def progress(self, title: str) -> Iterator[Progress]:
         """Return a callback that shows progress(done, total, text) as a bar on a terminal."""
-        bar = ProgressBar(None, title, clear=True)
+        bar = ProgressBar(None, title, clear=True, elapsed=True)
         total = [-1]
 
         def show(done: int, n_steps: int, text: str) -> None:
