@@ -85,13 +85,13 @@ class ShapeFunction:
         """Evaluate the function at a column of a `Table`: categories are numbers, and NaN is missing."""
         known = ~np.isnan(numbers)
         present = numbers[known]
-        places = (
+        indices = (
             np.searchsorted(self.edges, present, side="left")
             if self.categories is None
             else present.astype(np.int64)
         )
         out = np.repeat(self.missing[:, None], len(numbers), axis=1)
-        out[:, known] = self.heights[:, places]
+        out[:, known] = self.heights[:, indices]
         return out
 
     @property

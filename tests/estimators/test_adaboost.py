@@ -14,10 +14,10 @@ from adaboost_cases import (
     KINDS,
     SEVERAL_KINDS,
     VOTES,
-    SteadyRegressionStump,
-    SteadyStump,
+    SklearnRegressionStump,
+    SklearnStump,
     breast,
-    kind_of,
+    make_kind,
     problem,
     several,
     signs,
@@ -39,7 +39,7 @@ from hedgerow.datasets import flip_labels
 @pytest.mark.parametrize("kind", [*VOTES, "any exponential", "any sigmoid"])
 def test_the_weighted_votes_of_the_stumps_are_the_score(kind, learning_rate):
     X, y = two()
-    model = kind_of(kind, n_estimators=15, learning_rate=learning_rate).fit(X, y)
+    model = make_kind(kind, n_estimators=15, learning_rate=learning_rate).fit(X, y)
     score = np.zeros(len(y))
     for stump, alpha in zip(model.estimators_, model.estimator_weights_, strict=True):
         assert isinstance(stump, DecisionStump)
@@ -63,7 +63,7 @@ def test_the_votes_for_several_classes_are_the_scores(kind):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_members_that_say_numbers_add_up_to_the_score(kind, n_classes, learning_rate):
     X, y = problem(n_classes)
-    model = kind_of(kind, n_estimators=8, learning_rate=learning_rate).fit(X, y)
+    model = make_kind(kind, n_estimators=8, learning_rate=learning_rate).fit(X, y)
     scores = np.zeros_like(model.decision_function(X))
     for members, weight in zip(model.estimators_, model.estimator_weights_, strict=True):
         said = members.predict(X) if n_classes == 2 else np.stack([m.predict(X) for m in members], axis=1)
@@ -99,7 +99,7 @@ def test_gentle_and_logit_boosting_take_either_tree(learner):
 def test_the_last_weights_are_those_of_the_formula(kind):
     X, y = two()
     sample = np.random.default_rng(0).uniform(0.5, 2, len(y))
-    model = kind_of(kind, n_estimators=12).fit(X, y, sample)
+    model = make_kind(kind, n_estimators=12).fit(X, y, sample)
     margin = signs(model, y) * model.decision_function(X)
     if kind in ("m1", "samme"):  # their scores are twice as large
         margin = margin / 2
@@ -140,10 +140,10 @@ def test_the_last_weights_of_samme_and_of_gentle_boosting_of_several_classes():
 def test_probabilities_are_those_of_the_additive_logistic_model():
     X, y = two()
     for kind in ("discrete", "real", "gentle", "logit", "any exponential"):
-        model = kind_of(kind).fit(X, y)
+        model = make_kind(kind).fit(X, y)
         odds = np.exp(2 * model.decision_function(X))
         np.testing.assert_allclose(model.predict_proba(X)[:, 1], odds / (1 + odds), rtol=1e-9)
-    logistic = kind_of("any logistic").fit(X, y)
+    logistic = make_kind("any logistic").fit(X, y)
     odds = np.exp(logistic.decision_function(X))
     np.testing.assert_allclose(logistic.predict_proba(X)[:, 1], odds / (1 + odds), rtol=1e-9)
 
@@ -151,7 +151,7 @@ def test_probabilities_are_those_of_the_additive_logistic_model():
 @pytest.mark.parametrize("kind", ["discrete", "samme", "samme.r", "logit"])
 def test_probabilities_of_several_classes_are_a_softmax(kind):
     X, y = several()
-    model = kind_of(kind).fit(X, y)
+    model = make_kind(kind).fit(X, y)
     scale = {"discrete": 2.0, "samme": 1.0, "samme.r": 0.5, "logit": 1.0}[kind]
     powers = np.exp(scale * model.decision_function(X))
     np.testing.assert_allclose(model.predict_proba(X), powers / powers.sum(axis=1, keepdims=True), rtol=1e-9)
@@ -163,7 +163,7 @@ def test_probabilities_of_several_classes_are_a_softmax(kind):
 @pytest.mark.parametrize("kind", [*VOTES, "any logistic"])
 def test_margins_are_normalised_votes(kind):
     X, y = two()
-    model = kind_of(kind).fit(X, y)
+    model = make_kind(kind).fit(X, y)
     expected = signs(model, y) * model.decision_function(X) / model.estimator_weights_.sum()
     np.testing.assert_allclose(model.margins(X, y), expected, rtol=1e-12)
     assert np.array_equal(model.margins(X, y) > 0, model.predict(X) == y)  # no row stands at 0 here
@@ -175,7 +175,7 @@ def test_margins_are_normalised_votes(kind):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_margins_lie_between_minus_one_and_one_for_any_rows(kind, n_classes):
     X, y = problem(n_classes)
-    model = kind_of(kind).fit(X, y)
+    model = make_kind(kind).fit(X, y)
     other = np.random.default_rng(1).normal(size=X.shape) * 10
     for rows in (X, other):
         margins = model.margins(rows, y)
@@ -238,7 +238,7 @@ def test_outlier_scores_find_flipped_labels(kind, share):
     found = []
     for seed in range(5):
         X, noisy, flipped = flipped_problem(share, seed)
-        scores = kind_of(kind, n_estimators=50).fit(X, noisy).outlier_scores(X, noisy)
+        scores = make_kind(kind, n_estimators=50).fit(X, noisy).outlier_scores(X, noisy)
         found.append(roc_auc_score(flipped, scores))
         assert scores.mean() == pytest.approx(1.0)  # in units of 1 / n
         assert scores[flipped].mean() > 2.0 > scores[~flipped].mean()
@@ -251,7 +251,7 @@ def test_outlier_scores_find_flipped_labels_of_three_classes(kind):
     found = []
     for seed in range(3):
         X, noisy, flipped = flipped_problem(0.05, seed, n_classes=3)
-        model = kind_of(kind, n_estimators=50).set_params(estimator=DecisionTreeClassifier(max_depth=2))
+        model = make_kind(kind, n_estimators=50).set_params(estimator=DecisionTreeClassifier(max_depth=2))
         found.append(roc_auc_score(flipped, model.fit(X, noisy).outlier_scores(X, noisy)))
     assert np.mean(found) > 0.85
 
@@ -279,11 +279,11 @@ def frame(n_rows=200):
 def test_frames_with_categories_and_gaps(kind):
     table, y = frame()
     table.loc[::7, "b"] = np.nan
-    model = kind_of(kind).fit(table, y)
+    model = make_kind(kind).fit(table, y)
     assert list(model.feature_names_in_) == list(table.columns)
     polars = pl.DataFrame({name: table[name].to_list() for name in table.columns})
     polars = polars.with_columns(pl.col("colour").cast(pl.Categorical), pl.col("b").fill_nan(None))
-    again = kind_of(kind).fit(polars, y)
+    again = make_kind(kind).fit(polars, y)
     assert np.array_equal(again.decision_function(polars), model.decision_function(table))
     assert model.feature_importances_[4] > 0
     assert model.feature_importances_.sum() == pytest.approx(1.0)
@@ -303,22 +303,22 @@ def test_a_stump_on_categories_says_which():
 def test_sparse_tables_are_dense_ones(kind):
     X, y = two()
     X[np.abs(X) < 1] = 0.0
-    model = kind_of(kind).fit(X, y)
+    model = make_kind(kind).fit(X, y)
     for make in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
-        other = kind_of(kind).fit(make(X), y)
+        other = make_kind(kind).fit(make(X), y)
         assert np.array_equal(other.decision_function(make(X)), model.decision_function(X))
 
 
 @pytest.mark.parametrize("kind", SEVERAL_KINDS)
 def test_labels_of_any_kind_give_the_same_model(kind):
     X, y = several()
-    model = kind_of(kind).fit(X, y)
+    model = make_kind(kind).fit(X, y)
     names = np.array(["ant", "bee", "cow"])
     for labels in (names[y], names.astype(object)[y], pd.Series(names[y], dtype="category"), y * 10.0 - 5):
-        other = kind_of(kind).fit(X, labels)
+        other = make_kind(kind).fit(X, labels)
         assert np.array_equal(other.decision_function(X), model.decision_function(X))
         assert np.array_equal(other.predict(X), np.asarray(other.classes_)[model.predict(X)])
-    binary = kind_of(kind).fit(X, y > 0)
+    binary = make_kind(kind).fit(X, y > 0)
     assert binary.classes_.tolist() == [False, True]
     assert binary.predict(X).dtype == bool
 
@@ -330,18 +330,18 @@ def test_labels_of_any_kind_give_the_same_model(kind):
 def test_the_scale_of_sample_weights_does_not_matter(kind):
     X, y = two()
     weight = np.random.default_rng(0).uniform(size=len(y))
-    scores = kind_of(kind).fit(X, y, weight).decision_function(X)
+    scores = make_kind(kind).fit(X, y, weight).decision_function(X)
     for scale in (2.0**-1000, 2.0**300):
-        assert np.array_equal(kind_of(kind).fit(X, y, weight * scale).decision_function(X), scores)
+        assert np.array_equal(make_kind(kind).fit(X, y, weight * scale).decision_function(X), scores)
 
 
-@pytest.mark.parametrize("estimator", [SteadyStump(), SteadyRegressionStump()])
+@pytest.mark.parametrize("estimator", [SklearnStump(), SklearnRegressionStump()])
 def test_rows_of_weight_zero_are_no_rows_for_foreign_learners(estimator):
     X, y = two()
     weight = (np.arange(len(y)) % 3 > 0).astype(float)
-    kind = "real" if isinstance(estimator, SteadyStump) else "gentle"
-    model = kind_of(kind).set_params(estimator=estimator).fit(X, y, weight)
-    part = kind_of(kind).set_params(estimator=estimator).fit(X[weight > 0], y[weight > 0])
+    kind = "real" if isinstance(estimator, SklearnStump) else "gentle"
+    model = make_kind(kind).set_params(estimator=estimator).fit(X, y, weight)
+    part = make_kind(kind).set_params(estimator=estimator).fit(X[weight > 0], y[weight > 0])
     np.testing.assert_allclose(model.decision_function(X), part.decision_function(X), rtol=1e-9)
     assert np.all(model.sample_weights_[weight == 0] == 0)
 
@@ -353,9 +353,9 @@ def test_rows_of_weight_zero_are_no_rows_for_foreign_learners(estimator):
 def test_threads_and_chunks_change_nothing(kind):
     X, y = two(5000)
     weight = np.random.default_rng(0).uniform(size=len(y))
-    one = kind_of(kind, n_jobs=1, n_estimators=4).fit(X, y, weight)
+    one = make_kind(kind, n_jobs=1, n_estimators=4).fit(X, y, weight)
     for n_jobs, chunk in ((2, 65536), (3, 700)):
-        other = kind_of(kind, n_jobs=n_jobs, n_estimators=4)
+        other = make_kind(kind, n_jobs=n_jobs, n_estimators=4)
         other._chunk_rows = chunk
         other.fit(X, y, weight)
         assert other.decision_function(X).tobytes() == one.decision_function(X).tobytes()
@@ -366,7 +366,7 @@ def test_threads_and_chunks_change_nothing(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_changing_parameters_does_not_change_a_fitted_model(kind):
     X, y = breast()
-    model = kind_of(kind).fit(X, y)
+    model = make_kind(kind).fit(X, y)
     before = model.predict_proba(X), model.outlier_scores(X, y), model.margins(X, y)
     other = {"cost": "sigmoid"} if "cost" in model.get_params() else {}
     if "algorithm" in model.get_params():

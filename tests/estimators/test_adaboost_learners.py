@@ -19,19 +19,19 @@ from sklearn.tree import DecisionTreeClassifier as ForeignTree
 from adaboost_cases import (
     ALGORITHMS,
     VOTES,
-    Contrary,
-    Deaf,
+    BadProbabilities,
+    ConstantClassifier,
     Failing,
-    LatePerfection,
-    Miscounting,
-    MiscountingNumbers,
-    Odd,
-    SteadyRegressionStump,
-    SteadyStump,
-    Stubborn,
-    kind_of,
+    IgnoresWeights,
+    PerfectLater,
+    SklearnRegressionStump,
+    SklearnStump,
+    WrongAfterFirstRound,
+    WrongNumberOfLabels,
+    WrongNumberOfValues,
+    fit_without_warnings,
+    make_kind,
     problem,
-    quietly,
     several,
     signs,
     two,
@@ -62,7 +62,7 @@ STOPPED = "boosting stopped: the weak learner is no better than chance"
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_any_classifier_is_boosted(learner, n_classes):
     X, y = problem(n_classes)
-    model = quietly(AdaBoostClassifier(learner, n_estimators=5, random_state=0), X, y)
+    model = fit_without_warnings(AdaBoostClassifier(learner, n_estimators=5, random_state=0), X, y)
     assert model.n_estimators_ >= 1
     assert all(type(member) is type(learner) for member in model.estimators_)
     assert model.score(X, y) > 0.7
@@ -96,20 +96,25 @@ def test_probabilities_of_any_classifier_are_boosted(n_classes, algorithm):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
     "learner",
-    [SteadyRegressionStump(), KNeighborsRegressor(5), LinearRegression(), DecisionTreeRegressor(max_depth=2)],
+    [
+        SklearnRegressionStump(),
+        KNeighborsRegressor(5),
+        LinearRegression(),
+        DecisionTreeRegressor(max_depth=2),
+    ],
     ids=lambda learner: type(learner).__name__,
 )
 def test_gentle_and_logit_boosting_take_any_regressor(learner, n_classes):
     X, y = problem(n_classes)
     for model in (AdaBoostClassifier(learner, algorithm="gentle"), LogitBoostClassifier(learner)):
-        quietly(model.set_params(n_estimators=3, random_state=0), X, y)
+        fit_without_warnings(model.set_params(n_estimators=3, random_state=0), X, y)
         assert model.score(X, y) > 0.75
         first = model.estimators_[0]
         assert isinstance(first if n_classes == 2 else first[2], type(learner))
 
 
 def test_foreign_learners_get_weights_of_mean_one_and_only_rows_that_count():
-    class Listening(SteadyStump):
+    class Listening(SklearnStump):
         heard = []  # noqa: RUF012 - one list for all clones
 
         def fit(self, X, y, sample_weight=None):
@@ -128,7 +133,7 @@ def test_foreign_learners_get_weights_of_mean_one_and_only_rows_that_count():
 
 @pytest.mark.parametrize("convert", [pd.DataFrame, pl.DataFrame, sparse.csr_array, sparse.coo_matrix, list])
 @pytest.mark.parametrize("learner", [ForeignTree(max_depth=1), KNeighborsClassifier(3)])
-def test_foreign_learners_get_x_as_it_was_given(convert, learner):
+def test_external_learners_receive_x_unchanged(convert, learner):
     X, y = two()
     plain = AdaBoostClassifier(learner, n_estimators=4, random_state=0, early_stopping=True).fit(X, y)
     if convert in (pd.DataFrame, pl.DataFrame):
@@ -141,7 +146,7 @@ def test_foreign_learners_get_x_as_it_was_given(convert, learner):
         assert list(model.estimators_[0].feature_names_in_) == list("abcd")
 
 
-def test_members_have_random_states_of_their_own_that_follow_from_ours():
+def test_members_have_seeds_derived_from_random_state():
     X, y = two()
     learner = ForeignTree(max_depth=1, splitter="random")
     one, same, other = (
@@ -160,9 +165,9 @@ def test_members_have_random_states_of_their_own_that_follow_from_ours():
 @pytest.mark.parametrize("kind", [*ALGORITHMS, "logit", "any exponential"])
 def test_our_own_learners_can_be_boosted_by_resampling(kind):
     X, y = two()
-    plain = kind_of(kind, random_state=0).fit(X, y)
+    plain = make_kind(kind, random_state=0).fit(X, y)
     drawn, same, other = (
-        kind_of(kind, resample=True, random_state=seed, on_chance="restart").fit(X, y) for seed in (0, 0, 1)
+        make_kind(kind, resample=True, random_state=seed, on_chance="restart").fit(X, y) for seed in (0, 0, 1)
     )
     assert np.array_equal(drawn.decision_function(X), same.decision_function(X))
     assert not np.array_equal(drawn.decision_function(X), other.decision_function(X))
@@ -171,7 +176,7 @@ def test_our_own_learners_can_be_boosted_by_resampling(kind):
 
 
 def test_rows_are_drawn_by_their_weights():
-    class Counting(SteadyStump):
+    class Counting(SklearnStump):
         drawn = []  # noqa: RUF012 - one list for all clones
 
         def fit(self, X, y, sample_weight=None):
@@ -191,7 +196,7 @@ def test_rows_are_drawn_by_their_weights():
     np.testing.assert_allclose(counts[1:] / counts.sum(), [1 / 12, 9 / 12, 2 / 12], atol=0.06)
 
 
-def test_a_learner_without_weights_is_resampled_without_being_asked():
+def test_a_learner_without_sample_weight_is_resampled():
     X, y = two()
     learner = KNeighborsClassifier(1)
     asked, unasked = (
@@ -210,7 +215,7 @@ def test_a_learner_without_weights_is_resampled_without_being_asked():
 def test_a_learner_that_ignores_weights_stops_after_one_round(algorithm, n_classes):
     X, y = problem(n_classes)
     with pytest.warns(UserWarning, match=f"{STOPPED}.* in round 2.*on_chance='restart'"):
-        model = AdaBoostClassifier(Deaf(), algorithm=algorithm).fit(X, y)
+        model = AdaBoostClassifier(IgnoresWeights(), algorithm=algorithm).fit(X, y)
     assert model.n_estimators_ == len(model.estimators_) == len(model.history_["train_error"]) == 1
     assert "no better than chance" in model.stop_reason_
     assert np.array_equal(model.predict(X), model.estimators_[0].predict(X))
@@ -220,16 +225,16 @@ def test_a_learner_that_ignores_weights_stops_anyboost_too():
     X, y = two()
     for cost in ("exponential", "logistic", "sigmoid"):
         with pytest.warns(UserWarning, match=STOPPED):
-            model = AnyBoostClassifier(Deaf(), cost=cost).fit(X, y)
+            model = AnyBoostClassifier(IgnoresWeights(), cost=cost).fit(X, y)
         assert np.array_equal(model.predict(X), model.estimators_[0].predict(X))
 
 
 @pytest.mark.parametrize("algorithm", [*VOTES, "real"])
-def test_on_request_the_weights_are_restarted_and_it_goes_on(algorithm):
+def test_on_chance_restart_continues_with_new_weights(algorithm):
     X, y = two()
     models = [
         AdaBoostClassifier(
-            Deaf(), algorithm=algorithm, n_estimators=8, on_chance="restart", random_state=seed
+            IgnoresWeights(), algorithm=algorithm, n_estimators=8, on_chance="restart", random_state=seed
         ).fit(X, y)
         for seed in (0, 0, 1)
     ]
@@ -242,34 +247,34 @@ def test_on_request_the_weights_are_restarted_and_it_goes_on(algorithm):
 
 def test_restarts_end():
     X, y = two()
-    Contrary.fits = 0
-    model = AdaBoostClassifier(Contrary(), on_chance="restart", random_state=0).fit(X, y)
+    WrongAfterFirstRound.fits = 0
+    model = AdaBoostClassifier(WrongAfterFirstRound(), on_chance="restart", random_state=0).fit(X, y)
     assert model.n_estimators_ == 1
-    assert Contrary.fits == 1 + 1 + 10  # the round that is taken, one that is not, ten restarts
+    assert WrongAfterFirstRound.fits == 1 + 1 + 10  # the round that is taken, one that is not, ten restarts
     assert "in round 2 after 10 restarts" in model.stop_reason_
-    Contrary.fits = 1
+    WrongAfterFirstRound.fits = 1
     with pytest.raises(ValueError, match="in the first round after 10 restarts; there is nothing to boost"):
-        AdaBoostClassifier(Contrary(), on_chance="restart").fit(X, y)
+        AdaBoostClassifier(WrongAfterFirstRound(), on_chance="restart").fit(X, y)
 
 
 @pytest.mark.parametrize("kind", [*ALGORITHMS, "logit", "any exponential", "any sigmoid"])
 def test_chance_in_the_first_round_is_an_error(kind):
     X, y = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), [0, 1, 1, 0]  # exclusive or: no stump helps
     with pytest.raises(ValueError, match=r"no better than chance.* in the first round; there is nothing"):
-        kind_of(kind).fit(X, y)
+        make_kind(kind).fit(X, y)
 
 
 def test_constant_predictions():
     X, y = two()
     share = np.mean(y == 1)
-    for learner in (Stubborn(), DummyClassifier(strategy="most_frequent")):
+    for learner in (ConstantClassifier(), DummyClassifier(strategy="most_frequent")):
         with pytest.warns(UserWarning, match=STOPPED):
             model = AdaBoostClassifier(learner).fit(X, y)
         assert model.n_estimators_ == 1
         assert model.estimator_errors_[0] == pytest.approx(min(share, 1 - share))
         assert len(set(model.predict(X))) == 1
     with pytest.raises(ValueError, match="no better than chance"):
-        AdaBoostClassifier(Stubborn(int(share < 0.5))).fit(X, y)
+        AdaBoostClassifier(ConstantClassifier(int(share < 0.5))).fit(X, y)
     with pytest.warns(UserWarning, match=STOPPED):  # no column tells anything: a stump without a split
         model = AdaBoostClassifier().fit(np.zeros((10, 2)), [0] * 7 + [1] * 3)
     assert str(model.estimators_[0]) == "always 0"
@@ -279,7 +284,7 @@ def test_constant_predictions():
 
 
 @pytest.mark.parametrize("algorithm", VOTES)
-@pytest.mark.parametrize("learner", [None, SteadyStump()])
+@pytest.mark.parametrize("learner", [None, SklearnStump()])
 def test_a_perfect_learner_ends_the_fit_and_decides_alone(algorithm, learner):
     X, y = np.arange(20.0)[:, None], np.repeat([0, 1], 10)
     with warnings.catch_warnings():
@@ -299,8 +304,8 @@ def test_a_perfect_learner_ends_the_fit_and_decides_alone(algorithm, learner):
 @pytest.mark.parametrize("kind", [*VOTES, "any exponential", "any logistic", "any sigmoid"])
 def test_a_perfect_learner_outvotes_all_before_it(kind, learning_rate):
     X, y = two(noise=1.0)
-    model = kind_of(kind, n_estimators=200, learning_rate=learning_rate, random_state=0)
-    model.set_params(estimator=LatePerfection(120)).fit(X, y)
+    model = make_kind(kind, n_estimators=200, learning_rate=learning_rate, random_state=0)
+    model.set_params(estimator=PerfectLater(120)).fit(X, y)
     assert model.n_estimators_ == 121
     assert "perfect" in model.stop_reason_
     assert model.estimator_weights_[-1] > model.estimator_weights_[:-1].sum()
@@ -323,29 +328,31 @@ def test_a_learner_that_raises_is_named_with_the_round(late):
     assert not hasattr(model, "model_")
 
 
-@pytest.mark.parametrize("word", ["maybe", 7, np.nan])
+@pytest.mark.parametrize("label", ["maybe", 7, np.nan])
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
-def test_labels_that_nobody_knows_are_refused(word, labels):
+def test_unknown_labels_are_refused(label, labels):
     X, y = two()
-    with pytest.raises(ValueError, match=r"estimator=Stubborn\(.*predicted .* not among the classes"):
-        AdaBoostClassifier(Stubborn(word)).fit(X, np.array(labels)[y])
+    with pytest.raises(
+        ValueError, match=r"estimator=ConstantClassifier\(.*predicted .* not among the classes"
+    ):
+        AdaBoostClassifier(ConstantClassifier(label)).fit(X, np.array(labels)[y])
 
 
 @pytest.mark.parametrize("answer", ["nan", "one column", "flat", "short", "long"])
 def test_odd_probabilities_are_refused(answer):
     X, y = two()
-    with pytest.raises(ValueError, match="estimator=Odd"):
-        AdaBoostClassifier(Odd(answer), algorithm="real").fit(X, y)
+    with pytest.raises(ValueError, match="estimator=BadProbabilities"):
+        AdaBoostClassifier(BadProbabilities(answer), algorithm="real").fit(X, y)
 
 
 @pytest.mark.parametrize("more", [-1, 1, 10**6])
 def test_one_answer_a_row_is_needed(more):
     X, y = two()
     models = (
-        AdaBoostClassifier(Miscounting(more)),
-        AnyBoostClassifier(Miscounting(more)),
-        AdaBoostClassifier(MiscountingNumbers(more), algorithm="gentle"),
-        LogitBoostClassifier(MiscountingNumbers(more)),
+        AdaBoostClassifier(WrongNumberOfLabels(more)),
+        AnyBoostClassifier(WrongNumberOfLabels(more)),
+        AdaBoostClassifier(WrongNumberOfValues(more), algorithm="gentle"),
+        LogitBoostClassifier(WrongNumberOfValues(more)),
     )
     for model in models:
         with pytest.raises(ValueError, match=f"returned {200 + more} predictions for 200 rows"):
@@ -353,7 +360,7 @@ def test_one_answer_a_row_is_needed(more):
 
 
 def test_a_regressor_that_predicts_nan_is_refused():
-    class Lost(SteadyRegressionStump):
+    class Lost(SklearnRegressionStump):
         def predict(self, X):
             return np.full(len(X), np.nan)
 
@@ -387,6 +394,6 @@ def test_a_learner_of_the_wrong_kind_is_refused(model, message):
 def test_the_same_stump_from_both_libraries_is_the_same_model():
     X, y = several()
     ours = AdaBoostClassifier(DecisionStump("gini", max_bins=65535), n_estimators=6).fit(X, y)
-    theirs = AdaBoostClassifier(SteadyStump(), n_estimators=6).fit(X, y)
+    theirs = AdaBoostClassifier(SklearnStump(), n_estimators=6).fit(X, y)
     np.testing.assert_allclose(ours.estimator_errors_, theirs.estimator_errors_, rtol=1e-9)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-9)

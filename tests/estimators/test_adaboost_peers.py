@@ -12,7 +12,7 @@ from sklearn.datasets import load_wine
 from sklearn.ensemble import AdaBoostClassifier as Theirs
 from sklearn.tree import DecisionTreeClassifier
 
-from adaboost_cases import SteadyStump, breast, iris, several, two
+from adaboost_cases import SklearnStump, breast, iris, several, two
 from hedgerow import AdaBoostClassifier, DecisionStump
 from hedgerow.datasets import make_hastie
 
@@ -29,7 +29,7 @@ PARTS = {"samme": 1.0, "discrete": 0.5}  # of scikit-learn's alpha
 
 
 def theirs(X, y, learner=None, weight=None, **parameters):
-    model = Theirs(SteadyStump() if learner is None else learner, n_estimators=ROUNDS, **parameters)
+    model = Theirs(SklearnStump() if learner is None else learner, n_estimators=ROUNDS, **parameters)
     return model.fit(X, y, weight)
 
 
@@ -41,7 +41,7 @@ def test_with_its_stumps_every_round_is_the_same(name, algorithm, learning_rate)
     weight = None if algorithm == "samme" else np.random.default_rng(0).uniform(0.5, 2, len(y))
     other = theirs(X, y, weight=weight, learning_rate=learning_rate)
     model = AdaBoostClassifier(
-        SteadyStump(), algorithm=algorithm, n_estimators=ROUNDS, learning_rate=learning_rate
+        SklearnStump(), algorithm=algorithm, n_estimators=ROUNDS, learning_rate=learning_rate
     ).fit(X, y, weight)
     assert model.n_estimators_ == len(other.estimators_) == ROUNDS
     np.testing.assert_allclose(model.estimator_errors_, other.estimator_errors_, rtol=1e-9)
@@ -93,7 +93,7 @@ def test_the_stump_of_least_error_is_never_behind_in_the_first_round(name):
         assert model.estimator_errors_[0] <= first + slack + 1e-12
 
 
-@pytest.mark.parametrize("learner", [SteadyStump(), None])
+@pytest.mark.parametrize("learner", [SklearnStump(), None])
 def test_a_perfect_stump_ends_both(learner):
     X, y = np.arange(10.0)[:, None], np.repeat(["a", "b"], 5)
     other = theirs(X, y)

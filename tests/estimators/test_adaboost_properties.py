@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from adaboost_cases import ALGORITHMS, VOTES, SteadyRegressionStump, SteadyStump
+from adaboost_cases import ALGORITHMS, VOTES, SklearnRegressionStump, SklearnStump
 from hedgerow import (
     AdaBoostClassifier,
     AnyBoostClassifier,
@@ -26,10 +26,10 @@ LEARNERS = {
     "coarse stump": DecisionStump(max_bins=3),
     "tree": DecisionTreeClassifier(max_depth=2),
     "leaves": DecisionTreeClassifier("error", max_depth=None, max_leaf_nodes=5),
-    "foreign stump": SteadyStump(),
+    "foreign stump": SklearnStump(),
     "bayes": GaussianNB(var_smoothing=1e-3),
     "neighbours": KNeighborsClassifier(1),  # takes no weights: by resampling
-    "foreign numbers": SteadyRegressionStump(),
+    "foreign numbers": SklearnRegressionStump(),
 }
 OWN = ("stump", "gini stump", "coarse stump", "tree", "leaves")
 CLASSIFIERS = tuple(name for name in LEARNERS if name != "foreign numbers")

@@ -104,7 +104,7 @@ def test_the_quality_is_theirs(name, loss):
     assert mean_score(name, AdaBoostRegressor, loss=loss) > theirs - 0.05
 
 
-def test_their_trees_as_members_are_as_good_as_ours():
+def test_sklearn_trees_as_members_are_as_accurate():
     scores = []
     for estimator in (None, TheirTree(max_depth=3)):
         X, y, X_test, y_test = data_set("friedman1", 0)

@@ -109,7 +109,7 @@ def test_a_warm_start_after_an_end_is_the_model_that_ended():
         assert same_bits(warm, long, X)
 
 
-def test_a_warm_start_refuses_what_cannot_go_on():
+def test_a_warm_start_with_another_loss_or_learner_is_refused():
     X, y = noisy(50)
     model = AdaBoostRegressor(n_estimators=3, warm_start=True).fit(X, y)
     for change, message in [

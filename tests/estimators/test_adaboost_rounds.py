@@ -11,19 +11,19 @@ from adaboost_cases import (
     ALGORITHMS,
     KINDS,
     SEVERAL_KINDS,
-    SteadyRegressionStump,
-    SteadyStump,
+    SklearnRegressionStump,
+    SklearnStump,
     breast,
-    kind_of,
+    fit_without_warnings,
+    make_kind,
     problem,
-    quietly,
     signs,
     staged_errors,
     two,
 )
 from hedgerow import AdaBoostClassifier, EarlyStopping, LogitBoostClassifier, TimeLimit
 
-FOREIGN = {"discrete": SteadyStump(), "real": SteadyStump(), "gentle": SteadyRegressionStump()}
+FOREIGN = {"discrete": SklearnStump(), "real": SklearnStump(), "gentle": SklearnRegressionStump()}
 
 
 def halves():
@@ -37,7 +37,7 @@ def halves():
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_record_has_one_entry_a_round(kind):
     X, y = two()
-    model = kind_of(kind, n_estimators=7).fit(X, y)
+    model = make_kind(kind, n_estimators=7).fit(X, y)
     names = ["estimator_weights_", "estimator_errors_", "edges_", "normalizers_", "training_error_bound_"]
     assert all(getattr(model, name).shape == (7,) for name in names)
     assert len(model.estimators_) == model.n_estimators_ == model.n_iter_ == 7
@@ -113,7 +113,7 @@ def test_a_bad_evaluation_set_is_named(eval_set, message):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_last_stage_is_the_model(kind, n_classes):
     X, y = problem(n_classes)
-    model = kind_of(kind, n_estimators=6).fit(X, y)
+    model = make_kind(kind, n_estimators=6).fit(X, y)
     for name in ("predict", "predict_proba", "decision_function"):
         stages = list(getattr(model, f"staged_{name}")(X))
         assert len(stages) == 6
@@ -130,7 +130,7 @@ def test_the_last_stage_is_the_model(kind, n_classes):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stage_is_a_shorter_fit(kind):
     X, y = two()
-    long, short = (kind_of(kind, n_estimators=n).fit(X, y) for n in (9, 4))
+    long, short = (make_kind(kind, n_estimators=n).fit(X, y) for n in (9, 4))
     assert np.array_equal(list(long.staged_decision_function(X))[3], short.decision_function(X))
 
 
@@ -141,7 +141,7 @@ def test_a_stage_is_a_shorter_fit(kind):
 def test_early_stopping_keeps_the_rounds_up_to_the_best(kind):
     train, test = halves()
     options = {"n_estimators": 300, "learning_rate": 1.0 if kind != "any sigmoid" else 3.0}
-    model = kind_of(kind, early_stopping=True, n_iter_no_change=6, **options).fit(*train, eval_set=test)
+    model = make_kind(kind, early_stopping=True, n_iter_no_change=6, **options).fit(*train, eval_set=test)
     name = "validation_error" if kind in ALGORITHMS else "validation_loss"
     followed = model.history_[name]
     best = int(np.argmin(followed))
@@ -149,7 +149,7 @@ def test_early_stopping_keeps_the_rounds_up_to_the_best(kind):
     assert model.n_estimators_ == len(model.estimators_) == len(model.estimator_weights_) == best + 1
     assert len(followed) == best + 1 + 6
     assert model.stop_reason_ == f"no improvement for 6 rounds: the {best + 1} rounds up to the best are kept"
-    short = kind_of(kind, **options | {"n_estimators": best + 1}).fit(*train)
+    short = make_kind(kind, **options | {"n_estimators": best + 1}).fit(*train)
     X = test[0]
     assert np.array_equal(model.decision_function(X), short.decision_function(X))
     for record in ("sample_weights_", "training_error_bound_", "normalizers_", "edges_"):
@@ -161,7 +161,7 @@ def test_early_stopping_keeps_the_rounds_up_to_the_best(kind):
 def test_early_stopping_of_foreign_learners(name):
     train, test = halves()
     options = {"estimator": FOREIGN[name], "algorithm": name, "early_stopping": True, "n_iter_no_change": 4}
-    model = quietly(AdaBoostClassifier(n_estimators=100, **options), *train, eval_set=test)
+    model = fit_without_warnings(AdaBoostClassifier(n_estimators=100, **options), *train, eval_set=test)
     assert model.n_estimators_ == model.best_iteration_ + 1 < len(model.history_["round"])
     margin = signs(model, train[1]) * model.decision_function(train[0])
     expected = np.exp(-margin)
@@ -262,10 +262,10 @@ def test_a_warm_start_is_one_long_fit(kind, foreign):
     X, y = two()
     learner = None
     if foreign:
-        learner = SteadyRegressionStump() if kind in ("gentle", "logit") else SteadyStump()
+        learner = SklearnRegressionStump() if kind in ("gentle", "logit") else SklearnStump()
     options = {"estimator": learner, "random_state": 0}
-    long = kind_of(kind, n_estimators=11, **options).fit(X, y, eval_set=(X[:50], y[:50]))
-    warm = kind_of(kind, n_estimators=4, warm_start=True, **options).fit(X, y, eval_set=(X[:50], y[:50]))
+    long = make_kind(kind, n_estimators=11, **options).fit(X, y, eval_set=(X[:50], y[:50]))
+    warm = make_kind(kind, n_estimators=4, warm_start=True, **options).fit(X, y, eval_set=(X[:50], y[:50]))
     members = warm.estimators_ if foreign else []
     warm.set_params(n_estimators=11).fit(X, y, eval_set=(X[:50], y[:50]))
     assert np.array_equal(warm.decision_function(X), long.decision_function(X))
@@ -300,7 +300,7 @@ def test_a_warm_start_goes_on_from_early_stopping():
     ("change", "message"),
     [
         ({"n_estimators": 2}, "n_estimators=2 is below the 5 rounds"),
-        ({"estimator": SteadyStump(), "n_estimators": 9}, "cannot continue the fitted model"),
+        ({"estimator": SklearnStump(), "n_estimators": 9}, "cannot continue the fitted model"),
         ({"algorithm": "gentle", "n_estimators": 9}, "algorithm"),
         ({"algorithm": "samme", "n_estimators": 9}, "algorithm"),
     ],
@@ -357,7 +357,7 @@ def test_a_warm_start_that_stops_early_never_keeps_a_worse_model(kind):
     X, y = breast()
     settings = {"n_iter_no_change": 5, "early_stopping": True}
     held = {"eval_set": (X[400:], y[400:])}
-    model = kind_of(kind, n_estimators=100, warm_start=True, **settings).fit(X[:400], y[:400], **held)
+    model = make_kind(kind, n_estimators=100, warm_start=True, **settings).fit(X[:400], y[:400], **held)
     kept, best = model.n_estimators_, model.best_iteration_
     model.set_params(n_estimators=200).fit(X[:400], y[:400], **held)
     assert (model.n_estimators_, model.best_iteration_) == (kept, best)

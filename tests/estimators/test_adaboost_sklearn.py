@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier as ForeignTree
 
-from adaboost_cases import KINDS, kind_of, several, two
+from adaboost_cases import KINDS, make_kind, several, two
 from hedgerow import (
     AdaBoostClassifier,
     AnyBoostClassifier,
@@ -30,7 +30,7 @@ from hedgerow import (
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_is_cloned_and_pickled(kind):
     X, y = two()
-    model = kind_of(kind, random_state=3, learning_rate=0.7).fit(X, y)
+    model = make_kind(kind, random_state=3, learning_rate=0.7).fit(X, y)
     twin = clone(model)
     assert twin.get_params() == model.get_params()
     assert not hasattr(twin, "model_")
@@ -150,7 +150,7 @@ def test_a_failed_fit_leaves_the_old_model_whole():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_unfitted_model_says_so(kind):
-    model = kind_of(kind)
+    model = make_kind(kind)
     for name in ("predict", "predict_proba", "decision_function"):
         with pytest.raises(ValueError, match="not fitted yet"):
             getattr(model, name)([[0.0]])

@@ -150,7 +150,7 @@ def test_the_edge_of_one_sixth_is_met_when_the_three_parts_weigh_the_same():
 
 
 @pytest.mark.parametrize("n_samples", [3, 10, 100, 1000])
-def test_boosted_thresholds_learn_an_interval_as_fast_as_the_edge_says(n_samples):
+def test_boosted_thresholds_learn_an_interval_as_fast_as_the_bound(n_samples):
     X, y = make_interval(n_samples, random_state=n_samples)
     # exp(-2 gamma**2 T) < 1 / m: no point can be wrong any more
     enough = math.ceil(math.log(n_samples) / (2 / 36)) + 1

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
-from adaboost_cases import Deaf, SteadyStump, breast, signs, staged_errors, two
+from adaboost_cases import IgnoresWeights, SklearnStump, breast, signs, staged_errors, two
 from hedgerow import AdaBoostClassifier, AnyBoostClassifier, DecisionTreeClassifier
 from hedgerow.boosting.anyboost import rising_root
 from hedgerow.boosting.costs import COSTS, make_cost
@@ -64,7 +64,7 @@ def test_the_line_search_finds_where_a_slope_rises_through_zero(slope, scale, fu
 
 
 @pytest.mark.parametrize("learning_rate", [1.0, 0.3])
-@pytest.mark.parametrize("learner", [None, DecisionTreeClassifier(max_depth=2), SteadyStump()])
+@pytest.mark.parametrize("learner", [None, DecisionTreeClassifier(max_depth=2), SklearnStump()])
 @pytest.mark.parametrize(
     "data",
     [load_toy, lambda: make_interval(80, noise=0.1, random_state=0), two, breast],
@@ -104,7 +104,7 @@ def test_the_cost_falls_in_every_round_and_bounds_the_error(cost, data):
 
 
 @pytest.mark.parametrize("cost", ["exponential", "logistic"])
-def test_every_step_is_as_long_as_a_numerical_search_says(cost):
+def test_every_step_equals_a_numerical_line_search(cost):
     X, y = two()
     model = AnyBoostClassifier(cost=cost, n_estimators=8).fit(X, y)
     y = signs(model, y)
@@ -262,5 +262,5 @@ def test_a_learner_that_finds_no_descent_stops():
     X, y = two()
     for cost in COSTS:
         with pytest.warns(UserWarning, match="no better than chance"):
-            model = AnyBoostClassifier(Deaf(), cost=cost, n_estimators=30).fit(X, y)
+            model = AnyBoostClassifier(IgnoresWeights(), cost=cost, n_estimators=30).fit(X, y)
         assert model.n_estimators_ < 30

@@ -74,7 +74,7 @@ def test_sizes_are_whole_numbers_without_end():
 
 
 @pytest.mark.parametrize("n_edges", [(1,), (3, 2), (2, 2, 2)])
-def test_the_labelings_of_all_cells_are_no_more_than_the_growth_function_says(n_edges):
+def test_the_growth_function_bounds_the_number_of_labelings(n_edges):
     n = len(cells(n_edges))
     for leaves in (2, 3) if len(n_edges) < 3 else (2,):
         known = trees(n_edges, leaves)
@@ -133,7 +133,7 @@ def _two_columns(seed):
         (DecisionTreeClassifier(max_depth=None, max_leaf_nodes=6), 6),
     ],
 )
-def test_the_learner_says_how_many_leaves_there_are(learner, n_leaves):
+def test_the_learner_determines_the_number_of_leaves(learner, n_leaves):
     X, y = _two_columns(0)
     weak = AdaBoostClassifier(learner, n_estimators=2).fit(X, y).hypothesis_class_
     assert (weak.n_columns, weak.n_leaves) == (2, n_leaves)
@@ -168,7 +168,7 @@ def test_edges_that_are_given_make_the_class_finite():
         (LogitBoostClassifier(n_estimators=2), "do not vote"),
     ],
 )
-def test_what_is_not_counted_says_why(model, words):
+def test_unknown_hypothesis_classes_raise_the_reason(model, words):
     X, y = _two_columns(0)
     X = np.nan_to_num(X)
     y = np.where(np.arange(len(y)) % 9 == 0, 1 - y, y)  # no tree is perfect
@@ -196,7 +196,7 @@ class Hinge:
         return np.where(margin < 1.0, -1.0, 0.0)
 
 
-def test_a_cost_of_ones_own_says_itself_what_scores_mean():
+def test_a_custom_cost_has_no_hypothesis_class():
     X, y = _two_columns(0)
     model = AnyBoostClassifier(cost=Hinge(), n_estimators=2).fit(X, y)
     with pytest.raises(TypeError, match="a custom cost"):

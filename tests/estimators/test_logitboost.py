@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeRegressor as ForeignTree
 
-from adaboost_cases import SteadyRegressionStump, breast, iris, problem, staged_errors, two
+from adaboost_cases import SklearnRegressionStump, breast, iris, problem, staged_errors, two
 from hedgerow import DecisionStump, DecisionTreeRegressor, LogitBoostClassifier
 
 
@@ -46,7 +46,7 @@ def several_classes_by_the_paper(X, y, n_rounds, weight, rate, make):
 
 @pytest.mark.parametrize("learning_rate", [1.0, 0.4])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("make", [SteadyRegressionStump, lambda: Ridge(alpha=0.0)])
+@pytest.mark.parametrize("make", [SklearnRegressionStump, lambda: Ridge(alpha=0.0)])
 def test_two_classes_are_those_of_the_paper(make, weighted, learning_rate):
     X, y = two()
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else np.ones(len(y))
@@ -62,9 +62,9 @@ def test_two_classes_are_those_of_the_paper(make, weighted, learning_rate):
 def test_several_classes_are_those_of_the_paper_but_for_a_shift_of_all_scores(n_classes, learning_rate):
     X, y = problem(n_classes)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
-    model = LogitBoostClassifier(SteadyRegressionStump(), n_estimators=5, learning_rate=learning_rate)
+    model = LogitBoostClassifier(SklearnRegressionStump(), n_estimators=5, learning_rate=learning_rate)
     model.fit(X, y, weight)
-    expected = several_classes_by_the_paper(X, y, 5, weight, learning_rate, SteadyRegressionStump)
+    expected = several_classes_by_the_paper(X, y, 5, weight, learning_rate, SklearnRegressionStump)
     for F, p, by_paper in zip(
         model.staged_decision_function(X), model.staged_predict_proba(X), expected, strict=True
     ):
@@ -77,7 +77,7 @@ def test_several_classes_are_those_of_the_paper_but_for_a_shift_of_all_scores(n_
 def test_our_stumps_fit_the_same_responses(n_classes):
     X, y = problem(n_classes)
     ours = LogitBoostClassifier(DecisionStump(max_bins=65535), n_estimators=6).fit(X, y)
-    theirs = LogitBoostClassifier(SteadyRegressionStump(), n_estimators=6).fit(X, y)
+    theirs = LogitBoostClassifier(SklearnRegressionStump(), n_estimators=6).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6)
 
 

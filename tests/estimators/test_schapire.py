@@ -259,7 +259,7 @@ def test_members_have_seeds_of_their_own_and_the_learner_given_stays_untouched()
 
 
 @pytest.mark.parametrize(("place", "name"), [(1, "h1"), (2, "h2"), (3, "h3")])
-def test_a_learner_that_raises_is_named_with_its_place(place, name):
+def test_the_error_of_a_learner_names_its_hypothesis(place, name):
     class Breaks(DecisionTreeClassifier):
         def fit(self, X, y):
             if self.random_state == place:
@@ -289,7 +289,7 @@ def test_places_in_the_recursion_have_readable_names():
         ),
     ],
 )
-def test_answers_that_are_no_labels_are_refused(answer, message):
+def test_predictions_that_are_no_labels_are_refused(answer, message):
     class Odd(DecisionTreeClassifier):
         def predict(self, X):
             return answer(X)
@@ -365,7 +365,7 @@ def test_it_can_be_read():
     assert sum("DecisionTreeClassifier(max_depth=1" in line for line in lines) >= 7
 
 
-def test_trials_are_told(capsys):
+def test_trials_are_printed(capsys):
     X, y = moons()
     boosted(depth=2).fit(X, y)
     assert capsys.readouterr().err == ""

@@ -151,7 +151,7 @@ def test_a_fit_elsewhere_goes_on_from_a_model_of_rows_in_memory_and_the_other_wa
 
 
 @pytest.mark.parametrize(("kind", "more"), FAMILY)
-def test_parts_that_are_lost_are_told_everything_again(kind, more, tmp_path):
+def test_lost_shards_receive_everything_again(kind, more, tmp_path):
     (X, y), (X2, y2) = rows_for(kind), rows_for(kind, seed=1)
     losses = {0, 3, 4, 9, 17, 30}
     make = settings(kind, **more, n_estimators=12)
@@ -194,7 +194,7 @@ def test_several_threads_search_many_columns(tmp_path, monkeypatch):
     assert_same(settings(n_jobs=3), X, y, tmp_path=tmp_path, parts=(3,))
 
 
-def test_a_round_of_stumps_is_two_questions_and_classes_are_told_once():
+def test_a_round_of_stumps_is_two_calls_and_classes_are_sent_once():
     X, y, _ = rows()
     given = ShardedInput(X, y)
     told = []
@@ -208,7 +208,7 @@ def test_a_round_of_stumps_is_two_questions_and_classes_are_told_once():
     assert [classes is not None for classes in told] == [True] * 3 + [False] * 15
 
 
-def test_learners_of_other_libraries_need_the_rows_here():
+def test_external_learners_need_rows_in_memory():
     X, y, score = rows()
     with pytest.raises(TypeError, match=r"^estimator=GaussianNB\(\) needs rows in memory"):
         fitted(settings(estimator=GaussianNB()), X, y, n_parts=3)

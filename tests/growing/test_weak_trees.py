@@ -326,7 +326,7 @@ def test_limits_are_met_and_used(depth):
     assert len(set(tree.apply(X))) == depth + 1
 
 
-def test_a_leaf_weighs_what_is_asked():
+def test_leaves_have_the_minimum_weight():
     X, y, weight = numbers(1000, 2)
     for least in (0.05, 0.2, 0.4):
         tree = DecisionTreeClassifier(max_depth=None, min_weight_fraction_leaf=least).fit(X, y, weight)

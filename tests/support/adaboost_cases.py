@@ -50,7 +50,7 @@ def signs(model, y):
     return np.where(np.asarray(y) == model.classes_[1], 1.0, -1.0)
 
 
-def quietly(model, X, y, **options):
+def fit_without_warnings(model, X, y, **options):
     """Fit, whatever the learners warn of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -62,7 +62,7 @@ def staged_errors(model, X, y, weight=None):
     return np.array([np.average(p != np.asarray(y), weights=weight) for p in model.staged_predict(X)])
 
 
-def every_kind(n_estimators=10, **parameters):
+def make_kinds(n_estimators=10, **parameters):
     """A model of each kind and algorithm, on our own stumps."""
     made = {
         name: AdaBoostClassifier(algorithm=name, n_estimators=n_estimators, **parameters)
@@ -74,15 +74,15 @@ def every_kind(n_estimators=10, **parameters):
     return made
 
 
-KINDS = tuple(every_kind())
+KINDS = tuple(make_kinds())
 SEVERAL_KINDS = tuple(kind for kind in KINDS if not kind.startswith("any"))  # those for more than two classes
 
 
-def kind_of(name, **parameters):
-    return every_kind(**parameters)[name]
+def make_kind(name, **parameters):
+    return make_kinds(**parameters)[name]
 
 
-class SteadyStump(ClassifierMixin, BaseEstimator):
+class SklearnStump(ClassifierMixin, BaseEstimator):
     """scikit-learn's stump without a random_state: two libraries cannot give it different ones."""
 
     def fit(self, X, y, sample_weight=None):
@@ -97,7 +97,7 @@ class SteadyStump(ClassifierMixin, BaseEstimator):
         return self.tree_.predict_proba(X)
 
 
-class SteadyRegressionStump(RegressorMixin, BaseEstimator):
+class SklearnRegressionStump(RegressorMixin, BaseEstimator):
     """The same for numbers."""
 
     def fit(self, X, y, sample_weight=None):
@@ -108,30 +108,30 @@ class SteadyRegressionStump(RegressorMixin, BaseEstimator):
         return self.tree_.predict(X)
 
 
-class Deaf(SteadyStump):
-    """Takes weights and does not look at them."""
+class IgnoresWeights(SklearnStump):
+    """Accepts weights and ignores them."""
 
     def fit(self, X, y, sample_weight=None):
         return super().fit(X, y)
 
 
-class Stubborn(ClassifierMixin, BaseEstimator):
-    """Says the same of every row: `word`, or the heaviest class."""
+class ConstantClassifier(ClassifierMixin, BaseEstimator):
+    """Predicts one label for every row: `label`, or the heaviest class."""
 
-    def __init__(self, word=None):
-        self.word = word
+    def __init__(self, label=None):
+        self.label = label
 
     def fit(self, X, y, sample_weight=None):
         self.classes_, places = np.unique(y, return_inverse=True)
         heaviest = np.argmax(np.bincount(places, sample_weight))
-        self.word_ = self.classes_[heaviest] if self.word is None else self.word
+        self.label_ = self.classes_[heaviest] if self.label is None else self.label
         return self
 
     def predict(self, X):
-        return np.full(len(X), self.word_)
+        return np.full(len(X), self.label_)
 
 
-class Contrary(ClassifierMixin, BaseEstimator):
+class WrongAfterFirstRound(ClassifierMixin, BaseEstimator):
     """A stump in the first round, later wrong about every row it was fitted to."""
 
     fits = 0
@@ -147,7 +147,7 @@ class Contrary(ClassifierMixin, BaseEstimator):
         return self.tree_.predict(X)
 
 
-class LatePerfection(ClassifierMixin, BaseEstimator):
+class PerfectLater(ClassifierMixin, BaseEstimator):
     """A stump in the first rounds, later a tree without limits; its random_state counts the rounds."""
 
     def __init__(self, late=5, random_state=None):
@@ -172,7 +172,7 @@ class Failing(ClassifierMixin, BaseEstimator):
     def fit(self, X, y, sample_weight=None):
         if self.random_state >= self.late:
             raise RuntimeError("out of ideas")
-        self.stump_ = SteadyStump().fit(X, y, sample_weight)
+        self.stump_ = SklearnStump().fit(X, y, sample_weight)
         self.classes_ = self.stump_.classes_
         return self
 
@@ -180,8 +180,8 @@ class Failing(ClassifierMixin, BaseEstimator):
         return self.stump_.predict(X)
 
 
-class Odd(ClassifierMixin, BaseEstimator):
-    """Probabilities as told."""
+class BadProbabilities(ClassifierMixin, BaseEstimator):
+    """Predicts probabilities of a wrong kind."""
 
     def __init__(self, answer="nan"):
         self.answer = answer
@@ -203,8 +203,8 @@ class Odd(ClassifierMixin, BaseEstimator):
         }[self.answer]
 
 
-class Miscounting(ClassifierMixin, BaseEstimator):
-    """Answers for too many rows, or too few."""
+class WrongNumberOfLabels(ClassifierMixin, BaseEstimator):
+    """Returns too many or too few predictions."""
 
     def __init__(self, more=1):
         self.more = more
@@ -217,7 +217,7 @@ class Miscounting(ClassifierMixin, BaseEstimator):
         return np.full(len(X) + self.more, self.classes_[0])
 
 
-class MiscountingNumbers(RegressorMixin, BaseEstimator):
+class WrongNumberOfValues(RegressorMixin, BaseEstimator):
     """The same for numbers."""
 
     def __init__(self, more=1):

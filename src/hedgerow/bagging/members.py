@@ -24,6 +24,7 @@ from hedgerow.bagging.sampling import BootstrapSampler, OutOfBag
 from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
 from hedgerow.members import (
     ConstantHypothesis,
+    member_errors,
     predict_classes,
     predict_probabilities,
     predict_values,
@@ -130,15 +131,8 @@ def fit_member(task: MemberTask, number: int) -> Any:
     member = seeded_clone(task.estimator, sampler.member_seed(number))
     if is_hedgerow(member) and "n_jobs" in member.get_params(deep=False) and member.n_jobs is None:
         member.set_params(n_jobs=1)  # members already run in parallel
-    try:
+    with member_errors(task.estimator, f"as member {number}, fitted to {len(rows)} rows"):
         member.fit(X, y, **weight)
-    except MemoryError:
-        raise
-    except Exception as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(
-            f"estimator={task.estimator!r} failed as member {number}, fitted to {len(rows)} rows: {error}"
-        ) from error
     return member
 
 

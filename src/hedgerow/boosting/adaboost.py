@@ -194,10 +194,10 @@ class GentleRule(AdaBoostRule):
         self._log_total = top
         if len(parts) == 1:
             return self._distributions[0]
-        whole = np.zeros(self.weights.n_rows)
+        total = np.zeros(self.weights.n_rows)
         for weight, shift in parts:
-            whole += weight * exp(shift - top)
-        return self.weights.distribution(whole)
+            total += weight * exp(shift - top)
+        return self.weights.distribution(total)
 
     @classmethod
     def row_weights(cls, raw: Floats, classes: Classes) -> Floats:
@@ -279,8 +279,8 @@ def _binary_normalizer(sums: Any, values: Floats) -> float:
     low, high = np.empty(len(values)), np.empty(len(values))
     exp_into(values, low)
     exp_into(-values, high)
-    whole = math.fsum([*(sums[:, 0] * low), *(sums[:, 1] * high)])
-    return whole / int(sums.sum())
+    total = math.fsum([*(sums[:, 0] * low), *(sums[:, 1] * high)])
+    return total / int(sums.sum())
 
 
 RULES: dict[str, type[AdaBoostRule]] = {

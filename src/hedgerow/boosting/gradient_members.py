@@ -4,20 +4,17 @@ A regressor is fitted to the negative gradients and predicts a direction. One li
 the step along it (Friedman 2001).
 """
 
-import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.utils import _safe_indexing
 
 from hedgerow._typing import Floats, RowNumbers
 from hedgerow.backends.cpu import Scores, draw_positions
 from hedgerow.losses import Loss
-from hedgerow.members import seeded_clone
+from hedgerow.members import accepts_weights, indexable_rows, predict_values, seeded_clone, take_rows
 from hedgerow.table.dataset import Dataset
 from hedgerow.threads import Team
 
@@ -65,7 +62,7 @@ class MemberRound:
 
     def directions(self, X: Any) -> Floats:
         """Return the predictions of the members, (outputs, rows)."""
-        return np.stack([np.asarray(member.predict(X), np.float64).reshape(-1) for member in self.members])
+        return np.stack([predict_values(member, X) for member in self.members])
 
 
 class MemberOptions(Protocol):
@@ -137,9 +134,8 @@ class MemberScores(Scores):
 
     def take(self, rows: NDArray[Any]) -> "MemberScores":
         """Return some of the rows."""
-        X = self.X.tocsr() if sparse.issparse(self.X) else self.X
         weight = None if self.weight is None else self.weight[rows]
-        part = _safe_indexing(X, rows.astype(np.int64))
+        part = take_rows(indexable_rows(self.X), rows)
         return MemberScores(self.loss, self.y[rows], weight, self.raw[:, rows], part)
 
     def update(self, fitted: MemberRound) -> None:
@@ -166,7 +162,7 @@ class MemberTrainingRows(MemberScores):
         self._options, self.validation = options, validation
         self.allocate_gradients(team)
         estimator = options.estimator
-        if self.weight is not None and "sample_weight" not in inspect.signature(estimator.fit).parameters:
+        if self.weight is not None and not accepts_weights(estimator):
             raise ValueError(
                 f"estimator={estimator!r} has no sample_weight in its fit, but rows have weights; do not "
                 "pass sample_weight or class_weight"
@@ -187,8 +183,6 @@ class MemberTrainingRows(MemberScores):
             members.append(member)
         fitted = MemberRound(members, 1.0)
         directions = fitted.directions(part.X)
-        if not np.all(np.isfinite(directions)):
-            raise ValueError(f"estimator={options.estimator!r} predicted a value that is not finite")
         length = self.loss.global_line_search(part.y, part.raw, directions, part.weight)
         fitted.step = options.learning_rate * length
         return fitted
