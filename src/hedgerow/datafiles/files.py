@@ -75,11 +75,12 @@ def read_data(path: str | os.PathLike[str], *, columns: Sequence[str] | None = N
 
 
 def read_typed(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> TypedTable:
-    """Read a table as `read_data` does, for functions that need the types of all columns.
+    r"""Read a table as `read_data` does, for functions that need the types of all columns.
 
     Parameters
     ----------
     path : str or path
+        A file as for `read_data`.
     columns : sequence of str, optional
         Read these columns only, in this order.
 
@@ -87,6 +88,17 @@ def read_typed(path: str | os.PathLike[str], *, columns: Sequence[str] | None = 
     -------
     TypedTable
         For `make_recipe`, `Recipe.features` and `describe`, which then infer each column's type once.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from hedgerow.datafiles import describe, read_typed
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "people.csv")
+    ...     _ = path.write_text("age,name\n31,Ann\n27,Bob\n")
+    ...     table = read_typed(path)
+    >>> [column.kind for column in describe(table).columns]
+    ['number', 'text']
     """
     with _named(path):
         data = _content(path)
