@@ -247,12 +247,17 @@ def estimate_forest(
     estimate = {
         "codes": n * (size.n_columns + row_stride(size.n_columns)),
         "rows": (36 + (4 if classes else 24 * n_outputs)) * n,
-        "growing": (60 * n + _THREAD_BYTES) * min(size.n_threads, n_trees),
+        "growing": forest_thread_bytes(n) * min(size.n_threads, n_trees),
         "trees": 2 * n_trees * (16 * leaves + values),
         "rows of leaves": 2 * 12 * n_trees * n_drawn if keep_rows else 0,
         "votes out of bag": n_trees * -(-n // 8) + 24 * n_outputs * n if oob else 0,
     }
     return size.or_encoding(estimate)
+
+
+def forest_thread_bytes(n_rows: int) -> int:
+    """Memory of a thread that grows a forest: draws, weights, row numbers, open nodes and histograms."""
+    return 60 * n_rows + _THREAD_BYTES
 
 
 def forest_tree_leaves(

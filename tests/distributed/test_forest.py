@@ -141,7 +141,7 @@ def test_an_error_of_a_worker_is_raised_here_and_the_cluster_is_let_go_of(client
 def test_workers_without_room_are_refused():
     workers = {"tcp://one:1": {"memory_limit": 10**9, "nthreads": 2}, "tcp://two:2": {"nthreads": 1}}
     require_worker_memory(workers, 10**6, 1000)
-    with pytest.raises(MemoryError, match=r"the Dask worker tcp://one:1 may use 1\.0 GB: give it"):
+    with pytest.raises(MemoryError, match=r"worker tcp://one:1 may use 1\.0 GB: increase its memory"):
         require_worker_memory(workers, 10**9, 1000)
 
 

@@ -28,6 +28,7 @@ from hedgerow.distributed.cluster import (
 )
 from hedgerow.distributed.settings import Settings
 from hedgerow.growing.deep import DeepGrower
+from hedgerow.memory_estimates import forest_thread_bytes
 from hedgerow.optional import require_extra
 from hedgerow.voting import VotingTree
 
@@ -38,8 +39,6 @@ _AHEAD = 2  # trees per thread of a worker that may be grown before they are col
 _STEP = 0.5  # seconds between two checks of a pending tree
 _MOST_LOSSES = 20  # of the codes, before the next tree is grown
 _LINE = 64  # bytes of a cache line
-_ROW_BYTES = 60  # per row and thread that grows trees
-_SCRATCH = 3_000_000  # bytes per thread
 _GROWING = "growing trees on the workers"
 _SENDING = "sending codes to the workers"
 
@@ -280,16 +279,16 @@ def require_worker_memory(workers: dict[str, dict[str, Any]], task_bytes: int, n
     >>> require_worker_memory({"tcp://one:1": worker}, 5_000_000_000, 100_000_000)
     Traceback (most recent call last):
     MemoryError: every worker of a forest needs the codes of all 100,000,000 rows, 5.0 GB, and 12.0 GB for
-    growing trees with 2 threads; the Dask worker tcp://one:1 may use 4.0 GB: give it more memory or fewer
+    growing trees with 2 threads; the Dask worker tcp://one:1 may use 4.0 GB: increase its memory or use fewer
     threads
     """
     for address, info in workers.items():
         limit, n_threads = int(info.get("memory_limit") or 0), int(info.get("nthreads", 1))
-        growing = n_threads * (_ROW_BYTES * n_rows + _SCRATCH)
+        growing = n_threads * forest_thread_bytes(n_rows)
         if limit and task_bytes + growing > limit:
             raise MemoryError(
                 f"every worker of a forest needs the codes of all {n_rows:,} rows, "
                 f"{task_bytes / 1e9:.1f} GB, and {growing / 1e9:.1f} GB for growing trees with {n_threads} "
-                f"threads; the Dask worker {address} may use {limit / 1e9:.1f} GB: give it more memory or "
-                "fewer threads"
+                f"threads; the Dask worker {address} may use {limit / 1e9:.1f} GB: increase its memory or "
+                "use fewer threads"
             )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers, Keys
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.bagging.pair_losses import STEPS, PairLosses
-from hedgerow.bagging.sampling import BootstrapSampler, OutOfBag, SamplingPool, count_or_share
+from hedgerow.bagging.sampling import OutOfBag, TreeSampler, count_or_share
 from hedgerow.binning import BinnedTable, UserEdges, find_bins
 from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
 from hedgerow.growing.deep import WEIGHT_BITS, DeepGrower, DeepOptions, DeepTarget
@@ -119,79 +119,6 @@ def columns_per_node(max_features: Any, n_columns: int) -> int:
     if isinstance(max_features, str):
         return max(1, math.isqrt(n_columns) if max_features == "sqrt" else n_columns.bit_length() - 1)
     return count_or_share("max_features", max_features, n_columns, "columns of X")
-
-
-# --- samples of rows
-
-
-@dataclass(frozen=True, eq=False)
-class TreeSampler:
-    """The rows of every tree, and how often each row counts.
-
-    Parameters
-    ----------
-    draws : BootstrapSampler
-    replace : bool
-        Draw rows with replacement; otherwise every tree is grown on all rows.
-    copies : int64 (n,)
-        How often each row counts in trees that are grown on all rows.
-    """
-
-    draws: BootstrapSampler
-    replace: bool
-    copies: Integers
-
-    @classmethod
-    def of(
-        cls,
-        table: BinnedTable,
-        y: Floats,
-        weight: Floats | None,
-        options: ForestOptions,
-        seed: int,
-        team: Team,
-    ) -> "TreeSampler":
-        """Sort the rows by keys and set the number of draws."""
-        pool = SamplingPool.of(_row_keys(table, y, team), weight, by_weight=options.bootstrap)
-        counts = Weights.of(weight, table.n_rows).row_counts(table.n_rows)
-        copies = np.ones(table.n_rows, np.int64) if counts is None else counts
-        n_draws = pool.size if options.bootstrap else int(copies.sum())
-        if options.bootstrap and options.max_samples is not None:
-            n_draws = count_or_share("max_samples", options.max_samples, n_draws, "rows")
-        draws = BootstrapSampler(
-            pool, n_draws, options.bootstrap, table.n_columns, table.n_columns, replace_columns=False,
-            shuffle_columns=False, seed=seed,
-        )  # fmt: skip
-        return cls(draws, options.bootstrap, copies)
-
-    def counts(self, tree: int) -> Integers:
-        """How often each row is in the sample of a tree."""
-        return self.draws.row_counts(tree) if self.replace else self.copies
-
-    def in_bag(self, n_trees: int, team: Team) -> NDArray[np.uint8]:
-        """Bits (trees, bytes) of the rows that are in the sample of each tree."""
-        n_rows = self.draws.pool.n_rows
-        bits = np.empty((n_trees, -(-n_rows // 8)), np.uint8)
-
-        def fill(member: int) -> None:
-            for tree in range(member, n_trees, team.n_members):
-                bits[tree] = np.packbits(self.counts(tree) > 0, bitorder="little")
-
-        team.together(fill)
-        return bits
-
-    def same_as(self, other: "TreeSampler") -> bool:
-        """Whether both sample the same rows in the same way."""
-        return self.draws.same_as(other.draws) and np.array_equal(self.copies, other.copies)
-
-
-def _row_keys(table: BinnedTable, y: Floats, team: Team) -> Keys:
-    """Hash of the codes and the target of every row: rows that are equal for every tree have equal keys."""
-    keys = np.zeros(table.n_rows, np.uint64)
-    add_keys(value_bits(y.reshape(table.n_rows, -1)), table.n_columns, keys)
-    by_column = table.codes.by_column
-    team.over_rows(table.n_rows, lambda a, b: add_code_keys(by_column, keys, a, b))
-    return keys
 
 
 # --- growing trees
@@ -327,7 +254,10 @@ def fit_forest(
         copies = Weights.of(weight, data.table.n_rows).row_counts(data.table.n_rows)
         bins = find_bins(data.table, options.max_bins, copies=copies, team=team, user_edges=options.edges)
         binned = bins.encode(data.table, team)
-        sampler = TreeSampler.of(binned, data.y, weight, options, run.seed, team)
+        sampler = TreeSampler.of(
+            _row_keys(binned, data.y, team), weight, binned.n_columns,
+            bootstrap=options.bootstrap, max_samples=options.max_samples, seed=run.seed,
+        )  # fmt: skip
         if previous is not None:
             _check_same(binned, sampler, previous)
         growth = _Growth(data, tree_weight, options, binned, sampler, previous)
@@ -439,6 +369,15 @@ class _Growth:
             self._tree_weight,
         )
         return added if before is None else LeafTargets.join(before, added)
+
+
+def _row_keys(table: BinnedTable, y: Floats, team: Team) -> Keys:
+    """Hash of the codes and the target of every row: rows that are equal for every tree have equal keys."""
+    keys = np.zeros(table.n_rows, np.uint64)
+    add_keys(value_bits(y.reshape(table.n_rows, -1)), table.n_columns, keys)
+    by_column = table.codes.by_column
+    team.over_rows(table.n_rows, lambda a, b: add_code_keys(by_column, keys, a, b))
+    return keys
 
 
 def _check_same(binned: BinnedTable, sampler: TreeSampler, previous: FittedForest) -> None:

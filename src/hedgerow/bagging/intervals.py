@@ -115,11 +115,11 @@ def oob_interval(
     >>> oob_interval(np.array([100.0]), residuals, 0.9)
     (array([91.]), array([109.]))
     """
-    known = np.isfinite(residuals)
+    used = np.isfinite(residuals)
     if weight is not None:
-        known &= weight > 0
-        weight = weight[known]
-    residuals, level = residuals[known], (1 + coverage) / 2
+        used &= weight > 0
+        weight = weight[used]
+    residuals, level = residuals[used], (1 + coverage) / 2
     lower, upper = -_upper(-residuals, weight, level), _upper(residuals, weight, level)
     return prediction + lower, prediction + upper
 
@@ -179,9 +179,9 @@ class _JackknifePlus:
     """The training rows as the kernel takes them, and the rank of the bounds."""
 
     def __init__(self, trees: OutOfBagTrees, residuals: Floats, coverage: float) -> None:
-        known = (trees.counts > 0) & np.isfinite(residuals)
-        self._bits, self._counts = trees.bits[known], trees.counts[known]
-        self._residuals = np.abs(residuals[known])
+        used = (trees.counts > 0) & np.isfinite(residuals)
+        self._bits, self._counts = trees.bits[used], trees.counts[used]
+        self._residuals = np.abs(residuals[used])
         self._n = len(self._residuals)
         self._rank = math.ceil(coverage * (self._n + 1) * _ALMOST)
 
@@ -329,12 +329,12 @@ def calibrated_levels(ranks: Floats, coverage: float, weight: Floats | None = No
     >>> round(low, 6), round(high, 6)
     (0.1, 0.9)
     """
-    known = np.isfinite(ranks[:, 0])
+    used = np.isfinite(ranks[:, 0])
     if weight is not None:
-        known &= weight > 0
-        weight = weight[known]
+        used &= weight > 0
+        weight = weight[used]
     level = (1 + coverage) / 2
-    low, high = -_upper(-ranks[known, 1], weight, level), _upper(ranks[known, 0], weight, level)
+    low, high = -_upper(-ranks[used, 1], weight, level), _upper(ranks[used, 0], weight, level)
     low = low if low > 0.0 else -np.inf
     high = min(1.0, high + _STEP) if high < 1.0 else np.inf
     return min(low, high), max(low, high)

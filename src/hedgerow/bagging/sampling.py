@@ -22,6 +22,7 @@ from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.growing.statistics import Weights
 from hedgerow.kernels.cpu.random import BAG_COLUMNS, BAG_SEEDS, BOOTSTRAP, choose_columns, draw
 from hedgerow.kernels.cpu.resample import count_draws, count_weighted_draws
+from hedgerow.threads import Team
 
 _TICKETS = 2.0**61  # of all rows, if weights are not integers
 MOST_COPIES = 16  # per row on average: larger integer weights are proportions, see `SamplingPool.of`
@@ -275,6 +276,69 @@ class BootstrapSampler:
 
 
 @dataclass(frozen=True, eq=False)
+class TreeSampler:
+    """The rows of every tree, and how often each row counts.
+
+    Parameters
+    ----------
+    draws : BootstrapSampler
+    replace : bool
+        Draw rows with replacement; otherwise every tree is grown on all rows.
+    copies : int64 (n,)
+        How often each row counts in trees that are grown on all rows.
+    """
+
+    draws: BootstrapSampler
+    replace: bool
+    copies: Integers
+
+    @classmethod
+    def of(
+        cls,
+        keys: Keys,
+        weight: Floats | None,
+        n_columns: int,
+        *,
+        bootstrap: bool,
+        max_samples: float | None,
+        seed: int,
+    ) -> "TreeSampler":
+        """Sort the rows by keys and set the number of draws."""
+        n_rows = len(keys)
+        pool = SamplingPool.of(keys, weight, by_weight=bootstrap)
+        counts = Weights.of(weight, n_rows).row_counts(n_rows)
+        copies = np.ones(n_rows, np.int64) if counts is None else counts
+        n_draws = pool.size if bootstrap else int(copies.sum())
+        if bootstrap and max_samples is not None:
+            n_draws = count_or_share("max_samples", max_samples, n_draws, "rows")
+        draws = BootstrapSampler(
+            pool, n_draws, bootstrap, n_columns, n_columns, replace_columns=False, shuffle_columns=False,
+            seed=seed,
+        )  # fmt: skip
+        return cls(draws, bootstrap, copies)
+
+    def counts(self, tree: int) -> Integers:
+        """How often each row is in the sample of a tree."""
+        return self.draws.row_counts(tree) if self.replace else self.copies
+
+    def in_bag(self, n_trees: int, team: Team) -> NDArray[np.uint8]:
+        """Bits (trees, bytes) of the rows that are in the sample of each tree."""
+        n_rows = self.draws.pool.n_rows
+        bits = np.empty((n_trees, -(-n_rows // 8)), np.uint8)
+
+        def fill(member: int) -> None:
+            for tree in range(member, n_trees, team.n_members):
+                bits[tree] = np.packbits(self.counts(tree) > 0, bitorder="little")
+
+        team.together(fill)
+        return bits
+
+    def same_as(self, other: "TreeSampler") -> bool:
+        """Whether both sample the same rows in the same way."""
+        return self.draws.same_as(other.draws) and np.array_equal(self.copies, other.copies)
+
+
+@dataclass(frozen=True, eq=False)
 class OutOfBag:
     """Predictions of the training rows by the members that were not trained on them.
 
@@ -289,7 +353,7 @@ class OutOfBag:
     ranks : float64 (rows, 2) or None
         Of forests that store the targets of their leaves, see `LeafTargets.ranks`.
     score : float
-        Set by the estimator, which knows the metric.
+        Set by the estimator, which defines the metric.
     """
 
     means: Floats

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.bagging.forest import TreeSampler
 from hedgerow.bagging.intervals import (
     OutOfBagTrees,
     between_levels,
@@ -18,6 +17,7 @@ from hedgerow.bagging.intervals import (
     quantile_interval,
 )
 from hedgerow.bagging.leaf_targets import LeafTargets
+from hedgerow.bagging.sampling import TreeSampler
 from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.voting import EncodedRows, ForestModel
 

@@ -141,8 +141,8 @@ class DeepTarget:
         numbers = np.rint(np.ldexp(moved, shift)).astype(np.int64)
         same = numbers
         if weight is not None:
-            _, places = np.unique(y, axis=0, return_inverse=True)
-            same = places.reshape(-1, 1).astype(np.int64)
+            _, positions = np.unique(y, axis=0, return_inverse=True)
+            same = positions.reshape(-1, 1).astype(np.int64)
             # a weight of 1 in steps: targets are divided by sums of these
             unit = math.ldexp(1.0, -shift) * _steps(weight, WEIGHT_BITS)
             return cls(np.empty(0, np.uint8), numbers, same, own, y.shape[1], centre, unit, y)

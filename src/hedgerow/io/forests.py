@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.bagging.forest import FittedForest, TreeSampler
+from hedgerow.bagging.forest import FittedForest
 from hedgerow.bagging.leaf_targets import LeafTargets
-from hedgerow.bagging.sampling import MOST_COPIES, BootstrapSampler, SamplingPool
+from hedgerow.bagging.sampling import MOST_COPIES, BootstrapSampler, SamplingPool, TreeSampler
 from hedgerow.container import ModelFileError
 from hedgerow.estimators.forest_base import ForestClassifier
 from hedgerow.estimators.validation import ClassTarget
