@@ -129,7 +129,7 @@ def test_rows_held_out_of_those_elsewhere_decide_when_to_stop(kind, more, tmp_pa
 def test_evaluation_sets_here_or_elsewhere_are_followed(kind, more, apart, tmp_path):
     (X, y), (X2, y2) = rows_for(kind), rows_for(kind, seed=1)
     make = settings(kind, **more, n_estimators=30, early_stopping=True, n_iter_no_change=3)
-    followed = X2 if apart == "train" else ShardedInput(X2, y2, n_parts=4)
+    followed = X2 if apart == "train" else ShardedInput(X2, y2, n_shards=4)
     here = fitted(make, X, y, eval_set=(X2, y2))
     there = fitted(make, X, y, n_parts=None if apart == "evaluation" else 3, eval_set=(followed, y2))
     for name in here.history_.keys() - {"seconds"}:

@@ -1,4 +1,4 @@
-"""Tables in files that cannot be read, or change, or do not fit: one line says it, and nothing is left."""
+"""Tables in files that cannot be read, or change, or do not fit: one line, and nothing is left."""
 
 import copy
 import itertools
@@ -19,7 +19,7 @@ from hedgerow.datafiles import DataFileError
 from hedgerow.streams import Stream, open_stream, reader
 from hedgerow.streams.table import CodeStorage
 from hedgerow.table import read_table
-from stream_cases import KeepParts, chosen, rows, write
+from stream_cases import TupleFactory, chosen, rows, write
 
 
 def scanned(source, target="label", **options):
@@ -83,7 +83,7 @@ def test_a_file_whose_pages_are_damaged_is_named(tmp_path):
 # --- columns
 
 
-def test_schemas_that_differ_are_told_with_file_column_and_both_types(tmp_path):
+def test_schemas_that_differ_raise_with_file_column_and_both_types(tmp_path):
     folder = tmp_path / "rows"
     put(folder, x=[1.0], label=[0])
     second = put(folder, x=["a"], label=[1])
@@ -100,7 +100,7 @@ def test_schemas_that_differ_are_told_with_file_column_and_both_types(tmp_path):
     assert "1.parquet has a column 'more', which " in refusal(lambda: scanned(folder))
 
 
-def test_columns_may_stand_in_another_order_in_later_files(tmp_path):
+def test_columns_may_have_another_order_in_later_files(tmp_path):
     folder = tmp_path / "rows"
     put(folder, x=[1.0], z=[2.0], label=[0])
     put(folder, label=[1], z=[4.0], x=[3.0])
@@ -155,7 +155,7 @@ def test_no_rows_and_no_columns_and_no_target(tmp_path):
 
 
 def test_missing_targets_and_bad_weights_are_refused_as_in_memory(tmp_path):
-    path = put(tmp_path / "rows", x=[0.0, 1.0], label=["a", None], weight=[1.0, -1.0])
+    path = put(tmp_path / "rows", x=[0.0, 1.0], label=["a", None], weight=[1.0, 1.0])
     said = refusal(lambda: DecisionStump().fit(path, target="label", sample_weight="weight"))
     assert said == "y has a missing label: row 1 is None; every row needs a class"
     path = put(tmp_path / "rows", x=[0.0, 1.0], label=["a", "b"], weight=[1.0, -1.0])
@@ -207,7 +207,7 @@ def test_a_reader_that_can_be_read_once_only_is_refused():
 # --- functions
 
 
-def test_a_function_must_give_batches():
+def test_a_function_must_return_batches():
     said = refusal(lambda: scanned(lambda: 3), TypeError)
     assert said == "the function <lambda> must return an iterator of pyarrow record batches; got a int"
     said = refusal(lambda: scanned(lambda: [1]), TypeError)
@@ -238,7 +238,7 @@ def test_rows_that_change_between_the_passes_are_noticed():
         assert message == (f"the function batches must return the same rows in both passes: {said}")
 
 
-def test_an_error_of_the_function_is_handed_on_and_its_threads_end():
+def test_an_error_of_the_function_is_raised_and_its_threads_end():
     before = threading.active_count()
     table = chosen(rows(2000), "label")
 
@@ -255,7 +255,7 @@ def test_an_error_of_the_function_is_handed_on_and_its_threads_end():
 
 
 @pytest.fixture
-def parts(tmp_path):
+def table_in_files(tmp_path):
     """Give a table in files, its bins, and a folder for codes."""
     folder = write(chosen(rows(), "label"), tmp_path / "rows")
     (tmp_path / "codes").mkdir()
@@ -263,31 +263,31 @@ def parts(tmp_path):
     return found, find_bins(found), tmp_path / "codes"
 
 
-def test_a_disk_that_is_too_full_is_told_before_rows_are_read(parts, monkeypatch):
-    found, bins, folder = parts
+def test_a_full_disk_raises_before_rows_are_read(table_in_files, monkeypatch):
+    found, bins, folder = table_in_files
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 100))
     monkeypatch.setattr(type(found._reader), "map_chunks", lambda *_: pytest.fail("rows were read"))
-    said = refusal(lambda: found.make_shards(KeepParts(by_row=True), bins, {}, 1), OSError)
+    said = refusal(lambda: found.make_shards(TupleFactory(by_row=True), bins, {}, 1), OSError)
     assert said == (
         f"folder={str(folder)!r} has 100 bytes free, and the codes of the rows need 8.0 kB: pass another "
         "one, Stream(folder=...), or raise Stream(memory_limit=...)"
     )
 
 
-def test_a_folder_that_cannot_be_written_is_named(parts, monkeypatch):
-    found, bins, folder = parts
+def test_a_folder_that_cannot_be_written_is_named(table_in_files, monkeypatch):
+    found, bins, folder = table_in_files
 
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    said = refusal(lambda: found.make_shards(KeepParts(by_row=True), bins, {}, 1), OSError)
+    said = refusal(lambda: found.make_shards(TupleFactory(by_row=True), bins, {}, 1), OSError)
     assert said.startswith(f"folder={str(folder)!r} cannot store the codes of the rows (Permission denied)")
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_a_pass_that_is_stopped_frees_its_storage(parts, monkeypatch, error):
-    found, bins, folder = parts
+def test_a_pass_that_is_stopped_frees_its_storage(table_in_files, monkeypatch, error):
+    found, bins, folder = table_in_files
     storages = []
     make = CodeStorage.__init__
 
@@ -305,17 +305,17 @@ def test_a_pass_that_is_stopped_frees_its_storage(parts, monkeypatch, error):
 
     monkeypatch.setattr(type(found), "_compare", stopped)
     with pytest.raises(error):
-        found.make_shards(KeepParts(by_row=True), bins, {}, 2)
+        found.make_shards(TupleFactory(by_row=True), bins, {}, 2)
     (storage,) = storages
     assert storage.is_file
     assert storage._memory is None
     assert not list(folder.iterdir())
 
 
-def test_a_maker_that_fails_frees_the_storage(parts):
-    found, bins, folder = parts
+def test_a_factory_that_fails_frees_the_storage(table_in_files):
+    found, bins, folder = table_in_files
 
-    class Failing(KeepParts):
+    class Failing(TupleFactory):
         def __call__(self, *_):
             raise ValueError("no part")
 
@@ -325,9 +325,9 @@ def test_a_maker_that_fails_frees_the_storage(parts):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a file without a name is Linux's")
-def test_the_mapped_file_has_no_name_while_it_is_used_and_its_space_is_given_back(parts):
-    found, bins, folder = parts
-    shards = found.make_shards(KeepParts(by_row=True), bins, {}, 2)
+def test_the_mapped_file_has_no_name_while_it_is_used_and_its_space_is_freed(table_in_files):
+    found, bins, folder = table_in_files
+    shards = found.make_shards(TupleFactory(by_row=True), bins, {}, 2)
     assert not list(folder.iterdir())
     held = [part[0] for part in shards.shards]
     assert held[0].any()
@@ -368,7 +368,7 @@ def test_a_process_that_is_killed_leaves_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_model_of_rows_in_files_can_be_copied_and_needs_them_no_more(tmp_path):
+def test_a_model_of_rows_in_files_can_be_copied_and_no_longer_needs_them(tmp_path):
     table = chosen(rows(), "label")
     model = GradientBoostingClassifier(n_estimators=2).fit(write(table, tmp_path / "rows"), target="label")
     shutil.rmtree(tmp_path / "rows")

@@ -1,4 +1,4 @@
-"""Fits on tables in files give the model files of fits in memory, and answer rows in files."""
+"""Fits and predictions of tables in files are those of the same rows in memory."""
 
 import sys
 
@@ -125,7 +125,7 @@ def test_models_of_some_columns_and_three_classes(tmp_path, model, columns):
 
 
 @pytest.mark.parametrize("kind", [AdaBoostClassifier, RandomForestClassifier, LogitBoostClassifier])
-def test_all_fits_go_on_from_a_model_and_from_a_checkpoint(tmp_path, kind):
+def test_all_fits_resume_from_a_model_and_from_a_checkpoint(tmp_path, kind):
     more = {"random_state": 0} if kind is RandomForestClassifier else {}
     table = chosen(rows(), "label")
     folder = write(table, tmp_path / "rows", cuts=(500,))
@@ -180,7 +180,7 @@ def test_evaluation_sets_may_be_in_files(tmp_path, model, apart):
     assert file_of(found, tmp_path) == file_of(wanted, tmp_path)
 
 
-def test_a_fit_goes_on_from_a_checkpoint_and_from_a_model(tmp_path):
+def test_a_fit_resumes_from_a_checkpoint_and_from_a_model(tmp_path):
     table = chosen(rows(), "label")
     folder = write(table, tmp_path / "rows", cuts=(500,))
     wanted = file_of(in_memory(GradientBoostingClassifier(n_estimators=6), table, "label"), tmp_path)
@@ -197,7 +197,7 @@ def test_a_fit_goes_on_from_a_checkpoint_and_from_a_model(tmp_path):
         fresh(model).fit(folder / "part-00.parquet", target="label", checkpoint=tmp_path / "kept")
 
 
-def test_rows_in_files_are_known_again(tmp_path):
+def test_fingerprints_of_rows_in_files(tmp_path):
     table = chosen(rows(), "label")
     model = GradientBoostingClassifier(n_estimators=2).fit(write(table, tmp_path / "rows"), target="label")
     assert model.is_training_row(features(table)).all()
@@ -214,7 +214,7 @@ def test_rows_in_files_are_known_again(tmp_path):
     ],
     ids=name_of,
 )
-def test_rows_in_files_are_predicted_piece_by_piece(tmp_path, model):
+def test_rows_in_files_are_predicted_in_batches(tmp_path, model):
     target = "label" if hasattr(model, "predict_proba") else "score"
     table = chosen(rows(), target)
     folder = write(table, tmp_path / "rows", cuts=(10,))
@@ -225,7 +225,7 @@ def test_rows_in_files_are_predicted_piece_by_piece(tmp_path, model):
             np.testing.assert_array_equal(ask(folder), ask(features(table)))
 
 
-def test_what_needs_rows_in_memory_says_so(tmp_path):
+def test_methods_that_need_rows_in_memory(tmp_path):
     table = chosen(rows(60), "label")
     folder = write(table, tmp_path / "rows")
     for model in (AdaBoostClassifier(LogisticRegression()), hedgerow.BaggingClassifier()):
@@ -236,7 +236,7 @@ def test_what_needs_rows_in_memory_says_so(tmp_path):
         fitted.apply(folder)
 
 
-def test_target_is_for_rows_elsewhere_only():
+def test_target_is_for_remote_rows_only():
     with pytest.raises(ValueError, match="target='label' is for an X in files or on a cluster; X is a list"):
         DecisionStump().fit([[1.0], [2.0]], [0, 1], target="label")
     with pytest.raises(ValueError, match="target='label' is for an X in files"):

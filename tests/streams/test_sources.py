@@ -1,4 +1,4 @@
-"""What counts as a row and a column of a source: nothing is lost, nothing comes in that nobody meant."""
+"""Rows and columns of all kinds of sources: none is lost, and none is added."""
 
 import decimal
 import os
@@ -55,13 +55,13 @@ def test_a_function_is_called_once_for_each_pass_and_its_iterators_are_closed():
     assert called == ["open", "closed"] * 2
 
 
-def test_a_function_that_gives_the_same_iterator_again_is_refused():
+def test_a_function_that_returns_the_same_iterator_again_is_refused():
     given = iter(chosen(rows(), "label").to_batches(max_chunksize=100))
     with pytest.raises(ValueError, match="returns no batches when it is called again: it must return a new"):
         stump(lambda: given)
 
 
-def test_a_generator_is_refused_with_what_to_give_instead():
+def test_a_generator_is_refused_with_advice():
     given = (batch for batch in chosen(rows(), "label").to_batches())
     with pytest.raises(TypeError, match=r"X must be readable twice; got a generator, .* pass a function"):
         open_stream(given)
@@ -69,7 +69,7 @@ def test_a_generator_is_refused_with_what_to_give_instead():
         stump(given)
 
 
-def test_a_list_of_paths_is_told_to_be_a_stream(tmp_path):
+def test_a_list_of_paths_raises_with_advice(tmp_path):
     folder = write(chosen(rows(), "label"), tmp_path / "rows", cuts=(5,))
     with pytest.raises(ValueError, match=r"X is a list of paths: pass hedgerow.Stream\(X\)"):
         stump(sorted(folder.iterdir()))
@@ -163,7 +163,7 @@ def test_columns_must_be_names():
     ],
     ids=["gone", "another type"],
 )
-def test_a_file_with_other_columns_in_the_second_pass_is_told(tmp_path, monkeypatch, kind, change, said):
+def test_a_file_with_other_columns_in_the_second_pass_raises(tmp_path, monkeypatch, kind, change, said):
     table = pa.table({"x": np.arange(100.0), "z": np.arange(100.0), "label": np.arange(100) % 2})
     folder = write(table, tmp_path / "rows", kind=kind)
     fill = StreamedTable._fill
@@ -186,36 +186,36 @@ def test_a_file_with_other_columns_in_the_second_pass_is_told(tmp_path, monkeypa
     ],
     ids=["empty", "without its head", "broken link"],
 )
-def test_a_broken_file_in_a_folder_is_told_and_not_left_out(tmp_path, spoil, said):
+def test_a_broken_file_in_a_folder_raises(tmp_path, spoil, said):
     folder = write(chosen(rows(), "label"), tmp_path / "rows", cuts=(500,))
     spoil(folder / "part-01.parquet")
     with pytest.raises(DataFileError, match=f"part-01.parquet: {said}"):
         stump(folder)
 
 
-def test_a_folder_of_partitions_is_told_to_be_a_dataset(tmp_path):
+def test_a_folder_of_partitions_raises_with_advice(tmp_path):
     table = chosen(rows(), "label").append_column("year", pa.array(np.arange(1000) // 500 + 2000))
     parquet.write_to_dataset(table, tmp_path / "rows", partition_cols=["year"])
     with pytest.raises(DataFileError, match=r"pass pyarrow.dataset.dataset\(path, partitioning='hive'\)"):
         stump(tmp_path / "rows")
-    parted = pyarrow.dataset.dataset(tmp_path / "rows", partitioning="hive")
-    assert stump(parted).feature_names_in_.tolist()[-1] == "year"
+    partitioned = pyarrow.dataset.dataset(tmp_path / "rows", partitioning="hive")
+    assert stump(partitioned).feature_names_in_.tolist()[-1] == "year"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+def test_a_pipe_raises_at_once(tmp_path):
     os.mkfifo(tmp_path / "rows.parquet")
     for source in (tmp_path / "rows.parquet", tmp_path / "*.parquet", tmp_path):
         with pytest.raises(DataFileError, match="it is a pipe or a device, which cannot be read twice"):
             stump(source)
 
 
-def test_what_is_on_another_machine_is_told_to_be_a_dataset():
+def test_a_path_on_another_machine_raises_with_advice():
     with pytest.raises(DataFileError, match=r"for files on other machines pass a pyarrow.dataset"):
         stump("s3://bucket/rows.parquet")
 
 
-def test_a_damaged_file_of_a_dataset_is_told_in_one_line(tmp_path):
+def test_a_damaged_file_of_a_dataset_raises_one_line(tmp_path):
     folder = write(chosen(rows(), "label"), tmp_path / "rows", cuts=(500,))
     dataset, path = pyarrow.dataset.dataset(folder), folder / "part-01.parquet"
     path.write_bytes(path.read_bytes()[:500])
@@ -257,7 +257,7 @@ def test_the_column_that_is_null_in_the_first_batch_only_is_named():
         scanned(lambda: [first, second])
 
 
-def test_a_large_dictionary_is_not_gone_through_for_every_chunk(monkeypatch):
+def test_a_large_dictionary_is_not_read_for_every_chunk(monkeypatch):
     monkeypatch.setattr(reader, "CHUNK_ROWS", 100)
     words = pa.array([f"{number:05}" for number in range(50_000)])
     codes = np.random.default_rng(0).integers(0, len(words), 1000)

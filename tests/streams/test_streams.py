@@ -1,4 +1,4 @@
-"""The passes over tables in files find what the same rows in memory give, bit for bit."""
+"""The passes over tables in files have the results of the same rows in memory, bit for bit."""
 
 import tracemalloc
 
@@ -14,7 +14,7 @@ from hedgerow.binning import find_bins
 from hedgerow.streams import Stream, scan
 from hedgerow.streams.reader import split_chunks
 from hedgerow.table import read_table
-from stream_cases import KeepParts, check_scan, chosen, codes_of, features, rows, write
+from stream_cases import TupleFactory, check_scan, chosen, codes_of, features, rows, write
 
 
 def scanned(source, target="label", n_threads=2, **options):
@@ -24,7 +24,7 @@ def scanned(source, target="label", n_threads=2, **options):
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "stream"])
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_a_survey_of_files_is_that_of_the_rows_in_memory(tmp_path, kind, n_threads):
+def test_a_scan_of_files_is_that_of_the_rows_in_memory(tmp_path, kind, n_threads):
     table = chosen(rows(), "label", "weight")
     folder = write(table, tmp_path / "rows", cuts=(1, 400, 401), row_group=77, kind=kind)
     found = scanned(folder, sample_weight="weight", n_threads=n_threads)
@@ -170,7 +170,7 @@ def test_with_a_known_schema_unseen_categories_are_missing(tmp_path):
 # --- samples
 
 
-def test_of_many_rows_the_sample_is_that_of_the_table_in_memory(tmp_path, monkeypatch):
+def test_the_sample_of_many_rows_is_that_of_the_table_in_memory(tmp_path, monkeypatch):
     for module in (binning, scan):
         monkeypatch.setattr(module, "EDGE_SAMPLE_ROWS", 500)
     table = chosen(rows(20_000), "label")
@@ -199,14 +199,14 @@ def test_of_many_rows_the_sample_is_that_of_the_table_in_memory(tmp_path, monkey
 @pytest.mark.parametrize("memory_limit", [None, 0])
 @pytest.mark.parametrize("by_row", [True, False])
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_parts_hold_the_codes_and_shares_of_their_rows(tmp_path, memory_limit, by_row, n_threads):
+def test_shards_hold_the_codes_and_arrays_of_their_rows(tmp_path, memory_limit, by_row, n_threads):
     table = chosen(rows(), "label")
     folder = write(table, tmp_path / "rows", cuts=(3, 500), row_group=100)
     found = scanned(folder, memory_limit=memory_limit, folder=tmp_path)
     whole = read_table(features(table))
     bins = find_bins(whole)
     numbers = np.arange(1000)
-    shards = found.make_shards(KeepParts(by_row), bins, {"numbers": numbers}, n_threads)
+    shards = found.make_shards(TupleFactory(by_row), bins, {"numbers": numbers}, n_threads)
     assert len(shards.shards) == n_threads
     assert [first for _, _, first in shards.shards] == [first for first, _ in shards.bounds]
     np.testing.assert_array_equal(np.concatenate([part[1]["numbers"] for part in shards.shards]), numbers)
@@ -233,15 +233,15 @@ def test_encoding_is_that_of_the_table_in_memory(tmp_path, memory_limit, max_bin
         )
 
 
-def test_more_parts_than_rows_are_not_made(tmp_path):
+def test_no_more_shards_than_rows(tmp_path):
     table = chosen(rows(3), "label")
     found = scanned(write(table, tmp_path / "rows"))
-    shards = found.make_shards(KeepParts(by_row=True), find_bins(found), {}, 8)
+    shards = found.make_shards(TupleFactory(by_row=True), find_bins(found), {}, 8)
     assert shards.bounds == [(0, 1), (1, 2), (2, 3)]
     shards.close()
 
 
-def test_few_batches_are_there_at_a_time():
+def test_few_batches_are_in_memory_at_a_time():
     made = pa.record_batch({"x": np.zeros(60_000), "label": np.arange(60_000) % 2})
     n_batches = 60
 

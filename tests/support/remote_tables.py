@@ -1,4 +1,4 @@
-"""Tables in memory that play tables elsewhere: the engines see a scan and shards, and no block of rows."""
+"""Tables in memory that stand in for remote ones: engines get a scan and shards, and no block of rows."""
 
 import itertools
 
@@ -13,22 +13,22 @@ from hedgerow.table.remote import RemoteInput, RemoteTable, TableScan
 from hedgerow.threads import Team
 
 
-def cuts(n_rows, n_parts):
-    """Uneven parts of rows, some of them empty if there are few."""
-    ends = np.sort(np.random.default_rng(n_parts).integers(0, n_rows + 1, n_parts - 1))
+def cuts(n_rows, n_shards):
+    """Bounds of uneven shards, some of them empty if there are few rows."""
+    ends = np.sort(np.random.default_rng(n_shards).integers(0, n_rows + 1, n_shards - 1))
     edges = [0, *ends.tolist(), n_rows]
     return list(itertools.pairwise(edges))
 
 
 class ShardedTable(RemoteTable):
-    """A table in memory as one elsewhere, in so many parts.
+    """A table in memory as a remote one, in so many shards.
 
-    losses : numbers of the questions at which parts are lost, counted from 0 over the life of a shards.
+    losses : numbers of the calls at which shards are lost, counted from 0. opened : all sharded rows made.
     """
 
-    __slots__ = ("losses", "n_parts", "opened", "table")
+    __slots__ = ("losses", "n_shards", "opened", "table")
 
-    def __init__(self, table, n_parts, y=None, sample_weight=None, losses=()):
+    def __init__(self, table, n_shards, y=None, sample_weight=None, losses=()):
         n, values = table.n_rows, table.block(0, table.n_rows)
         keys, rounded = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
         add_keys(value_bits(values), 0, keys)
@@ -38,21 +38,21 @@ class ShardedTable(RemoteTable):
         super().__init__(
             TableScan(n, table.schema, table.dtype, y, sample_weight, keys, upper, rows, np.array(values))
         )
-        self.table, self.n_parts, self.losses, self.opened = table, n_parts, losses, []
+        self.table, self.n_shards, self.losses, self.opened = table, n_shards, losses, []
 
-    def make_shards(self, make, bins, shares, n_threads):
-        bounds = cuts(self.n_rows, self.n_parts)
+    def make_shards(self, factory, bins, row_arrays, n_threads):
+        bounds = cuts(self.n_rows, self.n_shards)
         codes = bins.encode(self.table, Team(1), for_growing=False).codes.by_column
 
-        def part(start, stop):
+        def create(start, stop):
             mine = np.ascontiguousarray(codes[:, start:stop])
-            if make.by_row:
+            if factory.by_row:
                 mine = aligned_rows(stop - start, self.n_columns)
                 mine[:, : self.n_columns] = codes[:, start:stop].T
-            own = {name: values[start:stop] for name, values in shares.items()}
-            return make(mine, own, start)
+            own = {name: values[start:stop] for name, values in row_arrays.items()}
+            return factory(mine, own, start)
 
-        shards = LosingShards(part, bounds, self.losses)
+        shards = LosingShards(create, bounds, self.losses)
         self.opened.append(shards)
         return shards
 
@@ -61,22 +61,22 @@ class ShardedTable(RemoteTable):
 
 
 class LosingShards(LocalShards):
-    """Parts in this process that are lost, and cut anew, at given questions."""
+    """Shards in this process that are lost, and created again with other bounds, at some calls."""
 
-    def __init__(self, make, bounds, losses):
-        super().__init__([make(*one) for one in bounds], bounds)
-        self._make, self._losses, self.n_calls, self.is_closed = make, set(losses), 0, False
+    def __init__(self, create, bounds, losses):
+        super().__init__([create(*one) for one in bounds], bounds)
+        self._create, self._losses, self.n_calls, self.is_closed = create, set(losses), 0, False
 
-    def call_each(self, verb, args):
+    def call_each(self, method, args):
         self.n_calls += 1
         if self.n_calls - 1 in self._losses:
             half = len(self.shards) // 2 + 1
-            for part, mine in list(zip(self.shards, args, strict=True))[:half]:
-                getattr(part, verb)(*mine)  # some had heard the question
+            for shard, own in list(zip(self.shards, args, strict=True))[:half]:
+                getattr(shard, method)(*own)  # some complete the call
             self.bounds = cuts(self.bounds[-1][1], len(self.bounds) % 5 + 1)  # others than before
-            self.shards = [self._make(*one) for one in self.bounds]
+            self.shards = [self._create(*one) for one in self.bounds]
             raise ShardsLost
-        return super().call_each(verb, args)
+        return super().call_each(method, args)
 
     def close(self):
         super().close()
@@ -84,17 +84,17 @@ class LosingShards(LocalShards):
 
 
 class ShardedInput(RemoteInput):
-    """What a user would give."""
+    """X as a user would pass it."""
 
-    def __init__(self, X, y=None, sample_weight=None, n_parts=3, losses=()):
+    def __init__(self, X, y=None, sample_weight=None, n_shards=3, losses=()):
         self.source = X
-        self._made_of = X, y, sample_weight, n_parts, losses
+        self._arguments = X, y, sample_weight, n_shards, losses
         self.table = None
 
     def read(self, *, categorical_features=None, schema=None, estimator_name="estimator"):
-        X, y, weight, n_parts, losses = self._made_of
+        X, y, weight, n_shards, losses = self._arguments
         table = read_table(
             X, categorical_features=categorical_features, schema=schema, estimator_name=estimator_name
         )
-        self.table = ShardedTable(table, n_parts, y, weight, losses)
+        self.table = ShardedTable(table, n_shards, y, weight, losses)
         return self.table

@@ -75,25 +75,25 @@ def keys_of(table, *, rounded=False):
 
 
 def check_scan(found, X, y=None, weight=None, **known):
-    """Compare a surveyed table with the one of the same rows in memory, field by field."""
+    """Compare a scanned table with the one of the same rows in memory, field by field."""
     wanted = read_table(X, **known)
-    survey = found.scan
+    scan = found.scan
     assert (found.n_rows, found.n_columns) == (wanted.n_rows, wanted.n_columns)
     assert found.schema == wanted.schema
     assert [None if one is None else one.dtype for one in found.schema.categories] == [
         None if one is None else one.dtype for one in wanted.schema.categories
     ]
     assert found.dtype == wanted.dtype
-    assert survey.sample.dtype == wanted.dtype
-    np.testing.assert_array_equal(survey.keys, keys_of(wanted))
-    np.testing.assert_array_equal(survey.rounded, keys_of(wanted, rounded=True) >> np.uint64(32))
-    np.testing.assert_array_equal(survey.sample, wanted.rows(survey.sample_rows))
-    for got, column in ((survey.y, y), (survey.sample_weight, weight)):
+    assert scan.sample.dtype == wanted.dtype
+    np.testing.assert_array_equal(scan.keys, keys_of(wanted))
+    np.testing.assert_array_equal(scan.rounded, keys_of(wanted, rounded=True) >> np.uint64(32))
+    np.testing.assert_array_equal(scan.sample, wanted.rows(scan.sample_rows))
+    for got, column in ((scan.y, y), (scan.sample_weight, weight)):
         if column is not None:
-            told = np.asarray(column)
-            assert got.dtype == told.dtype
-            np.testing.assert_array_equal(got, told)
-            assert [*map(type, got.tolist())] == [*map(type, told.tolist())]
+            expected = np.asarray(column)
+            assert got.dtype == expected.dtype
+            np.testing.assert_array_equal(got, expected)
+            assert [*map(type, got.tolist())] == [*map(type, expected.tolist())]
     return wanted
 
 
@@ -103,11 +103,11 @@ def codes_of(table, bins, **options):
         return bins.encode(table, team, **options).codes.by_column
 
 
-class KeepParts:
-    """A maker of parts that are just what they were given."""
+class TupleFactory:
+    """Creates shards that are tuples of the arguments."""
 
     def __init__(self, by_row):
         self.by_row = by_row
 
-    def __call__(self, codes, shares, first):
-        return codes, shares, first
+    def __call__(self, codes, row_arrays, first):
+        return codes, row_arrays, first
