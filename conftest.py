@@ -1,5 +1,6 @@
 """Order of the tests, which of them count lines, and fixtures of all tests and docstring examples."""
 
+import signal
 import sys
 import threading
 from collections import Counter
@@ -11,8 +12,8 @@ from numba.core import event
 # Two processes that need the same kernel at the same time both compile it. So files that compile different
 # kernels come first; the workers of clusters then find theirs compiled.
 FIRST = (
-    *("test_check_estimator.py", "test_forests.py", "test_stage.py", "test_places.py"),
-    *("test_weak_places.py", "test_same_bits.py"),
+    *("test_check_estimator.py", "test_forests.py", "test_stage.py", "test_shards.py"),
+    *("test_weak_shards.py", "test_same_bits.py"),
 )
 COVERED_CASES = (
     2  # of a parametrised test; the others run the same lines, and tracing slows Python down by half
@@ -41,7 +42,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Stop counting lines while Numba compiles a kernel."""
+    """Let SIGINT interrupt, and stop counting lines while Numba compiles a kernel."""
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        and threading.current_thread() is threading.main_thread()
+    ):
+        # a process that a shell started in the background ignores it, and tests of interrupts would wait
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.pluginmanager.hasplugin("_cov"):
         event.register("numba:compile", PausedTracing())
 

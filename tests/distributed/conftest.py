@@ -1,7 +1,6 @@
 """One cluster of three worker processes for all tests of this folder."""
 
 import gc
-import signal
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -30,11 +29,3 @@ def pytest_runtest_teardown(nextitem):
     if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
         _CLUSTERS.clear()
         _OPEN.close()
-
-
-@pytest.fixture
-def default_sigint():
-    """Let SIGINT interrupt: a process that a shell started in the background ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)

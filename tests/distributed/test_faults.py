@@ -107,7 +107,6 @@ def test_a_worker_that_is_silent(client, monkeypatch):
     shards.close()
 
 
-@pytest.mark.usefixtures("default_sigint")
 def test_a_call_that_is_interrupted_leaves_nothing(client, tmp_path):
     shards = make_shards()
     with Blocked(tmp_path / "calls") as blocked:

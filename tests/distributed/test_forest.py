@@ -1,4 +1,4 @@
-"""Forests on rows that are elsewhere: codes that stand for rows, and trees that workers grow."""
+"""Forests on remote rows: values decoded from codes, and trees that workers grow."""
 
 import pickle
 
@@ -81,7 +81,7 @@ def client():
 
 @pytest.fixture
 def shared(client, monkeypatch):
-    """Forests are grown by workers; gives the list of those who hand the trees over."""
+    """Have workers grow the trees of forests; return the list of tree growers."""
     made = []
 
     def on_workers(task, numbers, _table, _n_threads):

@@ -216,7 +216,6 @@ def test_a_worker_that_stops_in_a_round_is_reported(client, monkeypatch):
     check_fit()
 
 
-@pytest.mark.usefixtures("default_sigint")
 def test_an_interrupted_fit_leaves_nothing(client):
     senders = []
     callback = at_round(3, lambda: senders.append(interrupt_soon()))

@@ -1,6 +1,6 @@
 """The same rows in memory, in files and on clusters, also with workers that are killed: one model.
 
-    python tests/kill_workers.py --kills 20 --seed 0
+    python tests/support/kill_workers.py --kills 20 --seed 0
 
 Fits a gradient boosting model in memory, then from Parquet files, then on clusters of 1, 2, 4 and 8 processes
 with 3, 17 and 64 uneven partitions. Then one worker of a cluster of three is killed with SIGKILL at a random
@@ -62,7 +62,7 @@ def model(n_rounds: int) -> Any:
 
 
 def fitted(X: Any, n_rounds: int) -> bytes:
-    """The bytes of a model of rows that are elsewhere."""
+    """The bytes of a model of remote rows."""
     return to_bytes(model(n_rounds).fit(X, target="label", sample_weight="weight"))
 
 

@@ -190,9 +190,9 @@ async def call_actor(pool: Any, node: ActorNode, method: str, args: list[Any], p
 def merge_replies(replies: Iterable[Reply]) -> Reply:
     """The replies of several actors as one."""
     results: dict[int, list[Any]] = {}
-    parts, sums = sum_results((reply.results, reply.sums) for reply in replies)
-    for part in parts:
-        results.update(part)
+    each, sums = sum_results((reply.results, reply.sums) for reply in replies)
+    for own in each:
+        results.update(own)
     return Reply(results, sums)
 
 

@@ -162,7 +162,7 @@ class PartitionHead(NamedTuple):
 
 
 class PartitionScan(NamedTuple):
-    """The last pass: the parts of a `hedgerow.table.remote.TableScan` of one partition."""
+    """The last pass: what one partition adds to a `hedgerow.table.remote.TableScan`."""
 
     dtype: np.dtype[Any]
     keys: NDArray[np.uint64]
@@ -181,29 +181,29 @@ def _errors_name_partition(number: int) -> Iterator[None]:
         raise kind(f"partition {number} of X: {' '.join(str(error).split())}") from None
 
 
-def read_head(part: Any, _common: None, number: int) -> PartitionHead:
+def read_head(partition: Any, _common: None, number: int) -> PartitionHead:
     """The length and the dtypes of a partition."""
     with _errors_name_partition(number):
-        if hasattr(part, "iloc"):
-            chosen = {0} if len(part) else set()
-            for column in range(part.shape[1]):
-                valid = part.iloc[:, column].notna().to_numpy()
+        if hasattr(partition, "iloc"):
+            chosen = {0} if len(partition) else set()
+            for column in range(partition.shape[1]):
+                valid = partition.iloc[:, column].notna().to_numpy()
                 if valid.any():
                     chosen.add(int(valid.argmax()))
-            size = int(part.memory_usage(index=True, deep=False).sum())
-            return PartitionHead(len(part), size, part.iloc[sorted(chosen)].reset_index(drop=True))
-        if not (isinstance(part, np.ndarray) or sparse.issparse(part)):
-            raise TypeError(f"it must be a data frame or an array; got a {type(part).__name__}")
-        part = part.tocsr() if sparse.issparse(part) else part
-        size = part.data.nbytes if sparse.issparse(part) else part.nbytes
-        return PartitionHead(part.shape[0], size, part[:1])
+            size = int(partition.memory_usage(index=True, deep=False).sum())
+            return PartitionHead(len(partition), size, partition.iloc[sorted(chosen)].reset_index(drop=True))
+        if not (isinstance(partition, np.ndarray) or sparse.issparse(partition)):
+            raise TypeError(f"it must be a data frame or an array; got a {type(partition).__name__}")
+        partition = partition.tocsr() if sparse.issparse(partition) else partition
+        size = partition.data.nbytes if sparse.issparse(partition) else partition.nbytes
+        return PartitionHead(partition.shape[0], size, partition[:1])
 
 
-def find_categories(part: Any, layout: Layout, number: int) -> list[list[Any]]:
+def find_categories(partition: Any, layout: Layout, number: int) -> list[list[Any]]:
     """The categories of a partition, for every categorical column."""
     with _errors_name_partition(number):
         table = read_table(
-            _features(part, layout),
+            _features(partition, layout),
             categorical_features=layout.categorical,
             estimator_name=layout.estimator_name,
         )
@@ -211,26 +211,27 @@ def find_categories(part: Any, layout: Layout, number: int) -> list[list[Any]]:
         return [[] if one is None else one.tolist() for one in found]
 
 
-def scan_partition(part: Any, layout: Layout, number: int, first: int) -> PartitionScan:
+def scan_partition(partition: Any, layout: Layout, number: int, first: int) -> PartitionScan:
     """Keys of all rows, the rows that bin edges are computed from, the target and the weights."""
     with _errors_name_partition(number):
-        table = _read(_features(part, layout), layout)
+        table = _read(_features(partition, layout), layout)
     keys, rounded = _row_keys(table)
     sample = table.rows(edge_rows(first, first + table.n_rows, layout.n_rows) - first)
     y, weight = (
-        None if name is None else part[name].reset_index(drop=True) for name in (layout.target, layout.weight)
+        None if name is None else partition[name].reset_index(drop=True)
+        for name in (layout.target, layout.weight)
     )
     return PartitionScan(table.dtype, keys, rounded, sample, y, weight)
 
 
-def encode_rows(part: Any, common: tuple[Layout, Bins, bool], start: int, stop: int) -> NDArray[Any]:
+def encode_rows(partition: Any, common: tuple[Layout, Bins, bool], start: int, stop: int) -> NDArray[Any]:
     """Codes of some rows of a partition: (rows, stride) or (columns, rows)."""
     layout, bins, by_row = common
-    if hasattr(part, "iloc"):
-        part = part.iloc[start:stop]
+    if hasattr(partition, "iloc"):
+        partition = partition.iloc[start:stop]
     else:
-        part = (part.tocsr() if sparse.issparse(part) else part)[start:stop]
-    table = _read(_features(part, layout), layout)
+        partition = (partition.tocsr() if sparse.issparse(partition) else partition)[start:stop]
+    table = _read(_features(partition, layout), layout)
     n = table.n_rows
     none = np.empty((0, 0), CODE)
     codes: NDArray[Any]
@@ -243,22 +244,22 @@ def encode_rows(part: Any, common: tuple[Layout, Bins, bool], start: int, stop: 
     return codes
 
 
-def _features(part: Any, layout: Layout) -> Any:
+def _features(partition: Any, layout: Layout) -> Any:
     """The columns of X, with the dtypes that all partitions have when concatenated."""
     if layout.names is None:
-        return part if part.dtype == layout.dtypes else part.astype(layout.dtypes)
+        return partition if partition.dtype == layout.dtypes else partition.astype(layout.dtypes)
     if layout.target is not None or layout.weight is not None:
-        part = part[layout.names]
+        partition = partition[layout.names]
     for name in layout.names:
-        if part[name].dtype != layout.dtypes[name]:
+        if partition[name].dtype != layout.dtypes[name]:
             try:
-                part = part.astype({name: layout.dtypes[name]})
+                partition = partition.astype({name: layout.dtypes[name]})
             except (TypeError, ValueError) as error:
                 raise ValueError(
-                    f"column {name!r} has dtype {part[name].dtype} and cannot be cast to "
+                    f"column {name!r} has dtype {partition[name].dtype} and cannot be cast to "
                     f"{layout.dtypes[name]}, which it has in all partitions together: {error}"
                 ) from None
-    return part
+    return partition
 
 
 def _read(values: Any, layout: Layout) -> Table:

@@ -200,7 +200,7 @@ def _check_unique(schema: pa.Schema, where: str) -> None:
 
 
 def join_schemas(
-    known: pa.Schema, other: pa.Schema, where: str, there: str, used: Collection[str] | None = None
+    known: pa.Schema, other: pa.Schema, where: str, other_where: str, used: Collection[str] | None = None
 ) -> pa.Schema:
     """The columns of two files, which must be the same; raise with the first that is not.
 
@@ -213,24 +213,28 @@ def join_schemas(
     Traceback (most recent call last):
     ValueError: column 'x' is string in b.parquet and int64 in a.parquet: write both with the same types
     """
-    _check_unique(other, there)
+    _check_unique(other, other_where)
     known_names, other_names = set(known.names), set(other.names)
     for name in other.names:
         if name not in known_names and (used is None or name in used):
-            raise ValueError(f"{there} has a column {name!r}, which {where} does not have: write both alike")
+            raise ValueError(
+                f"{other_where} has a column {name!r}, which {where} does not have: write both alike"
+            )
     fields = []
     for field in known:
         if used is not None and field.name not in used:
             fields.append(field)
             continue
         if field.name not in other_names:
-            raise ValueError(f"{there} has no column {field.name!r}, which {where} has: write both alike")
+            raise ValueError(
+                f"{other_where} has no column {field.name!r}, which {where} has: write both alike"
+            )
         found = other.field(field.name).type
         if pa.types.is_null(field.type):
             field = field.with_type(found)  # noqa: PLW2901 - replaces it
         elif not (pa.types.is_null(found) or _same_values(field.type, found)):
             raise ValueError(
-                f"column {field.name!r} is {found} in {there} and {field.type} in {where}: {_ALIKE}"
+                f"column {field.name!r} is {found} in {other_where} and {field.type} in {where}: {_ALIKE}"
             )
         fields.append(field)
     return pa.schema(fields)
