@@ -66,7 +66,7 @@ class TableScan:
 
 
 class RemoteTable(Table):
-    """A scanned table; its codes are made by `make_shards` where the rows are, or by `encode` in this process."""
+    """A scanned table; `make_shards` makes codes where the rows are, `encode` in this process."""
 
     __slots__ = ("scan",)
 
