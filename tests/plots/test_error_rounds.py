@@ -271,9 +271,9 @@ def test_votes_of_stumps_have_bounds_of_their_class(model):
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (AdaBoostClassifier(algorithm="real"), "do not vote: they say numbers"),
+        (AdaBoostClassifier(algorithm="real"), "do not vote: they predict numbers"),
         (AdaBoostClassifier(DecisionTreeClassifier(max_depth=None)), "any number of leaves"),
-        (LogitBoostClassifier(), "do not vote: they say numbers"),
+        (LogitBoostClassifier(), "do not vote: they predict numbers"),
         (GradientBoostingClassifier(), "not a GradientBoostingClassifier"),
     ],
 )
