@@ -33,7 +33,8 @@ from hedgerow.estimators.hypothesis_class import HypothesisClass, NoVoteError
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
 from hedgerow.estimators.validation import FitInput
 from hedgerow.forest import Forest, TreeModel
-from hedgerow.losses.base import LogitLink, SoftmaxLink
+from hedgerow.kernels.cpu.elementary import sigmoid_into
+from hedgerow.losses.base import SoftmaxLink
 from hedgerow.members import indexable_rows, take_rows
 from hedgerow.threads import CHUNK_ROWS
 
@@ -234,7 +235,9 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
 
     def _probabilities(self, raw: Floats) -> Floats:
         if len(raw) == 1:
-            return as_probabilities(LogitLink(self._steepness).inverse(raw))
+            second = self._steepness * raw
+            sigmoid_into(second[0], second[0])
+            return as_probabilities(second)
         return as_probabilities(SoftmaxLink().inverse(self._steepness * raw))
 
     def _largest_margin(self, n_rounds: int) -> float:
