@@ -142,7 +142,9 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
         if not self.oob_score:
             return result
         voting = Voting(classes, getattr(self, "voting", None) == "soft")
-        members = _with_columns(result.members, sampler, voting)
+        numbers = range(len(result.members))
+        columns = [None if sampler.all_columns else sampler.columns(number) for number in numbers]
+        members = FittedMembers(result.members, columns, voting)
         class_numbers = None if classes is None else data.train.y.astype(np.int64)
         oob = members.out_of_bag(task.table, sampler, self._runner(), class_numbers)
         predicted, metric = self._out_of_bag_predictions(oob, data)
@@ -266,7 +268,8 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
 
     def _members(self) -> FittedMembers:
         voting = Voting(getattr(self, "classes_", None), self._soft)
-        return _with_columns(self.estimators_, self._sampler, voting, self._weights)
+        columns = [None if self._sampler.all_columns else drawn for drawn in self.estimators_features_]
+        return FittedMembers(self.estimators_, columns, voting, self._weights)
 
     def _read_raw(self, X: Any) -> RawTable:
         """Return X in memory with the columns of the model."""
@@ -301,13 +304,6 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
             tags.input_tags.allow_nan = members.input_tags.allow_nan
             tags.input_tags.sparse = members.input_tags.sparse
         return tags
-
-
-def _with_columns(
-    members: list[Any], sampler: BootstrapSampler, voting: Voting, weights: Floats | None = None
-) -> FittedMembers:
-    columns = [None if sampler.all_columns else sampler.columns(number) for number in range(len(members))]
-    return FittedMembers(members, columns, voting, weights)
 
 
 def _accepts_any_order(estimator: Any) -> bool:
