@@ -49,10 +49,10 @@ def test_votes_of_scikit_learn_members_are_the_same(name):
     bag = FittedMembers(theirs.estimators_, theirs.estimators_features_, Voting(np.array([0, 1]), soft=True))
     table = RawTable.of(X, "a test")
     np.testing.assert_allclose(bag.means(table, ALONE).T, theirs.predict_proba(X), rtol=1e-12)
-    means, counts, _ = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
-    assert counts.min() > 0
-    np.testing.assert_allclose(means.T, theirs.oob_decision_function_, rtol=1e-12)
-    assert theirs.oob_score_ == pytest.approx(np.mean(np.argmax(means, axis=0) == y))
+    oob = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
+    assert oob.votes.min() > 0
+    np.testing.assert_allclose(oob.means.T, theirs.oob_decision_function_, rtol=1e-12)
+    assert theirs.oob_score_ == pytest.approx(np.mean(np.argmax(oob.means, axis=0) == y))
 
 
 def test_means_of_scikit_learn_members_are_the_same():
@@ -61,9 +61,9 @@ def test_means_of_scikit_learn_members_are_the_same():
     bag = FittedMembers(theirs.estimators_, theirs.estimators_features_, Voting(None, soft=False))
     table = RawTable.of(X, "a test")
     np.testing.assert_allclose(bag.means(table, ALONE)[0], theirs.predict(X), rtol=1e-12)
-    means, counts, _ = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
-    assert counts.min() > 0
-    np.testing.assert_allclose(means[0], theirs.oob_prediction_, rtol=1e-12)
+    oob = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
+    assert oob.votes.min() > 0
+    np.testing.assert_allclose(oob.means[0], theirs.oob_prediction_, rtol=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
