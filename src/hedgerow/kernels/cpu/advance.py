@@ -1,12 +1,12 @@
-"""Growing a tree on rows in several places: what a place does, and what is done with what it says.
+"""Growing a tree on sharded rows: the kernels of a shard, and those of the process that grows the tree.
 
-A part of the rows keeps them grouped by node, as runs of one array. To advance a node is to part its run by a
-split and to sum the rows of one side; the other side is the parent less that one. Without codes by column,
-which take as much memory again, the codes by row tell the side. (Summing a few thousand rows right after they
-were parted, while they are in the cache, is slower: sums then take a third longer.)
+A shard stores its rows grouped by node, as runs of one array. To split a node, its run is partitioned and the
+rows of one side are summed; the histogram of the other side is the parent's minus that. Without codes by
+column, which take as much memory again, the codes by row decide the side. (Summing a few thousand rows right
+after they were partitioned, while they are in the cache, is slower: sums then take a third longer.)
 
-The frontier is kept in one place, by the same kernels as for one machine. Between two searches it is told of
-one node: how many rows went left, and the histogram of one side.
+One process keeps the frontier, with the same kernels as for rows in memory. Between two searches it receives,
+for one node, how many rows went left and the histogram of one side.
 """
 
 import numpy as np
@@ -32,15 +32,15 @@ _AHEAD = 16  # rows between asking for a row and using it
 LEFT, RIGHT, NEITHER = (np.int64(i) for i in range(3))  # the side that is summed
 _ALONE, _ONLY = np.int64(0), np.int64(1)  # member 0 of 1
 
-# --- what a part does
+# --- in a shard
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _part_by_row(by_row, split, rows, spare, start, stop):
-    """Part rows[start:stop]: left ones to rows[start:], right ones to spare; returns both ends.
+    """Partition rows[start:stop]: left ones to rows[start:], right ones to spare; returns both ends.
 
     The left end never passes the row that is read. See `hedgerow.kernels.cpu.partition.split_share` for the
-    comparison. Measured on 1M x 28: 5 ns a row, as each asks for a line of memory; by column it is 1 ns.
+    comparison. Measured on 1M x 28: 5 ns a row, as each reads another cache line; by column it is 1 ns.
     """
     column, one = np.uintp(split.column), np.uintp(1)
     stride = np.uintp(by_row.strides[0])
@@ -110,7 +110,7 @@ def sum_run(codes, statistics, rows, start, stop, stored, packed, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def advance_run(codes, statistics, split, side, rows, spare, run, stored, packed, out):
-    """Part the run of a node and sum one side of it into `out`; returns rows and copies that go left.
+    """Partition the run of a node and sum one side into `out`; returns rows and copies that go left.
 
     run : int64 (2,), the run is rows[run[0]:run[1]]. spare : uint32, as long as the longest run.
     packed, out : zeroed scratch (entries,), and (2, entries) for the sums; with NEITHER `out` is not used.
@@ -162,7 +162,7 @@ def find_nodes(by_row, nodes, rows, out):
         out[i] = number
 
 
-# --- what is done with it
+# --- in the process that grows the tree
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -204,8 +204,8 @@ def take_root(codes, rules, nodes, frontier, memory, search, sums, n_rows, count
 def take_children(codes, rules, nodes, number, frontier, memory, search, left, right, facts):
     """Carry out the split of node `number`, search its children; returns the node to split next.
 
-    left, right : sums (2, entries) of the children; only those that `facts` names are there.
-    facts : int64 (4,), rows and copies that went left, and whether the sums of each side are there.
+    left, right : sums (2, entries) of the children; only those that `facts` names are present.
+    facts : int64 (4,), rows and copies that went left, and whether the sums of each side are present.
     """
     parent = nodes[number].slot  # may be given back and be that of the smaller child next
     commit(rules, nodes, number, facts[0], facts[1], frontier)

@@ -5,10 +5,10 @@
                histogram of the smaller child          (rows shared by members)
                sibling by subtraction, search both     (columns shared by members) ] until done
 
-Member 0 leads: only it changes nodes, heap and slots, and tells the others through `work.control`; between
-two barriers every array has one writer per element. Sums are integers and every choice is made in a fixed
-order, so the tree does not depend on the number of members. The sums tell gains, not counts: the smallest
-leaf is checked by counting the best split, in small nodes at once, in large ones when it is carried out, and
+Only member 0 changes nodes, heap and slots; the others read its decisions from `work.frontier.control`.
+Between two barriers every array has one writer per element. Sums are integers and choices are made in a fixed
+order, so the tree does not depend on the number of members. The sums give gains, not counts: the minimal leaf
+size is checked by counting the best split, in small nodes at once, in large ones when it is carried out, and
 a column whose best split is too small is searched again with exact counts. A node's gain can only fall then,
 so that the best-first order is the same as with counts from the start.
 """

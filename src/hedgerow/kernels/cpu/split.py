@@ -1,6 +1,6 @@
 """Finding the best split of a node in the columns of its histogram.
 
-A split is judged by twice the reduction of the second-order objective (Chen and Guestrin 2016, with the
+A split is evaluated by twice the reduction of the second-order objective (Chen and Guestrin 2016, with the
 l1 term):
 
     score(G, H) = max over v of  -(2 G v + (H + l2) v**2 + 2 l1 |v|)  =  T(G)**2 / (H + l2)
@@ -9,9 +9,10 @@ l1 term):
 All quantities are in units of the integer statistics: G and H are integers below 2**62, and Rules holds
 l1, l2 and the other limits converted to these units. Nothing can overflow, whatever the scale of the data.
 
-A column is searched in three short loops that LLVM vectorises: running sums as integers, gains as float64
-without a branch (one division for two, since a division costs as much as all the rest), and the first
-largest gain. Ties go to the lower column, then to missing values on the right, then to the lower threshold.
+The histogram of a column is stored as running sums. It is searched in two short loops that LLVM vectorises:
+gains as float64 without a branch (one division for two, since a division costs as much as all the rest), and
+the first largest gain. Ties go to the lower column, then to missing values on the right, then to the lower
+threshold.
 """
 
 import numpy as np
@@ -44,7 +45,7 @@ def _value_score(gradient, hessian, value, l1, l2):
 
 @njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _plain_gains(run_g, run_h, node, l2, fewest, gains):
-    """Gains of all splits of a column without l1 and without bounds; returns the bits of the largest.
+    """Gains of all splits of a column without l1 and without bounds.
 
     gl**2 / hl + gr**2 / hr = (gl**2 hr + gr**2 hl) / (hl hr)
     """
@@ -207,7 +208,7 @@ def search_column(codes, rules, histogram, counts, node, column, search, member,
     A numeric column is tried with missing values on the right and, if there are any, on the left. In a
     categorical column missing is one category more. Where nothing is missing, later missing values
     follow the heavier side. The histogram holds running sums, counts do not; counts may be empty: then
-    the smallest leaf is not looked at.
+    the minimal leaf size is not checked.
     """
     sums, gains, order = search.sums[member], search.gains[member], search.order[member]
     first, n_bins = codes.offsets[column], codes.n_bins[column]
