@@ -1,13 +1,13 @@
-# Each target makes its own .venv from python3 (3.11 or later) with pip; no compiler is needed.
+# Targets install what they use into .venv with pip; Python 3.11 or later is required, a compiler is not.
 #   make demo    compare boosting with logistic regression on three data sets; writes demo/report.html
 #   make test    run all tests and docstring examples, one process per core, with line coverage
 #                (ARGS="-k binning" runs only those tests, without coverage)
 #   make check   run ruff, mypy and import-linter
-#   make lowest  run part of the tests with the lowest versions that pyproject.toml allows (ten minutes)
+#   make lowest  run some of the tests with the lowest versions that pyproject.toml allows (ten minutes)
 #   make docs    build the documentation into site/
 #   make bench   compare fit time, accuracy and memory with other libraries (ARGS="--quick"; see benchmarks/)
 #   make table   measure the comparison table of README.md again (seven minutes on an idle machine)
-#   make clean   remove everything that the other targets made
+#   make clean   remove everything that other targets created
 
 PYTHON ?= python3
 ARGS ?=
@@ -15,7 +15,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 # Numba does not recompile a cached kernel when a kernel it calls, in another file, has changed. So the
-# cache lies in a folder named by a checksum of all kernels.
+# cache folder is named by a checksum of all kernels.
 KERNELS := $(shell find src/hedgerow/kernels -name '*.py' | LC_ALL=C sort | xargs cat | cksum | cut -d' ' -f1)
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(KERNELS)
 
@@ -35,7 +35,7 @@ check: .venv/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Old packages warn about newer ones, which is no error here. Another Numba needs another cache.
+# Old packages warn about newer ones; that is not an error. The cache is specific to a Numba version.
 lowest: .venv-lowest/.installed .cache/.gitignore
 	NUMBA_CACHE_DIR=$(NUMBA_CACHE_DIR)-lowest .venv-lowest/bin/python -m pytest -p no:cacheprovider \
 		-W default --disable-warnings $$($(PYTHON) tests/support/lowest.py --tests) $(ARGS)
@@ -55,7 +55,7 @@ clean:
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Hedgerow needs Python 3.11 or later; $(PYTHON) is " + sys.version.split()[0] + ". Set PYTHON=...")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Hedgerow requires Python 3.11 or later; $(PYTHON) is " + sys.version.split()[0] + ". Set PYTHON=...")'
 	$(PYTHON) -m venv .venv
 
 # One stamp file for each extra; a changed pyproject.toml installs it again.

@@ -39,7 +39,7 @@ _MANY_ROWS = 10_000  # fewer rows are predicted faster by one thread than by sev
 
 
 def is_hedgerow(estimator: Any) -> bool:
-    """Whether an estimator belongs to this library."""
+    """Whether an estimator is one of this library."""
     return type(estimator).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
@@ -48,7 +48,7 @@ class JobRunner:
     """Runs jobs in parallel.
 
     Hedgerow estimators release the interpreter lock and run in threads, on all cores by default. Others run
-    as joblib and scikit-learn run them: in processes, one unless `n_jobs` says otherwise. A
+    as joblib and scikit-learn run them: in `n_jobs` processes, one by default. A
     `joblib.parallel_config` applies to both; with ``backend="dask"`` the workers of a cluster run the jobs.
 
     Parameters
@@ -68,7 +68,7 @@ class JobRunner:
 
     @property
     def n_concurrent(self) -> int:
-        """The number of jobs that run at the same time, as far as is known."""
+        """The number of jobs that run at the same time, if it can be determined."""
         return resolve_n_jobs(self.n_jobs) if self.threads else resolve_n_jobs(self.n_jobs or 1)
 
     def for_prediction(self, n_rows: int) -> "JobRunner":

@@ -65,7 +65,7 @@ class ScoreUpdate:
     leaf_values : float64 (outputs, leaves), the value of each leaf; or None
     directions : float64 (outputs, training rows) of a member that predicts numbers; or None
 
-    After the round `fitted` is replaced by its compact part, a `WeakTree` or an estimator.
+    After the round `fitted` is replaced by its compact form, a `WeakTree` or an estimator.
     """
 
     fitted: Any
@@ -294,7 +294,7 @@ class AdaBoostRule(abc.ABC):
             return probability_directions(fitted.probabilities(rows), self.smoothing)
         return fitted.numbers(rows)[np.newaxis]
 
-    # --- the end, and going back
+    # --- end of the fit, and rounds taken back
 
     def is_finished(self) -> bool:
         """Whether the last round was perfect, so that no round can follow."""

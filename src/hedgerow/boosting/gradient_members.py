@@ -39,7 +39,7 @@ class MemberModel:
     def scores(self, X: Any, n_rows: int) -> Floats:
         """Return the raw scores (outputs, rows)."""
         scores = np.repeat(self.start[:, None], n_rows, axis=1)
-        for scores in self.staged_scores(X, n_rows):  # noqa: B007 - the last one is wanted
+        for scores in self.staged_scores(X, n_rows):  # noqa: B007 - only the last one is used
             pass
         return scores
 

@@ -191,7 +191,7 @@ class R2Rule:
             if one is not None:
                 one.add(next(predictions) if one.subset is None else predicted[one.subset], weights)
 
-    # --- the end, and going back
+    # --- end of the fit, and rounds taken back
 
     def _has_ended(self) -> bool:
         """Whether the last member is perfect, or is the only one and no better than chance."""

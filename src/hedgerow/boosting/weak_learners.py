@@ -90,7 +90,7 @@ class FittedTree:
 
     @property
     def compact(self) -> WeakTree:
-        """The part that the model keeps, without arrays of the size of the training rows."""
+        """What the model stores: the tree without arrays of the size of the training rows."""
         return self.tree
 
     @cached_property
@@ -135,7 +135,7 @@ class FittedMember:
 
     @property
     def compact(self) -> Any:
-        """The part that the model keeps."""
+        """What the model stores: the estimator without the training rows."""
         return self.member
 
     @property

@@ -67,7 +67,7 @@ class AdaBoostClassifier(AdaBoostClassifierBase):
     training_margins_ : array
         `margins` of the training rows.
     row_fingerprints_ : RowFingerprints
-        Hashes of the training rows; `has_seen` and certificates recognize rows by them.
+        Hashes of the training rows; `is_training_row` and certificates recognize rows by them.
     stop_reason_ : str
         Why the fit stopped.
     history_ : dict of lists

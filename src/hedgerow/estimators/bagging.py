@@ -36,7 +36,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
         Number of members.
     max_samples : int or float
         Rows drawn for a member: a number (an integer, also of NumPy), or a fraction of all rows. With integer
-        sample weights it is a fraction of the copies that they stand for, unless these are more than 16 times
+        sample weights it is a fraction of the copies that they represent, unless these are more than 16 times
         the rows.
     max_features : int or float
         Columns drawn for a member: a number, or a fraction.

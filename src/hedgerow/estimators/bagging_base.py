@@ -82,7 +82,7 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
             that many copies of the row (but see `max_samples`), zero as no row. With ``bootstrap=False`` the
             weights of the sampled rows are passed to the members, which must accept them.
         checkpoint : str, path or hedgerow.Checkpoint, optional
-            A file that stores the members so far, every minute unless a `Checkpoint` says otherwise. If it
+            A file that stores the members so far, by default every minute (see `Checkpoint`). If it
             exists, the fit resumes from it: the model is the same as without interruption, bit for bit.
         target : None
             For remote tables, which bagging does not accept: X must be in memory.

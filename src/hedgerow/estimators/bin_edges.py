@@ -6,7 +6,7 @@
     [[18, 65], [], None]             [18, 65]    []          None      one entry per column; [] is never split
     {"age": [18, 65]}, {0: [18, 65]} [18, 65]    None        None      by name or by position
 
-None stands for edges at quantiles of the training rows. If all edges are passed, the model is chosen from a
+None means edges at quantiles of the training rows. If all edges are passed, the model is chosen from a
 finite class that does not depend on the training rows, which bounds on its error require.
 """
 

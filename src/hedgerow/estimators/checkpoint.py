@@ -146,7 +146,7 @@ class Checkpointer:
     Attributes
     ----------
     model : estimator
-        A copy of the estimator that is fitted in its place; it has the rounds of the checkpoint.
+        A copy of the estimator that is fitted instead of it; it has the rounds of the checkpoint.
     resumed : bool
         Whether there was a checkpoint.
     from_model : bool

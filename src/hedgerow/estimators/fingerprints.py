@@ -8,7 +8,7 @@ of the table: an array, a data frame and a sparse matrix of the same numbers hav
 
 `RowFingerprints` of a classifier have two 32-bit hashes of every row, without its label: of the values, and
 of the values rounded to float32, which also matches a rounded copy. Two different rows have equal hashes with
-probability 2**-32. They tell when a model is evaluated on its own training rows.
+probability 2**-32. They detect that a model is evaluated on its own training rows.
 """
 
 import hashlib

@@ -89,10 +89,10 @@ class ForestBase(OutOfBagVotes, EnsembleBase):
             From 0 to 1e100. With ``bootstrap=True`` rows are drawn in proportion to their weights, otherwise
             the weights count in splits and leaves. Integers act exactly as that many copies of the rows, zero
             as no row: a tree draws as many rows as there are copies, so that few are out of its bag. Weights
-            that are not all integers, or stand for more than 16 copies per row, are proportions only, and a
+            that are not all integers, or represent more than 16 copies per row, are proportions only, and a
             tree draws as many rows as there are.
         checkpoint : str, path or hedgerow.Checkpoint, optional
-            A file that stores the trees so far, every minute unless a `Checkpoint` says otherwise. If it
+            A file that stores the trees so far, by default every minute (see `Checkpoint`). If it
             exists, the fit resumes from it: the model is the same as without interruption, bit for bit.
         target : str, optional
             Name of the target column if X is in files; y is then left out.

@@ -1,6 +1,6 @@
 """Votes: margins of classifiers, members that vote with weights, and out-of-bag votes.
 
-A margin says how clearly a vote is for the label, from -1 (all against it) to 1 (all for it).
+A margin measures how clearly a vote favours the label, from -1 (all against it) to 1 (all for it).
 """
 
 import copy

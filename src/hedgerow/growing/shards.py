@@ -1,6 +1,6 @@
 """Sharded rows: objects that each hold the codes of some rows, in this process or on other machines.
 
-A shard is used by one thread at a time. Each of its methods returns a pair: a result of its own, and a tuple
+A shard is used by one thread at a time. Each of its methods returns a pair: its own result, and a tuple
 of int64 arrays to be summed over all shards. Integer sums do not depend on the order of addition, so the
 number and the location of the shards do not change a model. Other machines add up the sums of their shards
 before they send them.
@@ -142,7 +142,7 @@ def sum_results(results: Iterable[tuple[Any, Sums]]) -> tuple[list[Any], Sums]:
     total: Sums = ()
     for own, sums in results:
         own_results.append(own)
-        if not total:  # nobody else uses these arrays: add in place
+        if not total:  # no other code uses these arrays: add in place
             total = tuple(np.require(one, np.int64, "W") for one in sums)
             continue
         for whole, one in zip(total, sums, strict=True):

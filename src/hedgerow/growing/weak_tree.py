@@ -1,7 +1,7 @@
 """Weak trees: stumps and small trees grown on integer class weights, or on integer moments.
 
 A weak tree is an array of NODE records and the integer sums of every node; the update rule computes leaf
-values from the sums. The leaf of largest gain is split next, until no split gains or a limit is met.
+values from the sums. The leaf of largest gain is split next, until no split gains or a limit is reached.
 """
 
 import heapq

@@ -34,7 +34,7 @@ class Writer:
     Parameters
     ----------
     write_model : callable
-        Writes a member to a section of its own.
+        Writes a member to its own section.
     arrays : dict
         The arrays of the whole file, shared by all sections.
     prefix : str
@@ -88,12 +88,12 @@ class Writer:
 
 @dataclass(eq=False)
 class Reader:
-    """Returns checked entries and arrays of a model; remembers which arrays were read.
+    """Returns checked entries and arrays of a model; records which arrays were read.
 
     Parameters
     ----------
     read_model : callable
-        Restores a member from a section of its own.
+        Restores a member from its own section.
     entries : dict
         Of this section.
     arrays : dict
