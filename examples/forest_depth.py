@@ -296,7 +296,7 @@ def draw(found: Sequence[Curves], picture: str) -> None:
             ax.plot(places, mean, linewidth=1.6, label=name, **look)
             ax.fill_between(places, mean - error, mean + error, color=COLOURS[name], alpha=0.2, linewidth=0)
         ax.axvline(curves.best, color=style.FAINT, linestyle=":", zorder=0, label="lowest test error")
-        style.dress(ax)
+        style.style_axes(ax)
         words: dict[str, Any] = {"fontsize": style.LABEL_SIZE, "color": style.INK}
         ax.set_xticks(places, [str(depth) for depth in DEPTHS])
         ax.set_xlabel("max_depth", **words)

@@ -236,7 +236,7 @@ def draw(picture: str, trees: int) -> None:
             fontsize=style.TICK_SIZE, color=style.INK,
         )  # fmt: skip
         ax.set_xlim(0, 10)
-        style.dress(ax)
+        style.style_axes(ax)
     for ax in axes[:, 0]:
         ax.set_ylabel("y", fontsize=style.LABEL_SIZE, color=style.INK)
     for ax in axes[-1]:

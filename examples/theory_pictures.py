@@ -77,7 +77,7 @@ def sheet(*widths: float, height: float = 3.9) -> tuple[Figure, list[Any]]:
     engine: Any = figure.get_layout_engine()
     engine.set(w_pad=0.1, h_pad=0.08)
     for ax in axes[0]:
-        style.dress(ax)
+        style.style_axes(ax)
     return figure, list(axes[0])
 
 
@@ -103,7 +103,7 @@ def log_axis(axis: Any, values: Iterable[float], room: float = 1.15) -> None:
 def percents(ax: Any) -> None:
     """Shares on the y axis as per cent."""
     ax.yaxis.set_major_formatter(
-        style.part("ticker").FuncFormatter(lambda share, _: f"{100 * share:g} %".replace("-", "−"))
+        style.mpl("ticker").FuncFormatter(lambda share, _: f"{100 * share:g} %".replace("-", "−"))
     )
 
 

@@ -5,7 +5,6 @@ import itertools
 import sys
 from pathlib import Path
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -20,13 +19,6 @@ from hedgerow.theory import bias_variance
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "bias_variance.py"
 TWO_TEST = draw_two(10**6)
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture
@@ -80,8 +72,8 @@ def test_biased_variance_is_taken_off_the_top():
     assert legend == [
         "bias and noise",
         "unbiased variance",
-        "biased variance (taken off)",
-        "error, in figures",
+        "biased variance (subtracted)",
+        "error",
     ]
     assert [text.get_text() for text in ax.get_xticklabels()] == ["Gaussian\nNB"]
 

@@ -1,6 +1,5 @@
 """Reliability curves: bins of equal counts, exact whiskers, two classes and more."""
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -11,13 +10,6 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from hedgerow.plots import CalibrationDisplay
 
 draw = CalibrationDisplay.from_predictions
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture
@@ -32,8 +24,8 @@ def test_bins_hold_as_many_rows_each_and_their_shares(coins):
     display = draw(y, said, n_bins=4)
     assert display.n_rows.tolist() == [250, 250, 250, 250]
     lowest = said <= np.sort(said)[249]
-    assert display.predicted[0] == pytest.approx(said[lowest].mean())
-    assert display.observed[0] == pytest.approx(y[lowest].mean())
+    assert display.prob_pred[0] == pytest.approx(said[lowest].mean())
+    assert display.prob_true[0] == pytest.approx(y[lowest].mean())
 
 
 def test_whiskers_are_those_of_clopper_and_pearson():
@@ -52,8 +44,8 @@ def test_rows_of_one_probability_stay_together():
 
 def test_the_gap_is_zero_for_true_probabilities_and_large_for_false_ones(coins):
     y, said = coins
-    assert draw(y, said).gap < 0.05
-    assert draw(y, said**4).gap > 0.15
+    assert draw(y, said).calibration_error < 0.05
+    assert draw(y, said**4).calibration_error > 0.15
 
 
 def test_of_several_classes_it_is_the_probability_of_the_class_predicted():
@@ -61,17 +53,16 @@ def test_of_several_classes_it_is_the_probability_of_the_class_predicted():
     model = LogisticRegression(max_iter=500).fit(X[::2], y[::2])
     display = CalibrationDisplay.from_estimator(model, X[1::2], y[1::2], n_bins=1)
     said = model.predict_proba(X[1::2])
-    assert display.predicted[0] == pytest.approx(said.max(axis=1).mean())
-    assert display.observed[0] == pytest.approx(model.score(X[1::2], y[1::2]))
-    assert display.positive is None
-    assert display.axes_[1].get_xlabel() == "predicted probability of the class predicted"
+    assert display.prob_pred[0] == pytest.approx(said.max(axis=1).mean())
+    assert display.prob_true[0] == pytest.approx(model.score(X[1::2], y[1::2]))
+    assert display.pos_label is None
+    assert display.axes_[1].get_xlabel() == "Predicted probability (predicted class)"
 
 
 def test_the_histogram_counts_all_rows(coins):
     display = draw(*coins)
-    assert display.histogram.sum() == 1000
     heights = [bar.get_height() for bar in display.axes_[1].patches]
-    assert heights == display.histogram.tolist()
+    assert heights == np.histogram(coins[1], 20, (0, 1))[0].tolist()
 
 
 def test_plot_divides_the_place_of_one_axes_or_takes_two(coins):

@@ -3,7 +3,6 @@
 import importlib.util
 from pathlib import Path
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -26,13 +25,6 @@ RECTS = [
 ]
 WEIGHTS = [[-1, 2, 0], [-1, 3, 0], [-1, 2, 0]]
 RATES = {"hit_rate": [1.0, 0.9], "false_alarm": [0.5, 0.25], "pass_rate": [0.8, 0.3]}
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 def cascade(*, info=None, kind="HAAR", features=(2, 0, 2, 1), trees=(1, 3), rects=RECTS):

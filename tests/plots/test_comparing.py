@@ -1,7 +1,6 @@
 """Pictures of bounds, of scores of methods, and of curves over a quantity."""
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -9,13 +8,6 @@ from hedgerow.plots import BoundsDisplay, CurvesDisplay, ScoresDisplay
 from hedgerow.selection.comparing import CompareRow, Comparison
 from hedgerow.selection.results import Choice, Trial
 from hedgerow.theory.certificate import Bound, Certificate
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 def ticks(display):
@@ -53,16 +45,16 @@ def test_bounds_that_say_nothing_are_grey():
 def test_chance_and_test_error_are_lines_with_names():
     display = BoundsDisplay.from_certificate(certificate(0.2), test_error=0.125)
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert names == ["most frequent class: 40 %", "error on test rows: 12.5 %"]
+    assert names == ["most frequent class: 40 %", "test error: 12.5 %"]
     assert "95 %" in display.ax_.get_xlabel()
 
 
 def test_bounds_that_cannot_be_drawn_are_said():
-    with pytest.raises(ValueError, match="the certificate holds no bound"):
+    with pytest.raises(ValueError, match="the certificate has no bound"):
         BoundsDisplay.from_certificate(certificate())
     with pytest.raises(ValueError, match="test_error=2 is not allowed"):
         BoundsDisplay.from_certificate(certificate(0.1), test_error=2)
-    with pytest.raises(TypeError, match="certificate is a dict: what certify returns is needed"):
+    with pytest.raises(TypeError, match="certificate must be the result of certify; got a dict"):
         BoundsDisplay.from_certificate({})
 
 
@@ -83,11 +75,11 @@ def test_the_best_method_is_at_the_top_whichever_way_is_better(comparison):
     display = ScoresDisplay.from_comparison(comparison)
     assert display.names == ["random forest", "one stump"]
     assert figures(display) == ["90 %", "70 %"]
-    assert display.ax_.get_xlabel() == "accuracy (more is better)"
+    assert display.ax_.get_xlabel() == "accuracy (higher is better)"
     other = ScoresDisplay.from_comparison(comparison, "log-loss")
     assert other.names == ["one stump", "random forest"]
     assert other.spreads == [0.1, 0.1]
-    assert other.ax_.get_xlabel() == "log-loss (less is better)"
+    assert other.ax_.get_xlabel() == "log-loss (lower is better)"
 
 
 def test_of_a_choice_the_best_trial_of_each_method_is_drawn():
@@ -109,7 +101,7 @@ def test_scores_that_cannot_be_drawn_are_said(comparison):
         ValueError, match=r"metric='rmse' is not allowed: it must be one of \['accuracy', 'log-loss'\]"
     ):
         ScoresDisplay.from_comparison(comparison, "rmse")
-    with pytest.raises(TypeError, match="comparison is a list: what compare or choose returns is needed"):
+    with pytest.raises(TypeError, match="comparison must be the result of compare or choose; got a list"):
         ScoresDisplay.from_comparison([])
     with pytest.raises(ValueError, match="no method has a score: there is nothing to draw"):
         ScoresDisplay.from_comparison(Comparison("classification", 5, ()))
@@ -143,7 +135,7 @@ def test_one_point_is_drawn():
     ("x", "curves", "options", "message"),
     [
         ([2, 1], {"one": ([1, 1], None)}, {}, "x of shape .* must be increasing"),
-        ([0, 1], {"one": ([1, 1], None)}, {"log_x": True}, "x begins with 0, which is not allowed"),
+        ([0, 1], {"one": ([1, 1], None)}, {"log_x": True}, "x begins with 0: with log_x=True"),
         ([0, 1], {}, {}, "0 curves are not allowed: there must be 1 to 7"),
         ([0, 1], {str(number): ([1, 1], None) for number in range(8)}, {}, "8 curves are not allowed"),
         ([0, 1], {"one": ([1], None)}, {}, r"curve 'one' has means of shape \(1,\): x has 2 points"),

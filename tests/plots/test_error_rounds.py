@@ -1,6 +1,5 @@
 """Errors along the rounds: what is drawn, which bounds apply, and words that do not overlap."""
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -27,13 +26,6 @@ from hedgerow.theory.growth import (
 
 draw = ErrorRoundsDisplay.from_estimator
 CLASS_BOUNDS = ["vc", "growth", "stumps"]
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +120,7 @@ def test_all_bounds_of_boosted_stumps_are_drawn(cancer):
         np.testing.assert_allclose(line.get_ydata(), values)
     assert np.all(display.train_error <= display.bounds["training"])
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert names == [*lines(display), f"above chance, {labels.percent(display.chance)}: says nothing"]
+    assert names == [*lines(display), f"vacuous: above chance, {labels.percent(display.chance)}"]
 
 
 def test_chance_is_the_error_of_the_most_frequent_class_in_the_test_set(cancer):
@@ -145,7 +137,7 @@ def test_without_bounds_the_test_error_is_followed_beyond_zero(cancer):
     assert after.min() < after[0]
     assert words(display) == [
         f"training error 0 from round {start}",
-        f"● test error {labels.percent(after[0])} there",
+        f"● test error {labels.percent(after[0])} at this round",
         f"◆ lowest afterwards: {labels.percent(after.min())} at round {lowest}",
     ]
     marks = {line.get_marker(): (line.get_xdata()[0], line.get_ydata()[0]) for line in display.ax_.lines}
@@ -157,7 +149,7 @@ def test_without_bounds_the_test_error_is_followed_beyond_zero(cancer):
 
 def test_a_test_error_that_never_falls_again_is_said_so():
     display = ErrorRoundsDisplay(np.array([0.2, 0.0, 0.0]), np.array([0.3, 0.1, 0.2])).plot()
-    assert words(display)[1] == "● test error 10 % there, and never lower"
+    assert words(display)[1] == "● test error 10 % at this round, the lowest"
 
 
 def test_without_zero_only_the_lowest_test_error_is_marked():
@@ -280,7 +272,7 @@ def test_votes_of_stumps_have_bounds_of_their_class(model):
 def test_other_learners_have_no_bounds_of_the_class_of_stumps(model, reason, name):
     X, y = make_hastie(100, 3, random_state=0)
     model = model.set_params(n_estimators=3).fit(X, y)
-    with pytest.raises(ValueError, match=f"the bound '{name}' is not allowed here: .*{reason}"):
+    with pytest.raises(ValueError, match=f"the bound '{name}' does not apply: .*{reason}"):
         draw(model, X, y, bounds=name)
     assert not set(CLASS_BOUNDS) & set(draw(model, X, y, bounds="all").bounds)
 
@@ -300,18 +292,14 @@ def test_several_classes_and_categories_have_no_bounds_of_the_class_of_stumps():
 def test_bounds_of_the_training_error_need_their_proof():
     X, y = make_hastie(90, 3, random_state=0)
     gradient = GradientBoostingClassifier(n_estimators=3).fit(X, y)
-    with pytest.raises(
-        ValueError, match=r"the bound 'training' is not allowed here: Gradient.* has no training_"
-    ):
+    with pytest.raises(ValueError, match=r"the bound 'training' does not apply: Gradient.* has no training_"):
         draw(gradient, X, y, bounds="training")
     assert not draw(gradient, X, y).bounds  # by itself it takes what there is
     shrunken = AdaBoostClassifier(n_estimators=3, learning_rate=0.5).fit(X, y)
-    with pytest.raises(
-        ValueError, match=r"the bound 'exponential' is not allowed here: .*proven for the full"
-    ):
+    with pytest.raises(ValueError, match=r"the bound 'exponential' does not apply: .*a bound for the full"):
         draw(shrunken, X, y, bounds="exponential")
     real = AdaBoostClassifier(n_estimators=3, algorithm="samme.r").fit(X, np.arange(90) % 3)
-    with pytest.raises(ValueError, match="the bound 'training' is not allowed here"):
+    with pytest.raises(ValueError, match="the bound 'training' does not apply"):
         draw(real, X, np.arange(90) % 3, bounds="training")
     assert not draw(real, X, np.arange(90) % 3).bounds
 
@@ -322,7 +310,7 @@ def test_bounds_of_the_training_error_need_their_proof():
 @pytest.mark.parametrize("bounds", ["margin", ["training", "x"], 3, [None]])
 def test_unknown_bounds_are_refused(cancer, bounds):
     with pytest.raises(
-        ValueError, match=r"bounds=.* is not allowed: it must be None, 'all', or of 'training'"
+        ValueError, match=r"bounds=.* is not allowed: it must be None, 'all', or some of 'training'"
     ):
         draw(*cancer, bounds=bounds)
 
@@ -335,7 +323,7 @@ def test_an_impossible_delta_is_refused(cancer, delta):
 
 def test_data_that_does_not_fit_is_refused(cancer):
     model, X, y, X_test, y_test = cancer
-    with pytest.raises(ValueError, match="y_test=None is not allowed here: X_test and y_test go together"):
+    with pytest.raises(ValueError, match="y_test=None is not allowed: X_test and y_test must be passed"):
         draw(model, X, y, X_test)
     with pytest.raises(ValueError, match="the training set has 285 rows in X and 284 in y"):
         draw(model, X, y[1:])

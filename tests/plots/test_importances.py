@@ -1,7 +1,5 @@
 """Importances: splits and permutations, tables of any kind, names, order and errors."""
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,13 +14,6 @@ from hedgerow import BaggingClassifier, GradientBoostingClassifier, GradientBoos
 from hedgerow.plots import ImportancesDisplay
 
 draw = ImportancesDisplay.from_estimator
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +86,7 @@ def test_models_without_split_gains_are_permuted_if_rows_are_given(signal):
     for model in (BaggingClassifier(n_estimators=3, random_state=0), RidgeClassifier()):
         display = draw(model.fit(X, y), X, y)
         assert display.order[0] == 1
-    assert display.measure == "fall of accuracy when shuffled"
+    assert display.measure == "decrease of accuracy when permuted"
 
 
 def test_models_of_scikit_learn_have_both():
@@ -117,7 +108,7 @@ def test_regressors_lose_r2_and_negative_figures_have_a_true_minus():
     X, y = load_diabetes(return_X_y=True)
     model = GradientBoostingRegressor(n_estimators=30).fit(X[:100], y[:100])
     display = draw(model, X[100:], y[100:], method="permutation")
-    assert display.measure == "fall of R² when shuffled"
+    assert display.measure == "decrease of R² when permuted"
     assert display.values.min() < 0
     assert display.ax_.texts[-1].get_text().startswith("−")
     assert display.ax_.get_xlim()[0] < display.values.min()
@@ -137,7 +128,7 @@ def test_what_cannot_be_drawn_is_said(signal):
         draw(model, X, y[:3], method="permutation")
     bag = BaggingClassifier(n_estimators=2, random_state=0).fit(X, y)
     with pytest.raises(
-        TypeError, match="BaggingClassifier has no feature_importances_: method='permutation' works"
+        TypeError, match="BaggingClassifier has no feature_importances_: use method='permutation'"
     ):
         draw(bag, method="split")
     regressor = GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0])
@@ -152,7 +143,7 @@ def test_what_rounds_to_zero_has_no_sign():
 
 def test_the_words_below_the_bars_are_not_cut_off():
     names = [f"x{number}" for number in range(30)]
-    for measure in ("share of what the splits gained", "rise of the Brier score when shuffled"):
+    for measure in ("share of the gain of all splits", "increase of the Brier score when permuted"):
         display = ImportancesDisplay(names, np.linspace(1, 0.1, 30), None, measure, 15).plot()
         display.figure_.canvas.draw()
         box = display.ax_.xaxis.label.get_window_extent()

@@ -5,7 +5,6 @@ import re
 from itertools import combinations
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -15,13 +14,6 @@ from hedgerow.plots import labels, style
 from hedgerow.theory.certificate import Bound, Certificate
 
 LONG = "a_column_whose_name_has_forty_letters_00"
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 def rows(n_classes):
@@ -151,9 +143,13 @@ def test_text_stays_text_and_only_house_colours_are_used(name):
 
 
 def test_short_names_keep_beginning_and_end():
-    assert labels.short(LONG, 11) == "a_col…rs_00"
-    assert len(labels.short(LONG, 12)) == 12
+    assert labels.shorten(LONG, 11) == "a_col…rs_00"
+    assert len(labels.shorten(LONG, 12)) == 12
 
 
 def test_figures_of_ticks_are_plain():
-    assert [labels.figure(value) for value in (1234567, -0.00001, 0.1 + 0.2)] == ["1.2346e6", "−1e−5", "0.3"]
+    assert [labels.format_tick(value) for value in (1234567, -0.00001, 0.1 + 0.2)] == [
+        "1.2346e6",
+        "−1e−5",
+        "0.3",
+    ]

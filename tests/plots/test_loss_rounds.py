@@ -1,7 +1,5 @@
 """Losses along the rounds: from the history, computed on rows given, and the best round."""
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -17,13 +15,6 @@ from hedgerow import (
 from hedgerow.plots import LossRoundsDisplay
 
 draw = LossRoundsDisplay.from_estimator
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +56,7 @@ def test_regressors_have_the_root_mean_squared_error_here_and_in_scikit_learn():
 
 def test_adaboost_has_errors_in_per_cent_and_no_best_round_of_training_rows(cancer):
     display = draw(AdaBoostClassifier(n_estimators=5).fit(*cancer[:2]))
-    assert display.measure == "share of wrong labels"
+    assert display.measure == "error rate"
     assert display.best_round is None
     assert display.ax_.yaxis.get_major_formatter()(0.05, 0) == "5 %"
 
@@ -73,9 +64,9 @@ def test_adaboost_has_errors_in_per_cent_and_no_best_round_of_training_rows(canc
 def test_what_cannot_be_drawn_is_said(cancer):
     X, y, _, _ = cancer
     model = GradientBoostingClassifier(n_estimators=2).fit(X, y)
-    with pytest.raises(ValueError, match="has recorded no loss: give X_train and y_train, or fit it with"):
+    with pytest.raises(ValueError, match="has recorded no loss: pass X_train and y_train, or fit it with"):
         draw(model)
-    with pytest.raises(ValueError, match="y_train=None is not allowed here"):
+    with pytest.raises(ValueError, match="y_train=None is not allowed"):
         draw(model, X)
     with pytest.raises(ValueError, match="log_rounds=2 is not allowed"):
         draw(model, X, y, log_rounds=2)

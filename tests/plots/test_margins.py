@@ -1,6 +1,5 @@
 """Distributions of margins: the curves, their names, and the rounds that can be asked for."""
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -10,16 +9,9 @@ from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 from hedgerow import AdaBoostClassifier, DecisionTreeClassifier
 from hedgerow.datasets import load_toy, make_hastie
-from hedgerow.plots.margins import MarginDistributionDisplay
+from hedgerow.plots.boosting_curves import MarginDistributionDisplay
 
 draw = MarginDistributionDisplay.from_estimator
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +85,7 @@ def test_rounds_are_drawn_in_their_order_and_once(hastie):
 def test_the_axes_say_wrong_and_right_with_true_minus_signs(hastie):
     display = draw(*hastie)
     display.figure_.canvas.draw()
-    assert [text.get_text() for text in display.ax_.texts] == ["wrong", "right"]
+    assert [text.get_text() for text in display.ax_.texts] == ["error", "correct"]
     assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["−1", "−0.5", "0", "0.5", "1"]
     low, high = display.ax_.get_xlim()
     assert -1.1 < low <= -1 < 1 <= high < 1.1

@@ -1,6 +1,5 @@
 """Partial dependence: the means, grids of numbers and categories, missing values, tables of any kind."""
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -19,13 +18,6 @@ from hedgerow import BaggingClassifier, GradientBoostingClassifier, GradientBoos
 from hedgerow.plots import PartialDependenceDisplay
 
 draw = PartialDependenceDisplay.from_estimator
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """ROC and precision-recall curves: areas as scikit-learn's, the mean of classes, thinning, errors."""
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
@@ -16,13 +14,6 @@ both = pytest.mark.parametrize(
     ("display_of", "area_of"),
     [(RocCurveDisplay, roc_auc_score), (PrecisionRecallDisplay, average_precision_score)],
 )
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 def legend(display):
@@ -94,16 +85,16 @@ def test_a_decision_function_ranks_as_well():
 
 
 def test_a_class_without_rows_is_left_out():
-    display = RocCurveDisplay.from_predictions([0, 1, 0, 1], np.eye(3)[[0, 1, 0, 1]], classes=[0, 1, 2])
+    display = RocCurveDisplay.from_predictions([0, 1, 0, 1], np.eye(3)[[0, 1, 0, 1]], labels=[0, 1, 2])
     assert [curve.name for curve in display.curves] == ["0", "1"]
 
 
 @kinds
 def test_what_cannot_be_drawn_is_said(display_of):
     with pytest.raises(ValueError, match="y holds the class 'a' only: rows of another class are needed"):
-        display_of.from_predictions(["a", "a"], [0.1, 0.2], classes=["a", "b"])
+        display_of.from_predictions(["a", "a"], [0.1, 0.2], labels=["a", "b"])
     with pytest.raises(ValueError, match="2 rows of the 3 classes"):
-        display_of.from_predictions(["a", "b"], [0.1, 0.2], classes=["a", "b", "c"])
+        display_of.from_predictions(["a", "b"], [0.1, 0.2], labels=["a", "b", "c"])
     with pytest.raises(ValueError, match="the labels are of different kinds"):
         display_of.from_predictions(np.array(["a", None, 1], dtype=object), [0.1, 0.2, 0.3])
 

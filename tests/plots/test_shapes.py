@@ -1,4 +1,3 @@
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -9,13 +8,6 @@ from hedgerow import AdaBoostClassifier, GradientBoostingClassifier, GradientBoo
 from hedgerow.datasets import make_interval
 from hedgerow.plots import ShapeFunctionDisplay
 from hedgerow.shapes import shape_functions
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 def table(n=300):

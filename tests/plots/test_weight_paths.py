@@ -2,7 +2,6 @@
 
 import itertools
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -10,17 +9,10 @@ from matplotlib.text import Text
 
 from hedgerow import AdaBoostClassifier, GradientBoostingClassifier
 from hedgerow.datasets import load_toy, make_hastie
+from hedgerow.plots.boosting_curves import WeightPathsDisplay
 from hedgerow.plots.labels import spread
-from hedgerow.plots.weight_paths import WeightPathsDisplay
 
 draw = WeightPathsDisplay.from_estimator
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

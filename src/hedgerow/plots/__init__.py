@@ -1,27 +1,31 @@
-"""Pictures of fitted models, in scikit-learn's manner: `Display.from_estimator(...)` computes and draws.
+"""Displays of fitted models with the interface of scikit-learn: `from_estimator` computes and draws.
 
-A display holds what it draws, so that `plot` can draw it again on other axes. Matplotlib is imported when
-something is drawn.
+A display holds what it draws, so that `plot` can draw it again on other axes. Matplotlib comes with the extra
+`plots`.
 """
 
-from hedgerow.plots.bias_variance import BiasVarianceDisplay
-from hedgerow.plots.bounds import BoundsDisplay
-from hedgerow.plots.calibration import CalibrationDisplay
-from hedgerow.plots.cascade import CascadeDisplay
-from hedgerow.plots.confusion import ConfusionMatrixDisplay
-from hedgerow.plots.curves import CurvesDisplay
-from hedgerow.plots.error_rounds import ErrorRoundsDisplay
-from hedgerow.plots.importances import ImportancesDisplay
-from hedgerow.plots.loss_rounds import LossRoundsDisplay
-from hedgerow.plots.margins import MarginDistributionDisplay
-from hedgerow.plots.partial import PartialDependenceDisplay
-from hedgerow.plots.predicted import PredictedDisplay
-from hedgerow.plots.ranking import PrecisionRecallDisplay, RocCurveDisplay
-from hedgerow.plots.rounds import BoostingRoundsDisplay
-from hedgerow.plots.sample_sizes import SampleSizeDisplay
-from hedgerow.plots.scores import ScoresDisplay
-from hedgerow.plots.shapes import ShapeFunctionDisplay
-from hedgerow.plots.weight_paths import WeightPathsDisplay
+from hedgerow.optional import require_extra
+
+require_extra("matplotlib", extra="plots")
+
+from hedgerow.plots.bias_variance import BiasVarianceDisplay  # noqa: E402 - without matplotlib, one line
+from hedgerow.plots.boosting_curves import (  # noqa: E402
+    LossRoundsDisplay,
+    MarginDistributionDisplay,
+    WeightPathsDisplay,
+)
+from hedgerow.plots.boosting_rounds import BoostingRoundsDisplay  # noqa: E402
+from hedgerow.plots.bounds import BoundsDisplay  # noqa: E402
+from hedgerow.plots.cascade import CascadeDisplay  # noqa: E402
+from hedgerow.plots.classification import CalibrationDisplay, ConfusionMatrixDisplay  # noqa: E402
+from hedgerow.plots.comparison import CurvesDisplay, ScoresDisplay  # noqa: E402
+from hedgerow.plots.error_rounds import ErrorRoundsDisplay  # noqa: E402
+from hedgerow.plots.importances import ImportancesDisplay  # noqa: E402
+from hedgerow.plots.partial_dependence import PartialDependenceDisplay  # noqa: E402
+from hedgerow.plots.ranking import PrecisionRecallDisplay, RocCurveDisplay  # noqa: E402
+from hedgerow.plots.regression import PredictedDisplay  # noqa: E402
+from hedgerow.plots.sample_sizes import SampleSizeDisplay  # noqa: E402
+from hedgerow.plots.shapes import ShapeFunctionDisplay  # noqa: E402
 
 __all__ = [
     "BiasVarianceDisplay",

@@ -1,22 +1,219 @@
-"""The bounds of a certificate as bars, with chance and the error on test rows."""
+"""Bounds of errors: which can be drawn for a model, their values, and the bars of a certificate.
+
+Bounds of the training error: "training", the product of the normalizers that the model recorded, and
+"exponential", exp(-2 sum of squared edges). Bounds of the test error, with probability 1 - delta: "vc",
+"growth", "stumps" and "trees" are the training error plus a deviation by the size of the class of votes of T
+stumps or trees, each for one number of rounds; "schapire" and "gao_zhou" use the margins.
+"""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _num_features
+
+from hedgerow._typing import Floats
+from hedgerow.estimators import AdaBoostClassifier, AnyBoostClassifier, DecisionStump, DecisionTreeClassifier
 from hedgerow.estimators.parameters import check_parameters, nothing, real
 from hedgerow.plots import labels, style
+from hedgerow.plots.base import Display, Legend
+from hedgerow.table import read_table
 from hedgerow.theory.certificate import Certificate
+from hedgerow.theory.class_bounds import growth_bound, stump_bound, tree_bound, vc_bound
+from hedgerow.theory.evidence import hypothesis_class_of, why_not_fixed
+from hedgerow.theory.growth import (
+    boosted_vc_dimension,
+    stump_vc_dimension,
+    tree_vc_dimension,
+)
+from hedgerow.theory.margin_bounds import gao_zhou_bound, schapire_bound
+from hedgerow.theory.training import exponential_bound
+
+TRAINING_BOUNDS = ("training", "exponential")
+CLASS_BOUNDS = ("vc", "growth", "stumps")
+TEST_BOUNDS = (*CLASS_BOUNDS, "trees", "schapire", "gao_zhou")
+
+_BY_MARGINS = {"schapire": schapire_bound, "gao_zhou": gao_zhou_bound}
+_VOTING = ("discrete", "m1", "samme")
+_SLACK = 1 + 1e-9  # of two sums in another order
+# Label, colour and dashes of each bound, the same in every picture. Dashes of lines that coincide alternate.
+LOOKS: dict[str, tuple[str, str, Any]] = {
+    "training": ("∏ Z ≥ training error", "#56B4E9", (0, (4, 4))),
+    "exponential": ("exp(−2 ∑ γ²) ≥ training error", "#009E73", (4, (4, 4))),
+    "vc": ("bound by VC dimension", "#CC79A7", (0, (2, 4))),
+    "growth": ("bound by growth function", "#E69F00", (2, (2, 4))),
+    "stumps": ("bound by number of stumps", style.INK, (4, (2, 4))),
+    "trees": ("bound by number of trees", style.INK, (4, (2, 4))),
+    "schapire": ("bound by margins (Schapire 1998)", "#7B3294", (0, (6, 2, 1, 2))),
+    "gao_zhou": ("bound by margins (Gao, Zhou 2013)", "#8C510A", (4, (6, 2, 1, 2))),
+}
+_MARGIN_ROUNDS = 40  # at which bounds by margins are computed: tens of milliseconds each
+
+
+def read_names(bounds: Any, allowed: Sequence[str]) -> tuple[list[str], bool]:
+    """The requested names, in the order of `allowed`, and whether they were requested by name."""
+    if bounds is None:
+        return [], True
+    if isinstance(bounds, str) and bounds == "all":
+        return list(allowed), False
+    try:
+        requested = [bounds] if isinstance(bounds, str) else list(bounds)
+    except TypeError:
+        requested = [bounds]
+    unknown = [name for name in requested if not (isinstance(name, str) and name in allowed)]
+    if unknown:
+        raise ValueError(
+            f"bounds={bounds!r} is not allowed: it must be None, 'all', or some of "
+            f"{', '.join(map(repr, allowed))}"
+        )
+    return [name for name in allowed if name in requested], True
+
+
+def training_bounds(
+    model: Any, names: Sequence[str], train_error: Floats, *, by_name: bool
+) -> dict[str, Floats]:
+    """The requested `TRAINING_BOUNDS` that hold for a fitted model, (rounds,) each."""
+    kind = type(model).__name__
+    product = np.asarray(getattr(model, "training_error_bound_", np.nan), dtype=np.float64)
+    edges = np.asarray(getattr(model, "edges_", np.nan), dtype=np.float64)
+    is_recorded = product.ndim == 1 and not np.any(np.isnan(product))
+    exponential = exponential_bound(edges) if is_recorded and not np.any(np.isnan(edges)) else 0.0 * product
+    reason = ""
+    if is_recorded and np.any(train_error > _SLACK * product):
+        reason = "it is of other rows or of sample weights: the error on these rows is larger"
+    # The exponential bound follows from the product below it, which shrunken steps exceed.
+    full_steps = is_recorded and bool(np.all(product <= _SLACK * exponential))
+    reasons = {
+        "training": reason if is_recorded else f"{kind} has no training_error_bound_ as fitted",
+        "exponential": reason if full_steps else (
+            f"exp(−2 ∑ γ²) is a bound for the full steps of AdaBoost with two classes, and {kind} as fitted "
+            "has others"
+        ),
+    }  # fmt: skip
+    values = {"training": product, "exponential": exponential}
+    return {name: values[name] for name in _applicable(names, reasons, by_name)}
+
+
+def class_names(model: Any, names: Sequence[str], n_classes: int, *, by_name: bool) -> list[str]:
+    """The requested `CLASS_BOUNDS` that hold for a model, fitted or not."""
+    return _applicable(names, dict.fromkeys(CLASS_BOUNDS, why_no_votes_of_stumps(model, n_classes)), by_name)
+
+
+def error_bounds(
+    model: Any,
+    names: Sequence[str],
+    rows: tuple[Any, NDArray[Any]],
+    delta: float,
+    *,
+    by_name: bool,
+    test: Any = None,
+) -> dict[str, Floats]:
+    """The requested `TEST_BOUNDS` of a fitted model, (rounds,): deviations, or values by margins."""
+    weak, reasons = hypothesis_class_of(model), dict.fromkeys(TEST_BOUNDS, "")
+    if isinstance(weak, str):
+        reasons = dict.fromkeys(TEST_BOUNDS, weak)
+    else:
+        reasons["trees" if weak.is_stumps else "stumps"] = f"the trees have up to {weak.n_leaves} leaves"
+        few = f"it requires 5 rows, and there are {len(rows[1])}" if len(rows[1]) < 5 else ""
+        reasons["schapire"] = reasons["gao_zhou"] = why_not_fixed(model, weak) or few
+    kept = _applicable(names, reasons, by_name)
+    if isinstance(weak, str) or not kept:
+        return {}
+    missing = has_missing(model, rows[0]) or (test is not None and has_missing(model, test))
+    rounds = np.arange(1, int(model.n_estimators_) + 1)
+    of_class = [name for name in kept if name not in _BY_MARGINS]
+    found = deviations(
+        of_class, len(rows[1]), weak.n_columns, rounds, delta, missing=missing, leaves=weak.n_leaves
+    )
+    by_margins = [name for name in kept if name in _BY_MARGINS]
+    return found | (_margin_bounds(model, by_margins, rows, weak.size, delta) if by_margins else {})
+
+
+def _margin_bounds(
+    model: Any, names: Sequence[str], rows: tuple[Any, NDArray[Any]], size: int, delta: float
+) -> dict[str, Floats]:
+    """Bounds by margins at some of the rounds, NaN at the others."""
+    n_rounds = int(model.n_estimators_)
+    chosen = set(np.unique(np.geomspace(1, n_rounds, _MARGIN_ROUNDS).round().astype(np.int64)).tolist())
+    found = {name: np.full(n_rounds, np.nan) for name in names}
+    for number, margins in enumerate(model.staged_margins(*rows), 1):
+        for name in names if number in chosen else ():
+            found[name][number - 1] = _BY_MARGINS[name](margins, size, delta).value
+    return found
+
+
+def why_no_votes_of_stumps(model: Any, n_classes: int) -> str:
+    """Why bounds for votes of stumps do not apply to a model; empty if they do."""
+    kind = type(model).__name__
+    if not isinstance(model, AdaBoostClassifier | AnyBoostClassifier):
+        return f"it is for votes of stumps, and {kind} is not an AdaBoost of this library"
+    if n_classes != 2:
+        return f"it is for two classes, and there are {n_classes}"
+    algorithm = getattr(model, "algorithm", "discrete")
+    if algorithm not in _VOTING:
+        return f"it is for votes of stumps, and those of algorithm={algorithm!r} predict numbers"
+    learner = model.estimator
+    is_tree = isinstance(learner, DecisionTreeClassifier)
+    if not (learner is None or isinstance(learner, DecisionStump) or (is_tree and learner.max_depth == 1)):
+        return f"it is for votes of stumps, and estimator={learner!r} is not a stump"
+    if hasattr(model, "schema_") and model.schema_.categorical_columns:
+        column = model.schema_.categorical_columns[0]
+        names = model.schema_.names
+        named = f"column {column}" if names is None else f"column {names[column]!r}"
+        return f"it counts stumps of numbers, and {named} is categorical"
+    return ""
+
+
+def _applicable(names: Sequence[str], reasons: dict[str, str], by_name: bool) -> list[str]:
+    """The names without a reason against them; ValueError for one that was requested by name."""
+    known = [name for name in names if name in reasons]
+    for name in known if by_name else ():
+        if reasons[name]:
+            raise ValueError(
+                f"the bound {name!r} does not apply: {reasons[name]}; bounds='all' draws those that apply, "
+                "bounds=None none"
+            )
+    return [name for name in known if not reasons[name]]
+
+
+def deviations(
+    names: Sequence[str], m: Any, n_columns: int, rounds: Any, delta: float, *, missing: bool, leaves: int = 2
+) -> dict[str, Floats]:
+    """The deviation that each bound of the class adds to the training error of m rows."""
+    of_trees = tree_vc_dimension(n_columns, leaves, missing=missing)
+    d = stump_vc_dimension(n_columns, missing=missing) if leaves == 2 else of_trees
+    # D is for T, d >= 3. Fewer rounds are a vote of three, some without weight; a larger d is also a bound.
+    deviation = {
+        "vc": lambda: vc_bound(m, boosted_vc_dimension(np.maximum(rounds, 3), max(d, 3)), delta),
+        "growth": lambda: growth_bound(m, d, rounds, delta),
+        "stumps": lambda: stump_bound(m, n_columns, rounds, delta, missing=missing),
+        "trees": lambda: tree_bound(m, n_columns, leaves, rounds, delta, missing=missing),
+    }
+    return {name: np.asarray(deviation[name](), dtype=np.float64) for name in names}
+
+
+def has_missing(model: Any, X: Any) -> bool:
+    """Whether a table has values that are missing for a fitted model of this library."""
+    table = read_table(X, schema=model.schema_, estimator_name=type(model).__name__)
+    step = max(1, 2**22 // max(1, _num_features(X)))
+    return any(
+        bool(np.isnan(table.block(start, min(start + step, table.n_rows))).any())
+        for start in range(0, table.n_rows, step)
+    )
+
 
 _LONGEST = 42  # letters of a bound's name
 
 
 @dataclass(eq=False)
-class BoundsDisplay:
-    """What is proven about an error, by every bound that applies.
+class BoundsDisplay(Display):
+    """The bounds of a certificate as bars, with the error of chance and the test error.
 
-    Make it with `from_certificate`; the parameters are what it draws. Bounds that say less than always
-    answering the most frequent class are grey; those above 1 end at the edge.
+    Make it with `from_certificate`. Vacuous bounds, those not below the error of predicting the most frequent
+    class, are grey; bounds above 1 end at the edge.
 
     Parameters
     ----------
@@ -24,7 +221,7 @@ class BoundsDisplay:
     values : list of float
         The bounds, the smallest first.
     chance : float
-        The error of always answering the most frequent class.
+        The error of predicting the most frequent class.
     delta : float
         The bounds hold together with probability 1 - delta.
     test_error : float or None
@@ -59,7 +256,7 @@ class BoundsDisplay:
         ----------
         certificate : Certificate
         test_error : float, optional
-            The share of wrong labels on rows that the model was not trained on.
+            The error rate on test rows.
         ax
             As in `plot`.
 
@@ -69,10 +266,11 @@ class BoundsDisplay:
         """
         check_parameters({"test_error": test_error}, {"test_error": real(0, 1) | nothing()})
         if not isinstance(certificate, Certificate):
-            raise TypeError(f"certificate is a {type(certificate).__name__}: what certify returns is needed")
+            kind = type(certificate).__name__
+            raise TypeError(f"certificate must be the result of certify; got a {kind}")
         found = sorted(certificate.bounds, key=lambda bound: bound.value)
         if not found:
-            raise ValueError("the certificate holds no bound: there is nothing to draw")
+            raise ValueError("the certificate has no bound: there is nothing to draw")
         return cls(
             names=[bound.name for bound in found],
             values=[bound.value for bound in found],
@@ -81,45 +279,28 @@ class BoundsDisplay:
             test_error=test_error,
         ).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the bars.
+    def _figure_size(self) -> tuple[float, float]:
+        longest = max(len(labels.shorten(name, _LONGEST)) for name in self.names)
+        return 4.4 + 0.065 * longest, 1.2 + 0.3 * max(len(self.names), 2)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None
-            None for a new figure.
-
-        Returns
-        -------
-        self
-        """
-        names = [labels.short(name, _LONGEST) for name in self.names]
-        width = 4.4 + 0.065 * max(map(len, names))
-        self.figure_, axes, _ = style.panels(ax, 1, 1, (width, 1.2 + 0.3 * max(len(names), 2)))
-        self.ax_ = axes[0]
-        style.dress(self.ax_)
-        paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}  # a line may pass behind the words
+    def _draw(self, ax: Any) -> Legend:
+        white = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}  # a line may pass behind the text
         for place, value in enumerate(self.values):
-            says = value < self.chance
-            colour = style.BLUE if says else style.FAINT
-            self.ax_.barh(place, min(value, 1.0), 0.66, color=colour, alpha=0.85 if says else 0.4, zorder=2)
-            # Rounded up, so that it stays a bound.
+            is_useful = value < self.chance
+            colour = style.BLUE if is_useful else style.FAINT
+            ax.barh(place, min(value, 1.0), 0.66, color=colour, alpha=0.85 if is_useful else 0.4, zorder=2)
+            # rounded up, so that it remains a bound
             words = "> 1" if value > 1 else f"{math.ceil(value * 1e4 - 1e-9) / 100:g} %"
-            self.ax_.annotate(
-                words, (min(value, 1.0), place), (4, 0), textcoords="offset points", va="center",
-                fontsize=style.TICK_SIZE, color=style.INK, bbox=paper, zorder=4,
-            )  # fmt: skip
-        reach = min(max(*self.values, self.chance, self.test_error or 0.0), 1.0)
-        self.ax_.set(xlim=(0, 1.14 * reach), ylim=(len(names) - 0.4, -0.6))
-        self.ax_.set_yticks(range(len(names)), names)
-        self.ax_.tick_params(axis="y", length=0)
-        line = {"linewidth": 1.1, "linestyle": (0, (4, 3)), "color": style.INK, "zorder": 3}
-        self.ax_.axvline(self.chance, label=f"most frequent class: {labels.percent(self.chance)}", **line)
+            labels.write_right_of(ax, words, (min(value, 1.0), place), bbox=white, zorder=4)
+        largest = min(max(*self.values, self.chance, self.test_error or 0.0), 1.0)
+        ax.set_xlim(0, 1.14 * largest)
+        labels.name_bars(ax, [labels.shorten(name, _LONGEST) for name in self.names])
+        line = style.DASHED | {"linewidth": 1.1, "color": style.INK, "zorder": 3}
+        ax.axvline(self.chance, label=f"most frequent class: {labels.percent(self.chance)}", **line)
         if self.test_error is not None:
-            name = f"error on test rows: {labels.percent(self.test_error)}"
-            self.ax_.axvline(self.test_error, color=style.VERMILLION, linewidth=1.8, label=name, zorder=3)
-        labels.percent_axis(self.ax_.xaxis)
-        sure = labels.percent(1.0 - self.delta)
-        labels.name_axes(self.ax_, f"bound of the error on new rows; all hold with probability {sure}", "")
-        labels.legend_below(self.ax_)
-        return self
+            name = f"test error: {labels.percent(self.test_error)}"
+            ax.axvline(self.test_error, color=style.VERMILLION, linewidth=1.8, label=name, zorder=3)
+        labels.percent_axis(ax.xaxis)
+        confidence = labels.percent(1.0 - self.delta)
+        labels.name_axes(ax, f"bound of the test error; all hold with probability {confidence}", "")
+        return [], []

@@ -198,7 +198,7 @@ class CascadeDisplay:
         cover[signs > 0, :3] = 1.0
         cover[signs != 0, 3] = _ALPHA
         ax.imshow(cover, interpolation="nearest", **place)
-        lines = style.part("collections").LineCollection(
+        lines = style.mpl("collections").LineCollection(
             self._outlines(number), colors=style.BLUE, linewidths=1.1, zorder=3
         )
         lines.set_clip_on(False)  # half of a line at the edge would be lost
@@ -222,11 +222,11 @@ class CascadeDisplay:
     def _draw_hits(self, ax: Any) -> None:
         totals = self.total_hit_rates
         assert totals is not None  # noqa: S101 - the caller looked
-        style.dress(ax)
+        style.style_axes(ax)
         ax.plot(np.arange(len(totals)), totals, "o-", color=style.BLUE, linewidth=1.8, markersize=3.5)
         low = min(float(totals.min()), 0.99)
         ax.set_ylim(max(0.0, 1.0 - 1.35 * (1.0 - low)), 1.0 + 0.06 * (1.0 - low))
-        ticker = style.part("ticker")
+        ticker = style.mpl("ticker")
         ax.yaxis.set_major_locator(ticker.MaxNLocator(5))
         ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
         text = ax.annotate(
@@ -240,7 +240,7 @@ class CascadeDisplay:
     def _draw_false_alarms(self, ax: Any) -> None:
         totals = self.total_false_alarms
         assert totals is not None  # noqa: S101 - the caller looked
-        style.dress(ax)
+        style.style_axes(ax)
         measured = np.empty(0) if self.pass_rates is None else self.pass_rates
         every = np.concatenate([totals, measured])
         least = float(every[every > 0].min())
@@ -251,7 +251,7 @@ class CascadeDisplay:
             ax.set_yscale("log")
             ax.set_ylim(low, 1.6)
             labels.plain_log_ticks(ax.yaxis, low, 1.6)
-        ax.yaxis.set_minor_locator(style.part("ticker").NullLocator())
+        ax.yaxis.set_minor_locator(style.mpl("ticker").NullLocator())
         if measured.size:
             ax.plot(
                 np.arange(len(measured)), labels.above_zero(measured, low), "D", color=style.VERMILLION,
@@ -267,10 +267,10 @@ class CascadeDisplay:
         ax.legend(loc="lower left", borderaxespad=0.1, **look)
 
     def _draw_trees(self, ax: Any) -> None:
-        style.dress(ax)
+        style.style_axes(ax)
         numbers = np.arange(1, len(self.n_trees) + 1)
         ax.bar(numbers, self.n_trees, color=style.BLUE, width=0.78, zorder=2)
-        ax.yaxis.set_major_locator(style.part("ticker").MaxNLocator(5, integer=True, min_n_ticks=1))
+        ax.yaxis.set_major_locator(style.mpl("ticker").MaxNLocator(5, integer=True, min_n_ticks=1))
         if len(numbers) <= 12:
             for number, count in zip(numbers, self.n_trees, strict=True):
                 ax.annotate(
@@ -367,11 +367,11 @@ def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
     heights = [1.25 * _FEATURE_SIZE * max(1, n_rows), _STAGES_SIZE[1]]
     if ax is None:
         width = max(n_columns * _FEATURE_SIZE, 3 * _STAGES_SIZE[0])
-        figure = style.part("pyplot").figure(figsize=(width, sum(heights)), layout="constrained")
+        figure = style.mpl("pyplot").figure(figsize=(width, sum(heights)), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.05, h_pad=0.06, hspace=0.03)
         grid = figure.add_gridspec(2, 1, height_ratios=heights)
     else:
-        place = style.place_for(given, n_panels)
+        place = style.replaced_spec(given, n_panels)
         figure = given[0].figure
         grid = place.subgridspec(2, 1, height_ratios=heights)
     above = grid[0].subgridspec(max(1, n_rows), n_columns)
@@ -382,7 +382,7 @@ def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
 
 
 def _stages_axis(ax: Any, low: float, high: float) -> None:
-    ax.xaxis.set_major_locator(style.part("ticker").MaxNLocator(6, integer=True, min_n_ticks=1))
+    ax.xaxis.set_major_locator(style.mpl("ticker").MaxNLocator(6, integer=True, min_n_ticks=1))
     room = 0.03 * max(high - low, 1.0)  # for half of the first and the last mark
     ax.set_xlim(low - room, max(high, low + 1) + room)
 

@@ -1,10 +1,10 @@
-"""Tables of any kind whose rows are picked and whose columns are moved, without knowing what they hold.
+"""Selection of rows and replacement of columns in tables of any kind.
 
-Partial dependence and permutation importance both put a value of another row into a column:
+Partial dependence and permutation importance both set a column to values of other rows:
 
     X with column j from rows r:   row i  =  (X[i, 0], ..., X[r[i], j], ..., X[i, d - 1])
 
-so that no value is ever made, and categories, dates and missing values stay what they are.
+so that categories, dates and missing values keep their types.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from hedgerow.table.frames import as_frame
 
 
 def as_table(X: Any) -> Any:
-    """X as something rows and columns can be picked from: an array, a sparse matrix or a narwhals frame."""
+    """Convert X to an array, a sparse matrix in CSC format or a narwhals frame."""
     if sparse.issparse(X):
         return X.tocsc()
     if not isinstance(X, np.ndarray | list | tuple):
@@ -35,34 +35,33 @@ def as_table(X: Any) -> Any:
 
 
 def native(table: Any) -> Any:
-    """What `as_table` was given, or as good as that: what a model can read."""
+    """Convert a table back to what a model can read."""
     return table.to_native() if isinstance(table, nw.DataFrame) else table
 
 
 def take(table: Any, rows: Integers) -> Any:
-    """Some rows of it."""
+    """Select rows."""
     return table[rows.tolist()] if isinstance(table, nw.DataFrame) else table[rows]
 
 
 def with_column_from(table: Any, column: int, rows: Integers) -> Any:
-    """The table with the values of one column taken from other rows."""
+    """Return a copy whose column has the values of other rows."""
     if isinstance(table, nw.DataFrame):
         name = table.columns[column]
         return table.with_columns(table[name][rows.tolist()].alias(name))
     if sparse.issparse(table):
-        parts = [table[:, :column], table[:, [column]][rows], table[:, column + 1 :]]
-        return sparse.hstack(parts, format="csc")
+        blocks = [table[:, :column], table[:, [column]][rows], table[:, column + 1 :]]
+        return sparse.hstack(blocks, format="csc")
     changed = np.array(table, order="C")
     changed[:, column] = table[rows, column]
     return changed
 
 
 def names_of(model: Any, X: Any, n_columns: int) -> list[str]:
-    """Names of the columns: those that the model was fitted with, those of X, or numbers."""
+    """Names of the columns: those of the fit, those of X, or numbers."""
     names = getattr(model, "feature_names_in_", None)
     if names is None and X is not None:
-        given = getattr(X, "column_names", None)  # Arrow; a frame of other kinds has columns
-        names = getattr(X, "columns", None) if given is None else given
+        names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow, or other data frames
         names = names if names is not None and len(names) == n_columns else None
     if names is None or len(names) != n_columns:
         return [f"column {number}" for number in range(n_columns)]
@@ -70,7 +69,7 @@ def names_of(model: Any, X: Any, n_columns: int) -> list[str]:
 
 
 def values_of(model: Any, table: Any) -> tuple[Floats, Sequence[NDArray[Any] | None]]:
-    """Numbers of all columns, and for categorical ones the categories that they count; NaN is missing."""
+    """Numbers of all columns with NaN for missing, and the categories of the categorical columns."""
     schema = getattr(model, "schema_", None)
     X = native(table)
     if schema is not None and schema.n_columns == table.shape[1]:
@@ -81,7 +80,7 @@ def values_of(model: Any, table: Any) -> tuple[Floats, Sequence[NDArray[Any] | N
 
 
 def _categorical(table: Any) -> Any:
-    """Positions of the columns that are no numbers."""
+    """Positions of the columns that are not numeric."""
     if isinstance(table, nw.DataFrame):
         kinds = (nw.String, nw.Categorical, nw.Enum)
         return [number for number, dtype in enumerate(table.schema.values()) if dtype in kinds] or None
@@ -91,7 +90,7 @@ def _categorical(table: Any) -> Any:
 
 
 def is_boolean(table: Any, column: int) -> bool:
-    """Whether a column holds truth values.
+    """Whether a column is boolean.
 
     >>> is_boolean(as_table(np.array([[True], [False]])), 0), is_boolean(as_table(np.array([[1.0]])), 0)
     (True, False)
@@ -108,22 +107,33 @@ def _are_numbers(values: NDArray[Any]) -> bool:
     return True
 
 
-def read_column(column: Any, names: Sequence[str]) -> int:
-    """The number of a column that is given by name or number."""
-    if isinstance(column, str) and column in names:
-        return list(names).index(column)
-    is_whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
-    if is_whole and 0 <= column < len(names):
-        return int(column)
-    listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-    raise ValueError(
-        f"feature {column!r} is not allowed: it must be a number from 0 to {len(names) - 1} or one of the "
-        f"names {listed}"
-    )
+def read_columns(features: Any, names: Sequence[str | None]) -> list[int]:
+    """The positions of columns that are passed by name or number.
+
+    >>> read_columns("b", ["a", "b"]), read_columns([1, "a"], ["a", "b"])
+    ([1], [1, 0])
+    """
+    passed: list[Any] = [features] if isinstance(features, str | int | np.integer) else list(features)
+    if not passed:
+        raise ValueError(f"features={features!r} is not allowed: it must name a column")
+    found = []
+    for column in passed:
+        is_whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
+        if isinstance(column, str) and column in names:
+            found.append(list(names).index(column))
+        elif is_whole and 0 <= column < len(names):
+            found.append(int(column))
+        else:
+            allowed = f"a number from 0 to {len(names) - 1}"
+            if names[0] is not None:
+                allowed += f" or one of the names {', '.join(map(repr, names[:10]))}"
+                allowed += ", ..." if len(names) > 10 else ""
+            raise ValueError(f"feature {column!r} is not allowed: it must be {allowed}")
+    return found
 
 
 def sample_rows(n_rows: int, most: int, seed: int) -> Integers:
-    """Numbers of at most so many rows, drawn without repetition, in order."""
+    """Positions of at most `most` rows, a random sample in increasing order."""
     if n_rows <= most:
         return np.arange(n_rows, dtype=np.int64)
     generator = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Errors along the rounds of boosting, with what is proven about them or with where they stop falling."""
+"""Training and test error over the rounds of boosting, with bounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,23 +10,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, flag, real
-from hedgerow.plots import labels, proven, style
-from hedgerow.theory.resamples import as_pair
+from hedgerow.plots import labels, style
+from hedgerow.plots.base import Display, Legend
+from hedgerow.plots.boosting_curves import read_pairs
+from hedgerow.plots.bounds import (
+    LOOKS,
+    TEST_BOUNDS,
+    TRAINING_BOUNDS,
+    error_bounds,
+    read_names,
+    training_bounds,
+)
 
 _ALLOWED = {"delta": real(0, 1, above=True, below=True), "log_rounds": flag()}
-_LEFT_OF = 0.58  # a note at a round beyond this part of the axis stands on its left
-_HIGHEST = 10.0  # of the logarithmic axis: nothing but useless bounds is above
+_LEFT_OF = 0.58  # notes of rounds beyond this share of the axis are on their left
+_HIGHEST = 10.0  # of the logarithmic axis: only vacuous bounds are above
 _LINE = 12.0  # points from one line of notes to the next
 
 
 @dataclass(eq=False)
-class ErrorRoundsDisplay:
+class ErrorRoundsDisplay(Display):
     """Training and test error after every round of boosting.
 
-    Make it with `from_estimator`; the parameters are what it draws. With bounds, the y axis is logarithmic
-    and its lower end is an error of 0; the area where a bound is above the error of always answering the most
-    frequent class, and says nothing, is grey. Without bounds the picture shows how the test error goes on
-    after the training error has become 0: as a rule it still falls.
+    Make it with `from_estimator`. With bounds, the y axis is logarithmic and its lower end is an error of 0;
+    the area where bounds are vacuous, above the error of predicting the most frequent class, is grey. Without
+    bounds, notes compare the test error with that of the round where the training error became 0.
 
     Parameters
     ----------
@@ -37,13 +45,12 @@ class ErrorRoundsDisplay:
     n_rows : int
         Rows of the training set.
     chance : float
-        The error of always answering the most frequent class of the test set, or of the training set without
-        one.
+        The error of predicting the most frequent class of the test set, or of the training set without one.
 
     Attributes
     ----------
     zero_from : int or None
-        The round from which on the training error is 0; None if it is not at the end.
+        The first round from which the training error stays 0; None if it is not 0 at the end.
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
@@ -66,6 +73,8 @@ class ErrorRoundsDisplay:
     n_rows: int = 1
     chance: float = 0.5
 
+    _log_rounds = True
+
     @classmethod
     def from_estimator(
         cls,
@@ -80,25 +89,24 @@ class ErrorRoundsDisplay:
         log_rounds: bool = True,
         ax: Any = None,
     ) -> Self:
-        """Follow the errors of a fitted model through its rounds, and draw them.
+        """Compute the errors after every round, and draw them.
 
         Parameters
         ----------
         model : fitted classifier
             With `staged_predict`: of the AdaBoost family, or gradient boosting.
         X_train, y_train : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
-            What the model was trained on.
+            The training set.
         X_test, y_test : likewise, optional
-            Rows that it was not trained on.
+            The test set.
         bounds : None, "auto", "all", str or sequence of str
-            Of the training error "training", the model's `training_error_bound_`, and "exponential",
-            exp(-2 Σ γ²). Of the error on new rows, for votes of stumps or trees and two classes, training
-            error plus a deviation: "vc" by the VC dimension of the vote, "growth" by its growth function,
-            "stumps" or "trees" by their number; by margins "schapire" and "gao_zhou", if the learner was
-            given `bin_edges`. "all" takes those that apply to the model, "auto" is "training" for models that
-            have it, and None for others.
+            Of the training error: "training", the model's `training_error_bound_`, and "exponential",
+            exp(-2 Σ γ²). Of the test error, for votes of stumps or trees and two classes, training error plus
+            a deviation: "vc" by the VC dimension of the vote, "growth" by its growth function, "stumps" or
+            "trees" by their number; by margins "schapire" and "gao_zhou", if the learner has `bin_edges`.
+            "all" draws those that apply to the model, "auto" is "training" if the model has it, else None.
         delta : float
-            The bounds for new rows hold with probability 1 - delta, for any one number of rounds.
+            The bounds of the test error hold with probability 1 - delta, for any one number of rounds.
         log_rounds, ax
             As in `plot`.
 
@@ -108,33 +116,28 @@ class ErrorRoundsDisplay:
 
         Notes
         -----
-        Bounds of the class count missing values only if there are some in the rows given.
-
-        Sample weights are not known here: errors are shares of rows, while "training" and "exponential" are
-        bounds of the error by the weights that `fit` was given.
+        Bounds of the class count missing values only if there are some in the rows passed. Errors are shares
+        of rows, while "training" and "exponential" are bounds of the error by the sample weights of `fit`.
         """
         is_auto = isinstance(bounds, str) and bounds == "auto"
         if is_auto:
-            kept = np.asarray(getattr(model, "training_error_bound_", np.nan), np.float64)
-            bounds = "training" if kept.ndim == 1 and not np.any(np.isnan(kept)) else None
-        names, by_name = proven.read_names(bounds, (*proven.OF_TRAINING, *proven.OF_NEW_ROWS))
+            recorded = np.asarray(getattr(model, "training_error_bound_", np.nan), np.float64)
+            bounds = "training" if recorded.ndim == 1 and not np.any(np.isnan(recorded)) else None
+        names, by_name = read_names(bounds, (*TRAINING_BOUNDS, *TEST_BOUNDS))
         check_parameters({"delta": delta, "log_rounds": log_rounds}, _ALLOWED)
         check_is_fitted(model)
         if not hasattr(model, "staged_predict") or not hasattr(model, "classes_"):
-            raise TypeError(
-                f"{type(model).__name__} has no staged_predict of classes: only rounds can be drawn"
-            )
-        if (X_test is None) != (y_test is None):
-            absent = "X_test" if X_test is None else "y_test"
-            raise ValueError(f"{absent}=None is not allowed here: X_test and y_test go together")
-        X, y = _read(model, X_train, y_train, "train")
-        test = None if X_test is None else _read(model, X_test, y_test, "test")
+            kind = type(model).__name__
+            raise TypeError(f"{kind} has no staged_predict of classes: it must be a boosted classifier")
+        pairs = read_pairs(X_train, y_train, X_test, y_test)
+        X, y = _check_labels(model, pairs["train"], "train")
+        test = _check_labels(model, pairs["test"], "test") if "test" in pairs else None
         train_error = _errors(model, X, y)
-        drawn = proven.training_bounds(model, names, train_error, by_name=by_name and not is_auto)
-        of_new = [name for name in names if name in proven.OF_NEW_ROWS]
-        if of_new:
-            more = None if test is None else test[0]
-            found = proven.new_row_bounds(model, of_new, (X, y), delta, by_name=by_name, test=more)
+        drawn = training_bounds(model, names, train_error, by_name=by_name and not is_auto)
+        requested = [name for name in names if name in TEST_BOUNDS]
+        if requested:
+            X_more = None if test is None else test[0]
+            found = error_bounds(model, requested, (X, y), delta, by_name=by_name, test=X_more)
             for name, values in found.items():
                 drawn[name] = values if name in ("schapire", "gao_zhou") else train_error + values
         display = cls(
@@ -142,13 +145,13 @@ class ErrorRoundsDisplay:
             test_error=None if test is None else _errors(model, *test),
             bounds=drawn,
             n_rows=len(y),
-            chance=error_of_chance(y if test is None else test[1]),
+            chance=chance_error(y if test is None else test[1]),
         )
         return display.plot(ax, log_rounds=log_rounds)
 
     @property
     def zero_from(self) -> int | None:
-        """The round from which on the training error is 0."""
+        """The first round from which the training error stays 0."""
         wrong = np.flatnonzero(self.train_error > 0)
         first = int(wrong[-1]) + 2 if wrong.size else 1
         return first if first <= len(self.train_error) else None
@@ -163,21 +166,22 @@ class ErrorRoundsDisplay:
         log_rounds : bool
             Whether the axis of the rounds is logarithmic.
         legend : bool
-            Whether the lines are explained below.
+            Whether to draw the legend.
 
         Returns
         -------
         self
         """
-        self.figure_, axes, _ = style.panels(ax, 1, 1, (6.0, 4.3 if self.bounds else 3.8))
-        self.ax_ = axes[0]
-        style.dress(self.ax_)
-        labels.rounds_axis(self.ax_, len(self.train_error), log=log_rounds)
-        labels.name_axes(self.ax_, "rounds", "share of wrong labels")
-        more = self._draw_with_bounds() if self.bounds else self._draw_plain()
-        if legend:
-            labels.legend_below(self.ax_, *more)
-        return self
+        self._log_rounds = log_rounds
+        return super().plot(ax, legend=legend)
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 6.0, 4.3 if self.bounds else 3.8
+
+    def _draw(self, ax: Any) -> Legend:
+        labels.rounds_axis(ax, len(self.train_error), log=self._log_rounds)
+        labels.name_axes(ax, "rounds", "error rate")
+        return self._draw_with_bounds() if self.bounds else self._draw_plain()
 
     @property
     def _rounds(self) -> NDArray[np.int64]:
@@ -191,7 +195,7 @@ class ErrorRoundsDisplay:
     # --- with bounds
 
     def _draw_with_bounds(self) -> tuple[list[Any], list[str]]:
-        """Logarithmic: all lines, and where the training error becomes 0; returns more for the legend."""
+        """Logarithmic axis: all curves, and a mark where the training error becomes 0."""
         zero = self._zero()
         end = self.zero_from or len(self.train_error)
         lower = labels.above_zero(self.train_error[:end], zero)
@@ -201,14 +205,14 @@ class ErrorRoundsDisplay:
             self._line(labels.above_zero(self.test_error, zero), "test error", style.VERMILLION, zorder=3)
             highest = max(highest, float(self.test_error.max()))
         for name, values in self.bounds.items():
-            label, colour, dashes = proven.LOOKS[name]
+            label, colour, dashes = LOOKS[name]
             known = np.isfinite(values)
             self.ax_.plot(
                 self._rounds[known], values[known], label=label, color=colour, linestyle=dashes, linewidth=1.8
             )
             highest = max(highest, float(values[known].max()))
         labels.log_errors_axis(self.ax_, zero, min(1.3 * max(1.0, highest), _HIGHEST))
-        is_of_class = bool(set(self.bounds) & set(proven.OF_NEW_ROWS))
+        is_of_class = bool(set(self.bounds) & set(TEST_BOUNDS))
         more = labels.shade_vacuous(self.ax_, self.chance) if is_of_class else ([], [])
         if self.zero_from is not None:
             self.ax_.plot([end], [zero], "o", color=style.BLUE, markersize=5.5, clip_on=False, zorder=5)
@@ -216,13 +220,13 @@ class ErrorRoundsDisplay:
         return more
 
     def _zero(self) -> float:
-        """The lower end of the y axis: half of the smallest error that is not 0."""
+        """The lower end of the y axis: half of the smallest positive error."""
         errors = np.concatenate([self.train_error, [] if self.test_error is None else self.test_error])
         some = errors[errors > 0]
         return 0.5 * (float(some.min()) if some.size else 1.0 / self.n_rows)
 
     def _note_zero(self, lower: Floats) -> None:
-        """Say where the training error is 0: left of where its line comes down, or above its end."""
+        """Note where the training error is 0: left of its falling curve, or above its end."""
         words = f"training error 0\nfrom round {self.zero_from:,}"
         x, heights = self._places(self._rounds[: len(lower)], lower).T
         low = int(np.argmax(heights < 0.2))
@@ -238,44 +242,42 @@ class ErrorRoundsDisplay:
     # --- without
 
     def _draw_plain(self) -> tuple[list[Any], list[str]]:
-        """Linear: both errors, and what the test error does after the training error is 0."""
+        """Linear axis: both errors, with notes on the test error after the training error is 0."""
         self._line(self.train_error, "training error", style.BLUE, zorder=3)
         if self.test_error is not None:
             self._line(self.test_error, "test error", style.VERMILLION, zorder=3)
-        percents = style.part("ticker").FuncFormatter(lambda share, _: f"{100 * share:g} %")
-        self.ax_.yaxis.set_major_formatter(percents)
+        labels.percent_axis(self.ax_.yaxis)
         notes = []
         start = self.zero_from
         if start is not None:
             self.ax_.axvline(start, color=style.INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
             notes.append((f"training error 0 from round {start:,}", style.INK))
         if self.test_error is not None:
-            notes += [(words, style.VERMILLION) for words in self._mark_test(start or 1)]
+            notes += [(words, style.VERMILLION) for words in self._mark_test(self.test_error, start or 1)]
         self._set_height(start, len(notes))
         for number, (words, colour) in enumerate(notes):
             self._note(words, start, -3 - _LINE * number, colour)
         return [], []
 
-    def _mark_test(self, start: int) -> list[str]:
-        """Marks at the test error when the training error became 0, and where it is lowest; their words."""
-        assert self.test_error is not None  # noqa: S101 - the caller looked
-        lowest = int(np.argmin(self.test_error[start - 1 :])) + start
-        at_start, at_lowest = self.test_error[start - 1], self.test_error[lowest - 1]
+    def _mark_test(self, test_error: Floats, start: int) -> list[str]:
+        """Mark the test error where the training error became 0, and where it is lowest; return notes."""
+        lowest = int(np.argmin(test_error[start - 1 :])) + start
+        at_start, at_lowest = test_error[start - 1], test_error[lowest - 1]
         look = {"color": style.VERMILLION, "zorder": 5, "clip_on": False, "markeredgecolor": "white"}
         words = []
         if self.zero_from is not None:
             self.ax_.plot(start, at_start, "o", markersize=7, **look)
-            words.append(f"● test error {labels.percent(at_start)} there")
+            words.append(f"● test error {labels.percent(at_start)} at this round")
         if at_lowest < at_start or self.zero_from is None:
             self.ax_.plot(lowest, at_lowest, "D", markersize=6, **look)
             what = "lowest test error" if self.zero_from is None else "lowest afterwards"
             words.append(f"◆ {what}: {labels.percent(at_lowest)} at round {lowest:,}")
         else:
-            words[-1] += ", and never lower"
+            words[-1] += ", the lowest"
         return words
 
     def _set_height(self, start: int | None, n_notes: int) -> None:
-        """Limits of the y axis such that the notes at the top are above the lines."""
+        """Set limits of the y axis with space for the notes above the curves."""
         curves = [self.train_error] if self.test_error is None else [self.train_error, self.test_error]
         highest = max(float(curve.max()) for curve in curves)
         self.ax_.set_ylim(0, 1.08 * highest or 1.0)
@@ -287,16 +289,16 @@ class ErrorRoundsDisplay:
         room = 1.0 - (_LINE * n_notes + 8.0) / height
         self.ax_.set_ylim(0, max(1.08 * highest, below / max(room, 0.3)) or 1.0)
 
-    # --- words
+    # --- notes
 
     def _places(self, rounds: Any, errors: Any = 1.0) -> Floats:
-        """Where rounds and errors are in the axes, from 0 to 1: (rounds, 2)."""
+        """Positions of rounds and errors in the axes, from 0 to 1: (rounds, 2)."""
         points = np.column_stack(np.broadcast_arrays(rounds, errors))
         to_axes = self.ax_.transData + self.ax_.transAxes.inverted()
         return np.asarray(to_axes.transform(points), dtype=np.float64)
 
     def _note(self, words: str, number: int | None, down: float, colour: str) -> None:
-        """Words at the top, beside a round or in the right corner."""
+        """Write a note at the top, beside a round or in the right corner."""
         is_left = number is None or bool(self._places(number)[0, 0] > _LEFT_OF)
         where: dict[str, Any] = {"xycoords": self.ax_.get_xaxis_transform()}
         look = {"ha": "right" if is_left else "left", "va": "top", "color": colour}
@@ -310,18 +312,18 @@ class ErrorRoundsDisplay:
         text.set_path_effects(labels.halo())
 
 
-def error_of_chance(y: NDArray[Any]) -> float:
-    """The error of always answering the most frequent class.
+def chance_error(y: NDArray[Any]) -> float:
+    """The error of predicting the most frequent class.
 
-    >>> error_of_chance(np.array(["a", "a", "b", "a"]))
+    >>> chance_error(np.array(["a", "a", "b", "a"]))
     0.25
     """
     return float(1.0 - np.unique(y, return_counts=True)[1].max() / len(y))
 
 
-def _read(model: Any, X: Any, y: Any, name: str) -> tuple[Any, NDArray[Any]]:
-    """Rows and labels that the model knows."""
-    X, y = as_pair((X, y), f"the {'training' if name == 'train' else name} set")
+def _check_labels(model: Any, pair: tuple[Any, Any], name: str) -> tuple[Any, NDArray[Any]]:
+    """Rows and labels, all of them classes of the model."""
+    X, y = pair
     found = np.asarray(y)
     unknown = ~np.isin(found, model.classes_)
     if unknown.any():
@@ -331,5 +333,5 @@ def _read(model: Any, X: Any, y: Any, name: str) -> tuple[Any, NDArray[Any]]:
 
 
 def _errors(model: Any, X: Any, y: NDArray[Any]) -> Floats:
-    """The share of wrong labels after every round."""
-    return np.array([np.mean(said != y) for said in model.staged_predict(X)], dtype=np.float64)
+    """The error rate after every round."""
+    return np.array([np.mean(predicted != y) for predicted in model.staged_predict(X)], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Words and axes that pictures of errors share: labels at line ends, legends below, zero on a log axis."""
+"""Texts and axes of the displays: numbers, ticks, legends below the axes, names at the ends of curves."""
 
 import math
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from hedgerow.plots import style
 
 _LINE = 1.3  # height of a line of text, in sizes of its letters
 _LETTER = 0.5  # mean width of a letter, likewise
-_HANDLE = 38.0  # points that the sample of a line and the gaps of a legend take
-_MORE = 1.12  # width of a legend, of that of the axes: there is room below the tick labels
+_HANDLE = 38.0  # points of a handle and the gaps of a legend
+_MORE = 1.12  # width of a legend relative to the axes: there is space below the tick labels
 _BELOW = 35.0  # points from the axes to a legend below: tick labels and the x label
 
 
 def percent(share: float) -> str:
-    """A share as per cent, two digits at least.
+    """Format a share in per cent with at least two digits.
 
     >>> percent(0.0354), percent(0.125), percent(0.0004), percent(0.0)
     ('3.5 %', '12.5 %', '0.04 %', '0 %')
@@ -30,7 +30,7 @@ def percent(share: float) -> str:
 
 
 def below_one(value: float) -> str:
-    """A number up to 1 with three decimals; what is not 1 is not rounded up to it.
+    """Format a number up to 1 with three decimals; below 1 it is not rounded to 1.
 
     >>> below_one(0.98765), below_one(0.99973), below_one(1.0)
     ('0.988', '> 0.999', '1')
@@ -41,14 +41,14 @@ def below_one(value: float) -> str:
 
 
 def percent_axis(axis: Any) -> None:
-    """Write the ticks of an axis of shares as per cent."""
+    """Format the ticks of an axis of shares in per cent."""
     axis.set_major_locator(plain_ticks(6))
-    formatter = style.part("ticker").FuncFormatter(lambda share, _: minus(f"{100 * share:.4g} %"))
+    formatter = style.mpl("ticker").FuncFormatter(lambda share, _: minus(f"{100 * share:.4g} %"))
     axis.set_major_formatter(formatter)
 
 
 def minus(number: str) -> str:
-    """A number with a true minus sign.
+    """Replace hyphens by true minus signs.
 
     >>> minus("-0.5")
     '−0.5'
@@ -57,24 +57,42 @@ def minus(number: str) -> str:
 
 
 def plain_axis(axis: Any, n_ticks: int = 5, *, whole: bool = False) -> None:
-    """A few ticks of plain, or whole, numbers: thousands with commas, no power of ten apart from the axis."""
-    ticker = style.part("ticker")
+    """Set a few ticks of plain numbers: commas in thousands, no common power of ten."""
+    ticker = style.mpl("ticker")
     axis.set_major_locator(plain_ticks(n_ticks, whole=whole))
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: figure(value)))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: format_tick(value)))
+
+
+def value_axis(axis: Any, *, is_share: bool) -> None:
+    """Format the ticks in per cent or as plain numbers."""
+    (percent_axis if is_share else plain_axis)(axis)
+
+
+def name_bars(ax: Any, names: Sequence[str]) -> None:
+    """Name horizontal bars, the first at the top."""
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.set_yticks(range(len(names)), names)
+    ax.tick_params(axis="y", length=0)
+
+
+def write_right_of(
+    ax: Any, text: str, at: tuple[float, float], *, shift: float = 4, color: str = style.INK, **look: Any
+) -> None:
+    """Write a text right of a point."""
+    look = {"va": "center", "fontsize": style.TICK_SIZE, "color": color} | look
+    ax.annotate(text, at, (shift, 0), textcoords="offset points", **look)
 
 
 def plain_ticks(n_ticks: int, *, whole: bool = False) -> Any:
-    """A locator of at most about so many ticks at 1, 2, 2.5 or 5 of a decade."""
+    """Return a locator of about `n_ticks` ticks at 1, 2, 2.5 or 5 times a power of ten."""
     steps = [1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10]
-    return style.part("ticker").MaxNLocator(
-        n_ticks, steps=steps, integer=whole, min_n_ticks=1 if whole else 3
-    )
+    return style.mpl("ticker").MaxNLocator(n_ticks, steps=steps, integer=whole, min_n_ticks=1 if whole else 3)
 
 
-def figure(value: float) -> str:
-    """A number of a tick.
+def format_tick(value: float) -> str:
+    """Format the number of a tick.
 
-    >>> figure(-1250.0), figure(0.25), figure(3e7), figure(-2e-7), figure(0.0)
+    >>> format_tick(-1250.0), format_tick(0.25), format_tick(3e7), format_tick(-2e-7), format_tick(0.0)
     ('−1,250', '0.25', '3e7', '−2e−7', '0')
     """
     size = abs(value)
@@ -85,10 +103,10 @@ def figure(value: float) -> str:
     return minus(f"{digits}e{int(power)}")
 
 
-def short(name: str, longest: int) -> str:
-    """A name of so many letters at the most: of a longer one, the beginning and the end.
+def shorten(name: str, longest: int) -> str:
+    """Shorten a name to `longest` letters: its beginning and its end.
 
-    >>> short("mean radius", 14), short("a_name_of_very_many_letters", 14)
+    >>> shorten("mean radius", 14), shorten("a_name_of_very_many_letters", 14)
     ('mean radius', 'a_name…letters')
     """
     if len(name) <= longest:
@@ -98,19 +116,19 @@ def short(name: str, longest: int) -> str:
 
 
 def name_axes(ax: Any, x: str, y: str) -> None:
-    """Say what is drawn against what."""
+    """Set the labels of both axes."""
     ax.set_xlabel(x, fontsize=style.LABEL_SIZE, color=style.INK)
     ax.set_ylabel(y, fontsize=style.LABEL_SIZE, color=style.INK)
 
 
 def halo(width: float = 2.5) -> list[Any]:
-    """A white rim for words that a line may pass behind."""
-    return [style.part("patheffects").withStroke(linewidth=width, foreground="white")]
+    """Return a white outline for text in front of lines."""
+    return [style.mpl("patheffects").withStroke(linewidth=width, foreground="white")]
 
 
 def rounds_axis(ax: Any, n_rounds: int, *, log: bool) -> None:
-    """The x axis of rounds 1 to n: whole numbers, logarithmic if asked for."""
-    ticker = style.part("ticker")
+    """Set an x axis of the rounds 1 to n, linear or logarithmic."""
+    ticker = style.mpl("ticker")
     if log and n_rounds > 1:
         ax.set_xscale("log")
         ax.set_xlim(1, n_rounds)
@@ -121,8 +139,8 @@ def rounds_axis(ax: Any, n_rounds: int, *, log: bool) -> None:
 
 
 def plain_log_ticks(axis: Any, low: float, high: float, *, from_: float = 0.0) -> None:
-    """Ticks of a logarithmic axis in plain numbers from `from_` on: 1, 2 and 5 of a decade if few."""
-    ticker = style.part("ticker")
+    """Set ticks of a logarithmic axis in plain numbers, from `from_` on; 1, 2 and 5 in few decades."""
+    ticker = style.mpl("ticker")
     subs = (1.0,) if math.log10(high / low) > 2.4 else (1.0, 2.0, 5.0)
     axis.set_major_locator(ticker.LogLocator(subs=subs))
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _plain(value) if value >= from_ else ""))
@@ -130,7 +148,7 @@ def plain_log_ticks(axis: Any, low: float, high: float, *, from_: float = 0.0) -
 
 
 def _plain(value: float) -> str:
-    """A power of ten, or 2 or 5 of one, as it is spoken; very small and large ones as powers.
+    """Format 1, 2 or 5 times a power of ten; very small and large ones as powers.
 
     >>> _plain(0.001), _plain(20.0), _plain(100000.0), _plain(1e-7)
     ('0.001', '20', '100,000', '10⁻⁷')
@@ -144,27 +162,24 @@ def _plain(value: float) -> str:
 
 
 def log_errors_axis(ax: Any, zero: float, high: float) -> None:
-    """A logarithmic y axis of errors up to `high`, whose lower end stands for 0 and is labelled so.
+    """Set a logarithmic y axis of errors up to `high`, whose lower end is labelled 0.
 
-    `zero` is below every error that is not 0, so that nothing else is drawn there.
+    `zero` must be below every positive error.
     """
     ax.set_yscale("log")
     ax.set_ylim(zero, high)
-    plain_log_ticks(ax.yaxis, zero, high, from_=1.4 * zero)  # room for the 0
+    plain_log_ticks(ax.yaxis, zero, high, from_=1.4 * zero)  # space for the 0
     look = {"fontsize": style.TICK_SIZE, "color": style.INK, "ha": "right", "va": "center"}
     ax.annotate("0", (0, 0), (-6, 0), xycoords="axes fraction", textcoords="offset points", **look)
 
 
 def above_zero(errors: Floats, zero: float) -> Floats:
-    """The errors, with zeros where the lower end of the axis is."""
+    """The errors, with zeros moved to the lower end of the axis."""
     return np.asarray(np.maximum(errors, zero))
 
 
 def shade_vacuous(ax: Any, chance: float) -> tuple[list[Any], list[str]]:
-    """A pale area over the error of always answering the most frequent class: a bound there says nothing.
-
-    Returns handles and names for a legend.
-    """
+    """Shade the area above the error of chance, where bounds are vacuous; return legend entries."""
     low, high = ax.get_ylim()
     if not low < chance < high:
         return [], []
@@ -172,19 +187,19 @@ def shade_vacuous(ax: Any, chance: float) -> tuple[list[Any], list[str]]:
     ax.axhspan(chance, high, zorder=0, **area)
     line = {"color": style.FAINT, "linewidth": 0.9, "linestyle": (0, (4, 3))}
     ax.axhline(chance, zorder=1, **line)
-    handle = (style.part("patches").Patch(**area), style.part("lines").Line2D([], [], **line))
-    return [handle], [f"above chance, {percent(chance)}: says nothing"]
+    handle = (style.mpl("patches").Patch(**area), style.mpl("lines").Line2D([], [], **line))
+    return [handle], [f"vacuous: above chance, {percent(chance)}"]
 
 
 def legend_below(ax: Any, handles: Sequence[Any] = (), names: Sequence[str] = ()) -> None:
-    """The legend of an axes under its x label, in as many columns as fit under it.
+    """Draw the legend of an axes below its x label, in as many columns as fit.
 
     Parameters
     ----------
     ax : matplotlib Axes
         With handles that have labels.
     handles, names : sequences
-        More of them.
+        More entries.
     """
     own_handles, own_names = ax.get_legend_handles_labels()
     handles, names = [*own_handles, *handles], [*own_names, *names]
@@ -192,14 +207,14 @@ def legend_below(ax: Any, handles: Sequence[Any] = (), names: Sequence[str] = ()
         return
     n_columns = legend_columns(names, _MORE * 72 * ax.get_position().width * ax.figure.get_figwidth())
     # Below tick labels and x label, whose height is known in points only.
-    down = style.part("transforms").ScaledTranslation(0, -_BELOW / 72, ax.figure.dpi_scale_trans)
+    down = style.mpl("transforms").ScaledTranslation(0, -_BELOW / 72, ax.figure.dpi_scale_trans)
     look = {"frameon": False, "fontsize": style.TICK_SIZE, "labelcolor": style.INK, "borderaxespad": 0.0}
     look |= {"columnspacing": 1.6, "handlelength": 2.4, "ncols": n_columns, "loc": "upper center"}
     ax.legend(handles, names, bbox_to_anchor=(0.5, 0.0), bbox_transform=ax.transAxes + down, **look)
 
 
 def legend_columns(names: Sequence[str], width: float) -> int:
-    """The most columns of a legend that fit into a width in points; it is filled column by column.
+    """Return the largest number of columns of a legend that fits a width in points.
 
     >>> legend_columns(["training error", "test error"], 400.0), legend_columns(["a" * 80, "b" * 80], 400.0)
     (2, 1)
@@ -217,14 +232,14 @@ def legend_columns(names: Sequence[str], width: float) -> int:
 
 
 def end_labels(ax: Any, ends: Floats, names: Sequence[str], colours: Sequence[str]) -> None:
-    """Name lines beside their right ends, moved up or down so that no two names overlap.
+    """Name curves at their right ends, moved vertically so that names do not overlap.
 
     Parameters
     ----------
     ax : matplotlib Axes
         With its limits and scale set.
     ends : float64 array of shape (lines,)
-        Where the lines end, in data of the y axis.
+        The last values of the curves.
     names, colours : sequences of str
     """
     to_axes = ax.transData + ax.transAxes.inverted()
@@ -245,9 +260,9 @@ def end_labels(ax: Any, ends: Floats, names: Sequence[str], colours: Sequence[st
 
 
 def spread(wanted: Floats, gap: float) -> Floats:
-    """Places in the same order, at least `gap` apart (less if 1 is too little), near those wanted.
+    """Move positions in 0 to 1 so that they are at least `gap` apart, in the same order.
 
-    Neighbours that are too close are moved as a block around their mean; the whole is kept in 0 to 1.
+    Neighbours that are too close are moved as a block around their mean.
 
     >>> spread(np.array([0.5, 0.52, 0.9]), 0.1)
     array([0.46, 0.56, 0.9 ])
@@ -272,6 +287,6 @@ def spread(wanted: Floats, gap: float) -> Floats:
 
 
 def _start(block: list[float], gap: float) -> float:
-    """The lowest place of a block: the mean of what its members want, kept where all of them fit."""
+    """The lowest position of a block, within 0 to 1."""
     total, members = block
     return min(max(total / members, 0.0), 1.0 - gap * (members - 1))

@@ -1,28 +1,28 @@
-"""Curves of rankings: rows sorted by how much they speak for a class, and what a threshold there would do.
+"""ROC and precision-recall curves, for two classes and, each against the rest, for more."""
 
-Both pictures hold one Curve a class, thinned to what can be seen, and its area, which is not thinned.
-"""
-
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import metrics
 
-from hedgerow._typing import Floats
-from hedgerow.plots import classes as of_classes
-from hedgerow.plots import labels, style
+from hedgerow._typing import Floats, Integers
+from hedgerow.plots import labels as text
+from hedgerow.plots import style
+from hedgerow.plots.base import Display, Legend
+from hedgerow.plots.classification import predict_scores, read_predictions, read_rows
 
-_MOST_POINTS = 400  # of a curve in a picture
-_GRID = np.linspace(0.0, 1.0, 401)  # where the mean of several curves is taken
-_NAMED = 3  # of more classes than colours, those of the smallest areas that have a colour and a name
+_MAX_POINTS = 400  # of a curve that is drawn
+_GRID = np.linspace(0.0, 1.0, 401)  # where the mean of several curves is computed
+_NAMED = 3  # of more classes than colours, those of smallest area that have a colour and a name
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One class against the rest.
+    """The curve of one class against the rest.
 
     Parameters
     ----------
@@ -30,8 +30,9 @@ class Curve:
         Of the class.
     x, y : float64 arrays of shape (points,)
     area : float
+        Of all points, while x and y are thinned.
     share : float
-        Of the rows that are of the class.
+        Share of the class among the rows.
     """
 
     name: str
@@ -42,25 +43,24 @@ class Curve:
 
 
 @dataclass(eq=False)
-class _RankingDisplay(ABC):
-    """What both pictures share."""
-
+class _CurveDisplay(Display):
     curves: list[Curve]
     mean: Curve | None = None
 
     _area: ClassVar[str]
-    _axes: ClassVar[tuple[str, str]]
+    _axis_names: ClassVar[tuple[str, str]]
+    _drawstyle: ClassVar[str] = "default"
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
-        """Rank some rows by the scores of a model, and draw the curves.
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
+        """Draw the curves of a classifier.
 
         Parameters
         ----------
-        model : fitted classifier
+        estimator : fitted classifier
             With `predict_proba` or `decision_function`.
         X, y : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
-            Rows that it was not trained on, as a rule.
+            Test rows.
         ax
             As in `plot`.
 
@@ -68,22 +68,22 @@ class _RankingDisplay(ABC):
         -------
         self
         """
-        known, codes = of_classes.read_rows(model, X, y)
-        return cls._make(of_classes.scores_of(model, X), codes, known).plot(ax)
+        classes, codes = read_rows(estimator, X, y)
+        return cls._make(predict_scores(estimator, X), codes, classes).plot(ax)
 
     @classmethod
     def from_predictions(
-        cls, y: ArrayLike, scores: ArrayLike, *, classes: Sequence[Any] | None = None, ax: Any = None
+        cls, y_true: ArrayLike, y_score: ArrayLike, *, labels: Sequence[Any] | None = None, ax: Any = None
     ) -> Self:
-        """Draw the curves of scores that were predicted.
+        """Draw the curves of predicted scores.
 
         Parameters
         ----------
-        y : array of shape (n_samples,)
-        scores : array of shape (n_samples,) or (n_samples, n_classes)
-            For the second of two classes, or for all; only their order counts.
-        classes : sequence, optional
-            All classes in order; None for those that occur.
+        y_true : array of shape (n_samples,)
+        y_score : array of shape (n_samples,) or (n_samples, n_classes)
+            Scores of the second of two classes, or of all classes.
+        labels : sequence, optional
+            All classes in order; None for those in `y_true`.
         ax
             As in `plot`.
 
@@ -91,87 +91,80 @@ class _RankingDisplay(ABC):
         -------
         self
         """
-        known = of_classes.classes_in(y) if classes is None else list(classes)
-        codes = of_classes.read_labels(y, known)
-        return cls._make(of_classes.read_scores(scores, known, len(codes)), codes, known).plot(ax)
+        classes, codes, scores = read_predictions(y_true, y_score, labels)
+        return cls._make(scores, codes, classes).plot(ax)
 
     @classmethod
-    def _make(cls, scores: Floats, codes: NDArray[np.int64], classes: list[Any]) -> Self:
+    def _make(cls, scores: Floats, codes: Integers, classes: list[Any]) -> Self:
         present = np.unique(codes)
         if len(present) < 2:
             raise ValueError(
                 f"y holds the class {classes[present[0]]!r} only: rows of another class are needed to draw it"
             )
-        drawn = [1] if len(classes) == 2 else [number for number in range(len(classes)) if number in present]
-        curves = [cls._curve(style.label(classes[k]), scores[:, k], codes == k) for k in drawn]
+        curves = []
+        for number in [1] if len(classes) == 2 else present.tolist():
+            is_class = codes == number
+            x, y, area = cls._compute(is_class, scores[:, number])
+            name = style.format_label(classes[number])
+            curves.append(Curve(name, *_thin(x, y), float(area), float(is_class.mean())))
         return cls(curves, cls._mean(curves) if len(curves) > 1 else None)
 
     @classmethod
-    @abstractmethod
-    def _curve(cls, name: str, scores: Floats, is_class: NDArray[np.bool_]) -> Curve:
-        """The curve of one class against the rest."""
-
-    @classmethod
     def _mean(cls, curves: list[Curve]) -> Curve:
-        """Mean heights at every place, and mean areas."""
-        heights = np.mean([cls._at(_GRID, curve) for curve in curves], axis=0)
+        """Mean heights and mean area."""
+        y = np.mean([cls._interpolate(curve) for curve in curves], axis=0)
         area, share = np.mean([[curve.area, curve.share] for curve in curves], axis=0)
-        x, y = cls._from_start(_GRID, heights)
-        return Curve("mean", x, y, float(area), float(share))
+        return Curve("mean", _GRID, y, float(area), float(share))
 
     @classmethod
     @abstractmethod
-    def _at(cls, where: Floats, curve: Curve) -> Floats:
-        """Heights of a curve at given places."""
+    def _compute(cls, is_class: NDArray[np.bool_], scores: Floats) -> tuple[Floats, Floats, float]:
+        """The points of a curve, by increasing x, and its area."""
 
     @classmethod
-    def _from_start(cls, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        return x, y
+    @abstractmethod
+    def _interpolate(cls, curve: Curve) -> Floats:
+        """Heights of a curve on the grid."""
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the curves.
+    @abstractmethod
+    def _draw_chance(self, ax: Any) -> None:
+        """Draw the curve of random scores."""
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None
-            None for a new figure.
+    def _figure_size(self) -> tuple[float, float]:
+        names = self._names()
+        n_lines = -(-len(names) // text.legend_columns(names, 330.0))
+        return 5.0 if len(names) < 3 else 5.4, 4.75 + 0.18 * n_lines
 
-        Returns
-        -------
-        self
-        """
-        names = [self._name(curve) for curve, colour in self._coloured() if colour]
-        names += [] if self.mean is None else [self._name(self.mean)]
-        n_lines = -(-len(names) // labels.legend_columns(names, 330.0))
-        self.figure_, axes, _ = style.panels(
-            ax, 1, 1, (5.0 if len(names) < 3 else 5.4, 4.75 + 0.18 * n_lines)
-        )
-        self.ax_ = axes[0]
-        style.dress(self.ax_)
-        self._draw_chance()
+    def _draw(self, ax: Any) -> Legend:
+        self._draw_chance(ax)
         handles = []
-        for curve, colour in self._coloured():
+        for curve, colour in self._colours():
             look = {"color": colour or style.FAINT, "linewidth": 1.8 if colour else 0.8}
-            line = self._line(curve, zorder=3 if colour else 2, **look)
+            (line,) = ax.plot(curve.x, curve.y, drawstyle=self._drawstyle, zorder=3 if colour else 2, **look)
             handles += [line] if colour else []
         if self.mean is not None:
-            look = {"color": style.INK, "linewidth": 2.0, "linestyle": (0, (4, 1.5))}
-            handles.append(self._line(self.mean, zorder=4, **look))
-        self.ax_.set(xlim=(-0.015, 1.015), ylim=(-0.015, 1.015), aspect="equal")
-        labels.name_axes(self.ax_, *self._axes)
-        for axis in (self.ax_.xaxis, self.ax_.yaxis):
-            labels.percent_axis(axis)
-        labels.legend_below(self.ax_, handles, names)
-        return self
+            look = {"color": style.INK, "linewidth": 2.0, "linestyle": (0, (4, 1.5)), "zorder": 4}
+            x, y = self.mean.x, self.mean.y
+            if self._drawstyle == "default":
+                x, y = np.append(0.0, x), np.append(0.0, y)
+            handles += ax.plot(x, y, drawstyle=self._drawstyle, **look)
+        ax.set(xlim=(-0.015, 1.015), ylim=(-0.015, 1.015), aspect="equal")
+        text.name_axes(ax, *self._axis_names)
+        for axis in (ax.xaxis, ax.yaxis):
+            text.percent_axis(axis)
+        return handles, self._names()
 
-    def _name(self, curve: Curve) -> str:
-        """What a curve is called below: what the figure is, is said once."""
-        if curve is self.mean:
-            return f"mean {self._area} {labels.below_one(curve.area)}"
+    def _names(self) -> list[str]:
+        """Legend texts; the name of the area is written once."""
         what = f"{self._area} " if self.mean is None else ""
-        return f"{labels.short(curve.name, 24)}: {what}{labels.below_one(curve.area)}"
+        names = [
+            f"{text.shorten(curve.name, 24)}: {what}{text.below_one(curve.area)}"
+            for curve, colour in self._colours()
+            if colour
+        ]
+        return names + ([] if self.mean is None else [f"mean {self._area} {text.below_one(self.mean.area)}"])
 
-    def _coloured(self) -> list[tuple[Curve, str | None]]:
+    def _colours(self) -> list[tuple[Curve, str | None]]:
         """Every curve with its colour; of more curves than colours, only the worst have one."""
         if len(self.curves) <= len(style.COLOURS):
             return list(zip(self.curves, style.COLOURS, strict=False))
@@ -179,22 +172,13 @@ class _RankingDisplay(ABC):
         colours = dict(zip(worst, style.COLOURS, strict=False))
         return [(curve, colours.get(number)) for number, curve in enumerate(self.curves)]
 
-    def _line(self, curve: Curve, **look: Any) -> Any:
-        return self.ax_.plot(curve.x, curve.y, **look)[0]
 
-    @abstractmethod
-    def _draw_chance(self) -> None:
-        """Draw what a ranking by chance would give."""
+class RocCurveDisplay(_CurveDisplay):
+    """ROC curve: true positive rate against false positive rate.
 
-
-@dataclass(eq=False)
-class RocCurveDisplay(_RankingDisplay):
-    """Share of a class found against share of the others found with it, at every threshold.
-
-    Make it with `from_estimator` or `from_predictions`; the parameters are what it draws. Of two classes it
-    is the second; of more, each against the rest, and the mean of the curves. The area (AUC) is the
-    probability that a row of the class has a higher score than one of the others, equal scores counting half.
-    Of more than seven classes, the three of smallest area have colours and names.
+    Make it with `from_estimator` or `from_predictions`. The positive class is the second of two; of more
+    classes, each has a curve against the rest, and there is a mean of the curves. Of more than seven
+    classes, the three of smallest area have colours and names.
 
     Parameters
     ----------
@@ -215,39 +199,29 @@ class RocCurveDisplay(_RankingDisplay):
     """
 
     _area = "AUC"
-    _axes = ("share of the other rows taken for the class", "share of the class found")
+    _axis_names = ("False positive rate", "True positive rate")
 
     @classmethod
-    def _curve(cls, name: str, scores: Floats, is_class: NDArray[np.bool_]) -> Curve:
-        hits, misses = _running(scores, is_class)
-        x, y = misses / misses[-1], hits / hits[-1]
-        x, y = np.concatenate([[0.0], x]), np.concatenate([[0.0], y])
-        area = float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2))
-        return Curve(name, *_thinned(x, y), area, float(is_class.mean()))
+    def _compute(cls, is_class: NDArray[np.bool_], scores: Floats) -> tuple[Floats, Floats, float]:
+        x, y, _ = metrics.roc_curve(is_class, scores)
+        return x, y, metrics.auc(x, y)
 
     @classmethod
-    def _at(cls, where: Floats, curve: Curve) -> Floats:
-        """Straight lines between the points; of several at one place, the highest."""
+    def _interpolate(cls, curve: Curve) -> Floats:
+        """Straight lines between the points; of several at one x, the highest."""
         last = np.append(np.diff(curve.x) > 0, True)
-        return np.asarray(np.interp(where, curve.x[last], curve.y[last]), dtype=np.float64)
+        return np.asarray(np.interp(_GRID, curve.x[last], curve.y[last]), dtype=np.float64)
 
-    @classmethod
-    def _from_start(cls, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        return np.append(0.0, x), np.append(0.0, y)
-
-    def _draw_chance(self) -> None:
-        look = {"color": style.FAINT, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1}
-        self.ax_.plot([0, 1], [0, 1], **look)
+    def _draw_chance(self, ax: Any) -> None:
+        ax.plot([0, 1], [0, 1], **style.DASHED)
 
 
-@dataclass(eq=False)
-class PrecisionRecallDisplay(_RankingDisplay):
-    """Share of the found rows that are of a class against the share of the class found, at every threshold.
+class PrecisionRecallDisplay(_CurveDisplay):
+    """Precision-recall curve; its area is the average precision.
 
-    Make it with `from_estimator` or `from_predictions`; the parameters are what it draws. Of two classes it
-    is the second; of more, each against the rest, and the mean of the curves. The area is the average
-    precision: the precision at every row of the class, averaged. Of more than seven classes, the three of
-    smallest area have colours and names.
+    Make it with `from_estimator` or `from_predictions`. The positive class is the second of two; of more
+    classes, each has a curve against the rest, and there is a mean of the curves. Of more than seven
+    classes, the three of smallest area have colours and names.
 
     Parameters
     ----------
@@ -268,46 +242,32 @@ class PrecisionRecallDisplay(_RankingDisplay):
     """
 
     _area = "average precision"
-    _axes = ("recall: share of the class found", "precision: share of what is found")
+    _axis_names = ("Recall", "Precision")
+    _drawstyle = "steps-pre"  # as the average precision is computed
 
     @classmethod
-    def _curve(cls, name: str, scores: Floats, is_class: NDArray[np.bool_]) -> Curve:
-        hits, misses = _running(scores, is_class)
-        recall, precision = hits / hits[-1], hits / (hits + misses)
-        recall, precision = np.concatenate([[0.0], recall]), np.concatenate([precision[:1], precision])
-        area = float(np.sum(np.diff(recall) * precision[1:]))
-        return Curve(name, *_thinned(recall, precision), area, float(is_class.mean()))
+    def _compute(cls, is_class: NDArray[np.bool_], scores: Floats) -> tuple[Floats, Floats, float]:
+        precision, recall, _ = metrics.precision_recall_curve(is_class, scores)
+        x, y = recall[::-1], precision[::-1].copy()
+        y[0] = y[1]  # scikit-learn starts with a precision of 1 at recall 0
+        return x, y, metrics.average_precision_score(is_class, scores)
 
     @classmethod
-    def _at(cls, where: Floats, curve: Curve) -> Floats:
-        """The steps that are drawn: the precision where so much is found first."""
-        return curve.y[np.searchsorted(curve.x, where)]
+    def _interpolate(cls, curve: Curve) -> Floats:
+        return curve.y[np.searchsorted(curve.x, _GRID)]
 
-    def _line(self, curve: Curve, **look: Any) -> Any:
-        # Between two thresholds nothing is known of the precision: the step of the average.
-        return self.ax_.plot(curve.x, curve.y, drawstyle="steps-pre", **look)[0]
-
-    def _draw_chance(self) -> None:
-        """Whatever the threshold, a ranking by chance has the share of the class."""
+    def _draw_chance(self, ax: Any) -> None:
+        """The precision of random scores is the share of the class."""
         if len(self.curves) == 1:
-            look = {"color": style.FAINT, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1}
             share = self.curves[0].share
-            self.ax_.axhline(share, label=f"by chance: {labels.percent(share)}", **look)
+            ax.axhline(share, label=f"chance level: {text.percent(share)}", **style.DASHED)
 
 
-def _running(scores: Floats, is_class: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of the class, and others, whose score is at least each distinct score, from the highest."""
-    order = np.argsort(-scores, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
-    hits = np.cumsum(is_class[order], dtype=np.int64)[ends]
-    return hits, ends + 1 - hits
-
-
-def _thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """The curve with as many points as can be seen, evenly along its length, ends included."""
-    if len(x) <= _MOST_POINTS:
+def _thin(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Keep as many points of a curve as are visible, evenly along its length, with both ends."""
+    if len(x) <= _MAX_POINTS:
         return x, y
     length = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])
-    kept = np.searchsorted(length, np.linspace(0.0, length[-1], _MOST_POINTS))
+    kept = np.searchsorted(length, np.linspace(0.0, length[-1], _MAX_POINTS))
     kept = np.unique(np.concatenate([[0], kept, [len(x) - 1]]))
     return x[kept], y[kept]

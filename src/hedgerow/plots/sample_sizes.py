@@ -1,8 +1,7 @@
-"""Error and bounds against the number of training rows.
+"""Errors and bounds against the number of training rows.
 
-For every size some training sets are drawn, a clone is fitted to each, and everything is measured: one value
-a line, size and training set. The lines are means over the training sets, their bands reach from the smallest
-to the largest value.
+For every size, clones are fitted to several training sets. The curves are means over the training sets, the
+bands range from the smallest to the largest value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +16,10 @@ from hedgerow._typing import Floats
 from hedgerow.estimators import parameters, validation
 from hedgerow.estimators.parameters import check_parameters, nothing, real, whole
 from hedgerow.members import seeded_clone
-from hedgerow.plots import labels, proven, style
-from hedgerow.plots.error_rounds import error_of_chance
+from hedgerow.plots import bounds as class_bounds
+from hedgerow.plots import labels, style
+from hedgerow.plots.base import Display, Legend
+from hedgerow.plots.error_rounds import chance_error
 from hedgerow.theory.resamples import Pair, Resamples, as_pair, seeds_of
 
 Measure = Callable[[Any, Any, Any], float]
@@ -33,12 +34,11 @@ _MARKERS = "sD^vP"
 
 
 @dataclass(eq=False)
-class SampleSizeDisplay:
+class SampleSizeDisplay(Display):
     """Test error, training error and bounds of a classifier against the number of training rows.
 
-    Make it with `from_estimator`; the parameters are what it draws. Both axes are logarithmic, the lower end
-    of the y axis is an error of 0. The grey area is above the error of always answering the most frequent
-    class: a bound there says nothing.
+    Make it with `from_estimator`. Both axes are logarithmic, the lower end of the y axis is an error of 0. In
+    the grey area, above the error of predicting the most frequent class, bounds are vacuous.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class SampleSizeDisplay:
     measures : dict of float64 arrays of shape (sizes, repeats)
         Likewise.
     chance : float
-        The error of always answering the most frequent class of the test set.
+        The error of predicting the most frequent class of the test set.
     n_test : int
         Rows of the test set.
 
@@ -102,28 +102,27 @@ class SampleSizeDisplay:
         Parameters
         ----------
         estimator : classifier
-            A clone is fitted to every training set, with a seed of its own.
+            A clone with its own seed is fitted to every training set.
         sampler : callable or pair (X, y)
             ``sampler(n_rows, seed)`` draws a fresh training set (X, y) from the true distribution. A pair is
-            one data set, of which so many rows are drawn, each at most once.
+            one data set, from which rows are drawn without replacement.
         sizes : sequence of int
             Rows of the training sets.
         test : pair (X, y)
             A large test set from the same distribution, none of it in the training sets.
         bounds : None, "all", str or sequence of str
-            For boosted stumps and two classes, training error plus what is proven by the VC dimension of the
+            For boosted stumps and two classes, training error plus a deviation by the VC dimension of the
             vote ("vc"), by its growth function ("growth"), or by the number of stumps ("stumps"). "all"
-            takes those if they apply to the estimator.
+            draws them if they apply to the estimator.
         measures : dict from names to callables, optional
-            ``measure(model, X, y)`` of a fitted model and its training set gives a number to draw as a line:
-            an out-of-bag error, a bound by the margins.
+            ``measure(model, X, y)`` of a fitted model and its training set returns a number to draw, such as
+            an out-of-bag error or a bound by the margins.
         delta : float
             Each of the bounds holds with probability 1 - delta.
         n_repeats : int
-            Training sets of a size.
+            Training sets per size.
         random_state : int, RandomState or None
-            With an integer, the training sets depend on nothing but it, their size and their number among
-            the repeats.
+            With an integer, a training set depends only on it, the size and the number of the repeat.
         ax
             As in `plot`.
 
@@ -131,51 +130,38 @@ class SampleSizeDisplay:
         -------
         SampleSizeDisplay
         """
-        given = {"delta": delta, "n_repeats": n_repeats, "random_state": random_state}
-        check_parameters(given, _ALLOWED)
-        asked = _Asked.of(estimator, sampler, sizes, test, bounds, measures, float(delta))
+        parameters_ = {"delta": delta, "n_repeats": n_repeats, "random_state": random_state}
+        check_parameters(parameters_, _ALLOWED)
+        setup = _Setup.of(estimator, sampler, sizes, test, bounds, measures, float(delta))
         seed = validation.make_seed(random_state)
-        found = [[asked.measure(size, number, seed) for number in range(n_repeats)] for size in asked.sizes]
+        found = [[setup.measure(size, number, seed) for number in range(n_repeats)] for size in setup.sizes]
 
         def values(kind: str, name: str) -> Floats:
             return np.array([[one[kind, name] for one in row] for row in found], dtype=np.float64)
 
         names = list(found[0][0])
         display = cls(
-            sizes=asked.sizes,
+            sizes=setup.sizes,
             test_error=values("error", "test"),
             train_error=values("error", "train"),
             bounds={name: values(kind, name) for kind, name in names if kind == "bound"},
             measures={name: values(kind, name) for kind, name in names if kind == "measure"},
-            chance=error_of_chance(asked.y),
-            n_test=len(asked.y),
+            chance=chance_error(setup.y),
+            n_test=len(setup.y),
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
-        """Draw the lines.
+    def _figure_size(self) -> tuple[float, float]:
+        return 6.0, 4.3
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None
-            None for a new figure.
-        legend : bool
-            Whether they are explained below.
-
-        Returns
-        -------
-        self
-        """
-        self.figure_, axes, _ = style.panels(ax, 1, 1, (6.0, 4.3))
-        self.ax_ = axes[0]
-        style.dress(self.ax_)
+    def _draw(self, ax: Any) -> Legend:
         zero = self._zero()
         self._line(self.test_error, zero, "test error", style.VERMILLION, zorder=4)
         self._line(self.train_error, zero, "training error", style.BLUE, zorder=4)
         for name, values in self.bounds.items():
-            label, colour, dashes = proven.LOOKS[name]
+            label, colour, dashes = class_bounds.LOOKS[name]
             self._line(values, zero, label, colour, linestyle=dashes)
-        taken = [proven.LOOKS[name][1] for name in self.bounds]
+        taken = [class_bounds.LOOKS[name][1] for name in self.bounds]
         free = [colour for colour in _OWN_COLOURS if colour not in taken]
         for number, (name, values) in enumerate(self.measures.items()):
             colour, marker = free[number % len(free)], _MARKERS[number % len(_MARKERS)]
@@ -186,17 +172,14 @@ class SampleSizeDisplay:
         labels.plain_log_ticks(self.ax_.xaxis, few / 1.12, many * 1.12)
         top = max(float(values.max()) for values in self._all())
         labels.log_errors_axis(self.ax_, zero, 1.3 * max(top, 1.6 * self.chance))
-        more = labels.shade_vacuous(self.ax_, self.chance)
-        labels.name_axes(self.ax_, "training rows", "share of wrong labels")
-        if legend:
-            labels.legend_below(self.ax_, *more)
-        return self
+        labels.name_axes(ax, "training rows", "error rate")
+        return labels.shade_vacuous(ax, self.chance)
 
     def _all(self) -> list[Floats]:
         return [self.test_error, self.train_error, *self.bounds.values(), *self.measures.values()]
 
     def _zero(self) -> float:
-        """The lower end of the y axis: half of the smallest value that is not 0."""
+        """The lower end of the y axis: half of the smallest positive value."""
         positive = [values[values > 0] for values in self._all()]
         return 0.5 * min((float(some.min()) for some in positive if some.size), default=1 / self.n_test)
 
@@ -212,7 +195,7 @@ class SampleSizeDisplay:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Setup:
     """Checked input."""
 
     estimator: Any
@@ -228,13 +211,13 @@ class _Asked:
     @classmethod
     def of(
         cls, estimator: Any, sampler: Any, sizes: Any, test: Any, bounds: Any, measures: Any, delta: float
-    ) -> "_Asked":
-        """Check everything that can be checked without a fit."""
+    ) -> "_Setup":
+        """Check everything that does not require a fit."""
         check_parameters({"estimator": estimator}, {"estimator": parameters.classifier()})
-        names, by_name = proven.read_names(bounds, proven.OF_CLASS)
+        names, by_name = class_bounds.read_names(bounds, class_bounds.CLASS_BOUNDS)
         X, y = as_pair(test, "test")
         labels_of = np.asarray(y)
-        names = proven.class_names(estimator, names, len(np.unique(labels_of)), by_name=by_name)
+        names = class_bounds.class_names(estimator, names, len(np.unique(labels_of)), by_name=by_name)
         lines = _read_measures(measures)
         counts = _read_sizes(sizes)
         draw = sampler if callable(sampler) else _from_pair(sampler, max(counts))
@@ -258,7 +241,7 @@ class _Asked:
         for name, measure in self.measures.items():
             value = float(measure(model, X, y))
             if not np.isfinite(value) or value < 0:
-                raise ValueError(f"measures[{name!r}] gave {value}: it must give a finite number >= 0")
+                raise ValueError(f"measures[{name!r}] returned {value}: it must return a finite number >= 0")
             found["measure", name] = value
         return found
 
@@ -267,19 +250,19 @@ class _Asked:
         X, y = as_pair(self.sampler(size, seeds_of(seed, number)[0]), name)
         found = np.asarray(y)
         if len(found) != size:
-            raise ValueError(f"{name} has {len(found)} rows: the sampler must give as many as asked for")
+            raise ValueError(f"{name} has {len(found)} rows: the sampler must return as many as requested")
         if _num_features(X) != _num_features(self.X):
             raise ValueError(f"test has {_num_features(self.X)} columns, but {name} has {_num_features(X)}")
         return X, found
 
     def _deviations(self, model: Any, X: Any, size: int) -> dict[str, float]:
-        # Which columns are categorical is known now; whether the estimator is of the right kind was before.
-        names = proven.class_names(model, self.bounds, len(model.classes_), by_name=self.by_name)
+        # which columns are categorical is known only after the fit
+        names = class_bounds.class_names(model, self.bounds, len(model.classes_), by_name=self.by_name)
         if not names:
             return {}
-        missing = proven.has_missing(model, X)
+        missing = class_bounds.has_missing(model, X)
         rounds, n_columns = int(model.n_estimators_), int(model.n_features_in_)
-        added = proven.deviations(names, size, n_columns, rounds, self.delta, missing=missing)
+        added = class_bounds.deviations(names, size, n_columns, rounds, self.delta, missing=missing)
         return {name: float(more) for name, more in added.items()}
 
 

@@ -32,7 +32,7 @@ def confusion(facts: Facts) -> Section | None:
     """The confusion matrix, and precision and recall of every class."""
     if not facts.knows_labels or len(facts.classes) > _MOST_CLASSES:
         return None
-    display = ConfusionMatrixDisplay.from_predictions(facts.y, facts.predicted, classes=facts.classes)
+    display = ConfusionMatrixDisplay.from_predictions(facts.y, facts.predicted, labels=facts.classes)
     n_wrong = int(np.sum(facts.wrong))
     alt = (
         f"Matrix of {len(facts.classes)} by {len(facts.classes)} cells: {len(facts.y) - n_wrong:,} rows "
@@ -69,14 +69,14 @@ def calibration(facts: Facts) -> Section | None:
         return None
     n_bins = max(2, min(_MOST_BINS, len(facts.y) // _FEWEST_A_BIN))
     display = CalibrationDisplay.from_predictions(
-        facts.y, facts.probabilities, classes=facts.classes, n_bins=n_bins
+        facts.y, facts.probabilities, labels=facts.classes, n_bins=n_bins
     )
     caption = (
         "How often it was so, of rows with about the same predicted probability; on the diagonal "
         "probabilities mean what they say. Whiskers are exact 95 % intervals. Below, how many rows have "
         "such probabilities."
     )
-    gap = words.percent(display.gap)
+    gap = words.percent(display.calibration_error)
     alt = f"Observed shares against predicted probabilities: mean distance from the diagonal {gap}"
     return Section("calibration", "Calibration", facts.draw("calibration", display, caption, alt))
 
@@ -86,8 +86,8 @@ def ranking(facts: Facts) -> Section | None:
     if facts.probabilities is None or not facts.knows_labels or len(set(facts.y.tolist())) < 2:
         return None
     given: Any = (facts.y, facts.probabilities)
-    roc = RocCurveDisplay.from_predictions(*given, classes=facts.classes)
-    recall = PrecisionRecallDisplay.from_predictions(*given, classes=facts.classes)
+    roc = RocCurveDisplay.from_predictions(*given, labels=facts.classes)
+    recall = PrecisionRecallDisplay.from_predictions(*given, labels=facts.classes)
     parts = []
     for name, display, title, area in (
         ("roc", roc, "ROC", "area under it"),
@@ -175,7 +175,7 @@ def _table_of_rows(
             numbers = numbers | {place}
     told = [[*row, *(words.value(one, 24) for one in more)] for row, more in zip(rows, values, strict=True)]
     return page.table(
-        caption, [*head, *(labels.short(facts.names[column], 24) for column in top)], told, numbers=numbers
+        caption, [*head, *(labels.shorten(facts.names[column], 24) for column in top)], told, numbers=numbers
     )
 
 

@@ -49,7 +49,7 @@ def house_settings() -> Iterator[None]:
     ...     matplotlib.rcParams["svg.fonttype"]
     'none'
     """
-    with style.part("style").context("default"), mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+    with style.mpl("style").context("default"), mpl.rc_context(_SETTINGS), warnings.catch_warnings():
         # Letters that matplotlib cannot draw stay text; the browser has them.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
@@ -83,7 +83,7 @@ def inline_svg(figure: Any, alt: str, name: str) -> Markup:
     page = io.BytesIO()
     with house_settings():
         figure.savefig(page, format="svg", metadata=_NO_METADATA, facecolor="none", edgecolor="none")
-    style.part("pyplot").close(figure)
+    style.mpl("pyplot").close(figure)
     name = name or "f" + hashlib.sha256(page.getvalue() + alt.encode()).hexdigest()[:12]
     root = ET.fromstring(page.getvalue().decode("utf-8"))  # noqa: S314 - not a stranger's file
     used = {found for element in root.iter() for found in _references(element)}

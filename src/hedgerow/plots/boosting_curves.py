@@ -1,0 +1,526 @@
+"""Curves over the rounds of boosting: losses, margins and sample weights."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow._typing import Floats
+from hedgerow.estimators.parameters import check_parameters, flag, whole
+from hedgerow.plots import labels, style
+from hedgerow.plots.base import Display, Legend
+from hedgerow.plots.classification import classes_of, encode_labels
+from hedgerow.theory.resamples import as_pair
+
+_SET_NAMES = {"train": "training set", "validation": "validation set", "test": "test set"}
+_TINY = np.finfo(np.float64).tiny  # replaces a probability of 0
+_EARLY = (5, 100)  # rounds whose margins are drawn before the last
+_DASHES: tuple[Any, ...] = ("solid", (0, (6, 1.5)), (0, (3, 1.5)), (0, (1, 1.2)))  # from the last round back
+_MAX_ROWS = 14  # rows whose names fit beside the curves of their weights
+_QUANTILES = (0.05, 0.5, 0.95)  # of the weights of all other rows
+_MIN_WEIGHT = 1e-6  # of the y axis, relative to the largest: easy rows soon have no weight
+
+
+def read_pairs(X_train: Any, y_train: Any, X_test: Any, y_test: Any) -> dict[str, tuple[Any, Any]]:
+    """The data sets that were passed, by "train" and "test"."""
+    found = {}
+    for name, X, y in (("train", X_train, y_train), ("test", X_test, y_test)):
+        if (X is None) != (y is None):
+            absent = f"X_{name}" if X is None else f"y_{name}"
+            raise ValueError(f"{absent}=None is not allowed: X_{name} and y_{name} must be passed together")
+        if X is not None:
+            found[name] = as_pair((X, y), f"the {'training' if name == 'train' else name} set")
+    return found
+
+
+def are_numbers(numbers: Sequence[Any], low: int, high: int) -> bool:
+    """Whether all are integers from low to high.
+
+    >>> are_numbers([1, 3], 1, 3), are_numbers([True], 0, 3), are_numbers([4], 0, 3)
+    (True, False, False)
+    """
+    return all(
+        isinstance(number, int | np.integer) and not isinstance(number, bool) and low <= number <= high
+        for number in numbers
+    )
+
+
+@dataclass(eq=False)
+class LossRoundsDisplay(Display):
+    """A loss or an error after every round of boosting, with the best round marked.
+
+    Make it with `from_estimator`.
+
+    Parameters
+    ----------
+    curves : dict of float64 arrays of shape (rounds,)
+        By the name of the data: "train", "validation", "test" or the name of an evaluation set.
+    measure : str
+        Name of the loss.
+    n_kept : int or None
+        The rounds of the model, if it discarded some of those drawn.
+
+    Attributes
+    ----------
+    best_round : int or None
+        The round where the last curve that is not of the training set is lowest, counted from 1; None without
+        such a curve.
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from hedgerow import GradientBoostingClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GradientBoostingClassifier(n_estimators=40, early_stopping=True, random_state=0).fit(X, y)
+    >>> display = LossRoundsDisplay.from_estimator(model)
+    >>> sorted(display.curves), display.measure
+    (['train', 'validation'], 'loss')
+    """
+
+    curves: dict[str, Floats]
+    measure: str
+    n_kept: int | None = None
+
+    _log_rounds = False
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X_train: Any = None,
+        y_train: Any = None,
+        X_test: Any = None,
+        y_test: Any = None,
+        *,
+        log_rounds: bool = False,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the losses that a model has recorded, or those on the rows passed.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            Without rows: one with a loss or an error in `history_`, as with early stopping, evaluation sets
+            or verbose=1. With rows: one with `staged_predict_proba`, whose log-loss is drawn, or a regressor
+            with `staged_predict`, whose root mean squared error is drawn.
+        X_train, y_train, X_test, y_test : arrays or data frames, optional
+            Training set, test set or both.
+        log_rounds, ax
+            As in `plot`.
+
+        Returns
+        -------
+        LossRoundsDisplay
+        """
+        check_parameters({"log_rounds": log_rounds}, {"log_rounds": flag()})
+        check_is_fitted(model)
+        n_kept = None
+        pairs = read_pairs(X_train, y_train, X_test, y_test)
+        if pairs:
+            curves, measure = _computed(model, pairs)
+        else:
+            curves, measure = _recorded(model)
+            if int(model.n_estimators_) < max(map(len, curves.values())):
+                n_kept = int(model.n_estimators_)
+        return cls(curves, measure, n_kept).plot(ax, log_rounds=log_rounds)
+
+    @property
+    def best_round(self) -> int | None:
+        """The round where the last curve that is not of the training set is lowest."""
+        others = [curve for name, curve in self.curves.items() if name != "train"]
+        return int(np.nanargmin(others[-1])) + 1 if others else None
+
+    def plot(self, ax: Any = None, *, log_rounds: bool = False, legend: bool = True) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            None for a new figure.
+        log_rounds : bool
+            Whether the axis of the rounds is logarithmic.
+        legend : bool
+            Whether to draw the legend.
+
+        Returns
+        -------
+        self
+        """
+        self._log_rounds = log_rounds
+        return super().plot(ax, legend=legend)
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 6.0, 3.9
+
+    def _draw(self, ax: Any) -> Legend:
+        for number, (name, curve) in enumerate(self.curves.items()):
+            marker = {"marker": "o", "markersize": 4} if len(curve) == 1 else {}
+            colour = style.COLOURS[number % len(style.COLOURS)]
+            look = {"linewidth": 1.8, "color": colour, "zorder": 3} | marker
+            ax.plot(np.arange(1, len(curve) + 1), curve, label=_SET_NAMES.get(name, name), **look)
+        labels.rounds_axis(ax, max(map(len, self.curves.values())), log=self._log_rounds)
+        values = np.concatenate(list(self.curves.values()))
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        height = high - low or abs(high) or 1.0
+        # from 0, unless the curves would fill only the upper half; space for a note at the top
+        ax.set_ylim(0.0 if 0 <= low < height else low - 0.08 * height, high + 0.14 * height)
+        self._mark_best(ax)
+        labels.name_axes(ax, "rounds", self.measure)
+        labels.value_axis(ax.yaxis, is_share="error rate" in self.measure)
+        return [], []
+
+    def _mark_best(self, ax: Any) -> None:
+        """Mark the best round with a diamond and a note, and the end of the model with a line."""
+        best = self.best_round
+        if best is None:
+            return
+        name, curve = [item for item in self.curves.items() if item[0] != "train"][-1]
+        colour = style.COLOURS[list(self.curves).index(name) % len(style.COLOURS)]
+        look: dict[str, Any] = {"color": colour, "zorder": 5, "clip_on": False, "markeredgecolor": "white"}
+        lowest = float(curve[best - 1])
+        ax.plot(best, lowest, "D", markersize=6.5, **look)
+        number = labels.percent(lowest) if "error rate" in self.measure else labels.minus(f"{lowest:.4g}")
+        note = f"◆ lowest at round {best:,}: {number}"
+        if self.n_kept is not None and self.n_kept != best:
+            ax.axvline(self.n_kept, **style.DASHED)
+            note += f"; the model has {self.n_kept:,} rounds"
+        look = {"ha": "right", "va": "top", "fontsize": style.TICK_SIZE, "color": colour, "zorder": 6}
+        ax.annotate(note, (1, 1), (0, -2), xycoords="axes fraction", textcoords="offset points", **look)
+
+
+def _recorded(model: Any) -> tuple[dict[str, Floats], str]:
+    """Losses of a model's history if there are any, else errors."""
+    history = getattr(model, "history_", None)
+    if history is None:
+        raise TypeError(f"{type(model).__name__} has no history_: pass X_train and y_train, or a test set")
+    for measure, name in (("loss", "loss"), ("error", "error rate")):
+        found = {
+            key.removesuffix(f"_{measure}"): np.asarray(values, dtype=np.float64)
+            for key, values in history.items()
+            if key.endswith(f"_{measure}") and len(values)
+        }
+        if found:
+            rank = {"train": 0, "validation": 1}
+            return {key: found[key] for key in sorted(found, key=lambda key: rank.get(key, 2))}, name
+    raise ValueError(
+        f"this {type(model).__name__} has recorded no loss: pass X_train and y_train, or fit it with "
+        "early_stopping=True or an evaluation set"
+    )
+
+
+def _computed(model: Any, pairs: dict[str, Any]) -> tuple[dict[str, Floats], str]:
+    """Losses after every round on the data sets passed."""
+    is_classifier = hasattr(model, "classes_")
+    method = "staged_predict_proba" if is_classifier else "staged_predict"
+    if not hasattr(model, method):
+        raise TypeError(f"{type(model).__name__} has no {method}: it must be a boosted model")
+    losses = _log_losses if is_classifier else _root_mean_squares
+    curves = {name: np.array(list(losses(model, X, y))) for name, (X, y) in pairs.items()}
+    return curves, "log-loss" if is_classifier else "root mean squared error"
+
+
+def _log_losses(model: Any, X: Any, y: Any) -> Iterator[float]:
+    codes = encode_labels(y, classes_of(model))
+    rows = np.arange(len(codes))
+    for probabilities in model.staged_predict_proba(X):
+        yield float(-np.log(np.maximum(np.asarray(probabilities)[rows, codes], _TINY)).mean())
+
+
+def _root_mean_squares(model: Any, X: Any, y: Any) -> Iterator[float]:
+    actual = np.asarray(y, dtype=np.float64)
+    for predicted in model.staged_predict(X):
+        yield float(np.sqrt(np.mean((actual - np.asarray(predicted)) ** 2)))
+
+
+@dataclass(eq=False)
+class MarginDistributionDisplay(Display):
+    """The cumulative distribution of the margins of some rows, after several rounds.
+
+    Make it with `from_estimator`. The margin of a row is the share of the votes for its label less that for
+    the strongest other class: above 0 the prediction is correct, at 1 all votes agree. Boosting continues to
+    increase small margins after the training error is 0.
+
+    Parameters
+    ----------
+    margins : float64 array of shape (curves, n_samples)
+    rounds : list of int, or None
+        The number of rounds of each curve; None for the one curve of a model without rounds.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    References
+    ----------
+    R. Schapire, Y. Freund, P. Bartlett, W. S. Lee, "Boosting the margin: a new explanation for the
+    effectiveness of voting methods", The Annals of Statistics 26, 1998.
+
+    Examples
+    --------
+    >>> from hedgerow import AdaBoostClassifier
+    >>> from hedgerow.datasets import load_toy
+    >>> X, y = load_toy()
+    >>> model = AdaBoostClassifier(n_estimators=20).fit(X, y)
+    >>> display = MarginDistributionDisplay.from_estimator(model, X, y, rounds=[1, 3, 20])
+    >>> display.margins.min(axis=1).round(2)
+    array([-1.  ,  0.08,  0.3 ])
+    """
+
+    margins: Floats
+    rounds: list[int] | None = None
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, y: Any, *, rounds: Sequence[int] | None = None, ax: Any = None
+    ) -> Self:
+        """Compute the margins of some rows, and draw their distribution.
+
+        Parameters
+        ----------
+        model : fitted classifier
+            With `staged_margins(X, y)`, or only `margins(X, y)`, which gives one curve.
+        X, y : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
+            Usually the training set.
+        rounds : sequence of int, or None
+            At most seven numbers of rounds, counted from 1. None for 5, 100 and the last.
+        ax
+            As in `plot`.
+
+        Returns
+        -------
+        MarginDistributionDisplay
+        """
+        check_is_fitted(model)
+        kind = type(model).__name__
+        as_pair((X, y), "the data")
+        if hasattr(model, "staged_margins"):
+            chosen = _read_rounds(rounds, int(model.n_estimators_))
+            found = {
+                number: np.array(margins, dtype=np.float64)
+                for number, margins in enumerate(model.staged_margins(X, y), start=1)
+                if number in chosen
+            }
+            return cls(np.array([found[number] for number in chosen]), chosen).plot(ax)
+        if not hasattr(model, "margins"):
+            raise TypeError(f"{kind} has no margins: it must be a classifier that votes")
+        if rounds is not None:
+            raise ValueError(
+                f"rounds={rounds!r} is not allowed: {kind} has no staged_margins, so it must be None"
+            )
+        return cls(np.asarray(model.margins(X, y), dtype=np.float64)[np.newaxis]).plot(ax)
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 5.4, 4.1
+
+    def _draw(self, ax: Any) -> Legend:
+        ax.axvline(0, color=style.FAINT, linewidth=0.9, zorder=1)
+        n_curves, n_rows = self.margins.shape
+        shares = np.concatenate([[0.0], np.arange(1, n_rows + 1) / n_rows, [1.0]])
+        for number, margins in enumerate(self.margins):
+            later = n_curves - 1 - number  # the last curve is always solid and blue
+            look = {"color": style.COLOURS[later % len(style.COLOURS)], "zorder": 3 + number}
+            look |= {"linestyle": _DASHES[later % len(_DASHES)], "linewidth": 1.8}
+            x = np.concatenate([[-1.0], np.sort(margins), [1.0]])
+            ax.plot(x, shares, drawstyle="steps-post", label=self._name(number), **look)
+        for words, side, align in (("error", -1, "right"), ("correct", 1, "left")):
+            look = {"ha": align, "va": "bottom", "color": style.INK, "fontsize": style.TICK_SIZE}
+            ax.annotate(words, (0, 1.015), (5 * side, 0), textcoords="offset points", **look)
+        ax.set(xlim=(-1.02, 1.02), ylim=(0, 1.09))  # space for the texts above
+        labels.percent_axis(ax.yaxis)
+        labels.plain_axis(ax.xaxis)
+        locator = style.mpl("ticker").FixedLocator
+        ax.yaxis.set_major_locator(locator([0, 0.25, 0.5, 0.75, 1]))
+        ax.xaxis.set_major_locator(locator([-1, -0.5, 0, 0.5, 1]))
+        labels.name_axes(ax, "margin", "cumulative share of rows")
+        return [], []
+
+    def _name(self, number: int) -> str:
+        smallest = labels.minus(f"{self.margins[number].min():.2f}")
+        if self.rounds is None:
+            return f"smallest margin {smallest}"
+        count = self.rounds[number]
+        return f"{count:,} round{'s' if count > 1 else ''}: smallest {smallest}"
+
+
+def _read_rounds(rounds: Any, n_rounds: int) -> list[int]:
+    """The rounds to draw, in increasing order.
+
+    >>> _read_rounds(None, 1000), _read_rounds(None, 30), _read_rounds([30, 2], 30)
+    ([5, 100, 1000], [5, 30], [2, 30])
+    """
+    if rounds is None:
+        return [*(number for number in _EARLY if number < n_rounds), n_rounds]
+    passed = [] if isinstance(rounds, str | int) else list(np.ravel(np.asarray(rounds, dtype=object)))
+    if not are_numbers(passed, 1, n_rounds) or not 0 < len(set(passed)) <= len(style.COLOURS):
+        raise ValueError(
+            f"rounds={rounds!r} is not allowed: the model has the rounds 1 to {n_rounds}, and it must be "
+            f"None or up to {len(style.COLOURS)} of their numbers"
+        )
+    return sorted({int(number) for number in passed})
+
+
+@dataclass(eq=False)
+class WeightPathsDisplay(Display):
+    """The weights of some training rows after every round, in units of 1 / n.
+
+    Make it with `from_estimator`. The weight is 1 on average. Rows that no round classifies correctly, such
+    as those with a wrong label, get large weights. With 60 rounds and more, a pale line is the weight and a
+    strong one its geometric mean over some rounds.
+
+    Parameters
+    ----------
+    paths : float64 array of shape (rows, rounds)
+        n times the weights of the rows that are named.
+    names : list of str
+    others : float64 array of shape (3, rounds), or None
+        The 5 % quantile, the median and the 95 % quantile of all other rows; None without other rows.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from hedgerow import AdaBoostClassifier
+    >>> from hedgerow.datasets import make_hastie
+    >>> X, y = make_hastie(300, 2, random_state=0)
+    >>> y[7] = -y[7]
+    >>> model = AdaBoostClassifier(n_estimators=40).fit(X, y)
+    >>> display = WeightPathsDisplay.from_estimator(model, X, y, n_rows=3)
+    >>> display.names
+    ['row 7', 'row 200', 'row 96']
+    """
+
+    paths: Floats
+    names: list[str]
+    others: Floats | None
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        rows: Sequence[int] | Mapping[str, int] | None = None,
+        n_rows: int = 5,
+        ax: Any = None,
+    ) -> Self:
+        """Compute the weights of the training rows, and draw some of them.
+
+        Parameters
+        ----------
+        model : fitted classifier
+            Of the AdaBoost family, with `staged_sample_weights` and `outlier_scores`.
+        X, y : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
+            The training set.
+        rows : sequence of int, dict from names to int, or None
+            At most 14 numbers of rows, counted from 0. None for the rows of the highest outlier scores.
+        n_rows : int
+            Number of rows to draw with rows=None.
+        ax
+            As in `plot`.
+
+        Returns
+        -------
+        WeightPathsDisplay
+        """
+        check_parameters({"n_rows": n_rows}, {"n_rows": whole(1, _MAX_ROWS)})
+        check_is_fitted(model)
+        for method in ("staged_sample_weights", "outlier_scores"):
+            if not hasattr(model, method):
+                raise TypeError(f"{type(model).__name__} has no {method}: it must be of the AdaBoost family")
+        as_pair((X, y), "the training set")
+        if rows is None:
+            chosen = np.argsort(-np.asarray(model.outlier_scores(X, y)), kind="stable")[:n_rows]
+            names = [f"row {row}" for row in chosen]
+        else:
+            chosen, names = _read_rows(rows, len(y))
+        is_other = np.ones(len(y), dtype=np.bool_)
+        is_other[chosen] = False
+        paths, others = [], []
+        for weights in model.staged_sample_weights(X, y):
+            relative = len(y) * np.asarray(weights, dtype=np.float64)
+            paths.append(relative[chosen])
+            if is_other.any():
+                others.append(np.quantile(relative[is_other], _QUANTILES))
+        return cls(np.array(paths).T, names, np.array(others).T if others else None).plot(ax)
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 6.0, 3.9
+
+    def _draw(self, ax: Any) -> Legend:
+        n_rounds = self.paths.shape[1]
+        rounds = np.arange(1, n_rounds + 1)
+        marker: dict[str, Any] = {"marker": "o", "markersize": 4} if n_rounds == 1 else {}
+        low, high = self._limits()
+        if self.others is not None:
+            lower, median, upper = np.maximum(self.others, low)
+            look = {"color": style.FAINT, "alpha": 0.3, "linewidth": 6 if n_rounds == 1 else 0}
+            ax.fill_between(rounds, lower, upper, label="other rows, 5 % to 95 %", **look)
+            ax.plot(rounds, median, color=style.FAINT, linewidth=1.6, label="their median", **marker)
+        colours = [style.COLOURS[number % len(style.COLOURS)] for number in range(len(self.paths))]
+        drawn, width = np.maximum(self.paths, low), _window(n_rounds)
+        smooth = drawn if width == 1 else np.exp(_running_mean(np.log(drawn), width))
+        for path, line, colour in zip(drawn, smooth, colours, strict=True):
+            if width > 1:
+                ax.plot(rounds, path, color=colour, linewidth=0.7, alpha=0.22, zorder=2)
+            ax.plot(rounds, line, color=colour, linewidth=1.7, zorder=3, **marker)
+        ax.set_yscale("log")
+        ax.set_ylim(low, high)
+        labels.plain_log_ticks(ax.yaxis, low, high)
+        labels.rounds_axis(ax, n_rounds, log=False)
+        labels.name_axes(ax, "rounds", "sample weight, in units of 1/n")
+        labels.end_labels(ax, smooth[:, -1], self.names, colours)
+        if width == 1:
+            return [], []
+        mean = style.mpl("lines").Line2D([], [], color=style.BLUE, linewidth=1.7)
+        return [mean], [f"a row, mean of {width} rounds"]
+
+    def _limits(self) -> tuple[float, float]:
+        """Of the y axis: everything except weights near 0."""
+        drawn = self.paths if self.others is None else np.concatenate([self.paths, self.others])
+        high = max(float(drawn.max()), 1.0)
+        low = min(float(drawn[drawn > 0].min(initial=1.0)), 1.0)
+        return max(low, _MIN_WEIGHT * high) / 1.25, 1.25 * high
+
+
+def _window(n_rounds: int) -> int:
+    """Number of rounds that a line is the mean of, since weights change with every round.
+
+    >>> _window(30), _window(100), _window(1000)
+    (1, 5, 41)
+    """
+    return 1 if n_rounds < 60 else 2 * (n_rounds // 50) + 1
+
+
+def _running_mean(paths: Floats, width: int) -> Floats:
+    """The mean of `width` rounds around each, of fewer at the ends.
+
+    >>> _running_mean(np.array([[1.0, 2.0, 6.0, 4.0]]), 3)
+    array([[1.5, 3. , 4. , 5. ]])
+    """
+    sums = np.cumsum(np.pad(paths, ((0, 0), (1, 0))), axis=1)
+    rounds = np.arange(paths.shape[1])
+    first, stop = np.maximum(rounds - width // 2, 0), np.minimum(rounds + width // 2 + 1, len(rounds))
+    return np.asarray((sums[:, stop] - sums[:, first]) / (stop - first))
+
+
+def _read_rows(rows: Any, n: int) -> tuple[NDArray[np.int64], list[str]]:
+    """Numbers and names of the rows to draw."""
+    is_named = isinstance(rows, Mapping)
+    passed: list[Any] = list(rows.values()) if is_named else np.ravel(np.asarray(rows, dtype=object)).tolist()
+    if not are_numbers(passed, 0, n - 1) or not 0 < len(passed) <= _MAX_ROWS:
+        raise ValueError(
+            f"rows={rows!r} is not allowed: it must be None or from 1 to {_MAX_ROWS} numbers of rows, from 0 "
+            f"to {n - 1}, or a dict from names to them"
+        )
+    names = [str(name) for name in rows] if is_named else [f"row {row}" for row in passed]
+    return np.array(passed, dtype=np.int64), names

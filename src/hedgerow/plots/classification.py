@@ -1,0 +1,462 @@
+"""Confusion matrix and calibration curve: scikit-learn's displays with shares, intervals and several classes.
+
+The functions at the end check labels and scores for all displays of classifiers:
+
+    classes = [a, b, c]     codes = (n_samples,) int64, 0 to 2     scores = (n_samples, 3) float64
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+from sklearn import calibration, metrics
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow._typing import Floats, Integers
+from hedgerow.estimators.parameters import check_parameters, whole
+from hedgerow.plots import labels as text
+from hedgerow.plots import style
+from hedgerow.theory.resamples import as_pair
+
+_MAX_CLASSES_WITH_TEXT = 12
+_MAX_NAME = 18  # letters of a class name
+# Opacity of a cell that holds its whole row, without and with text: dark text has a contrast of at least
+# 4.5:1 on any cell, and so has light text on a dark page.
+_OPACITY, _OPACITY_BEHIND_TEXT = 0.85, 0.55
+_CELL_WIDTH = 0.95  # leaves a gap between cells
+_KEY_SHARES = (0.0, 0.01, 0.05, 0.25, 0.5, 1.0)
+_CONFIDENCE = 0.95
+_HISTOGRAM_BINS = 20
+
+
+class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[misc]
+    """Confusion matrix with counts and shares of the true class.
+
+    scikit-learn's display with other cells: correct predictions are blue and errors vermillion, and the
+    opacity grows with the root of the share of the row, so that rare errors are visible. Up to 12 classes
+    have counts and shares in the cells. Make it with `from_estimator(estimator, X, y)` or
+    `from_predictions(y_true, y_pred, labels=None)`.
+
+    Parameters
+    ----------
+    confusion_matrix : array of shape (n_classes, n_classes)
+    display_labels : array of shape (n_classes,), optional
+
+    Attributes
+    ----------
+    shares : float64 array of shape (n_classes, n_classes)
+        Counts over the rows of the true class; 0 for classes without rows.
+    text_ : object array of shape (n_classes, n_classes) or None
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> display = ConfusionMatrixDisplay.from_predictions(["a", "a", "b", "b"], ["a", "b", "b", "b"])
+    >>> display.confusion_matrix
+    array([[1, 1],
+           [0, 2]])
+    >>> display.shares[0]
+    array([0.5, 0.5])
+    """
+
+    @property
+    def shares(self) -> Floats:
+        """Counts over the rows of the true class."""
+        totals = self.confusion_matrix.sum(axis=1, keepdims=True)
+        return np.asarray(self.confusion_matrix / np.where(totals > 0, totals, 1))
+
+    def plot(self, ax: Any = None, *, include_values: bool = True, **options: Any) -> Self:
+        """Draw the matrix.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            None for a new figure.
+        include_values : bool
+            Whether to write counts and shares into the cells of up to 12 classes.
+        **options
+            `text_kw` of scikit-learn's display; its other options do not apply.
+
+        Returns
+        -------
+        self
+        """
+        n_classes = len(self.confusion_matrix)
+        shown = range(n_classes) if self.display_labels is None else self.display_labels
+        names = [text.shorten(style.format_label(name), _MAX_NAME) for name in shown]
+        has_text = include_values and n_classes <= _MAX_CLASSES_WITH_TEXT
+        side = max(2.4, 0.62 * n_classes) if has_text else 5.6  # inches
+        cell = 72 * side / n_classes  # points
+        width = 0.57 * style.TICK_SIZE * max(map(len, names))
+        is_rotated = width > cell and max(map(len, names)) > 4
+        left, bottom = (40 + width) / 72, (50 + (0.7 * width if is_rotated else 0)) / 72
+        size = (side + left + (0.2 if has_text else 1.2), side + bottom)
+        self.figure_, (panel,), _ = style.panels(ax, 1, 1, size)
+        letters = style.TICK_SIZE + (1.0 if n_classes <= 5 else -0.5 if n_classes <= 9 else -1.5)
+        look = {"fontsize": letters, "linespacing": 1.25} | (options.get("text_kw") or {})
+        super().plot(include_values=has_text, ax=panel, colorbar=False, text_kw=look)
+        self.im_.remove()  # replaced by rectangles, whose colours a dark page can change
+        self._draw_cells(has_text)
+        # a rotated name takes 15 points of the axis, a horizontal one its width
+        step = 1 if has_text else max(1, math.ceil((15.0 if is_rotated else max(width + 4, 12.0)) / cell))
+        self._name_classes(names, step, is_rotated=is_rotated)
+        if not has_text:
+            _draw_key(self.ax_)
+        return self
+
+    def _draw_cells(self, has_text: bool) -> None:
+        rectangle = style.mpl("patches").Rectangle
+        width = _CELL_WIDTH if has_text else 1.0
+        counts, shares = self.confusion_matrix, self.shares
+        for true, predicted in np.ndindex(*counts.shape):
+            count, share = counts[true, predicted], float(shares[true, predicted])
+            if not (has_text or count):
+                continue
+            colour = style.BLUE if true == predicted else style.VERMILLION
+            opacity = max(_opacity(share, _OPACITY_BEHIND_TEXT if has_text else _OPACITY), 0.04)
+            corner = (predicted - width / 2, true - width / 2)
+            look = {"facecolor": colour, "alpha": opacity, "linewidth": 0}
+            self.ax_.add_patch(rectangle(corner, width, width, **look))
+            if has_text:
+                number = f"{count:,}" if counts.dtype.kind in "iu" else f"{count:.3g}"
+                words = f"{number}\n{_format_share(share)}" if count else "0"
+                self.text_[true, predicted].set(text=words, color=style.INK if count else style.SOFT)
+
+    def _name_classes(self, names: list[str], step: int, *, is_rotated: bool) -> None:
+        style.style_axes(self.ax_)
+        for spine in self.ax_.spines.values():
+            spine.set(visible=self.text_ is None, color=style.FAINT)
+        self.ax_.tick_params(length=0 if self.text_ is not None else 2)
+        places = list(range(0, len(names), step))
+        look = {"rotation": 45, "ha": "right", "va": "center_baseline", "rotation_mode": "anchor"}
+        self.ax_.set_xticks(places, names[::step], **(look if is_rotated else {}))
+        self.ax_.set_yticks(places, names[::step])
+        text.name_axes(self.ax_, "Predicted label", "True label")
+
+
+def _opacity(share: float, full: float = _OPACITY) -> float:
+    return full * math.sqrt(share)
+
+
+def _format_share(share: float) -> str:
+    """Format a share in whole per cent; a small one is not rounded to 0, nor a large one to 1.
+
+    >>> [_format_share(share) for share in (0.004, 0.9, 0.996, 1.0)]
+    ['< 1 %', '90 %', '> 99 %', '100 %']
+    """
+    if 0 < share < 0.01:
+        return "< 1 %"
+    return "> 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
+
+
+def _draw_key(ax: Any) -> None:
+    """Draw a key of the opacities at the right: shares of a row, of correct predictions and errors."""
+    key = ax.inset_axes((1.03, 0.25, 0.09, 0.5))
+    rectangle = style.mpl("patches").Rectangle
+    for level, share in enumerate(_KEY_SHARES):
+        for column, colour in enumerate((style.BLUE, style.VERMILLION)):
+            look = {"facecolor": colour, "alpha": max(_opacity(share), 0.04), "linewidth": 0}
+            key.add_patch(rectangle((column + 0.04, level + 0.04), 0.92, 0.92, **look))
+    key.set(xlim=(0, 2), ylim=(0, len(_KEY_SHARES)))
+    for spine in key.spines.values():
+        spine.set_visible(False)
+    key.yaxis.tick_right()
+    key.tick_params(length=0, labelsize=style.TICK_SIZE, labelcolor=style.INK)
+    key.set_yticks(np.arange(len(_KEY_SHARES)) + 0.5, [text.percent(share) for share in _KEY_SHARES])
+    key.set_xticks([0.5, 1.5], ["correct", "error"], rotation=90)
+    key.set_title("of the row", fontsize=style.TICK_SIZE, color=style.INK, loc="left")
+
+
+class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
+    """Calibration curve with exact intervals, and a histogram of the predicted probabilities below.
+
+    scikit-learn's display for two classes and more; make it with `from_estimator` or `from_predictions`. For
+    two classes the probability is that of the second. For more it is that of the predicted class, and the
+    curve shows the fraction of correct predictions. Bins have about equal counts. Error bars are 95 %
+    intervals of Clopper and Pearson.
+
+    Parameters
+    ----------
+    prob_true, prob_pred : float64 arrays of shape (bins,)
+        Fraction of positives and mean probability.
+    y_prob : float64 array of shape (n_samples,)
+    n_rows : int64 array of shape (bins,)
+    pos_label : class label or None
+        None for the predicted class.
+    brier : float or None
+        The Brier score, of two classes.
+
+    Attributes
+    ----------
+    low, high : float64 arrays of shape (bins,)
+        Ends of the intervals.
+    calibration_error : float
+        Mean distance of the bins from the diagonal, weighted by rows: the expected calibration error.
+    axes_ : array of two matplotlib Axes
+    ax_ : matplotlib Axes
+        The first of them.
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> display = CalibrationDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.1, 0.6, 0.8], n_bins=2)
+    >>> display.prob_pred.round(2), display.prob_true, round(display.calibration_error, 2)
+    (array([0.1, 0.7]), array([0., 1.]), 0.2)
+    """
+
+    def __init__(
+        self,
+        prob_true: Floats,
+        prob_pred: Floats,
+        y_prob: Floats,
+        *,
+        n_rows: NDArray[np.int64],
+        pos_label: Any = None,
+        brier: float | None = None,
+    ) -> None:
+        super().__init__(prob_true, prob_pred, y_prob, pos_label=pos_label)
+        self.n_rows, self.brier = n_rows, brier
+        self.low, self.high = _clopper_pearson(np.rint(prob_true * n_rows).astype(np.int64), n_rows)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None) -> Self:
+        """Draw the calibration curve of a classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            With `predict_proba`.
+        X, y : array or data frame of shape (n_samples, n_features), array of shape (n_samples,)
+            Test rows.
+        n_bins : int
+            Largest number of bins; rows with equal probabilities are in one bin.
+        ax
+            As in `plot`.
+
+        Returns
+        -------
+        CalibrationDisplay
+        """
+        classes, codes = read_rows(estimator, X, y)
+        return cls._make(predict_proba(estimator, X), codes, classes, n_bins).plot(ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        *,
+        labels: Sequence[Any] | None = None,
+        n_bins: int = 10,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the calibration curve of predicted probabilities.
+
+        Parameters
+        ----------
+        y_true : array of shape (n_samples,)
+        y_prob : array of shape (n_samples,) or (n_samples, n_classes)
+            Probabilities of the second of two classes, or of all classes.
+        labels : sequence, optional
+            All classes in order; None for those in `y_true`.
+        n_bins, ax
+            As in `from_estimator`.
+
+        Returns
+        -------
+        CalibrationDisplay
+        """
+        classes, codes, found = read_predictions(y_true, y_prob, labels)
+        if found.min() < 0 or found.max() > 1:
+            raise ValueError(
+                f"probabilities from {found.min():.4g} to {found.max():.4g} are not allowed: they must be "
+                "from 0 to 1"
+            )
+        return cls._make(found, codes, classes, n_bins).plot(ax)
+
+    @classmethod
+    def _make(cls, probabilities: Floats, codes: Integers, classes: list[Any], n_bins: int) -> Self:
+        check_parameters({"n_bins": n_bins}, {"n_bins": whole(1, 1000)})
+        is_binary = len(classes) == 2
+        y_prob = probabilities[:, 1] if is_binary else probabilities.max(axis=1)
+        is_positive = codes == (1 if is_binary else probabilities.argmax(axis=1))
+        bins = _equal_counts(y_prob, n_bins)
+        n_rows = np.bincount(bins).astype(np.int64)
+        return cls(
+            np.bincount(bins, weights=is_positive) / n_rows,
+            np.bincount(bins, weights=y_prob) / n_rows,
+            y_prob,
+            n_rows=n_rows,
+            pos_label=classes[1] if is_binary else None,
+            brier=float(np.mean((y_prob - is_positive) ** 2)) if is_binary else None,
+        )
+
+    @property
+    def calibration_error(self) -> float:
+        """The expected calibration error."""
+        return float(np.average(np.abs(self.prob_pred - self.prob_true), weights=self.n_rows))
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw curve and histogram.
+
+        Parameters
+        ----------
+        ax : None, matplotlib Axes or two of them
+            None for a new figure, one Axes that is divided, or one for each.
+
+        Returns
+        -------
+        self
+        """
+        self.figure_, self.axes_, _ = style.panels(ax, 2, 1, (5.2, 2.6), heights=(3.2, 1.0))
+        upper, below = self.axes_
+        super().plot(ax=upper, color=style.BLUE, marker="o", markersize=5, linewidth=1.6, zorder=3)
+        upper.lines[0].set(**style.DASHED)
+        upper.legend(frameon=False, fontsize=style.TICK_SIZE, labelcolor=style.INK, loc="upper left")
+        ends = np.maximum([self.prob_true - self.low, self.high - self.prob_true], 0)
+        look = {"fmt": "none", "color": style.BLUE, "elinewidth": 1.1, "capsize": 2.5, "zorder": 3}
+        upper.errorbar(self.prob_pred, self.prob_true, ends, **look)
+        look = {"bins": _HISTOGRAM_BINS, "range": (0.0, 1.0), "color": style.BLUE, "alpha": 0.45}
+        below.hist(self.y_prob, rwidth=0.92, **look)
+        for panel in self.axes_:
+            style.style_axes(panel)
+            panel.set_xlim(-0.02, 1.02)
+            text.percent_axis(panel.xaxis)
+        upper.set_ylim(-0.02, 1.02)
+        text.percent_axis(upper.yaxis)
+        text.plain_axis(below.yaxis, 3)
+        upper.tick_params(labelbottom=False)
+        whose = "predicted class"
+        if self.pos_label is not None:
+            whose = f"positive class: {text.shorten(style.format_label(self.pos_label), 24)}"
+        outcome = "Fraction correct" if self.pos_label is None else "Fraction of positives"
+        text.name_axes(upper, "", outcome)
+        text.name_axes(below, f"Predicted probability ({whose})", "Count")
+        title = f"calibration error {text.percent(self.calibration_error)}"
+        title += "" if self.brier is None else f", Brier score {self.brier:.3f}"
+        upper.set_title(title, fontsize=style.TICK_SIZE, color=style.INK, loc="left")
+        return self
+
+
+def _equal_counts(values: Floats, n_bins: int) -> NDArray[np.intp]:
+    """The bin of each value: bins have about equal counts, none is empty, equal values are together.
+
+    >>> _equal_counts(np.array([0.1, 0.1, 0.1, 0.4, 0.9]), 2)
+    array([0, 0, 0, 1, 1])
+    """
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2  # rank of the middle row of each distinct value
+    bins = np.floor(middle * n_bins / len(values))[which]
+    return np.unique(bins, return_inverse=True)[1]
+
+
+def _clopper_pearson(hits: NDArray[np.int64], n_rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Ends of the exact intervals of binomial shares."""
+    tail = (1.0 - _CONFIDENCE) / 2
+    with np.errstate(invalid="ignore"):  # beta distributions with a parameter of 0
+        low = special.betaincinv(hits, n_rows - hits + 1, tail)
+        high = special.betaincinv(hits + 1, n_rows - hits, 1.0 - tail)
+    return np.where(hits == 0, 0.0, low), np.where(hits == n_rows, 1.0, high)
+
+
+# --- labels and scores
+
+
+def classes_of(estimator: Any) -> list[Any]:
+    """The classes of a fitted classifier."""
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "classes_"):
+        raise TypeError(f"{type(estimator).__name__} has no classes_: it must be a classifier")
+    return list(np.asarray(estimator.classes_).tolist())
+
+
+def read_rows(estimator: Any, X: Any, y: Any) -> tuple[list[Any], Integers]:
+    """The classes of a classifier, and the codes of the labels of some rows."""
+    classes = classes_of(estimator)
+    as_pair((X, y), "the data")
+    return classes, encode_labels(y, classes)
+
+
+def read_predictions(y: ArrayLike, scores: ArrayLike, labels: Any) -> tuple[list[Any], Integers, Floats]:
+    """Classes, codes of the labels and scores of all classes."""
+    if labels is None:
+        try:
+            classes = np.unique(np.ravel(np.asarray(y))).tolist()
+        except TypeError as error:
+            raise ValueError(f"the labels are of different kinds: {error}") from error
+    else:
+        classes = list(labels)
+    codes = encode_labels(y, classes)
+    return classes, codes, read_scores(scores, classes, len(codes))
+
+
+def encode_labels(y: ArrayLike, classes: list[Any], name: str = "y") -> Integers:
+    """The position of each label among the classes.
+
+    >>> encode_labels(["b", "a", "b"], ["a", "b"])
+    array([1, 0, 1])
+    """
+    found = np.asarray(y)
+    if found.ndim != 1 or not found.size:
+        raise ValueError(f"{name} of shape {found.shape} is not allowed: it must be a list of labels")
+    positions = {label: number for number, label in enumerate(classes)}
+    try:
+        distinct, codes = np.unique(found, return_inverse=True)
+    except TypeError as error:  # labels that cannot be compared, such as None among strings
+        raise ValueError(f"{name} holds labels of different kinds: {error}") from error
+    numbers = [positions.get(label, -1) for label in distinct.tolist()]
+    if -1 in numbers:
+        unknown = distinct.tolist()[numbers.index(-1)]
+        raise ValueError(f"{name} holds {unknown!r}: it must hold the classes {list_some(classes)} only")
+    return np.array(numbers, dtype=np.int64)[codes]
+
+
+def list_some(values: list[Any]) -> str:
+    """List the first ten values.
+
+    >>> list_some([1, 2])
+    '[1, 2]'
+    """
+    return str(values) if len(values) <= 10 else f"[{', '.join(map(repr, values[:10]))}, ...]"
+
+
+def predict_proba(estimator: Any, X: Any) -> Floats:
+    """The predicted probabilities, (n_samples, n_classes)."""
+    if not hasattr(estimator, "predict_proba"):
+        raise TypeError(f"{type(estimator).__name__} has no predict_proba: it must predict probabilities")
+    return np.asarray(estimator.predict_proba(X), dtype=np.float64)
+
+
+def predict_scores(estimator: Any, X: Any) -> Floats:
+    """Probabilities, or the decision function of classifiers without, (n_samples, n_classes)."""
+    if hasattr(estimator, "predict_proba"):
+        return predict_proba(estimator, X)
+    if not hasattr(estimator, "decision_function"):
+        kind = type(estimator).__name__
+        raise TypeError(f"{kind} has neither predict_proba nor decision_function: it must have one of them")
+    found = np.asarray(estimator.decision_function(X), dtype=np.float64)
+    return np.column_stack([-found, found]) if found.ndim == 1 else found
+
+
+def read_scores(scores: ArrayLike, classes: list[Any], n_rows: int) -> Floats:
+    """Scores of all classes; for two classes, those of the second are enough.
+
+    >>> read_scores([0.25, 1.0], ["a", "b"], 2)
+    array([[0.75, 0.25],
+           [0.  , 1.  ]])
+    """
+    found = np.asarray(scores, dtype=np.float64)
+    if found.ndim == 1 and len(classes) == 2:
+        found = np.column_stack([1.0 - found, found])
+    if found.shape != (n_rows, len(classes)):
+        raise ValueError(
+            f"scores of shape {found.shape} are not allowed: {n_rows} rows of the {len(classes)} classes "
+            f"{list_some(classes)} are needed"
+        )
+    if np.isnan(found).any():
+        raise ValueError("scores hold NaN: they must be numbers")
+    return found

@@ -1,0 +1,415 @@
+"""Partial dependence: the mean prediction as a function of one column, one panel per column.
+
+The values of a grid are copied from rows of the sample, so that columns of any type and missing values can be
+set in any table (see `columns`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow._typing import Floats, Integers
+from hedgerow.estimators.parameters import check_parameters, flag, whole
+from hedgerow.plots import columns, labels, style
+from hedgerow.plots.base import FeatureDisplay, category_ticks, is_rotated, padded_limits
+
+_MAX_CLASSES = 5
+_MAX_CATEGORIES = 12
+_ENDS = (0.01, 0.99)  # quantiles between which numbers are drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """The dependence of the predictions on one column.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    values : float64 array of shape (points,)
+        The grid; 0, 1, 2, ... for categories.
+    categories : list of str, or None
+        None for numbers.
+    means : float64 array of shape (outputs, points)
+    missing : float64 array of shape (outputs,) or None
+        The means with a missing value; None if the column has none.
+    single : float64 array of shape (outputs, points, n_samples)
+        The predictions of the rows.
+    deciles : float64 array of shape (9,) or empty
+        Of a numeric column.
+    n_categories : int
+        Number of categories, drawn or not.
+    pair : list of str, or None
+        Names of the values of a numeric or boolean column with at most two values.
+    """
+
+    name: str
+    values: Floats
+    categories: list[str] | None
+    means: Floats
+    missing: Floats | None
+    single: Floats
+    deciles: Floats
+    n_categories: int = 0
+    pair: list[str] | None = None
+
+    @property
+    def dots(self) -> list[str] | None:
+        """Names of the values, if they are drawn as dots and not as a curve."""
+        return self.pair if self.categories is None else self.categories
+
+    @property
+    def spread(self) -> float:
+        """The largest range of the means of an output."""
+        return float(np.ptp(self.means, axis=1).max())
+
+
+def predictor(model: Any, target: Any) -> tuple[Callable[[Any], Floats], list[str], str]:
+    """A function that predicts (outputs, n_rows); names of several outputs; what the means are."""
+    check_is_fitted(model)
+    classes = None if not hasattr(model, "classes_") else np.asarray(model.classes_).tolist()
+    if classes is None:
+        if target is not None:
+            raise ValueError(f"target={target!r} is not allowed: {type(model).__name__} has no classes")
+        return lambda X: np.asarray(model.predict(X), dtype=np.float64).reshape(1, -1), [], "mean prediction"
+    if target is not None and target not in classes:
+        raise ValueError(f"target={target!r} is not allowed: it must be None or one of {classes[:10]}")
+    if target is None and len(classes) == 2:
+        target = classes[1]
+    has_proba = hasattr(model, "predict_proba")
+    wanted = list(range(len(classes))) if target is None else [classes.index(target)]
+    measure = "mean probability" if has_proba else "share of rows predicted"
+    measure += "" if target is None else f" of class {labels.shorten(style.format_label(target), 24)}"
+
+    def predict(X: Any) -> Floats:
+        if has_proba:
+            return np.asarray(model.predict_proba(X), dtype=np.float64).T[wanted]
+        predicted = np.asarray(model.predict(X))
+        return np.array([predicted == classes[number] for number in wanted], dtype=np.float64)
+
+    return predict, [] if len(wanted) == 1 else [style.format_label(name) for name in classes], measure
+
+
+def top_columns(model: Any, predict: Callable[[Any], Floats], table: Any, most: int, seed: int) -> list[int]:
+    """The most important columns by `feature_importances_`, else by the effect of permuting them."""
+    found = getattr(model, "feature_importances_", None)
+    if found is None or len(found) != table.shape[1]:
+        before = predict(columns.native(table))
+        found = np.empty(table.shape[1])
+        for column in range(table.shape[1]):
+            permuted = np.random.default_rng((seed, column)).permutation(table.shape[0]).astype(np.int64)
+            after = predict(columns.native(columns.with_column_from(table, column, permuted)))
+            found[column] = np.abs(after - before).mean()
+    order = np.argsort(-np.asarray(found), kind="stable")[:most].tolist()
+    kept = [int(column) for column in order if found[column] > 0]
+    if not kept:
+        raise ValueError("no column has any influence on the predictions: there is nothing to draw")
+    return kept
+
+
+def dependence(
+    predict: Callable[[Any], Floats],
+    table: Any,
+    column: int,
+    known: tuple[str, Floats, NDArray[Any] | None],
+    n_points: int,
+) -> Dependence:
+    """Set a column to every value of a grid in all rows, and compute the mean predictions.
+
+    `known` is the name of the column, its numbers with NaN for missing, and its categories or None.
+    """
+    name, numbers, categories = known
+    is_missing = np.isnan(numbers)
+    grid = _number_grid(numbers, n_points) if categories is None else _category_grid(numbers)
+    rows = np.append(grid, np.flatnonzero(is_missing)[:1]).astype(np.int64)
+    n_rows = table.shape[0]
+    many = columns.take(table, np.tile(np.arange(n_rows), len(rows)))
+    # copy g of the table has the value of row rows[g] in all rows
+    sources = np.repeat(np.arange(len(rows)) * n_rows + rows, n_rows)
+    predicted = predict(columns.native(columns.with_column_from(many, column, sources)))
+    single = predicted.reshape(len(predicted), len(rows), n_rows)
+    means = single.mean(axis=2)
+    n_grid = len(grid)
+    present = numbers[~is_missing & np.isfinite(numbers)]
+    has_deciles = categories is None and present.size
+    return Dependence(
+        name=name,
+        values=numbers[grid] if categories is None else np.arange(n_grid, dtype=np.float64),
+        categories=None
+        if categories is None
+        else [style.format_label(categories[int(numbers[row])]) for row in grid],
+        means=means[:, :n_grid],
+        missing=means[:, n_grid] if is_missing.any() else None,
+        single=single[:, :n_grid],
+        deciles=np.quantile(present, np.arange(0.1, 0.91, 0.1)) if has_deciles else np.empty(0),
+        n_categories=0 if categories is None else len(np.unique(present)),
+        pair=_pair(np.unique(present), is_boolean=columns.is_boolean(table, column))
+        if categories is None
+        else None,
+    )
+
+
+def _pair(distinct: Floats, *, is_boolean: bool) -> list[str] | None:
+    """Names of at most two values, None for more.
+
+    >>> _pair(np.array([0.0, 1.0]), is_boolean=True), _pair(np.array([-1.0, 2.5]), is_boolean=False)
+    (['false', 'true'], ['−1', '2.5'])
+    """
+    if len(distinct) > 2:
+        return None
+    return [
+        ("true" if value else "false") if is_boolean else labels.format_tick(value)
+        for value in distinct.tolist()
+    ]
+
+
+def _number_grid(numbers: Floats, n_points: int) -> Integers:
+    """Rows with all distinct values if they are few, else with evenly spaced quantiles, in order."""
+    finite = np.flatnonzero(np.isfinite(numbers))
+    distinct, first = np.unique(numbers[finite], return_index=True)
+    if len(distinct) > n_points:
+        order = finite[np.argsort(numbers[finite], kind="stable")]
+        places = np.linspace(*_ENDS, n_points) * (len(order) - 1)
+        rows = order[np.round(places).astype(np.int64)]
+        _, first = np.unique(numbers[rows], return_index=True)
+        return np.asarray(rows[first], dtype=np.int64)
+    return np.asarray(finite[first], dtype=np.int64)
+
+
+def _category_grid(numbers: Floats) -> Integers:
+    """Rows with the most frequent categories, in the order of their codes."""
+    present = np.flatnonzero(~np.isnan(numbers))
+    codes, first, counts = np.unique(numbers[present], return_index=True, return_counts=True)
+    kept = np.sort(np.argsort(-counts, kind="stable")[:_MAX_CATEGORIES])
+    return np.asarray(present[first[kept]][np.argsort(codes[kept])], dtype=np.int64)
+
+
+_ALLOWED = {
+    "n_points": whole(2, 1000),
+    "max_rows": whole(1),
+    "top": whole(1),
+    "random_state": whole(0),
+    "ice": flag(),
+}
+_MAX_ROWS = 40  # rows drawn with ice=True
+_LONGEST = 14  # letters of a category
+
+
+@dataclass(eq=False)
+class PartialDependenceDisplay(FeatureDisplay):
+    """Partial dependence of the predictions on single columns, on a common y axis.
+
+    Like scikit-learn's display, for tables of any kind, categories and missing values; make it with
+    `from_estimator`. Numeric columns are curves with ticks at their deciles; categories, booleans and columns
+    of two values are dots; a diamond is the mean with a missing value.
+
+    Parameters
+    ----------
+    dependences : list of Dependence
+        One per panel.
+    outputs : list of int
+        The outputs that are drawn.
+    output_names : list of str
+        Names of all outputs; empty for one output.
+    measure : str
+        Description of the means.
+    is_share : bool
+        Whether the means are probabilities.
+
+    Attributes
+    ----------
+    axes_ : array of matplotlib Axes
+        One per panel.
+    figure_ : matplotlib Figure
+
+    References
+    ----------
+    J. Friedman, "Greedy function approximation: a gradient boosting machine", The Annals of Statistics 29,
+    2001, section 8.2. A. Goldstein, A. Kapelner, J. Bleich, E. Pitkin, "Peeking inside the black box",
+    Journal of Computational and Graphical Statistics 24, 2015: the lines of single rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import GradientBoostingClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = GradientBoostingClassifier(n_estimators=10).fit(X, y == 2)
+    >>> display = PartialDependenceDisplay.from_estimator(model, X, features=["petal width (cm)"], n_points=5)
+    >>> means = display.dependences[0].means
+    >>> means.shape, bool(means[0, 0] < means[0, -1])
+    ((1, 5), True)
+    """
+
+    dependences: list[Dependence]
+    outputs: list[int]
+    output_names: list[str]
+    measure: str
+    is_share: bool
+
+    _shows_rows = False
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        features: Any = None,
+        *,
+        target: Any = None,
+        n_points: int = 40,
+        top: int = 6,
+        max_rows: int = 500,
+        random_state: int = 0,
+        ice: bool = False,
+        ax: Any = None,
+        n_columns: int = 3,
+    ) -> Self:
+        """Compute the partial dependence, and draw it.
+
+        Parameters
+        ----------
+        model : fitted classifier or regressor
+        X : array or data frame of shape (n_samples, n_features)
+        features : int, str, sequence of them, or None
+            Numbers or names of columns. None for the most important by the model's `feature_importances_`,
+            or without them by the change of the predictions when a column is permuted.
+        target : class label, optional
+            The class whose probability is drawn. None for the second of two classes, or for the five of
+            largest mean probability of more.
+        n_points : int
+            Largest number of values of a numeric column: quantiles from 1 % to 99 %.
+        top : int
+            Number of columns with `features=None`.
+        max_rows : int
+            Largest number of rows; of more, a random sample is used.
+        random_state : int
+            Seed of the sample.
+        ice, ax, n_columns
+            As in `plot`.
+
+        Returns
+        -------
+        PartialDependenceDisplay
+        """
+        sizes = {"n_points": n_points, "top": top, "max_rows": max_rows}
+        check_parameters(sizes | {"random_state": random_state, "ice": ice}, _ALLOWED)
+        predict, names, measure = predictor(model, target)
+        whole_table = columns.as_table(X)
+        table = columns.take(whole_table, columns.sample_rows(whole_table.shape[0], max_rows, random_state))
+        column_names = columns.names_of(model, X, table.shape[1])
+        if features is None:
+            chosen = top_columns(model, predict, table, top, random_state)
+        else:
+            chosen = columns.read_columns(features, column_names)
+        numbers, categories = columns.values_of(model, table)
+        found = []
+        for column in chosen:
+            if np.isnan(numbers[:, column]).all():
+                raise ValueError(f"column {column_names[column]!r} is missing in all rows: nothing to draw")
+            known = (column_names[column], numbers[:, column], categories[column])
+            found.append(dependence(predict, table, column, known, n_points))
+        outputs = list(range(len(found[0].means)))
+        if len(outputs) > _MAX_CLASSES:
+            levels = found[0].means.mean(axis=1)
+            outputs = np.sort(np.argsort(-levels, kind="stable")[:_MAX_CLASSES]).tolist()
+        display = cls(found, outputs, names, measure, hasattr(model, "classes_"))
+        return display.plot(ax, ice=ice, n_columns=n_columns)
+
+    def plot(self, ax: Any = None, *, ice: bool = False, n_columns: int = 3) -> Self:
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : None, matplotlib Axes or a sequence of them
+            None for a new figure, one Axes that is divided, or one per panel.
+        ice : bool
+            Whether to draw up to 40 single rows behind their mean; for one output only.
+        n_columns : int
+            Panels per row.
+
+        Returns
+        -------
+        self
+        """
+        self._shows_rows = ice and len(self.outputs) == 1
+        is_single = len(self.dependences) == 1
+        height = 3.0 if any(is_rotated(_names(found)) for found in self.dependences) else 2.5
+        size = (4.4, height + 0.6) if is_single else (3.0, height)
+        titles = [found.name for found in self.dependences]
+        names = [self.output_names[output] for output in self.outputs] if len(self.outputs) > 1 else []
+        self._plot_panels(ax, titles, n_columns, size, (self.measure, self._limits()), names)
+        for panel in self.axes_:
+            labels.value_axis(panel.yaxis, is_share=self.is_share)
+        return self
+
+    def _limits(self) -> tuple[float, float]:
+        """Limits of the y axis that include everything drawn."""
+        drawn: list[Floats] = []
+        for found in self.dependences:
+            values = _some_rows(found.single) if self._shows_rows else found.means
+            drawn.append(values[self.outputs].ravel())
+            if found.missing is not None:
+                drawn.append(found.missing[self.outputs])
+        values = np.concatenate(drawn)
+        return padded_limits(float(values.min()), float(values.max()))
+
+    def _draw_panel(self, ax: Any, number: int) -> None:
+        found = self.dependences[number]
+        if found.dots is None:
+            self._draw_numbers(ax, found)
+        else:
+            self._draw_dots(ax, found)
+
+    def _draw_numbers(self, ax: Any, found: Dependence) -> None:
+        """Draw a curve per output, and the deciles."""
+        low, high = float(found.values[0]), float(found.values[-1])
+        width = high - low or 1.0
+        if self._shows_rows:
+            rows = _some_rows(found.single[self.outputs[0]])
+            ax.plot(found.values, rows, color=style.FAINT, alpha=0.4, linewidth=0.6, zorder=1)
+        marker = {"marker": "o", "markersize": 4} if len(found.values) <= 12 else {}
+        for output, colour in self._colours():
+            ax.plot(found.values, found.means[output], color=colour, linewidth=1.8, zorder=3, **marker)
+        self._draw_deciles(ax, found.deciles[(found.deciles >= low) & (found.deciles <= high)])
+        are_whole = bool(np.all(found.values == np.round(found.values))) and float(np.ptp(found.values)) >= 2
+        labels.plain_axis(ax.xaxis, 4, whole=are_whole)
+        ax.set_xlim(low - 0.03 * width, high + 0.03 * width)
+        if found.missing is not None:
+            self._draw_missing(ax, found.missing, low, high)
+
+    def _draw_dots(self, ax: Any, found: Dependence) -> None:
+        """Draw a dot per value and output, side by side."""
+        names = _names(found)
+        places = np.arange(len(names), dtype=np.float64)
+        means = found.means if found.missing is None else np.column_stack([found.means, found.missing])
+        if self._shows_rows:
+            rows = _some_rows(found.single[self.outputs[0]])
+            at = np.broadcast_to(places[: len(rows), np.newaxis], rows.shape)
+            ax.plot(at, rows, "o", color=style.FAINT, alpha=0.4, markersize=2, zorder=1)
+        step = 0.5 / len(self.outputs)
+        for number, (output, colour) in enumerate(self._colours()):
+            shift = (number - (len(self.outputs) - 1) / 2) * step
+            ax.plot(places + shift, means[output], "o", color=colour, markersize=5.5, zorder=3)
+        for place in places:
+            ax.axvline(place, color=style.FAINT, linewidth=0.5, alpha=0.5, zorder=0)
+        category_ticks(ax, names)
+        n_drawn = len(found.values)
+        if found.n_categories > n_drawn:
+            name = f"the {n_drawn} most frequent of {found.n_categories} categories"
+            ax.set_xlabel(name, fontsize=style.TICK_SIZE, color=style.INK)
+
+
+def _names(found: Dependence) -> list[str]:
+    """Names below the dots of a column."""
+    names = [labels.shorten(name, _LONGEST) for name in found.dots or []]
+    return [*names, "missing"] if names and found.missing is not None else names
+
+
+def _some_rows(single: Floats) -> Floats:
+    """Predictions of some rows, evenly spaced."""
+    n_rows = single.shape[-1]
+    return single[..., np.unique(np.linspace(0, n_rows - 1, min(n_rows, _MAX_ROWS)).astype(np.int64))]
