@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         experiments = run_experiments(
             full=not options.quick,
             random_state=options.seed,
-            told=lambda done, total, words: bar.update(
+            progress=lambda done, total, words: bar.update(
                 task, completed=done, total=total, description=words[:45]
             ),
         )

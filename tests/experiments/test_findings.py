@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from hedgerow.experiments import claim, findings
+from hedgerow.experiments import findings
 from hedgerow.experiments.findings import Contest
 from hedgerow.experiments.measure import Curve
-from hedgerow.experiments.methods import ADABOOST, GRADIENT, LOGISTIC, ONE_HOT
-from hedgerow.experiments.plan import QUICK
-from hedgerow.experiments.problems import Problem
+from hedgerow.experiments.plan import ADABOOST, GRADIENT, LOGISTIC, ONE_HOT, QUICK, Problem
 
 WAVE = np.array([-0.01, 0.0, 0.01, 0.0, -0.01, 0.01])
 
@@ -82,7 +80,7 @@ def test_who_suffers_from_noise_is_read_off_the_curve():
 
 
 def checked(name, limit, error, *splits):
-    return claim.Checked(name, limit, np.array([error, error]), np.array(splits))
+    return findings.Checked(name, limit, np.array([error, error]), np.array(splits))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +98,7 @@ def test_the_verdict_on_the_claim_follows_the_errors(errors, verdict):
         checked("AdaBoost, b", 0.02, errors[1], 0.03, 0.03, 0.03, 0.03),
         checked("gradient, c", 0.03, 0.025, 0.01),
     ]
-    first, second = claim.claim_findings(found)
+    first, second = findings.claim_findings(found)
     assert verdict in first
     assert "0 to 25 % of single 75/25 splits show less than 2 %" in first
     assert "less than 3 % error on breast cancer is confirmed for all 1" in second
@@ -120,7 +118,7 @@ def test_the_claim_is_measured_on_every_row_once_a_repeat():
         def predict(self, X):
             return np.ones(len(X), int)
 
-    found = claim.check_claim(claim.Contender("w", 0.02, lambda _: Wrong()), problem, QUICK, 0, None)
+    found = findings.check_claim(findings.Contender("w", 0.02, lambda _: Wrong()), problem, QUICK, 0, None)
     np.testing.assert_allclose(found.repeats, np.full(QUICK.claim_repeats, (y == 0).mean()))
     assert found.splits.shape == (QUICK.claim_splits,)
     wrong = found.splits * 143  # a quarter of 569 rows
@@ -128,8 +126,8 @@ def test_the_claim_is_measured_on_every_row_once_a_repeat():
 
 
 def test_contenders_have_five_learners_at_rate_one():
-    models = [contender.make(None) for contender in claim.contenders()]
+    models = [contender.make(None) for contender in findings.contenders()]
     assert len(models) == 8
     assert {(model.n_estimators, model.learning_rate) for model in models} == {(5, 1.0)}
-    limits = {contender.name.split(",")[0]: contender.claim for contender in claim.contenders()}
+    limits = {contender.name.split(",")[0]: contender.claim for contender in findings.contenders()}
     assert (limits["AdaBoost"], limits["gradient boosting"]) == (0.02, 0.03)

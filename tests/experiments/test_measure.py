@@ -5,8 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from hedgerow.experiments import measure
-from hedgerow.experiments.methods import BOOSTING, COMPARED, GENTLE, LINEAR, ONE_HOT, Maker
-from hedgerow.experiments.problems import Problem
+from hedgerow.experiments.plan import BOOSTING, COMPARED, GENTLE, LINEAR, ONE_HOT, Maker, Problem
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -109,13 +108,13 @@ def test_the_standard_error_grows_with_the_overlap():
 def test_every_method_can_be_made_and_says_its_parameters(name):
     maker = Maker(learners=7, trees=5, members=3, random_state=4, n_jobs=1)
     model = maker.make(name)
-    assert str(getattr(model, "n_estimators", "")) in maker.words(name)
+    assert str(getattr(model, "n_estimators", "")) in maker.describe(name)
     if name not in LINEAR:
         assert model.n_jobs == 1
     if name in BOOSTING:
         assert (model.n_estimators, maker.make(name, learners=2, rate=0.5).learning_rate) == (7, 0.5)
         rate = f"rate {model.learning_rate:g}"
-        assert maker.words(name).endswith(rate)
+        assert maker.describe(name).endswith(rate)
 
 
 def test_an_unknown_method_is_refused_by_name():

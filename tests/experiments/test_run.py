@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomForestClassifier
-from hedgerow.experiments import CAVEATS, FULL, QUICK, problems, run, run_experiments, run_plan, warm
-from hedgerow.experiments.methods import BOOSTING, COMPARED, FOREST, LOGISTIC, ONE_HOT, UNDER_NOISE, Maker
-from hedgerow.experiments.tables import SECONDS
+from hedgerow.experiments import CAVEATS, FULL, QUICK, measure, plan, run, run_experiments, run_plan
+from hedgerow.experiments.plan import BOOSTING, COMPARED, FOREST, LOGISTIC, ONE_HOT, UNDER_NOISE, Maker
+from hedgerow.experiments.results import SECONDS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "source_experiments.py"
 TINY = replace(
@@ -38,7 +38,7 @@ TINY = replace(
 @pytest.fixture(scope="module", autouse=True)
 def _no_second_process():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(warm.os, "cpu_count", lambda: 1)  # kernels are compiled or cached here
+        patch.setattr(measure.os, "cpu_count", lambda: 1)  # kernels are compiled or cached here
         yield
 
 
@@ -46,7 +46,7 @@ def _no_second_process():
 def small():
     """The run, and what it told."""
     told = []
-    return run_plan(TINY, n_jobs=1, told=lambda *words: told.append(words)), told
+    return run_plan(TINY, n_jobs=1, progress=lambda *words: told.append(words)), told
 
 
 def without_seconds(experiments):
@@ -65,10 +65,7 @@ def test_results_are_the_same_for_one_thread_and_two(small):
 
 def test_another_seed_gives_other_rows_and_other_folds():
     one, other = (
-        [
-            run.Results(problem, TINY, Maker(1, 1, 1, seed))
-            for problem in problems.load_problems(TINY, seed)[0]
-        ]
+        [run.Results(problem, TINY, Maker(1, 1, 1, seed)) for problem in plan.load_problems(TINY, seed)[0]]
         for seed in (0, 1)
     )
     assert not np.array_equal(one[0].problem.X, other[0].problem.X)
@@ -115,8 +112,8 @@ def test_progress_is_told_to_the_end(small):
 
 
 def test_without_the_accidents_a_sentence_says_how_to_get_them(monkeypatch):
-    monkeypatch.setattr(problems, "load_accidents", _missing)
-    found, left_out = problems.load_problems(TINY, 0)
+    monkeypatch.setattr(plan, "load_accidents", _missing)
+    found, left_out = plan.load_problems(TINY, 0)
     assert [problem.name for problem in found] == ["simulated", "cancer"]
     assert left_out == ["US road accidents are left out: it is not here: pip install dmba."]
 
@@ -127,11 +124,11 @@ def _missing():
 
 def test_rows_of_the_accidents_are_drawn_once_each(monkeypatch):
     given = np.arange(50.0)[:, None], np.arange(50) % 2, ["row"]
-    monkeypatch.setattr(problems, "load_accidents", lambda: given)
-    one = problems.load_problems(replace(TINY, accident_rows=20), 0)[0][2]
+    monkeypatch.setattr(plan, "load_accidents", lambda: given)
+    one = plan.load_problems(replace(TINY, accident_rows=20), 0)[0][2]
     assert len(set(one.X[:, 0])) == 20
     np.testing.assert_array_equal(one.y, one.X[:, 0] % 2)
-    assert len(problems.load_problems(replace(TINY, accident_rows=None), 0)[0][2].y) == 50
+    assert len(plan.load_problems(replace(TINY, accident_rows=None), 0)[0][2].y) == 50
 
 
 def test_the_dictionary_is_json_and_the_page_is_valid_and_whole(small, tmp_path):
@@ -160,7 +157,7 @@ def test_full_takes_the_larger_plan(monkeypatch):
 @pytest.mark.parametrize("seed", [-1, 2**32, 0.5, None, "0"])
 def test_a_bad_seed_is_refused_before_any_work(seed):
     with pytest.raises(ValueError, match=r"random_state=.* is not allowed: it must be an integer from 0"):
-        run_experiments(random_state=seed, told=pytest.fail)
+        run_experiments(random_state=seed, progress=pytest.fail)
 
 
 def test_a_second_process_compiles_the_forests_if_there_are_cores(monkeypatch):
@@ -176,20 +173,20 @@ def test_a_second_process_compiles_the_forests_if_there_are_cores(monkeypatch):
         def kill(self):
             started[-1].append("killed")
 
-    monkeypatch.setattr(warm.subprocess, "Popen", Process)
-    monkeypatch.setattr(warm.os, "cpu_count", lambda: 2)
-    problem = problems.load_problems(TINY, 0)[0][1]
-    warm.compile_kernels([problem], (LOGISTIC, FOREST), Maker(2, 2, 2, 0, 1))
-    warm.compile_kernels([problem], (LOGISTIC,), Maker(2, 2, 2, 0, 1))
+    monkeypatch.setattr(measure.subprocess, "Popen", Process)
+    monkeypatch.setattr(measure.os, "cpu_count", lambda: 2)
+    problem = plan.load_problems(TINY, 0)[0][1]
+    measure.compile_kernels([problem], (LOGISTIC, FOREST), Maker(2, 2, 2, 0, 1))
+    measure.compile_kernels([problem], (LOGISTIC,), Maker(2, 2, 2, 0, 1))
     assert started == [[sys.executable, "waited"]]
-    with pytest.raises(KeyError), warm.SecondProcess():
+    with pytest.raises(KeyError), measure.SecondProcess():
         raise KeyError
     assert started[-1][1:] == ["killed", "waited"]
 
 
 def test_the_text_for_the_second_process_runs():
     names = {}
-    exec(compile(warm._OTHER, "other", "exec"), names)  # noqa: S102 - our own text
+    exec(compile(measure._OTHER, "other", "exec"), names)  # noqa: S102 - our own text
     assert names["F"] is RandomForestClassifier
 
 

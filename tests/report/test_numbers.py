@@ -25,9 +25,9 @@ from sklearn.metrics import (
 
 from hedgerow import AdaBoostClassifier, GradientBoostingRegressor, RandomForestClassifier
 from hedgerow.plots import CalibrationDisplay
-from hedgerow.report import Report, sections_data, sections_quality, words
+from hedgerow.report import Report, sections_data, sections_quality, text
 from hedgerow.report.facts import Facts
-from hedgerow.report.sections_columns import importances
+from hedgerow.report.sections_quality import importances
 from report_cases import halves, report
 
 
@@ -74,7 +74,7 @@ def test_key_figures_of_two_classes(boosted):
     told = key_figures(section("adaboost", "in-short"))
     n_wrong = int(np.sum(said != y))
     assert told["accuracy"][0] == f"{100 * accuracy_score(y, said):.1f} %"
-    assert told["mistakes"][0] == f"{n_wrong} of {len(y)}"
+    assert told["errors"][0] == f"{n_wrong} of {len(y)}"
     assert told["most frequent class"][0] == f"{100 * max(np.mean(y), 1 - np.mean(y)):.1f} %"
     assert float(told["area under ROC"][0]) == pytest.approx(roc_auc_score(y, sure[:, 1]), abs=5e-4)
     assert float(told["log-loss"][0]) == pytest.approx(log_loss(y, sure), rel=5e-3)
@@ -92,11 +92,11 @@ def test_key_figures_of_regression():
         ("R²", r2_score),
         ("root mean squared error", root_mean_squared_error),
         ("mean absolute error", mean_absolute_error),
-        ("typical error", median_absolute_error),
+        ("median absolute error", median_absolute_error),
     ):
         assert float(told[name][0]) == pytest.approx(score(y_test, said), rel=5e-3), name
     always_the_mean = root_mean_squared_error(y_test, np.full(len(y_test), y_test.mean()))
-    assert float(told["spread of the target"][0]) == pytest.approx(always_the_mean, rel=5e-3)
+    assert float(told["standard deviation of the target"][0]) == pytest.approx(always_the_mean, rel=5e-3)
 
 
 @pytest.mark.parametrize("kind", ["adaboost", "forest"])
@@ -114,7 +114,7 @@ def test_areas_of_two_classes_and_of_more(boosted, grown):
     model, X, y = boosted
     sure = model.predict_proba(X)[:, 1]
     told = [
-        float(area) for area in re.findall(r"(?:it|precision) ([\d.]+)\.<", section("adaboost", "ranking"))
+        float(area) for area in re.findall(r"(?:curve|precision) ([\d.]+)\.<", section("adaboost", "ranking"))
     ]
     np.testing.assert_allclose(told, [roc_auc_score(y, sure), average_precision_score(y, sure)], atol=5e-4)
     model, X, y = grown
@@ -130,8 +130,8 @@ def test_calibration_of_the_report(boosted):
     drawn = report("adaboost").figures["calibration"]
     assert drawn.brier == pytest.approx(brier_score_loss(y, sure))
     assert drawn.n_rows.sum() == len(y)
-    assert np.sum(drawn.predicted * drawn.n_rows) == pytest.approx(sure.sum())
-    hits = np.rint(drawn.observed * drawn.n_rows).astype(int)
+    assert np.sum(drawn.prob_pred * drawn.n_rows) == pytest.approx(sure.sum())
+    hits = np.rint(drawn.prob_true * drawn.n_rows).astype(int)
     assert hits.sum() == y.sum()
     for low, high, hit, n in zip(drawn.low, drawn.high, hits, drawn.n_rows, strict=True):
         exact = binomtest(int(hit), int(n)).proportion_ci(0.95, "exact")
@@ -144,8 +144,8 @@ def test_bins_of_distinct_probabilities_are_the_quantile_bins_of_scikit_learn():
     y = (random.random(400) < sure).astype(int)
     drawn = CalibrationDisplay.from_predictions(y, sure, n_bins=8)
     observed, predicted = calibration_curve(y, sure, n_bins=8, strategy="quantile")
-    np.testing.assert_allclose(drawn.predicted, predicted)
-    np.testing.assert_allclose(drawn.observed, observed)
+    np.testing.assert_allclose(drawn.prob_pred, predicted)
+    np.testing.assert_allclose(drawn.prob_true, observed)
 
 
 def test_few_rows_have_few_bins():
@@ -194,30 +194,30 @@ def test_a_single_mistake_among_many_rows_is_no_accuracy_of_a_hundred_per_cent()
     held = y.copy()
     held[0] = 1 - held[0]
     told = key_figures(sections_data.in_short(Facts(model, X, held)).body)
-    assert told["mistakes"][0] == "1 of 4,000"
+    assert told["errors"][0] == "1 of 4,000"
     assert told["accuracy"][0] == "&gt; 99.9 %"
-    assert words.share(accuracy_score(held, model.predict(X))) == "> 99.9 %"
+    assert text.share(accuracy_score(held, model.predict(X))) == "> 99.9 %"
 
 
 def test_what_is_left_out_or_drawn_is_said(monkeypatch):
-    monkeypatch.setattr("hedgerow.report.sections_columns._MOST_SHUFFLED", 2)
+    monkeypatch.setattr("hedgerow.report.sections_quality._MAX_PERMUTED", 2)
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y)
     facts = Facts(model, X, y)
-    assert "left out: there are more than 2 columns" in importances(facts).body
+    assert "omitted: there are more than 2 columns" in importances(facts).body
     assert "permutation" not in facts.figures
     monkeypatch.undo()
-    monkeypatch.setattr("hedgerow.report.sections_columns._JUDGED", (40, 40))
-    assert "40 rows drawn from those held out" in importances(Facts(model, X, y)).body
+    monkeypatch.setattr("hedgerow.report.sections_quality._PERMUTED_ROWS", (40, 40))
+    assert "40 random test rows" in importances(Facts(model, X, y)).body
 
 
 def test_rows_are_not_weighed_through_very_many_rounds(monkeypatch):
-    monkeypatch.setattr("hedgerow.report.sections_quality._MOST_WEIGHED", 150 * 4)
+    monkeypatch.setattr("hedgerow.report.sections_quality._MAX_WEIGHTS", 150 * 4)
     X, y = load_iris(return_X_y=True)
     for n_rounds, looks in ((4, True), (5, False)):
         model = AdaBoostClassifier(n_estimators=n_rounds, random_state=0).fit(X, y)
         html = sections_quality.hardest(Facts(model, X, y, X_train=X, y_train=y)).body
-        assert ("were not looked for" not in html) == looks
+        assert ("are not computed for" not in html) == looks
 
 
 def test_of_many_classes_it_is_said_how_many_are_drawn():

@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 
 from hedgerow.plots import ConfusionMatrixDisplay, style
 from hedgerow.plots.labels import halo
-from hedgerow.report import page, words
-from hedgerow.report.colours import NAMED, dark, definitions, variable
+from hedgerow.report import page, text
 from hedgerow.report.page import Section, render_page
-from hedgerow.report.svg import house_settings, inline_svg
+from hedgerow.report.svg import NAMED, dark, definitions, figure_settings, inline_svg, variable
 from report_cases import SVG, faults, parsed
 
 NASTY = "<script>alert('x')</script> & \"quotes\" ]]> --> \u2028 é"
@@ -100,7 +99,7 @@ def test_names_that_are_no_ids_are_refused(name):
 
 
 def test_a_body_that_is_plain_text_is_refused():
-    with pytest.raises(TypeError, match="body of section 'one' is no Markup"):
+    with pytest.raises(TypeError, match="body of section 'one' must be Markup"):
         Section("one", "One", "<p>unchecked</p>")
 
 
@@ -223,13 +222,13 @@ def test_colours_of_plots_have_names():
 @pytest.mark.parametrize("on_black", [False, True])
 def test_words_of_any_house_colour_have_a_contrast_of_four_and_a_half(on_black):
     for colour in (*style.COLOURS, style.INK, style.FAINT, style.SOFT):
-        name = variable(colour, of_words=True).removeprefix("var(--").removesuffix(")")
+        name = variable(colour, of_text=True).removeprefix("var(--").removesuffix(")")
         shown = re.search(rf"--{name}: (#[0-9a-f]{{6}})", definitions("", on_black=on_black))[1]
         assert contrast(shown, NAMED["paper"][on_black]) >= 4.5, name
 
 
 @pytest.mark.parametrize("as_paths", [False, True])
-def test_words_have_colours_of_words_and_lines_those_of_lines(as_paths):
+def test_words_have_colours_of_text_and_lines_those_of_lines(as_paths):
     figure = Figure(figsize=(3, 2))
     ax = figure.add_subplot()
     ax.plot([0, 1], color=style.VERMILLION)
@@ -237,7 +236,7 @@ def test_words_have_colours_of_words_and_lines_those_of_lines(as_paths):
     text.set_path_effects(halo() if as_paths else [])
     html = inline_svg(figure, "a line", "colours")
     assert html.count("stroke: var(--vermillion)") == 1
-    assert "fill: var(--vermillion-words)" in html
+    assert "fill: var(--vermillion-text)" in html
     assert "fill: var(--vermillion)" not in html
 
 
@@ -256,8 +255,8 @@ def test_figures_in_a_confusion_matrix_can_be_read_on_any_shade(on_black):
         display = ConfusionMatrixDisplay.from_predictions(
             [0] * 100 + [1], [1] * count + [0] * (100 - count) + [1]
         )
-        for patch, text in zip(display.ax_.patches, display.ax_.texts, strict=True):
-            names = [variable(mpl.colors.to_hex(one)) for one in (patch.get_facecolor(), text.get_color())]
+        for patch, shown in zip(display.ax_.patches, display.ax_.texts, strict=True):
+            names = [variable(mpl.colors.to_hex(one)) for one in (patch.get_facecolor(), shown.get_color())]
             cell, ink = (NAMED[name.removeprefix("var(--").removesuffix(")")][on_black] for name in names)
             ground = blended(cell, patch.get_alpha(), NAMED["paper"][on_black])
             assert contrast(ink, ground) >= 4.5, (text.get_text(), on_black)
@@ -265,7 +264,7 @@ def test_figures_in_a_confusion_matrix_can_be_read_on_any_shade(on_black):
 
 
 def test_names_with_dollars_are_no_formulas_and_rare_letters_no_warnings():
-    with house_settings():
+    with figure_settings():
         display = ConfusionMatrixDisplay.from_predictions(
             ["$\\frac$", "\U0001f333"], ["$\\frac$", "$\\frac$"]
         )
@@ -304,4 +303,4 @@ def test_dark_colours_keep_their_order_and_hue():
     ],
 )
 def test_numbers_have_as_many_digits_as_mean_something(given, told):
-    assert words.number(given) == told
+    assert text.number(given) == told

@@ -19,10 +19,10 @@ from hedgerow import (
     GradientBoostingRegressor,
 )
 from hedgerow.datafiles import describe, make_recipe
-from hedgerow.report import Report, sections_columns, sections_data, sections_method, sections_quality
-from hedgerow.report.facts import Facts, cells
-from hedgerow.report.sections_columns import is_sum_of_stumps
+from hedgerow.report import Report, sections_data, sections_model, sections_quality
+from hedgerow.report.facts import Facts, table_values
 from hedgerow.report.sections_data import accuracy_interval, median_interval
+from hedgerow.report.sections_quality import is_sum_of_stumps
 from hedgerow.selection import Choice, Trial
 from report_cases import faults, halves, mixed_table, report, text_of
 
@@ -42,7 +42,7 @@ def body(made, name):
 
 
 def rows_of(html, caption):
-    """The cells of a table, as texts."""
+    """The table_values of a table, as texts."""
     table = html[html.index(f"<caption><span>{caption}") :]
     table = table[table.index("<tbody>") : table.index("</tbody>")]
     rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
@@ -80,7 +80,7 @@ def test_progress_is_told_from_none_to_all():
     X, y, X_test, y_test = halves(*load_diabetes(return_X_y=True))
     told = []
     model = GradientBoostingRegressor(n_estimators=3).fit(X, y)
-    Report.from_estimator(model, X_test, y_test, told=lambda *given: told.append(given))
+    Report.from_estimator(model, X_test, y_test, progress=lambda *given: told.append(given))
     done, total, words = zip(*told, strict=True)
     assert list(done) == list(range(total[0] + 1))
     assert set(total) == {len(told) - 1}
@@ -142,7 +142,7 @@ def test_regression_is_told_in_errors():
 
 def test_columns_are_told_with_kind_missing_values_and_a_histogram():
     html = body(report("mixed"), "data")
-    rows = rows_of(html, "Of the rows held out")
+    rows = rows_of(html, "Test rows")
     assert [row[0] for row in rows] == ["age of the &#34;owner&#34;", "colour", "member"]
     assert [row[1] for row in rows] == ["number", "category", "boolean"]
     assert rows[2][2] == "–"
@@ -159,12 +159,12 @@ def test_what_became_of_a_file_is_told():
     model = GradientBoostingClassifier(n_estimators=3).fit(X, labels)
     facts = Facts(model, X, labels, summary=describe(table), recipe=recipe)
     html = sections_data.data(facts).body
-    assert "Columns left out" in html
+    assert "Columns dropped" in html
     assert "<code>constant</code>: " in html
-    assert "constant (left out)" in html
+    assert "constant (dropped)" in html
     assert "bought (target)" in html
     assert all(note.split()[0] in html for note in recipe.notes)
-    assert "2 classes of bought" in sections_data.in_short(facts).body
+    assert "bought, one of 2 classes" in sections_data.in_short(facts).body
 
 
 # --- method
@@ -202,14 +202,14 @@ def test_trials_are_told_the_best_first_and_marked():
     X, y = mixed_table(60)
     model = GradientBoostingClassifier(n_estimators=3).fit(X, y)
     facts = Facts(model, X, y, choice=choice)
-    html = sections_method.choice(facts).body
-    rows = rows_of(html, "Methods tried, the best first")
+    html = sections_model.choice(facts).body
+    rows = rows_of(html, "Methods, the best first")
     assert [row[0] for row in rows] == ["gradient boosting", "random forest", "bagging &lt;of trees&gt;"]
-    assert [row[1] for row in rows] == ["as it comes", "50 trees", "as it comes"]
+    assert [row[1] for row in rows] == ["defaults", "50 trees", "defaults"]
     assert rows[0][2] == "0.3"
     assert [row[-1] for row in rows] == ["", "", "skipped: no time was left"]
     alone = Choice("classification", "log-loss", "5 folds", (better,), better, "Alone.", None, 4.0)
-    assert "note</th>" not in sections_method.choice(Facts(model, X, y, choice=alone)).body
+    assert "note</th>" not in sections_model.choice(Facts(model, X, y, choice=alone)).body
     assert html.count('class="marked"') == 1
     assert "It is the best." in html
     assert "4.0 seconds of 9 allowed" in html
@@ -234,13 +234,13 @@ def test_how_to_reproduce_has_code_versions_and_the_checksum(tmp_path):
     X, y = mixed_table(60)
     model = GradientBoostingClassifier(n_estimators=3, random_state=7).fit(X, y)
     given = {"reproduce": ["hedgerow train a.csv --target <y>"], "model_file": path}
-    html = sections_method.reproduce(Facts(model, X, y, **given)).body
+    html = sections_model.reproduce(Facts(model, X, y, **given)).body
     assert "hedgerow train a.csv --target &lt;y&gt;" in html
     assert hashlib.sha256(b"a model").hexdigest() in html
     assert str(tmp_path) not in html
     for name in ("Python", "hedgerow", "numpy", "numba", "scikit-learn"):
         assert f'<th scope="row">{name}</th>' in html
-    code = sections_method.reproduce(Facts(model, X, y)).body
+    code = sections_model.reproduce(Facts(model, X, y)).body
     assert "GradientBoostingClassifier(n_estimators=3, random_state=7)" in code
 
 
@@ -251,11 +251,11 @@ def test_a_choice_by_the_clock_is_reproduced_by_the_model_that_it_found():
     best = Trial("gradient", "gradient boosting", {}, {"log-loss": 0.3}, 0.01, 2.0)
     choice = Choice("classification", "log-loss", "5 folds", (best,), best, "Alone.", None, 4.0, 9.0)
     command = "hedgerow train a.csv --target y"
-    html = sections_method.reproduce(Facts(model, X, y, choice=choice, reproduce=[command])).body
+    html = sections_model.reproduce(Facts(model, X, y, choice=choice, reproduce=[command])).body
     assert html.index(command) < html.index("GradientBoostingClassifier(n_estimators=9, random_state=7)")
-    assert "depends on the machine" in html
-    plain = sections_method.reproduce(Facts(model, X, y, reproduce=[command])).body
-    assert "depends on the machine" not in plain
+    assert "depend on the machine" in html
+    plain = sections_model.reproduce(Facts(model, X, y, reproduce=[command])).body
+    assert "depend on the machine" not in plain
 
 
 # --- rows
@@ -266,7 +266,7 @@ def test_the_hardest_rows_are_those_of_smallest_margin_with_their_numbers():
     model = AdaBoostClassifier(n_estimators=5, random_state=0).fit(X, y)
     numbers = 1000 + np.arange(len(y_test))
     html = sections_quality.hardest(Facts(model, X_test, y_test, rows=numbers)).body
-    rows = rows_of(html, "Rows held out with the smallest margin")
+    rows = rows_of(html, "Test rows with the smallest margins")
     worst = np.argsort(model.margins(X_test, y_test), kind="stable")[:10]
     assert [int(row[0]) for row in rows] == (1000 + worst).tolist()
     assert [row[1] for row in rows] == [str(label) for label in y_test[worst]]
@@ -281,7 +281,7 @@ def test_rows_with_wrong_labels_are_found_doubtful():
     X[[10, 20], 0] *= 5
     model = AdaBoostClassifier(n_estimators=20, random_state=0).fit(X, y)
     html = sections_quality.hardest(Facts(model, X[:50], y[:50], X_train=X, y_train=y)).body
-    rows = rows_of(html, "Rows of the fit that weigh most: possibly wrong labels")
+    rows = rows_of(html, "Training rows with the largest weights: possibly wrong labels")
     assert {rows[0][0], rows[1][0]} == {"10", "20"}
 
 
@@ -289,7 +289,7 @@ def test_the_largest_errors_of_regression_are_told():
     X, y, X_test, y_test = halves(*load_diabetes(return_X_y=True))
     model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
     worst = np.argsort(-np.abs(y_test - model.predict(X_test)), kind="stable")[:10]
-    rows = rows_of(body(report("regression"), "hardest"), "Rows held out with the largest error")
+    rows = rows_of(body(report("regression"), "hardest"), "Test rows with the largest errors")
     assert [int(row[0]) for row in rows] == worst.tolist()
 
 
@@ -297,7 +297,7 @@ def test_cells_of_an_arrow_table_are_values_categories_or_nothing():
     table, _ = mixed_table(40)
     known = table.to_pylist()
     names = table.column_names
-    for number, row in zip([3, 7, 20], cells(table, np.array([3, 7, 20]), [0, 1, 2]), strict=True):
+    for number, row in zip([3, 7, 20], table_values(table, np.array([3, 7, 20]), [0, 1, 2]), strict=True):
         assert row == [known[number][name] for name in names]
 
 
@@ -310,7 +310,7 @@ def test_of_very_many_rows_some_are_drawn_and_it_is_said(monkeypatch):
     assert some_X.num_rows == len(some_y) == 40
     known = list(zip(X.to_pylist(), y, strict=True))
     assert all(pair in known for pair in zip(some_X.to_pylist(), some_y, strict=True))
-    assert "Of more rows than 40, so many are drawn by chance." in sections_method.curves(facts).body
+    assert "Computed on a random sample of at most 40 rows." in sections_model.curves(facts).body
 
 
 # --- what does not apply
@@ -323,7 +323,7 @@ def test_only_a_sum_of_stumps_has_shape_functions():
     assert not is_sum_of_stumps(GradientBoostingRegressor(n_estimators=4).fit(X, y))
     assert not is_sum_of_stumps(AdaBoostRegressor(n_estimators=4).fit(X, y))
     assert not is_sum_of_stumps(LinearRegression().fit(X, y))
-    assert sections_columns.shapes(Facts(stumps, X, y)).id == "shapes"
+    assert sections_quality.shapes(Facts(stumps, X, y)).id == "shapes"
 
 
 def test_models_of_other_libraries_have_a_shorter_report():
@@ -355,7 +355,7 @@ def test_a_class_that_the_model_does_not_know_is_a_mistake_and_no_failure():
     assert made.figures["curves"].test_error is None
     told = text_of(made.to_html())
     assert f"{np.sum(model.predict(X_test) != labels)} of {len(labels)}" in told
-    assert "classes that the model was not fitted to (7)" in told
+    assert "classes that the model does not have (7)" in told
 
 
 def test_a_section_that_fails_is_heard_of():
@@ -369,10 +369,10 @@ def test_a_section_that_fails_is_heard_of():
     ("given", "message"),
     [
         ({"y": [0, 1]}, "y_test has shape"),
-        ({"X_train": [[1.0]]}, "y_train=None is not allowed here: X_train and y_train go together"),
+        ({"X_train": [[1.0]]}, "y_train=None is not allowed: X_train and y_train must be passed together"),
         (
             {"rows": [1, 2]},
-            "test_rows is not allowed: it must hold one whole number for each of the 60 rows",
+            "test_rows is not allowed: it must hold one integer for each of the 60 rows",
         ),
     ],
 )

@@ -76,7 +76,7 @@ def demo(
     options.check_numbers(seed, threads)
     replaces = check_output_file("--out", out, force=force, suffixes=(".html",))
     with output.progress("experiments") as progress:
-        experiments = run_experiments(full=full, random_state=seed, n_jobs=threads, told=progress)
+        experiments = run_experiments(full=full, random_state=seed, n_jobs=threads, progress=progress)
     for table in experiments.tables:
         left = [0, *(column for column, how in enumerate(table.formats) if column and not how)]
         output.table(table.columns, table.rows, left=left, title=table.name)

@@ -205,4 +205,4 @@ def write_report(
     )
     title = f"{table.recipe.target} in {table.path.name}"
     with output.progress("writing the report") as progress, input_errors():
-        Report.from_facts(facts, title=title, told=progress).save(path)
+        Report.from_facts(facts, title=title, progress=progress).save(path)

@@ -1,13 +1,11 @@
-"""The experiments that boosting is taught with: who is right more often, and what the parameters do.
+"""Textbook experiments: accuracy of boosting beside logistic regression, and the effect of its parameters.
 
-problems, methods, plan -> measure -> tables, findings -> results (a page, JSON)
+plan (sizes, data sets, methods) -> measure -> findings (sentences) -> results (tables, a page, JSON)
 """
 
-from hedgerow.experiments.methods import CAVEATS
-from hedgerow.experiments.plan import FULL, QUICK, Plan
-from hedgerow.experiments.results import Experiments
+from hedgerow.experiments.plan import CAVEATS, FULL, QUICK, Plan
+from hedgerow.experiments.results import Experiments, ResultCurves, ResultTable
 from hedgerow.experiments.run import run_experiments, run_plan
-from hedgerow.experiments.tables import ResultCurves, ResultTable
 
 __all__ = [
     "CAVEATS",

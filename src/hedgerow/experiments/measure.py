@@ -1,16 +1,20 @@
-"""Accuracies on held-out folds: one number a fold, the same folds for every method.
+"""Accuracies on test folds, the same folds for every method, and compilation of the kernels beforehand.
 
-Folds overlap in their training rows, so a mean over them is less certain than the spread says. The standard
+Folds overlap in their training rows, so that a mean over them varies more than they suggest. The standard
 error of a difference between two methods is therefore that of Nadeau and Bengio, "Inference for the
 Generalization Error", Machine Learning 52, 2003: with k folds and test/train the ratio of their rows,
 
     sqrt((1 / k + test / train) * variance of the k differences).
 """
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +22,9 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.datasets import flip_labels
-from hedgerow.experiments.problems import Problem
+from hedgerow.experiments.plan import VOTING, Maker, Problem
 
-Fold = tuple[Integers, Integers]  # row numbers to learn from, and those to be tested on
+Fold = tuple[Integers, Integers]  # training and test rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +80,7 @@ def cross_validate(model: Any, problem: Problem, folds: Sequence[Fold]) -> Score
 
 
 def over_rounds(model: Any, problem: Problem, folds: Sequence[Fold], n_rounds: int) -> Curve:
-    """Accuracy after every round; a model that ended early stays where it is."""
+    """Accuracy after every round; a model that stopped early keeps its last accuracy."""
     accuracy = np.empty((n_rounds, len(folds)))
     for number, (train, test) in enumerate(folds):
         model.fit(problem.X[train], problem.y[train])
@@ -95,16 +99,15 @@ def over_models(models: Sequence[Any], x: Sequence[float], problem: Problem, fol
 def over_noise(
     model: Any, shares: Sequence[float], problem: Problem, folds: Sequence[Fold], seed: int
 ) -> Curve:
-    """Accuracy on true labels after learning from partly flipped ones.
+    """Accuracy on true labels after training on partly flipped labels.
 
-    Which labels are flipped depends on the seed, the fold and the share alone: all methods learn from the
-    same lies.
+    The flipped labels depend only on the seed, the fold and the share: they are the same for all methods.
     """
     accuracy = np.empty((len(shares), len(folds)))
     for place, share in enumerate(shares):
         for number, (train, test) in enumerate(folds):
-            lies = noisy_labels(problem.y[train], share, (seed, number))
-            predicted = model.fit(problem.X[train], lies).predict(problem.X[test])
+            flipped = noisy_labels(problem.y[train], share, (seed, number))
+            predicted = model.fit(problem.X[train], flipped).predict(problem.X[test])
             accuracy[place, number] = (predicted == problem.y[test]).mean()
     return Curve(tuple(shares), accuracy)
 
@@ -121,10 +124,73 @@ def noisy_labels(y: NDArray[np.int64], share: float, key: tuple[int, int]) -> ND
 
 
 def standard_error(difference: Floats, test_to_train: float) -> float:
-    """Of the mean of paired differences over overlapping folds (see the top of the module).
+    """The standard error of the mean of paired differences over overlapping folds (see above).
 
     >>> round(standard_error(np.array([0.01, 0.03]), 0.5), 4)
     0.0141
     """
     spread = difference.var(ddof=1) if len(difference) > 1 else np.inf
     return float(np.sqrt((1 / len(difference) + test_to_train) * spread))
+
+
+_ROWS = 600  # more than 255 values a column, so that wide and narrow codes are both used
+_OTHER = (
+    "import numpy as np; from hedgerow import RandomForestClassifier as F; "
+    "X = np.arange(60.0).reshape(20, 3); y = np.arange(20) % 2; "
+    "F(n_estimators=2, random_state=0, n_jobs=1).fit(X, y).predict(X)"
+)
+
+
+class SecondProcess:
+    """A process that compiles the kernels of forests while the body of a `with` compiles others.
+
+    A process compiles one kernel at a time. The second one leaves its kernels in Numba's cache for the first;
+    if that fails (one core, no writable cache), the first compiles them itself.
+    """
+
+    def __init__(self, *, wanted: bool = True) -> None:
+        self.wanted = wanted and (os.cpu_count() or 1) > 1
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        if self.wanted:
+            quiet = subprocess.DEVNULL
+            command = [sys.executable, "-c", _OTHER]
+            try:
+                self.process = subprocess.Popen(  # noqa: S603 - this Python, on the text above
+                    command, stdin=quiet, stdout=quiet, stderr=quiet
+                )
+            except OSError:  # no second process: only slower
+                self.process = None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process is None:
+            return
+        if error is not None:
+            self.process.kill()
+        self.process.wait()
+
+
+def compile_kernels(problems: Sequence[Problem], names: Sequence[str], maker: Maker) -> None:
+    """Fit every method and predict once, on a few rows of every problem."""
+    small = Maker(learners=2, trees=2, members=2, random_state=maker.random_state, n_jobs=maker.n_jobs)
+    voting = [name for name in names if name in VOTING]
+    with SecondProcess(wanted=bool(voting)):
+        for name in names:
+            if name not in VOTING:
+                _fit_once(problems, name, small)
+    for name in voting:
+        _fit_once(problems, name, small)
+
+
+def _fit_once(problems: Sequence[Problem], name: str, maker: Maker) -> None:
+    for problem in problems:
+        rows = np.arange(min(_ROWS, len(problem.y)))
+        if len(np.unique(problem.y[rows])) > 1:
+            model = maker.make(name).fit(problem.X[rows], problem.y[rows])
+            model.predict(problem.X[rows])
+            if hasattr(model, "staged_predict"):
+                list(model.staged_predict(problem.X[rows]))

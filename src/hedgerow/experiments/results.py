@@ -1,20 +1,224 @@
-"""All that a run of the experiments has found."""
+"""Results of the experiments: tables, curves, and the page of all of them.
 
+Values of tables are numbers, texts, or pairs of a mean and its standard deviation, which a format per column
+turns into text.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hedgerow.container import write_atomically
-from hedgerow.experiments.methods import CAVEATS
-from hedgerow.experiments.pages import experiments_page
-from hedgerow.experiments.tables import ResultCurves, ResultTable
+from hedgerow.experiments.measure import Curve
+from hedgerow.experiments.plan import CAVEATS
 from hedgerow.plots import CurvesDisplay, ScoresDisplay
+from hedgerow.report import page
+
+SECONDS = "seconds"  # in the names of columns that differ from run to run
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table of results.
+
+    Parameters
+    ----------
+    key : str
+        One word for links and files.
+    name : str
+        The title.
+    columns : tuple of str
+    values : tuple of rows
+        Texts, numbers, or (mean, spread).
+    formats : tuple of str
+        Format of the numbers of each column, as in ``format(number, ".3f")``; empty for texts.
+
+    Examples
+    --------
+    >>> table = ResultTable("a", "A", ("who", "score"), (("one", (0.5, 0.1)), ("two", 2.0)), ("", ".2f"))
+    >>> table.rows
+    [('one', '0.50 ± 0.10'), ('two', '2.00')]
+    """
+
+    key: str
+    name: str
+    columns: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+    formats: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The rows as text."""
+        return [tuple(map(_format, row, self.formats)) for row in self.values]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers, for JSON."""
+        rows = [[list(value) if isinstance(value, tuple) else value for value in row] for row in self.values]
+        return {"key": self.key, "name": self.name, "columns": list(self.columns), "rows": rows}
+
+
+@dataclass(frozen=True, eq=False)
+class ResultCurves:
+    """Curves of accuracy over one quantity, on one problem.
+
+    Parameters
+    ----------
+    key : str
+        "learners", "shrinkage" or "noise".
+    problem : str
+        The name of the data.
+    title : str
+        Title of the problem.
+    x_label : str
+    curves : dict of Curve
+        By method, all over the same x.
+    level : tuple of (str, float) or None
+        A method that does not depend on x, and its accuracy.
+    log_x : bool
+    """
+
+    key: str
+    problem: str
+    title: str
+    x_label: str
+    curves: dict[str, Curve]
+    level: tuple[str, float] | None = None
+    log_x: bool = False
+
+    @property
+    def name(self) -> str:
+        """One word for links and files."""
+        return f"{self.key}-{self.problem}"
+
+    @property
+    def x(self) -> tuple[float, ...]:
+        """The points of the curves."""
+        return next(iter(self.curves.values())).x
+
+    def display(self) -> CurvesDisplay:
+        """The display; `plot` draws it."""
+        x = np.array(self.x)
+        lines: dict[str, Any] = {name: (curve.mean, curve.spread) for name, curve in self.curves.items()}
+        if self.level:
+            lines[self.level[0]] = (np.full(len(x), self.level[1]), None)
+        return CurvesDisplay(x, lines, self.x_label, "accuracy", self.log_x)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers, for JSON."""
+        return {
+            "key": self.key,
+            "problem": self.problem,
+            "x_label": self.x_label,
+            "x": list(self.x),
+            "curves": {
+                name: {"mean": curve.mean.tolist(), "spread": curve.spread.tolist()}
+                for name, curve in self.curves.items()
+            },
+            "level": list(self.level) if self.level else None,
+        }
+
+
+def _format(value: Any, how: str) -> str:
+    if isinstance(value, tuple):
+        return " ± ".join(format(number, how) for number in value)
+    return str(value) if isinstance(value, str) else format(value, how)
+
+
+TITLE = "Boosting beside logistic regression"
+LEAD = (
+    "Simulated data, breast cancer and road accidents: which method is right more often, how many weak "
+    "learners it takes, what shrinkage and wrong labels do, and whether five learners are enough."
+)
+# Title of the section and beginning of the captions, by the key of the curves.
+FIGURES = {
+    "learners": ("Figure 1: how many weak learners", "Accuracy on test rows after every round"),
+    "shrinkage": (
+        "Figure 2: shrinkage",
+        "Accuracy against the learning rate, with a fixed number of learners",
+    ),
+    "noise": ("Wrong labels", "Accuracy on true labels against the share of training labels flipped"),
+}
+BANDS = "The band is one standard deviation over the folds to each side."
+
+
+def experiments_page(
+    tables: Sequence[ResultTable],
+    curves: Sequence[ResultCurves],
+    displays: Mapping[str, Any],
+    sentences: Mapping[str, Sequence[str]],
+    left_out: Sequence[str],
+    how: Sequence[str],
+) -> str:
+    """The whole page as HTML.
+
+    Parameters
+    ----------
+    tables, curves : sequences
+    displays : mapping of displays
+        By the names of the curves, and "scores-" with the name of a problem.
+    sentences : mapping of sequences of str
+        Sentences by experiment. Those of "compare" and "claim" open the page.
+    left_out : sequence of str
+    how : sequence of str
+        Code that reproduces the results.
+
+    Returns
+    -------
+    str
+    """
+    opening = [*sentences.get("compare", ()), *sentences.get("claim", ()), *left_out]
+    sections = [page.Section("findings", "Findings", page.bullets(opening))]
+    compared = [table for table in tables if table.key != "claim"]
+    parts = [part for table in compared for part in _comparison(table, displays)]
+    if parts:
+        sections.append(page.Section("methods", "All methods", page.join(*parts)))
+    for key, (title, words) in FIGURES.items():
+        drawn = [_figure(one, displays[one.name], words) for one in curves if one.key == key]
+        if drawn:
+            body = page.join(page.side_by_side(*drawn), page.bullets(sentences.get(key, ())))
+            sections.append(page.Section(key, title, body))
+    claims = [_table(table) for table in tables if table.key == "claim"]
+    if claims:
+        sections.append(page.Section("claim", "Are five learners enough?", page.join(*claims)))
+    sections.append(page.Section("caveats", "Caveats", page.bullets(CAVEATS)))
+    sections.append(page.Section("how", "How to reproduce", page.listing(how)))
+    return page.render_page(TITLE, sections, lead=LEAD)
+
+
+def _comparison(table: ResultTable, displays: Mapping[str, Any]) -> list[Any]:
+    parts = [_table(table)]
+    display = displays.get(f"scores-{table.key}")
+    if display is not None:
+        title = table.name.partition(":")[0]
+        caption = f"{title}: mean accuracy and one standard deviation over the folds, best first."
+        names = ", ".join(display.names)
+        alt = f"Dots for the accuracy of each method, best first: {names}."
+        parts.append(page.figure(display.plot(), caption, alt, name=f"scores-{table.key}"))
+    return parts
+
+
+def _table(table: ResultTable) -> Any:
+    numbers = [place for place, how in enumerate(table.formats) if how]
+    return page.table(table.name, table.columns, table.rows, numbers=numbers)
+
+
+def _figure(curves: ResultCurves, display: Any, words: str) -> Any:
+    caption = f"{curves.title}. {words}. {BANDS}"
+    ends = "; ".join(
+        f"{name} from {100 * curve.mean[0]:.1f} to {100 * curve.mean[-1]:.1f} %"
+        for name, curve in curves.curves.items()
+    )
+    alt = f"Lines over the {curves.x_label}: {ends}."
+    return page.figure(display.plot(), caption, alt, name=curves.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Experiments:
-    """Tables, figures and what they say; `run_experiments` makes one.
+    """Tables, figures and findings; the result of `run_experiments`.
 
     Parameters
     ----------
@@ -27,10 +231,10 @@ class Experiments:
         The lines of figure 1 (key "learners"), figure 2 ("shrinkage") and of flipped labels ("noise").
     scores : dict of dict
         Mean accuracy and spread by method, by the name of the problem.
-    said : dict of tuples of str
+    sentences : dict of tuples of str
         Sentences that follow from the numbers, by experiment: "compare", the keys of the curves, "claim".
     left_out : tuple of str
-        Sentences about what is missing here, and how to get it.
+        Sentences about data sets that are not installed.
 
     Examples
     --------
@@ -44,13 +248,13 @@ class Experiments:
     tables: tuple[ResultTable, ...]
     curves: tuple[ResultCurves, ...]
     scores: dict[str, dict[str, tuple[float, float]]]
-    said: dict[str, tuple[str, ...]]
+    sentences: dict[str, tuple[str, ...]]
     left_out: tuple[str, ...]
 
     @property
     def findings(self) -> tuple[str, ...]:
         """All sentences."""
-        return tuple(words for sentences in self.said.values() for words in sentences)
+        return tuple(sentence for group in self.sentences.values() for sentence in group)
 
     @property
     def figures(self) -> dict[str, CurvesDisplay | ScoresDisplay]:
@@ -77,11 +281,13 @@ class Experiments:
         }
 
     def to_html(self) -> str:
-        """One page that needs no other file."""
-        return experiments_page(self.tables, self.curves, self.figures, self.said, self.left_out, self._how())
+        """One self-contained page."""
+        return experiments_page(
+            self.tables, self.curves, self.figures, self.sentences, self.left_out, self._how()
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the page to a file, whole or not at all."""
+        """Write the page to a file atomically."""
         write_atomically(Path(path), self.to_html().encode())
 
     def _how(self) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
-"""The experiments one after the other: compare, figures 1 and 2, flipped labels, five learners.
+"""Run the experiments: comparison, figures 1 and 2, flipped labels, five learners.
 
-A run is a list of steps, each a method on a problem; what they find is gathered by problem, and tables, lines
-and sentences are made from it at the end.
+A run is a list of steps, each a method on a problem; tables, curves and sentences are made at the end.
 """
 
 from collections.abc import Callable
@@ -9,18 +8,26 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from hedgerow.datasets.checks import check_count
-from hedgerow.experiments import claim, findings, measure
+from hedgerow.experiments import findings, measure
 from hedgerow.experiments.findings import Contest
-from hedgerow.experiments.measure import Curve, Scores
-from hedgerow.experiments.methods import BOOSTING, COMPARED, LOGISTIC, ONE_HOT, UNDER_NOISE, Maker
-from hedgerow.experiments.plan import FULL, QUICK, Plan
-from hedgerow.experiments.problems import Problem, load_problems
-from hedgerow.experiments.results import Experiments
-from hedgerow.experiments.tables import SECONDS, ResultCurves, ResultTable
-from hedgerow.experiments.warm import compile_kernels
+from hedgerow.experiments.measure import Curve, Scores, compile_kernels
+from hedgerow.experiments.plan import (
+    BOOSTING,
+    COMPARED,
+    FULL,
+    LOGISTIC,
+    ONE_HOT,
+    QUICK,
+    UNDER_NOISE,
+    Maker,
+    Plan,
+    Problem,
+    load_problems,
+)
+from hedgerow.experiments.results import SECONDS, Experiments, ResultCurves, ResultTable
 
-Told = Callable[[int, int, str], None]
-Step = tuple[str, Callable[[], None]]  # what it does in words, and doing it
+Progress = Callable[[int, int, str], None]
+Step = tuple[str, Callable[[], None]]  # name and function
 
 X_LABELS = {
     "learners": "number of weak learners",
@@ -30,9 +37,9 @@ X_LABELS = {
 
 
 def run_experiments(
-    *, full: bool = False, random_state: int = 0, n_jobs: int | None = None, told: Told | None = None
+    *, full: bool = False, random_state: int = 0, n_jobs: int | None = None, progress: Progress | None = None
 ) -> Experiments:
-    """Compare boosting with logistic regression on three data sets, and see what its parameters do.
+    """Compare boosting with logistic regression on three data sets, and measure the effect of its parameters.
 
     Simulated data (5,000 rows of 30 normal features), breast cancer, and US road accidents if the package
     `dmba` is installed. Logistic regression, AdaBoost, LogitBoost, gradient boosting, a random forest and
@@ -43,14 +50,14 @@ def run_experiments(
     Parameters
     ----------
     full : bool
-        All rows, 10 folds and repeats: some minutes. False draws some of the accidents, has 5 folds and
-        shorter figures: less than a minute, most of it the compilation of kernels on a new machine.
+        All rows, 10 folds and repeats: some minutes. False for a sample of the accidents, 5 folds and fewer
+        points: less than a minute, most of it the compilation of kernels on a new machine.
     random_state : int
-        Of the simulated rows, the folds, the flipped labels and the methods.
+        Seed of the simulated rows, the folds, the flipped labels and the methods.
     n_jobs : int or None
-        Threads; None for all cores. Everything but the seconds is the same for any number.
-    told : callable, optional
-        Called as ``told(done, total, words)`` before every step and at the end.
+        Threads; None for all cores. All results except the seconds are the same for any number.
+    progress : callable, optional
+        Called as ``progress(done, total, name)`` before every step and at the end.
 
     Returns
     -------
@@ -65,7 +72,9 @@ def run_experiments(
     ValueError: random_state=-1 is not allowed: it must be an integer from 0 to 4294967295
     """
     random_state = check_count("random_state", random_state, 0, 2**32 - 1)
-    return run_plan(FULL if full else QUICK, random_state=random_state, n_jobs=n_jobs, told=told, full=full)
+    return run_plan(
+        FULL if full else QUICK, random_state=random_state, n_jobs=n_jobs, progress=progress, full=full
+    )
 
 
 def run_plan(
@@ -73,38 +82,38 @@ def run_plan(
     *,
     random_state: int = 0,
     n_jobs: int | None = None,
-    told: Told | None = None,
+    progress: Progress | None = None,
     full: bool = False,
 ) -> Experiments:
     """Run the experiments of a plan, see `run_experiments`."""
     problems, left_out = load_problems(plan, random_state)
     maker = Maker(plan.learners, plan.trees, plan.members, random_state, n_jobs)
     results = [Results(problem, plan, maker) for problem in problems]
-    checked: list[claim.Checked] = []
+    checked: list[findings.Checked] = []
     names = tuple(dict.fromkeys((*COMPARED, *UNDER_NOISE)))
     steps: list[Step] = [("compiling the kernels", partial(compile_kernels, problems, names, maker))]
     for one in results:
         steps += one.steps()
     cancer = next(problem for problem in problems if problem.name == "cancer")
-    for contender in claim.contenders():
-        check = partial(claim.check_claim, contender, cancer, plan, random_state, n_jobs)
-        steps.append((f"five learners: {contender.name}", partial(_keep, check, checked)))
-    for done, (words, step) in enumerate(steps):
-        if told is not None:
-            told(done, len(steps), words)
+    for contender in findings.contenders():
+        check = partial(findings.check_claim, contender, cancer, plan, random_state, n_jobs)
+        steps.append((f"five learners: {contender.name}", partial(_append, check, checked)))
+    for done, (name, step) in enumerate(steps):
+        if progress is not None:
+            progress(done, len(steps), name)
         step()
-    if told is not None:
-        told(len(steps), len(steps), "done")
+    if progress is not None:
+        progress(len(steps), len(steps), "done")
     return _gather(results, checked, left_out, random_state, full)
 
 
-def _keep(check: Callable[[], claim.Checked], into: list[claim.Checked]) -> None:
+def _append(check: Callable[[], findings.Checked], into: list[findings.Checked]) -> None:
     into.append(check())
 
 
 @dataclass(eq=False)
 class Results:
-    """What is found on one problem, filled by its steps."""
+    """Results on one problem, filled by its steps."""
 
     problem: Problem
     plan: Plan
@@ -128,8 +137,8 @@ class Results:
         steps.append((f"{self.problem.name}: logistic regression for the figures", self.find_level))
         for kind, names in kinds.items():
             if kind != "noise" or self.problem.name in plan.noisy:
-                words = f"{self.problem.name}: {kind}"
-                steps += [(f"{words}, {name}", partial(self.draw, kind, name)) for name in names]
+                title = f"{self.problem.name}: {kind}"
+                steps += [(f"{title}, {name}", partial(self.draw, kind, name)) for name in names]
         return steps
 
     def compare(self, name: str) -> None:
@@ -137,7 +146,7 @@ class Results:
         self.scores[name] = measure.cross_validate(self.maker.make(name), self.problem, self.folds)
 
     def find_level(self) -> None:
-        """Cross-validate what the lines of figures 1 and 2 are compared with."""
+        """Cross-validate the reference of figures 1 and 2."""
         model = self.maker.make(LOGISTIC)
         self.level = float(measure.cross_validate(model, self.problem, self.curve_folds).accuracy.mean())
 
@@ -159,17 +168,17 @@ class Results:
         return measure.over_noise(model, self.plan.shares, self.problem, self.curve_folds, seed)
 
     def contest(self) -> Contest:
-        """The comparison, for sentences."""
+        """The comparison for the sentences."""
         accuracy = {name: scores.accuracy for name, scores in self.scores.items()}
         ratio = 1 / (self.plan.folds - 1)
         return Contest(self.problem.title.partition(",")[0], accuracy, ratio, self.problem.majority)
 
     def table(self) -> ResultTable:
-        """The comparison, for reading."""
+        """The table of the comparison."""
         rows = tuple(
             (
                 name,
-                self.maker.words(name),
+                self.maker.describe(name),
                 mean_and_spread(scores),
                 float(scores.fit_seconds.mean()),
                 float(scores.predict_seconds.mean()),
@@ -195,37 +204,37 @@ class Results:
     def sentences(self) -> dict[str, list[str]]:
         """Findings by experiment."""
         contest, lines = self.contest(), self.lines
-        said: dict[str, list[str]] = {"compare": [contest.winner(), contest.against_linear()]}
+        sentences: dict[str, list[str]] = {"compare": [contest.winner(), contest.against_linear()]}
         if self.problem.name == "accidents":
-            said["compare"].append(findings.about_accidents(contest.accuracy[LOGISTIC].mean()))
-        said["learners"] = [findings.about_learners(contest.title, lines["learners"])]
-        said["shrinkage"] = [
+            sentences["compare"].append(findings.about_accidents(contest.accuracy[LOGISTIC].mean()))
+        sentences["learners"] = [findings.about_learners(contest.title, lines["learners"])]
+        sentences["shrinkage"] = [
             findings.about_shrinkage(contest.title, lines["shrinkage"], self.plan.shrunk_learners)
         ]
-        said["noise"] = [findings.about_noise(contest.title, lines["noise"])] if "noise" in lines else []
-        return said
+        sentences["noise"] = [findings.about_noise(contest.title, lines["noise"])] if "noise" in lines else []
+        return sentences
 
 
 def mean_and_spread(scores: Scores) -> tuple[float, float]:
-    """Of the accuracies on the folds."""
+    """Mean and standard deviation of the accuracies on the folds."""
     return float(scores.accuracy.mean()), float(scores.accuracy.std(ddof=1))
 
 
 def _gather(
-    results: list[Results], checked: list[claim.Checked], left_out: list[str], seed: int, full: bool
+    results: list[Results], checked: list[findings.Checked], left_out: list[str], seed: int, full: bool
 ) -> Experiments:
     found = [one.sentences() for one in results]
-    said = {kind: tuple(words for one in found for words in one[kind]) for kind in found[0]}
+    sentences = {kind: tuple(sentence for one in found for sentence in one[kind]) for kind in found[0]}
     lines = [one.curves(kind) for kind in X_LABELS for one in results]
     return Experiments(
         full=full,
         random_state=seed,
-        tables=(*(one.table() for one in results), claim.claim_table(checked)),
+        tables=(*(one.table() for one in results), findings.claim_table(checked)),
         curves=tuple(line for line in lines if line is not None),
         scores={
             one.problem.name: {name: mean_and_spread(scores) for name, scores in one.scores.items()}
             for one in results
         },
-        said={**said, "claim": tuple(claim.claim_findings(checked))},
+        sentences={**sentences, "claim": tuple(findings.claim_findings(checked))},
         left_out=tuple(left_out),
     )

@@ -278,7 +278,7 @@ def _grid(limits: tuple[Limits, Limits]) -> Floats:
 
 def _mean_area(n_points: int) -> float:
     """Area of a point of mean weight, in square points: smaller when there are many."""
-    return 150.0 * min(1.0, (30 / n_points) ** 0.75)
+    return float(150.0 * min(1.0, (30 / n_points) ** 0.75))
 
 
 _DOUBLED = ("m1", "samme")

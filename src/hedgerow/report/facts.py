@@ -1,8 +1,4 @@
-"""Facts: what a report looks at, gathered once.
-
-The model, its rows, what it says about the rows held out, and the drawings made so far. A section asks the
-facts whether it applies, and says nothing if it does not.
-"""
+"""The inputs of a report: the model, its data and its predictions, and the figures made so far."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,27 +12,28 @@ from sklearn.utils.validation import _num_features, _num_samples, check_is_fitte
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.estimators.base import score_margins
-from hedgerow.plots.columns import as_table, is_boolean
+from hedgerow.plots.classification import encode_labels
+from hedgerow.plots.columns import as_table, is_boolean, names_of
 from hedgerow.report import page
 from hedgerow.selection import score_model, take_rows
 from hedgerow.table import read_table
 from hedgerow.theory import Certificate
 from hedgerow.threads import cached_property
 
-MOST_ROWS = 50_000  # that every round is judged by
+MOST_ROWS = 50_000  # on which every round is evaluated
 
 
 @dataclass(eq=False)
 class Facts:
-    """The inputs of a report, with what follows from them.
+    """The inputs of a report, and values computed from them.
 
     Parameters
     ----------
     model : fitted estimator
     X, y : table of shape (n_samples, n_features), array of shape (n_samples,)
-        Rows held out.
+        Test rows.
     X_train, y_train : likewise, or None
-        Rows that the model was fitted to.
+        Training rows.
     summary : TableSummary or None
         Of `hedgerow.datafiles`.
     recipe : Recipe or None
@@ -45,11 +42,11 @@ class Facts:
         Of `hedgerow.selection`.
     certificate : Certificate or None
     reproduce : sequence of str
-        Lines that make the model again.
+        Commands that reproduce the model.
     model_file : str or None
-        Path of the model as a file.
+        Path of the model file.
     rows, train_rows : int arrays or None
-        The numbers of the rows in the file they came from; None counts them from 0.
+        Numbers of the rows in the input file; None for 0, 1, ...
     random_state : int
 
     Attributes
@@ -87,7 +84,7 @@ class Facts:
         check_is_fitted(self.model)
         if (self.X_train is None) != (self.y_train is None):
             absent = "X_train" if self.X_train is None else "y_train"
-            raise ValueError(f"{absent}=None is not allowed here: X_train and y_train go together")
+            raise ValueError(f"{absent}=None is not allowed: X_train and y_train must be passed together")
         self.y = _labels("y_test", self.y, self.X)
         self.rows = _numbers("test_rows", self.rows, len(self.y))
         if self.y_train is not None:
@@ -95,41 +92,41 @@ class Facts:
             self.train_rows = _numbers("train_rows", self.train_rows, len(self.y_train))
 
     def draw(self, name: str, display: Any, caption: str, alt: str) -> Markup:
-        """A display as a part of the page; it is kept in `figures`."""
+        """Render a display as HTML, and store it in `figures`."""
         self.figures[name] = display
         return page.figure(display, caption, alt, name=f"figure-{name}")
 
-    # --- what the model is
+    # --- the model
 
     @cached_property
     def kind(self) -> str:
-        """The name of its class."""
+        """The name of the model's class."""
         return type(self.model).__name__
 
     @cached_property
     def is_classification(self) -> bool:
-        """Whether it tells classes, not numbers."""
+        """Whether the model is a classifier."""
         return bool(is_classifier(self.model))
 
     @property
     def task(self) -> str:
-        """As `hedgerow.selection` calls it."""
+        """Classification or regression, as in `hedgerow.selection`."""
         return "classification" if self.is_classification else "regression"
 
     @cached_property
     def classes(self) -> list[Any]:
-        """The classes it knows; empty for regression."""
+        """The classes of the model; empty for regression."""
         return np.asarray(self.model.classes_).tolist() if self.is_classification else []
 
     @cached_property
-    def knows_labels(self) -> bool:
-        """Whether it tells classes, and those of all rows held out are among them."""
+    def has_known_labels(self) -> bool:
+        """Whether the model is a classifier, and all test labels are among its classes."""
         return self.is_classification and set(self.y.tolist()) <= set(self.classes)
 
     @property
-    def can_judge(self) -> bool:
-        """Whether every row held out has a label that the model could answer."""
-        return self.knows_labels or not self.is_classification
+    def can_evaluate(self) -> bool:
+        """Whether the model could predict every test label."""
+        return self.has_known_labels or not self.is_classification
 
     @cached_property
     def n_columns(self) -> int:
@@ -138,23 +135,20 @@ class Facts:
 
     @cached_property
     def names(self) -> list[str]:
-        """What the columns are called."""
-        given = getattr(self.model, "feature_names_in_", None)
-        return (
-            [f"column {j}" for j in range(self.n_columns)] if given is None else [str(one) for one in given]
-        )
+        """Names of the columns."""
+        return names_of(self.model, None, self.n_columns)
 
     @property
     def target(self) -> str:
-        """What the target is called."""
+        """Name of the target."""
         return "the target" if self.recipe is None else str(self.recipe.target)
 
     @property
     def n_train(self) -> int | None:
-        """Rows that it was fitted to; None if nobody said."""
+        """Number of training rows; None if it is not known."""
         return None if self.y_train is None else len(self.y_train)
 
-    # --- what it says about the rows held out
+    # --- predictions for the test rows
 
     @cached_property
     def scores(self) -> dict[str, float]:
@@ -163,45 +157,44 @@ class Facts:
 
     @cached_property
     def predicted(self) -> NDArray[Any]:
-        """Its answers, (rows,)."""
+        """The predictions, (rows,)."""
         return np.asarray(self.model.predict(self.X))
 
     @cached_property
     def wrong(self) -> NDArray[np.bool_]:
-        """Which answers are not the label, (rows,)."""
+        """Whether the prediction is not the label, (rows,)."""
         return np.asarray(self.predicted != self.y, dtype=np.bool_)
 
     @cached_property
     def probabilities(self) -> Floats | None:
-        """Of the classes, (rows, classes); None if it has none."""
+        """Predicted probabilities, (rows, classes); None if the model has none."""
         if not self.is_classification or not hasattr(self.model, "predict_proba"):
             return None
         return np.asarray(self.model.predict_proba(self.X), dtype=np.float64)
 
     @cached_property
     def margins(self) -> Floats | None:
-        """How clearly it is for the label, from -1 to 1, (rows,); None if it has no such thing."""
-        if not self.knows_labels:
+        """Margins of the test rows, from -1 to 1, (rows,); None if the model has none."""
+        if not self.has_known_labels:
             return None
         if hasattr(self.model, "margins"):
             return np.asarray(self.model.margins(self.X, self.y), dtype=np.float64)
         if self.probabilities is None:
             return None
-        places = {label: place for place, label in enumerate(self.classes)}
-        known = np.array([places[label] for label in self.y.tolist()])
-        return score_margins(np.ascontiguousarray(self.probabilities.T), known, 1.0)
+        codes = encode_labels(self.y, self.classes)
+        return score_margins(np.ascontiguousarray(self.probabilities.T), codes, 1.0)
 
-    # --- rows that every round is judged by
+    # --- rows on which every round is evaluated
 
     @cached_property
     def some_train(self) -> tuple[Any, Any]:
-        """The rows of the fit, or as many of them as `MOST_ROWS`; Nones if there are none."""
+        """At most `MOST_ROWS` training rows; Nones if there are none."""
         return (None, None) if self.y_train is None else self._some(self.X_train, self.y_train)
 
     @cached_property
     def some_test(self) -> tuple[Any, Any]:
-        """The rows held out, likewise; Nones if the model does not know their classes."""
-        return self._some(self.X, self.y) if self.can_judge else (None, None)
+        """At most `MOST_ROWS` test rows; Nones if the model does not have their classes."""
+        return self._some(self.X, self.y) if self.can_evaluate else (None, None)
 
     def _some(self, X: Any, y: NDArray[Any]) -> tuple[Any, Any]:
         if len(y) <= MOST_ROWS:
@@ -211,31 +204,31 @@ class Facts:
         return take_rows(X, rows), y[rows]
 
     @property
-    def some_words(self) -> str:
-        """A sentence on the rows that were drawn; empty if all are used."""
+    def sample_note(self) -> str:
+        """A sentence on the sample of rows; empty if all rows are used."""
         is_all = max(len(self.y), self.n_train or 0) <= MOST_ROWS
-        return "" if is_all else f" Of more rows than {MOST_ROWS:,}, so many are drawn by chance."
+        return "" if is_all else f" Computed on a random sample of at most {MOST_ROWS:,} rows."
 
-    # --- its columns
+    # --- columns
 
     @cached_property
     def importances(self) -> Floats | None:
-        """Share of each column in what the splits gained; None if it has no such thing."""
-        given = getattr(self.model, "feature_importances_", None)
-        return None if given is None else np.asarray(given, dtype=np.float64)
+        """Share of each column in the gain of the splits; None if the model has none."""
+        found = getattr(self.model, "feature_importances_", None)
+        return None if found is None else np.asarray(found, dtype=np.float64)
 
     def top_features(self, most: int) -> list[int]:
-        """The columns that count most, at most so many."""
+        """The most important columns."""
         if self.importances is None:
             return list(range(min(most, self.n_columns)))
         order = np.argsort(-self.importances, kind="stable")[:most]
         return [int(column) for column in order if self.importances[column] > 0]
 
 
-def cells(X: Any, rows: NDArray[np.integer[Any]], columns: Sequence[int]) -> list[list[Any]]:
-    """Values of some rows and columns of any kind of table: numbers, categories, None for missing.
+def table_values(X: Any, rows: NDArray[np.integer[Any]], columns: Sequence[int]) -> list[list[Any]]:
+    """Values of some rows and columns of a table: numbers, booleans, categories, None for missing.
 
-    >>> cells(np.array([[1.0, 2.0], [3.0, np.nan]]), np.array([1]), [0, 1])
+    >>> table_values(np.array([[1.0, 2.0], [3.0, np.nan]]), np.array([1]), [0, 1])
     [[3.0, None]]
     """
     table = read_table(X, estimator_name="Report")
@@ -262,7 +255,7 @@ def _labels(name: str, given: Any, X: Any) -> NDArray[Any]:
             f"{name} has shape {labels.shape}: it must have one label for each of the {_num_samples(X)} rows"
         )
     if len(labels) == 0:
-        raise ValueError(f"{name} is empty: a report needs one row held out at least")
+        raise ValueError(f"{name} is empty: a report requires at least one test row")
     return labels
 
 
@@ -271,7 +264,5 @@ def _numbers(name: str, given: Any, n_rows: int) -> Integers:
         return np.arange(n_rows)
     numbers = np.asarray(given)
     if numbers.shape != (n_rows,) or not np.issubdtype(numbers.dtype, np.integer):
-        raise ValueError(
-            f"{name} is not allowed: it must hold one whole number for each of the {n_rows} rows"
-        )
+        raise ValueError(f"{name} is not allowed: it must hold one integer for each of the {n_rows} rows")
     return numbers.astype(np.int64)

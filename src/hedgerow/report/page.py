@@ -1,8 +1,7 @@
-"""A page: titled sections of HTML in one file that needs no other.
+"""Self-contained HTML pages of sections with a table of contents, light and dark, for screen and print.
 
-Every part (`table`, `figure`, `bullets` ...) is a piece of safe HTML; texts that go into one are escaped.
-Parts are joined into sections, and sections into a page with a table of contents, in light and dark, for
-screens of any width and for paper. There is no JavaScript, and nothing is loaded from anywhere.
+The elements (`table`, `figure`, `bullets` ...) are safe HTML; texts within them are escaped. There is no
+JavaScript, and nothing is loaded from other files.
 """
 
 import re
@@ -16,25 +15,24 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, Template
 from markupsafe import Markup
 
-from hedgerow.report.colours import definitions
-from hedgerow.report.svg import inline_svg
+from hedgerow.report.svg import definitions, inline_svg
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
-_LONG = 20  # letters of a cell that is not squeezed into a column of single words
+_LONG = 20  # letters of a cell from which its column has a minimum width
 _ID = re.compile(r'<[^<>]*?\sid="([^"]*)"')
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page with a heading.
+    """A section of a page.
 
     Parameters
     ----------
     id : str
-        What links point to: lower-case letters, digits and hyphens.
+        Target of links: lower-case letters, digits and hyphens.
     title : str
     body : Markup
-        Safe HTML; headings within it begin with `heading`.
+        Safe HTML.
 
     Examples
     --------
@@ -52,11 +50,13 @@ class Section:
                 f"id={self.id!r} is not allowed: it must be lower-case letters, digits and hyphens"
             )
         if not isinstance(self.body, Markup):
-            raise TypeError(f"the body of section {self.id!r} is no Markup: make it with the parts of page")
+            raise TypeError(
+                f"the body of section {self.id!r} must be Markup, made with the functions of page"
+            )
 
 
 def render_page(title: str, sections: Iterable[Section], *, lead: str = "") -> str:
-    """The page as a text.
+    """Render a page.
 
     Parameters
     ----------
@@ -95,16 +95,16 @@ def render_page(title: str, sections: Iterable[Section], *, lead: str = "") -> s
     twice = [name for name, times in Counter(_ID.findall(html)).items() if times > 1]
     if twice:
         raise ValueError(
-            f"the id {twice[0]!r} is on the page more than once: give sections and figures names"
+            f"the id {twice[0]!r} is on the page more than once: sections and figures must have unique names"
         )
     return html
 
 
-# --- parts
+# --- elements
 
 
 def join(*parts: str) -> Markup:
-    """Parts one after the other; plain texts are escaped.
+    """Concatenate elements; plain texts are escaped.
 
     >>> print(join(code("a"), " <b>"))
     <code>a</code> &lt;b&gt;
@@ -113,7 +113,7 @@ def join(*parts: str) -> Markup:
 
 
 def paragraph(*pieces: str, kind: str = "") -> Markup:
-    """A paragraph; kind "small" stands back, "statement" stands out.
+    """A paragraph; kind "small" is for notes, "statement" is emphasised.
 
     >>> print(paragraph("x < y", kind="small"))
     <p class="small">x &lt; y</p>
@@ -122,26 +122,26 @@ def paragraph(*pieces: str, kind: str = "") -> Markup:
     return opening + join(*pieces) + Markup("</p>\n")
 
 
-def heading(words: str) -> Markup:
+def heading(title: str) -> Markup:
     """A heading within a section.
 
     >>> print(heading("Rows & columns"))
     <h3>Rows &amp; columns</h3>
     """
-    return Markup("<h3>{}</h3>\n").format(words)
+    return Markup("<h3>{}</h3>\n").format(title)
 
 
-def code(words: str) -> Markup:
-    """Words of a program within a sentence.
+def code(content: str) -> Markup:
+    """Inline code.
 
     >>> code("a<b")
     Markup('<code>a&lt;b</code>')
     """
-    return Markup("<code>{}</code>").format(words)
+    return Markup("<code>{}</code>").format(content)
 
 
 def listing(lines: Iterable[str]) -> Markup:
-    """Lines of a program.
+    """A block of code.
 
     >>> print(listing(["import hedgerow", "2 < 3"]))
     <pre tabindex="0"><code>import hedgerow
@@ -162,7 +162,7 @@ def bullets(items: Iterable[str]) -> Markup:
 
 
 def key_figures(given: Iterable[tuple[str, str, str]]) -> Markup:
-    """A row of figures that stand out, each a name, a value and a note (which may be empty).
+    """A row of key figures, each a name, a value and a note, which may be empty.
 
     >>> '<dd class="value">97 %</dd>' in key_figures([("accuracy", "97 %", "")])
     True
@@ -179,7 +179,7 @@ def table(
     marked: Iterable[int] = (),
     row_heads: bool = True,
 ) -> Markup:
-    """A table in a box of its own, which scrolls if it is too wide.
+    """A table, which scrolls if it is too wide.
 
     Parameters
     ----------
@@ -189,9 +189,9 @@ def table(
     rows : iterable of sequences of str
         Cells; Markup stays as it is.
     numbers : iterable of int
-        Columns that are set flush right.
+        Columns that are aligned right.
     marked : iterable of int
-        Rows that stand out.
+        Rows that are highlighted.
     row_heads : bool
         Whether the first cell of a row is its name.
 
@@ -219,9 +219,9 @@ def table(
 
 
 def folded(summary: str, part: Markup) -> Markup:
-    """A part that is opened by a click on its summary; on paper, where nobody clicks, it is there.
+    """A collapsed element with a summary; it is expanded in print.
 
-    The part is written twice, for browsers do not agree on how to print what is folded: it must have no ids.
+    The element is written twice, since browsers print collapsed elements differently: it must have no ids.
 
     >>> print(folded("More & more", paragraph("all of it")))
     <details><summary>More &amp; more</summary>
@@ -236,28 +236,27 @@ def folded(summary: str, part: Markup) -> Markup:
     )
 
 
-def isolated(words: str) -> Markup:
-    """Words of any script, whose direction does not reach what stands beside them.
+def isolated(content: str) -> Markup:
+    """Text of any script, whose direction does not affect its neighbours.
 
     >>> isolated("<x>")
     Markup('<bdi>&lt;x&gt;</bdi>')
     """
-    return Markup("<bdi>{}</bdi>").format(words)
+    return Markup("<bdi>{}</bdi>").format(content)
 
 
 def figure(shown: Any, caption: str, alt: str, *, name: str = "") -> Markup:
-    """A drawing with its caption.
+    """A figure with its caption.
 
     Parameters
     ----------
     shown : display or matplotlib Figure
-        A display has its figure as `figure_`. pyplot forgets the figure.
+        It is closed.
     caption : str
-        Stands below.
     alt : str
-        What is seen, for those who do not see it.
+        Description for screen readers.
     name : str
-        What the ids within begin with: unique on a page. Empty for a digest of what is drawn.
+        Prefix of the ids, unique on a page. Empty for a digest of the figure.
 
     Returns
     -------
@@ -277,7 +276,7 @@ def figure(shown: Any, caption: str, alt: str, *, name: str = "") -> Markup:
 
 
 def side_by_side(*figures: Markup) -> Markup:
-    """Figures in one row, as far as there is room.
+    """Figures side by side, if the page is wide enough.
 
     >>> print(side_by_side(paragraph("a")))
     <div class="pair">
@@ -287,14 +286,14 @@ def side_by_side(*figures: Markup) -> Markup:
     return Markup('<div class="pair">\n') + join(*figures) + Markup("</div>\n")
 
 
-def histogram(counts: Sequence[int], words: str) -> Markup:
-    """Bars as small as a line of text; the tallest is the most frequent.
+def histogram(counts: Sequence[int], alt: str) -> Markup:
+    """A histogram of the height of a line of text.
 
     >>> histogram([1, 2], "two bins").count("<rect")
     2
     """
     most = max(counts, default=0)
-    return _part("histogram", [count / most if most else 0.0 for count in counts], words)
+    return _part("histogram", [count / most if most else 0.0 for count in counts], alt)
 
 
 def _part(name: str, *given: Any) -> Markup:

@@ -1,7 +1,7 @@
 """Report: one HTML file about a fitted model.
 
-A report is a title and sections, each made by a function of the `sections_*` modules from the same facts. A
-section that does not apply to the model or to what was given is not there.
+A report is a title and sections, each made from the same facts by a function of the `sections_*` modules. It
+contains the sections that apply to the model and the data.
 """
 
 from collections.abc import Callable
@@ -10,33 +10,32 @@ from os import PathLike
 from typing import Any, Self
 
 from hedgerow.container import write_atomically
-from hedgerow.report import page, sections_columns, sections_data, sections_method, sections_proof
-from hedgerow.report import sections_quality as quality
+from hedgerow.report import page, sections_data, sections_model, sections_quality
 from hedgerow.report.facts import Facts
 from hedgerow.report.page import Section
-from hedgerow.report.svg import house_settings
+from hedgerow.report.svg import figure_settings
 from hedgerow.theory import Certificate
 
-Told = Callable[[int, int, str], Any]
+Progress = Callable[[int, int, str], Any]
 
-# What is told while a section is made, and what makes it, in the order of the page.
+# Name for progress messages and function of every section, in the order of the page.
 _SECTIONS: tuple[tuple[str, Callable[[Facts], Section | None]], ...] = (
-    ("in short", sections_data.in_short),
+    ("summary", sections_data.in_short),
     ("data", sections_data.data),
-    ("choice of the method", sections_method.choice),
-    ("method", sections_method.method),
-    ("learning curves", sections_method.curves),
-    ("confusion matrix", quality.confusion),
-    ("predicted and true", quality.predicted),
-    ("calibration", quality.calibration),
-    ("ROC and precision-recall", quality.ranking),
-    ("importances", sections_columns.importances),
-    ("partial dependence", sections_columns.partial_dependence),
-    ("shape functions", sections_columns.shapes),
-    ("margins", quality.margins),
-    ("hardest rows", quality.hardest),
-    ("certificate", sections_proof.certificate),
-    ("how to reproduce", sections_method.reproduce),
+    ("choice of the method", sections_model.choice),
+    ("method", sections_model.method),
+    ("learning curves", sections_model.curves),
+    ("confusion matrix", sections_quality.confusion),
+    ("predicted and actual", sections_quality.predicted),
+    ("calibration", sections_quality.calibration),
+    ("ROC and precision-recall", sections_quality.ranking),
+    ("importances", sections_quality.importances),
+    ("partial dependence", sections_quality.partial_dependence),
+    ("shape functions", sections_quality.shapes),
+    ("margins", sections_quality.margins),
+    ("hardest rows", sections_quality.hardest),
+    ("certificate", sections_model.certificate),
+    ("how to reproduce", sections_model.reproduce),
 )
 
 
@@ -49,7 +48,7 @@ class Report:
     title : str
     sections : tuple of Section
     figures : dict
-        The displays that were drawn, by name.
+        The displays, by name.
     lead : str
         A sentence under the title.
 
@@ -83,49 +82,51 @@ class Report:
         title: str | None = None,
         certificate: Certificate | None = None,
         random_state: int = 0,
-        told: Told | None = None,
+        progress: Progress | None = None,
     ) -> Self:
-        """Judge a model by rows held out, and describe it.
+        """Evaluate a model on test rows, and describe it.
 
         Parameters
         ----------
         model : fitted classifier or regressor
         X_test : array, data frame, Arrow table or sparse matrix of shape (n_samples, n_features)
-            Rows that the model was not fitted to.
+            Test rows.
         y_test : array of shape (n_samples,)
         X_train, y_train : likewise, optional
-            What it was fitted to: for learning curves with bounds, margins and doubtful labels.
+            The training set: for learning curves with bounds, margins and suspect labels.
         title : str, optional
-            None for one made of the model and the target.
+            None for the names of the model and the target.
         certificate : Certificate, optional
-            Of `hedgerow.theory.certify`.
+            The result of `hedgerow.theory.certify`.
         random_state : int
             Seed of samples and shuffles.
-        told : callable, optional
-            Called as told(done, total, words) before every section.
+        progress : callable, optional
+            Called as progress(done, total, name) before every section and at the end.
 
         Returns
         -------
         Report
         """
-        given: dict[str, Any] = {"certificate": certificate, "random_state": random_state}
-        return cls.from_facts(Facts(model, X_test, y_test, X_train, y_train, **given), title=title, told=told)
+        facts = Facts(
+            model, X_test, y_test, X_train, y_train, certificate=certificate, random_state=random_state
+        )
+        return cls.from_facts(facts, title=title, progress=progress)
 
     @classmethod
     def from_facts(
-        cls, facts: Facts, *, title: str | None = None, lead: str = "", told: Told | None = None
+        cls, facts: Facts, *, title: str | None = None, lead: str = "", progress: Progress | None = None
     ) -> Self:
-        """Describe a model of which more is known: its file, how it was chosen, how to make it again.
+        """Describe a model with more information: its file, how it was chosen, how to reproduce it.
 
         Parameters
         ----------
         facts : Facts
         title : str, optional
-            None for one made of the model and the target.
+            None for the names of the model and the target.
         lead : str
             A sentence under the title.
-        told : callable, optional
-            Called as told(done, total, words) before every section.
+        progress : callable, optional
+            Called as progress(done, total, name) before every section and at the end.
 
         Returns
         -------
@@ -133,10 +134,10 @@ class Report:
         """
         if title is None:
             title = facts.kind if facts.recipe is None else f"{facts.kind} for {facts.target}"
-        return cls(title, tuple(_made(facts, told)), facts.figures, lead)
+        return cls(title, tuple(_make_sections(facts, progress)), facts.figures, lead)
 
     def to_html(self) -> str:
-        """The page: one text that needs no other file.
+        """The page as one self-contained text.
 
         Returns
         -------
@@ -150,20 +151,20 @@ class Report:
         Parameters
         ----------
         path : str or path
-            An existing file is replaced, whole.
+            An existing file is replaced atomically.
         """
         write_atomically(path, self.to_html().encode("utf-8"))
 
 
-def _made(facts: Facts, told: Told | None) -> list[Section]:
+def _make_sections(facts: Facts, progress: Progress | None) -> list[Section]:
     found = []
-    with house_settings():
-        for done, (words, make) in enumerate(_SECTIONS):
-            if told is not None:
-                told(done, len(_SECTIONS), words)
+    with figure_settings():
+        for done, (name, make) in enumerate(_SECTIONS):
+            if progress is not None:
+                progress(done, len(_SECTIONS), name)
             section = make(facts)
             if section is not None:
                 found.append(section)
-    if told is not None:
-        told(len(_SECTIONS), len(_SECTIONS), "the report is made")
+    if progress is not None:
+        progress(len(_SECTIONS), len(_SECTIONS), "done")
     return found

@@ -1,8 +1,10 @@
-"""Inline SVG: a matplotlib figure as a piece of HTML.
+"""Matplotlib figures as inline SVG, with colours that follow the light or dark page.
 
-What matplotlib writes is read as a tree and written again: text stays text in the page's own font, colours
-are CSS variables (see `colours`), ids exist only where something refers to them and begin with the figure's
-name. The same figure gives the same bytes.
+The SVG of matplotlib is parsed and written again: text stays text in the font of the page, ids exist only
+where something refers to them and begin with the name of the figure. The same figure gives the same bytes.
+Colours become CSS variables. Those of `hedgerow.plots.style` have names and dark counterparts chosen by hand;
+any other `#rrggbb` is `--c-rrggbb`, and its counterpart has the same hue and inverted lightness in Oklab
+(Ottosson 2020).
 """
 
 import hashlib
@@ -15,10 +17,99 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
+import numpy as np
 from markupsafe import Markup
 
 from hedgerow.plots import style
-from hedgerow.report.colours import variable
+
+# name: (on white, on black)
+NAMED = {
+    "paper": ("#ffffff", "#15181c"),
+    "ink": (style.INK.lower(), "#e3e6ea"),
+    "faint": (style.FAINT.lower(), "#767f8a"),
+    "blue": (style.BLUE.lower(), "#5aaee6"),
+    "vermillion": (style.VERMILLION.lower(), "#f28b4e"),
+    "green": ("#009e73", "#3ac79b"),
+    "pink": ("#cc79a7", "#e29cc4"),
+    "orange": ("#e69f00", "#f2b84a"),
+    "sky": ("#56b4e9", "#8fd3f7"),
+    "black": ("#000000", "#f4f5f7"),
+    "soft": (style.SOFT.lower(), "#a4adb8"),
+}
+# Text needs a contrast of 4.5:1 on the page, lines only 3:1 (WCAG 2.2, 1.4.3 and 1.4.11).
+TEXT_COLOURS = {
+    "vermillion": ("#b34d00", "#f28b4e"),
+    "green": ("#007a59", "#3ac79b"),
+    "pink": ("#a94c80", "#e29cc4"),
+    "orange": ("#946600", "#f2b84a"),
+    "sky": ("#1f78ad", "#8fd3f7"),
+    "faint": ("#6b6b6b", "#98a1ac"),
+}
+_NAMES = {on_white: name for name, (on_white, _) in NAMED.items()}
+_FREE = re.compile(r"var\(--c-([0-9a-f]{6})\)")
+_DARKEST, _LIGHTEST = 0.21, 0.97  # lightness of the paper and of black ink, on a dark page
+
+_FROM_RGB = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)  # linear sRGB -> cones
+_TO_LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)  # cube roots of cones -> Oklab
+
+
+def variable(colour: str, *, of_text: bool = False) -> str:
+    """The CSS variable of a colour `#rrggbb`, for lines and areas or for text.
+
+    >>> variable("#0072B2"), variable("#deebf7")
+    ('var(--blue)', 'var(--c-deebf7)')
+    >>> variable("#D55E00", of_text=True)
+    'var(--vermillion-text)'
+    """
+    code = colour.lower()
+    if code not in _NAMES:
+        return f"var(--c-{code[1:]})"
+    name = _NAMES[code]
+    return f"var(--{name}-text)" if of_text and name in TEXT_COLOURS else f"var(--{name})"
+
+
+def dark(colour: str) -> str:
+    """The counterpart of a colour `#rrggbb` on a dark page.
+
+    >>> dark("#0072b2"), dark("#eeeeee"), dark("#222222")
+    ('#5aaee6', '#212121', '#b7b7b7')
+    """
+    code = colour.lower()
+    if code in _NAMES:
+        return NAMED[_NAMES[code]][1]
+    shares = np.array([int(code[place : place + 2], 16) for place in (1, 3, 5)]) / 255.0
+    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    lab = _TO_LAB @ np.cbrt(_FROM_RGB @ linear)
+    lab[0] = _LIGHTEST - (_LIGHTEST - _DARKEST) * lab[0]
+    linear = np.clip(np.linalg.solve(_FROM_RGB, np.linalg.solve(_TO_LAB, lab) ** 3), 0.0, 1.0)
+    shares = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return "#" + "".join(f"{round(255 * share):02x}" for share in shares.tolist())
+
+
+def definitions(html: str, *, on_black: bool) -> str:
+    """CSS that defines the named colours, and the others that some HTML uses.
+
+    >>> definitions('<path style="fill: var(--c-eeeeee)"/>', on_black=True)[-19:]
+    '--c-eeeeee: #212121'
+    """
+    free = sorted(set(_FREE.findall(html)))
+    found = [(name, pair[on_black]) for name, pair in NAMED.items()]
+    found += [(f"{name}-text", pair[on_black]) for name, pair in TEXT_COLOURS.items()]
+    found += [(f"c-{code}", dark(f"#{code}") if on_black else f"#{code}") for code in free]
+    return "; ".join(f"--{name}: {colour}" for name, colour in found)
+
 
 _HEX = re.compile(r"#[0-9a-fA-F]{6}\b")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
@@ -41,11 +132,11 @@ _LEFT_OUT = ("metadata", "style")  # a style element would be for the whole page
 
 
 @contextmanager
-def house_settings() -> Iterator[None]:
-    """Settings of matplotlib under which a figure is the same for everybody.
+def figure_settings() -> Iterator[None]:
+    """Settings of matplotlib that make figures independent of the user's settings.
 
     >>> import matplotlib
-    >>> with house_settings():
+    >>> with figure_settings():
     ...     matplotlib.rcParams["svg.fonttype"]
     'none'
     """
@@ -61,11 +152,11 @@ def inline_svg(figure: Any, alt: str, name: str) -> Markup:
     Parameters
     ----------
     figure : matplotlib Figure
-        It is closed: pyplot forgets it.
+        It is closed.
     alt : str
-        What is seen, in words.
+        Description for screen readers.
     name : str
-        What the ids begin with; empty for a digest of what is drawn.
+        Prefix of the ids; empty for a digest of the figure.
 
     Returns
     -------
@@ -81,11 +172,11 @@ def inline_svg(figure: Any, alt: str, name: str) -> Markup:
     ('<svg role="img" aria-label="An empty', True, False)
     """
     page = io.BytesIO()
-    with house_settings():
+    with figure_settings():
         figure.savefig(page, format="svg", metadata=_NO_METADATA, facecolor="none", edgecolor="none")
     style.mpl("pyplot").close(figure)
     name = name or "f" + hashlib.sha256(page.getvalue() + alt.encode()).hexdigest()[:12]
-    root = ET.fromstring(page.getvalue().decode("utf-8"))  # noqa: S314 - not a stranger's file
+    root = ET.fromstring(page.getvalue().decode("utf-8"))  # noqa: S314 - written by matplotlib
     used = {found for element in root.iter() for found in _references(element)}
     known = [element.attrib["id"] for element in root.iter() if element.attrib.get("id") in used]
     ids = {old: f"{name}-{number}" for number, old in enumerate(known, 1)}
@@ -107,17 +198,17 @@ def _references(element: ET.Element) -> Iterator[str]:
 
 
 def _local(name: str) -> str:
-    """A name without its namespace, which HTML does not write."""
+    """A name without its namespace."""
     return name.rpartition("}")[2]
 
 
-def _written(element: ET.Element, ids: dict[str, str], *, is_words: bool = False) -> Iterator[Markup]:
-    """The pieces of HTML of an element and all it holds; words may be drawn as paths in a group "text_1"."""
+def _written(element: ET.Element, ids: dict[str, str], *, is_text: bool = False) -> Iterator[Markup]:
+    """The HTML of an element and its children; text may be drawn as paths in a group "text_1"."""
     tag = _local(str(element.tag))
     if tag in _LEFT_OUT:
         return
-    is_words = is_words or tag == "text" or element.attrib.get("id", "").startswith("text_")
-    attributes = dict(_attributes(element, ids, is_words=is_words))
+    is_text = is_text or tag == "text" or element.attrib.get("id", "").startswith("text_")
+    attributes = dict(_attributes(element, ids, is_text=is_text))
     is_bare = tag == "g" and not attributes  # most groups only carried an id
     if not is_bare:
         yield Markup("<") + tag
@@ -132,14 +223,14 @@ def _written(element: ET.Element, ids: dict[str, str], *, is_words: bool = False
     if (element.text or "").strip():
         yield Markup("{}").format(element.text)
     for child in element:
-        yield from _written(child, ids, is_words=is_words)
+        yield from _written(child, ids, is_text=is_text)
         if tag in ("text", "tspan") and child.tail:
             yield Markup("{}").format(child.tail)
     if not is_bare:
         yield Markup("</{}>").format(tag)
 
 
-def _attributes(element: ET.Element, ids: dict[str, str], *, is_words: bool) -> Iterator[tuple[str, str]]:
+def _attributes(element: ET.Element, ids: dict[str, str], *, is_text: bool) -> Iterator[tuple[str, str]]:
     for full_name, given in element.attrib.items():
         key, value = _local(full_name), given
         if key == "id":
@@ -149,7 +240,7 @@ def _attributes(element: ET.Element, ids: dict[str, str], *, is_words: bool) -> 
         if key == "href" and value.startswith("#"):
             value = "#" + ids[value[1:]]
         elif key == "style":
-            value = "; ".join(_declarations(value, is_words=is_words))
+            value = "; ".join(_declarations(value, is_text=is_text))
         elif key == "d":
             value = " ".join(value.split())
         if key in ("d", "x", "y", "transform", "width", "height", "points"):
@@ -159,11 +250,11 @@ def _attributes(element: ET.Element, ids: dict[str, str], *, is_words: bool) -> 
         yield key, _REFERENCE.sub(lambda found: f"url(#{ids[found[1]]})", value)
 
 
-def _declarations(given: str, *, is_words: bool) -> Iterator[str]:
-    """The declarations of a style attribute: fonts are the page's, colours are variables."""
+def _declarations(given: str, *, is_text: bool) -> Iterator[str]:
+    """The declarations of a style attribute, with the font of the page and variables as colours."""
     for declaration in given.split("; "):
         short = _FONT.match(declaration)
         if short:
             yield f"font: {short[1]}{short[2]} var(--sans)"
         elif not declaration.startswith("font-family:"):
-            yield _HEX.sub(lambda found: variable(found[0], of_words=is_words), declaration)
+            yield _HEX.sub(lambda found: variable(found[0], of_text=is_text), declaration)

@@ -1,4 +1,4 @@
-"""Numbers and values as a reader likes them."""
+"""Numbers and values as text."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ NOTHING = "–"
 
 
 def number(given: float | None, digits: int = 4) -> str:
-    """A number with so many digits that mean something, true minus signs, and a dash for none.
+    """Format a number with significant digits and true minus signs; a dash for None and NaN.
 
     >>> number(1234567.0), number(0.123456), number(-2.5), number(None), number(float("nan"))
     ('1,234,567', '0.1235', '−2.5', '–', '–')
@@ -31,7 +31,7 @@ def number(given: float | None, digits: int = 4) -> str:
 
 
 def count(given: int) -> str:
-    """A whole number with commas.
+    """Format an integer with commas.
 
     >>> count(12345)
     '12,345'
@@ -40,7 +40,7 @@ def count(given: int) -> str:
 
 
 def plural(given: int, one: str, many: str = "") -> str:
-    """So many things.
+    """Format a count with its noun.
 
     >>> plural(1, "row"), plural(1200, "row"), plural(2, "class", "classes")
     ('1 row', '1,200 rows', '2 classes')
@@ -49,7 +49,7 @@ def plural(given: int, one: str, many: str = "") -> str:
 
 
 def share(given: float) -> str:
-    """A share in per cent; what is not all or nothing is not rounded to it.
+    """Format a share in per cent; it is not rounded to 0 or 100.
 
     >>> share(0.98246), share(0.99998), share(1.0), share(0.00001), share(0.0), share(float("nan"))
     ('98.2 %', '> 99.9 %', '100.0 %', '< 0.1 %', '0.0 %', '–')
@@ -62,7 +62,7 @@ def share(given: float) -> str:
 
 
 def between(low: float, high: float) -> str:
-    """An interval of shares in per cent, rounded outwards so that it stays one.
+    """Format an interval of shares in per cent, rounded outwards.
 
     >>> between(0.9312, 0.98)
     '93.1 % to 98.0 %'
@@ -74,7 +74,7 @@ def between(low: float, high: float) -> str:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """A text cut to a length.
+    """Cut a text to a length.
 
     >>> shortened("abcdefgh", 5)
     'abcd…'
@@ -83,7 +83,7 @@ def shortened(text: str, most: int = 40) -> str:
 
 
 def value(given: Any, most: int = 40) -> str:
-    """A cell of a table or a label.
+    """Format the cell of a table or a label.
 
     >>> value(np.float64(2.0)), value("red"), value(None), value(np.True_)
     ('2', 'red', '–', 'True')

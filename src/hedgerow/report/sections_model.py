@@ -1,0 +1,310 @@
+"""Sections: choice of the method, its parameters, learning curves, certificate, and how to reproduce it."""
+
+import hashlib
+import inspect
+import math
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from sklearn.base import clone
+
+from hedgerow.plots import BoundsDisplay, ErrorRoundsDisplay, LossRoundsDisplay, ScoresDisplay
+from hedgerow.report import page, text
+from hedgerow.report.facts import Facts
+from hedgerow.report.page import Section
+from hedgerow.selection import METRICS
+from hedgerow.theory.certificate import ALWAYS, Certificate
+
+_PACKAGES = ("hedgerow", "numpy", "numba", "scipy", "scikit-learn", "pyarrow", "matplotlib")
+_MOST = 80  # letters of a parameter's value
+_MOST_METRICS = 3  # of the trials, the metric of the choice first
+_NO_DEFAULT = inspect.Parameter.empty
+
+# Attributes of a fitted model that are listed.
+_FITTED = {
+    "n_estimators_": "members",
+    "best_iteration_": "best iteration by validation",
+    "stop_reason_": "reason for stopping",
+    "oob_score_": "out-of-bag score",
+}
+
+
+# --- choice
+
+
+def choice(facts: Facts) -> Section | None:
+    """The methods that were compared, and the reason for the choice."""
+    if facts.choice is None:
+        return None
+    found = facts.choice
+    metric = METRICS[found.metric]
+    better = "higher" if metric.higher_is_better else "lower"
+    allowed = "" if found.budget is None else f" of {found.budget:g} allowed"
+    # A model file has no seconds, so that equal models are equal files.
+    took = f"; it took {found.seconds:.1f} seconds{allowed}" if math.isfinite(found.seconds) else ""
+    parts = [
+        page.paragraph(str(found.reason)),
+        page.paragraph(
+            f"Compared by {metric.title} ({better} is better), {found.validation}{took}.",
+            kind="small",
+        ),
+        _trials(found),
+    ]
+    if sum(found.metric in trial.scores for trial in found.trials) > 1:
+        display = ScoresDisplay.from_comparison(found, found.metric)
+        alt = f"Dots: {metric.title} of each method, with its standard error"
+        title = metric.title[:1].upper() + metric.title[1:]
+        caption = f"{title} of the best setting of each method, with its standard error."
+        parts.append(facts.draw("scores", display, caption, alt))
+    return Section("choice", "How the method was chosen", page.join(*parts))
+
+
+def _trials(found: Any) -> Markup:
+    metric = METRICS[found.metric]
+    others = [name for name in METRICS if any(name in trial.scores for trial in found.trials)]
+    shown = [found.metric, *(name for name in others if name != found.metric)][:_MOST_METRICS]
+    sign = -1.0 if metric.higher_is_better else 1.0
+    # the best first; trials without a score last
+    ranked = sorted(found.trials, key=lambda trial: sign * trial.scores.get(found.metric, sign * math.inf))
+    notes = [_note(trial) for trial in ranked]
+    rows = []
+    for trial, note in zip(ranked, notes, strict=True):
+        scores = [text.number(trial.scores.get(name)) for name in shown]
+        cost = [text.number(trial.spread, 2), text.number(trial.fit_seconds, 3)]
+        settings = trial.parameter_text or "defaults"
+        rows.append([trial.title, settings, *scores, *cost, *([note] if any(notes) else [])])
+    best = [number for number, trial in enumerate(ranked) if trial == found.best]
+    measures = [*(METRICS[name].title for name in shown), "standard error", "seconds"]
+    head = ["method", "settings", *measures, *(["note"] if any(notes) else [])]
+    caption = "Methods, the best first; the standard error is that of the first metric"
+    return page.table(caption, head, rows, numbers=range(2, 2 + len(measures)), marked=best)
+
+
+def _note(trial: Any) -> str:
+    """Status and note of a trial that is not done."""
+    status = "" if trial.status == "done" else trial.status
+    return ": ".join(part for part in (status, trial.note) if part)
+
+
+# --- method
+
+
+def method(facts: Facts) -> Section:
+    """The class, its parameters and the results of the fit."""
+    about = (inspect.getdoc(type(facts.model)) or "").partition("\n")[0]
+    title = page.join(page.code(facts.kind), f": {about}" if about else "")
+    parts = [page.paragraph(title), _parameters(facts.model)]
+    fitted = [
+        [name, text.value(getattr(facts.model, attribute), _MOST)]
+        for attribute, name in _FITTED.items()
+        if getattr(facts.model, attribute, None) is not None
+    ]
+    if fitted:
+        parts.append(page.table("Results of the fit", ["attribute", "value"], fitted))
+    if hasattr(facts.model, "n_jobs") and type(facts.model).__module__.startswith("hedgerow."):
+        parts.append(
+            page.paragraph(
+                "The same rows, parameters and seed give the same model, bit for bit, with any number of "
+                "threads.",
+                kind="small",
+            )
+        )
+    return Section("method", "Method and parameters", page.join(*parts))
+
+
+def _parameters(model: Any) -> Markup:
+    defaults = {
+        name: parameter.default for name, parameter in inspect.signature(type(model)).parameters.items()
+    }
+    changed: list[list[str]] = []
+    kept: list[list[str]] = []
+    for name, value in model.get_params(deep=False).items():
+        default = defaults.get(name, _NO_DEFAULT)
+        shown = text.shortened(repr(value), _MOST)
+        if default is not _NO_DEFAULT and _same(value, default):
+            kept.append([name, shown])
+            continue
+        usual = text.NOTHING if default is _NO_DEFAULT else text.shortened(repr(default), _MOST)
+        changed.append([name, shown, usual])
+    parts = []
+    if changed:
+        head = ["parameter", "value", "default"]
+        parts.append(page.table("Parameters that differ from their defaults", head, changed))
+    if kept:
+        caption = "Parameters at their defaults"
+        more = "other parameter, at its default" if changed else "parameter, at its default"
+        many = more.replace("parameter", "parameters").replace("its default", "their defaults")
+        summary = text.plural(len(kept), more, many)
+        parts.append(page.folded(summary, page.table(caption, ["parameter", "value"], kept)))
+    return page.join(*parts)
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a parameter has its default value."""
+    return value is default or (type(value) is type(default) and repr(value) == repr(default))
+
+
+# --- learning curves
+
+
+def curves(facts: Facts) -> Section | None:
+    """Errors or losses over the rounds, or the out-of-bag score of a forest."""
+    model = facts.model
+    if hasattr(model, "training_error_bound_") and hasattr(model, "staged_predict") and facts.n_train:
+        return Section("curves", "Learning curves", _errors_of_rounds(facts))
+    has_stages = hasattr(model, "staged_predict_proba" if facts.is_classification else "staged_predict")
+    if has_stages and (facts.n_train or facts.can_evaluate):
+        return Section("curves", "Learning curves", _losses_of_rounds(facts))
+    if getattr(model, "oob_score_", None) is not None:
+        score = "accuracy" if facts.is_classification else "R²"
+        about = page.paragraph(
+            "The members of this ensemble are independent, so there is no learning curve. Every training row "
+            "was predicted by the members whose samples do not contain it: out-of-bag "
+            f"{score} {text.number(float(model.oob_score_))}."
+        )
+        return Section("curves", "Out-of-bag score", about)
+    return None
+
+
+def _losses_of_rounds(facts: Facts) -> Markup:
+    display = LossRoundsDisplay.from_estimator(facts.model, *facts.some_train, *facts.some_test)
+    which = " and ".join("test" if name == "test" else "training" for name in display.curves)
+    caption = f"The {display.measure} after every round, on the {which} rows.{facts.sample_note}"
+    ends = ", ".join(
+        f"{name} rows end at {text.number(float(one[-1]))}" for name, one in display.curves.items()
+    )
+    drawn = facts.draw("curves", display, caption, f"Lines: {display.measure} by round; {ends}")
+    validated = [name for name in getattr(facts.model, "history_", {}) if name.startswith("validation_")]
+    if not validated:
+        return drawn
+    display = LossRoundsDisplay.from_estimator(facts.model)
+    caption = "Losses recorded during the fit; the validation set determines the number of rounds."
+    return drawn + facts.draw("validation", display, caption, "Lines: recorded loss by round")
+
+
+def _errors_of_rounds(facts: Facts) -> Markup:
+    rows = (*facts.some_train, *facts.some_test)
+    display = ErrorRoundsDisplay.from_estimator(facts.model, *rows, bounds="all")
+    caption = (
+        "Error rate after every round, on the training and test rows. Dashed: bounds of the training error "
+        "or, each with probability 95 %, of the test error. "
+    )
+    if display.zero_from is not None:
+        caption += f"The training error is 0 from round {display.zero_from:,}."
+    alt = (
+        f"Lines over {len(display.train_error):,} rounds: training error ends at "
+        f"{text.percent(float(display.train_error[-1]))}"
+    )
+    if display.test_error is not None:
+        alt += f", test error at {text.percent(float(display.test_error[-1]))}"
+    return facts.draw("curves", display, caption.strip(), alt)
+
+
+# --- how to reproduce
+
+
+def as_fitted(model: Any) -> Any:
+    """The unfitted model with the number of members of the fit, if it stopped early."""
+    requested = int(getattr(model, "n_estimators", 0))
+    fitted = int(getattr(model, "n_estimators_", requested))
+    return clone(model).set_params(n_estimators=fitted) if 0 < fitted < requested else model
+
+
+def reproduce(facts: Facts) -> Section:
+    """Commands, code, versions and the checksum."""
+    own = type(facts.model).__module__.startswith("hedgerow.")
+    code = [
+        f"from {'hedgerow' if own else type(facts.model).__module__} import {facts.kind}",
+        "",
+        f"model = {as_fitted(facts.model)!r}",
+        "model.fit(X_train, y_train)",
+    ]
+    parts = [page.listing(list(facts.reproduce) or code)]
+    if facts.reproduce and facts.choice is not None and facts.choice.budget is not None:
+        note = (
+            "The methods that are compared within a time budget depend on the machine, so that another one "
+            "may choose another method or number of rounds. This is the model that was chosen:"
+        )
+        parts += [page.paragraph(note), page.listing(code)]
+    versions = [["Python", platform.python_version()]]
+    versions += [[name, metadata.version(name)] for name in _PACKAGES]
+    parts.append(page.table("Versions", ["package", "version"], versions))
+    seeds = [("seed of the report", str(facts.random_state))]
+    seed = getattr(facts.model, "random_state", None)
+    if seed is not None:
+        seeds.insert(0, ("seed of the model", str(seed)))
+    if facts.model_file is not None:
+        path = Path(facts.model_file)
+        seeds.append(("model file", path.name))
+        seeds.append(("SHA-256", page.code(hashlib.sha256(path.read_bytes()).hexdigest())))
+    parts.append(page.table("Seeds and files", ["name", "value"], seeds))
+    return Section("reproduce", "How to reproduce", page.join(*parts))
+
+
+def certificate(facts: Facts) -> Section | None:
+    """All bounds with their conditions, and those that do not apply."""
+    found = facts.certificate
+    if found is None:
+        return None
+    vacuous = found.best is None or found.is_vacuous(found.best)
+    parts = [page.paragraph(found.statement, kind="statement vacuous" if vacuous else "statement")]
+    if found.bounds:
+        error = float(np.mean(facts.wrong)) if facts.is_classification else None
+        display = BoundsDisplay.from_certificate(found, test_error=error)
+        caption = "All bounds of the test error, with the error of chance and the measured test error."
+        alt = f"Bars: the smallest bound is {found.error_bound:.4f}, chance is {found.chance_error:.4f}"
+        parts += [facts.draw("bounds", display, caption, alt), bounds_table(found)]
+    if found.of_training:
+        facts_ = [f"{name}: {text.number(value)}" for name, value in found.of_training]
+        parts += [page.heading("Training rows"), page.bullets(facts_)]
+    if found.unmet:
+        parts += [page.heading("Bounds that do not apply"), page.bullets(_reasons(found))]
+    if found.notes:
+        parts += [page.heading("Notes on the certificate"), page.bullets(found.notes)]
+    return Section("certificate", "Certificate", page.join(*parts))
+
+
+def bounds_table(found: Certificate) -> Markup:
+    """The bounds with their conditions, the smallest first.
+
+    >>> from hedgerow.theory.certificate import Bound
+    >>> bound = Bound("hold-out", 0.12341, 0.05, 100, "4 errors in 100 rows", "the rows are new")
+    >>> '<td class="number">0.1235</td>' in bounds_table(Certificate("a model", 0.05, 0.37, (bound,)))
+    True
+    """
+    ordered = sorted(found.bounds, key=lambda bound: bound.value)
+    provisos = list(dict.fromkeys(bound.proviso for bound in found.bounds if bound.proviso))
+    rows = []
+    for bound in ordered:
+        stars = " " + "*" * (provisos.index(bound.proviso) + 1) if bound.proviso else ""
+        vacuous = ", vacuous" if found.is_vacuous(bound) else ""
+        share = f"{bound.delta:.3g}" if bound.delta else text.NOTHING
+        value = _at_most(bound.value) + vacuous
+        rows.append([bound.name + stars, value, share, f"{bound.n:,}", bound.found, bound.conditions])
+    head = ["bound", "error at most", "delta", "rows", "computed from", "further conditions"]
+    table = page.table("Bounds of the test error", head, rows, numbers=[1, 2, 3], marked=[0])
+    notes = [page.paragraph(f"{'*' * n} {proviso}", kind="small") for n, proviso in enumerate(provisos, 1)]
+    confidence = f"{100 * (1 - found.delta):.10g} %"
+    terms = (
+        f"Condition of all bounds: {ALWAYS} A bound is vacuous if it is not below {found.chance_error:.4f}, "
+        "the error of predicting the most frequent class. All bounds hold together with probability "
+        f"at least {confidence}."
+    )
+    return page.join(table, *notes, page.paragraph(terms, kind="small"))
+
+
+def _at_most(value: float) -> str:
+    """Format an error, rounded up so that it remains a bound."""
+    return "> 1" if value > 1 else f"{math.ceil(value * 1e4 - 1e-9) / 1e4:.4f}"
+
+
+def _reasons(found: Certificate) -> list[str]:
+    """The bounds that do not apply, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for unmet in found.unmet:
+        by_reason.setdefault(unmet.reason, []).append(unmet.name)
+    return [f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()]
