@@ -17,14 +17,23 @@ from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from answers import answers, same
-from concurrency_cases import ask, at_once, boosted, data, fit_and_ask, in_process, meet, threads_of_worker
+from concurrency_cases import (
+    at_once,
+    barrier_errors,
+    boosted,
+    data,
+    fit_and_predict,
+    in_process,
+    predict_pickled,
+    threads_of_worker,
+)
 from hedgerow import AdaBoostClassifier
 from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.random import _mix as mix
 from hedgerow.selection.linear import LogisticBaseline
 from hedgerow.threads import Team, one_blas_thread, resolve_n_jobs
 from model_cases import fitted
+from predictions import all_predictions, same_bits
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),  # from Python 3.12
@@ -34,8 +43,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def alone():
-    """What `fit_and_ask` finds in this process."""
-    return fit_and_ask(2)
+    """The results of `fit_and_predict` in this process."""
+    return fit_and_predict(2)
 
 
 @contextmanager
@@ -82,20 +91,20 @@ def held_by_another_thread(turn, seconds=None):
 
 
 def test_a_forked_process_fits_and_asks_as_its_parent_does(alone):
-    assert in_process("fork", fit_and_ask, 2) == alone
+    assert in_process("fork", fit_and_predict, 2) == alone
 
 
-def test_a_model_of_the_parent_answers_in_a_forked_process():
+def test_a_model_of_the_parent_predicts_in_a_forked_process():
     for name in ("adaboost.r2", "forest of numbers", "bag of boosters", "gradient"):
         model, X, _ = fitted(name)
-        assert same(in_process("fork", answers, model, X), answers(model, X))
+        assert same_bits(in_process("fork", all_predictions, model, X), all_predictions(model, X))
 
 
 def test_a_team_that_has_threads_gets_new_ones_in_a_forked_process():
     with Team(3) as team:
-        assert meet(team, 10) == [0, 0, 0]
-        assert in_process("fork", meet, team, 10, patience=20) == [0, 0, 0]
-        assert meet(team, 10) == [0, 0, 0]  # the parent's are where they were
+        assert barrier_errors(team, 10) == [0, 0, 0]
+        assert in_process("fork", barrier_errors, team, 10, patience=20) == [0, 0, 0]
+        assert barrier_errors(team, 10) == [0, 0, 0]  # the threads of the parent still work
 
 
 def test_a_fork_in_the_middle_of_fits_of_other_threads(alone):
@@ -105,7 +114,7 @@ def test_a_fork_in_the_middle_of_fits_of_other_threads(alone):
         in_background(lambda: AdaBoostClassifier(n_jobs=2).fit(X, y)),
     ):
         for _ in range(4):
-            assert in_process("fork", fit_and_ask, 2) == alone
+            assert in_process("fork", fit_and_predict, 2) == alone
 
 
 def test_a_callback_may_fork():
@@ -114,10 +123,10 @@ def test_a_callback_may_fork():
 
     def fork(done):
         if done.number == 1:
-            found.append(in_process("fork", fit_and_ask, 2))
+            found.append(in_process("fork", fit_and_predict, 2))
 
     boosted().fit(X, y, callbacks=[fork])
-    assert found == [fit_and_ask(1)]
+    assert found == [fit_and_predict(1)]
 
 
 def test_a_fork_waits_for_the_compiler_so_that_the_child_can_compile():
@@ -148,7 +157,9 @@ def test_a_fork_while_a_cached_property_is_computed_leaves_it_usable_in_the_chil
     thread.start()
     assert inside.wait(60)
     try:
-        assert same(in_process("fork", answers, copies[1], X, patience=20), answers(model, X))
+        assert same_bits(
+            in_process("fork", all_predictions, copies[1], X, patience=20), all_predictions(model, X)
+        )
     finally:
         ended.set()
         thread.join()
@@ -165,21 +176,21 @@ def linear(X, y):
     return LogisticBaseline().fit(X, y).predict_proba(X)
 
 
-# --- started anew
+# --- spawned processes
 
 
-def test_processes_that_are_started_anew_do_the_same(alone):
+def test_processes_that_are_spawned_do_the_same(alone):
     methods = sorted({"spawn", "forkserver"} & set(get_all_start_methods()))
-    tasks = [lambda method=method: in_process(method, fit_and_ask, 2, patience=120) for method in methods]
+    tasks = [lambda method=method: in_process(method, fit_and_predict, 2, patience=120) for method in methods]
     assert at_once(*tasks) == [alone] * len(methods)
 
 
-def test_a_pool_of_processes_asks_one_model():
+def test_a_pool_of_processes_predicts_with_one_model():
     model, X, _ = fitted("forest")
-    given = [pickle.dumps((model, X))] * 4
+    pickled = [pickle.dumps((model, X))] * 4
     with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
-        for found in pool.map(ask, given, timeout=60):
-            assert same(found, answers(model, X))
+        for found in pool.map(predict_pickled, pickled, timeout=60):
+            assert same_bits(found, all_predictions(model, X))
 
 
 # --- joblib
@@ -188,7 +199,7 @@ def test_a_pool_of_processes_asks_one_model():
 def test_joblib_runs_fits_in_processes_and_in_threads(alone):
     for backend in ("loky", "threading"):
         with joblib.parallel_config(backend, n_jobs=2):
-            assert joblib.Parallel()(joblib.delayed(fit_and_ask)(2) for _ in range(4)) == [alone] * 4
+            assert joblib.Parallel()(joblib.delayed(fit_and_predict)(2) for _ in range(4)) == [alone] * 4
 
 
 def test_a_worker_takes_its_share_of_the_cores_unless_it_is_told_how_many():

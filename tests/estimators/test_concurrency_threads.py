@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from answers import answers, same
 from cascade_files import make_model
 from concurrency_cases import SOME, at_once, boosted, data
 from hedgerow import AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier
@@ -19,6 +18,7 @@ from hedgerow.selection.linear import LogisticBaseline
 from hedgerow.threads import PickledWithoutCache, Team, cached_property, one_blas_thread
 from hedgerow.vision import Cascade
 from model_cases import fit, fitted
+from predictions import all_predictions, same_bits
 from terminal import Terminal
 
 pytestmark = pytest.mark.filterwarnings("ignore:boosting stopped")
@@ -30,10 +30,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:boosting stopped")
 @pytest.mark.parametrize("name", SOME)
 def test_threads_that_ask_one_model_get_what_one_thread_gets(name):
     model, X, _ = fitted(name)
-    alone = answers(model, X)
+    alone = all_predictions(model, X)
     asked = pickle.loads(pickle.dumps(model))  # noqa: S301 - nothing is computed in this one yet
-    for found in at_once(*[lambda: answers(asked, X)] * 4):
-        assert same(found, alone)
+    for found in at_once(*[lambda: all_predictions(asked, X)] * 4):
+        assert same_bits(found, alone)
 
 
 def test_predictions_whose_rows_are_shared_do_not_mix():

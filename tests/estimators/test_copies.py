@@ -18,12 +18,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
-from answers import answers, same
 from cascade_files import make_model
 from hedgerow import AdaBoostClassifier, BaggingClassifier, GradientBoostingClassifier
 from hedgerow.io.models import to_bytes
 from hedgerow.vision import Cascade, load_cascade
 from model_cases import KINDS, fit, fitted, plain
+from predictions import all_predictions, same_bits
 
 pytestmark = pytest.mark.filterwarnings("ignore:boosting stopped")
 
@@ -61,7 +61,7 @@ def test_every_public_estimator_is_among_them():
 @pytest.mark.parametrize("name", NAMES)
 def test_copies_predict_the_same_and_have_the_same_file(name, tmp_path):
     model, X, _ = model_of(name)
-    said, path = answers(model, X), tmp_path / "model.safetensors"
+    said, path = all_predictions(model, X), tmp_path / "model.safetensors"
     hedgerow.save(model, path)
     written, loaded = path.read_bytes(), hedgerow.load(path)
     pickled = [pickle.loads(pickle.dumps(model, protocol)) for protocol in range(2, 6)]  # noqa: S301
@@ -70,7 +70,7 @@ def test_copies_predict_the_same_and_have_the_same_file(name, tmp_path):
         assert repr(one) == repr(model)
         assert to_bytes(one) == written
     for one in (pickled[0], pickled[-1], loaded):  # equal files hold equal arrays: the others say no less
-        assert same(answers(one, X), said)
+        assert same_bits(all_predictions(one, X), said)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,7 +88,7 @@ def test_a_clone_of_a_fitted_model_is_not_fitted_and_learns_the_same(name):
 def test_a_pickle_does_not_grow_when_the_model_is_used(name):
     model, X, y = fit(name) if name in KINDS else copy.deepcopy(model_of(name))
     before = pickle.dumps(model)
-    answers(model, X)
+    all_predictions(model, X)
     for attribute in ("estimators_", "feature_importances_"):
         getattr(model, attribute, None)  # some are computed when they are asked for
     if hasattr(model, "margins"):
@@ -98,10 +98,10 @@ def test_a_pickle_does_not_grow_when_the_model_is_used(name):
 
 def test_a_copy_is_another_model():
     model, X, y = fit("gradient")
-    said, twin = answers(model, X), copy.deepcopy(model)
+    said, twin = all_predictions(model, X), copy.deepcopy(model)
     twin.set_params(n_estimators=2).fit(X, y)
     assert twin.n_estimators_ == 2
-    assert same(answers(model, X), said)
+    assert same_bits(all_predictions(model, X), said)
 
 
 def test_the_best_model_of_a_search_can_be_saved(tmp_path):
@@ -110,7 +110,9 @@ def test_the_best_model_of_a_search_can_be_saved(tmp_path):
         X, y
     )
     hedgerow.save(search.best_estimator_, tmp_path / "best")
-    assert same(answers(hedgerow.load(tmp_path / "best"), X), answers(search.best_estimator_, X))
+    assert same_bits(
+        all_predictions(hedgerow.load(tmp_path / "best"), X), all_predictions(search.best_estimator_, X)
+    )
     again = pickle.loads(pickle.dumps(search))  # noqa: S301
     assert to_bytes(again.best_estimator_) == to_bytes(search.best_estimator_)
 

@@ -28,7 +28,7 @@ from forest_cases import (
     signal,
 )
 from hedgerow import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
-from other_cpu import run_on_plain_cpu, tell_cpu
+from other_cpu import print_cpu, run_on_plain_cpu
 
 QUICK = settings(max_examples=15, deadline=None, derandomize=True)
 N_ROWS = 6000  # more than are copied together for small nodes, and than a thread predicts at a time
@@ -380,6 +380,6 @@ def test_the_processor_does_not_matter(tmp_path):
 
 
 if __name__ == "__main__":
-    tell_cpu()
+    print_cpu()
     for case_name in OTHER_CPU:
         (Path(sys.argv[1]) / case_name).write_bytes(trained(case_name))

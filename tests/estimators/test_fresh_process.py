@@ -1,6 +1,6 @@
-"""Saved models of every kind, and cascades, in a new process that has only their files.
+"""Saved models of every kind and cascades predict the same in a new process, which reads their files.
 
-One process for all of them, with one core and another number of threads than the models were asked with here.
+One process loads all of them, with one core and another number of threads than in this process.
 """
 
 import json
@@ -36,7 +36,7 @@ def file_name(kind):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Files of all models and cascades, and the rows and the image that they are asked about."""
+    """Files of all models and cascades, with the rows and the image of the predictions."""
     folder = tmp_path_factory.mktemp("fresh")
     models = {kind: fitted(kind)[:2] for kind in KINDS} | {"reweighted": reweighted()[:2]}
     for kind, (model, X) in models.items():
@@ -53,40 +53,42 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told(folder):
-    """What the new process prints."""
-    places = os.pathsep.join([str(Path(fresh_cases.__file__).parent), os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | {"NUMBA_NUM_THREADS": "1", "PYTHONPATH": places}
+def printed(folder):
+    """The output of the new process."""
+    paths = os.pathsep.join([str(Path(fresh_cases.__file__).parent), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"NUMBA_NUM_THREADS": "1", "PYTHONPATH": paths}
     program = [sys.executable, fresh_cases.__file__, str(folder), "3"]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def test_a_new_process_says_the_same_of_every_model(told):
-    assert told["threads"] == 1
+def test_a_new_process_predicts_the_same_with_every_model(printed):
+    assert printed["threads"] == 1
     for kind in KINDS:
         model, X, _ = fitted(kind)
         again = pickle.loads(pickle.dumps(model))  # noqa: S301 - its n_jobs is changed
-        assert told["said"][file_name(kind)] == fresh_cases.of_model(again, X, 2), kind
+        assert printed["digests"][file_name(kind)] == fresh_cases.of_model(again, X, 2), kind
     model, X, _ = reweighted()
-    assert told["said"]["reweighted"] == fresh_cases.of_model(model, X, 1)
+    assert printed["digests"]["reweighted"] == fresh_cases.of_model(model, X, 1)
 
 
-def test_a_new_process_finds_the_same_with_every_cascade_and_after_opencvs_xml(folder, told):
+def test_a_new_process_finds_the_same_with_every_cascade_and_after_opencvs_xml(folder, printed):
     image = np.load(folder / fresh_cases.IMAGE)
     for name, make in CASCADES.items():
         found = fresh_cases.of_cascade(make(), image, 2)
-        assert told["said"][f"{name}.cascade"] == found
-        assert told["said"][f"{name}.xml"] == found
-        assert told["said"][f"{name}.xml again"] is True
+        assert printed["digests"][f"{name}.cascade"] == found
+        assert printed["digests"][f"{name}.xml"] == found
+        assert printed["digests"][f"{name}.xml again"] is True
     nothing = fresh_cases.of_cascade(make(), image[:9, :9], 1)
-    assert all(told["said"][f"{name}.cascade"][0] != nothing[0] for name in CASCADES)  # they find something
+    assert all(
+        printed["digests"][f"{name}.cascade"][0] != nothing[0] for name in CASCADES
+    )  # they find something
 
 
-def test_opencv_reads_what_we_write_and_finds_the_same(folder, told):
+def test_opencv_reads_what_we_write_and_finds_the_same(folder, printed):
     pytest.importorskip("cv2")
     image = np.load(folder / fresh_cases.IMAGE)
     for name, make in CASCADES.items():
         mine = fresh_cases.windows(make().detect(image, 1.2, 0).rectangles)
-        assert told["said"][f"{name}.xml of OpenCV"] == mine
+        assert printed["digests"][f"{name}.xml of OpenCV"] == mine

@@ -15,7 +15,7 @@ from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.container import unpack
 from hedgerow.growing.grower import TreeGrower
 from hedgerow.io.models import from_bytes, to_bytes
-from other_cpu import run_on_plain_cpu, tell_cpu
+from other_cpu import print_cpu, run_on_plain_cpu
 
 N_ROWS, N_COLUMNS = 70_000, 6  # enough for four threads, and more rows than the largest chunk
 THREADS = (1, 2, 4)
@@ -231,5 +231,5 @@ def test_the_processor_does_not_matter(tmp_path):
 
 
 if __name__ == "__main__":
-    tell_cpu()
+    print_cpu()
     train_all(sys.argv[1])

@@ -20,7 +20,7 @@ from hedgerow import (
     LogitBoostClassifier,
 )
 from hedgerow.threads import Team
-from other_cpu import run_on_plain_cpu, tell_cpu
+from other_cpu import print_cpu, run_on_plain_cpu
 
 N_ROWS, N_COLUMNS = 70_000, 6  # enough for four threads, and more rows than the largest chunk
 THREADS = (1, 2, 4)
@@ -315,5 +315,5 @@ def test_the_processor_does_not_matter(tmp_path):
 
 
 if __name__ == "__main__":
-    tell_cpu()
+    print_cpu()
     train_all(sys.argv[1])

@@ -1,4 +1,4 @@
-"""Mutated files of every format load and answer or are refused; and what else they might do is noticed."""
+"""Mutated files of every format load and predict or are refused; every other behaviour is detected."""
 
 import faulthandler
 import os
@@ -12,13 +12,13 @@ import pytest
 pytest.importorskip("resource", reason="processes are forked, and their memory is limited")
 
 import fuzz_models
-import fuzz_running
+import fuzz_runner
 
 N = 400
 
 
 @pytest.mark.parametrize("name", fuzz_models.FORMATS)
-def test_mutated_files_load_and_answer_or_are_refused(name, tmp_path):
+def test_mutated_files_load_and_predict_or_are_refused(name, tmp_path):
     mutants = fuzz_models.FORMATS[name](7)
     mutants.folder = tmp_path
     mutants.warm_up()
@@ -27,7 +27,7 @@ def test_mutated_files_load_and_answer_or_are_refused(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", fuzz_models.FORMATS)
-def test_a_mutant_is_known_by_its_number(name):
+def test_a_mutant_depends_only_on_seed_and_number(name):
     one, same, other = (fuzz_models.FORMATS[name](seed) for seed in (7, 7, 8))
     made = [[mutants.make(number).data for number in range(30)] for mutants in (one, same, other)]
     assert made[0] == made[1]
@@ -36,11 +36,11 @@ def test_a_mutant_is_known_by_its_number(name):
 
 
 def bad_trial(number):
-    """Trials as they must not be; every other one is good."""
+    """Trials that fail in different ways; the others succeed."""
     if number == 2:
         raise IndexError("out of bounds")
     if number == 4:
-        faulthandler.disable()  # it would fill the screen
+        faulthandler.disable()  # its output is not of interest
         os.abort()
     if number == 6:
         while True:
@@ -58,9 +58,9 @@ def bad_trial(number):
     return "fine"
 
 
-def test_whatever_else_a_file_does_is_noticed(tmp_path, monkeypatch):
+def test_forbidden_behaviour_of_a_trial_is_detected(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = fuzz_running.run(lambda number: number, bad_trial, 17, tmp_path, n_workers=2, seconds=0.2)
+    result = fuzz_runner.run(lambda number: number, bad_trial, 17, tmp_path, n_workers=2, seconds=0.2)
     kinds = {failure["number"]: failure["kind"] for failure in result.failures}
     assert kinds == {
         2: "IndexError",

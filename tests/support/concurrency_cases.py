@@ -1,4 +1,4 @@
-"""What threads and processes do in the tests of concurrency; here, where new processes find it."""
+"""Functions that threads and processes run in the tests of concurrency; new processes import this module."""
 
 import multiprocessing
 import os
@@ -9,14 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numba import njit
 
-from answers import answers
 from hedgerow import GradientBoostingClassifier, RandomForestClassifier
 from hedgerow.io.models import to_bytes
 from hedgerow.kernels.cpu.intrinsics import barrier
 from hedgerow.threads import resolve_n_jobs
 from model_cases import numbers
+from predictions import all_predictions
 
-# A few of each way to fit and to predict: flat trees, weak trees, deep trees, members of ours.
+# Some of each way to fit and predict: flat trees, weak trees, deep trees, members.
 SOME = (
     "adaboost samme, categories", "adaboost.r2", "logitboost", "anyboost", "three", "forest",
     "forest of numbers", "extra trees", "bag", "bag of boosters", "tree", "stump", "gradient",
@@ -24,7 +24,7 @@ SOME = (
 
 
 def at_once(*tasks):
-    """The results of functions that threads begin at the same time."""
+    """Run functions in threads that start at the same time; return their results."""
     start = threading.Barrier(len(tasks), timeout=60)
 
     def run(task):
@@ -36,18 +36,18 @@ def at_once(*tasks):
 
 
 def data(n_rows=4000, seed=0):
-    """Rows enough for two threads to share, and two classes."""
+    """Enough rows for two threads, and two classes."""
     X, signal = numbers(n_rows, 6, seed)
     return X, (signal > np.median(signal)).astype(int)
 
 
 def boosted(n_jobs=2, **parameters):
-    """A model whose threads meet at barriers."""
+    """A model whose threads synchronise at barriers."""
     return GradientBoostingClassifier(**{"n_estimators": 5, "n_jobs": n_jobs} | parameters)
 
 
-def fit_and_ask(n_jobs):
-    """Bytes of models of two kinds, and what they say, all in bytes."""
+def fit_and_predict(n_jobs):
+    """Fit models of two kinds; return their bytes and the bytes of their predictions."""
     X, y = data()
     found = []
     for model in (boosted(n_jobs), RandomForestClassifier(4, random_state=0, n_jobs=n_jobs)):
@@ -56,56 +56,56 @@ def fit_and_ask(n_jobs):
     return found
 
 
-def ask(given):
-    """What a pickled model says, in the process that this runs in."""
-    model, X = pickle.loads(given)  # noqa: S301 - made by the test
-    return answers(model, X)
+def predict_pickled(pickled):
+    """Predictions of a pickled model for pickled rows."""
+    model, X = pickle.loads(pickled)  # noqa: S301 - made by the test
+    return all_predictions(model, X)
 
 
 def in_process(method, task, *arguments, patience=60):
-    """The result of `task(*arguments)` in a process of its own; TimeoutError if it hangs."""
+    """Run `task(*arguments)` in a new process and return its result; TimeoutError if it hangs."""
     context = multiprocessing.get_context(method)
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(there, task, arguments))
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send_result, args=(sender, task, arguments))
     process.start()
-    there.close()
+    sender.close()
     try:
-        if not here.poll(patience):
-            raise TimeoutError(f"the process started by {method} did not answer in {patience} seconds")
-        return here.recv()
+        if not receiver.poll(patience):
+            raise TimeoutError(f"the process started by {method} did not finish in {patience} seconds")
+        return receiver.recv()
     finally:
         process.kill()
         process.join()
 
 
-def _answer(pipe, task, arguments):
+def _send_result(pipe, task, arguments):
     pipe.send(task(*arguments))
     pipe.close()
 
 
-def meet(team, n_turns):
-    """How often each member of a team saw, past a barrier, that another one had not come yet."""
-    seen, wrong = np.full(team.n_members, -1), []
+def barrier_errors(team, n_turns):
+    """How often each member of a team passed a barrier before another member had reached it."""
+    turns, wrong = np.full(team.n_members, -1), []
 
     def run(member):
-        wrong.append(_relay(team.sync, seen, member, team.n_members, n_turns))
+        wrong.append(_count_errors(team.sync, turns, member, team.n_members, n_turns))
 
     team.together(run)
     return wrong
 
 
 @njit(nogil=True)
-def _relay(sync, seen, member, n_members, n_turns):
+def _count_errors(sync, turns, member, n_members, n_turns):
     wrong = 0
     for turn in range(n_turns):
-        seen[member] = turn
+        turns[member] = turn
         barrier(sync, n_members)
         for other in range(n_members):
-            wrong += seen[other] != turn
+            wrong += turns[other] != turn
         barrier(sync, n_members)
     return wrong
 
 
 def threads_of_worker(_number):
-    """The process that this runs in, and how many threads a model takes there."""
+    """The process id, and the number of threads that models use in this process."""
     return os.getpid(), resolve_n_jobs(None), resolve_n_jobs(3)

@@ -1,6 +1,6 @@
-"""Changes at random of archives of another library's objects, as model files hold them: see `files.archives`.
+"""Random changes of archives of objects of other libraries; see `hedgerow.io.skops_archive`.
 
-An archive is put together again in the one form that is read: otherwise nothing but the form were tried.
+A changed archive is packed in canonical form: otherwise the reader would refuse it for its form only.
 """
 
 import contextlib
@@ -60,10 +60,10 @@ def is_archive(array):
 
 
 def changed_archive(array, rng):
-    """The archive in an array, changed."""
+    """Change the archive in an array."""
     data, what = array.tobytes(), rng.random()
     if what >= 0.15:
-        with contextlib.suppress(Exception):  # it was changed before, and broken by that
+        with contextlib.suppress(Exception):  # an earlier change may have made it invalid
             entries = unpacked(data)
             changed = _changed_schema(entries, rng) if what < 0.6 else _changed_entries(entries, rng)
             return np.frombuffer(packed(changed), np.uint8).copy()
@@ -71,7 +71,7 @@ def changed_archive(array, rng):
 
 
 def states(value):
-    """All parts of a schema that describe objects."""
+    """Yield all entries of a schema that describe objects."""
     if isinstance(value, dict):
         if "__class__" in value:
             yield value
@@ -104,7 +104,7 @@ def _changed_schema(entries, rng):
 def _changed_entries(entries, rng):
     name, what = rng.choice(list(entries)), rng.random()
     if what < 0.1:
-        return {one: held for one, held in entries.items() if one != name}
+        return {one: data for one, data in entries.items() if one != name}
     if what < 0.2:
         return entries | {rng.choice(("9.npy", "../x.npy", "/x", name, "schema.json")): entries[name]}
     if what < 0.3:

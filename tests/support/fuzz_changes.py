@@ -1,7 +1,7 @@
-"""Small changes at random: of bytes, of JSON values, of arrays, and of model files as a whole.
+"""Small random changes of bytes, JSON values, arrays and model files.
 
-All draws come from the given `random.Random`, so that a mutated file is known by the seed and its number. A
-file is mostly sealed again, with a checksum that fits, since otherwise nothing but the checksum were tried.
+All draws come from a `random.Random` argument: a seed and a number determine a mutated file. Most files get a
+correct checksum: otherwise the reader would refuse them for their checksum only.
 """
 
 import json
@@ -20,8 +20,8 @@ NAN, INF = float("nan"), float("inf")
 # --- bytes
 
 
-def _place(data, rng):
-    """A place in the data, which may be empty."""
+def _position(data, rng):
+    """A random position in the data, which may be empty."""
     return rng.randrange(len(data) or 1)
 
 
@@ -33,32 +33,32 @@ def flip_bits(data, rng, _=b""):
 
 
 def set_bytes(data, rng, _=b""):
-    """A word of an extreme number somewhere."""
+    """Overwrite some bytes with an extreme number."""
     new = rng.choice((b"\0", b"\xff", b"\x7f", b"\x80")) * rng.choice((1, 2, 4, 8))
-    place = _place(data, rng)
-    return data[:place] + new + data[place + len(new) :]
+    position = _position(data, rng)
+    return data[:position] + new + data[position + len(new) :]
 
 
 def insert_bytes(data, rng, _=b""):
-    place = rng.randrange(len(data) + 1)
-    return data[:place] + rng.randbytes(rng.choice((1, 2, 8, 64))) + data[place:]
+    position = rng.randrange(len(data) + 1)
+    return data[:position] + rng.randbytes(rng.choice((1, 2, 8, 64))) + data[position:]
 
 
 def delete_bytes(data, rng, _=b""):
-    place = _place(data, rng)
-    return data[:place] + data[place + rng.choice((1, 1, 2, 10, 100)) :]
+    position = _position(data, rng)
+    return data[:position] + data[position + rng.choice((1, 1, 2, 10, 100)) :]
 
 
 def truncate(data, rng, _=b""):
-    return data[: _place(data, rng)]
+    return data[: _position(data, rng)]
 
 
 def splice(data, rng, other):
-    return data[: _place(data, rng)] + other[_place(other, rng) :]
+    return data[: _position(data, rng)] + other[_position(other, rng) :]
 
 
 def repeat_bytes(data, rng, _=b""):
-    start = _place(data, rng)
+    start = _position(data, rng)
     end = start + rng.choice((1, 8, 64, 1000))
     return data[:end] + data[start:end] * rng.choice((1, 1, 3)) + data[end:]
 
@@ -67,7 +67,7 @@ BYTES = (flip_bits, flip_bits, set_bytes, insert_bytes, delete_bytes, truncate, 
 
 
 def sealed(data):
-    """The bytes with a checksum that fits."""
+    """Return the bytes with a correct checksum."""
     changed = bytearray(data)
     changed[container._DIGEST] = container._digest(data)
     return bytes(changed)
@@ -75,7 +75,7 @@ def sealed(data):
 
 # --- JSON values
 
-WORDS = (
+TEXTS = (
     "", "x", "\0", "\ud800", "é" * 300, "nan", "inf", "1", "__class__", "os.system", "../../etc/passwd",
     "object", "<U1", "<U999999999", "|b1", "<i8", "<f8", "float64", "F64", "I32", "BF16", "constant", "weak",
     "squared_error", "log_loss", "huber", "samme", "gentle", "AnyRule", "LogitRule", "GentleRule", "linear",
@@ -99,7 +99,7 @@ SHAPES = (
 
 
 def changed_value(value, rng, other=None):
-    """A JSON value with one of its parts changed; parts of `other`, a like value, may take their place."""
+    """Change one item of a JSON value; items of `other`, a similar value, may replace it."""
     if isinstance(value, dict) and value and rng.random() < 0.95:
         return _changed_dict(value, rng, other if isinstance(other, dict) else {})
     if isinstance(value, list) and value and rng.random() < 0.9:
@@ -110,48 +110,50 @@ def changed_value(value, rng, other=None):
 def _changed_dict(value, rng, other):
     key, what = rng.choice(sorted(value)), rng.random()
     if what < 0.06:
-        return {name: part for name, part in value.items() if name != key}
+        return {name: item for name, item in value.items() if name != key}
     if what < 0.09:
-        return {(rng.choice(WORDS) if name == key else name): part for name, part in value.items()}
+        return {(rng.choice(TEXTS) if name == key else name): item for name, item in value.items()}
     if what < 0.14:
         return value | {key: value[rng.choice(sorted(value))]}
     if what < 0.20 and other:
         name = key if key in other else rng.choice(sorted(other))
         return value | {rng.choice((key, name)): other[name]}
     if what < 0.22:
-        return value | {rng.choice(WORDS): rng.choice((*SHAPES, value[key]))}
+        return value | {rng.choice(TEXTS): rng.choice((*SHAPES, value[key]))}
     return value | {key: changed_value(value[key], rng, other.get(key))}
 
 
 def _changed_list(value, rng, other):
-    place, what = rng.randrange(len(value)), rng.random()
+    position, what = rng.randrange(len(value)), rng.random()
     if what < 0.08:
-        return value[:place] + value[place + 1 :]
+        return value[:position] + value[position + 1 :]
     if what < 0.12:
-        return value[:place]
+        return value[:position]
     if what < 0.18:
-        return value[:place] + [value[place]] * rng.choice((2, 3, 30)) + value[place + 1 :]
+        return value[:position] + [value[position]] * rng.choice((2, 3, 30)) + value[position + 1 :]
     if what < 0.22:
-        return [value] if rng.random() < 0.5 else [*value[:place], [value[place]], *value[place + 1 :]]
+        return (
+            [value] if rng.random() < 0.5 else [*value[:position], [value[position]], *value[position + 1 :]]
+        )
     if what < 0.27:
         return rng.sample(value, len(value))
     if what < 0.32:
-        return [*value[:place], value[rng.randrange(len(value))], *value[place + 1 :]]
+        return [*value[:position], value[rng.randrange(len(value))], *value[position + 1 :]]
     if what < 0.35 and other:
         return other
-    near = other[place] if place < len(other) else None
-    return [*value[:place], changed_value(value[place], rng, near), *value[place + 1 :]]
+    near = other[position] if position < len(other) else None
+    return [*value[:position], changed_value(value[position], rng, near), *value[position + 1 :]]
 
 
 def _other_leaf(value, rng, other):
-    """Mostly one of the same type: those of another are easily found out."""
+    """Return another value, mostly of the same type: other types are easily refused."""
     what = rng.random()
     if what < 0.1:
         return rng.choice(SHAPES)
     if what < 0.15:
         return other
     if what < 0.2:
-        return rng.choice((rng.choice(WORDS), rng.choice(INTEGERS), rng.choice(FLOATS)))
+        return rng.choice((rng.choice(TEXTS), rng.choice(INTEGERS), rng.choice(FLOATS)))
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -163,12 +165,12 @@ def _other_leaf(value, rng, other):
         near = value * rng.choice((1 + 1e-15, 0.5, 2.0, -1.0, 1e10))
         return rng.choice((near, near, rng.random(), rng.choice(FLOATS), 7))
     if isinstance(value, str):
-        return rng.choice((value[:-1], value + "x", value.upper(), *(rng.choice(WORDS) for _ in range(4))))
+        return rng.choice((value[:-1], value + "x", value.upper(), *(rng.choice(TEXTS) for _ in range(4))))
     return rng.choice((*SHAPES, *INTEGERS[:4]))
 
 
 def changed_text(text, rng):
-    """The text of some JSON changed without regard to what it says."""
+    """Change the text of some JSON without parsing it."""
     data = text.encode("utf-8", "surrogatepass")
     what = rng.random()
     if what < 0.5:
@@ -191,8 +193,8 @@ def changed_text(text, rng):
     elif what < 0.9:
         data = rng.choice(BYTES)(data, rng, data)
     else:
-        place, n = rng.randrange(len(data)), rng.choice((10, 900, 100_000))
-        data = data[:place] + rng.choice((b"[" * n, b'{"a":' * n, b"[" * n + b"]" * n)) + data[place:]
+        position, n = rng.randrange(len(data)), rng.choice((10, 900, 100_000))
+        data = data[:position] + rng.choice((b"[" * n, b'{"a":' * n, b"[" * n + b"]" * n)) + data[position:]
     return data.decode("utf-8", "replace")
 
 
@@ -211,7 +213,7 @@ def extremes(dtype):
 
 
 def changed_array(array, rng):
-    """A like array with some of its numbers changed, or of another length, shape or dtype."""
+    """Change some numbers of an array, or its length, shape or dtype."""
     what = rng.random()
     if what < 0.6 and array.size:
         return _other_numbers(array.copy(), rng)
@@ -232,24 +234,24 @@ def changed_array(array, rng):
 def _other_numbers(array, rng):
     flat, choices = array.reshape(-1), extremes(array.dtype)
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        place, what = rng.randrange(len(flat)), rng.random()
+        position, what = rng.randrange(len(flat)), rng.random()
         if what < 0.3:
-            flat[place] = flat[rng.randrange(len(flat))]
+            flat[position] = flat[rng.randrange(len(flat))]
         elif what < 0.6 and array.dtype.kind != "f":
-            top = 2 ** (8 * array.dtype.itemsize)  # the nearest numbers, and around the end of the range
+            top = 2 ** (8 * array.dtype.itemsize)  # the nearest numbers, wrapped at the end of the range
             step = rng.choice((-1, 1, 1, 2, 1 << rng.randrange(8 * array.dtype.itemsize)))
-            flat[place] = np.array((int(flat[place]) + step) % top, np.uint64).astype(array.dtype)
+            flat[position] = np.array((int(flat[position]) + step) % top, np.uint64).astype(array.dtype)
         elif what < 0.6:
             with np.errstate(all="ignore"):
-                flat[place] *= rng.choice((0.5, -1, 1 + 1e-9, 1e5, 1e200))
+                flat[position] *= rng.choice((0.5, -1, 1 + 1e-9, 1e5, 1e200))
         else:
             with np.errstate(all="ignore"):
-                flat[place] = rng.choice(choices)
+                flat[position] = rng.choice(choices)
     return array
 
 
 def changed_arrays(arrays, rng, other, changed_array=changed_array):
-    """Named arrays with one changed, left out, renamed, or taken from another file."""
+    """Change, remove or rename one of the named arrays, or replace it by one of another file."""
     if not arrays:
         return arrays
     name, what = rng.choice(sorted(arrays)), rng.random()
@@ -270,7 +272,7 @@ def changed_arrays(arrays, rng, other, changed_array=changed_array):
 
 
 class Opened(NamedTuple):
-    """A good file taken apart once, so that a change need not read it again."""
+    """A valid file, unpacked once."""
 
     data: bytes
     text: str
@@ -284,14 +286,14 @@ def opened(data):
 
 
 def changed_file(file, rng, other, changed_array=changed_array):
-    """A mutated model file; `other` is one that parts may come from. Nineteen in twenty are sealed."""
+    """Mutate a model file; contents may come from `other`. 19 of 20 files have a correct checksum."""
     what = rng.random()
     if what < 0.05:
         return rng.choice(BYTES)(file.data, rng, other.data)
     if what < 0.20:
         data = file.data
         for _ in range(rng.choice((1, 1, 2))):
-            data = _kept_open(rng.choice(BYTES), data, rng, other.data)
+            data = _after_checksum(rng.choice(BYTES), data, rng, other.data)
         return sealed(data)
     if what < 0.28:
         return changed_header(file.data, rng)
@@ -308,14 +310,14 @@ def changed_file(file, rng, other, changed_array=changed_array):
     return pack(text, arrays)
 
 
-def _kept_open(change, data, rng, other):
-    """Bytes changed after the opening, which holds the checksum; rarely also within it."""
+def _after_checksum(change, data, rng, other):
+    """Change bytes after the checksum, in one of 20 cases also before."""
     keep = 0 if rng.random() < 0.05 else container._DIGEST.stop
     return data[:keep] + change(data[keep:] or b"\n", rng, other[keep:])
 
 
 def changed_header(data, rng):
-    """Another dtype, shape, place or name in the table of arrays, and sealed."""
+    """Change a dtype, shape, offset or name in the table of arrays; the checksum is correct."""
     length = int.from_bytes(data[:8], "little")
     header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
     first = {"__metadata__": header.pop("__metadata__")}
@@ -323,5 +325,5 @@ def changed_header(data, rng):
     new = first | header | changed if isinstance(changed, dict) else changed
     head = json.dumps(new, separators=(",", ":")).encode()
     head += b" " * rng.choice((-len(head) % 8, 0, 1))
-    told = rng.choice((len(head),) * 20 + (0, 1, len(head) - 1, len(head) + 8, 2**31, 2**63, 2**64 - 1))
-    return sealed(struct.pack("<Q", told) + head + body)
+    length = rng.choice((len(head),) * 20 + (0, 1, len(head) - 1, len(head) + 8, 2**31, 2**63, 2**64 - 1))
+    return sealed(struct.pack("<Q", length) + head + body)

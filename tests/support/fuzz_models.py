@@ -1,15 +1,15 @@
-"""Mutated model files: each must load and then answer, or be refused with ModelFileError.
+"""Mutated model files: each must load and predict, or be refused with ModelFileError.
 
     python tests/support/fuzz_models.py --mutants 200000 --format 1 --seed 0
 
-Files of a format (or of every one, `--format all`) are changed at random: bytes, the table of arrays, the
-description with knowledge of its types, the arrays; mostly with a checksum that fits. They are read by two
-processes that may take only so much time and memory. Mutant `number` of a seed is always the same:
+Files of one format (or of all, `--format all`) are changed at random: bytes, the table of arrays, values of
+the description, the arrays; mostly with a correct checksum. Two processes with limits of time and memory
+read them. A mutant is determined by the seed and its number:
 
     python tests/support/fuzz_models.py --format 1 --seed 0 --only 1234 --keep folder
 
-The last lines give the counts by outcome, the slowest file and the memory; the exit code is 1 if any file
-ended in another way than it may. With `--keep`, the files that did are left in a folder.
+The last lines are the counts by outcome, the slowest file and the memory. The exit code is 1 if a file
+failed. With `--keep`, the failed files are left in a folder.
 """
 
 import argparse
@@ -31,26 +31,26 @@ import fuzz_seeds
 from cascade_files import large_seeds, small_seeds
 from fuzz_archives import changed_archive, is_archive
 from fuzz_changes import changed_array, changed_file, opened
-from fuzz_running import run
+from fuzz_runner import run
 from hedgerow.container import ModelFileError
 from hedgerow.io import load, load_card, load_certificate
 from hedgerow.io.models import to_bytes
 from hedgerow.theory import certify
 
-QUESTIONS = (
+METHODS = (
     *("predict_proba", "decision_function", "apply", "staged_predict", "staged_predict_proba"),
     *("predict_interval", "predict_quantiles"),
 )
-KNOWN = ("estimators_", "estimators_samples_", "feature_importances_")
-THOROUGH = 3  # of the models that load, one in so many is asked all questions: that takes much longer
-MOST_COLUMNS = 10_000  # of rows made for a model with other columns
+ATTRIBUTES = ("estimators_", "estimators_samples_", "feature_importances_")
+THOROUGH = 3  # one in so many loaded models is checked with all methods, which is much slower
+MOST_COLUMNS = 10_000  # of rows for a model whose number of columns was changed
 
 
 # --- mutants
 
 
 class Mutant(NamedTuple):
-    """A file, as bytes and perhaps on the disk, and the good one that it was made from."""
+    """A changed file, as bytes and possibly on the disk, and the valid file that it was made from."""
 
     data: bytes
     seed: Any
@@ -58,7 +58,7 @@ class Mutant(NamedTuple):
 
 
 class Models:
-    """The mutated files of a format: what they are made from, taken apart once."""
+    """The mutated files of a format; the valid files are unpacked once."""
 
     def __init__(self, name, seed, seeds):
         self.name, self.seed, self.seeds = name, seed, seeds
@@ -66,29 +66,29 @@ class Models:
         self.folder = None
 
     def make(self, number):
-        """The mutant of a number; one in `THOROUGH` is also put into a file."""
+        """Return a mutant by its number; one in `THOROUGH` is also written to a file."""
         rng = random.Random(f"{self.name} {self.seed} {number}")
-        place = rng.randrange(len(self.files))
-        data = changed_file(self.files[place], rng, rng.choice(self.files), changed)
+        index = rng.randrange(len(self.files))
+        data = changed_file(self.files[index], rng, rng.choice(self.files), changed)
         path = None
         if self.folder is not None and number % THOROUGH == 0:
             path = Path(self.folder) / f"{os.getpid()}.safetensors"
             path.write_bytes(data)
-        return Mutant(data, self.seeds[place], path)
+        return Mutant(data, self.seeds[index], path)
 
     def outcome(self, mutant):
         return outcome(mutant)
 
     def warm_up(self):
-        """Compile and import what is needed, and see that the files are good."""
+        """Import and compile everything, and check that the valid files load."""
         for seed in self.seeds:
-            path = Path(self.folder) / "good.safetensors"
+            path = Path(self.folder) / "valid.safetensors"
             path.write_bytes(seed.data)
             assert outcome(Mutant(seed.data, seed, path)) in ("loaded", "resumed"), seed.name
 
 
 class Cascades:
-    """The same for cascades, in OpenCV's form or in ours."""
+    """The mutated files of cascades, in the format of OpenCV or of Hedgerow."""
 
     folder = None
 
@@ -109,7 +109,7 @@ class Cascades:
 
 
 def changed(array, rng):
-    """An array changed; one that is an archive mostly with regard to what it holds."""
+    """Change an array; most archives are changed by their contents."""
     if is_archive(array) and rng.random() < 0.9:
         return changed_archive(array, rng)
     return changed_array(array, rng)
@@ -124,20 +124,20 @@ FORMATS = {
 }
 
 
-# --- what may come of a file
+# --- outcomes
 
 
 def outcome(mutant):
-    """What came of a file, in a word; whatever else happens goes on.
+    """Read a file and return the outcome; errors other than a refusal are raised.
 
-    With a path all that can be asked is asked, and the file is read from there.
+    A mutant with a path is read from the disk and checked with all methods.
     """
     seed, path = mutant.seed, mutant.path
     try:
-        with warnings.catch_warnings(record=seed.foreign) as told:
+        with warnings.catch_warnings(record=seed.foreign) as caught:
             warnings.simplefilter("always" if seed.foreign else "error")
             model = seed.read(mutant.data) if path is None or seed.resume else read_all(path)
-        for one in told or ():  # members of another version of scikit-learn, which has its own words too
+        for one in caught or ():  # also warnings of scikit-learn about members of another version
             if not issubclass(one.category, InconsistentVersionWarning):
                 check_message(str(one.message))
     except ModelFileError as error:
@@ -147,22 +147,22 @@ def outcome(mutant):
         warnings.simplefilter("ignore")
         if seed.resume is not None and path is not None:
             return resumed(seed, path)
-        if not hasattr(model, "n_features_in_"):  # of a fit that is not finished
+        if not hasattr(model, "n_features_in_"):  # the checkpoint of an unfinished fit
             return "loaded"
-        if not any(answers(model, rows, path is not None) for rows in (seed.rows, other_rows(model))):
-            return "declined"  # predictions that overflow, or columns that no rows have
+        if not any(predicts(model, rows, path is not None) for rows in (seed.rows, other_rows(model))):
+            return "declined"  # predictions overflow, or the number of columns is too large
         if path is not None:
-            know_itself(model, Exception if seed.foreign else ValueError)
+            check_attributes(model, Exception if seed.foreign else ValueError)
     return "loaded"
 
 
-def check_message(said):
-    assert 0 < len(said) < 1000, f"a message of {len(said)} characters"
-    assert said.isprintable(), f"a message with signs that are not for reading: {said!r:.300}"
+def check_message(message):
+    assert 0 < len(message) < 1000, f"a message of {len(message)} characters"
+    assert message.isprintable(), f"a message that is not printable: {message!r:.300}"
 
 
 def resumed(seed, path):
-    """A fit goes on from the checkpoint, or says in a ValueError why it does not."""
+    """Resume a fit from the checkpoint; a ValueError is a refusal."""
     try:
         model = seed.resume(path)
     except ValueError:
@@ -178,46 +178,46 @@ def read_all(path):
 
 
 def other_rows(model):
-    """Rows for a model that may have other columns than its file had."""
+    """Rows with as many columns as the model has."""
     n = min(model.n_features_in_, MOST_COLUMNS)
     rows = np.random.default_rng(n).normal(size=(4, n)) * [[1.0], [1e-3], [1e6], [1.0]]
     rows[3] = np.nan
     return rows
 
 
-def answers(model, rows, thorough):
+def predicts(model, rows, thorough):
     """Whether the model predicts; all predictions must be finite, one per row."""
     try:
         predicted = model.predict(rows)
     except ValueError:
         return False
     check("predict", predicted, rows)
-    for name in QUESTIONS if thorough else ():
-        ask = getattr(model, name, None)
-        if ask is not None:
+    for name in METHODS if thorough else ():
+        method = getattr(model, name, None)
+        if method is not None:
             with contextlib.suppress(ValueError, AttributeError):  # apply requires trees
-                said = ask(rows)
-                for one in [said] if isinstance(said, np.ndarray) else said:
+                result = method(rows)
+                for one in [result] if isinstance(result, np.ndarray) else result:
                     check(name, one, rows)
     return True
 
 
-def check(name, said, rows):
-    assert len(said) == len(rows), name
-    if said.dtype.kind == "f":  # of few rows, an interval may reach to infinity
-        fine = ~np.isnan(said) if name == "predict_interval" else np.isfinite(said)
-        assert fine.all(), f"{name} is not finite"
+def check(name, result, rows):
+    assert len(result) == len(rows), name
+    if result.dtype.kind == "f":  # intervals may be infinite if there are few training rows
+        valid = ~np.isnan(result) if name == "predict_interval" else np.isfinite(result)
+        assert valid.all(), f"{name} is not finite"
 
 
-def know_itself(model, clear):
-    """What needs no rows; and what could be loaded can be saved."""
-    for name in KNOWN:
-        with contextlib.suppress(clear):
+def check_attributes(model, allowed):
+    """Read attributes, certify, and save the loaded model; errors of the type `allowed` are accepted."""
+    for name in ATTRIBUTES:
+        with contextlib.suppress(allowed):
             getattr(model, name, None)
     if is_classifier(model):
-        with contextlib.suppress(clear):
+        with contextlib.suppress(allowed):
             certify(model)
-    with contextlib.suppress(*([] if clear is ValueError else [clear])):
+    with contextlib.suppress(*([] if allowed is ValueError else [allowed])):
         assert len(repr(model)) > 0
         to_bytes(model)
 
@@ -225,14 +225,14 @@ def know_itself(model, clear):
 # --- running
 
 
-def fuzz(name, seed, n_mutants, folder, **how):
-    """The result for a format; the files of failures are put into the folder."""
+def fuzz(name, seed, n_mutants, folder, **limits):
+    """Run the trials of a format; write the files of failures to the folder."""
     with tempfile.TemporaryDirectory() as scratch:
         mutants = FORMATS[name](seed)
         mutants.folder = scratch
         mutants.warm_up()
         may_write = name == "checkpoint"
-        result = run(mutants.make, mutants.outcome, n_mutants, folder, may_write=may_write, **how)
+        result = run(mutants.make, mutants.outcome, n_mutants, folder, may_write=may_write, **limits)
         for failure in result.failures:
             mutant = mutants.make(failure["number"])
             failure["from"] = mutant.seed.name
@@ -240,53 +240,57 @@ def fuzz(name, seed, n_mutants, folder, **how):
     return result
 
 
-def report(name, result, say, most=20):
+def report(name, result, log, most=20):
     for failure in result.failures[:most]:
-        say(f"format {name}, number {failure['number']}, made from {failure['from']!r}: {failure['text']}")
+        log(f"format {name}, number {failure['number']}, made from {failure['from']!r}: {failure['text']}")
     for line in result.lines():
-        say(f"format {name}: {line}")
+        log(f"format {name}: {line}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mutants", type=int, default=10_000, help="of each format")
+    parser.add_argument("--mutants", type=int, default=10_000, help="number of files per format")
     parser.add_argument("--format", choices=[*FORMATS, "all"], default="all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=5.0, help="that a file may take")
-    parser.add_argument("--megabytes", type=int, default=256, help="that a file may take")
-    parser.add_argument("--only", type=int, help="one mutant, in this process")
-    parser.add_argument("--keep", help="a folder for files that failed")
-    given = parser.parse_args()
+    parser.add_argument("--seconds", type=float, default=5.0, help="limit of CPU time per file")
+    parser.add_argument("--megabytes", type=int, default=256, help="limit of memory per file")
+    parser.add_argument("--only", type=int, help="read only this mutant, in this process")
+    parser.add_argument("--keep", help="folder for failed files")
+    options = parser.parse_args()
 
-    def say(text):
+    def log(text):
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(given.keep or scratch)
+        folder = Path(options.keep or scratch)
         folder.mkdir(exist_ok=True, parents=True)
-        names = list(FORMATS) if given.format == "all" else [given.format]
-        if given.only is not None:
-            return only(names[0], given.seed, given.only, folder, say)
+        names = list(FORMATS) if options.format == "all" else [options.format]
+        if options.only is not None:
+            return only(names[0], options.seed, options.only, folder, log)
         n_failures = 0
         for name in names:
-            how = {"n_workers": given.workers, "seconds": given.seconds, "megabytes": given.megabytes}
-            result = fuzz(name, given.seed, given.mutants, folder, **how)
-            report(name, result, say)
+            limits = {
+                "n_workers": options.workers,
+                "seconds": options.seconds,
+                "megabytes": options.megabytes,
+            }
+            result = fuzz(name, options.seed, options.mutants, folder, **limits)
+            report(name, result, log)
             n_failures += len(result.failures)
     return 1 if n_failures else 0
 
 
-def only(name, seed, number, folder, say):
-    """One mutant again, with its bytes kept."""
+def only(name, seed, number, folder, log):
+    """Read one mutant and keep its file."""
     mutants = FORMATS[name](seed)
     mutants.folder = folder
     mutant = mutants.make(number)
     (folder / f"only-{number}").write_bytes(mutant.data)
-    say(f"number {number} is made from {mutant.seed.name!r}, {len(mutant.data)} bytes")
+    log(f"number {number} is made from {mutant.seed.name!r}, {len(mutant.data)} bytes")
     warnings.simplefilter("error")
-    say(mutants.outcome(mutant))
+    log(mutants.outcome(mutant))
     return 0
 
 

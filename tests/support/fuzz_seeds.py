@@ -1,7 +1,7 @@
-"""Good files of every format that is read, a few kilobytes each: what mutated files are made from.
+"""Valid files of every format, a few kilobytes each, which are mutated by the fuzz tests.
 
-A `Seed` is the bytes of one, how they are read, and rows that the model may be asked about. The models are of
-every kind, on so few rows that thousands of their files are read in a second.
+A `Seed` has the bytes of a file, the function that reads it, and rows to predict. There are models of every
+kind, so small that thousands of files are read per second.
 """
 
 import json
@@ -49,14 +49,14 @@ FOLDER = Path(__file__).parent / "data"
 
 @dataclass(frozen=True)
 class Seed:
-    """A good file, how it is read, and rows for its model."""
+    """A valid file, the function that reads it, and rows for its model."""
 
     name: str
     data: bytes
     rows: Any
     read: Callable[[bytes], Any] = from_bytes
-    resume: Callable[[Path], Any] | None = None  # of a checkpoint: goes on with the fit
-    foreign: bool = False  # whether it holds members of another library
+    resume: Callable[[Path], Any] | None = None  # resumes the fit of a checkpoint
+    foreign: bool = False  # whether members are of another library
 
 
 # --- rows
@@ -80,7 +80,7 @@ def pairs():
 
 
 def coloured(n_classes=None, n=18):
-    """Two columns of numbers and one of colours."""
+    """Two numeric columns and one of colours."""
     X, signal = numbers(n)
     which = np.arange(n) % 3
     frame = pd.DataFrame(X, columns=["a", "b"])
@@ -122,7 +122,7 @@ MODELS = {
     "logitboost": lambda: (LogitBoostClassifier(**FEW), *coloured(3)),
     "anyboost": lambda: (AnyBoostClassifier(cost="sigmoid", **FEW), *plain(2)),
     "adaboost.r2": lambda: (AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), **FEW), *coloured()),
-    "three": lambda: (SchapireBoostClassifier(random_state=0), *plain(2, 40)),
+    "schapire": lambda: (SchapireBoostClassifier(random_state=0), *plain(2, 40)),
     "forest": lambda: (RandomForestClassifier(**OOB), *plain(2)),
     "forest, colours": lambda: (RandomForestClassifier(max_depth=2, **DRAWN), *coloured(3)),
     "forest of numbers": lambda: (RandomForestRegressor(min_samples_leaf=2, **OOB), *coloured()),
@@ -145,28 +145,28 @@ MODELS = {
 
 
 def voted():
-    """A forest whose trees were given weights by rows that it did not learn from."""
+    """A forest whose votes are optimized on rows outside of its training rows."""
     X, y = plain(2, 60)
     return optimize_votes(RandomForestClassifier(max_depth=1, **DRAWN).fit(X[:20], y[:20]), X[20:], y[20:]), X
 
 
-UNDER_WAY = (
+CHECKPOINTED = (
     *("gradient", "gradient, stopped", "adaboost", "adaboost gentle, grid", "logitboost", "anyboost"),
-    *("adaboost.r2", "three", "forest", "forest of numbers", "extra trees", "bag", "bag of boosters"),
+    *("adaboost.r2", "schapire", "forest", "forest of numbers", "extra trees", "bag", "bag of boosters"),
 )
 
 
 @cache
 def fitted():
     """Every model by name, with its rows."""
-    made = {}
+    models = {}
     for name, make in MODELS.items():
         model, X, y = make()
-        with warnings.catch_warnings():  # so few trees leave rows without an answer out of bag
+        with warnings.catch_warnings():  # with few trees some rows have no out-of-bag prediction
             warnings.simplefilter("ignore", UserWarning)
-            made[name] = model.fit(X, y), X[:5]
+            models[name] = model.fit(X, y), X[:5]
     model, X = voted()
-    return made | {"forest, voted": (model, X[:5])}
+    return models | {"forest, voted": (model, X[:5])}
 
 
 # --- files of each format
@@ -174,7 +174,7 @@ def fitted():
 
 @cache
 def current():
-    """Files as they are written today; one has a card, one a certificate."""
+    """Files of all models; one has a card, one a certificate."""
     X, y = plain(2, 30)
     seeds = []
     for name, (model, rows) in fitted().items():
@@ -198,7 +198,7 @@ def stored(*, foreign=False):
 
 
 def foreign():
-    """Models of learners of scikit-learn, where skops is installed to keep them."""
+    """Models with members of scikit-learn, stored through skops."""
     X, y = plain(2)
     X = np.nan_to_num(X)
     line = make_pipeline(StandardScaler(), Ridge())
@@ -207,30 +207,30 @@ def foreign():
         "bag of lines": BaggingRegressor(line, **DRAWN).fit(X, X[:, 0]),
         "bag of logistic": BaggingClassifier(LogisticRegression(), **DRAWN).fit(X, y),
         "gradient of ridge": GradientBoostingRegressor(estimator=Ridge(), **DRAWN).fit(X, X[:, 0]),
-        "three bayes": SchapireBoostClassifier(GaussianNB(), random_state=0).fit(X, y),
+        "schapire of bayes": SchapireBoostClassifier(GaussianNB(), random_state=0).fit(X, y),
     }
     made = [Seed(name, to_bytes(model), X[:5], foreign=True) for name, model in models.items()]
     return [*stored(foreign=True), *made]
 
 
 def checkpoints():
-    """Fits that are under way: the file after two rounds, and how the fit goes on for another."""
+    """Checkpoints after two rounds, and functions that resume the fit for one more round."""
     seeds = []
     with tempfile.TemporaryDirectory() as folder:
-        for number, name in enumerate(UNDER_WAY):
+        for number, name in enumerate(CHECKPOINTED):
             path = Path(folder) / str(number)
-            going_on(name)(path)
+            fit_with_checkpoint(name)(path)
             _, X, _ = MODELS[name]()
-            resume = going_on(name, 1)
+            resume = fit_with_checkpoint(name, 1)
             seeds.append(Seed(name, path.read_bytes(), X[:5], read_checkpoint, resume=resume))
     return seeds
 
 
-def going_on(name, more=0):
-    """A function that fits a model, with so many more rounds, and with the checkpoint of a path."""
+def fit_with_checkpoint(name, more=0):
+    """Return a function that fits a model with `more` additional rounds and a checkpoint."""
     made, X, y = MODELS[name]()
     if hasattr(made, "random_state"):
-        made.random_state = 0  # a checkpoint holds the seed, whatever it is for
+        made.random_state = 0  # a checkpoint stores the seed
     if hasattr(made, "n_estimators"):
         made.n_estimators += more
 

@@ -1,6 +1,6 @@
-"""Children of this process, forked with all that is imported and compiled, and killed at a chosen moment.
+"""Child processes, forked with all imported modules and compiled kernels, that are killed at a chosen moment.
 
-A child tells what it does by single bytes in a pipe, which outlives it. Forking needs Linux or macOS.
+A child reports its progress as single bytes in a pipe, which outlives it. Forking requires Linux or macOS.
 """
 
 import os
@@ -14,78 +14,76 @@ from typing import NamedTuple
 
 
 class Ended(NamedTuple):
-    """How a child ended, and what it told before."""
+    """Whether a child was killed, and the bytes that it sent before."""
 
     killed: bool
-    told: bytes
+    sent: bytes
 
 
-def run_and_kill(work, seconds, word=b""):
-    """Fork a child that does `work(tell)`, and kill it so many seconds after it told this word, or anything.
+def run_and_kill(work, seconds, marker=b""):
+    """Fork a child that runs `work(send)`; kill it `seconds` after it sent the marker, or any byte.
 
-    `tell` takes bytes. A child whose work is done ends of itself before that; one that fails raises here.
-    With `seconds` None it is left to end.
+    `send` is called with bytes. A child that finishes earlier is not killed; one that fails raises an error
+    in this process. With `seconds` None the child is not killed.
     """
-    told, mouth = os.pipe()
+    reader, writer = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     with warnings.catch_warnings():  # of Python 3.12: other threads, which do nothing, are not forked
         warnings.filterwarnings("ignore", ".*fork.*", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        _work(work, told, mouth)
-    os.close(mouth)
+        _run_child(work, reader, writer)
+    os.close(writer)
     try:
-        said = part = os.read(told, 1)  # empty when the child has ended without a word
-        while part and word not in said:
-            said += (part := os.read(told, 1))
-            if len(said) > MOST:
+        sent = last = os.read(reader, 1)  # empty if the child has ended
+        while last and marker not in sent:
+            sent += (last := os.read(reader, 1))
+            if len(sent) > _MOST_BYTES:
                 os.kill(child, signal.SIGKILL)
-                raise AssertionError(f"the child never says {word!r}: {said[:50]!r}")
-        if seconds is not None and not _ends_within(told, seconds):
+                raise AssertionError(f"the child does not send {marker!r}: {sent[:50]!r}")
+        if seconds is not None and not _ends_within(reader, seconds):
             os.kill(child, signal.SIGKILL)
-        said += _rest(told)
+        sent += _read_all(reader)
         _, status = os.waitpid(child, 0)
     finally:
-        os.close(told)
+        os.close(reader)
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL, f"the child died of signal {os.WTERMSIG(status)}"
-        return Ended(True, said[:-1] if said.endswith(_LAST) else said)
-    assert os.WEXITSTATUS(status) == 0, f"the child failed: {said.decode(errors='replace')}"
-    return Ended(False, said.removesuffix(_LAST))
+        return Ended(True, sent.removesuffix(_DONE))
+    assert os.WEXITSTATUS(status) == 0, f"the child failed: {sent.decode(errors='replace')}"
+    return Ended(False, sent.removesuffix(_DONE))
 
 
-MOST = 10_000  # words before the one that is waited for
-_LAST = b"\0"  # told when the work is done
+_MOST_BYTES = 10_000  # before the marker
+_DONE = b"\0"  # sent when the work is done
 
 
-def _work(work, told, mouth):
-    os.close(told)
+def _run_child(work, reader, writer):
+    os.close(reader)
     code = 1
     try:
-        work(lambda word: os.write(mouth, word))
-        os.write(mouth, _LAST)
+        work(lambda data: os.write(writer, data))
+        os.write(writer, _DONE)
         code = 0
-    except BaseException:  # noqa: BLE001 - the parent is told of all
-        os.write(mouth, traceback.format_exc()[-4000:].encode())
+    except BaseException:  # noqa: BLE001 - the parent raises it
+        os.write(writer, traceback.format_exc()[-4000:].encode())
     finally:
-        os._exit(code)  # nothing of the parent is to be done twice
+        os._exit(code)  # skip the exit handlers of the parent
 
 
-def _ends_within(told, seconds):
-    """Whether the child ends before the time is over; what it tells is left to read."""
+def _ends_within(reader, seconds):
+    """Whether the child ends in time; its bytes are not read."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
-        # a pipe that holds bytes is always readable: hence its end is only known to poll, as a hang-up
+        # a pipe with bytes is always readable: only poll reports its end, as a hang-up
         poll = select.poll()
-        poll.register(told, 0)
+        poll.register(reader, 0)
         if poll.poll(1000 * left):
             return True
     return False
 
 
-def _rest(told):
-    parts = []
-    while part := os.read(told, 65_536):
-        parts.append(part)
-    return b"".join(parts)
+def _read_all(reader):
+    with os.fdopen(reader, "rb", closefd=False) as file:
+        return file.read()

@@ -1,12 +1,11 @@
-"""Fits that are killed and go on from their checkpoint: the model at the end is that of a fit in peace.
+"""Fits that are killed and resumed from their checkpoint: the model is the same as without kills.
 
     python tests/support/kill_fits.py --kills 100 --seed 0
 
-A child fits with a checkpoint and is killed at a random moment; another one goes on with the same call, is
-killed in turn, and so on until one ends. The bytes of its model must be those of a fit without checkpoint
-that nothing disturbed. After every kill the checkpoint, if there is one yet, must load as a model, with at
-least as many rounds as after the kill before: nothing that was written is lost. The exit code is 1 if
-anything differs.
+A child fits with a checkpoint and is killed at a random moment; another one resumes with the same call, and
+so on until one finishes. The bytes of its model must be those of an uninterrupted fit without checkpoint.
+After every kill the checkpoint, if there is one, must load as a model with at least as many rounds as after
+the previous kill. The exit code is 1 if anything differs.
 """
 
 import argparse
@@ -48,8 +47,8 @@ from hedgerow.io.checkpoints import ModelStore
 from hedgerow.io.models import from_bytes, to_bytes
 from kill_children import run_and_kill
 
-PER_CASE = 3  # kills that a case shall take, about
-MOST = 40  # kills of one fit; then it is left to end
+PER_CASE = 3  # kills per case, approximately
+MOST = 40  # kills of one fit; then it may finish
 
 
 def table(n=2000, seed=0):
@@ -62,29 +61,29 @@ def table(n=2000, seed=0):
 
 X, SIGNAL = table()
 TWO, THREE = (SIGNAL > 1).astype(int), np.digitize(SIGNAL, [0.3, 1.5])
-NO_GAPS = np.nan_to_num(X)  # for learners that know no missing values
+NO_GAPS = np.nan_to_num(X)  # for learners that refuse missing values
 
 
 class Case(NamedTuple):
-    """A fit: an estimator made anew each time, rows and targets, and how often the checkpoint is written."""
+    """A fit: a function that creates the estimator, its data, and the arguments of `Checkpoint` and `fit`."""
 
     make: Any
     y: Any
     X: Any = X
-    often: dict = {"rounds": 1}  # noqa: RUF012 - of Checkpoint; empty for a plain path
-    more: dict = {}  # noqa: RUF012 - of fit
+    frequency: dict = {"rounds": 1}  # noqa: RUF012 - arguments of Checkpoint; empty for a plain path
+    fit_arguments: dict = {}  # noqa: RUF012
 
     def fit(self, path=None):
-        """The bytes of the fitted model."""
+        """Return the bytes of the fitted model."""
         model = self.make()
         checkpoint = None
         if path is not None:
-            checkpoint = Checkpoint(path, **self.often) if self.often else path
-        return to_bytes(model.fit(self.X, self.y, checkpoint=checkpoint, **self.more))
+            checkpoint = Checkpoint(path, **self.frequency) if self.frequency else path
+        return to_bytes(model.fit(self.X, self.y, checkpoint=checkpoint, **self.fit_arguments))
 
 
 class Training(NamedTuple):
-    """The training of a cascade, which has its checkpoint among its parameters."""
+    """The training of a cascade, whose checkpoint is a parameter."""
 
     parameters: dict
 
@@ -92,8 +91,8 @@ class Training(NamedTuple):
         return trainer_cases.packed(trainer_cases.fitted(checkpoint=path, **self.parameters))
 
 
-def gone_on(model, y, n_rounds):
-    """A way to make models that were fitted before, and that the fit goes on from."""
+def warm_started(model, y, n_rounds):
+    """Return a function that creates a fitted model with `warm_start` and more rounds."""
     data = to_bytes(model.fit(X, y))
 
     def make():
@@ -103,7 +102,7 @@ def gone_on(model, y, n_rounds):
 
 
 def make_cases():
-    """One for each kind of fit, and for what is drawn at random on the way."""
+    """Return a case for each kind of fit and each use of random numbers."""
     rounds, drawn = {"n_estimators": 40}, {"n_estimators": 40, "random_state": 3}
     trees = {"n_estimators": 30, "random_state": 1}
     half = X[:1000], X[1000:]
@@ -127,7 +126,7 @@ def make_cases():
             {},
             {"eval_set": [(half[1], SIGNAL[1000:])]},
         ),
-        "gradient boosting, every 0.02 s, weighed": Case(
+        "gradient boosting, every 0.02 s, weighted": Case(
             lambda: GradientBoostingClassifier(n_jobs=2, n_estimators=150),
             TWO,
             X,
@@ -135,7 +134,9 @@ def make_cases():
             {"sample_weight": np.arange(2000) % 5},
         ),
         "gradient boosting, warm start": Case(
-            gone_on(GradientBoostingRegressor(n_estimators=10, subsample=0.5, random_state=5), SIGNAL, 40),
+            warm_started(
+                GradientBoostingRegressor(n_estimators=10, subsample=0.5, random_state=5), SIGNAL, 40
+            ),
             SIGNAL,
         ),
         "gradient boosting of learners": Case(
@@ -157,7 +158,7 @@ def make_cases():
             lambda: AdaBoostClassifier(algorithm="gentle", early_stopping=True, **drawn), THREE
         ),
         "adaboost, warm start": Case(
-            gone_on(AdaBoostClassifier(n_estimators=10, resample=True, random_state=5), TWO, 40), TWO
+            warm_started(AdaBoostClassifier(n_estimators=10, resample=True, random_state=5), TWO, 40), TWO
         ),
         "adaboost of another library's learners": Case(
             lambda: AdaBoostClassifier(GaussianNB(), resample=True, on_chance="restart", **drawn),
@@ -169,7 +170,7 @@ def make_cases():
         ),
         "logitboost": Case(lambda: LogitBoostClassifier(**rounds), THREE),
         "anyboost": Case(lambda: AnyBoostClassifier(cost="sigmoid", **rounds), TWO),
-        "three hypotheses": Case(lambda: SchapireBoostClassifier(depth=3, random_state=0), TWO),
+        "Schapire": Case(lambda: SchapireBoostClassifier(depth=3, random_state=0), TWO),
         "random forest, out of bag": Case(
             lambda: RandomForestClassifier(oob_score=True, n_jobs=2, **trees), THREE
         ),
@@ -177,7 +178,7 @@ def make_cases():
             lambda: RandomForestRegressor(oob_score=True, **trees), SIGNAL, X, {"rounds": 4}
         ),
         "random forest, warm start": Case(
-            gone_on(RandomForestClassifier(n_estimators=8, random_state=5), TWO, 30), TWO
+            warm_started(RandomForestClassifier(n_estimators=8, random_state=5), TWO, 30), TWO
         ),
         "extra trees, out of bag": Case(
             lambda: ExtraTreesClassifier(bootstrap=True, oob_score=True, **trees), TWO
@@ -200,12 +201,12 @@ def make_cases():
 
 
 def rounds_in(path):
-    """How many rounds, trees or stages a checkpoint holds; 1 where none are told."""
+    """The number of rounds, trees or stages of a checkpoint; 1 if it does not have one."""
     if not path.exists():
         return 0
     try:
         model = hedgerow.load(path)
-    except ModelFileError:  # a vote of three has no answer before it is whole: a checkpoint, but no model
+    except ModelFileError:  # an incomplete vote of three hypotheses cannot predict
         model, _ = ModelStore().read(path, ())
     for name in ("n_stages", "n_estimators_"):
         if hasattr(model, name):
@@ -214,28 +215,28 @@ def rounds_in(path):
 
 
 def measured(case, folder):
-    """Seconds that a child takes with checkpoints, in peace; its bytes must be those without them."""
-    start, path, result = time.perf_counter(), folder / "in peace", folder / "bytes in peace"
+    """The seconds of an uninterrupted fit with checkpoints, and the bytes of its model."""
+    start, path, result = time.perf_counter(), folder / "uninterrupted", folder / "uninterrupted bytes"
     run_and_kill(fitting(case, path, result), None)
     seconds = time.perf_counter() - start
     expected = case.fit()
-    assert result.read_bytes() == expected, "a fit with a checkpoint gives other bytes than one without"
+    assert result.read_bytes() == expected, "the bytes of a fit with a checkpoint differ from those without"
     return seconds, expected
 
 
 def fitting(case, path, result):
-    """What a child does."""
+    """The work of a child."""
 
-    def work(tell):
-        tell(b"(")
+    def work(send):
+        send(b"(")
         result.write_bytes(case.fit(path))
-        tell(b")")
+        send(b")")
 
     return work
 
 
 def kill_case(case, folder, rng, share):
-    """Kill a fit again and again until it ends; counts of what happened."""
+    """Kill a fit repeatedly until it finishes; return counts of the events."""
     counts, (seconds, expected) = Counter(), measured(case, folder)
     path, result = folder / "checkpoint", folder / "bytes"
     before = 0
@@ -248,17 +249,17 @@ def kill_case(case, folder, rng, share):
         now = rounds_in(path)
         assert now >= before, f"the checkpoint had {before} rounds, and now it has {now}"
         before = now
-    assert result.read_bytes() == expected, f"other bytes after {counts['kills']} kills"
-    fitted_again = folder / "bytes of a fit that is done"
+    assert result.read_bytes() == expected, f"the bytes differ after {counts['kills']} kills"
+    fitted_again = folder / "bytes of a finished fit"
     run_and_kill(fitting(case, path, fitted_again), None)
-    assert fitted_again.read_bytes() == expected, "other bytes of a fit that was done"
+    assert fitted_again.read_bytes() == expected, "the bytes of a resumed finished fit differ"
     counts["temporary files left"] += sum(one.name.startswith(".") for one in folder.iterdir())
     counts["fits"] += 1
     return counts
 
 
-def kill_fits(kills, seed, folder, say, only=None):
-    """Counts over all cases, or over some of them when only few kills are asked for; and what failed."""
+def kill_fits(kills, seed, folder, log, only=None):
+    """Return counts over all cases, or over a sample of them for few kills, and the names of failed cases."""
     rng, total, failed = random.Random(f"fits {seed}"), Counter(), []
     cases = make_cases()
     names = [name for name in cases if only is None or only in name]
@@ -271,33 +272,33 @@ def kill_fits(kills, seed, folder, say, only=None):
         inner.mkdir()
         try:
             counts = kill_case(cases[name], inner, rng, 2 / (PER_CASE + 1))
-        except Exception as error:  # noqa: BLE001 - the other cases go on
+        except Exception as error:  # noqa: BLE001 - the other cases are still run
             failed.append(name)
-            say(f"{name}: FAILED: {error}")
+            log(f"{name}: FAILED: {error}")
             if len(failed) >= len(names):
                 break
             continue
         total += counts
-        say(f"{name}: {counts['kills']} kills, {counts['resumed after round 0']} resumed after round 0")
+        log(f"{name}: {counts['kills']} kills, {counts['resumed after round 0']} resumed after round 0")
     return total, failed
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=100, help="at least so many")
+    parser.add_argument("--kills", type=int, default=100, help="minimum number of kills")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", help="cases with this in their name")
-    parser.add_argument("--folder", help="where the files are; a temporary folder if not given")
-    given = parser.parse_args()
+    parser.add_argument("--only", help="run only cases whose name contains this")
+    parser.add_argument("--folder", help="folder of the files; a temporary folder by default")
+    options = parser.parse_args()
 
-    def say(text):
+    def log(text):
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
     start = time.perf_counter()
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        total, failed = kill_fits(given.kills, given.seed, Path(folder), say, given.only)
-    say(
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        total, failed = kill_fits(options.kills, options.seed, Path(folder), log, options.only)
+    log(
         f"{total['kills']} kills of {total['fits']} fits in {time.perf_counter() - start:.0f} s, "
         f"{total['resumed after round 0']} of them resumed after round 0, {total['temporary files left']} "
         f"temporary files left: "

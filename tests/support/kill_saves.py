@@ -1,16 +1,16 @@
-"""Processes that are killed while they save: the file must be the old model or the new one, whole.
+"""Processes that are killed while they save: the file must be the complete old model or the complete new one.
 
     python tests/support/kill_saves.py --kills 100 --seed 0
 
-A child saves two models of very different size over and over onto one path, and is killed at a random moment;
-every second kill is aimed at the short time between the end of writing and the renaming. The child tells when
-it begins a save and when it has ended one. Hence it is known what must be in the file after the
-kill: between two saves the model of the last one; within a save that one, or the one of the save. Either way
-the file must hold it byte for byte, and `hedgerow.load` must give a model that predicts the same bits.
+A child saves two models of very different size alternately to one path, and is killed at a random moment;
+every second kill is timed between the end of writing and the renaming. The child reports the start and the
+end of each save, which determines the expected file: between two saves the model of the last one; during a
+save the old model or the new one. The file must be equal byte for byte, and `hedgerow.load` must return a
+model that predicts the same bits.
 
-Where the system has unnamed files (Linux), a killed save leaves a temporary file only in the moment of the
-renaming. Such a file must not be taken for the model, nor disturb later saves to the same folder. The exit
-code is 1 if anything was lost.
+On systems with unnamed files (Linux) a killed save leaves a temporary file only during the renaming. Such a
+file must not replace the model or affect later saves to the same folder. The exit code is 1 if a model was
+lost.
 """
 
 import argparse
@@ -32,21 +32,21 @@ from hedgerow.vision import Cascade
 from kill_children import run_and_kill
 
 BEGIN, WRITTEN, END = b"(", b"w", b")"
-RENAMING = 0.002  # seconds around which a written file is brought to the disk and renamed
+RENAMING = 0.002  # seconds after writing in which the file is flushed to the disk and renamed
 
 
 class Pair(NamedTuple):
-    """Two models that take turns on one path, the bytes of their files, and how both are asked."""
+    """Two models that are saved alternately to one path, the bytes of their files, and how they predict."""
 
     name: str
     models: tuple[Any, Any]
     files: tuple[bytes, bytes]
-    ask: Any
-    seconds: float  # that a save of both takes
+    predict: Any
+    seconds: float  # to save both
 
 
 def make_pairs(folder):
-    """A pair of models of different kinds, two of one kind, and two cascades."""
+    """Two models of different kinds, two of the same kind, and two cascades."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 6))
     y = (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=len(X)) > 1).astype(int)
@@ -64,82 +64,81 @@ def arrays_of(cascade):
     return np.concatenate([array.ravel().astype(np.float64) for array in cascade.model.arrays().values()])
 
 
-def measured(folder, name, models, ask):
-    """The pair, saved once each in peace."""
-    path, files, start = Path(folder) / "in peace", [], time.perf_counter()
+def measured(folder, name, models, predict):
+    """Save both models once without a kill; return the pair."""
+    path, files, start = Path(folder) / "uninterrupted", [], time.perf_counter()
     for model in models:
         hedgerow.save(model, path)
         files.append(path.read_bytes())
     seconds = time.perf_counter() - start
     path.unlink()
     assert files[0] != files[1]
-    return Pair(name, tuple(models), tuple(files), ask, seconds)
+    return Pair(name, tuple(models), tuple(files), predict, seconds)
 
 
-def save_for_ever(pair, path, first):
-    """What the child does; saves number `first`, `first` + 1, ... are of one model and the other in turn."""
+def save_forever(pair, path, first):
+    """The work of the child: save number k is of model k modulo 2; k starts at `first`."""
 
-    def work(tell):
-        number, bring_to_disk = first, os.fsync
+    def work(send):
+        number, original = first, os.fsync
 
         def fsync(handle):
-            tell(WRITTEN)
-            bring_to_disk(handle)
+            send(WRITTEN)
+            original(handle)
 
-        os.fsync = fsync  # of this process alone, which is killed
+        os.fsync = fsync  # only in this process, which is killed
         while True:
-            tell(BEGIN)
+            send(BEGIN)
             hedgerow.save(pair.models[number % 2], path)
-            tell(END)
+            send(END)
             number += 1
 
     return work
 
 
-def kill_once(pair, path, held, rng, *, aimed):
-    """Kill a child in its saves; the file held model `held` before. What was found: in words, and which."""
-    seconds = rng.uniform(0, RENAMING if aimed else 6 * pair.seconds)
-    ended = run_and_kill(save_for_ever(pair, path, held + 1), seconds, WRITTEN if aimed else BEGIN)
+def kill_once(pair, path, saved, rng, *, at_renaming):
+    """Kill a child that saves; the file holds model `saved` before. Return the result and the model."""
+    seconds = rng.uniform(0, RENAMING if at_renaming else 6 * pair.seconds)
+    ended = run_and_kill(save_forever(pair, path, saved + 1), seconds, WRITTEN if at_renaming else BEGIN)
     assert ended.killed
-    begun, done = ended.told.count(BEGIN), ended.told.count(END)
-    assert begun - done in (0, 1), ended.told
-    last = (held + done) % 2
+    begun, done = ended.sent.count(BEGIN), ended.sent.count(END)
+    assert begun - done in (0, 1), ended.sent
+    last = (saved + done) % 2
     found = path.read_bytes()
     within = begun > done
     allowed = {"old": last, "new": 1 - last} if within else {"between saves": last}
     kinds = [kind for kind, which in allowed.items() if found == pair.files[which]]
-    assert kinds, f"{pair.name}: the file is neither model, or a lost one ({len(found)} bytes)"
+    assert kinds, f"{pair.name}: the file is not an expected model ({len(found)} bytes)"
     return kinds[0], allowed[kinds[0]]
 
 
 def check_loads(pair, path, which):
-    """The file as users read it."""
-    said = pair.ask(hedgerow.load(path))
-    np.testing.assert_array_equal(said, pair.ask(pair.models[which]))
+    """The loaded model predicts the same bits."""
+    np.testing.assert_array_equal(pair.predict(hedgerow.load(path)), pair.predict(pair.models[which]))
 
 
-def kill_saves(kills, seed, folder, say=lambda _: None):
-    """Counts of what the kills found."""
+def kill_saves(kills, seed, folder, log=lambda _: None):
+    """Count the results of the kills."""
     rng, counts = random.Random(f"saves {seed}"), Counter()
     pairs = make_pairs(folder)
-    held = {}
+    saved = {}
     for pair in pairs:
         sizes = " and ".join(f"{len(data):,}" for data in pair.files)
-        say(f"{pair.name}: {sizes} bytes, saved in {1000 * pair.seconds:.0f} ms")
+        log(f"{pair.name}: {sizes} bytes, saved in {1000 * pair.seconds:.0f} ms")
         hedgerow.save(pair.models[0], folder / pair.name)
-        held[pair.name] = 0
+        saved[pair.name] = 0
     before = set()
     for number in range(kills):
         pair = rng.choice(pairs)
         path = folder / pair.name
-        kind, held[pair.name] = kill_once(pair, path, held[pair.name], rng, aimed=number % 2 == 1)
-        check_loads(pair, path, held[pair.name])
+        kind, saved[pair.name] = kill_once(pair, path, saved[pair.name], rng, at_renaming=number % 2 == 1)
+        check_loads(pair, path, saved[pair.name])
         left = {one.name for one in folder.iterdir()} - {one.name for one in pairs}
         counts["kills"] += 1
         counts[kind] += 1
         counts["temporary"] += len(left) > len(before)
         before = left
-    for pair in pairs:  # beside what was left, a save is what it always was
+    for pair in pairs:  # files that killed saves left do not affect later saves
         for model, data in zip(pair.models, pair.files, strict=True):
             hedgerow.save(model, folder / pair.name)
             assert (folder / pair.name).read_bytes() == data
@@ -152,22 +151,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", help="where the files are; a temporary folder if not given")
-    given = parser.parse_args()
+    parser.add_argument("--folder", help="folder of the files; a temporary folder by default")
+    options = parser.parse_args()
 
-    def say(text):
+    def log(text):
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
     start = time.perf_counter()
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         try:
-            counts = kill_saves(given.kills, given.seed, Path(folder), say)
+            counts = kill_saves(options.kills, options.seed, Path(folder), log)
         except AssertionError as error:
-            say(f"LOST: {error}")
+            log(f"LOST: {error}")
             return 1
     within = counts["old"] + counts["new"]
-    say(
+    log(
         f"{counts['kills']} kills in {time.perf_counter() - start:.0f} s: {within} within a save "
         f"({counts['old']} left the old file, {counts['new']} the new one; {counts['temporary']} also a "
         f"temporary one), {counts['between saves']} between saves; nothing was lost"

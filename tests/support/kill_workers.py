@@ -1,11 +1,11 @@
-"""The same rows in memory, in files and on clusters, also with workers that are killed: one model.
+"""The same rows in memory, in files and on clusters, also with killed workers, must have the same model.
 
     python tests/support/kill_workers.py --kills 20 --seed 0
 
 Fits a gradient boosting model in memory, then from Parquet files, then on clusters of 1, 2, 4 and 8 processes
 with 3, 17 and 64 uneven partitions. Then one worker of a cluster of three is killed with SIGKILL at a random
-moment of a fit, `--kills` times; a fit in which the kill came too late does not count. The exit code is 1 if
-a model differs by a byte.
+moment of a fit, `--kills` times; a kill after the end of the fit does not count. The exit code is 1 if a
+model differs by a byte.
 """
 
 import argparse
@@ -29,18 +29,18 @@ from dask_cases import cluster_of, frame_in_parts, uneven, worker_pids
 from hedgerow.io.models import to_bytes
 
 CLUSTERS, PARTITIONS = (1, 2, 4, 8), (3, 17, 64)
-MOST = 5  # kills that may come too late, for one that counts
+MOST = 5  # attempts per kill during a fit
 
 
-def say(text: str) -> None:
-    """Print a line at once."""
+def log(text: str) -> None:
+    """Print a line and flush."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def table(n_rows: int = 30_000, seed: int = 0) -> Any:
     """Rows with missing values and a category."""
-    import pandas as pd  # noqa: PLC0415 - Dask frames are made of it
+    import pandas as pd  # noqa: PLC0415 - a slow import
 
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, 8))
@@ -55,30 +55,30 @@ def table(n_rows: int = 30_000, seed: int = 0) -> Any:
 
 
 def model(n_rounds: int) -> Any:
-    """What is fitted."""
+    """The estimator."""
     return hedgerow.GradientBoostingClassifier(
         n_estimators=n_rounds, random_state=0, n_iter_no_change=n_rounds
     )
 
 
 def fitted(X: Any, n_rounds: int) -> bytes:
-    """The bytes of a model of remote rows."""
+    """Fit to remote rows; return the bytes of the model."""
     return to_bytes(model(n_rounds).fit(X, target="label", sample_weight="weight"))
 
 
 def streamed(frame: Any, n_rounds: int) -> bytes:
-    """The bytes of a model of rows in files."""
+    """Fit to rows in files; return the bytes of the model."""
     with tempfile.TemporaryDirectory() as folder:
         start = 0
         for number, length in enumerate(uneven(len(frame), 5)):
-            part = pa.Table.from_pandas(frame[start : start + length], preserve_index=False)
-            parquet.write_table(part, Path(folder) / f"{number}.parquet", row_group_size=1999)
+            block = pa.Table.from_pandas(frame[start : start + length], preserve_index=False)
+            parquet.write_table(block, Path(folder) / f"{number}.parquet", row_group_size=1999)
             start += length
         return fitted(folder, n_rounds)
 
 
 def kill_once(client: Any, X: Any, n_rounds: int, moment: float, rng: random.Random) -> tuple[bytes, bool]:
-    """Fit while a worker dies after so many seconds; the bytes, and whether the fit was still under way."""
+    """Fit and kill a worker after `moment` seconds; the bytes, and whether the kill was during the fit."""
     ended = threading.Event()
     hit: list[bool] = []
 
@@ -101,44 +101,44 @@ def kill_once(client: Any, X: Any, n_rounds: int, moment: float, rng: random.Ran
 def killed(
     client: Any, X: Any, kills: int, n_rounds: int, rng: random.Random
 ) -> Iterator[tuple[str, bytes, bool]]:
-    """Fits with a kill each: when it was, the bytes, and whether it was within the fit."""
-    fitted(X, n_rounds)  # workers load what they need
-    began = time.perf_counter()
+    """Yield fits with one kill each: a description, the bytes, and whether the kill was during the fit."""
+    fitted(X, n_rounds)  # workers import and compile
+    start = time.perf_counter()
     fitted(X, n_rounds)
-    lasts, done, tried = time.perf_counter() - began, 0, 0
+    duration, done, tried = time.perf_counter() - start, 0, 0
     while done < kills and tried < MOST * kills:
         client.wait_for_workers(3)
-        moment, tried = rng.uniform(0, lasts), tried + 1
+        moment, tried = rng.uniform(0, duration), tried + 1
         found, hit = kill_once(client, X, n_rounds, moment, rng)
         done += hit
-        yield f"killed after {moment:.2f} of about {lasts:.2f} s{'' if hit else ', too late'}", found, hit
+        yield f"killed after {moment:.2f} of about {duration:.2f} s{'' if hit else ', too late'}", found, hit
 
 
 def run(kills: int, seed: int, n_rounds: int) -> int:
-    """Count models that differ."""
+    """Compare all models; return the exit code."""
     frame, rng, wrong = table(), random.Random(seed), 0
     features = frame.drop(columns=["label", "weight"])
     expected = to_bytes(model(n_rounds).fit(features, frame["label"], sample_weight=frame["weight"]))
-    say(f"in memory: {len(expected):,} bytes")
+    log(f"in memory: {len(expected):,} bytes")
 
-    def tell(what: str, found: bytes) -> None:
+    def compare(what: str, found: bytes) -> None:
         nonlocal wrong
         wrong += found != expected
-        say(f"{what}: {'the same' if found == expected else 'ANOTHER MODEL'}")
+        log(f"{what}: {'equal' if found == expected else 'DIFFERENT MODEL'}")
 
-    tell("streamed from Parquet", streamed(frame, n_rounds))
+    compare("streamed from Parquet", streamed(frame, n_rounds))
     for n_workers in CLUSTERS:
         with cluster_of(n_workers):
             for n_parts in PARTITIONS:
                 X = frame_in_parts(frame, uneven(len(frame), n_parts))
-                tell(f"{n_workers} workers, {n_parts} uneven partitions", fitted(X, n_rounds))
+                compare(f"{n_workers} workers, {n_parts} uneven partitions", fitted(X, n_rounds))
     done = 0
     with cluster_of(3) as client:
         X = frame_in_parts(frame, uneven(len(frame), 17))
         for what, found, hit in killed(client, X, kills, n_rounds, rng):
             done += hit
-            tell(what, found)
-    say(f"\n{done} kills within a fit; models that differ: {wrong}")
+            compare(what, found)
+    log(f"\n{done} kills during a fit; models that differ: {wrong}")
     return 1 if wrong or done < kills else 0
 
 

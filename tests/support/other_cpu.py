@@ -1,6 +1,6 @@
-"""A process of its own, compiled for the plainest processor: what it trains must have the same bits.
+"""A process whose kernels are compiled for a generic CPU: its models must have the same bits.
 
-A test module that uses it is run as a script there: it writes what it trained to the folder it is given.
+A test module runs as a script in this process and writes its models to the folder that is its argument.
 """
 
 import os
@@ -12,20 +12,20 @@ import numba
 
 
 def numpy_features():
-    """The instruction sets beyond its baseline that NumPy uses here."""
-    from numpy._core import _multiarray_umath as core  # noqa: PLC0415 - NumPy's own tests ask so
+    """The instruction sets beyond its baseline that NumPy uses on this machine."""
+    from numpy._core import _multiarray_umath as core  # noqa: PLC0415 - as in NumPy's own tests
 
     return [name for name in core.__cpu_dispatch__ if core.__cpu_features__.get(name)]
 
 
 def run_on_plain_cpu(script, folder):
-    """Run a test module as a script for a generic CPU; it must end well, and be what it was told to be."""
+    """Run a test module as a script for a generic CPU; check that it succeeds and used that CPU."""
     plain = {
         "NUMBA_CPU_NAME": "generic",
         "NUMBA_CPU_FEATURES": "",
         "NUMBA_CACHE_DIR": str(Path(os.environ.get("NUMBA_CACHE_DIR") or folder) / "generic"),
         "NPY_DISABLE_CPU_FEATURES": " ".join(numpy_features()),
-        "PYTHONPATH": str(Path(__file__).parent),  # the cases
+        "PYTHONPATH": str(Path(__file__).parent),  # the modules of test cases
     }
     done = subprocess.run(
         [sys.executable, script, str(folder)],
@@ -38,6 +38,6 @@ def run_on_plain_cpu(script, folder):
     assert done.stdout.split() == ["generic", "0"]
 
 
-def tell_cpu():
-    """What `run_on_plain_cpu` reads: the CPU compiled for, and how much more NumPy uses than it must."""
+def print_cpu():
+    """Print the target CPU of Numba and the number of instruction sets of NumPy beyond its baseline."""
     sys.stdout.write(f"{numba.config.CPU_NAME} {len(numpy_features())}")

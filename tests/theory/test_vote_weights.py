@@ -18,7 +18,7 @@ from hedgerow.kernels.cpu.vote_weights import lower_votes, mean_of_pairs
 from hedgerow.theory import certify, optimize_votes
 from hedgerow.theory.optimize import best_weights, divergence
 from hedgerow.theory.vote_bounds import tandem_bound
-from other_cpu import run_on_plain_cpu, tell_cpu
+from other_cpu import print_cpu, run_on_plain_cpu
 
 
 def objective(weights, matrix, pull):
@@ -245,7 +245,7 @@ def test_the_processor_does_not_change_the_weights(tmp_path):
 
 
 if __name__ == "__main__":
-    tell_cpu()
+    print_cpu()
     np.savez(Path(sys.argv[1]) / "weights.npz", **tuned_weights(), forest=forest_weights(1))
 
 

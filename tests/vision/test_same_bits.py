@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hedgerow.vision import load_cascade
-from other_cpu import run_on_plain_cpu, tell_cpu
+from other_cpu import print_cpu, run_on_plain_cpu
 from trainer_cases import NEGATIVES, fitted
 
 RECIPES = {
@@ -58,4 +58,4 @@ def test_the_processor_makes_no_difference(usual, tmp_path):
 
 if __name__ == "__main__":
     write_all(Path(sys.argv[1]), n_jobs=1)
-    tell_cpu()
+    print_cpu()

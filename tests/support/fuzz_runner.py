@@ -1,9 +1,9 @@
-"""Trials by the thousand in processes of their own, where a crash, a hang or a hunger for memory is noticed.
+"""Thousands of trials in separate processes, which detect crashes, hangs and excessive use of memory.
 
-`make` gives the material of a trial by its number, `trial` the name of its outcome. What ends in another way
-is a failure: an exception, a process that dies, more than `seconds` of work, more than `megabytes` beyond
-what the process had at first, or an attempt to start programs, to write or delete files or to reach the
-network. Processes are forked, hence this needs Linux or macOS.
+`make` returns the input of a trial by its number, `trial` the name of its outcome. Failures are: exceptions,
+a process that dies, more than `seconds` of CPU time, more than `megabytes` beyond the initial memory of the
+process, and attempts to start programs, to write or delete files or to use the network. Processes are
+forked, which requires Linux or macOS.
 """
 
 import json
@@ -23,25 +23,25 @@ FORBIDDEN = (
     *("os.rmdir", "os.chmod", "shutil.rmtree", "socket.connect", "ctypes.dlopen"),
     *("pickle.find_class", "urllib.Request", "webbrowser.open", "code.__new__"),
 )
-WRITING = ("os.remove", "os.rename")  # and "open" for that
-UNWANTED = ("antigravity", "this")  # modules that do something when they are imported
-IDLE = 20  # times the seconds of work that a trial may take, if it only waits
+WRITING = ("os.remove", "os.rename")  # and "open" with a mode that writes
+FORBIDDEN_MODULES = ("antigravity", "this")  # modules with side effects at import
+IDLE = 20  # a trial may wait for so many times the seconds that it may work
 UNITS = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
 
 
 class ForbiddenError(BaseException):
-    """Something was done that no trial may do; no handler of exceptions stops it."""
+    """A trial did something forbidden; `except Exception` does not catch it."""
 
 
 @dataclass
 class Result:
-    """What came of all trials."""
+    """The results of all trials."""
 
-    counts: Counter = field(default_factory=Counter)  # by outcome, failures among them
+    counts: Counter = field(default_factory=Counter)  # by outcome, including failures
     failures: list = field(default_factory=list)  # {"number", "kind", "text"}
     slowest: tuple = (0.0, -1)  # seconds, number
     peak: float = 0.0  # MiB of the largest process
-    rise: float = 0.0  # MiB by which a process grew at most
+    rise: float = 0.0  # largest growth of a process in MiB
     seconds: float = 0.0
     cpu_seconds: float = 0.0  # of all processes
 
@@ -49,52 +49,52 @@ class Result:
         n = sum(self.counts.values())
         rate = n / max(self.cpu_seconds, 1e-9)
         counts = ", ".join(f"{count:,} {name}" for name, count in self.counts.most_common())
-        yield f"{n:,} in {self.seconds:.0f} s, {rate:.0f} a second of a core: {counts}"
+        yield f"{n:,} in {self.seconds:.0f} s, {rate:.0f} per CPU second: {counts}"
         yield f"slowest: number {self.slowest[1]}, {1000 * self.slowest[0]:.0f} ms"
-        yield f"peak memory: {self.peak:.0f} MiB, {self.rise:.0f} MiB more than before the first"
+        yield f"peak memory: {self.peak:.0f} MiB, {self.rise:.0f} MiB more than before the first trial"
         yield f"failures: {len(self.failures)}"
 
 
 def peak_memory():
-    """Of this process, in MiB."""
+    """The peak memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNITS / 2**20
 
 
 def _cpu_seconds():
-    """Of processes that have ended."""
+    """The CPU time of processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def run(make, trial, n_trials, folder, *, n_workers=2, seconds=5.0, megabytes=256, may_write=False):
-    """All trials from number 0 on; `folder` takes notes of failures while they happen."""
+    """Run trials 0 to n_trials - 1; failures are logged in `folder` while the trials run."""
     result, start, used = Result(), time.perf_counter(), _cpu_seconds()
     workers = []
     for k in range(n_workers):
-        worker = _Worker(make, trial, range(k, n_trials, n_workers), Path(folder) / f"notes-{k}.jsonl")
+        worker = _Worker(make, trial, range(k, n_trials, n_workers), Path(folder) / f"failures-{k}.jsonl")
         worker.limits = seconds, megabytes, may_write
         worker.start()
         workers.append(worker)
-    while [worker for worker in workers if worker.look()]:
+    while [worker for worker in workers if worker.poll()]:
         time.sleep(0.05)
     for worker in workers:
-        worker.tell(result)
+        worker.add_to(result)
     result.failures.sort(key=lambda failure: failure["number"])
     result.seconds, result.cpu_seconds = time.perf_counter() - start, _cpu_seconds() - used
     return result
 
 
 class _Worker:
-    """A share of the trials, and the process that does them; a new one when it dies."""
+    """A share of the trials and the process that runs them; the process is replaced if it dies."""
 
-    def __init__(self, make, trial, numbers, notes):
-        self.make, self.trial, self.numbers, self.notes = make, trial, numbers, notes
-        self.notes.unlink(missing_ok=True)
+    def __init__(self, make, trial, numbers, log):
+        self.make, self.trial, self.numbers, self.log = make, trial, numbers, log
+        self.log.unlink(missing_ok=True)
         self.context = multiprocessing.get_context("fork")
-        self.at = self.context.RawValue("q", 0)  # how many of its numbers are done
+        self.at = self.context.RawValue("q", 0)  # number of finished trials
         self.figures = self.context.RawArray("d", 4)  # slowest seconds, its number, peak, rise
         self.counts, self.names = self.context.RawArray("q", 64), self.context.RawArray("c", 64 * 40)
-        self.failed, self.seen = [], (-1, 0.0)  # how many were done, and since when
+        self.failed, self.progress = [], (-1, 0.0)  # number of finished trials, and since when
 
     def start(self):
         self.process = self.context.Process(target=self._work, daemon=True)
@@ -102,12 +102,12 @@ class _Worker:
             warnings.filterwarnings("ignore", ".*fork.*", DeprecationWarning)
             self.process.start()
 
-    def look(self):
-        """Whether there is more to do; a process that died is replaced by one that goes on after it."""
+    def poll(self):
+        """Whether trials are left; replace a process that died by one that continues after the trial."""
         if self.process.is_alive():
-            if self.seen[0] != self.at.value:
-                self.seen = self.at.value, time.monotonic()
-            elif time.monotonic() - self.seen[1] > IDLE * self.limits[0]:
+            if self.progress[0] != self.at.value:
+                self.progress = self.at.value, time.monotonic()
+            elif time.monotonic() - self.progress[1] > IDLE * self.limits[0]:
                 self.process.kill()
             return True
         self.process.join()
@@ -124,12 +124,12 @@ class _Worker:
         self.start()
         return True
 
-    def tell(self, result):
-        for place, name in enumerate(self._names()):
-            result.counts[name] += self.counts[place]
-        if self.notes.exists():
-            self.failed += map(json.loads, self.notes.read_text().splitlines())
-            self.notes.unlink()
+    def add_to(self, result):
+        for index, name in enumerate(self._names()):
+            result.counts[name] += self.counts[index]
+        if self.log.exists():
+            self.failed += map(json.loads, self.log.read_text().splitlines())
+            self.log.unlink()
         for failure in self.failed:
             result.counts[f"failed: {failure['kind']}"] += 1
         result.failures += self.failed
@@ -142,18 +142,18 @@ class _Worker:
     def _work(self):
         seconds, megabytes, may_write = self.limits
         warnings.simplefilter("error")
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the process, even within a kernel
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the process, even in a kernel
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         before = peak_memory()
         _limit_memory(megabytes)
-        watch = _Watch(may_write)
-        sys.addaudithook(watch)
+        hook = _AuditHook(may_write)
+        sys.addaudithook(hook)
         while self.at.value < len(self.numbers):
             number = self.numbers[self.at.value]
             made = self.make(number)
-            signal.setitimer(signal.ITIMER_PROF, seconds)  # of work: the machine may be busy with others
+            signal.setitimer(signal.ITIMER_PROF, seconds)  # of CPU time: the machine may be busy
             start = time.perf_counter()
-            self._try(number, made, watch)
+            self._try(number, made, hook)
             took = time.perf_counter() - start
             signal.setitimer(signal.ITIMER_PROF, 0)
             if took > self.figures[0]:
@@ -162,49 +162,49 @@ class _Worker:
             self.figures[2], self.figures[3] = peak, max(peak - before, self.figures[3])
             self.at.value += 1
 
-    def _try(self, number, made, watch):
+    def _try(self, number, made, hook):
         try:
-            watch.on = True
+            hook.enabled = True
             name = self.trial(made)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is a failure
-            watch.on = False
-            note = {"number": number, "kind": type(error).__name__, "text": traceback.format_exc()[-3000:]}
-            with self.notes.open("a") as file:
-                file.write(json.dumps(note) + "\n")
+        except BaseException as error:  # noqa: BLE001 - any error is a failure
+            hook.enabled = False
+            failure = {"number": number, "kind": type(error).__name__, "text": traceback.format_exc()[-3000:]}
+            with self.log.open("a") as file:
+                file.write(json.dumps(failure) + "\n")
             return
         finally:
-            watch.on = False
+            hook.enabled = False
         names = self._names()
         if name not in names:
-            place = len(names)
-            self.names[40 * place : 40 * place + len(name)] = name.encode()
+            start = 40 * len(names)
+            self.names[start : start + len(name)] = name.encode()
             names.append(name)
         self.counts[names.index(name)] += 1
 
     def _names(self):
-        whole = self.names[:]
-        found = [whole[40 * k : 40 * k + 40].rstrip(b"\0").decode() for k in range(64)]
+        data = self.names[:]
+        found = [data[40 * k : 40 * k + 40].rstrip(b"\0").decode() for k in range(64)]
         return [name for name in found if name]
 
 
-class _Watch:
-    """Looks at what Python does during a trial."""
+class _AuditHook:
+    """Raises an error if a trial does something forbidden."""
 
-    on = False
+    enabled = False
 
     def __init__(self, may_write):
         self.may_write = may_write
 
     def __call__(self, event, arguments):
-        wrong = event in FORBIDDEN or (event == "import" and arguments[0] in UNWANTED)
+        wrong = event in FORBIDDEN or (event == "import" and arguments[0] in FORBIDDEN_MODULES)
         writing = event in WRITING or (event == "open" and _writes(arguments))
-        if self.on and (wrong or (writing and not self.may_write)) and not _is_compiling():
-            self.on = False  # the report of this needs files itself
+        if self.enabled and (wrong or (writing and not self.may_write)) and not _is_compiling():
+            self.enabled = False  # logging the failure writes a file
             raise ForbiddenError(f"{event} {arguments!r:.300}")
 
 
 def _is_compiling():
-    """Whether it is Numba's doing, which reads and writes compiled kernels when they are first needed."""
+    """Whether Numba is the caller, which reads and writes compiled kernels at their first use."""
     frame = sys._getframe(2)
     while frame is not None and "numba" not in frame.f_code.co_filename:
         frame = frame.f_back
@@ -217,9 +217,9 @@ def _writes(arguments):
 
 
 def _limit_memory(megabytes):
-    """No more than so much beyond what the process has; on Linux, where it can tell."""
+    """Limit the memory to so much beyond the current use; only on Linux, which reports it."""
     status = Path("/proc/self/status")
     if status.exists():
-        held = next(line for line in status.read_text().splitlines() if line.startswith("VmSize"))
-        most = 1024 * int(held.split()[1]) + megabytes * 2**20
+        used = next(line for line in status.read_text().splitlines() if line.startswith("VmSize"))
+        most = 1024 * int(used.split()[1]) + megabytes * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (most, most))

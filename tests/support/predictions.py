@@ -1,4 +1,4 @@
-"""All that a fitted model says of some rows, by method; and whether two models say the same bits."""
+"""The predictions of a fitted model by all its methods; comparison of two models bit by bit."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function",
 STAGED = ("staged_predict", "staged_predict_proba", "staged_decision_function")
 
 
-def answers(model, X):
-    """Arrays by the name of the method; what a model has no method for is left out."""
+def all_predictions(model, X):
+    """Arrays by the name of the method; methods that the model does not have are left out."""
     found = {name: getattr(model, name)(X) for name in METHODS if hasattr(model, name)}
     if hasattr(model, "predict_interval") and np.ndim(found["predict"]) == 1:
         found["predict_interval"] = model.predict_interval(X, method="quantiles")
@@ -17,9 +17,9 @@ def answers(model, X):
     return found
 
 
-def same(mine, theirs):
-    """Whether answers are equal in every bit: dtypes, shapes and values, a NaN being one."""
-    return mine.keys() == theirs.keys() and all(_equal(mine[name], theirs[name]) for name in mine)
+def same_bits(first, second):
+    """Whether predictions are equal bit for bit: dtypes, shapes and values, including NaN."""
+    return first.keys() == second.keys() and all(_equal(first[name], second[name]) for name in first)
 
 
 def _equal(one, other):
