@@ -26,7 +26,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_classificatio
 from sklearn.model_selection import train_test_split
 
 from hedgerow import RandomForestClassifier
-from hedgerow.theory import evidence, optimize_votes
+from hedgerow.theory import applicable_bounds, optimize_votes
 
 Floats = NDArray[np.float64]
 Data = tuple[NDArray[Any], NDArray[Any]]
@@ -103,8 +103,8 @@ class Results:
 
 def bound_of(model: Any, delta: float) -> float:
     """Compute the tandem bound at the whole of delta; what the choice of the weights costs is in it."""
-    candidates = {one.name: one for one in evidence.from_out_of_bag(model).candidates}
-    return candidates[BOUND].compute(delta)[0]
+    bounds = {bound.name: bound for bound in applicable_bounds.bounds_from_out_of_bag(model).applicable}
+    return bounds[BOUND].compute(delta)[0]
 
 
 def measure(problem: Problem, seeds: int, trees: int, n_rows: int, delta: float) -> Results:

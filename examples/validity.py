@@ -30,7 +30,7 @@ from hedgerow import (
     RandomForestClassifier,
 )
 from hedgerow.bagging.pair_losses import PairLosses
-from hedgerow.theory import certify, evidence, optimize_votes
+from hedgerow.theory import applicable_bounds, certify, optimize_votes
 
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, NDArray[np.int64]]
@@ -38,7 +38,7 @@ Rows = tuple[Floats, NDArray[np.int64]]
 SURE = 0.999  # of how often a bound that is right may be found below the truth
 N_NEW = 500  # rows held out
 EDGES = np.linspace(0.1, 0.9, 9)  # of a grid that is fixed before any row is seen
-REFUSED = "nothing can be learned from them"  # what certify says of rows it takes for training rows
+REFUSED = "have the same values as rows that the model was fitted to"  # message of certify
 OF_LOSSES = ", of losses"  # a bound of what the voters lose, from which that of their vote is made
 CONTROLS = ("control: error of the training rows", "control: error of the rows held out")
 WHOLE = ("certificate", "certificate without new rows")
@@ -229,7 +229,7 @@ def _count_one(case: Case, model: Any, train: Rows, new: Rows, delta: float, fou
         found.counts.setdefault(name, Count()).add(what, bound, n_rows, chance_error)
 
     inside = case.world.losses(model) if case.look_inside else None
-    for candidate in _candidates(model, new):
+    for candidate in _applicable_bounds(model, new):
         bound, _ = candidate.compute(delta)
         add(candidate.name, bound, candidate.n)
         for part, share, place in (("first order", 2, 0), ("tandem", 4, 1)):
@@ -250,16 +250,16 @@ def _count_one(case: Case, model: Any, train: Rows, new: Rows, delta: float, fou
         add(name, float(np.mean(model.predict(X) != y)), len(y))
 
 
-def _candidates(model: Any, new: Rows) -> list[evidence.Candidate]:
+def _applicable_bounds(model: Any, new: Rows) -> list[applicable_bounds.ApplicableBound]:
     """List all bounds, before delta is shared among them."""
     sources = (
-        evidence.from_class(model),
-        evidence.from_margins(model),
-        evidence.from_out_of_bag(model),
-        evidence.from_calibration(model),
-        evidence.from_rows(model, *new),
+        applicable_bounds.bounds_from_class(model),
+        applicable_bounds.bounds_from_margins(model),
+        applicable_bounds.bounds_from_out_of_bag(model),
+        applicable_bounds.bounds_from_calibration(model),
+        applicable_bounds.bounds_from_holdout(model, *new),
     )
-    return [candidate for source in sources for candidate in source.candidates]
+    return [bound for source in sources for bound in source.applicable]
 
 
 # --- telling

@@ -1,7 +1,7 @@
 """Hedgerow turns weak learners into strong ones.
 
 Boosting, bagging, forests and cascades in pure Python with Numba kernels: the same model, bit for bit,
-for any number of threads, any chunking and any machine.
+for any number of threads and any chunking (tested on x86-64).
 """
 
 from hedgerow.boosting.callbacks import EarlyStopping, Round, TimeLimit

@@ -89,7 +89,7 @@ def test_the_inferred_table_is_printed(capsys):
     assert "classification, 2 classes (no: " in printed
     assert "'bought' holds dates" in printed
     assert "held out: 80 of 400 rows, drawn with seed 0" in printed
-    assert "With probability 95 % at least" in printed
+    assert "With probability at least 95 %" in printed
     assert "m.hedgerow (new, " in printed
 
 

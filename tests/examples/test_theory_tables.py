@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier as TheirForest
 
 from hedgerow import RandomForestClassifier
-from hedgerow.theory import certify, evidence
+from hedgerow.theory import applicable_bounds, certify
 
 FOLDER = Path(__file__).parents[2] / "examples"
 
@@ -54,7 +54,9 @@ def test_the_figures_of_our_forests_are_those_that_certify_knows(certificates):
     forest, losses = certificates.fit(certificates.OURS, X, y, 30, 0)
     assert losses is forest.oob_losses_
     figures = certificates.vote_figures(losses, 0.05)
-    known = {one.name: one.compute(0.05)[0] for one in evidence.from_out_of_bag(forest).candidates}
+    known = {
+        one.name: one.compute(0.05)[0] for one in applicable_bounds.bounds_from_out_of_bag(forest).applicable
+    }
     assert known == {f"out-of-bag {name}": pytest.approx(figures[name]) for name in figures}
     assert len(figures) == 4
     assert certify(forest)["out-of-bag tandem"].value > figures["tandem"]  # at a share of delta
@@ -116,7 +118,9 @@ def test_the_bound_of_chosen_weights_pays_for_the_choice(votes):
     X, y = votes.noisy_columns(600)
     forest = RandomForestClassifier(30, max_features=1, oob_score=True, random_state=0).fit(X, y)
     skewed = forest.reweighted(np.arange(30))
-    (candidate,) = [one for one in evidence.from_out_of_bag(skewed).candidates if one.name == votes.BOUND]
+    (candidate,) = [
+        one for one in applicable_bounds.bounds_from_out_of_bag(skewed).applicable if one.name == votes.BOUND
+    ]
     assert "KL" in candidate.compute(0.05)[1]
     assert votes.bound_of(skewed, 0.05) == candidate.compute(0.05)[0]
 

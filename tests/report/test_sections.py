@@ -127,7 +127,7 @@ def test_the_headline_counts_the_mistakes_on_the_rows_held_out():
     told = [float(end) / 100 for end in re.search(r"95 % interval ([\d.]+) % to ([\d.]+) %", short).groups()]
     assert told[0] <= low < told[0] + 0.001
     assert told[1] - 0.001 < high <= told[1]
-    assert "With probability 95 % at least, the error on new rows is at most" in short
+    assert "With probability at least 95 %, the error on new rows is at most" in short
 
 
 def test_regression_is_told_in_errors():

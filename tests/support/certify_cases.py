@@ -25,7 +25,7 @@ from hedgerow import (
     RandomForestClassifier,
     SchapireBoostClassifier,
 )
-from hedgerow.theory.evidence import CLASS, MARGINS, VOTES
+from hedgerow.theory.applicable_bounds import CLASS, MARGINS, VOTES
 
 EDGES = np.linspace(-2, 2, 9)
 FIXED = DecisionStump(bin_edges=EDGES)

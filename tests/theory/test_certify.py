@@ -36,7 +36,8 @@ from hedgerow import (
     SchapireBoostClassifier,
 )
 from hedgerow.theory import certify, first_order_bound, optimize_votes, tandem_bound
-from hedgerow.theory.evidence import CLASS, HOLD_OUT, MARGINS
+from hedgerow.theory.applicable_bounds import CLASS, MARGINS
+from hedgerow.theory.certificate import HOLD_OUT
 
 # --- every kind of model
 
@@ -50,8 +51,8 @@ def test_bounds_that_need_no_rows(name):
     if not expected:
         assert certificate.best is None
         assert certificate.error_bound == 1.0
-        assert "no bound applies" in certificate.statement
-        assert any("were not given" in unmet.reason for unmet in certificate.unmet)
+        assert "No bound applies" in certificate.statement
+        assert any("no hold-out rows" in bound.reason for bound in certificate.inapplicable)
 
 
 @EVERY
@@ -78,11 +79,11 @@ def test_every_bound_has_conditions_and_every_other_one_a_reason(name):
         assert bound.value > 0
         assert bound.n >= 1
         assert isinstance(bound.value, float)
-    for unmet in certificate.unmet:
-        assert len(unmet.reason) > 15
-        with pytest.raises(KeyError, match="is not reported"):
-            _ = certificate[unmet.name]
-    told = names(certificate) | {unmet.name for unmet in certificate.unmet}
+    for bound in certificate.inapplicable:
+        assert len(bound.reason) > 15
+        with pytest.raises(KeyError, match="does not apply"):
+            _ = certificate[bound.name]
+    told = names(certificate) | {bound.name for bound in certificate.inapplicable}
     assert told >= {*CLASS, *MARGINS, HOLD_OUT}
     assert any("out-of-bag" in one for one in told)
 
@@ -164,7 +165,7 @@ def test_training_rows_tell_of_themselves():
 def test_the_vc_dimension_is_told_where_rows_are_enough():
     few = certify(AdaBoostClassifier(n_estimators=40).fit(*table()))
     assert names(few) == set(CLASS[1:])
-    assert any(unmet.name == CLASS[0] and "2 m >= D" in unmet.reason for unmet in few.unmet)
+    assert any(bound.name == CLASS[0] and "2 m >= D" in bound.reason for bound in few.inapplicable)
 
 
 def test_bounds_of_margins_say_something_with_many_rows():
@@ -184,17 +185,17 @@ def test_weights_of_rows_are_a_reason():
     weight = 1.0 + np.arange(len(y)) % 2
     boosted = certify(AdaBoostClassifier(FIXED, n_estimators=5).fit(X, y, sample_weight=weight))
     assert names(boosted) == set()
-    assert {u.name for u in boosted.unmet if "sample weights" in u.reason} == {*CLASS, *MARGINS}
+    assert {u.name for u in boosted.inapplicable if "sample weights" in u.reason} == {*CLASS, *MARGINS}
     for model in (forest(), bag()):
         certificate = certify(model.fit(X, y, sample_weight=weight))
         assert names(certificate) == set()
-        assert {u.name for u in certificate.unmet if "sample_weight" in u.reason} == OUT_OF_BAG
+        assert {u.name for u in certificate.inapplicable if "sample_weight" in u.reason} == OUT_OF_BAG
 
 
 def test_classes_that_are_balanced_by_all_labels_are_a_reason():
     certificate = certify(forest(class_weight="balanced").fit(*table()))
     assert names(certificate) == set()
-    assert {u.name for u in certificate.unmet if "class_weight='balanced'" in u.reason} == OUT_OF_BAG
+    assert {u.name for u in certificate.inapplicable if "class_weight='balanced'" in u.reason} == OUT_OF_BAG
     assert names(certify(forest(class_weight="balanced_subsample").fit(*table()))) == OUT_OF_BAG
     assert names(certify(forest(class_weight={"no": 1, "yes": 3}).fit(*table()))) == OUT_OF_BAG
 
@@ -211,7 +212,9 @@ def test_classes_that_are_balanced_by_all_labels_are_a_reason():
 )
 def test_more_than_two_classes_are_a_reason_for_some(model, known, two_only):
     certificate = certify(model.fit(*table(n_classes=3)), *table(300, 1, n_classes=3))
-    assert {u.name for u in certificate.unmet if "for two classes, and there are 3" in u.reason} == two_only
+    assert {
+        u.name for u in certificate.inapplicable if "requires two classes; the model has 3" in u.reason
+    } == two_only
     votes = set() if isinstance(model, GradientBoostingClassifier) else HELD_OUT
     assert names(certificate) == ({HOLD_OUT} | known | votes) - two_only
 
@@ -223,7 +226,9 @@ def test_two_members_that_together_know_every_row_are_a_reason():
     certificate = certify(model.fit(X, y))
     alone = {"out-of-bag first order"}
     assert names(certificate) == alone
-    assert {u.name for u in certificate.unmet if "two have together" in u.reason} == OUT_OF_BAG - alone
+    assert {
+        u.name for u in certificate.inapplicable if "no row to which neither" in u.reason
+    } == OUT_OF_BAG - alone
 
 
 # --- what is refused
@@ -241,7 +246,7 @@ def test_two_members_that_together_know_every_row_are_a_reason():
 )
 def test_regressors_are_refused(model):
     X, _ = table(50)
-    with pytest.raises(TypeError, match="is not allowed: it must be a fitted classifier"):
+    with pytest.raises(TypeError, match="model must be a fitted classifier; got"):
         certify(model.fit(X, X[:, 0]))
 
 
@@ -261,9 +266,9 @@ def test_delta_is_a_probability(delta):
 
 def test_rows_and_labels_go_together():
     model, X, y = forest().fit(*table()), *table(300, seed=1)
-    with pytest.raises(ValueError, match="X and y go together"):
+    with pytest.raises(ValueError, match="X and y must be passed together"):
         certify(model, X)
-    with pytest.raises(ValueError, match="X and y go together"):
+    with pytest.raises(ValueError, match="X and y must be passed together"):
         certify(model, y=y)
     with pytest.raises(ValueError, match="y has 299 rows, but X has 300"):
         certify(model, X, y[:-1])
@@ -274,10 +279,10 @@ def test_rows_and_labels_go_together():
 @pytest.mark.parametrize("name", ["forest", "discrete", "scikit-learn", "gradient", "bag"])
 def test_labels_of_no_class_are_errors(name):
     model, X, y = fitted(name), *table(300, seed=1)
-    with pytest.raises(ValueError, match=r"y holds 7, and none of the classes \['no', 'yes'\]"):
+    with pytest.raises(ValueError, match=r"y has none of the classes \['no', 'yes'\] .*; y\[0\] is 7"):
         certify(model, X, np.full(300, 7))
     strange = np.where(np.arange(300) < 5, "maybe", y)
     certificate = certify(model, X, strange)
     assert f"{int(np.sum(model.predict(X) != strange))} errors" in certificate[HOLD_OUT].found
     if hasattr(model, "vote_losses"):
-        assert any("'maybe', which is no class" in unmet.reason for unmet in certificate.unmet)
+        assert any("'maybe', which is not a class" in bound.reason for bound in certificate.inapplicable)

@@ -25,7 +25,8 @@ from hedgerow import (
     save,
 )
 from hedgerow.theory import Certificate, certify, optimize_votes, quantile_grid
-from hedgerow.theory.evidence import CLASS, HOLD_OUT
+from hedgerow.theory.applicable_bounds import CLASS
+from hedgerow.theory.certificate import HOLD_OUT
 
 TRAIN, TUNE, OTHER = table(400), table(300, seed=1), table(350, seed=2)
 
@@ -38,7 +39,7 @@ def forest(**options):
 
 
 def test_weights_are_not_tuned_with_training_rows():
-    with pytest.raises(ValueError, match="400 of the 400 rows of X hold the same values"):
+    with pytest.raises(ValueError, match="400 of the 400 rows of X have the same values"):
         optimize_votes(forest(), *TRAIN)
 
 
@@ -208,7 +209,7 @@ def test_weights_of_rows_that_cost_nothing_are_numbers():
 
 @pytest.mark.parametrize("model", [5, None, "forest", object(), RandomForestClassifier])
 def test_what_is_no_model_is_refused(model):
-    with pytest.raises(TypeError, match="is not allowed: it must be a fitted classifier"):
+    with pytest.raises(TypeError, match="model must be a fitted classifier; got"):
         certify(model)
 
 
@@ -275,7 +276,7 @@ def test_files_of_strangers_are_refused_or_can_be_shown(change):
 def test_files_that_are_no_text_of_ours_are_refused(raw, tmp_path):
     path = tmp_path / "a.json"
     path.write_bytes(raw)
-    with pytest.raises(ValueError, match="holds no certificate"):
+    with pytest.raises(ValueError, match="is not a certificate"):
         Certificate.load(path)
 
 
@@ -311,7 +312,7 @@ def test_a_model_that_went_on_with_another_learner_is_of_the_larger_class():
 def test_depths_beyond_all_numbers_are_refused_in_words():
     X, y = TRAIN
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=20_000), n_estimators=2).fit(X, y)
-    reasons = {unmet.reason for unmet in certify(model).unmet}
+    reasons = {bound.reason for bound in certify(model).inapplicable}
     assert any("more than 1,024 leaves" in reason for reason in reasons)
 
 
@@ -343,7 +344,7 @@ def test_first_order_needs_no_pairs():
     assert forest.oob_losses_.n_pairs == 0
     found = certify(forest)
     assert forest.oob_losses_.n < 1 or found["out-of-bag first order"].value <= 1.0
-    assert {unmet.name for unmet in found.unmet} >= {"out-of-bag tandem"}
+    assert {bound.name for bound in found.inapplicable} >= {"out-of-bag tandem"}
 
 
 # --- what a second look found
@@ -354,7 +355,7 @@ def test_rounded_copies_of_training_rows_are_refused():
     numbers = X.astype(np.float64) + np.pi
     copies = numbers.astype(np.float32).astype(np.float64)
     for model in (AdaBoostClassifier(n_estimators=3), BaggingClassifier(n_estimators=3, random_state=0)):
-        with pytest.raises(ValueError, match="copies, rounded, among the 400 rows of X"):
+        with pytest.raises(ValueError, match="some of the 400 rows, after rounding, of X"):
             certify(model.fit(numbers, y), copies, y)
 
 
@@ -362,7 +363,9 @@ def test_rows_that_a_grid_was_found_on_are_no_hold_out():
     grid = quantile_grid(TUNE[0], 16)
     model = AdaBoostClassifier(DecisionStump(bin_edges=grid), n_estimators=3).fit(*TRAIN)
     for fitted in (model, RandomForestClassifier(3, bin_edges=grid, random_state=0).fit(*TRAIN)):
-        with pytest.raises(ValueError, match="X holds rows that the bin_edges of the model were found on"):
+        with pytest.raises(
+            ValueError, match="X has rows from which the bin_edges of the model were computed"
+        ):
             certify(fitted, *TUNE)
         assert certify(fitted, *OTHER)["hold-out"].n == 350
 

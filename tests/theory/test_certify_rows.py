@@ -20,7 +20,7 @@ def test_training_rows_are_refused_wholly_and_partly(name):
     for n_old, n_new in ((400, 0), (50, 0), (60, 300), (20, 100)):
         rows = np.concatenate([X[:n_old], new[:n_new]])
         said = np.concatenate([y[:n_old], labels[:n_new]])
-        with pytest.raises(ValueError, match=f"{n_old} of the {n_old + n_new} rows of X hold the same"):
+        with pytest.raises(ValueError, match=f"{n_old} of the {n_old + n_new} rows of X have the same"):
             certify(model, rows, said)
     with pytest.raises(ValueError, match="of the 400 rows"):
         certify(model, X, y[::-1])  # other labels do not make other rows
@@ -29,13 +29,13 @@ def test_training_rows_are_refused_wholly_and_partly(name):
 def test_a_few_rows_that_equal_old_ones_are_noted():
     model, (X, y), (new, labels) = forest().fit(*table()), table(), table(300, seed=1)
     certificate = certify(model, np.concatenate([new, X[:1]]), np.append(labels, y[0]))
-    assert certificate.notes == ("1 of the 301 rows of X equal training rows, as may happen by chance",)
+    assert certificate.notes == ("1 of the 301 rows of X equal training rows, which can happen by chance",)
     assert certify(model, new, labels).notes == ()
 
 
 def test_what_is_not_checked_is_noted():
     certificate = certify(LogisticRegression().fit(*table()), *table(300, seed=1))
-    assert any("was not checked" in note for note in certificate.notes)
+    assert any("was not compared" in note for note in certificate.notes)
 
 
 def discrete(n_rows, seed, n_values=3):
@@ -55,7 +55,7 @@ def test_new_rows_that_equal_old_ones_because_there_are_few_values_are_accepted(
         except ValueError:
             n_refused += 1
         else:
-            assert "as may happen by chance" in certificate.notes[0]
+            assert "which can happen by chance" in certificate.notes[0]
     assert n_refused <= 2
 
 

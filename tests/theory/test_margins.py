@@ -239,7 +239,7 @@ def test_scores_become_margins_of_one_or_more_outputs():
 
 def test_models_without_votes_are_refused():
     X, y = table()
-    with pytest.raises(TypeError, match="model is a LogisticRegression: it must be a classifier of hedgerow"):
+    with pytest.raises(TypeError, match="model must be a classifier of hedgerow with margins; got Log"):
         margins(LogisticRegression().fit(X, y), X, y)
     with pytest.raises(ValueError, match="not fitted"):
         margins(AdaBoostClassifier(), X, y)
@@ -260,5 +260,5 @@ def test_the_distribution_counts_margins_up_to_a_value():
     assert margin_distribution(values, at).tolist() == [np.mean(values <= value) for value in at]
     assert margin_distribution(values, 0.0).shape == (1,)
     for bad in ([], [0.1, np.nan]):
-        with pytest.raises(ValueError, match="margins must be"):
+        with pytest.raises(ValueError, match="margins must have"):
             margin_distribution(bad, 0.0)

@@ -10,7 +10,8 @@ import pytest
 
 from hedgerow import RandomForestClassifier
 from hedgerow.theory import vote_bounds
-from hedgerow.theory.evidence import CLASS, HOLD_OUT, MARGINS, VOTES
+from hedgerow.theory.applicable_bounds import CLASS, MARGINS, VOTES
+from hedgerow.theory.certificate import HOLD_OUT
 
 PATH = Path(__file__).parents[2] / "examples" / "validity.py"
 NAME = "example_validity"

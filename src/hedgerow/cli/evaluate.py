@@ -1,6 +1,6 @@
 """`hedgerow certify` and `hedgerow report`: the evaluation of a model on rows that are new to it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,6 @@ from hedgerow.io import load_certificate
 from hedgerow.selection import Choice, score_model
 from hedgerow.theory import Certificate
 from hedgerow.theory import certify as certify_classifier
-from hedgerow.theory.evidence import HOLD_OUT
 
 _DELTA = 0.05
 # A bound from the training rows assumes that the class of models was fixed before these rows were used.
@@ -50,15 +49,7 @@ def certify_model(
     """Certify a classifier; bounds from the training rows get a proviso if `auto` chose its method."""
     with input_errors():
         certificate: Certificate = certify_classifier(model, X, y, delta=delta)
-    if not is_chosen:
-        return certificate
-    bounds = []
-    for bound in certificate.bounds:
-        if not bound.name.startswith(HOLD_OUT):
-            proviso = f"{bound.proviso}; and {_CHOSEN}" if bound.proviso else _CHOSEN
-            bound = replace(bound, proviso=proviso)  # noqa: PLW2901 - the same bound with a proviso
-        bounds.append(bound)
-    return replace(certificate, bounds=tuple(bounds))
+    return certificate.with_proviso(_CHOSEN) if is_chosen else certificate
 
 
 # --- certify

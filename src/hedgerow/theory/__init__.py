@@ -1,11 +1,11 @@
-"""What is proven about ensembles, and experiments that show why they work.
+"""Bounds on the error of ensembles, and measurements of bias and variance.
 
-`certify` tells what is proven about the error of a model. The bounds it uses can be computed alone: those of
-the training error, of the class of hypotheses, of margins, of votes and of a hold-out. Bagging is said to
-lower variance and boosting to lower bias: `bias_variance` measures both, on any scikit-learn estimator.
+`certify` computes upper bounds on the error of a model on new rows. The bounds are also functions of their
+own: bounds on the training error, from the hypothesis class, from margins, from votes and from hold-out rows.
+`bias_variance` measures bias and variance of any scikit-learn estimator.
 """
 
-from hedgerow.theory.certificate import Bound, Certificate, Unmet
+from hedgerow.theory.certificate import Bound, Certificate, InapplicableBound
 from hedgerow.theory.certify import certify
 from hedgerow.theory.class_bounds import growth_bound, growth_deviation, stump_bound, tree_bound, vc_bound
 from hedgerow.theory.deviations import binary_kl, holdout_bound, kl_lower, kl_upper
@@ -22,8 +22,13 @@ from hedgerow.theory.growth import (
     tree_growth,
     tree_vc_dimension,
 )
-from hedgerow.theory.margin_bounds import MarginBound, gao_zhou_bound, schapire_bound
-from hedgerow.theory.margins import margin_distribution, margins
+from hedgerow.theory.margin_bounds import (
+    MarginBound,
+    gao_zhou_bound,
+    margin_distribution,
+    margins,
+    schapire_bound,
+)
 from hedgerow.theory.measure import bias_variance
 from hedgerow.theory.optimize import optimize_votes
 from hedgerow.theory.resamples import Resamples
@@ -35,9 +40,9 @@ __all__ = [
     "BiasVariance",
     "Bound",
     "Certificate",
+    "InapplicableBound",
     "MarginBound",
     "Resamples",
-    "Unmet",
     "bias_variance",
     "binary_kl",
     "boosted_growth",

@@ -1,15 +1,15 @@
-"""Certificate: what is proven about the error of a model, as a table, a page or a file.
+"""Certificate: upper bounds on the error of a model, as text, HTML or JSON.
 
-A bound is a number that the error on new rows exceeds with a probability of at most its share of delta. The
-shares add up to delta, so all bounds hold together with probability 1 - delta, and the smallest may be picked
-after looking at them.
+The error on new rows exceeds a bound with a probability of at most its share of delta. The shares add up to
+delta, so all bounds hold simultaneously with probability 1 - delta, and the smallest may be selected
+afterwards.
 """
 
 import json
 import math
 import reprlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from string import ascii_lowercase
@@ -17,32 +17,35 @@ from typing import Any
 
 from hedgerow.container import write_atomically
 from hedgerow.strict_json import JsonChecker
-from hedgerow.text_table import WIDTH, format_table, printable, wrap
+from hedgerow.text_table import format_table, printable, wrap
 from hedgerow.threads import cached_property
 
 FORMAT = 1  # of the JSON files
+HOLD_OUT = "hold-out"  # names of bounds from hold-out rows start with it
+WIDTH = 100  # columns of the text, on any terminal
 ALWAYS = "The rows are independent draws from the distribution that new rows come from."
 
 
 @dataclass(frozen=True)
 class Bound:
-    """One bound that holds.
+    """An upper bound on the error on new rows.
 
     Parameters
     ----------
     name : str
     value : float
-        What the error is at the most; 1 says nothing.
+        The bound; 1 or more is trivial.
     delta : float
-        The probability that it fails: its share; 0 if no sample of this size could give less than 1.
+        Probability that it does not hold: its share of delta. 0 if it is at least 1 for all samples of this
+        size.
     n : int
-        The rows it rests on.
+        Number of rows it was computed from.
     found : str
-        What it was computed from, in words.
+        Quantities it was computed from, as text.
     conditions : str
-        What must be true beside `ALWAYS`, in words.
+        Conditions in addition to `ALWAYS`, as text.
     proviso : str
-        What is taken for granted though it is not known to be so, "if ..."; empty if there is no such thing.
+        An assumption that cannot be verified, "if ..."; empty if there is none.
     """
 
     name: str
@@ -55,8 +58,8 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Unmet:
-    """A bound that is not reported, and why."""
+class InapplicableBound:
+    """A bound that does not apply to a model, with the reason."""
 
     name: str
     reason: str
@@ -64,22 +67,23 @@ class Unmet:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proven about the error of a classifier on new rows; made by `certify`.
+    """Upper bounds on the error of a classifier on new rows, computed by `certify`.
 
     Parameters
     ----------
     model : str
-        What was certified.
+        Class of the model.
     delta : float
-        The probability that any of the bounds fails.
+        Probability that at least one of the bounds does not hold.
     chance_error : float
-        The error of always answering the most frequent class. A bound that is not below it is vacuous.
+        Error of always predicting the most frequent class. A bound that is not below it is vacuous.
     bounds : tuple of Bound
-    unmet : tuple of Unmet
-        Bounds whose conditions do not hold.
+    inapplicable : tuple of InapplicableBound
+        Bounds that do not apply.
     of_training : tuple of (str, float)
-        What is certain about the training rows themselves.
+        Training error and its bound, which hold with certainty.
     notes : tuple of str
+        Remarks on the hold-out rows.
 
     Examples
     --------
@@ -88,18 +92,18 @@ class Certificate:
     >>> certificate.error_bound, certificate["hold-out"].n, certificate.is_vacuous(found)
     (0.1, 100, False)
     >>> print(certificate.statement)
-    With probability 95 % at least, the error on new rows is at most 0.1000 (hold-out).
+    With probability at least 95 %, the error on new rows is at most 0.1000 (hold-out).
     """
 
     model: str
     delta: float
     chance_error: float
     bounds: tuple[Bound, ...]
-    unmet: tuple[Unmet, ...] = ()
+    inapplicable: tuple[InapplicableBound, ...] = ()
     of_training: tuple[tuple[str, float], ...] = ()
     notes: tuple[str, ...] = field(default=())
 
-    # --- reading it
+    # --- properties
 
     @property
     def best(self) -> Bound | None:
@@ -108,58 +112,84 @@ class Certificate:
 
     @property
     def error_bound(self) -> float:
-        """What the error is proven to be at the most, with probability 1 - delta; 1 says nothing."""
+        """The smallest bound, at most 1: it holds with probability 1 - delta."""
         return 1.0 if self.best is None else min(1.0, self.best.value)
 
     def is_vacuous(self, bound: Bound) -> bool:
-        """Whether a bound says no more than always answering the most frequent class would achieve."""
+        """Return whether a bound is not below the error of always predicting the most frequent class."""
         return bound.value >= self.chance_error
 
     def __getitem__(self, name: str) -> Bound:
         for bound in self.bounds:
             if bound.name == name:
                 return bound
-        for unmet in self.unmet:
-            if unmet.name == name:
-                raise KeyError(f"{name!r} is not reported: {unmet.reason}")
-        raise KeyError(f"{name!r} is not among the bounds: {[bound.name for bound in self.bounds]}")
+        for other in self.inapplicable:
+            if other.name == name:
+                raise KeyError(f"{name!r} does not apply: {other.reason}")
+        raise KeyError(f"{name!r} is not one of the bounds {[bound.name for bound in self.bounds]}")
 
     def __iter__(self) -> Iterator[Bound]:
         return iter(self.bounds)
 
     @property
     def statement(self) -> str:
-        """The certificate in a sentence."""
+        """The smallest bound in a sentence."""
         best = self.best
         if best is None:
-            return "Nothing is proven: no bound applies."
-        sure = f"{100 * (1 - self.delta):.10g} %" if self.delta >= 1e-9 else f"1 - {self.delta:.3g}"
+            return "No bound applies."
         if self.is_vacuous(best):
             return (
-                f"Nothing is proven that always answering the most frequent class would not achieve (error "
-                f"{self.chance_error:.4f}); the smallest bound is {_figure(best.value)} ({best.name})."
+                "No bound is below the error of always predicting the most frequent class "
+                f"({self.chance_error:.4f}); the smallest bound is {_figure(best.value)} ({best.name})."
             )
+        probability = f"{100 * (1 - self.delta):.10g} %" if self.delta >= 1e-9 else f"1 - {self.delta:.3g}"
         proviso = f", {best.proviso}" if best.proviso else ""
         return (
-            f"With probability {sure} at least, the error on new rows is at most {_figure(best.value)} "
-            f"({best.name}){proviso}."
+            f"With probability at least {probability}, the error on new rows is at most "
+            f"{_figure(best.value)} ({best.name}){proviso}."
         )
 
-    # --- showing it
+    def with_proviso(self, proviso: str) -> "Certificate":
+        """Return a copy with a further proviso on all bounds that are not from hold-out rows.
+
+        These bounds require that the method was not chosen with the training rows. If it was, for example
+        after a comparison of several methods, the certificate should mention it.
+
+        Parameters
+        ----------
+        proviso : str
+            A clause that starts with "if".
+
+        Examples
+        --------
+        >>> bound = Bound("out-of-bag tandem", 0.1, 0.05, 100, "joint loss 0.01", "the parameters are fixed")
+        >>> certificate = Certificate("RandomForestClassifier", 0.05, 0.37, (bound,))
+        >>> print(certificate.with_proviso("if the method was chosen in advance").best.proviso)
+        if the method was chosen in advance
+        """
+        bounds = (
+            bound
+            if bound.name.startswith(HOLD_OUT)
+            else replace(bound, proviso=f"{bound.proviso}; and {proviso}" if bound.proviso else proviso)
+            for bound in self.bounds
+        )
+        return replace(self, bounds=tuple(bounds))
+
+    # --- text and HTML
 
     def __str__(self) -> str:
         return self.text()
 
     def text(self, width: int = WIDTH) -> str:
-        """Return the certificate as text, for a page of `width` characters."""
+        """Return the certificate as text of `width` columns."""
         above = [f"Certificate of {self.model}", self.statement]
         below = [
-            f"{letter}  if {words}" for letter, words in zip(ascii_lowercase, self._conditions, strict=False)
+            f"{letter}  if {text}" for letter, text in zip(ascii_lowercase, self._conditions, strict=False)
         ]
-        below += [f"{'*' * number}  {words}" for number, words in enumerate(self._footnotes, 1)]
+        below += [f"{'*' * number}  {text}" for number, text in enumerate(self._footnotes, 1)]
         below += [f"{name}: {value:.4g}" for name, value in self.of_training]
-        if self.unmet:
-            below += ["Not reported:", *(f"  {names}: {reason}" for names, reason in self._reasons)]
+        if self.inapplicable:
+            below += ["Not applicable:", *(f"  {names}: {reason}" for names, reason in self._reasons)]
         below += [f"Note: {note}" for note in self.notes]
         table = []
         if self.bounds:
@@ -169,10 +199,10 @@ class Certificate:
 
     @property
     def _reasons(self) -> list[tuple[str, str]]:
-        """Names of the bounds that are not reported, by the reason they share."""
+        """Names of the bounds that do not apply, grouped by reason."""
         by_reason: dict[str, list[str]] = {}
-        for unmet in self.unmet:
-            by_reason.setdefault(unmet.reason, []).append(unmet.name)
+        for bound in self.inapplicable:
+            by_reason.setdefault(bound.reason, []).append(bound.name)
         return [(", ".join(names), reason) for reason, names in by_reason.items()]
 
     @cached_property
@@ -200,12 +230,12 @@ class Certificate:
             value = _figure(bound.value) + (" vacuous" if self.is_vacuous(bound) else "")
             n_rows = f"{bound.n:,}"
             rows.append((self._marked(bound), value, _share(bound), n_rows, bound.found, self._letter(bound)))
-        heads = ("bound", "error at most", "delta", "rows", "found", "if")
+        heads = ("bound", "error at most", "delta", "rows", "computed from", "if")
         return format_table(heads, rows, left=(0, 4, 5), width=width)
 
     def to_html(self) -> str:
-        """One page that needs no other file."""
-        from jinja2 import Environment  # noqa: PLC0415 - only pages need it
+        """Return a self-contained HTML page."""
+        from jinja2 import Environment  # noqa: PLC0415 - an optional dependency
 
         source = resources.files("hedgerow.theory").joinpath("certificate.html.jinja").read_text("utf-8")
         template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
@@ -215,65 +245,72 @@ class Certificate:
     def _repr_html_(self) -> str:
         return self.to_html()
 
-    # --- keeping it
+    # --- files
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in numbers, texts and lists."""
-        return {"format": FORMAT, "condition of all bounds": ALWAYS, **asdict(self)}
+        """Return the certificate as numbers, strings and lists."""
+        fields = {
+            _INAPPLICABLE if name == "inapplicable" else name: value for name, value in asdict(self).items()
+        }
+        return {"format": FORMAT, "condition of all bounds": ALWAYS, **fields}
 
     @classmethod
-    def from_dict(cls, given: Any) -> "Certificate":
-        """The certificate that `to_dict` has told of."""
-        if not isinstance(given, dict) or type(given.get("format")) is not int or given["format"] != FORMAT:
-            raise ValueError(f"this is no certificate of format {FORMAT}")
+    def from_dict(cls, content: Any) -> "Certificate":
+        """Return the certificate from the result of `to_dict`."""
+        if not isinstance(content, dict) or type(content.get("format")) is not int:
+            raise ValueError(f"not a certificate of format {FORMAT}")
+        if content["format"] != FORMAT:
+            raise ValueError(f"not a certificate of format {FORMAT}; got format {content['format']!r}")
         try:
-            aside = ("format", "condition of all bounds")
-            fields = {name: value for name, value in given.items() if name not in aside}
+            skipped = ("format", "condition of all bounds")
+            fields = {name: value for name, value in content.items() if name not in skipped}
             fields["bounds"] = tuple(Bound(**_typed(bound)) for bound in fields["bounds"])
-            fields["unmet"] = tuple(Unmet(**_typed(unmet)) for unmet in fields["unmet"])
+            inapplicable = fields.pop(_INAPPLICABLE)
+            fields["inapplicable"] = tuple(InapplicableBound(**_typed(bound)) for bound in inapplicable)
             fields["of_training"] = tuple(
                 (_is(name, str), float(_is(value, float, int))) for name, value in fields["of_training"]
             )
             fields["notes"] = tuple(_is(note, str) for note in fields["notes"])
             return cls(**_typed(fields))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"this is no whole certificate: {error}") from error
+            raise ValueError(f"not a valid certificate: {error}") from error
 
     def save(self, path: str | Path) -> None:
-        """Write a file, JSON or HTML by the end of its name."""
+        """Write a JSON or HTML file, according to the suffix of its name."""
         path = Path(path)
         if path.suffix == ".json":
             text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         elif path.suffix == ".html":
             text = self.to_html()
         else:
-            raise ValueError(f"path={str(path)!r} is not allowed: it must end in .json or .html")
+            raise ValueError(f"path must end in .json or .html; got {str(path)!r}")
         write_atomically(path, text.encode())
 
     @classmethod
     def load(cls, path: str | Path) -> "Certificate":
-        """Read a JSON file that `save` has written."""
+        """Read a JSON file written by `save`."""
         name = f"path={str(path)!r}"
         try:
             content = JsonChecker().parse(Path(path).read_bytes(), "it")
         except ValueError as error:
-            raise ValueError(f"{name} holds no certificate: {error}") from error
+            raise ValueError(f"{name} is not a certificate: {error}") from error
         return cls.from_dict(content)
 
 
+_INAPPLICABLE = "unmet"  # name of the field in files
 _NUMBERS = ("value", "delta", "chance_error")
 _SHARES = ("delta", "chance_error")
 
 
 def _is(value: Any, *kinds: type) -> Any:
-    """A value of one of these types; a bool is no number."""
+    """Return a value of one of these types; a bool is not a number."""
     if type(value) not in kinds:
-        raise TypeError(f"{reprlib.repr(value)} should be {' or '.join(kind.__name__ for kind in kinds)}")
+        raise TypeError(f"{reprlib.repr(value)} must be {' or '.join(kind.__name__ for kind in kinds)}")
     return value
 
 
 def _typed(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a file, checked by their names."""
+    """Check the types of fields of a file by their names."""
     for name, value in fields.items():
         if name in _NUMBERS:
             _is(value, float, int)
@@ -281,7 +318,7 @@ def _typed(fields: dict[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"{name} is {value}")
         elif name == "n":
             _is(value, int)
-        elif name not in ("bounds", "unmet", "of_training", "notes"):
+        elif name not in ("bounds", "inapplicable", "of_training", "notes"):
             _is(value, str)
     return fields
 
@@ -295,7 +332,7 @@ def _share(bound: Bound) -> str:
 
 
 def _figure(value: float) -> str:
-    """An error, rounded up so that it stays a bound.
+    """Format an error, rounded up so that it remains a bound.
 
     >>> _figure(0.12341), _figure(1.7), _figure(0.0000012)
     ('0.1235', '> 1', '0.0001')

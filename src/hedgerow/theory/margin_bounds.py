@@ -24,9 +24,11 @@ Nothing is cut at 1. Whether a bound says anything is for the reader to see.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, real, whole
@@ -162,6 +164,64 @@ def gao_zhou_bound(margins: ArrayLike, n_hypotheses: int, delta: float) -> Margi
 
     value, theta, _ = _best_theta(of, ordered)
     return MarginBound(value, theta, None, n, int(n_hypotheses), float(delta))
+
+
+def margins(model: Any, X: Any, y: Any) -> Floats:
+    """Return the normalised margins of rows, for two or more classes.
+
+    For AdaBoost with two classes the margin is y f(x), where f is the sum of alpha h(x) divided by the sum of
+    alpha. For several classes, for bagging and for forests, it is the fraction of the vote for the label
+    minus the largest fraction of another class. The scores of gradient boosting are divided by their largest
+    possible value.
+
+    Parameters
+    ----------
+    model : fitted classifier of this library
+    X : array or data frame of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+
+    Returns
+    -------
+    float64 array of shape (n_samples,)
+
+    Examples
+    --------
+    >>> from hedgerow import AdaBoostClassifier
+    >>> from hedgerow.datasets import load_toy
+    >>> X, y = load_toy()
+    >>> margins(AdaBoostClassifier(n_estimators=3).fit(X, y), X, y).min().round(3)
+    np.float64(0.075)
+    """
+    if not hasattr(model, "margins"):
+        raise TypeError(f"model must be a classifier of hedgerow with margins; got {type(model).__name__}")
+    check_is_fitted(model)
+    result: Floats = model.margins(X, y)
+    return result
+
+
+def margin_distribution(margins: Any, at: Any) -> Floats:
+    """Return the fraction of the rows whose margin is at most some values.
+
+    Parameters
+    ----------
+    margins : array of shape (n_samples,)
+    at : float or array of shape (k,)
+
+    Returns
+    -------
+    float64 array of shape (k,)
+
+    Examples
+    --------
+    >>> margin_distribution([0.1, 0.3, 0.3, 0.9], [0.0, 0.3, 1.0])
+    array([0.  , 0.75, 1.  ])
+    """
+    values = np.sort(np.asarray(margins, np.float64).reshape(-1))
+    if not values.size or np.isnan(values).any():
+        raise ValueError("margins must have at least one number and no NaN")
+    counts = np.searchsorted(values, np.atleast_1d(np.asarray(at, np.float64)), side="right")
+    fractions: Floats = counts / values.size
+    return fractions
 
 
 def _checked(margins: ArrayLike, n_hypotheses: int, delta: float) -> Floats:

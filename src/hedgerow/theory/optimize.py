@@ -1,12 +1,12 @@
-"""Vote weights that lower what is proven: the tandem bound as an objective.
+"""Vote weights that minimise the tandem bound.
 
-With T the mean joint loss of two voters drawn by the weights, KL their divergence from equal weights, and n
-rows that both have not seen, for any 0 < l < 2 (Masegosa, Lorenzen, Igel and Seldin 2020):
+Let T be the mean joint loss of two members drawn by the weights, KL the divergence from equal weights, and n
+the number of rows to which neither was fitted. For any 0 < l < 2 (Masegosa, Lorenzen, Igel and Seldin 2020):
 
     error of the vote <= 4 [ T / (1 - l/2) + (2 KL + ln(2 sqrt(n) / delta)) / (l (1 - l/2) n) ]
 
-For fixed weights the best l is known; for fixed l the weights go downhill in T + 2 KL / (l n). Taking turns
-lowers the bound at every turn. The weights that are found are then judged by the tighter form with kl.
+For fixed weights the optimal l is known; for fixed l the weights descend T + 2 KL / (l n). The two steps
+alternate, and each lowers the bound. The resulting weights are evaluated with the tighter form, by kl.
 """
 
 import math
@@ -22,28 +22,18 @@ from hedgerow.estimators.forest_base import ForestClassifier
 from hedgerow.estimators.parameters import check_parameters, real
 from hedgerow.kernels.cpu.elementary import log
 from hedgerow.kernels.cpu.vote_weights import lower_votes
-from hedgerow.theory.fresh import refuse_seen
-from hedgerow.theory.vote_bounds import tandem_bound
+from hedgerow.theory.applicable_bounds import refuse_training_rows
+from hedgerow.theory.vote_bounds import divergence, tandem_bound
 
 _TURNS = 50
 _STEPS = 500  # of a descent
 _TOLERANCE = 1e-9
 
 
-def divergence(weights: Floats) -> float:
-    """KL of weights of sum 1 from equal ones.
-
-    >>> divergence(np.array([0.25, 0.25, 0.25, 0.25])), round(divergence(np.array([1.0, 0.0])), 4)
-    (0.0, 0.6931)
-    """
-    n = len(weights)
-    return max(0.0, math.fsum(w * float(log(w * n)) for w in weights.tolist() if w > 0))
-
-
 def best_weights(losses: PairLosses, delta: float) -> Floats:
-    """Weights (voters,) of sum 1 with the lowest tandem bound that is found, starting from equal ones.
+    """Return weights (members,) with sum 1 and the lowest tandem bound of a descent from equal weights.
 
-    Equal ones if none is found below 1: where nothing is proven, there is no reason to leave them.
+    The weights are equal if the bound of equal weights is not larger.
     """
     n, n_voters = losses.n_pairs, losses.n_voters
     matrix = np.ascontiguousarray(losses.tandem_losses)
@@ -60,28 +50,28 @@ def best_weights(losses: PairLosses, delta: float) -> Floats:
         weights = weights.copy()
         lower_votes(matrix, 2.0 / (balance * n), weights, _STEPS, _TOLERANCE)
         weights /= math.fsum(weights)
-    found = tandem_bound(losses.tandem(best), n, divergence(best), delta)
-    return best if found < tandem_bound(losses.tandem(equal), n, 0.0, delta) else equal
+    bound = tandem_bound(losses.tandem(best), n, divergence(best), delta)
+    return best if bound < tandem_bound(losses.tandem(equal), n, 0.0, delta) else equal
 
 
 def optimize_votes(model: Any, X: Any = None, y: Any = None, *, delta: float = 0.05) -> Any:
-    """A copy of a forest or bag whose members vote with the weights that lower the tandem bound.
+    """Return a copy of a forest or bagging ensemble with vote weights that minimise the tandem bound.
 
     Parameters
     ----------
     model : RandomForestClassifier, ExtraTreesClassifier or BaggingClassifier
-        Fitted; with ``oob_score=True`` unless rows are given. It is not changed.
-    X, y : rows and labels that the model has not seen, optional
-        Without them the losses of the members on the rows left out of their bags decide.
+        Fitted; with ``oob_score=True`` unless rows are passed. It is not changed.
+    X, y : rows and labels that the model was not fitted to, optional
+        By default the out-of-bag losses of the members are used.
     delta : float
-        The probability that the bound may fail.
+        Probability that the bound does not hold.
 
     Returns
     -------
     model
         The same members with other weights, see its `estimator_weights_`. `certify` takes into account that
-        the weights were chosen by looking at the rows. Attributes that describe the equal vote, such as
-        `oob_score_`, are gone.
+        the weights were chosen with these rows. Attributes that describe the vote with equal weights, such as
+        `oob_score_`, are removed.
 
     Examples
     --------
@@ -98,22 +88,23 @@ def optimize_votes(model: Any, X: Any = None, y: Any = None, *, delta: float = 0
     name = type(model).__name__
     if not isinstance(model, ForestClassifier | BaggingClassifier):
         raise TypeError(
-            f"model is a {name}: it must be a RandomForestClassifier, an ExtraTreesClassifier or a "
-            "BaggingClassifier"
+            "model must be a RandomForestClassifier, an ExtraTreesClassifier or a BaggingClassifier; got "
+            f"{name}"
         )
     check_is_fitted(model)
     if (X is None) != (y is None):
-        raise ValueError("X and y go together: give both or neither")
+        raise ValueError("X and y must be passed together; got only one of them")
+    hashes = None
     if X is not None:
-        refuse_seen(model, X, _num_samples(X))
+        _, hashes = refuse_training_rows(model, X, _num_samples(X))
     losses = _out_of_bag(model) if X is None else model.vote_losses(X, y)
     if losses.n_pairs < 1:
-        raise ValueError("there are two members that no row is new to: more rows are needed")
+        raise ValueError("for two members there is no row to which neither was fitted; more rows are needed")
     tuned = model.reweighted(best_weights(losses, delta))
     if X is not None:
         tuned.vote_losses_ = losses
-        hashes = model.row_hashes(X)  # these rows influence the model, too
-        tuned.row_fingerprints_ = model.row_fingerprints_.with_hashes(hashes)
+        if hashes is not None:  # these rows influence the model
+            tuned.row_fingerprints_ = model.row_fingerprints_.with_hashes(hashes)
     return tuned
 
 
@@ -121,9 +112,9 @@ def _out_of_bag(model: Any) -> PairLosses:
     losses: PairLosses | None = getattr(model, "oob_losses_", None)
     if losses is None:
         raise ValueError(
-            f"this {type(model).__name__} has no out-of-bag losses: fit it with oob_score=True, or give X "
-            "and y that it has not seen"
+            f"this {type(model).__name__} has no out-of-bag losses: fit it with oob_score=True, or pass "
+            "hold-out rows X, y"
         )
     if losses.doubts:
-        raise ValueError(f"its out-of-bag losses are no guide: {losses.doubts[0]}; give X and y")
+        raise ValueError(f"the out-of-bag losses cannot be used: {losses.doubts[0]}; pass X and y")
     return losses

@@ -36,7 +36,9 @@ since ln(2 sqrt(n)) / n falls with n.
 import math
 from typing import Any
 
+from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import Allowed, check_parameters, real, whole
+from hedgerow.kernels.cpu.elementary import log
 from hedgerow.theory.deviations import kl_lower, kl_upper
 
 _ROUNDING = 1e-9  # by how much a mean of losses may be outside [0, 1], and kl below 0
@@ -215,6 +217,16 @@ def chebyshev_cantelli_bound(
         if sign * mu > 0.0 and mu < 0.5:
             values.append((joint - 2.0 * mu * mean + mu * mu) / (0.5 - mu) ** 2)
     return min(values)
+
+
+def divergence(weights: Floats) -> float:
+    """Return the KL divergence of weights with sum 1 from equal weights.
+
+    >>> divergence(np.array([0.25, 0.25, 0.25, 0.25])), round(divergence(np.array([1.0, 0.0])), 4)
+    (0.0, 0.6931)
+    """
+    n = len(weights)
+    return max(0.0, math.fsum(w * float(log(w * n)) for w in weights.tolist() if w > 0))
 
 
 def _allowance(n: int, kl: float, delta: float) -> float:
