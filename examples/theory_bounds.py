@@ -267,7 +267,7 @@ def votes_rows(quick: bool) -> Picture:
 
 
 def _out_of_bag(name: str) -> Any:
-    """A bound of the certificate, or 1 where it is not reported."""
+    """A bound of the certificate, or 1 if it does not apply."""
 
     def measure(model: Any, _X: Any, _y: Any) -> float:
         values = [bound.value for bound in certify(model, delta=DELTA) if bound.name == f"out-of-bag {name}"]

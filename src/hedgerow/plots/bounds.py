@@ -21,9 +21,9 @@ from hedgerow.estimators.parameters import check_parameters, nothing, real
 from hedgerow.plots import labels, style
 from hedgerow.plots.base import Display, Legend
 from hedgerow.table import read_table
+from hedgerow.theory.applicable_bounds import hypothesis_class_of, why_not_fixed
 from hedgerow.theory.certificate import Certificate
 from hedgerow.theory.class_bounds import growth_bound, stump_bound, tree_bound, vc_bound
-from hedgerow.theory.evidence import hypothesis_class_of, why_not_fixed
 from hedgerow.theory.growth import (
     boosted_vc_dimension,
     stump_vc_dimension,

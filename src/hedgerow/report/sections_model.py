@@ -261,7 +261,7 @@ def certificate(facts: Facts) -> Section | None:
     if found.of_training:
         facts_ = [f"{name}: {text.number(value)}" for name, value in found.of_training]
         parts += [page.heading("Training rows"), page.bullets(facts_)]
-    if found.unmet:
+    if found.inapplicable:
         parts += [page.heading("Bounds that do not apply"), page.bullets(_reasons(found))]
     if found.notes:
         parts += [page.heading("Notes on the certificate"), page.bullets(found.notes)]
@@ -305,6 +305,6 @@ def _at_most(value: float) -> str:
 def _reasons(found: Certificate) -> list[str]:
     """The bounds that do not apply, by reason."""
     by_reason: dict[str, list[str]] = {}
-    for unmet in found.unmet:
-        by_reason.setdefault(unmet.reason, []).append(unmet.name)
+    for bound in found.inapplicable:
+        by_reason.setdefault(bound.reason, []).append(bound.name)
     return [f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()]
