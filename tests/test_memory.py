@@ -1,192 +1,287 @@
-import subprocess
-import sys
-from pathlib import Path
+import pickle
+import tracemalloc
+from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from hedgerow import memory
-from hedgerow.memory import available_memory, format_bytes, require_memory, sum_estimates
-
-GB = 10**9
-
-
-def write_system(root: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
-
-
-MEMINFO = "MemTotal:       24000000 kB\nMemFree:         1000000 kB\nMemAvailable:   20000000 kB\n"
-
-
-# --- what is there
-
-
-@pytest.mark.parametrize(
-    ("text", "n_bytes"),
-    [
-        ("4GB", 4 * GB),
-        ("4 gb", 4 * GB),
-        ("1.5GB", 1_500_000_000),
-        ("512MiB", 512 * 2**20),
-        ("2G", 2 * GB),
-        ("1000", 1000),
-        (".5kB", 500),
-        ("1TB", 10**12),
-        ("unlimited", None),
-    ],
+from hedgerow import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    AnyBoostClassifier,
+    BaggingClassifier,
+    BaggingRegressor,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    LogitBoostClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    SchapireBoostClassifier,
 )
-def test_the_variable_says_what_is_there(monkeypatch, text, n_bytes):
-    monkeypatch.setenv("HEDGEROW_MEMORY", text)
-    assert available_memory() == n_bytes
+from hedgerow.bagging.pair_losses import PairLosses
+from hedgerow.memory import (
+    FitSize,
+    estimate_adaboost,
+    estimate_adaboost_r2,
+    estimate_bagging,
+    estimate_forest,
+    estimate_gradient_boosting,
+    estimate_pairs,
+    estimate_weak_trees,
+)
+from hedgerow.vision.integral import integral_image
+
+FEW = {"n_estimators": 3, "n_jobs": 1}
+CLASSIFIERS = [
+    GradientBoostingClassifier(**FEW),
+    AdaBoostClassifier(**FEW),
+    AdaBoostClassifier(algorithm="gentle", **FEW),
+    LogitBoostClassifier(**FEW),
+    AnyBoostClassifier(**FEW),
+    SchapireBoostClassifier(random_state=0),
+    RandomForestClassifier(random_state=0, **FEW),
+    ExtraTreesClassifier(random_state=0, **FEW),
+    BaggingClassifier(random_state=0, **FEW),
+    DecisionStump(),
+    DecisionTreeClassifier(),
+    AdaBoostClassifier(LogisticRegression(), n_estimators=1),
+]
+REGRESSORS = [
+    GradientBoostingRegressor(**FEW),
+    GradientBoostingRegressor(estimator=LinearRegression(), **FEW),
+    AdaBoostRegressor(**FEW),
+    RandomForestRegressor(random_state=0, **FEW),
+    ExtraTreesRegressor(random_state=0, **FEW),
+    BaggingRegressor(random_state=0, **FEW),
+    DecisionTreeRegressor(),
+]
+MODELS = [*CLASSIFIERS, *REGRESSORS]
+NAMES = [f"{type(m).__name__}-{i}" for i, m in enumerate(MODELS)]
 
 
-@pytest.mark.parametrize("text", ["much", "-4GB", "4XB", "GB", "0", "0GB", "nan", "1e400", "4GB 2", "inf"])
-def test_a_bad_variable_is_refused_by_name_and_value(monkeypatch, text):
-    monkeypatch.setenv("HEDGEROW_MEMORY", text)
-    with pytest.raises(ValueError, match=rf"^HEDGEROW_MEMORY must be a number .* got '{text}'"):
-        available_memory()
+def rows(n, n_columns=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_columns))
+    noisy = X[:, 0] + 0.5 * rng.normal(size=n)
+    return X, (noisy > 0).astype(np.int64), noisy
 
 
-def test_an_empty_variable_is_none(monkeypatch):
-    monkeypatch.setenv("HEDGEROW_MEMORY", "")
-    assert available_memory() != 0
+# --- every fit refuses before it works
 
 
-def test_the_machine_says_what_is_available(tmp_path):
-    root = write_system(tmp_path, {"proc/meminfo": MEMINFO})
-    assert list(memory._linux_memory(root)) == [20_000_000 * 1024]
-
-
-def test_a_system_without_proc_says_nothing(tmp_path):
-    assert list(memory._linux_memory(tmp_path)) == []
-
-
-def test_every_group_around_the_process_may_be_the_limit(tmp_path):
-    top = "sys/fs/cgroup"
-    root = write_system(
-        tmp_path,
-        {
-            "proc/meminfo": MEMINFO,
-            "proc/self/cgroup": "0::/outer/inner\n",
-            f"{top}/outer/memory.max": "3000000000\n",
-            f"{top}/outer/memory.current": "2500000000\n",
-            f"{top}/outer/memory.stat": "anon 1000\nactive_file 100000000\ninactive_file 200000000\n",
-            f"{top}/outer/inner/memory.max": "max\n",
-            f"{top}/outer/inner/memory.current": "5\n",
-        },
-    )
-    assert sorted(memory._linux_memory(root)) == [800_000_000, 20_000_000 * 1024]  # file caches are free
-
-
-def test_the_root_of_a_container_is_its_own_group(tmp_path):
-    top = "sys/fs/cgroup"
-    files = {
-        "proc/self/cgroup": "0::/../../kubepods/pod7\n",  # the path of the host, which is not there
-        f"{top}/memory.max": "1000\n",
-        f"{top}/memory.current": "400\n",
-    }
-    assert list(memory._linux_memory(write_system(tmp_path, files))) == [600]
-
-
-def test_groups_of_the_first_version_are_read(tmp_path):
-    top = "sys/fs/cgroup/memory"
-    files = {
-        "proc/self/cgroup": "5:cpu,cpuacct:/a\n4:memory:/a/b\n",
-        f"{top}/memory.limit_in_bytes": "9223372036854771712\n",  # no limit
-        f"{top}/memory.usage_in_bytes": "9000\n",
-        f"{top}/a/memory.limit_in_bytes": "5000\n",
-        f"{top}/a/memory.usage_in_bytes": "4500\n",
-        f"{top}/a/memory.stat": "total_inactive_file 300\ntotal_active_file 50\ninactive_file 1\n",
-    }
-    assert list(memory._linux_memory(write_system(tmp_path, files))) == [850]
-
-
-def test_more_use_than_the_limit_leaves_nothing(monkeypatch):
-    monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
-    monkeypatch.setattr(memory, "_linux_memory", lambda _root: iter([-5, 100]))
-    monkeypatch.setattr(memory, "_process_limits", lambda: iter([]))
-    assert available_memory() == 0
-
-
-def test_without_any_word_the_machine_is_the_limit(monkeypatch):
-    monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
-    monkeypatch.setattr(memory, "_linux_memory", lambda _root: iter([]))
-    monkeypatch.setattr(memory, "_process_limits", lambda: iter([]))
-    there = available_memory()
-    assert there is None or there > 10**8
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="a limit of addresses is Linux's")
-def test_limits_of_the_process_count():
-    program = (
-        "import resource; resource.setrlimit(resource.RLIMIT_AS, (3_000_000_000, 3_000_000_000))\n"
-        "from memory import available_memory, require_memory\n"
-        "there = available_memory(); assert 0 < there < 3_000_000_000, there\n"
-        "try: require_memory(4_000_000_000, 'work')\n"
-        "except MemoryError as error: print(error)\n"
-    )
-    here = {"PYTHONPATH": str(Path(memory.__file__).parent)}  # by itself: the whole library takes its time
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=here
-    )
-    assert done.stdout.startswith("work needs about 4.0 GB; ")
-
-
-# --- what is needed
-
-
-def test_a_refusal_is_one_line_that_says_all(monkeypatch):
-    monkeypatch.setenv("HEDGEROW_MEMORY", "21.5GB")
-    need = {"scores": 20 * GB, "codes": 40 * GB, "rows": GB, "dust": 5}
+@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+def test_a_fit_without_room_is_refused_in_one_line_and_leaves_the_model_whole(monkeypatch, model):
+    X, labels, numbers = rows(300)
+    y = labels if model in CLASSIFIERS else numbers
+    model.fit(X, y)
+    before, said = pickle.dumps(model), model.predict(X)
+    monkeypatch.setenv("HEDGEROW_MEMORY", "1kB")
     with pytest.raises(MemoryError) as caught:
-        require_memory(need, "fitting A to 5 rows", "use fewer rows")
-    assert str(caught.value) == (
-        "fitting A to 5 rows needs about 61 GB (codes 40 GB, scores 20 GB); HEDGEROW_MEMORY allows 22 GB: "
-        "use fewer rows, or set HEDGEROW_MEMORY to more or to unlimited"
-    )
+        model.fit(X[::-1], y[::-1])
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(f"fitting {type(model).__name__} to 300 rows of 4 columns needs about ")
+    assert "; HEDGEROW_MEMORY allows 1.0 kB: use fewer rows" in message
+    assert pickle.dumps(model) == before
+    monkeypatch.delenv("HEDGEROW_MEMORY")
+    np.testing.assert_array_equal(model.predict(X), said)
 
 
-def test_what_is_there_is_named_when_the_system_says_it(monkeypatch):
-    monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
-    monkeypatch.setattr(memory, "available_memory", lambda: 2 * GB)
-    with pytest.raises(MemoryError, match=r"^work needs about 3.0 GB; 2.0 GB are available: use fewer rows"):
-        require_memory(3 * GB, "work")
-    require_memory(2 * GB, "work")
+@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+def test_a_huge_broadcast_table_is_refused_by_its_shape(monkeypatch, model):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "8GB")
+    X = np.broadcast_to(np.float64(1.5), (10**9, 1000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError, match=r"to 1,000,000,000 rows of 1,000 columns needs about"):
+            type(model)(**model.get_params(deep=False)).fit(X, np.broadcast_to(np.int64(1), 10**9))
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
-def test_small_needs_do_not_look(monkeypatch):
-    monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
-    monkeypatch.setattr(memory, "available_memory", lambda: pytest.fail("looked"))
-    require_memory(1_000_000, "work")
-    require_memory({"codes": 50_000_000, "scores": 1}, "work")
+@pytest.mark.parametrize("make", [sparse.coo_matrix, sparse.coo_array], ids=["matrix", "array"])
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[1], MODELS[6], MODELS[8], MODELS[11]], ids=str)
+def test_a_huge_sparse_table_with_few_entries_is_refused_too(monkeypatch, make, model):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "8GB")
+    X = make((np.ones(2), ([0, 10**9 - 1], [0, 9_999])), shape=(10**9, 10_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError, match=r"to 1,000,000,000 rows of 10,000 columns needs about"):
+            model.fit(X, np.broadcast_to(np.int64(1), 10**9))
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
-def test_nothing_is_refused_where_nothing_is_known(monkeypatch):
-    monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
-    monkeypatch.setattr(memory, "available_memory", lambda: None)
-    require_memory(10**30, "work")
+def test_an_evaluation_set_counts(monkeypatch):
+    X, y, _ = rows(2000)
+    model = GradientBoostingClassifier(**FEW)
+    need = sum(estimate_gradient_boosting(FitSize(name="", n_rows=2000, n_columns=4, n_rounds=3)).values())
+    monkeypatch.setenv("HEDGEROW_MEMORY", str(need + 100_000))
+    model.fit(X, y)
+    for times, words in (
+        (20, r"^fitting .* to 2,000 rows .* a smaller eval_set"),
+        (2000, r"^evaluating an eval"),
+    ):
+        with pytest.raises(MemoryError, match=words):
+            model.fit(X, y, eval_set=(np.tile(X, (times, 1)), np.tile(y, times)))
 
 
-@pytest.mark.parametrize(
-    ("n_bytes", "text"),
-    [
-        (0, "0 bytes"),
-        (999, "999 bytes"),
-        (1000, "1.0 kB"),
-        (9_949, "9.9 kB"),
-        (999_999, "1.0 MB"),
-        (123_456_789, "123 MB"),
-        (61_200_000_000, "61 GB"),
-        (10**15, "1.0 PB"),
-        (10**19, "10,000 PB"),
-    ],
-)
-def test_sizes_are_rounded_for_people(n_bytes, text):
-    assert format_bytes(n_bytes) == text
+def test_thousands_of_classes_are_counted_by_their_scores(monkeypatch):
+    X, _, _ = rows(6000)
+    monkeypatch.setenv("HEDGEROW_MEMORY", "300MB")
+    with pytest.raises(MemoryError, match=r"and 3,000 outputs needs about .* \(.*gradients \d+ MB"):
+        GradientBoostingClassifier(n_estimators=1, n_jobs=1).fit(X, np.arange(6000) % 3000)
 
 
-def test_needs_at_the_same_time_add_up():
-    assert sum_estimates([{"a": 1, "b": 2}, {"b": 3}, {}]) == {"a": 1, "b": 5}
+# --- answers
+
+
+@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+def test_answers_are_refused_by_their_size_only(monkeypatch, model):
+    X, labels, numbers = rows(300)
+    model.fit(X, labels if model in CLASSIFIERS else numbers)
+    monkeypatch.setenv("HEDGEROW_MEMORY", "100kB")
+    model.predict(X[:50])
+    if isinstance(model, SchapireBoostClassifier | AdaBoostRegressor):
+        return  # they say one number a row
+    large = np.broadcast_to(X[0], (10**9, 4))
+    with pytest.raises(MemoryError, match=r"for 1,000,000,000 rows with . outputs needs about"):
+        model.predict(large)
+
+
+def test_leaves_of_many_trees_and_stages_of_medians_are_refused(monkeypatch):
+    X, y, numbers = rows(300)
+    boosted, forest = GradientBoostingClassifier(**FEW).fit(X, y), RandomForestClassifier(**FEW).fit(X, y)
+    medians = AdaBoostRegressor(**FEW).fit(X, numbers)
+    monkeypatch.setenv("HEDGEROW_MEMORY", "2kB")
+    for ask in (boosted.apply, forest.apply, lambda X: next(iter(medians.staged_predict(X)))):
+        with pytest.raises(MemoryError, match="300 rows"):
+            ask(X)
+
+
+def test_pairs_of_many_voters_are_refused(monkeypatch):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "1GB")
+    with pytest.raises(MemoryError, match=r"^comparing all pairs of 20,000 voters needs about 35 GB"):
+        PairLosses.of([], n_voters=20_000, n_classes=2)
+
+
+def test_integral_images_of_huge_photographs_are_refused(monkeypatch):
+    monkeypatch.setenv("HEDGEROW_MEMORY", "1MB")
+    with pytest.raises(MemoryError, match=r"^the integral image of 500 x 400 pixels needs about 6.4 MB"):
+        integral_image(np.zeros((400, 500), np.uint8))
+
+
+# --- needs are near what is used
+
+
+def measured(monkeypatch, model, X, y, **more):
+    """The need of a fit, and the largest amount that it held from then on."""
+    model.fit(X, y, **more)  # compiled code and imports are not its need
+    seen = []
+
+    def note(_size, *estimates, **_advice):
+        if set(estimates[0]) not in ({"codes", "targets"}, {"rows"}):
+            tracemalloc.reset_peak()
+            seen.append((sum(sum(one.values()) for one in estimates), tracemalloc.get_traced_memory()[0]))
+
+    monkeypatch.setattr(FitSize, "require", note)
+    tracemalloc.start()
+    try:
+        model.fit(X, y, **more)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    need, before = seen[0]
+    return need / (peak - before)
+
+
+CASES = {
+    "boosting": (GradientBoostingClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
+    "boosting wide": (GradientBoostingRegressor(n_estimators=3, n_jobs=1), 6_000, 100),
+    "boosting stopped": (
+        GradientBoostingClassifier(n_estimators=3, early_stopping=True, n_jobs=1),
+        60_000,
+        10,
+    ),
+    "adaboost": (AdaBoostClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
+    "gentle": (AdaBoostClassifier(n_estimators=3, algorithm="gentle", n_jobs=1), 60_000, 10),
+    "logitboost": (LogitBoostClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
+    "r2": (AdaBoostRegressor(n_estimators=3, n_jobs=1), 60_000, 10),
+    "stump": (DecisionStump(n_jobs=1), 60_000, 10),
+    "forest": (RandomForestRegressor(n_estimators=10, n_jobs=1, random_state=0), 8_000, 5),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_needs_are_near_what_fits_use(monkeypatch, case, order):
+    model, n, n_columns = CASES[case]
+    X, labels, numbers = rows(n, n_columns)
+    y = numbers if "Regressor" in type(model).__name__ else labels
+    ratio = measured(monkeypatch, model, np.asarray(X, order=order), y)
+    assert 0.6 < ratio < 2.4, ratio
+
+
+def test_needs_are_near_what_fits_of_many_classes_use(monkeypatch):
+    X, _, _ = rows(4000, 5)
+    y = np.arange(4000) % 100
+    for model in (
+        LogitBoostClassifier(n_estimators=2, n_jobs=1),
+        AdaBoostClassifier(n_estimators=2, n_jobs=1),
+    ):
+        assert 0.6 < measured(monkeypatch, model, X, y) < 2.4
+
+
+# --- and grow with everything
+
+
+SIZES = st.tuples(st.integers(1, 10**7), st.integers(1, 1000), st.integers(1, 1000))
+
+
+@given(sizes=SIZES, more=st.tuples(st.integers(0, 10**6), st.integers(0, 100), st.integers(0, 100)))
+@settings(max_examples=200, deadline=None)
+def test_needs_never_fall_when_a_table_grows(sizes, more):
+    larger = tuple(a + b for a, b in zip(sizes, more, strict=True))
+    for estimate in (
+        lambda size: estimate_gradient_boosting(replace(size, n_evaluated=size.n_rows // 10)),
+        lambda size: estimate_weak_trees(size, size.n_outputs),
+        lambda size: estimate_adaboost(size, regression_trees=True, n_nodes=size.n_columns),
+        lambda size: estimate_adaboost_r2(size, n_evaluated=size.n_columns),
+        lambda size: estimate_forest(size, n_drawn=size.n_rows, n_leaves=size.n_rows, oob=True),
+        lambda size: estimate_forest(
+            size, n_drawn=size.n_rows, n_leaves=size.n_rows, classes=False, keep_rows=True
+        ),
+        lambda size: estimate_bagging(size, n_drawn=size.n_rows, n_chosen=size.n_columns, n_jobs=2, oob=True),
+        lambda size: estimate_pairs(size.n_columns, size.n_outputs),
+    ):
+        small, large = (
+            FitSize(name="", n_rows=n, n_columns=c, n_outputs=k, n_rounds=k) for n, c, k in (sizes, larger)
+        )
+        assert 0 < sum(estimate(small).values()) <= sum(estimate(large).values())
+
+
+def test_a_copied_table_never_needs_less():
+    for n, c in ((1000, 5), (10_000, 500), (100, 20_000)):
+        size = FitSize(name="", n_rows=n, n_columns=c)
+        copied = estimate_gradient_boosting(replace(size, is_copied=True))
+        assert sum(copied.values()) >= sum(estimate_gradient_boosting(size).values())
+
+
+@pytest.mark.parametrize("max_samples", [50, np.int64(50), np.int32(50)])
+def test_max_samples_of_a_forest_is_a_number_whatever_its_integer_type(monkeypatch, max_samples):
+    X, y, _ = rows(20_000)
+    estimates = []
+    monkeypatch.setattr(FitSize, "require", lambda _size, *parts, **_advice: estimates.extend(parts))
+    RandomForestClassifier(max_samples=max_samples, random_state=0, **FEW).fit(X, y)
+    assert estimates[-1]["trees"] < 10_000  # 3 trees of at most 50 leaves

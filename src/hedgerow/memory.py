@@ -1,236 +1,115 @@
-"""Memory that is available to this process, and `require_memory`, which raises if an estimate is larger.
+"""Memory estimates of fits: bytes by what they are for, from the shapes of the arrays that a fit allocates.
 
-An estimate maps what bytes are for to their number, ``{"codes": 20_000_000_000, "scores": ...}``, computed
-from the shapes of arrays before the first of them is allocated; see `hedgerow.memory_estimates`.
-Available is the least of
-
-    the machine          MemAvailable: free pages, and file caches that the kernel can reclaim
-    the control groups   the limit of a container less its use, file caches again counted as free; groups are
-                         nested, and each group on the path may have a limit
-    the process          the limits of `ulimit -v` and `ulimit -d`, less its use
-
-psutil reads only the first, so this module reads all three itself. The environment variable HEDGEROW_MEMORY
-overrides them: "8GB", "512MiB", or "unlimited".
+Tables, targets and weights exist already and are not counted, nor is memory that is reserved but never
+written. An estimate is close to the largest amount held at one time, a little above rather than below; tests
+measure it. In the formulas n is the number of rows, C of columns, K of outputs or classes, T of trees or
+members, and m of rows that are only evaluated (evaluation sets, rows held out for validation).
 """
 
-import ctypes
 import math
 import os
-import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
-VARIABLE = "HEDGEROW_MEMORY"
+from hedgerow.binning import check_counts, row_stride
+from hedgerow.dtypes import MAX_BINS, MOST_ROWS
+from hedgerow.growing.grower import slots_for
+from hedgerow.kernels.cpu.forest import MOST_NODES
+from hedgerow.kernels.cpu.records import NODE, SPLIT
+from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE
+from hedgerow.system_memory import ALWAYS_AVAILABLE, VARIABLE, Estimate, require_memory
+from hedgerow.table import Table
+from hedgerow.table.remote import RemoteTable
+from hedgerow.threads import CHUNK_ROWS, rows_per_block
 
-_ALWAYS_AVAILABLE = 64_000_000  # bytes; for less, reading the limits would take longer than the work
-_NO_LIMIT = 1 << 60  # control groups v1 write a number near 2**63 for "no limit"
-_MAX_NAMED = 4  # entries of an estimate that a message names
-_UNITS = {"": 1, "b": 1} | {
-    prefix.lower() + end: base**power
-    for power, prefix in enumerate("KMGTP", 1)
-    for end, base in (("", 1000), ("b", 1000), ("ib", 1024))
-}
-
-Estimate = Mapping[str, int]
-
-
-def available_memory() -> int | None:
-    """Return the bytes that this process can still allocate; None if unknown or unlimited.
-
-    Returns
-    -------
-    int or None
-        HEDGEROW_MEMORY if it is set. On Linux the least of what the machine, the control groups and the
-        limits of the process leave. On Windows the free memory, on macOS all memory of the machine.
-
-    Examples
-    --------
-    >>> os.environ["HEDGEROW_MEMORY"] = "4GB"
-    >>> available_memory()
-    4000000000
-    >>> del os.environ["HEDGEROW_MEMORY"]
-    """
-    chosen = os.environ.get(VARIABLE)
-    if chosen:
-        return _parse_bytes(chosen)
-    if sys.platform == "win32":
-        return _windows_memory()
-    left = [*_linux_memory(Path("/")), *_process_limits()]
-    return max(0, min(left)) if left else _machine_memory()
+_NODE_BYTES = 3 * NODE.itemsize  # while trees become a forest: the record, its bytes, and all bytes joined
+_MAX_ROUNDS = 10_000  # rounds that are counted; more are requested only by users who stop a fit otherwise
+_WITH_ROWS = ("codes", "gradients", "statistics", "rows")  # held by the workers of a cluster
+_FIRST_MEDIANS = 16  # rounds that the arrays for evaluated medians are first allocated for
+_THREAD_BYTES = 3_000_000  # of a thread that grows a forest: histograms, and the rows of a small node
+_PURE = 4  # trees of classes have about a fourth of the leaves: nodes of one class are not split
 
 
-def _parse_bytes(text: str) -> int | None:
-    """Parse the value of HEDGEROW_MEMORY."""
-    plain = text.strip().lower()
-    if plain == "unlimited":
-        return None
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-z]*)", plain)
-    if found is None or found[2] not in _UNITS or not float(found[1]) > 0:
-        raise ValueError(
-            f"{VARIABLE} must be a number above 0 with a unit, such as 8GB or 512MiB, or unlimited; "
-            f"got {text!r}"
-        )
-    return max(1, int(float(found[1]) * _UNITS[found[2]]))
-
-
-def _linux_memory(root: Path) -> Iterator[int]:
-    """Yield what the machine and the control groups leave; nothing without /proc."""
-    for line in _read_lines(root / "proc/meminfo"):
-        if line.startswith("MemAvailable:"):
-            yield int(line.split()[1]) * 1024
-    for line in _read_lines(root / "proc/self/cgroup"):  # 0::/user.slice/a.service, or 4:memory:/docker/1f2e
-        _, controllers, path = [*line.split(":", 2), "", ""][:3]
-        if not controllers:
-            tops = [root / "sys/fs/cgroup", root / "sys/fs/cgroup/unified"]
-            names = ("memory.max", "memory.current", "")
-        elif "memory" in controllers.split(","):
-            tops = [root / "sys/fs/cgroup/memory"]
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
-        else:
-            continue
-        for top in tops:
-            yield from _group_memory(top, path, *names)
-
-
-def _group_memory(top: Path, path: str, limit: str, used: str, prefix: str) -> Iterator[int]:
-    """Yield what a control group and each group around it leave.
-
-    Inside a container the path may be that of the host, of which only the top folder exists.
-    """
-    names = [name for name in path.split("/") if name not in ("", "..")]
-    for length in range(len(names), -1, -1):
-        group = top.joinpath(*names[:length])
-        most, now = _read_number(group / limit), _read_number(group / used)
-        if most is None or now is None or most >= _NO_LIMIT:
-            continue
-        caches = {f"{prefix}{kind}_file" for kind in ("active", "inactive")}
-        pairs = [line.split() for line in _read_lines(group / "memory.stat")]
-        yield most - now + sum(int(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] in caches)
-
-
-def _process_limits() -> Iterator[int]:
-    """Yield what the limits of the process leave of its address space and its data."""
-    try:
-        import resource  # noqa: PLC0415 - does not exist on Windows
-    except ImportError:
-        return
-    pages = _read_lines(Path("/proc/self/statm"))
-    if not pages:
-        return
-    size, page = pages[0].split(), os.sysconf("SC_PAGE_SIZE")
-    for kind, used in ((resource.RLIMIT_AS, size[0]), (resource.RLIMIT_DATA, size[5])):
-        most = resource.getrlimit(kind)[0]
-        if most != resource.RLIM_INFINITY:
-            yield most - int(used) * page
-
-
-def _machine_memory() -> int | None:
-    """Return all memory of the machine: an upper limit."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _windows_memory() -> int | None:
-    """Return what GlobalMemoryStatusEx reports as free; untested."""
-    names = ("total", "free", "pages", "free_pages", "addresses", "free_addresses", "extended")
-    fields: list[Any] = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)]
-    fields += [(name, ctypes.c_ulonglong) for name in names]
-    kind = type("Status", (ctypes.Structure,), {"_fields_": fields})
-    status: Any = kind(length=ctypes.sizeof(kind))
-    libraries: Any = getattr(ctypes, "windll", None)
-    if libraries is None or not libraries.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
-        return None
-    return int(min(status.free, status.free_pages))
-
-
-def _read_lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().splitlines()
-    except OSError:
-        return []
-
-
-def _read_number(path: Path) -> int | None:
-    text = "".join(_read_lines(path)).strip()
-    return int(text) if text.isdecimal() else None  # "max" means no limit
-
-
-def require_memory(estimate: int | Estimate, what: str, advice: str = "use fewer rows or columns") -> None:
-    """Raise an error if work needs more memory than is available; call it before the work starts.
+@dataclass(frozen=True, kw_only=True)
+class FitSize:
+    """The numbers that the memory estimate of a fit depends on.
 
     Parameters
     ----------
-    estimate : int or mapping
-        Bytes, or bytes by what they are for.
-    what : str
-        The work, the subject of the message: "fitting a forest to 9 rows of 2 columns".
-    advice : str
-        What would need less.
-
-    Raises
-    ------
-    MemoryError
-        One line: the estimate, what is available, and what to do.
-
-    Examples
-    --------
-    >>> os.environ["HEDGEROW_MEMORY"] = "1GB"
-    >>> require_memory({"codes": 2_000_000_000, "scores": 500_000_000}, "fitting a stump")
-    Traceback (most recent call last):
-    MemoryError: fitting a stump needs about 2.5 GB (codes 2.0 GB, scores 500 MB); HEDGEROW_MEMORY allows
-    1.0 GB: use fewer rows or columns, or set HEDGEROW_MEMORY to more or to unlimited
-    >>> del os.environ["HEDGEROW_MEMORY"]
+    name : str
+        Of the estimator, for the message.
+    n_rows, n_columns, n_outputs : int
+    n_threads, max_bins : int
+    n_evaluated : int
+        Rows of evaluation sets.
+    n_held_out : int
+        Training rows that are held out for validation.
+    n_rounds : int
+        1 if early stopping or a callback may end the fit.
+    is_copied : bool
+        Whether the table copies its rows to floats block by block, rather than return views.
+    is_remote : bool
+        Whether other processes hold the rows.
+    codes_in_memory : callable or None
+        For a table in files: how many of so many bytes of codes are in memory, not in a file.
     """
-    total = estimate if isinstance(estimate, int) else sum(estimate.values())
-    chosen = os.environ.get(VARIABLE)
-    if total < _ALWAYS_AVAILABLE and not chosen:
-        return
-    available = available_memory()
-    if available is None or total <= available:
-        return
-    largest = "" if isinstance(estimate, int) else f" ({_largest(estimate, total)})"
-    if chosen:
-        rest, override = f"{VARIABLE} allows {format_bytes(available)}", "to more or to unlimited"
-    else:
-        rest, override = f"{format_bytes(available)} are available", "if that is wrong"
-    raise MemoryError(
-        f"{what} needs about {format_bytes(total)}{largest}; {rest}: {advice}, or set {VARIABLE} {override}"
-    )
 
+    name: str
+    n_rows: int
+    n_columns: int
+    n_outputs: int = 1
+    n_threads: int = 1
+    max_bins: int = MAX_BINS
+    n_evaluated: int = 0
+    n_held_out: int = 0
+    n_rounds: int = 1
+    is_copied: bool = False
+    is_remote: bool = False
+    codes_in_memory: Callable[[int], int] | None = None
 
-def require_prediction_memory(
-    name: str, n_rows: int, n_outputs: int, arrays: int = 1, item_bytes: int = 8
-) -> None:
-    """Refuse predictions (rows, outputs) that are too large; `arrays` of that size exist at a time."""
-    what = f"a prediction of {name} for {n_rows:,} rows with {n_outputs:,} outputs"
-    require_memory(arrays * item_bytes * n_rows * n_outputs, what, "predict fewer rows at a time")
+    @classmethod
+    def of(cls, table: Table, name: str, **more: Any) -> "FitSize":
+        """Take the numbers of a table; `more` are the other fields."""
+        more |= {"name": name, "n_rows": table.n_rows, "n_columns": table.n_columns}
+        if isinstance(table, RemoteTable):
+            return cls(is_remote=True, codes_in_memory=getattr(table, "codes_in_memory", None), **more)
+        return cls(is_copied=table.block(0, 1).base is None, **more)
 
+    def require(self, *estimates: Estimate, advice: str = "use fewer rows or columns") -> None:
+        """Raise MemoryError if the sum of the estimates is not available.
 
-def _largest(estimate: Estimate, total: int) -> str:
-    """Format the entries that matter, largest first."""
-    entries = sorted(estimate.items(), key=lambda entry: -entry[1])
-    return ", ".join(
-        f"{name} {format_bytes(size)}" for name, size in entries[:_MAX_NAMED] if 50 * size >= total
-    )
+        The limits of the system are read for large fits only, or if HEDGEROW_MEMORY is set.
+        """
+        total = sum_estimates(estimates)
+        if sum(total.values()) < ALWAYS_AVAILABLE and not os.environ.get(VARIABLE):
+            return
+        outputs = f" and {self.n_outputs:,} outputs" if self.n_outputs > 1 else ""
+        what = f"fitting {self.name} to {self.n_rows:,} rows of {self.n_columns:,} columns{outputs}"
+        require_memory(total, what, advice)
 
+    @property
+    def n_counted_rounds(self) -> int:
+        """Rounds whose trees are counted."""
+        return min(self.n_rounds, _MAX_ROUNDS)
 
-def format_bytes(n_bytes: int) -> str:
-    """Format a number of bytes with two digits and a unit.
+    def in_this_process(self, estimate: dict[str, int], codes: int) -> dict[str, int]:
+        """The entries that this process holds; codes : bytes of the codes in the one layout of shards."""
+        if not self.is_remote:
+            return estimate
+        if self.codes_in_memory is None:
+            return {name: size for name, size in estimate.items() if name not in _WITH_ROWS}
+        return estimate | {"codes": self.codes_in_memory(codes)}
 
-    >>> format_bytes(61_234_567_890), format_bytes(999), format_bytes(20_000_000)
-    ('61 GB', '999 bytes', '20 MB')
-    """
-    if n_bytes < 1000:
-        return f"{n_bytes} bytes"
-    power = min(5, int(math.log10(n_bytes) / 3))
-    if n_bytes >= 999.5 * 1000**power and power < 5:  # 999,999 would read "1000 kB"
-        power += 1
-    value = n_bytes / 1000**power
-    return f"{value:,.1f} {'kMGTP'[power - 1]}B" if value < 9.95 else f"{value:,.0f} {'kMGTP'[power - 1]}B"
+    def or_encoding(self, estimate: dict[str, int], width: int = 1) -> dict[str, int]:
+        """The larger of two estimates: of the loop, and of encoding the table block by block."""
+        if not self.is_copied:
+            return estimate
+        n_in_blocks = min(self.n_rows, self.n_threads * rows_per_block(self.n_columns, CHUNK_ROWS))
+        codes, blocks = self.n_rows * self.n_columns * width, n_in_blocks * self.n_columns * 8
+        if codes + blocks <= sum(estimate.values()):
+            return estimate
+        return {"codes": codes, "blocks of the table": blocks}
 
 
 def sum_estimates(estimates: Iterable[Estimate]) -> dict[str, int]:
@@ -244,3 +123,262 @@ def sum_estimates(estimates: Iterable[Estimate]) -> dict[str, int]:
         for name, size in estimate.items():
             total[name] = total.get(name, 0) + size
     return total
+
+
+# --- boosting
+
+
+def estimate_gradient_boosting(size: FitSize, n_leaves: int = 31) -> dict[str, int]:
+    """Estimate gradient boosting with trees of at most `n_leaves` leaves.
+
+    codes        n (C + stride) and m C
+    scores       8 K (n + m)
+    gradients    16 K n, gradient and hessian
+    statistics   24 n: packed (8) and, for heavy tails, two channels (16)
+    rows         16 n: row numbers of the fit and of the tree, two spare arrays; 4 K n for several outputs
+    histograms   16 B a slot, B entries: slots up to 128 MB and two more; 24 B a thread
+    nodes        of the tree being grown: 2 leaves (184 bytes)
+    trees        T * nodes * 528
+    """
+    n, n_columns, n_outputs = size.n_rows, size.n_columns, size.n_outputs
+    evaluated, stride = size.n_evaluated + size.n_held_out, row_stride(n_columns)
+    entries = n_columns * (min(size.max_bins, n) + 1)
+    histograms = 16 * entries * (slots_for(n_leaves, entries) + 2) + 24 * entries * size.n_threads
+    estimate = {
+        "codes": n * (n_columns + stride) + evaluated * n_columns + size.n_held_out * (n_columns + stride),
+        "scores": 8 * n_outputs * (n + evaluated),
+        "gradients": 16 * n_outputs * n,
+        "statistics": 24 * n,
+        "rows": (16 + (4 * n_outputs if n_outputs > 1 else 0)) * n,
+        "histograms": histograms + 2 * n_columns * SPLIT.itemsize,
+        "nodes": 2 * n_leaves * (NODE.itemsize + 8),
+        "trees": size.n_counted_rounds * n_outputs * (2 * n_leaves - 1) * _NODE_BYTES,
+    }
+    estimate = size.or_encoding(estimate)
+    if size.is_remote:  # shards hold packed statistics only, for most losses
+        estimate |= {"gradients": 0, "statistics": 8 * n_outputs * n}
+    return size.in_this_process(estimate, n * stride)
+
+
+def estimate_members(size: FitSize, *, evaluates: bool = False) -> dict[str, int]:
+    """Estimate boosting of other libraries' estimators, without what these need themselves.
+
+    scores       8 K n, or 8 K (n + m) if `evaluates`
+    gradients    24 K n: targets and predictions
+    rows of X    8 C n, when rows are held out
+    """
+    n, held_out = size.n_rows, size.n_held_out
+    return {
+        "scores": 8 * size.n_outputs * (n + (size.n_evaluated + held_out if evaluates else 0)),
+        "gradients": 24 * size.n_outputs * n,
+        "rows of X": 8 * size.n_columns * (n + held_out) if held_out else 0,
+    }
+
+
+def estimate_weak_trees(size: FitSize, n_channels: int, n_nodes: int = 0) -> dict[str, int]:
+    """Estimate growing weak trees, on codes by column of one byte or, above 255 bins, of two.
+
+    codes        n C width, and m C width
+    edges        above 255 bins, where all rows are used: 16 n a thread, and 16 a bin and column
+    weights      32 n: the distribution as floats and as integers, and two more while it is updated
+    rows         12 n: row numbers, classes, leaves
+    histograms   8 * columns at once * channels * (bins + 2) a thread, and 8 channels a column
+    nodes        1,100 each as Python objects: sums, split, rows
+    """
+    n, n_columns, wide = size.n_rows, size.n_columns, size.max_bins > MAX_BINS
+    width, columns_at_once = (2, 1) if wide else (1, COLUMNS_AT_ONCE)
+    bins = min(size.max_bins, n) + 2
+    histograms = 8 * n_channels * (size.n_threads * columns_at_once * bins + n_columns)
+    estimate = {
+        "codes": (n + size.n_evaluated + size.n_held_out) * n_columns * width,
+        "edges": 16 * (n * min(size.n_threads, n_columns) + n_columns * bins) if wide else 0,
+        "weights": 32 * n,
+        "rows": 12 * n,
+        "histograms": histograms + n_columns * SPLIT.itemsize,
+        "nodes": (1100 + 8 * n_channels) * n_nodes,
+    }
+    estimate = size.or_encoding(estimate, width)
+    return size.in_this_process(estimate, estimate["codes"])
+
+
+def weak_tree_nodes(n_rows: int, max_depth: int | None, max_leaf_nodes: int | None, *, classes: bool) -> int:
+    """Return the most nodes of a weak tree; without limits, one of classes has a leaf for eight rows."""
+    by_depth = n_rows if max_depth is None else 1 << min(max_depth, 40)
+    by_rows = max(2, n_rows // 8) if classes else n_rows
+    return 2 * min(by_depth, max_leaf_nodes or n_rows, by_rows)
+
+
+def estimate_adaboost(size: FitSize, *, regression_trees: bool = False, n_nodes: int = 0) -> dict[str, int]:
+    """Estimate the update rules of the AdaBoost family, without their learners.
+
+    scores       8 K (n + m), and 8 K n once more for the margins at the end
+    problems     of rules that fit a regression tree for each output: responses, weights and integers, the
+                 old ones until the new ones exist, 2 * 17 K n
+    trees        T * nodes * 528, one copy of a tree for every output
+    """
+    n, n_outputs = size.n_rows, size.n_outputs
+    return {
+        "scores": 8 * n_outputs * (2 * n + size.n_evaluated + size.n_held_out),
+        "problems": 34 * n_outputs * n if regression_trees else 0,
+        "trees": size.n_counted_rounds * n_nodes * n_outputs * _NODE_BYTES,
+    }
+
+
+def estimate_adaboost_r2(size: FitSize, n_evaluated: int) -> dict[str, int]:
+    """Estimate the update rule of AdaBoost.R2, without its learners.
+
+    weights          48 n: exponents, weights, losses, and predictions, old and new
+    evaluated rows   12 m a round (the prediction and number of every member), half as much again while the
+                     arrays double
+    """
+    capacity = _FIRST_MEDIANS
+    while capacity < size.n_counted_rounds:
+        capacity *= 2
+    return {"weights": 48 * size.n_rows, "evaluated rows": 18 * n_evaluated * capacity}
+
+
+# --- forests and bagging
+
+
+def estimate_forest(
+    size: FitSize,
+    *,
+    n_drawn: int,
+    n_leaves: int,
+    classes: bool = True,
+    oob: bool = False,
+    keep_rows: bool = False,
+) -> dict[str, int]:
+    """Estimate a forest of `size.n_rounds` trees.
+
+    n_drawn : distinct rows in the sample of a tree; n_leaves : the most of a tree.
+
+    codes              n (C + stride)
+    rows               36 n: keys, their order, copies; targets as integers 4 n, or 24 K n for numbers
+    growing            60 n and 3 MB a thread: draws, weights, row numbers and spare ones, open nodes
+    trees              T * leaves * (16 + 8 K): a word a node and the values of a leaf, which leaves of one
+                       class do not have; twice, while trees become a forest
+    rows of leaves     T * (12 sampled rows), for quantiles; also twice
+    votes out of bag   T n / 8, and 24 K n: sums and means
+    """
+    n, n_outputs, n_trees = size.n_rows, size.n_outputs, size.n_rounds
+    leaves = max(1, n_leaves // _PURE) if classes else n_leaves
+    values = 8 * n_outputs * leaves // (_PURE if classes else 1)
+    estimate = {
+        "codes": n * (size.n_columns + row_stride(size.n_columns)),
+        "rows": (36 + (4 if classes else 24 * n_outputs)) * n,
+        "growing": forest_thread_bytes(n) * min(size.n_threads, n_trees),
+        "trees": 2 * n_trees * (16 * leaves + values),
+        "rows of leaves": 2 * 12 * n_trees * n_drawn if keep_rows else 0,
+        "votes out of bag": n_trees * -(-n // 8) + 24 * n_outputs * n if oob else 0,
+    }
+    return size.or_encoding(estimate)
+
+
+def forest_thread_bytes(n_rows: int) -> int:
+    """Memory of a thread that grows a forest: draws, weights, row numbers, open nodes and histograms."""
+    return 60 * n_rows + _THREAD_BYTES
+
+
+def forest_tree_leaves(
+    n_drawn: int, min_samples_leaf: int, max_leaf_nodes: int | None, max_depth: int | None
+) -> int:
+    """Return the most leaves of a tree on so many rows; raise an error if nodes cannot be numbered.
+
+    >>> forest_tree_leaves(1000, 5, None, 3)
+    8
+    >>> forest_tree_leaves(200_000_000, 1, None, None)
+    Traceback (most recent call last):
+    ValueError: a tree may have 200,000,000 leaves; at most 134,217,727 are allowed: set max_leaf_nodes,
+    max_depth, min_samples_leaf or max_samples
+    """
+    by_depth = n_drawn if max_depth is None else 1 << min(max_depth, 40)
+    n_leaves = max(1, min(n_drawn // max(1, min_samples_leaf), max_leaf_nodes or n_drawn, by_depth))
+    most = MOST_NODES // 2 - 1  # a node number has 28 bits
+    if n_leaves > most:
+        raise ValueError(
+            f"a tree may have {n_leaves:,} leaves; at most {most:,} are allowed: set max_leaf_nodes, "
+            "max_depth, min_samples_leaf or max_samples"
+        )
+    return n_leaves
+
+
+def distinct_rows(n_rows: int, n_draws: int, *, replace: bool) -> int:
+    """Return about how many distinct rows a sample has.
+
+    >>> distinct_rows(1000, 1000, replace=True), distinct_rows(1000, 600, replace=False)
+    (632, 600)
+    """
+    if not replace:
+        return min(n_rows, n_draws)
+    return max(1, round(n_rows * -math.expm1(-n_draws / n_rows)))
+
+
+def estimate_bagging(
+    size: FitSize, *, n_drawn: int, n_chosen: int, n_jobs: int, item_bytes: int = 8, oob: bool = False
+) -> dict[str, int]:
+    """Estimate bagging of `size.n_rounds` members, without what these need themselves.
+
+    rows               40 n: keys, their order, targets
+    samples            sampled rows * sampled columns * bytes of a value, for every member that is fitted at
+                       a time, and 24 a sampled row for row numbers and targets
+    votes out of bag   32 K n and 2 T n: sums, means, and the losses of the members
+    """
+    n, n_members = size.n_rows, size.n_rounds
+    return {
+        "rows": 40 * n,
+        "samples": min(n_jobs, n_members) * n_drawn * (n_chosen * item_bytes + 24),
+        "votes out of bag": (32 * size.n_outputs + 2 * n_members) * n if oob else 0,
+    }
+
+
+def estimate_pairs(n_voters: int, n_threads: int = 1) -> dict[str, int]:
+    """Estimate the losses of all pairs of voters: 8 T^2 for three sums a thread and eight results.
+
+    >>> estimate_pairs(1000)
+    {'pairs of voters': 88000000}
+    """
+    return {"pairs of voters": 8 * n_voters * n_voters * (3 * n_threads + 8)}
+
+
+# --- checks by shape, before anything is read: broadcast arrays and sparse matrices can have any shape
+
+
+def shape_of(X: Any) -> tuple[int, int] | None:
+    """Return the shape of anything that has one of two numbers; None for lists, which are read first.
+
+    >>> shape_of([[1, 2]]), shape_of(__import__("numpy").zeros((3, 2)))
+    (None, (3, 2))
+    """
+    shape = getattr(X, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        return None
+    return (int(shape[0]), int(shape[1])) if all(hasattr(part, "__index__") for part in shape) else None
+
+
+def require_input_memory(X: Any, name: str, *, encoded: bool = True) -> None:
+    """Raise an error for a table that is too large for any fit.
+
+    encoded : whether trees are grown on its codes, a byte a value; otherwise members are fitted to samples
+        of its rows, which needs 24 bytes a row.
+    """
+    shape = shape_of(X)
+    if shape is None:
+        return
+    n_rows, n_columns = shape
+    size = FitSize(name=name, n_rows=n_rows, n_columns=n_columns)
+    if encoded:
+        check_counts(n_rows, n_columns)
+        size.require({"codes": n_rows * n_columns, "targets": 8 * n_rows})
+    else:
+        if n_rows > MOST_ROWS:
+            raise ValueError(f"X has {n_rows:,} rows; at most {MOST_ROWS:,} are allowed: take a sample")
+        size.require({"rows": 24 * n_rows}, advice="use fewer rows")
+
+
+def require_evaluation_memory(X: Any) -> None:
+    """Raise MemoryError for an evaluation set whose targets and scores, 16 bytes a row, are too large."""
+    shape = shape_of(X)
+    if shape is not None:
+        what = f"evaluating an eval_set of {shape[0]:,} rows and {shape[1]:,} columns"
+        require_memory({"targets and scores": 16 * shape[0]}, what, "use a smaller eval_set")

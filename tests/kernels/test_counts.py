@@ -29,19 +29,18 @@ from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.binning import check_counts, find_bins
 from hedgerow.dtypes import MOST_ROWS
 from hedgerow.growing.statistics import Quantiser, Weights
-from hedgerow.kernels.cpu.binning import cut_places, encode, store_rows
+from hedgerow.kernels.cpu.adaboost import add_table, fill_exponents, wrong_weight
+from hedgerow.kernels.cpu.binning import add_code_keys, cut_places, encode, store_rows
 from hedgerow.kernels.cpu.forest import MOST_COLUMNS
+from hedgerow.kernels.cpu.gradients import add_leaf_values
 from hedgerow.kernels.cpu.histogram import add_packed, add_wide
 from hedgerow.kernels.cpu.partition import count_copies, count_left, split_share
-from hedgerow.kernels.cpu.quantise import add_leaf_values
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, draw, sample_rows
 from hedgerow.kernels.cpu.records import NODE, SPLIT
-from hedgerow.kernels.cpu.resample import add_code_keys
 from hedgerow.kernels.cpu.votes import _choose_rows, new_walk
 from hedgerow.kernels.cpu.weak import Sample as WeakSample
-from hedgerow.kernels.cpu.weak import _fill, find_cells, find_sides
-from hedgerow.kernels.cpu.weights import add_table, fill_exponents, wrong_weight
-from hedgerow.memory_estimates import forest_tree_leaves
+from hedgerow.kernels.cpu.weak import _fill, descend, find_sides
+from hedgerow.memory import forest_tree_leaves
 from hedgerow.table import read_table
 from hedgerow.threads import Team
 
@@ -155,7 +154,7 @@ def test_weak_trees_read_rows_beyond_two_to_the_31(far):
     nodes["left"][0], nodes["depth"][1:] = 1, 1
     cells, again = far(N, np.uint8), far(N, np.int32)
     find_sides(codes, nodes, FAR, N, cells)
-    find_cells(codes, nodes, FAR, N, again)
+    descend(codes, nodes, FAR, N, again)
     assert cells[FAR:].tolist() == again[FAR:].tolist() == [2, 1, 1, 2] * 16
     sample = WeakSample(weight, np.empty(0, np.int64), classes)
     for rows, top, bottom in ((far_rows(), 0, 64), (np.empty(0, np.uint32), FAR, N)):

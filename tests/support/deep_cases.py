@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hedgerow import binning
-from hedgerow.bundling import no_bundles
+from hedgerow.binning import no_bundles
 from hedgerow.growing import deep
 from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from oracle_cuts import Lesson

@@ -7,7 +7,7 @@ import numpy as np
 from hedgerow.bagging.raw_table import value_bits
 from hedgerow.binning import aligned_rows
 from hedgerow.growing.shards import LocalShards, ShardsLost
-from hedgerow.kernels.cpu.resample import add_keys
+from hedgerow.kernels.cpu.binning import add_keys
 from hedgerow.table import read_table
 from hedgerow.table.remote import RemoteInput, RemoteTable, TableScan
 from hedgerow.threads import Team

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
-from hedgerow.kernels.cpu.resample import add_keys
+from hedgerow.kernels.cpu.binning import add_keys
 from hedgerow.table import read_table
 from hedgerow.table.table import value_bits
 from hedgerow.threads import Team

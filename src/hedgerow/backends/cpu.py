@@ -19,7 +19,7 @@ from hedgerow.binning import BinnedTable
 from hedgerow.forest import Forest
 from hedgerow.growing.grower import GrownTree, TreeGrower
 from hedgerow.growing.statistics import Quantiser, RowStatistics
-from hedgerow.kernels.cpu.quantise import add_leaf_values
+from hedgerow.kernels.cpu.gradients import add_leaf_values
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.losses import Loss
 from hedgerow.table.dataset import Dataset

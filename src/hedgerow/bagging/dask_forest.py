@@ -28,7 +28,7 @@ from hedgerow.distributed.cluster import (
 )
 from hedgerow.distributed.settings import Settings
 from hedgerow.growing.deep import DeepGrower
-from hedgerow.memory_estimates import forest_thread_bytes
+from hedgerow.memory import forest_thread_bytes
 from hedgerow.optional import require_extra
 from hedgerow.voting import VotingTree
 

@@ -25,7 +25,7 @@ from hedgerow.binning import BinnedTable, UserEdges, find_bins
 from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
 from hedgerow.growing.deep import WEIGHT_BITS, DeepGrower, DeepOptions, DeepTarget
 from hedgerow.growing.statistics import Weights
-from hedgerow.kernels.cpu.resample import add_code_keys, add_keys
+from hedgerow.kernels.cpu.binning import add_code_keys, add_keys
 from hedgerow.losses.base import weighted_mean
 from hedgerow.table import Table
 from hedgerow.table.dataset import Dataset

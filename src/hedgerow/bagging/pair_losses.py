@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.kernels.cpu.vote_weights import mean_of_pairs
-from hedgerow.memory import require_memory
-from hedgerow.memory_estimates import estimate_pairs
+from hedgerow.memory import estimate_pairs
+from hedgerow.system_memory import require_memory
 from hedgerow.threads import Team, one_blas_thread
 
 Losses = NDArray[np.int16]  # (rows, voters), in steps, or IN_BAG

@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 
 from hedgerow._typing import Floats, Integers, Keys
-from hedgerow.kernels.cpu.resample import add_keys, add_sparse_keys
+from hedgerow.kernels.cpu.binning import add_keys, add_sparse_keys
 from hedgerow.table import Schema
 from hedgerow.table.columns import is_missing, string_names
 from hedgerow.table.frames import FrameSource, as_frame, proper_numbers

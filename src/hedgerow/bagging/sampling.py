@@ -20,8 +20,15 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers, Keys, RowNumbers
 from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.growing.statistics import Weights
-from hedgerow.kernels.cpu.random import BAG_COLUMNS, BAG_SEEDS, BOOTSTRAP, choose_columns, draw
-from hedgerow.kernels.cpu.resample import count_draws, count_weighted_draws
+from hedgerow.kernels.cpu.random import (
+    BAG_COLUMNS,
+    BAG_SEEDS,
+    BOOTSTRAP,
+    choose_columns,
+    count_draws,
+    count_weighted_draws,
+    draw,
+)
 from hedgerow.threads import Team
 
 _TICKETS = 2.0**61  # of all rows, if weights are not integers

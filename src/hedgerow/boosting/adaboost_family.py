@@ -20,9 +20,9 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.boosting.loop import RoundResult, StopBoosting
 from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
 from hedgerow.boosting.weak_learners import ClassTargets, Fitted, FittedMember, Targets
+from hedgerow.kernels.cpu.adaboost import add_table, wrong_weight
 from hedgerow.kernels.cpu.elementary import exp, log_into
 from hedgerow.kernels.cpu.random import RESTART, draw_rows
-from hedgerow.kernels.cpu.weights import add_table, wrong_weight
 from hedgerow.threads import Team, cached_property
 
 CHANCE = 1e-10  # an edge below this is rounding: the learner is no better than chance

@@ -25,9 +25,9 @@ from hedgerow.boosting.weak_learners import MemberLearner, WeakTreeLearner
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_shards import RemoteRows, RowSubset, ShardedWeakGrower
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules
-from hedgerow.kernels.cpu.weights import WHOLE
+from hedgerow.kernels.cpu.adaboost import WHOLE
 from hedgerow.members import predict_values, take_rows
-from hedgerow.memory_estimates import (
+from hedgerow.memory import (
     estimate_adaboost,
     estimate_adaboost_r2,
     estimate_members,

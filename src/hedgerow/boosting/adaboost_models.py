@@ -19,11 +19,11 @@ from hedgerow._typing import Floats
 from hedgerow.boosting.adaboost_family import probability_directions, vote_directions
 from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.forest import find_leaves
-from hedgerow.kernels.cpu.losses import leaf_quantiles
+from hedgerow.kernels.cpu.gradients import leaf_quantiles
 from hedgerow.kernels.cpu.median import insert_and_find
 from hedgerow.losses.base import weighted_mean
 from hedgerow.members import predict_classes, predict_probabilities, predict_values
-from hedgerow.memory import require_memory
+from hedgerow.system_memory import require_memory
 from hedgerow.table import Table
 from hedgerow.threads import Team, over_rows, rows_per_block
 

@@ -24,7 +24,7 @@ from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.growing.statistics import Weights, mask_weights
 from hedgerow.losses import Loss
-from hedgerow.memory_estimates import estimate_gradient_boosting, estimate_members
+from hedgerow.memory import estimate_gradient_boosting, estimate_members
 from hedgerow.table import Table
 from hedgerow.table.dataset import Dataset
 from hedgerow.table.remote import RemoteTable

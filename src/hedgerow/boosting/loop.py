@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.boosting.callbacks import Callback, EarlyStopping, HistoryDict, Round, format_losses
-from hedgerow.memory_estimates import FitSize
+from hedgerow.memory import FitSize
 from hedgerow.progress import ProgressBar
 from hedgerow.table.dataset import Dataset
 from hedgerow.threads import CHUNK_ROWS

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.growing.statistics import Weights
-from hedgerow.kernels.cpu.random import RESAMPLE, draw_rows
-from hedgerow.kernels.cpu.weights import (
+from hedgerow.kernels.cpu.adaboost import (
     WHOLE,
     fill_exponents,
     raise_exponents,
@@ -27,6 +26,7 @@ from hedgerow.kernels.cpu.weights import (
     weigh_rows,
     weighted_sum,
 )
+from hedgerow.kernels.cpu.random import RESAMPLE, draw_rows
 from hedgerow.threads import CHUNK_ROWS, Team, cached_property
 
 Classes = NDArray[Any]  # class numbers, one byte each where that is enough; see `class_dtype`

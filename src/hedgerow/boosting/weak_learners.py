@@ -17,8 +17,8 @@ from hedgerow.binning import BinnedTable
 from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights, draw_sample
 from hedgerow.growing.weak_shards import RemoteRows, RowSubset, ShardedWeakGrower
 from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakTree
+from hedgerow.kernels.cpu.adaboost import tally
 from hedgerow.kernels.cpu.weak import Sample
-from hedgerow.kernels.cpu.weights import tally
 from hedgerow.members import (
     accepts_weights,
     fit_member,

@@ -17,7 +17,7 @@ from hedgerow.distributed.partitions import Partitions, encode_rows
 from hedgerow.distributed.scan import CollectionScan, Columns, concatenate, scan_partitions
 from hedgerow.distributed.settings import Settings, settings
 from hedgerow.distributed.shards import DaskShards, EncodableRows
-from hedgerow.memory import require_memory
+from hedgerow.system_memory import require_memory
 from hedgerow.table.remote import RemoteInput, RemoteTable
 from hedgerow.table.table import Schema
 from hedgerow.threads import Team

@@ -23,8 +23,7 @@ from hedgerow.distributed.actor import zeros_by_row
 from hedgerow.distributed.cluster import Client, Future, gather_results, release, require_workers
 from hedgerow.distributed.settings import Settings
 from hedgerow.dtypes import CODE
-from hedgerow.kernels.cpu.binning import encode
-from hedgerow.kernels.cpu.resample import add_keys
+from hedgerow.kernels.cpu.binning import add_keys, encode
 from hedgerow.optional import require_extra
 from hedgerow.table.reading import read_table
 from hedgerow.table.table import Schema, Table, value_bits

@@ -55,7 +55,7 @@ from hedgerow.distributed.cluster import (
 )
 from hedgerow.distributed.partitions import Layout, Partitions, encode_rows
 from hedgerow.growing.shards import ShardFactory, ShardsLost, Sums
-from hedgerow.memory import format_bytes
+from hedgerow.system_memory import format_bytes
 
 _ENCODING = "encoding the partitions of X"
 _ATTEMPTS = 20  # to create shards, if workers die meanwhile

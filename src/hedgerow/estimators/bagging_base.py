@@ -22,8 +22,8 @@ from hedgerow.estimators.parameters import Allowed, flag, nothing, real, whole
 from hedgerow.estimators.remote_input import require_in_memory
 from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.estimators.votes import OutOfBagVotes
-from hedgerow.memory import require_prediction_memory
-from hedgerow.memory_estimates import FitSize, estimate_bagging
+from hedgerow.memory import FitSize, estimate_bagging
+from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
 
 ALLOWED: dict[str, Allowed] = {

@@ -24,8 +24,8 @@ from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real,
 from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.random import VALIDATION, draw_rows
-from hedgerow.memory import require_prediction_memory
 from hedgerow.shapes import ShapeFunctions, shape_functions
+from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema, Table
 from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
 

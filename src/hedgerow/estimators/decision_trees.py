@@ -23,12 +23,8 @@ from hedgerow.estimators.validation import FitInput
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules
 from hedgerow.losses.base import weighted_mean
-from hedgerow.memory import require_prediction_memory
-from hedgerow.memory_estimates import (
-    FitSize,
-    estimate_weak_trees,
-    weak_tree_nodes,
-)
+from hedgerow.memory import FitSize, estimate_weak_trees, weak_tree_nodes
+from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
 from hedgerow.threads import Team, resolve_n_jobs
 

@@ -21,7 +21,7 @@ from scipy.stats import binom, chi2
 
 from hedgerow._typing import Floats, Keys
 from hedgerow.bagging.raw_table import BLOCK_ROWS
-from hedgerow.kernels.cpu.resample import add_keys
+from hedgerow.kernels.cpu.binning import add_keys
 from hedgerow.table import Table
 from hedgerow.table.remote import RemoteTable
 from hedgerow.table.table import value_bits

@@ -24,13 +24,8 @@ from hedgerow.estimators.targets import apply_class_weight, class_factors
 from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.estimators.votes import OutOfBagVotes, WeightedVote, out_of_bag_doubts
 from hedgerow.growing.statistics import is_whole
-from hedgerow.memory import require_prediction_memory
-from hedgerow.memory_estimates import (
-    FitSize,
-    distinct_rows,
-    estimate_forest,
-    forest_tree_leaves,
-)
+from hedgerow.memory import FitSize, distinct_rows, estimate_forest, forest_tree_leaves
+from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
 from hedgerow.voting import EncodedRows, ForestModel

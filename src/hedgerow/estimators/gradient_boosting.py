@@ -33,7 +33,7 @@ from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.forest import TreeModel
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.losses import CustomLoss, Loss, make_loss
-from hedgerow.memory import require_prediction_memory
+from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
 from hedgerow.threads import resolve_n_jobs
 

@@ -28,7 +28,7 @@ from hedgerow.estimators.targets import (
     as_target_array,
     validate_weights,
 )
-from hedgerow.memory_estimates import require_evaluation_memory, require_input_memory
+from hedgerow.memory import require_evaluation_memory, require_input_memory
 from hedgerow.table import Schema, read_table
 from hedgerow.table.dataset import Dataset
 from hedgerow.table.remote import RemoteTable

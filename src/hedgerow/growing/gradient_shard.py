@@ -25,8 +25,7 @@ from hedgerow.growing.shards import Sums
 from hedgerow.growing.statistics import piece_rows
 from hedgerow.kernels.cpu.advance import LEFT, NEITHER, RIGHT, advance_run, count_codes, find_nodes, sum_run
 from hedgerow.kernels.cpu.forest import add_coded
-from hedgerow.kernels.cpu.losses import pair_sum
-from hedgerow.kernels.cpu.quantise import add_leaf_values, largest, pack, spread
+from hedgerow.kernels.cpu.gradients import add_leaf_values, largest, pack, pair_sum, spread
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes, Statistics
 from hedgerow.losses import Loss

@@ -19,8 +19,7 @@ from hedgerow._typing import RowNumbers
 from hedgerow.binning import BinnedTable
 from hedgerow.dtypes import ROW
 from hedgerow.growing.statistics import RowStatistics
-from hedgerow.kernels.cpu.forest import convert_units, leaves_in_order
-from hedgerow.kernels.cpu.grow import grow
+from hedgerow.kernels.cpu.grow import convert_units, grow, leaves_in_order
 from hedgerow.kernels.cpu.random import TREE_COLUMNS, choose_columns
 from hedgerow.kernels.cpu.records import (
     NODE,

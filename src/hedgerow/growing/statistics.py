@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow._typing import Floats, Integers, RowNumbers
-from hedgerow.kernels.cpu.quantise import largest, pack, spread
+from hedgerow.kernels.cpu.gradients import largest, pack, spread
 from hedgerow.kernels.cpu.records import Statistics
 from hedgerow.threads import Team
 

@@ -48,7 +48,7 @@ from hedgerow.io.parameters import read_estimator, write_parameters
 from hedgerow.io.reader import Arrays, Reader, Writer
 from hedgerow.io.schapire import read_schapire, write_schapire
 from hedgerow.io.sections import read_data_fingerprints, write_data_fingerprints
-from hedgerow.memory import format_bytes, require_memory
+from hedgerow.system_memory import format_bytes, require_memory
 
 if TYPE_CHECKING:
     from hedgerow.theory import Certificate

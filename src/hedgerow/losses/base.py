@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.kernels.cpu.elementary import exp_into, log_into, sigmoid_into
-from hedgerow.kernels.cpu.losses import leaf_quantiles, leaf_sums, pair_sum, softmax
+from hedgerow.kernels.cpu.gradients import leaf_quantiles, leaf_sums, pair_sum, softmax
 
 _Derivatives = Callable[[Floats], tuple[Floats, Floats]]  # slopes and curvatures at steps
 

@@ -6,8 +6,8 @@ Two classes have one raw score, (1, n), for class 1; K classes have one for each
 import numpy as np
 
 from hedgerow._typing import Floats, Integers, RowNumbers
-from hedgerow.kernels.cpu import losses as kernels
-from hedgerow.kernels.cpu.losses import leaf_sums
+from hedgerow.kernels.cpu import gradients as kernels
+from hedgerow.kernels.cpu.gradients import leaf_sums
 from hedgerow.losses.base import (
     LOSSES,
     LogitLink,

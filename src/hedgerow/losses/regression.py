@@ -3,7 +3,7 @@
 import numpy as np
 
 from hedgerow._typing import Floats, Integers, RowNumbers
-from hedgerow.kernels.cpu import losses as kernels
+from hedgerow.kernels.cpu import gradients as kernels
 from hedgerow.losses.base import (
     LOSSES,
     NO_WEIGHT,

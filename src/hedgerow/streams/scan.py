@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import AnyFloats
 from hedgerow.binning import EDGE_SAMPLE_ROWS, check_counts, edge_rows
-from hedgerow.kernels.cpu.resample import add_keys
-from hedgerow.memory import require_memory
+from hedgerow.kernels.cpu.binning import add_keys
 from hedgerow.streams.reader import Chunk, StreamReader
 from hedgerow.streams.sources import is_text
 from hedgerow.streams.stream import Stream
 from hedgerow.streams.table import StreamedTable
+from hedgerow.system_memory import require_memory
 from hedgerow.table.columns import (
     CodedColumn,
     PlainValue,

@@ -23,9 +23,9 @@ from hedgerow.binning import BinnedTable, Bins, row_stride
 from hedgerow.dtypes import CODE
 from hedgerow.growing.shards import LocalShards
 from hedgerow.kernels.cpu.binning import encode
-from hedgerow.memory import available_memory, format_bytes
 from hedgerow.streams.reader import Chunk, StreamReader
 from hedgerow.streams.stream import Stream
+from hedgerow.system_memory import available_memory, format_bytes
 from hedgerow.table.remote import RemoteTable, TableScan
 from hedgerow.threads import Team
 

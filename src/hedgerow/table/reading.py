@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow._typing import AnyFloats
-from hedgerow.memory import require_memory
+from hedgerow.system_memory import require_memory
 from hedgerow.table.columns import (
     CodedColumn,
     category_numbers,

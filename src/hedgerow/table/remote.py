@@ -45,7 +45,7 @@ class TableScan:
         The target as it was passed, labels or numbers.
     sample_weight : array (n_rows,) or None
     keys : uint64 (n_rows,)
-        `hedgerow.kernels.cpu.resample.add_keys` of the values of every row.
+        `hedgerow.kernels.cpu.binning.add_keys` of the values of every row.
     rounded : uint32 (n_rows,)
         The upper halves of the keys of the values rounded to float32.
     sample_rows : int64, rising

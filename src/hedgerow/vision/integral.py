@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.memory import require_memory
+from hedgerow.system_memory import require_memory
 
 _LARGEST = 2**31  # of a pixel
 

@@ -21,8 +21,8 @@ from hedgerow.boosting.loop import StopBoosting, boost
 from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.boosting.weak_learners import ClassTargets, FittedTree
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree, codes_left
+from hedgerow.kernels.cpu.adaboost import tally
 from hedgerow.kernels.cpu.weak import Sample
-from hedgerow.kernels.cpu.weights import tally
 from hedgerow.threads import Team
 from hedgerow.vision.features import Features
 from hedgerow.vision.model import HAAR, SUBSET_WORDS, CascadeModel

@@ -22,7 +22,7 @@ from hedgerow.container import ModelFileError, write_atomically
 from hedgerow.estimators.parameters import check_parameters
 from hedgerow.estimators.validation import make_seed
 from hedgerow.kernels.cpu.random import FEATURE_POOL, draw_rows
-from hedgerow.memory import available_memory, require_memory
+from hedgerow.system_memory import available_memory, require_memory
 from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.vision.cascade import Cascade
 from hedgerow.vision.features import Features

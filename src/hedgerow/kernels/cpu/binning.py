@@ -1,12 +1,16 @@
-"""Binning kernels: values of a column to codes, and the cuts between them.
+"""Kernels that read tables: bin edges, codes of values, and keys of rows.
 
 The edges of all columns lie one after the other in one sorted-by-column float64 array; code k of a numeric
 column holds the values with edges[k - 2] < x <= edges[k - 1], code 0 is missing.
+
+A key is a hash of the values of a row, or of their codes. It is a sum over the columns, so that blocks of
+columns can be added one after the other, and equal rows have equal keys on any machine.
 """
 
 import numpy as np
 
 from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.random import ROW_KEYS, draw
 
 _ROWS_OF_A_BIN = 3  # at least, in a column that must be cut: finer bins cost time and find nothing
 _ROWS_AT_ONCE = 256  # a block of rows stays in cache while its columns are visited one by one
@@ -115,7 +119,7 @@ def middles(values, places, edges):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def store_rows(by_column, stored, usual, base, by_row, start, stop):
-    """Fill by_row[start:stop] from the codes by column; shared columns as `hedgerow.bundling` says."""
+    """Fill by_row[start:stop] from the codes by column; see `hedgerow.binning.Bundles` for shared columns."""
     for top in range(start, stop, _ROWS_AT_ONCE):
         bottom = min(top + _ROWS_AT_ONCE, stop)
         for row in range(top, bottom):
@@ -130,3 +134,41 @@ def store_rows(by_column, stored, usual, base, by_row, start, stop):
                     code = np.int64(codes[row])
                     if code != usual[column]:
                         by_row[row, target] = base[column] + code - (1 if code > usual[column] else 0)
+
+
+# --- keys of rows
+
+
+@njit(cache=True, nogil=True)
+def add_keys(bits, first_column, keys):
+    """keys[row] += hash(column, bits of the value); bits is uint64 (rows, columns), and 0 adds nothing."""
+    for row in range(bits.shape[0]):
+        key = keys[row]
+        for column in range(bits.shape[1]):
+            if bits[row, column]:
+                key += draw(0, ROW_KEYS, first_column + column, bits[row, column])
+        keys[row] = key
+
+
+@njit(cache=True, nogil=True)
+def add_sparse_keys(bits, indices, starts, keys):
+    """The same for the values of a compressed sparse row matrix, with the same keys as when it is dense."""
+    for row in range(keys.size):
+        key = keys[row]
+        for entry in range(starts[row], starts[row + 1]):
+            if bits[entry]:
+                key += draw(0, ROW_KEYS, indices[entry], bits[entry])
+        keys[row] = key
+
+
+@njit(cache=True, nogil=True)
+def add_code_keys(by_column, keys, start, stop):
+    """keys[row] += hash(column, codes of eight columns), for rows start to stop - 1."""
+    n_columns = by_column.shape[0]
+    for first in range(0, n_columns, 8):
+        last = min(first + 8, n_columns)
+        for row in range(start, stop):
+            bits = np.uint64(0)
+            for column in range(first, last):
+                bits = (bits << np.uint64(8)) | np.uint64(by_column[column, row])
+            keys[row] += draw(0, ROW_KEYS, first, bits)

@@ -37,7 +37,7 @@ class DeepRows(NamedTuple):
 
 
 class DeepColumns(NamedTuple):
-    """The columns, and where their codes are stored; see `hedgerow.bundling`."""
+    """The columns, and where their codes are stored; see `hedgerow.binning.Bundles`."""
 
     categorical: NDArray[np.uint8]  # (columns,)
     direction: NDArray[np.int8]  # (columns,) -1, 0 or 1, or empty without constraints

@@ -23,7 +23,6 @@ from hedgerow.kernels.cpu.partition import in_set
 TOP_LEAVES = 32  # one bit each
 _TOP_NODES = 2 * TOP_LEAVES - 1
 _ROWS_AT_ONCE = 256
-_LARGEST = np.finfo(np.float64).max
 _FEW_ROWS = 8
 
 # A node in one word, so that a step down loads one: left child, column, threshold, kind.
@@ -35,43 +34,6 @@ BY_SET = 2
 
 _CHILD, _COLUMN, _THRESHOLD = (np.uint64(shift) for shift in (CHILD_SHIFT, COLUMN_SHIFT, THRESHOLD_SHIFT))
 _COLUMN_MASK = np.uint64(MOST_COLUMNS - 1)
-
-
-@njit(cache=True, nogil=True)
-def leaves_in_order(nodes, leaves, starts):
-    """Numbers of the leaves of a grown tree from left to right, and where their rows start."""
-    stack = np.empty(nodes.shape[0] + 1, np.int64)
-    stack[0] = 0
-    depth, n = 1, 0
-    while depth > 0:
-        depth -= 1
-        number = stack[depth]
-        left = nodes[number].left
-        if left == 0:
-            leaves[n] = number
-            starts[n] = nodes[number].start
-            n += 1
-        else:
-            stack[depth] = left + 1
-            stack[depth + 1] = left
-            depth += 2
-    starts[n] = nodes[0].stop
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def convert_units(nodes, gradient_unit, hessian_unit):
-    """Values, bounds and gains of a grown tree from integer steps to the loss's own units.
-
-    A value is in units of g / h, a gain in units of g**2 / h; a leaf has no gain. A gain beyond the range
-    of float64, of a target near 1e155, is as large as can be said.
-    """
-    unit = gradient_unit / hessian_unit
-    for number in range(nodes.shape[0]):
-        node = nodes[number]
-        node.value *= unit
-        node.lower *= unit
-        node.upper *= unit
-        node.split.gain = min(node.split.gain * unit * gradient_unit, _LARGEST) if node.left else 0.0
 
 
 @njit(cache=True, nogil=True)

@@ -44,6 +44,7 @@ from hedgerow.kernels.cpu.partition import count_copies, count_left, gather_shar
 from hedgerow.kernels.cpu.split import best_column, search_column
 
 _LEADER = np.int64(0)  # a literal would compile its callee once more
+_LARGEST = np.finfo(np.float64).max
 VERIFIED_ROWS = 2048  # nodes up to this size have their best split counted at once
 ROWS_PER_MEMBER = 2048  # below this a second thread costs more than it brings
 
@@ -193,3 +194,43 @@ def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members)
     if member == 0:
         finish(rules, nodes, frontier)
     return control[N_NODES]
+
+
+# --- records of a grown tree
+
+
+@njit(cache=True, nogil=True)
+def leaves_in_order(nodes, leaves, starts):
+    """Numbers of the leaves of a grown tree from left to right, and where their rows start."""
+    stack = np.empty(nodes.shape[0] + 1, np.int64)
+    stack[0] = 0
+    depth, n = 1, 0
+    while depth > 0:
+        depth -= 1
+        number = stack[depth]
+        left = nodes[number].left
+        if left == 0:
+            leaves[n] = number
+            starts[n] = nodes[number].start
+            n += 1
+        else:
+            stack[depth] = left + 1
+            stack[depth + 1] = left
+            depth += 2
+    starts[n] = nodes[0].stop
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def convert_units(nodes, gradient_unit, hessian_unit):
+    """Values, bounds and gains of a grown tree from integer steps to the units of the loss.
+
+    A value is in units of g / h, a gain in units of g**2 / h; a leaf has no gain. A gain above the range
+    of float64, of a target near 1e155, becomes the largest float64.
+    """
+    unit = gradient_unit / hessian_unit
+    for number in range(nodes.shape[0]):
+        node = nodes[number]
+        node.value *= unit
+        node.lower *= unit
+        node.upper *= unit
+        node.split.gain = min(node.split.gain * unit * gradient_unit, _LARGEST) if node.left else 0.0

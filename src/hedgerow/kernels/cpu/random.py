@@ -1,7 +1,8 @@
 """Randomness is a hash: a draw is a pure function of (seed, purpose, two counters).
 
 There is no generator with a state, so threads, chunks and machines draw the same numbers in any order.
-The mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+The mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood 2014). A sample is not stored: its
+seed and number are enough to draw the same rows again.
 """
 
 import numpy as np
@@ -92,3 +93,39 @@ def draw_rows(seed, purpose, first, out):
     key = stream(seed, purpose, first)
     for row in range(out.shape[0]):
         out[row] = draw_from(key, row)
+
+
+# --- bootstrap samples: draw i of member b is draw(seed, BOOTSTRAP, b, i)
+
+
+@njit(cache=True, nogil=True)
+def count_draws(n_rows, n_draws, seed, member, most, out):
+    """out[row] = how often the row is among the draws; False when one is drawn more than `most` times."""
+    out[:] = 0
+    size, key = np.uint64(n_rows), stream(seed, BOOTSTRAP, member)
+    for i in range(n_draws):
+        row = np.int64(draw_from(key, i) % size)
+        if out[row] == most:
+            return False
+        out[row] += 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def count_weighted_draws(ends, n_draws, seed, member, most, out):
+    """The same with ends[row] - ends[row - 1] tickets a row; all ends one apart give the same draws."""
+    out[:] = 0
+    size, key = np.uint64(ends[-1]), stream(seed, BOOTSTRAP, member)
+    for i in range(n_draws):
+        ticket = np.int64(draw_from(key, i) % size)
+        row, above = np.int64(0), np.int64(ends.size - 1)  # the first row whose end is above the ticket
+        while row < above:
+            middle = (row + above) >> 1
+            if ends[middle] > ticket:
+                above = middle
+            else:
+                row = middle + 1
+        if out[row] == most:
+            return False
+        out[row] += 1
+    return True

@@ -57,7 +57,9 @@ class Codes(NamedTuple):
     n_bins: NDArray[np.int64]  # (columns,) codes 1..n_bins are values
     categorical: NDArray[np.uint8]  # (columns,)
     stored_offsets: NDArray[np.int64]  # (stored columns + 1,) the same for the columns as stored by row
-    places: NDArray[np.int64]  # (columns,) entry of a column's code 0 among those; see hedgerow.bundling
+    places: NDArray[
+        np.int64
+    ]  # (columns,) entry of a column's code 0 among those; see hedgerow.binning.Bundles
     usual: NDArray[np.int64]  # (columns,) the code that is not stored, -1 for none
 
 

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.jit import njit
-from hedgerow.kernels.cpu.partition import in_set
 
 ERROR, GINI, MOMENTS = (np.int64(i) for i in range(3))
 NO_GAIN = -1.0
@@ -329,82 +328,3 @@ def _describe(hist, order, missing, totals, limits, some_missing, best, left):
         else:
             best.goes_left[code >> 6] &= ~bit
     best.threshold = 0
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def grow_stump(codes, n_bins, categorical, sample, work, nodes, sums, cells):
-    """A whole stump in one call: on small data, calls cost more than rows.
-
-    work : (limits, hist, found, left) as `search_columns` takes them, for all columns. nodes, sums, cells :
-    three zeroed NODE records, (3, channels), and (n,), which get the tree. Returns the number of nodes.
-    """
-    limits, hist, found, left = work
-    totals, weight, second = sums[0], sample.weight, sample.second
-    for k in range(totals.shape[0]):
-        totals[k] = 0
-    if second.shape[0]:
-        for i in range(weight.shape[0]):
-            totals[0] += weight[i]
-            totals[1] += second[i]
-    else:
-        for i in range(weight.shape[0]):
-            totals[sample.classes[i]] += weight[i]
-    everyone = np.empty(0, np.uint32)  # a global one would be read-only, and have the search compiled anew
-    search_columns(codes, n_bins, categorical, sample, everyone, totals, limits, hist, found, left)
-    best = 0
-    for column in range(1, found.shape[0]):
-        if found[column].gain > found[best].gain:
-            best = column
-    if not found[best].gain > 0.0:
-        for i in range(cells.shape[0]):
-            cells[i] = 0
-        return 1
-    split, chosen = nodes[0].split, found[best]
-    split.gain, split.column, split.threshold = chosen.gain, chosen.column, chosen.threshold
-    split.missing_left, split.categorical = chosen.missing_left, chosen.categorical
-    for word in range(split.goes_left.shape[0]):
-        split.goes_left[word] = chosen.goes_left[word]
-    nodes[0].left, nodes[1].depth, nodes[2].depth = 1, 1, 1
-    for k in range(totals.shape[0]):
-        sums[1, k], sums[2, k] = left[best, k], totals[k] - left[best, k]
-        totals[k] = 0
-    if chosen.categorical:
-        find_cells(codes, nodes, 0, cells.shape[0], cells)
-    else:
-        find_sides(codes, nodes, 0, cells.shape[0], cells)
-    return 3
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def find_cells(codes, nodes, start, stop, cells):
-    """cells[row] = number of the leaf that row comes to, for rows coded by column."""
-    depth = 0
-    for number in range(nodes.shape[0]):
-        depth = max(depth, nodes[number].depth)
-    for row in range(start, stop):
-        cells[row] = 0
-    for _ in range(depth):
-        for row in range(start, stop):
-            number = cells[row]
-            left = nodes[number].left
-            if left == 0:
-                continue
-            split = nodes[number].split
-            code = np.int64(codes[split.column, row])
-            if split.categorical:
-                goes_left = in_set(split.goes_left, code)
-            else:
-                goes_left = code <= split.threshold if code else split.missing_left != 0
-            cells[row] = left + (0 if goes_left else 1)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def find_sides(codes, nodes, start, stop, cells):
-    """The same for one split, by numeric threshold: a row goes to node 1 or to node 2."""
-    split = nodes[0].split
-    column = codes[split.column]
-    threshold, unseen = split.threshold, 2 - split.missing_left
-    for row in range(start, stop):
-        code = np.int64(column[row])
-        side = 1 if code <= threshold else 2
-        cells[row] = side if code else unseen

@@ -1,4 +1,4 @@
-"""The row loops of the AdaBoost family: weights from scores, their integers, tallies and additions.
+"""The row loops of the AdaBoost family: weights from scores, stumps, leaves of rows, additions to scores.
 
 raw is (K, n): K = 1 for two classes, with h = -1 for class 0 and +1 for class 1, else one score a class.
 classes is int32 (n,). The weight of a row is a function of its score alone,
@@ -6,15 +6,17 @@ classes is int32 (n,). The weight of a row is a function of its score alone,
     K = 1   exp(-steepness * y * raw / 2),  y = -1 or +1
     K > 1   exp(-steepness * raw[class])
 
-and never carried from round to round: a fit that goes on from a saved model has the same weights, bit for
-bit, as one that never stopped.
+and is not carried from round to round: a fit that continues a saved model has the same weights, bit for bit,
+as one that was never interrupted. `hedgerow.kernels.cpu.weak` searches the splits of a stump.
 """
 
 import numpy as np
 
 from hedgerow.kernels.cpu.elementary import exp
+from hedgerow.kernels.cpu.gradients import pair_sum
 from hedgerow.kernels.cpu.jit import njit
-from hedgerow.kernels.cpu.losses import pair_sum
+from hedgerow.kernels.cpu.partition import in_set
+from hedgerow.kernels.cpu.weak import search_columns
 
 WHOLE = 2.0**61  # what all integer weights sum to, nearly
 
@@ -63,7 +65,7 @@ def raise_exponents(exponents, factor, shift):
 def weighted_sum(values, copies):
     """Sum of values, each as often as it has copies (float64; once when that is empty), as high + low.
 
-    To about 100 bits, so that two copies of a row and a row given twice have the same sum; see `pair_sum`.
+    To about 100 bits, so that a row with two copies and two equal rows have the same sum; see `pair_sum`.
     Four sums side by side: one alone waits for each addition.
     """
     if copies.size:
@@ -128,20 +130,112 @@ def round_moments(values, targets, copies, scale, unit, weight, second):
             second[i] *= np.int64(copies[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def tally(cells, classes, weight, sums):
-    """sums[cell, class] += weight."""
-    for i in range(cells.size):
-        sums[cells[i], classes[i]] += weight[i]
+# --- stumps and leaves
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_table(raw, cells, table, start, stop):
-    """raw[k, row] += table[k, cell of the row]."""
+def grow_stump(codes, n_bins, categorical, sample, work, nodes, sums, leaf_ids):
+    """A whole stump in one call: on small data, calls cost more than rows.
+
+    work : (limits, hist, found, left) of `search_columns`, for all columns. The tree is written to nodes,
+    three zeroed NODE records, sums (3, channels) and leaf_ids (n,). Returns the number of nodes.
+    """
+    limits, hist, found, left = work
+    totals, weight, second = sums[0], sample.weight, sample.second
+    for k in range(totals.shape[0]):
+        totals[k] = 0
+    if second.shape[0]:
+        for i in range(weight.shape[0]):
+            totals[0] += weight[i]
+            totals[1] += second[i]
+    else:
+        for i in range(weight.shape[0]):
+            totals[sample.classes[i]] += weight[i]
+    everyone = np.empty(0, np.uint32)  # a global one would be read-only, and have the search compiled anew
+    search_columns(codes, n_bins, categorical, sample, everyone, totals, limits, hist, found, left)
+    best = 0
+    for column in range(1, found.shape[0]):
+        if found[column].gain > found[best].gain:
+            best = column
+    if not found[best].gain > 0.0:
+        for i in range(leaf_ids.shape[0]):
+            leaf_ids[i] = 0
+        return 1
+    split, chosen = nodes[0].split, found[best]
+    split.gain, split.column, split.threshold = chosen.gain, chosen.column, chosen.threshold
+    split.missing_left, split.categorical = chosen.missing_left, chosen.categorical
+    for word in range(split.goes_left.shape[0]):
+        split.goes_left[word] = chosen.goes_left[word]
+    nodes[0].left, nodes[1].depth, nodes[2].depth = 1, 1, 1
+    for k in range(totals.shape[0]):
+        sums[1, k], sums[2, k] = left[best, k], totals[k] - left[best, k]
+        totals[k] = 0
+    if chosen.categorical:
+        descend(codes, nodes, 0, leaf_ids.shape[0], leaf_ids)
+    else:
+        find_sides(codes, nodes, 0, leaf_ids.shape[0], leaf_ids)
+    return 3
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def descend(codes, nodes, start, stop, leaf_ids):
+    """leaf_ids[row] = number of the leaf of the row, for rows coded by column."""
+    depth = 0
+    for number in range(nodes.shape[0]):
+        depth = max(depth, nodes[number].depth)
+    for row in range(start, stop):
+        leaf_ids[row] = 0
+    for _ in range(depth):
+        for row in range(start, stop):
+            number = leaf_ids[row]
+            left = nodes[number].left
+            if left == 0:
+                continue
+            split = nodes[number].split
+            code = np.int64(codes[split.column, row])
+            if split.categorical:
+                goes_left = in_set(split.goes_left, code)
+            else:
+                goes_left = code <= split.threshold if code else split.missing_left != 0
+            leaf_ids[row] = left + (0 if goes_left else 1)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def find_sides(codes, nodes, start, stop, leaf_ids):
+    """The same for one split, by numeric threshold: a row goes to node 1 or to node 2."""
+    split = nodes[0].split
+    column = codes[split.column]
+    threshold, unseen = split.threshold, 2 - split.missing_left
+    for row in range(start, stop):
+        code = np.int64(column[row])
+        side = 1 if code <= threshold else 2
+        leaf_ids[row] = side if code else unseen
+
+
+# --- sums by class and leaf, scores, errors
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def class_sums(classes, weight, sums):
+    """sums[class] += weight."""
+    for i in range(classes.size):
+        sums[classes[i]] += weight[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def tally(leaf_ids, classes, weight, sums):
+    """sums[leaf, class] += weight."""
+    for i in range(leaf_ids.size):
+        sums[leaf_ids[i], classes[i]] += weight[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_table(raw, leaf_ids, table, start, stop):
+    """raw[k, row] += table[k, leaf of the row]."""
     for k in range(raw.shape[0]):
         scores, values = raw[k], table[k]
         for i in range(start, stop):
-            scores[i] += values[cells[i]]
+            scores[i] += values[leaf_ids[i]]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -162,10 +256,3 @@ def wrong_weight(raw, classes, weight, start, stop):
         if best != classes[i]:
             wrong += weight[i] if weight.size else 1
     return wrong
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def class_sums(classes, weight, sums):
-    """sums[class] += weight."""
-    for i in range(classes.size):
-        sums[classes[i]] += weight[i]

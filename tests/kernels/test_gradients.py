@@ -7,7 +7,7 @@ import pytest
 
 import oracle
 from hedgerow.growing.statistics import Quantiser, Weights
-from hedgerow.kernels.cpu.quantise import add_leaf_values, largest, pack, spread
+from hedgerow.kernels.cpu.gradients import add_leaf_values, largest, pack, spread
 from hedgerow.threads import Team
 from reference_grower import channels
 
