@@ -1,7 +1,7 @@
 """Time the same fits with two checkouts of the library, in alternating processes, and print the ratios.
 
-    git worktree add /tmp/before COMMIT
-    python benchmarks/compare_versions.py /tmp/before . --threads 2 --rounds 5
+    git worktree add ../before COMMIT
+    python benchmarks/compare_versions.py ../before . --threads 2 --rounds 5
 
 Each process loads one checkout, runs every fit once to compile and load its kernels, and then times it; the
 checkouts take turns, so that both share a slow minute. A line shows the median time of both, their ratio

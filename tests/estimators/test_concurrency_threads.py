@@ -273,7 +273,7 @@ def test_a_thread_that_cannot_be_started_is_an_error_that_says_what_to_do(monkey
         team.together(lambda _: None, 2)
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", refuse)
-            with pytest.raises(RuntimeError, match=r"^n_jobs=4: .* 2 threads .*; give a smaller n_jobs"):
+            with pytest.raises(RuntimeError, match=r"^n_jobs=4 is too large: .* no more than 2 threads"):
                 team.together(lambda _: None)
         ran = []
         team.together(ran.append)

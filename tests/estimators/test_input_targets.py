@@ -214,7 +214,7 @@ def test_numbers_of_any_size_are_learned_or_refused(case, seed, n_rows, power, s
     if shape == "one larger":
         y[:-1] = rng.normal(size=n_rows - 1)
     found = outcome(case, X, y)
-    assert found.model is not None or np.abs(y).max() > LARGEST or "needs" in found.refusal
+    assert found.model is not None or np.abs(y).max() > LARGEST or "must be" in found.refusal
     if found.model is not None and shape == "constant":
         least = 1e-15 if hasattr(found.model, "loss_") else np.finfo(np.float64).tiny  # of a mean of counts
         np.testing.assert_allclose(found.answer, y, rtol=1e-6, atol=least)

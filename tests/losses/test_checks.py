@@ -164,5 +164,5 @@ def test_a_custom_loss_with_half_a_link_says_which_half_it_has():
             return raw
 
     loss = CustomLoss(HalfLinked())
-    with pytest.raises(NotImplementedError, match=r"has inverse_link\(raw\) only"):
+    with pytest.raises(NotImplementedError, match=r"has no link\(mean\), only inverse_link\(raw\)"):
         loss.link.link(np.zeros(3))

@@ -38,8 +38,8 @@ TESTS = (
     "tests/estimators/test_bagging_jobs.py",
     "tests/estimators/test_same_bits.py",  # numba
     "tests/streams/test_fits.py",  # pyarrow
-    "tests/distributed/test_dask_place.py",  # dask, distributed
-    "tests/distributed/test_dask_fits.py",
+    "tests/distributed/test_dask_shards.py",  # dask, distributed
+    "tests/distributed/test_gradient_boosting.py",
 )
 DESELECTED = (
     # Rows of a bag are drawn by hashes of what they hold, and scikit-learn had this table scaled otherwise

@@ -75,10 +75,9 @@ def predict(
         output.text(f"{len(result):,} predictions: {describe_file(out, replaced=replaces)}")
     if scores:
         text = ", ".join(f"{METRICS[name].title} {format_score(value)}" for name, value in scores.items())
-        seen = (
-            "; the model was fitted to most of its rows, see certify" if loaded.was_trained_on(data) else ""
-        )
-        output.note(f"the table has the target {loaded.recipe.target!r}: {text}{seen}")
+        if loaded.was_trained_on(data):
+            text += "; the model was fitted to most of its rows, see certify"
+        output.note(f"the table has the target {loaded.recipe.target!r}: {text}")
     output.result(
         {"rows": len(result), "out": out and str(out), "columns": result.column_names, "scores": scores}
     )

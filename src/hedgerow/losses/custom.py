@@ -121,7 +121,7 @@ class _UserLink(Link):
         self.task = task
 
     def link(self, mean: Floats) -> Floats:
-        raise NotImplementedError(f"{self.name} has no link(mean), only inverse_link(raw); got {mean!r}")
+        raise NotImplementedError(f"{self.name} has no link(mean), only inverse_link(raw)")
 
     def inverse(self, raw: Floats) -> Floats:
         scores = np.asarray(raw, dtype=np.float64)
