@@ -29,7 +29,7 @@ from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.binning import check_counts, find_bins
 from hedgerow.dtypes import MOST_ROWS
 from hedgerow.growing.statistics import Quantiser, Weights
-from hedgerow.kernels.cpu.adaboost import add_table, fill_exponents, wrong_weight
+from hedgerow.kernels.cpu.adaboost import add_table, descend, fill_exponents, find_sides, wrong_weight
 from hedgerow.kernels.cpu.binning import add_code_keys, cut_places, encode, store_rows
 from hedgerow.kernels.cpu.forest import MOST_COLUMNS
 from hedgerow.kernels.cpu.gradients import add_leaf_values
@@ -39,7 +39,7 @@ from hedgerow.kernels.cpu.random import EDGE_SAMPLE, draw, sample_rows
 from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.votes import _choose_rows, new_walk
 from hedgerow.kernels.cpu.weak import Sample as WeakSample
-from hedgerow.kernels.cpu.weak import _fill, descend, find_sides
+from hedgerow.kernels.cpu.weak import _fill
 from hedgerow.memory import forest_tree_leaves
 from hedgerow.table import read_table
 from hedgerow.threads import Team

@@ -14,7 +14,7 @@ from hedgerow import (
 )
 from hedgerow.bagging.raw_table import RawTable, row_keys
 from hedgerow.bagging.sampling import bootstrap_counts, weighted_counts
-from hedgerow.kernels.cpu import elementary, vote_weights, weights
+from hedgerow.kernels.cpu import adaboost, elementary, vote_weights
 from hedgerow.vision.detections import group_rectangles
 from model_cases import assert_same, numbers
 from python_bodies import both_ways, python_bodies
@@ -153,9 +153,9 @@ def test_sums_and_rounded_moments_are_the_same(copies):
 
     def case():
         weight, second, rounded = (np.empty(20, np.int64) for _ in range(3))
-        weights.round_moments(values, targets, given, 2.0**40, 2.0**10, weight, second)
-        weights.round_weights(values, given, 2.0**40, rounded)
-        return weight, second, rounded, weights.weighted_sum(values, given)
+        adaboost.round_moments(values, targets, given, 2.0**40, 2.0**10, weight, second)
+        adaboost.round_weights(values, given, 2.0**40, rounded)
+        return weight, second, rounded, adaboost.weighted_sum(values, given)
 
     check(case)
 
