@@ -58,7 +58,7 @@ def test_without_the_file_one_is_told_how_to_get_it(monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"us_accidents.*pip install dmba$"):
         load_accidents()
     monkeypatch.delenv("HEDGEROW_DATA")
-    with pytest.raises(FileNotFoundError, match=r"^the file of accidents is not here: pip install dmba$"):
+    with pytest.raises(FileNotFoundError, match=r"^the file of accidents does not exist: pip install dmba$"):
         load_accidents()
 
 

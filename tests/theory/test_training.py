@@ -55,7 +55,7 @@ def test_fewest_rounds_to_zero_error_is_the_first_that_is_below_one_row(gamma, m
 
 def test_models_without_edges_are_named():
     X, y = make_hastie(50, random_state=0)
-    with pytest.raises(TypeError, match="model is a DecisionStump, which has no edges_"):
+    with pytest.raises(TypeError, match="got DecisionStump, which has no edges_"):
         edges(DecisionStump().fit(X, y))
     with pytest.raises(TypeError, match="not an estimator"):
         edges(SimpleNamespace(edges_=[0.1]))

@@ -1,4 +1,4 @@
-"""Small data sets that show what boosting does, and known label noise for any labels.
+"""Small data sets that illustrate boosting, and label noise.
 
 Every function returns plain arrays: X is float64 of shape (n_samples, n_features), and y is int64 with the
 classes -1 and +1 (0 and 1 for the accidents, which are read from a file of another package).
@@ -6,9 +6,8 @@ classes -1 and +1 (0 and 1 for the accidents, which are read from a file of anot
 """
 
 from hedgerow.datasets.accidents import load_accidents
-from hedgerow.datasets.noise import flip_labels
 from hedgerow.datasets.points import load_three_points, load_toy, make_interval
-from hedgerow.datasets.simulated import make_gaussian, make_hastie
+from hedgerow.datasets.simulated import flip_labels, make_gaussian, make_hastie
 
 __all__ = [
     "flip_labels",

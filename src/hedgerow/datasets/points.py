@@ -1,7 +1,7 @@
-"""Points to look at: the ten of Schapire's tutorials, and intervals on a line.
+"""Small sets of points: the ten points of Schapire's tutorials, and intervals on a line.
 
-The ten points, and the three half-planes that boosting finds: left of a, left of b, above c. Each is wrong on
-three points, and no point is wrong twice.
+The ten points and the three half-planes of AdaBoost: left of a, left of b, above c. Each misclassifies three
+points, and no point is misclassified twice.
 
              a                       b
              |                +      |
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from hedgerow.datasets.checks import check_count, check_real
+from hedgerow.estimators.parameters import check_parameters, real, whole
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -42,14 +42,14 @@ _TOY = (  # x, y, label
 
 
 def load_toy() -> Data:
-    """Ten points in the plane that three half-planes classify without error.
+    """Return ten points in the plane that three half-planes classify without error.
 
-    The example of Schapire's tutorials on boosting, with coordinates chosen to look like the well-known
+    This is the example of Schapire's tutorials on boosting, with coordinates similar to the well-known
     drawing. AdaBoost with the best horizontal or vertical half-plane in every round has weighted errors of
-    3/10, 3/14 and 3/22 (0.30, 0.21, 0.14), hence weights of 0.42, 0.65 and 0.92, and after three rounds no
-    training error. The best half-planes of rounds 1 and 2 are tied, and any choice among them gives these
-    numbers; the drawing's order (left line, right line, horizontal line) is that of the lower column, then
-    the lower threshold.
+    3/10, 3/14 and 3/22 (0.30, 0.21, 0.14), weights of 0.42, 0.65 and 0.92, and no training error after three
+    rounds. In rounds 1 and 2 several half-planes are tied, and each gives these numbers. The order of the
+    drawing (left line, right line, horizontal line) results if ties go to the lower column, then the lower
+    threshold.
 
     Returns
     -------
@@ -70,9 +70,9 @@ def load_toy() -> Data:
 
 
 def load_three_points() -> Data:
-    """The smallest interval that is no threshold: -1, +1, -1 at -1, 0, 1.
+    """Return the smallest set that no threshold classifies: labels -1, +1, -1 at -1, 0, 1.
 
-    Every threshold function is wrong on at least one of the three points.
+    Every threshold function misclassifies at least one of the three points.
 
     Returns
     -------
@@ -95,21 +95,21 @@ def make_interval(
     noise: float = 0.0,
     random_state: Any = None,
 ) -> Data:
-    """Points on a line that are +1 inside an interval and -1 on both sides of it.
+    """Simulate points on a line that are +1 inside an interval and -1 on both sides of it.
 
-    A threshold on x is right on two of the three parts at most. Whatever the weights of the points, one of
-    the three parts has a third of them or less, so that the best threshold errs on at most 1/3: thresholds
-    are a weak learner here, with an edge of 1/6.
+    A threshold on x is correct in at most two of the three regions. For all weights of the points, one of the
+    regions has at most a third of the weight, so the best threshold has an error of at most 1/3: thresholds
+    are weak hypotheses with an edge of 1/6.
 
     Parameters
     ----------
     n_samples : int
-        Number of points, 3 or more. One is drawn in each of the three parts, so that no threshold is ever
-        right on all points; the others are uniform on [-1, 1].
+        Number of points, at least 3. One is drawn in each of the three regions, so no threshold is correct
+        on all points; the others are uniform on [-1, 1].
     low, high : float
-        The interval, with -1 < low < high < 1; its ends belong to it.
+        The closed interval, with -1 < low < high < 1.
     noise : float
-        Share of labels that are flipped, from 0 to 1; the labels of the three points above stay.
+        Fraction of the labels that are flipped, from 0 to 1, except those of the three points above.
     random_state : int, RandomState or None
 
     Returns
@@ -125,14 +125,13 @@ def make_interval(
     >>> y
     array([ 1, -1,  1,  1,  1, -1])
     """
-    n_samples = check_count("n_samples", n_samples, 3)
-    low, high = check_real("low", low, -1, 1), check_real("high", high, -1, 1)
+    unit = real(-1, 1)
+    check_parameters(locals(), {"n_samples": whole(3), "low": unit, "high": unit, "noise": real(0, 1)})
     if not -1 < low < high < 1:
-        raise ValueError(f"low={low!r} and high={high!r} are not allowed: they must have -1 < low < high < 1")
-    noise = check_real("noise", noise, 0, 1)
+        raise ValueError(f"low={low!r} and high={high!r} are not allowed: -1 < low < high < 1 is required")
     rng = check_random_state(random_state)
     x = rng.uniform(-1.0, 1.0, n_samples)
-    # the first three: one a part; np.nextafter keeps the outer two off the interval's closed ends
+    # the first three: one per region; np.nextafter keeps the outer two outside the closed interval
     lower, upper = [-1.0, low, np.nextafter(high, 2.0)], [np.nextafter(low, -2.0), high, 1.0]
     x[:3] = np.clip(rng.uniform(lower, upper), lower, upper)
     y = np.where((x >= low) & (x <= high), 1, -1)

@@ -1,4 +1,4 @@
-"""Simulated tables of independent standard normal features, with a rule that makes the label."""
+"""Simulated tables of independent standard normal features, and label noise."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 from sklearn.utils import check_random_state
 
-from hedgerow.datasets.checks import check_count, check_real
+from hedgerow.estimators.parameters import check_parameters, real, whole
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -20,31 +20,31 @@ def make_gaussian(
     noise: float = 0.3,
     random_state: Any = None,
 ) -> Data:
-    """Normal features of which some act linearly and some by their distance from zero.
+    """Simulate normal features with linear and quadratic effects.
 
-    The informative features come first, by turns: feature 0 acts linearly, 1 by its square, 2 linearly, ...
-    With k of them,
+    The informative features come first and alternate: feature 0 has a linear effect, 1 a quadratic one, 2 a
+    linear one, and so on. With k of them,
 
         score = (sum of x_j + sum of (x_j ** 2 - 1) / sqrt(2)) / sqrt(k) + noise * normal,
 
-    and y is +1 where the score is above 0. All terms have mean 0 and variance 1. A linear model sees only
-    half of the truth; a sum of step functions, one a feature, can express all of it.
+    and y is +1 where the score is positive. All terms have mean 0 and variance 1. A linear model represents
+    only the linear effects; a sum of functions of one feature each represents all effects.
 
     Parameters
     ----------
     n_samples, n_features : int
         The shape of X.
     n_informative : int
-        Number of features that matter, from 1 to `n_features`.
+        Number of features with an effect, from 1 to `n_features`.
     noise : float
-        Standard deviation of what no feature explains, beside 1 of what they do.
+        Standard deviation of the noise; that of the effects is 1.
     random_state : int, RandomState or None
 
     Returns
     -------
     X : float64 array of shape (n_samples, n_features)
     y : int64 array of shape (n_samples,)
-        Classes -1 and +1; a little less than half are +1, since squares are skewed.
+        Classes -1 and +1; slightly less than half are +1, because squares are skewed.
 
     Examples
     --------
@@ -52,9 +52,8 @@ def make_gaussian(
     >>> X.shape, sorted(set(y.tolist()))
     ((5000, 30), [-1, 1])
     """
-    n_samples, n_features = check_count("n_samples", n_samples, 1), check_count("n_features", n_features, 1)
-    n_informative = check_count("n_informative", n_informative, 1, n_features)
-    noise = check_real("noise", noise, 0)
+    check_parameters(locals(), {"n_samples": whole(1), "n_features": whole(1), "noise": real(0)})
+    check_parameters(locals(), {"n_informative": whole(1, n_features)})
     rng = check_random_state(random_state)
     X = rng.standard_normal((n_samples, n_features))
     linear, squared = X[:, 0:n_informative:2], X[:, 1:n_informative:2]
@@ -64,10 +63,11 @@ def make_gaussian(
 
 
 def make_hastie(n_samples: int = 12000, n_features: int = 10, random_state: Any = None) -> Data:
-    """Points inside and outside a sphere: example 10.2 of Hastie, Tibshirani and Friedman.
+    """Simulate points inside and outside a sphere: example 10.2 of Hastie, Tibshirani and Friedman.
 
     Features are standard normal, and y is +1 where their sum of squares is above the median of its
-    distribution, chi-squared with `n_features` degrees of freedom: 9.34 for ten. No linear model helps.
+    distribution, chi-squared with `n_features` degrees of freedom: 9.34 for ten. A linear model is no better
+    than chance.
 
     Parameters
     ----------
@@ -93,7 +93,65 @@ def make_hastie(n_samples: int = 12000, n_features: int = 10, random_state: Any 
     >>> X.shape, float((y == 1).mean().round(1))
     ((2000, 10), 0.5)
     """
-    n_samples, n_features = check_count("n_samples", n_samples, 1), check_count("n_features", n_features, 1)
+    check_parameters(locals(), {"n_samples": whole(1), "n_features": whole(1)})
     X = check_random_state(random_state).standard_normal((n_samples, n_features))
-    median = 9.34 if n_features == 10 else float(chi2.median(n_features))  # the book's own digits
+    median = 9.34 if n_features == 10 else float(chi2.median(n_features))  # as rounded in the book
     return X, np.where((X**2).sum(axis=1) > median, 1, -1)
+
+
+def flip_labels(
+    y: Any, share: float = 0.1, random_state: Any = None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Replace a fraction of the labels by other classes.
+
+    The rows are drawn without replacement. Each gets one of the other classes with equal probability.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        Labels of two or more classes: numbers, strings or booleans. It is not changed.
+    share : float
+        Fraction of the labels to replace, from 0 to 1; their number is rounded to the nearest integer.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    noisy : array of shape (n_samples,)
+        The new labels, with the same dtype.
+    flipped : int64 array
+        The changed rows, in increasing order.
+
+    Examples
+    --------
+    >>> noisy, flipped = flip_labels(["cat", "dog", "dog", "cat", "cow"], share=0.4, random_state=0)
+    >>> noisy
+    array(['dog', 'dog', 'cow', 'cat', 'cow'], dtype='<U3')
+    >>> flipped
+    array([0, 2])
+    """
+    labels = np.array(y)
+    check_parameters({"share": share}, {"share": real(0, 1)})
+    if labels.ndim != 1:
+        raise ValueError(f"y must be one-dimensional; got shape {labels.shape}")
+    classes, positions = _classes(labels)
+    n_flipped = round(share * len(labels))
+    if n_flipped and len(classes) < 2:
+        raise ValueError(f"y must have at least two classes; got only {classes.tolist()[0]!r}")
+    rng = check_random_state(random_state)
+    flipped: NDArray[np.int64] = np.sort(rng.permutation(len(labels))[:n_flipped]).astype(np.int64)
+    # a shift by 1 to K - 1, modulo K classes, always changes the class
+    shifts = rng.randint(1, max(len(classes), 2), size=n_flipped)
+    labels[flipped] = classes[(positions[flipped] + shifts) % max(len(classes), 1)]
+    return labels, flipped
+
+
+def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the sorted classes, and the position of every label among them."""
+    for row, label in enumerate(labels.tolist() if labels.dtype.kind in "fO" else ()):
+        # None, NA of pandas, and values that differ from themselves: NaN and NaT
+        if label is None or type(label).__name__ == "NAType" or label != label:  # noqa: PLR0124
+            raise ValueError(f"y[{row}]={label!r} is not allowed: every label must be a class")
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(f"the labels in y cannot be sorted: {error}") from error

@@ -1,13 +1,12 @@
-"""What the size of a class proves about the error on rows not seen.
+"""Bounds on the error on new rows from the size of the hypothesis class.
 
-Symmetrisation (Vapnik and Chervonenkis 1971) compares the error R_m on m rows with that on m further ones.
-With G the growth function of the class, see `growth`:
+Symmetrisation (Vapnik and Chervonenkis 1971) compares the error R_m on m rows with that on m further rows. G
+is the growth function of the class, see `growth`:
 
     P[sup over the class of R - R_m >= eps] <= 4 G(2m) exp(-m eps^2 / 8)
 
-The right side is delta for eps = sqrt(8/m (ln G(2m) + ln(4/delta))): what may have to be added to the
-training error, which is what the functions here return. It holds for any sample and any learner, so it is
-large.
+The right side is delta for eps = sqrt(8/m (ln G(2m) + ln(4/delta))). The functions return eps: the training
+error plus eps bounds the error on new rows with probability 1 - delta, for any distribution and any learner.
 """
 
 from typing import Any
@@ -28,7 +27,7 @@ from hedgerow.theory.growth import (
 
 
 def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -> Any:
-    """What is added to the training error: sqrt(8/m (ln G(2m) + ln(4/delta))).
+    """Return the deviation from the training error, sqrt(8/m (ln G(2m) + ln(4/delta))).
 
     Parameters
     ----------
@@ -37,7 +36,7 @@ def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -
     m : int or array
         Training rows.
     delta : float or array
-        Probability, at most, that the bound fails; above 0 and below 1.
+        Probability that the bound does not hold; above 0 and below 1.
 
     Examples
     --------
@@ -46,24 +45,26 @@ def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -
     0.3462
     """
     points, growth = counts("m", m), numbers("log_growth_2m", log_growth_2m, 0.0)
-    failing = np.asarray(delta)
-    if failing.dtype.kind not in "fiu" or not np.all((failing > 0.0) & (failing < 1.0)):
+    probability = np.asarray(delta)
+    if probability.dtype.kind not in "fiu" or not np.all((probability > 0.0) & (probability < 1.0)):
         raise ValueError(f"delta={delta!r} is not allowed: it must be a number > 0 and < 1")
-    return plain(np.sqrt(8.0 / points * (growth + np.log(4.0 / failing))))
+    return plain(np.sqrt(8.0 / points * (growth + np.log(4.0 / probability))))
 
 
 def vc_bound(m: ArrayLike, D: ArrayLike, delta: ArrayLike) -> Any:
-    """What is added to the training error of a class of VC dimension D, by Sauer's lemma.
+    """Return the deviation from the training error for a class of VC dimension D.
+
+    It uses Sauer's lemma.
 
     Parameters
     ----------
     m : int or array
         Training rows.
     D : float or array
-        The VC dimension or an upper bound of it. For 2m < D all labelings are counted, and the result is
+        The VC dimension or an upper bound on it. For 2m < D all labelings are counted, and the result is
         above 1.
     delta : float or array
-        Probability, at most, that the bound fails.
+        Probability that the bound does not hold.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def vc_bound(m: ArrayLike, D: ArrayLike, delta: ArrayLike) -> Any:
 
 
 def growth_bound(m: ArrayLike, d: ArrayLike, T: ArrayLike, delta: ArrayLike) -> Any:
-    """What is added to the training error of a vote of T classifiers of VC dimension d.
+    """Return the deviation from the training error for votes of T classifiers of VC dimension d.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def growth_bound(m: ArrayLike, d: ArrayLike, T: ArrayLike, delta: ArrayLike) -> 
 def stump_bound(
     m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, delta: ArrayLike, *, missing: bool = False
 ) -> Any:
-    """What is added to the training error of a vote of T stumps.
+    """Return the deviation from the training error for votes of T stumps.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def tree_bound(
     *,
     missing: bool = False,
 ) -> Any:
-    """What is added to the training error of a vote of T trees with at most n_leaves leaves.
+    """Return the deviation from the training error for votes of T trees of at most n_leaves leaves.
 
     Examples
     --------

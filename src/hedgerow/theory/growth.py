@@ -1,32 +1,32 @@
-"""How many labelings a class of classifiers has.
+"""Growth functions and VC dimensions of classes of classifiers.
 
-A growth function G(m) is the largest number of different labelings, of 2^m, that a class of two-class
-classifiers can give to any m points. Everything here is its natural logarithm, or an upper bound of it, and
-never above m ln 2. The VC dimension is the largest m with G(m) = 2^m.
+The growth function G(m) of a class of two-class classifiers is the largest number of different labelings, of
+2^m, of any m points. The functions return its natural logarithm, or an upper bound on it, which is at most
+m ln 2. The VC dimension is the largest m with G(m) = 2^m.
 
 A boosted classifier is the sign of a weighted sum of T weak ones (Freund and Schapire 1997). The T weak ones
 label m points in at most G(m)^T ways; each way makes the points vectors of T numbers, which a linear
-threshold function without a constant (VC dimension T, whatever it answers at a tie) labels in at most
+threshold function without a constant (VC dimension T, for any prediction at a tie) labels in at most
 (em/T)^T ways. With Sauer's lemma, G(m) <= (em/d)^d for the VC dimension d and m >= d:
 
     ln G_boosted(m) <= d T ln(em/d) + T ln(em/T)
 
-Counting the weak labelings themselves is tighter. Points with different values in a column can be cut between
-any two neighbours: m - 1 cuts, each with two polarities, and two constant labelings belong to all columns.
+Counting the labelings of the weak classifiers directly is tighter. Points with different values in a column
+can be split between any two neighbours: m - 1 splits with two polarities each, and two constant labelings
+that all columns share.
 
     stumps in c columns                      2 + 2 c (m - 1)
     the same with missing values             2 + c (4 (m - 2) + 2), m >= 2
     trees with at most L leaves              Catalan(L-1) (c (m - 1) + 1)^(L-1) 2^L
     the same with missing values             Catalan(L-1) (2 c (m - 1) + 1)^(L-1) 2^L
 
-Missing: with k >= 1 values missing in a column, m - k - 1 cuts are left, for each of which the missing go to
-either side, and missing against the rest is one more cut: 4 (m - k - 1) + 2 labelings, largest at k = 1.
-Trees: there are Catalan(L-1) shapes with L leaves; each of the L - 1 inner nodes has a cut, all points to the
-left being one that is the same in all columns, and covers smaller trees; leaves have a label each. A cut with
-a left and a right side is one of m - 1 in a column, or one of 2 (m - k - 1) + 2 <= 2 (m - 1) with missing
-values.
+Missing values: if k >= 1 values are missing in a column, m - k - 1 splits have the missing values on
+either side, and the split of missing against present values: 4 (m - k - 1) + 2 labelings, largest at k = 1.
+Trees: there are Catalan(L-1) shapes with L leaves. Each of the L - 1 inner nodes has a split; the split with
+all points on the left is the same in all columns and represents smaller trees. Each leaf has a label. A
+proper split is one of m - 1 in a column, or one of 2 (m - k - 1) + 2 <= 2 (m - 1) with missing values.
 
-These are counts for columns with an order. A column of categories that is cut into any two sets has more.
+The counts are for ordered columns. A categorical column that splits into arbitrary sets has more labelings.
 Numbers of points, columns, leaves and rounds may be arrays; they are broadcast. Scalars return a float.
 """
 
@@ -44,7 +44,7 @@ _LN2 = math.log(2.0)
 
 
 def sauer(m: ArrayLike, d: ArrayLike) -> Any:
-    """The ln of the labelings of m points by a class of VC dimension d: d ln(em/d), at most m ln 2.
+    """Return ln G(m) of a class of VC dimension d: d ln(em/d), at most m ln 2.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ def sauer(m: ArrayLike, d: ArrayLike) -> Any:
 
 
 def boosted_growth(m: ArrayLike, d: ArrayLike, T: ArrayLike) -> Any:
-    """The ln of the labelings of m points by votes of T classifiers of VC dimension d.
+    """Return ln G(m) of votes of T classifiers of VC dimension d.
 
-    d T ln(em/d) + T ln(em/T), and m ln 2 at most.
+    It is d T ln(em/d) + T ln(em/T), at most m ln 2.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def boosted_growth(m: ArrayLike, d: ArrayLike, T: ArrayLike) -> Any:
 
 
 def boosted_vc_dimension(T: ArrayLike, d: ArrayLike) -> Any:
-    """Upper bound of the VC dimension of votes: T (d + 1) (3 ln(T (d + 1)) + 2), for T, d >= 3.
+    """Return an upper bound on the VC dimension of votes: T (d + 1) (3 ln(T (d + 1)) + 2), for T, d >= 3.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def boosted_vc_dimension(T: ArrayLike, d: ArrayLike) -> Any:
 
 
 def stump_growth(m: ArrayLike, n_columns: ArrayLike, *, missing: bool = False) -> Any:
-    """The ln of the labelings of m points by stumps: at most 2 + 2 n_columns (m - 1) of them.
+    """Return ln G(m) of stumps, which have at most 2 + 2 n_columns (m - 1) labelings.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def stump_growth(m: ArrayLike, n_columns: ArrayLike, *, missing: bool = False) -
 
 
 def boosted_stump_growth(m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, *, missing: bool = False) -> Any:
-    """The ln of the labelings of m points by votes of T stumps.
+    """Return ln G(m) of votes of T stumps.
 
     Parameters
     ----------
@@ -146,14 +146,14 @@ def boosted_stump_growth(m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, *, mi
 
 
 def tree_growth(m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, *, missing: bool = False) -> Any:
-    """The ln of the labelings of m points by trees with at most L leaves.
+    """Return ln G(m) of trees with at most L leaves.
 
-    There are at most Catalan(L-1) (n_columns (m-1) + 1)^(L-1) 2^L.
+    There are at most Catalan(L-1) (n_columns (m-1) + 1)^(L-1) 2^L labelings.
 
     Parameters
     ----------
     m, n_columns, n_leaves : int or array
-        Points, columns, and the most leaves L a tree may have; at least 1.
+        Points, columns, and the maximum number L of leaves of a tree; at least 1.
     missing : bool
         Whether values may be missing: 2 n_columns (m-1) + 1 instead.
 
@@ -169,12 +169,12 @@ def tree_growth(m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, *, miss
 def boosted_tree_growth(
     m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, T: ArrayLike, *, missing: bool = False
 ) -> Any:
-    """The ln of the labelings of m points by votes of T trees.
+    """Return ln G(m) of votes of T trees.
 
     Parameters
     ----------
     m, n_columns, n_leaves, T : int or array
-        Points, columns, the most leaves of a tree, and rounds; at least 1.
+        Points, columns, the maximum number of leaves of a tree, and rounds; at least 1.
     missing : bool
         As in `tree_growth`.
 
@@ -188,7 +188,7 @@ def boosted_tree_growth(
 
 
 def threshold_vc_dimension(polarity: bool = True) -> int:
-    """The VC dimension of thresholds in one column: 2, or 1 if only one side can be positive.
+    """Return the VC dimension of thresholds in one column: 2, or 1 with one polarity.
 
     Examples
     --------
@@ -200,18 +200,18 @@ def threshold_vc_dimension(polarity: bool = True) -> int:
 
 
 def stump_vc_dimension(n_columns: int, *, missing: bool = False) -> int:
-    """The VC dimension of stumps: the largest V with C(V, V // 2) <= 2 n_columns. It grows like log2.
+    """Return the VC dimension of stumps: the largest V with C(V, V // 2) <= 2 n_columns.
 
-    To shatter V points every set of V // 2 of them must be on one side of a cut, and a column has one such
-    set at each end of its order. That is also enough (Gey 2018).
+    To shatter V points, every set of V // 2 of them must be on one side of a split, and a column has one such
+    set at each end of its order. This is also sufficient (Gey 2018). The VC dimension grows like log2.
 
     Parameters
     ----------
     n_columns : int
         At least 1.
     missing : bool
-        Whether values may be missing. A column then has at most 4 such sets, with the missing and without;
-        the result is an upper bound.
+        Whether values may be missing. A column then has at most 4 such sets, with and without the missing
+        values, and the result is an upper bound.
 
     References
     ----------
@@ -231,12 +231,12 @@ def stump_vc_dimension(n_columns: int, *, missing: bool = False) -> int:
 
 
 def tree_vc_dimension(n_columns: int, n_leaves: int, *, missing: bool = False) -> int:
-    """Upper bound of the VC dimension of trees: the largest m with 2^m at most the count in `tree_growth`.
+    """Return an upper bound on the VC dimension of trees: the largest m with m ln 2 <= ln G(m).
 
     Parameters
     ----------
     n_columns, n_leaves : int
-        Columns, and the most leaves of a tree; at least 1.
+        Columns, and the maximum number of leaves of a tree; at least 1.
     missing : bool
         As in `tree_growth`.
 
@@ -267,14 +267,14 @@ def _sauer(m: Floats, d: Floats) -> Floats:
 
 
 def _boosted(m: Floats, weak: Floats, T: Floats) -> Floats:
-    """T weak labelings, then a linear threshold function of T numbers."""
+    """Return ln G(m) of a linear threshold function of T weak classifiers."""
     return np.minimum(T * np.minimum(weak, m * _LN2) + _sauer(m, T), m * _LN2)
 
 
 def _stumps(m: Floats, n_columns: ArrayLike, missing: bool) -> Floats:
     columns = counts("n_columns", n_columns)
-    of_column = np.where(m > 1.0, 4.0 * (m - 2.0) + 2.0, 0.0) if _flag(missing) else 2.0 * (m - 1.0)
-    return np.minimum(np.log(2.0 + columns * of_column), m * _LN2)
+    per_column = np.where(m > 1.0, 4.0 * (m - 2.0) + 2.0, 0.0) if _flag(missing) else 2.0 * (m - 1.0)
+    return np.minimum(np.log(2.0 + columns * per_column), m * _LN2)
 
 
 def _trees(m: Floats, n_columns: ArrayLike, n_leaves: ArrayLike, missing: bool) -> Floats:
@@ -282,12 +282,12 @@ def _trees(m: Floats, n_columns: ArrayLike, n_leaves: ArrayLike, missing: bool) 
     nodes = leaves - 1.0
     # Catalan(k) = (2k)! / (k! (k + 1)!)
     shapes = gammaln(2.0 * nodes + 1.0) - gammaln(nodes + 1.0) - gammaln(nodes + 2.0)
-    cuts = (2.0 if _flag(missing) else 1.0) * columns * (m - 1.0) + 1.0
-    return np.asarray(shapes + nodes * np.log(cuts) + leaves * _LN2, np.float64)
+    splits = (2.0 if _flag(missing) else 1.0) * columns * (m - 1.0) + 1.0
+    return np.asarray(shapes + nodes * np.log(splits) + leaves * _LN2, np.float64)
 
 
 def counts(name: str, values: ArrayLike, low: int = 1) -> Floats:
-    """Whole numbers as floats, exact up to 2^53."""
+    """Check integers and return them as floats, exact up to 2^53."""
     array = np.asarray(values)
     whole_numbers = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
     if not whole_numbers or not np.all((array >= low) & np.isfinite(array)):
@@ -298,7 +298,7 @@ def counts(name: str, values: ArrayLike, low: int = 1) -> Floats:
 
 
 def numbers(name: str, values: ArrayLike, low: float) -> Floats:
-    """Numbers from `low` on as floats."""
+    """Check numbers of at least `low` and return them as floats."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuf" or not np.all((array >= low) & np.isfinite(array)):
         raise ValueError(f"{name}={values!r} is not allowed: it must be a number >= {low:g}, or such numbers")
@@ -311,5 +311,5 @@ def _flag(missing: bool) -> bool:
 
 
 def plain(array: Any) -> Any:
-    """A float for scalars, as they were given."""
+    """Return a float for a scalar, and an array otherwise."""
     return float(array) if np.ndim(array) == 0 else array

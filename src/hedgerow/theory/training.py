@@ -1,13 +1,12 @@
-"""What boosting proves of its own training error, round by round.
+"""Bounds on the training error of boosting, round by round.
 
-A round has a weighted error e_t and an edge g_t = 1/2 - e_t, how much better it is than guessing. AdaBoost
+A round has a weighted error e_t and an edge g_t = 1/2 - e_t, its advantage over random guessing. AdaBoost
 multiplies the sum of the weights by Z_t = 2 sqrt(e_t (1 - e_t)) = sqrt(1 - 4 g_t^2), and the training error
-of the vote after T rounds is at most the product of these (Freund and Schapire 1997):
+of the vote after T rounds is at most the product of the Z_t (Freund and Schapire 1997):
 
     error <= prod_t 2 sqrt(e_t (1 - e_t)) <= exp(-2 sum_t g_t^2)
 
-An error below 1/m on m rows is no error at all: with every edge at least g it is reached once exp(-2 g^2 T) <
-1/m.
+An error below 1/m on m rows is zero: if every edge is at least g, it is zero once exp(-2 g^2 T) < 1/m.
 """
 
 import math
@@ -22,12 +21,12 @@ from hedgerow.estimators.parameters import check_parameters, real, whole
 
 
 def edges(model: Any) -> Floats:
-    """The edges of a fitted boosting model: 1/2 less the weighted error of every round.
+    """Return the edges of a fitted boosting model: 1/2 minus the weighted error of every round.
 
     Parameters
     ----------
     model : estimator
-        One that was fitted in rounds and has the attribute `edges_`, such as `AdaBoostClassifier`.
+        A fitted model with the attribute `edges_`, such as `AdaBoostClassifier`.
 
     Returns
     -------
@@ -43,18 +42,18 @@ def edges(model: Any) -> Floats:
     >>> edges(model).shape
     (5,)
     """
-    check_is_fitted(model)  # TypeError for what is no estimator
-    found = getattr(model, "edges_", None)
-    if found is None:
+    check_is_fitted(model)  # TypeError if it is not an estimator
+    result = getattr(model, "edges_", None)
+    if result is None:
         raise TypeError(
-            f"model is a {type(model).__name__}, which has no edges_; "
-            "a boosting model with a weighted error in every round is needed, such as AdaBoostClassifier"
+            "model must have a weighted error in every round, such as AdaBoostClassifier; got "
+            f"{type(model).__name__}, which has no edges_"
         )
-    return np.array(found, np.float64)
+    return np.array(result, np.float64)
 
 
 def training_error_bound(errors: ArrayLike) -> Floats:
-    """The product of 2 sqrt(e (1 - e)) over the rounds so far, which the training error is never above.
+    """Return the bound after every round: the product of 2 sqrt(e (1 - e)) over the rounds so far.
 
     Parameters
     ----------
@@ -76,12 +75,12 @@ def training_error_bound(errors: ArrayLike) -> Floats:
 
 
 def exponential_bound(edges: ArrayLike) -> Floats:
-    """exp(-2 sum of g^2) over the rounds so far: a simpler bound, above `training_error_bound`.
+    """Return the simpler bound exp(-2 sum of g^2) after every round, which is larger.
 
     Parameters
     ----------
     edges : array-like of shape (rounds,)
-        1/2 less the weighted error of every round, from -1/2 to 1/2.
+        1/2 minus the weighted error of every round, from -1/2 to 1/2.
 
     Returns
     -------
@@ -98,7 +97,7 @@ def exponential_bound(edges: ArrayLike) -> Floats:
 
 
 def rounds_to_zero_error(gamma: float, m: int) -> int:
-    """The fewest rounds T with exp(-2 gamma^2 T) < 1/m: all m rows are then classified rightly.
+    """Return the smallest T with exp(-2 gamma^2 T) < 1/m: the training error is then zero.
 
     Parameters
     ----------
@@ -119,16 +118,16 @@ def rounds_to_zero_error(gamma: float, m: int) -> int:
     check_parameters(locals(), {"gamma": real(0, 0.5, above=True), "m": whole(1)})
     rounds = math.log(m) / 2.0 / gamma / gamma  # gamma^2 may be too small for a float
     if not math.isfinite(rounds):
-        raise ValueError(f"gamma={gamma!r} is not allowed: the number of rounds is beyond all numbers")
+        raise ValueError(f"gamma={gamma!r} is not allowed: the number of rounds is not finite")
     return math.floor(rounds) + 1
 
 
 def _rounds(name: str, values: ArrayLike, low: float, high: float) -> Floats:
-    """The values as an array, if each is from low to high."""
+    """Return the values as an array; each must be from low to high."""
     array = np.asarray(values, np.float64)
     if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}; it must be one-dimensional, a number a round")
-    wrong = np.flatnonzero(~((array >= low) & (array <= high)))  # NaN is neither
+        raise ValueError(f"{name} has shape {array.shape}; it must be one-dimensional, one number per round")
+    wrong = np.flatnonzero(~((array >= low) & (array <= high)))  # also NaN
     if len(wrong):
         raise ValueError(
             f"{name}[{wrong[0]}]={array[wrong[0]]} is not allowed: it must be a number >= {low} and <= {high}"
