@@ -1,8 +1,7 @@
-"""Take the picture of a report that the README shows: docs/report.png.
+"""Make the image of a report in the README: docs/report.png.
 
-A report on the breast cancer data of scikit-learn is made, and shown 1280 pixels wide by Chromium or Chrome,
-which must be on the PATH. Parts of that one rendering are set below one another: the top with key
-figures and what is proven, then learning curve and importances, then confusion matrix and certificate.
+A report on the breast cancer data of scikit-learn is rendered 1280 pixels wide by Chromium or Chrome, which
+must be on the PATH. The image combines its summary, learning curve, importances, confusion matrix and bounds.
 
     python examples/report_picture.py [docs/report.png]
 """
@@ -30,10 +29,10 @@ from hedgerow.theory import certify
 
 WIDTH, HEIGHT = 1280, 14000  # of the window; the page must fit
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-EDGE = 24  # pixels around a part
+EDGE = 24  # pixels around an element
 
-# Where the parts are, as boxes [left, top, right, bottom] by the id of a heading: a script beside the page
-# asks, for the page itself has none.
+# A page with a script that finds the boxes [left, top, right, bottom] of elements by the id of their heading;
+# the report itself has no scripts.
 RULER = """<!doctype html><title>ruler</title><body style="margin:0">
 <iframe id="page" src="report.html" style="border:0;width:{width}px;height:{height}px"></iframe>
 <pre id="out"></pre><script>
@@ -50,24 +49,24 @@ document.getElementById("page").onload = (event) => {{
 
 
 def make_report() -> Report:
-    """AdaBoost on the breast cancer data of scikit-learn, a fifth of the rows held out."""
-    given = load_breast_cancer()
-    names = [str(name) for name in given.feature_names]
-    columns = {name: given.data[:, number] for number, name in enumerate(names)}
-    table = pa.table({**columns, "diagnosis": np.array(["malignant", "benign"])[given.target]})
+    """AdaBoost on the breast cancer data of scikit-learn, with a fifth of the rows for testing."""
+    data = load_breast_cancer()
+    names = [str(name) for name in data.feature_names]
+    columns = {name: data.data[:, number] for number, name in enumerate(names)}
+    table = pa.table({**columns, "diagnosis": np.array(["malignant", "benign"])[data.target]})
     recipe = make_recipe(table, "diagnosis")
     X, y = recipe.features(table), recipe.labels(table)
     train, test = hold_out(y, "classification", 0.2, 0)
     X_train, X_test = take_rows(X, train), take_rows(X, test)
     model = AdaBoostClassifier(n_estimators=100, random_state=0).fit(X_train, y[train])
-    proven = certify(model, X_test, y[test])
-    known = {"summary": describe(table), "recipe": recipe, "certificate": proven}
-    facts = Facts(model, X_test, y[test], X_train, y[train], **known)
+    facts = Facts(model, X_test, y[test], X_train, y[train])
+    facts.summary, facts.recipe = describe(table), recipe
+    facts.certificate = certify(model, X_test, y[test])
     return Report.from_facts(facts, title="Breast cancer: the diagnosis")
 
 
 def browse(browser: str, folder: Path, *options: str) -> str:
-    """What the browser prints about the ruler page."""
+    """Open the ruler page in the browser, and return its output."""
     command = [
         browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
         "--allow-file-access-from-files", "--blink-settings=preferredColorScheme=1",
@@ -78,7 +77,7 @@ def browse(browser: str, folder: Path, *options: str) -> str:
 
 
 def compose(page: Image.Image, found: dict[str, dict[str, Any]]) -> Image.Image:
-    """Parts of the page, as they are, on one sheet."""
+    """Combine elements of the page."""
 
     def part(name: str, n_parts: int = 1, *, headed: bool = True) -> Image.Image:
         shown = found[name]["parts"][:n_parts] if headed else found[name]["parts"][n_parts - 1 : n_parts]
@@ -86,7 +85,9 @@ def compose(page: Image.Image, found: dict[str, dict[str, Any]]) -> Image.Image:
         left, top = boxes[:, :2].min(axis=0)
         right, bottom = np.array(shown)[:, 2:].max(axis=0)
         if bottom > page.height:
-            raise ValueError(f"the page is longer than HEIGHT={page.height}: the part {name!r} is not on it")
+            raise ValueError(
+                f"the page is longer than HEIGHT={page.height}: the section {name!r} is not on it"
+            )
         return page.crop((round(left), round(top), round(right) + 2, round(bottom) + 2))
 
     left, right = round(found["title"]["head"][0]), round(found["title"]["head"][2])
@@ -94,7 +95,7 @@ def compose(page: Image.Image, found: dict[str, dict[str, Any]]) -> Image.Image:
     parts = [page.crop((0, 0, WIDTH, round(bottom) + EDGE))]
     places = [(0, 0)]
     top = parts[0].height
-    bounds = part("certificate", 2, headed=False)  # what is proven is said above already
+    bounds = part("certificate", 2, headed=False)  # its statement is in the summary
     for pair in ((part("curves"), part("importances")), (part("confusion"), bounds)):
         parts += pair
         places += [(left, top), (right - pair[1].width, top)]
@@ -106,25 +107,25 @@ def compose(page: Image.Image, found: dict[str, dict[str, Any]]) -> Image.Image:
 
 
 def main() -> int:
-    """Make the report, look at it, and save the picture."""
+    """Make the report, render it, and save the image."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("picture", nargs="?", default="docs/report.png")
     picture = Path(parser.parse_args().picture)
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        print(f"no browser is on the PATH: the picture needs one of {', '.join(BROWSERS)}", file=sys.stderr)
+        print(f"no browser is on the PATH: the image requires one of {', '.join(BROWSERS)}", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         make_report().save(folder / "report.html")
         (folder / "ruler.html").write_text(RULER.format(width=WIDTH, height=HEIGHT), encoding="utf-8")
-        told = re.search(r'<pre id="out">([^<]+)</pre>', browse(browser, folder, "--dump-dom"))
-        if told is None:
-            print(f"{browser} did not say where the parts of the page are", file=sys.stderr)
+        boxes = re.search(r'<pre id="out">([^<]+)</pre>', browse(browser, folder, "--dump-dom"))
+        if boxes is None:
+            print(f"{browser} did not report the positions of the elements", file=sys.stderr)
             return 1
         browse(browser, folder, f"--screenshot={folder / 'page.png'}")
         page = Image.open(folder / "page.png").convert("RGB")
-        sheet = compose(page, json.loads(told[1]))
+        sheet = compose(page, json.loads(boxes[1]))
         sheet.save(picture, optimize=True)
     print(f"{picture}: {sheet.width} x {sheet.height} pixels, {picture.stat().st_size:,} bytes")
     return 0

@@ -1,41 +1,34 @@
-"""The experiments that boosting is taught with, in full: tables, figures and a page.
+"""The textbook experiments on boosting in full: tables, figures and a page.
 
 Simulated data, breast cancer and US road accidents (with the package dmba); boosting, forests and bagging
 beside logistic regression; accuracy against the number of weak learners, the learning rate and the share of
-wrong labels; and a claim about five weak learners. It takes some minutes, a quick look less than one.
+wrong labels; and a claim about five weak learners. It takes some minutes, with --quick less than one.
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from hedgerow.experiments import CAVEATS, Experiments, ResultCurves, run_experiments
 from hedgerow.plots import style
+from hedgerow.progress import ProgressBar
+from hedgerow.text_table import format_table
 
-PICTURES = {"learners": "figure_1_learners.png", "shrinkage": "figure_2_shrinkage.png", "noise": "noise.png"}
+FIGURES = {"learners": "figure_1_learners.png", "shrinkage": "figure_2_shrinkage.png", "noise": "noise.png"}
 PAGE = "experiments.html"
 
 
-def show(experiments: Experiments, console: Console) -> None:
-    """Print the tables, and what they say."""
+def show(experiments: Experiments) -> None:
+    """Print the tables and the findings."""
     for result in experiments.tables:
-        table = Table(title=result.name, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-        for column, how in zip(result.columns, result.formats, strict=True):
-            table.add_column(column, justify="right" if how else "left", no_wrap=column == result.columns[0])
-        for row in result.rows:
-            table.add_row(*row)
-        console.print(table)
-    for words in (*experiments.findings, *experiments.left_out, *CAVEATS):
-        console.print(f"- {words}", highlight=False, markup=False, soft_wrap=True)
+        left = [place for place, how in enumerate(result.formats) if not how]
+        print(f"{result.name}\n\n{format_table(result.columns, result.rows, left, 150)}\n")
+    for sentence in (*experiments.findings, *experiments.left_out, *CAVEATS):
+        print(f"- {sentence}")
 
 
 def draw(panels: Sequence[ResultCurves], path: Path) -> None:
@@ -54,7 +47,7 @@ def write(experiments: Experiments, folder: Path) -> list[Path]:
     """Write the figures and the page; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for key, name in PICTURES.items():
+    for key, name in FIGURES.items():
         panels = [curves for curves in experiments.curves if curves.key == key]
         if panels:
             paths.append(folder / name)
@@ -68,29 +61,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rows, folds and points")
     parser.add_argument(
-        "--out", type=Path, default=Path("experiments"), metavar="FOLDER", help="for the files"
+        "--out", type=Path, default=Path("experiments"), metavar="FOLDER", help="folder of the output files"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn (0)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (0)")
     options = parser.parse_args(arguments)
     mpl.use("agg")
-    console = Console(width=None if sys.stdout.isatty() else 130)  # a file has no width of its own
     start = time.perf_counter()
-    bar = Progress(
-        TextColumn("{task.description:45}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
-    )
-    with bar:
-        task = bar.add_task("")
-        experiments = run_experiments(
-            full=not options.quick,
-            random_state=options.seed,
-            progress=lambda done, total, words: bar.update(
-                task, completed=done, total=total, description=words[:45]
-            ),
-        )
-    show(experiments, console)
+    with ProgressBar(None, "experiments", clear=True) as bar:
+
+        def progress(done: int, total: int, name: str) -> None:
+            if done == 0:
+                bar.restart(total, "experiments")
+            bar.update(done, name)
+
+        experiments = run_experiments(full=not options.quick, random_state=options.seed, progress=progress)
+    show(experiments)
     paths = write(experiments, options.out)
-    seconds = time.perf_counter() - start
-    console.print(f"{seconds:.0f} s. Written: {', '.join(map(str, paths))}", highlight=False, soft_wrap=True)
+    print(f"{time.perf_counter() - start:.0f} s. Written: {', '.join(map(str, paths))}")
 
 
 if __name__ == "__main__":

@@ -78,30 +78,30 @@ class Contest:
         """The best method, its lead, and the methods within noise of it."""
         best, *others = self.ranking
         equal = [name for name in others if not self.is_beyond_noise(best, name)]
-        words = f"{self.title}: {best} is ahead with {_per_cent(self.accuracy[best].mean())} right"
+        text = f"{self.title}: {best} is ahead with {_per_cent(self.accuracy[best].mean())} right"
         if equal:
-            return f"{words}, but within noise of {_enumerate(equal)}."
+            return f"{text}, but within noise of {_enumerate(equal)}."
         gap, error = self.difference(best, others[0])
-        return f"{words}, {_points(gap, error)} before {others[0]}."
+        return f"{text}, {_points(gap, error)} before {others[0]}."
 
     def against_linear(self) -> str:
         """The best ensemble beside the best logistic regression."""
         linear = next(name for name in self.ranking if name in LINEAR)
         ensemble = next(name for name in self.ranking if name not in LINEAR)
         gap, error = self.difference(ensemble, linear)
-        words = f"{self.title}: the best ensemble, {ensemble} ({_per_cent(self.accuracy[ensemble].mean())}), "
+        text = f"{self.title}: the best ensemble, {ensemble} ({_per_cent(self.accuracy[ensemble].mean())}), "
         facing = f"{linear} ({_per_cent(self.accuracy[linear].mean())}"
         facing += f"; always the larger class: {_per_cent(self.majority)})"
         if abs(gap) <= 2 * error:
-            return f"{words}is within noise of {facing}: {_points(gap, error, sign=True)}."
+            return f"{text}is within noise of {facing}: {_points(gap, error, sign=True)}."
         side = "before" if gap > 0 else "behind"
-        return f"{words}is {_points(abs(gap), error)} {side} {facing}."
+        return f"{text}is {_points(abs(gap), error)} {side} {facing}."
 
 
 def about_learners(title: str, curves: dict[str, Curve]) -> str:
     """The number of learners until each method is near its best accuracy."""
-    told = "; ".join(_learners(name, curve) for name, curve in curves.items())
-    return f"{title}, weak learners until within half a point of the best: {told}."
+    details = "; ".join(_learners(name, curve) for name, curve in curves.items())
+    return f"{title}, weak learners until within half a point of the best: {details}."
 
 
 def _learners(name: str, curve: Curve) -> str:
@@ -115,7 +115,7 @@ def _learners(name: str, curve: Curve) -> str:
 
 def about_shrinkage(title: str, curves: dict[str, Curve], n_learners: int) -> str:
     """The best learning rate for a number of learners, and the accuracy at the ends of the range."""
-    words = []
+    text = []
     for name, curve in curves.items():
         mean = curve.mean
         best = int(mean.argmax())
@@ -123,8 +123,8 @@ def about_shrinkage(title: str, curves: dict[str, Curve], n_learners: int) -> st
         costs = ", ".join(
             f"{_points(mean[best] - mean[place])} less at {curve.x[place]:g}" for place in others
         )
-        words.append(f"{name} is best at rate {curve.x[best]:g} ({_per_cent(mean[best])}; {costs})")
-    return f"{title}, {n_learners} learners: {'; '.join(words)}."
+        text.append(f"{name} is best at rate {curve.x[best]:g} ({_per_cent(mean[best])}; {costs})")
+    return f"{title}, {n_learners} learners: {'; '.join(text)}."
 
 
 def about_noise(title: str, curves: dict[str, Curve]) -> str:
@@ -154,8 +154,8 @@ def _per_cent(share: float) -> str:
 
 
 def _points(gap: float, error: float | None = None, *, sign: bool = False) -> str:
-    words = f"{100 * gap:{'+' if sign else ''}.1f}".replace("-", "−")
-    return f"{words} points" + ("" if error is None else f" (± {100 * error:.1f})")
+    text = f"{100 * gap:{'+' if sign else ''}.1f}".replace("-", "−")
+    return f"{text} points" + ("" if error is None else f" (± {100 * error:.1f})")
 
 
 def _enumerate(names: list[str]) -> str:
@@ -217,12 +217,9 @@ def contenders() -> list[Contender]:
     shapes = {"stumps": _ours(None), "trees of depth 3": _ours(3), "trees of depth 5": _ours(5)}
     theirs = _theirs()
     return [
-        *(Contender(f"AdaBoost, {words}", ADABOOST_CLAIM, pair[0]) for words, pair in shapes.items()),
+        *(Contender(f"AdaBoost, {text}", ADABOOST_CLAIM, pair[0]) for text, pair in shapes.items()),
         Contender("scikit-learn's AdaBoost, stumps", ADABOOST_CLAIM, theirs[0]),
-        *(
-            Contender(f"gradient boosting, {words}", GRADIENT_CLAIM, pair[1])
-            for words, pair in shapes.items()
-        ),
+        *(Contender(f"gradient boosting, {text}", GRADIENT_CLAIM, pair[1]) for text, pair in shapes.items()),
         Contender("scikit-learn's gradient boosting, trees of depth 3", GRADIENT_CLAIM, theirs[1]),
     ]
 
@@ -281,7 +278,7 @@ def _verdict(method: str, claim: float, found: list[Checked]) -> str:
     held = [name for name, error in errors.items() if error < claim]
     best = min(errors, key=lambda name: errors[name])
     below = [one.share_below for one in found]
-    told = (
+    details = (
         f"cross-validated errors are {_range(list(errors.values()), '.1f')} % (lowest: {best}), and "
         f"{_range(below, '.0f')} % of single 75/25 splits show less than {100 * claim:.0f} %"
     )
@@ -291,8 +288,8 @@ def _verdict(method: str, claim: float, found: list[Checked]) -> str:
         verdict = f"is confirmed for all {len(found)} models tried"
     else:
         verdict = f"is confirmed only for {' and '.join(held)}"
-    words = f"The claim that {method} with {LEARNERS} weak learners at rate {RATE:g} "
-    return f"{words}has less than {100 * claim:.0f} % error on breast cancer {verdict}: {told}."
+    text = f"The claim that {method} with {LEARNERS} weak learners at rate {RATE:g} "
+    return f"{text}has less than {100 * claim:.0f} % error on breast cancer {verdict}: {details}."
 
 
 def _range(shares: list[float], how: str) -> str:

@@ -1,6 +1,6 @@
 """The plan of the experiments: sizes of a quick and a full run, data sets and methods."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,6 @@ from hedgerow.estimators import (
     LogitBoostClassifier,
     RandomForestClassifier,
 )
-
-RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.4)
 
 
 @dataclass(frozen=True)
@@ -95,19 +92,17 @@ QUICK = Plan(
     claim_splits=40,
 )
 
-FULL = Plan(
+FULL = replace(
+    QUICK,
     folds=10,
     repeats=2,
     curve_folds=10,
-    simulated_rows=5000,
     accident_rows=None,
     learners=200,
     most_learners=500,
     shrunk_learners=100,
-    trees=100,
-    members=100,
-    rates=RATES,
-    shares=SHARES,
+    rates=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
+    shares=(0.0, 0.1, 0.2, 0.3, 0.4),
     noisy=("simulated", "cancer", "accidents"),
     claim_repeats=10,
     claim_splits=200,

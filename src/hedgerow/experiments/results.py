@@ -176,8 +176,8 @@ def experiments_page(
     parts = [part for table in compared for part in _comparison(table, displays)]
     if parts:
         sections.append(page.Section("methods", "All methods", page.join(*parts)))
-    for key, (title, words) in FIGURES.items():
-        drawn = [_figure(one, displays[one.name], words) for one in curves if one.key == key]
+    for key, (title, beginning) in FIGURES.items():
+        drawn = [_figure(one, displays[one.name], beginning) for one in curves if one.key == key]
         if drawn:
             body = page.join(page.side_by_side(*drawn), page.bullets(sentences.get(key, ())))
             sections.append(page.Section(key, title, body))
@@ -206,8 +206,8 @@ def _table(table: ResultTable) -> Any:
     return page.table(table.name, table.columns, table.rows, numbers=numbers)
 
 
-def _figure(curves: ResultCurves, display: Any, words: str) -> Any:
-    caption = f"{curves.title}. {words}. {BANDS}"
+def _figure(curves: ResultCurves, display: Any, beginning: str) -> Any:
+    caption = f"{curves.title}. {beginning}. {BANDS}"
     ends = "; ".join(
         f"{name} from {100 * curve.mean[0]:.1f} to {100 * curve.mean[-1]:.1f} %"
         for name, curve in curves.curves.items()
@@ -291,6 +291,6 @@ class Experiments:
         write_atomically(Path(path), self.to_html().encode())
 
     def _how(self) -> tuple[str, ...]:
-        given = ["full=True"] if self.full else []
-        given += [f"random_state={self.random_state}"] if self.random_state else []
-        return ("from hedgerow.experiments import run_experiments", f"run_experiments({', '.join(given)})")
+        options = ["full=True"] if self.full else []
+        options += [f"random_state={self.random_state}"] if self.random_state else []
+        return ("from hedgerow.experiments import run_experiments", f"run_experiments({', '.join(options)})")

@@ -3,6 +3,7 @@
 A display is a dataclass that holds what it draws, so that `plot` can draw it again on other axes.
 """
 
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
@@ -30,10 +31,6 @@ class Display(ABC):
             None for a new figure.
         legend : bool
             Whether to draw the legend, if the display has one.
-
-        Returns
-        -------
-        self
         """
         self.figure_, (self.ax_,), _ = style.panels(ax, 1, 1, self._figure_size())
         style.style_axes(self.ax_)
@@ -52,6 +49,27 @@ class Display(ABC):
 
     def _draw_legend(self, entries: Legend) -> None:
         labels.legend_below(self.ax_, *entries)
+
+
+class RoundsDisplay(Display):
+    """A display over the rounds of boosting, on a linear or a logarithmic axis."""
+
+    _log_rounds = False
+
+    def plot(self, ax: Any = None, *, log_rounds: bool | None = None, legend: bool = True) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            None for a new figure.
+        log_rounds : bool, optional
+            Whether the axis of the rounds is logarithmic.
+        legend : bool
+            Whether to draw the legend.
+        """
+        self._is_log = self._log_rounds if log_rounds is None else log_rounds
+        return super().plot(ax, legend=legend)
 
 
 class FeatureDisplay(ABC):
@@ -89,7 +107,9 @@ class FeatureDisplay(ABC):
             if is_first and not is_new:
                 panel.set_ylabel(y[0], **text)
         if is_new:
-            self.figure_.supylabel(y[0], **text)
+            height = 72 * self.figure_.get_figheight()
+            lines = textwrap.wrap(y[0], max(12, int(0.9 * height / (0.53 * style.LABEL_SIZE))))
+            self.figure_.supylabel("\n".join(lines), **text)
         if names:
             self._draw_legend([labels.shorten(name, 20) for name in names], is_new=is_new)
 

@@ -46,11 +46,6 @@ class BiasVarianceDisplay(Display):
     names : list of str
         Of the bars.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> from hedgerow import DecisionTreeRegressor
@@ -86,16 +81,12 @@ class BiasVarianceDisplay(Display):
             By the names of the bars, or named after the estimators.
         ax, legend
             As in `plot`.
-
-        Returns
-        -------
-        BiasVarianceDisplay
         """
         if isinstance(results, Mapping):
             names, found = [str(name) for name in results], list(results.values())
         else:
             found = list(results)
-            # AdaBoostClassifier as separate words, for line breaks
+            # AdaBoostClassifier as separate words for line breaks
             names = [re.sub("(?<=[a-z])(?=[A-Z])", " ", getattr(result, "name", "")) for result in found]
         if not found or not all(isinstance(result, BiasVariance) for result in found):
             raise ValueError(f"results={results!r} is not allowed: it must hold one or more BiasVariance")
@@ -130,10 +121,6 @@ class BiasVarianceDisplay(Display):
             Seed of the training sets.
         **options
             `test`, `loss`, `noise`, `n_repeats`, `n_jobs` and `verbose` of `hedgerow.theory.bias_variance`.
-
-        Returns
-        -------
-        BiasVarianceDisplay
         """
 
         def measure(estimator: Any) -> BiasVariance:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, flag, whole
 from hedgerow.plots import labels, style
-from hedgerow.plots.base import Display, Legend
+from hedgerow.plots.base import Display, Legend, RoundsDisplay
 from hedgerow.plots.classification import classes_of, encode_labels
 from hedgerow.theory.resamples import as_pair
 
@@ -49,7 +49,7 @@ def are_numbers(numbers: Sequence[Any], low: int, high: int) -> bool:
 
 
 @dataclass(eq=False)
-class LossRoundsDisplay(Display):
+class LossRoundsDisplay(RoundsDisplay):
     """A loss or an error after every round of boosting, with the best round marked.
 
     Make it with `from_estimator`.
@@ -68,8 +68,6 @@ class LossRoundsDisplay(Display):
     best_round : int or None
         The round where the last curve that is not of the training set is lowest, counted from 1; None without
         such a curve.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Examples
     --------
@@ -85,8 +83,6 @@ class LossRoundsDisplay(Display):
     curves: dict[str, Floats]
     measure: str
     n_kept: int | None = None
-
-    _log_rounds = False
 
     @classmethod
     def from_estimator(
@@ -112,10 +108,6 @@ class LossRoundsDisplay(Display):
             Training set, test set or both.
         log_rounds, ax
             As in `plot`.
-
-        Returns
-        -------
-        LossRoundsDisplay
         """
         check_parameters({"log_rounds": log_rounds}, {"log_rounds": flag()})
         check_is_fitted(model)
@@ -135,25 +127,6 @@ class LossRoundsDisplay(Display):
         others = [curve for name, curve in self.curves.items() if name != "train"]
         return int(np.nanargmin(others[-1])) + 1 if others else None
 
-    def plot(self, ax: Any = None, *, log_rounds: bool = False, legend: bool = True) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None
-            None for a new figure.
-        log_rounds : bool
-            Whether the axis of the rounds is logarithmic.
-        legend : bool
-            Whether to draw the legend.
-
-        Returns
-        -------
-        self
-        """
-        self._log_rounds = log_rounds
-        return super().plot(ax, legend=legend)
-
     def _figure_size(self) -> tuple[float, float]:
         return 6.0, 3.9
 
@@ -163,7 +136,7 @@ class LossRoundsDisplay(Display):
             colour = style.COLOURS[number % len(style.COLOURS)]
             look = {"linewidth": 1.8, "color": colour, "zorder": 3} | marker
             ax.plot(np.arange(1, len(curve) + 1), curve, label=_SET_NAMES.get(name, name), **look)
-        labels.rounds_axis(ax, max(map(len, self.curves.values())), log=self._log_rounds)
+        labels.rounds_axis(ax, max(map(len, self.curves.values())), log=self._is_log)
         values = np.concatenate(list(self.curves.values()))
         low, high = float(np.nanmin(values)), float(np.nanmax(values))
         height = high - low or abs(high) or 1.0
@@ -251,11 +224,6 @@ class MarginDistributionDisplay(Display):
     rounds : list of int, or None
         The number of rounds of each curve; None for the one curve of a model without rounds.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     References
     ----------
     R. Schapire, Y. Freund, P. Bartlett, W. S. Lee, "Boosting the margin: a new explanation for the
@@ -291,10 +259,6 @@ class MarginDistributionDisplay(Display):
             At most seven numbers of rounds, counted from 1. None for 5, 100 and the last.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        MarginDistributionDisplay
         """
         check_is_fitted(model)
         kind = type(model).__name__
@@ -328,9 +292,9 @@ class MarginDistributionDisplay(Display):
             look |= {"linestyle": _DASHES[later % len(_DASHES)], "linewidth": 1.8}
             x = np.concatenate([[-1.0], np.sort(margins), [1.0]])
             ax.plot(x, shares, drawstyle="steps-post", label=self._name(number), **look)
-        for words, side, align in (("error", -1, "right"), ("correct", 1, "left")):
+        for text, side, align in (("error", -1, "right"), ("correct", 1, "left")):
             look = {"ha": align, "va": "bottom", "color": style.INK, "fontsize": style.TICK_SIZE}
-            ax.annotate(words, (0, 1.015), (5 * side, 0), textcoords="offset points", **look)
+            ax.annotate(text, (0, 1.015), (5 * side, 0), textcoords="offset points", **look)
         ax.set(xlim=(-1.02, 1.02), ylim=(0, 1.09))  # space for the texts above
         labels.percent_axis(ax.yaxis)
         labels.plain_axis(ax.xaxis)
@@ -381,11 +345,6 @@ class WeightPathsDisplay(Display):
     others : float64 array of shape (3, rounds), or None
         The 5 % quantile, the median and the 95 % quantile of all other rows; None without other rows.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> from hedgerow import AdaBoostClassifier
@@ -427,10 +386,6 @@ class WeightPathsDisplay(Display):
             Number of rows to draw with rows=None.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        WeightPathsDisplay
         """
         check_parameters({"n_rows": n_rows}, {"n_rows": whole(1, _MAX_ROWS)})
         check_is_fitted(model)

@@ -25,7 +25,7 @@ from hedgerow.plots.boosting_curves import are_numbers
 
 Limits = tuple[float, float]
 
-_GRID = 240  # points of a region's picture in either direction
+_GRID = 240  # points of the grid of a region in either direction
 _FEW = 40  # points around which rings and outlines help; more of them hide one another
 _MOST_ROUNDS = 7  # of rounds=None: two rows of four panels, with the last
 _PALE_VERMILLION, _PALE_BLUE = "#FBE6D8", "#D8E9F4"
@@ -123,10 +123,6 @@ class BoostingRoundsDisplay:
             The sample weights passed to `fit`, times the class weights if there were any.
         ax, n_columns
             As in `plot`.
-
-        Returns
-        -------
-        BoostingRoundsDisplay
         """
         learners, alphas, steps = read_record(estimator)
         classes = np.asarray(estimator.classes_)
@@ -181,10 +177,6 @@ class BoostingRoundsDisplay:
             None for a new figure, one Axes that is divided, or one per panel.
         n_columns : int
             Panels per row.
-
-        Returns
-        -------
-        self
         """
         n_panels = len(self.rounds) + 1
         n_columns = style.even_columns(n_columns, n_panels)
@@ -271,7 +263,7 @@ def _limits(values: Floats) -> Limits:
 
 
 def _grid(limits: tuple[Limits, Limits]) -> Floats:
-    """Points of the plane, (240 * 240, 2), rows of the picture from below."""
+    """Points of the plane, (240 * 240, 2), rows from below."""
     x, y = np.meshgrid(*(np.linspace(*limit, _GRID) for limit in limits))
     return np.column_stack([x.ravel(), y.ravel()])
 
@@ -350,9 +342,9 @@ def read_points(X: Any) -> tuple[Floats, list[str]]:
 
 def read_signs(labels: Any, classes: NDArray[Any], what: str) -> Integers:
     """-1 for the first class and +1 for the second."""
-    given = np.asarray(labels)
-    second = given == classes[1]
-    if given.ndim != 1 or not np.all(second | (given == classes[0])):
+    found = np.asarray(labels)
+    second = found == classes[1]
+    if found.ndim != 1 or not np.all(second | (found == classes[0])):
         raise ValueError(f"{what} must hold the classes {classes.tolist()} only, one a row")
     return np.where(second, 1, -1)
 

@@ -39,7 +39,7 @@ TEST_BOUNDS = (*CLASS_BOUNDS, "trees", "schapire", "gao_zhou")
 _BY_MARGINS = {"schapire": schapire_bound, "gao_zhou": gao_zhou_bound}
 _VOTING = ("discrete", "m1", "samme")
 _SLACK = 1 + 1e-9  # of two sums in another order
-# Label, colour and dashes of each bound, the same in every picture. Dashes of lines that coincide alternate.
+# Label, colour and dashes of each bound, the same in every display. Dashes of lines that coincide alternate.
 LOOKS: dict[str, tuple[str, str, Any]] = {
     "training": ("∏ Z ≥ training error", "#56B4E9", (0, (4, 4))),
     "exponential": ("exp(−2 ∑ γ²) ≥ training error", "#009E73", (4, (4, 4))),
@@ -226,11 +226,6 @@ class BoundsDisplay(Display):
         The bounds hold together with probability 1 - delta.
     test_error : float or None
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> from hedgerow.theory.certificate import Bound, Certificate
@@ -259,10 +254,6 @@ class BoundsDisplay(Display):
             The error rate on test rows.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        BoundsDisplay
         """
         check_parameters({"test_error": test_error}, {"test_error": real(0, 1) | nothing()})
         if not isinstance(certificate, Certificate):
@@ -290,8 +281,8 @@ class BoundsDisplay(Display):
             colour = style.BLUE if is_useful else style.FAINT
             ax.barh(place, min(value, 1.0), 0.66, color=colour, alpha=0.85 if is_useful else 0.4, zorder=2)
             # rounded up, so that it remains a bound
-            words = "> 1" if value > 1 else f"{math.ceil(value * 1e4 - 1e-9) / 100:g} %"
-            labels.write_right_of(ax, words, (min(value, 1.0), place), bbox=white, zorder=4)
+            text = "> 1" if value > 1 else f"{math.ceil(value * 1e4 - 1e-9) / 100:g} %"
+            labels.write_right_of(ax, text, (min(value, 1.0), place), bbox=white, zorder=4)
         largest = min(max(*self.values, self.chance, self.test_error or 0.0), 1.0)
         ax.set_xlim(0, 1.14 * largest)
         labels.name_bars(ax, [labels.shorten(name, _LONGEST) for name in self.names])

@@ -50,8 +50,6 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
     shares : float64 array of shape (n_classes, n_classes)
         Counts over the rows of the true class; 0 for classes without rows.
     text_ : object array of shape (n_classes, n_classes) or None
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Examples
     --------
@@ -80,10 +78,6 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
             Whether to write counts and shares into the cells of up to 12 classes.
         **options
             `text_kw` of scikit-learn's display; its other options do not apply.
-
-        Returns
-        -------
-        self
         """
         n_classes = len(self.confusion_matrix)
         shown = range(n_classes) if self.display_labels is None else self.display_labels
@@ -123,8 +117,8 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
             self.ax_.add_patch(rectangle(corner, width, width, **look))
             if has_text:
                 number = f"{count:,}" if counts.dtype.kind in "iu" else f"{count:.3g}"
-                words = f"{number}\n{_format_share(share)}" if count else "0"
-                self.text_[true, predicted].set(text=words, color=style.INK if count else style.SOFT)
+                content = f"{number}\n{_format_share(share)}" if count else "0"
+                self.text_[true, predicted].set(text=content, color=style.INK if count else style.SOFT)
 
     def _name_classes(self, names: list[str], step: int, *, is_rotated: bool) -> None:
         style.style_axes(self.ax_)
@@ -236,10 +230,6 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
             Largest number of bins; rows with equal probabilities are in one bin.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        CalibrationDisplay
         """
         classes, codes = read_rows(estimator, X, y)
         return cls._make(predict_proba(estimator, X), codes, classes, n_bins).plot(ax)
@@ -265,10 +255,6 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
             All classes in order; None for those in `y_true`.
         n_bins, ax
             As in `from_estimator`.
-
-        Returns
-        -------
-        CalibrationDisplay
         """
         classes, codes, found = read_predictions(y_true, y_prob, labels)
         if found.min() < 0 or found.max() > 1:
@@ -307,10 +293,6 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
         ----------
         ax : None, matplotlib Axes or two of them
             None for a new figure, one Axes that is divided, or one for each.
-
-        Returns
-        -------
-        self
         """
         self.figure_, self.axes_, _ = style.panels(ax, 2, 1, (5.2, 2.6), heights=(3.2, 1.0))
         upper, below = self.axes_

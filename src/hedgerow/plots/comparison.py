@@ -39,11 +39,6 @@ class ScoresDisplay(Display):
         Title of the metric.
     higher_is_better, is_share : bool
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> display = ScoresDisplay.from_scores({"forest": (0.91, 0.02), "boosting": (0.93, 0.01)}, "accuracy")
@@ -69,10 +64,6 @@ class ScoresDisplay(Display):
             The name of a metric; None for that of the choice, or for the first of the comparison.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        ScoresDisplay
         """
         if isinstance(comparison, Comparison):
             known = [metric for row in comparison.rows for metric in row.scores]
@@ -103,10 +94,6 @@ class ScoresDisplay(Display):
             A name of `hedgerow.selection.METRICS`.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        ScoresDisplay
         """
         if metric not in METRICS:
             raise ValueError(
@@ -135,8 +122,8 @@ class ScoresDisplay(Display):
             if spread > 0:
                 ax.hlines(place, mean - spread, mean + spread, color=colour, linewidth=1.4, zorder=2)
             ax.plot(mean, place, "o", color=colour, markersize=6, zorder=3)
-            words = labels.percent(mean) if self.is_share else labels.minus(f"{mean:.4g}")
-            labels.write_right_of(ax, words, (mean + spread, place), shift=7, color=colour)
+            text = labels.percent(mean) if self.is_share else labels.minus(f"{mean:.4g}")
+            labels.write_right_of(ax, text, (mean + spread, place), shift=7, color=colour)
         ax.set_xlim(low - 0.06 * width, high + 0.2 * width)
         labels.name_bars(ax, [labels.shorten(name, 36) for name in self.names])
         labels.value_axis(ax.xaxis, is_share=self.is_share)
@@ -168,11 +155,6 @@ class CurvesDisplay(Display):
     x_label, y_label : str
     log_x : bool
         Whether the x axis is logarithmic.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Examples
     --------
@@ -215,10 +197,6 @@ class CurvesDisplay(Display):
             Whether the x axis is logarithmic.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        CurvesDisplay
         """
         check_parameters({"log_x": log_x}, {"log_x": flag()})
         points = np.asarray(x, dtype=np.float64)

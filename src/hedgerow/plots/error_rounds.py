@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, flag, real
 from hedgerow.plots import labels, style
-from hedgerow.plots.base import Display, Legend
+from hedgerow.plots.base import Legend, RoundsDisplay
 from hedgerow.plots.boosting_curves import read_pairs
 from hedgerow.plots.bounds import (
     LOOKS,
@@ -29,7 +29,7 @@ _LINE = 12.0  # points from one line of notes to the next
 
 
 @dataclass(eq=False)
-class ErrorRoundsDisplay(Display):
+class ErrorRoundsDisplay(RoundsDisplay):
     """Training and test error after every round of boosting.
 
     Make it with `from_estimator`. With bounds, the y axis is logarithmic and its lower end is an error of 0;
@@ -51,8 +51,6 @@ class ErrorRoundsDisplay(Display):
     ----------
     zero_from : int or None
         The first round from which the training error stays 0; None if it is not 0 at the end.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Examples
     --------
@@ -110,10 +108,6 @@ class ErrorRoundsDisplay(Display):
         log_rounds, ax
             As in `plot`.
 
-        Returns
-        -------
-        ErrorRoundsDisplay
-
         Notes
         -----
         Bounds of the class count missing values only if there are some in the rows passed. Errors are shares
@@ -156,30 +150,11 @@ class ErrorRoundsDisplay(Display):
         first = int(wrong[-1]) + 2 if wrong.size else 1
         return first if first <= len(self.train_error) else None
 
-    def plot(self, ax: Any = None, *, log_rounds: bool = True, legend: bool = True) -> Self:
-        """Draw the errors.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None
-            None for a new figure.
-        log_rounds : bool
-            Whether the axis of the rounds is logarithmic.
-        legend : bool
-            Whether to draw the legend.
-
-        Returns
-        -------
-        self
-        """
-        self._log_rounds = log_rounds
-        return super().plot(ax, legend=legend)
-
     def _figure_size(self) -> tuple[float, float]:
         return 6.0, 4.3 if self.bounds else 3.8
 
     def _draw(self, ax: Any) -> Legend:
-        labels.rounds_axis(ax, len(self.train_error), log=self._log_rounds)
+        labels.rounds_axis(ax, len(self.train_error), log=self._is_log)
         labels.name_axes(ax, "rounds", "error rate")
         return self._draw_with_bounds() if self.bounds else self._draw_plain()
 
@@ -227,7 +202,7 @@ class ErrorRoundsDisplay(Display):
 
     def _note_zero(self, lower: Floats) -> None:
         """Note where the training error is 0: left of its falling curve, or above its end."""
-        words = f"training error 0\nfrom round {self.zero_from:,}"
+        note = f"training error 0\nfrom round {self.zero_from:,}"
         x, heights = self._places(self._rounds[: len(lower)], lower).T
         low = int(np.argmax(heights < 0.2))
         falls = x[low]
@@ -237,7 +212,7 @@ class ErrorRoundsDisplay(Display):
         is_left = falls > 0.28
         look = {"ha": "right" if is_left else "left", "va": "bottom", "color": style.BLUE}
         at, shift = (falls, -8) if is_left else (x[-1], 9)
-        self._write(words, (at, 0.0), (shift, 4), xycoords="axes fraction", **look)
+        self._write(note, (at, 0.0), (shift, 4), xycoords="axes fraction", **look)
 
     # --- without
 
@@ -253,10 +228,10 @@ class ErrorRoundsDisplay(Display):
             self.ax_.axvline(start, color=style.INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
             notes.append((f"training error 0 from round {start:,}", style.INK))
         if self.test_error is not None:
-            notes += [(words, style.VERMILLION) for words in self._mark_test(self.test_error, start or 1)]
+            notes += [(note, style.VERMILLION) for note in self._mark_test(self.test_error, start or 1)]
         self._set_height(start, len(notes))
-        for number, (words, colour) in enumerate(notes):
-            self._note(words, start, -3 - _LINE * number, colour)
+        for number, (note, colour) in enumerate(notes):
+            self._note(note, start, -3 - _LINE * number, colour)
         return [], []
 
     def _mark_test(self, test_error: Floats, start: int) -> list[str]:
@@ -264,17 +239,17 @@ class ErrorRoundsDisplay(Display):
         lowest = int(np.argmin(test_error[start - 1 :])) + start
         at_start, at_lowest = test_error[start - 1], test_error[lowest - 1]
         look = {"color": style.VERMILLION, "zorder": 5, "clip_on": False, "markeredgecolor": "white"}
-        words = []
+        notes = []
         if self.zero_from is not None:
             self.ax_.plot(start, at_start, "o", markersize=7, **look)
-            words.append(f"● test error {labels.percent(at_start)} at this round")
+            notes.append(f"● test error {labels.percent(at_start)} at this round")
         if at_lowest < at_start or self.zero_from is None:
             self.ax_.plot(lowest, at_lowest, "D", markersize=6, **look)
             what = "lowest test error" if self.zero_from is None else "lowest afterwards"
-            words.append(f"◆ {what}: {labels.percent(at_lowest)} at round {lowest:,}")
+            notes.append(f"◆ {what}: {labels.percent(at_lowest)} at round {lowest:,}")
         else:
-            words[-1] += ", the lowest"
-        return words
+            notes[-1] += ", the lowest"
+        return notes
 
     def _set_height(self, start: int | None, n_notes: int) -> None:
         """Set limits of the y axis with space for the notes above the curves."""
@@ -286,8 +261,8 @@ class ErrorRoundsDisplay(Display):
         near = places >= edge if edge <= _LEFT_OF else (places > edge - 0.55) & (places <= edge)
         below = max(float(curve[near].max(initial=0.0)) for curve in curves)
         height = 72 * self.ax_.get_position().height * self.figure_.get_figheight()
-        room = 1.0 - (_LINE * n_notes + 8.0) / height
-        self.ax_.set_ylim(0, max(1.08 * highest, below / max(room, 0.3)) or 1.0)
+        share = 1.0 - (_LINE * n_notes + 8.0) / height
+        self.ax_.set_ylim(0, max(1.08 * highest, below / max(share, 0.3)) or 1.0)
 
     # --- notes
 
@@ -297,17 +272,17 @@ class ErrorRoundsDisplay(Display):
         to_axes = self.ax_.transData + self.ax_.transAxes.inverted()
         return np.asarray(to_axes.transform(points), dtype=np.float64)
 
-    def _note(self, words: str, number: int | None, down: float, colour: str) -> None:
+    def _note(self, note: str, number: int | None, down: float, colour: str) -> None:
         """Write a note at the top, beside a round or in the right corner."""
         is_left = number is None or bool(self._places(number)[0, 0] > _LEFT_OF)
         where: dict[str, Any] = {"xycoords": self.ax_.get_xaxis_transform()}
         look = {"ha": "right" if is_left else "left", "va": "top", "color": colour}
         x = self._rounds[-1] if number is None else number
-        self._write(words, (x, 1.0), (-8 if is_left else 8, down), **where, **look)
+        self._write(note, (x, 1.0), (-8 if is_left else 8, down), **where, **look)
 
-    def _write(self, words: str, at: Any, shift: tuple[float, float], **look: Any) -> None:
+    def _write(self, note: str, at: Any, shift: tuple[float, float], **look: Any) -> None:
         text = self.ax_.annotate(
-            words, at, shift, textcoords="offset points", fontsize=style.TICK_SIZE, zorder=6, **look
+            note, at, shift, textcoords="offset points", fontsize=style.TICK_SIZE, zorder=6, **look
         )
         text.set_path_effects(labels.halo())
 

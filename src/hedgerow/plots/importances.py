@@ -49,8 +49,6 @@ class ImportancesDisplay(Display):
     ----------
     order : list of int
         The columns that are drawn.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Examples
     --------
@@ -105,16 +103,12 @@ class ImportancesDisplay(Display):
         ax
             As in `plot`.
 
-        Returns
-        -------
-        ImportancesDisplay
-
         References
         ----------
         L. Breiman, "Random forests", Machine Learning 45, 2001: the importance by permutation.
         """
-        given = {"method": method, "top": top, "n_repeats": n_repeats}
-        check_parameters(given | {"max_rows": max_rows, "random_state": random_state}, _ALLOWED)
+        parameters = {"method": method, "top": top, "n_repeats": n_repeats}
+        check_parameters(parameters | {"max_rows": max_rows, "random_state": random_state}, _ALLOWED)
         check_is_fitted(model)
         kind = type(model).__name__
         has_splits = getattr(model, "feature_importances_", None) is not None
@@ -170,8 +164,8 @@ class ImportancesDisplay(Display):
         labels.value_axis(ax.xaxis, is_share=is_share)
         decimals = max(0, 2 - math.floor(math.log10(np.abs(values).max() or 1.0)))
         for place, (value, end) in enumerate(zip(values, np.maximum(values + spreads, 0.0), strict=True)):
-            words = labels.minus(labels.percent(value)) if is_share else _rounded(value, decimals)
-            labels.write_right_of(ax, words, (end, place))
+            text = labels.minus(labels.percent(value)) if is_share else _rounded(value, decimals)
+            labels.write_right_of(ax, text, (end, place))
 
 
 def _rounded(value: float, decimals: int) -> str:
@@ -222,5 +216,5 @@ def _r2_scorer(model: Any, y: NDArray[Any]) -> Callable[[Any], float]:
     truth = np.asarray(y, dtype=np.float64)
     variance = float(np.var(truth))
     if variance == 0:
-        raise ValueError("y holds one value only: R² needs at least two")
+        raise ValueError("y holds one value only: R² requires at least two")
     return lambda X: float(1.0 - np.mean((truth - np.asarray(model.predict(X))) ** 2) / variance)

@@ -290,10 +290,6 @@ class PartialDependenceDisplay(FeatureDisplay):
             Seed of the sample.
         ice, ax, n_columns
             As in `plot`.
-
-        Returns
-        -------
-        PartialDependenceDisplay
         """
         sizes = {"n_points": n_points, "top": top, "max_rows": max_rows}
         check_parameters(sizes | {"random_state": random_state, "ice": ice}, _ALLOWED)
@@ -330,10 +326,6 @@ class PartialDependenceDisplay(FeatureDisplay):
             Whether to draw up to 40 single rows behind their mean; for one output only.
         n_columns : int
             Panels per row.
-
-        Returns
-        -------
-        self
         """
         self._shows_rows = ice and len(self.outputs) == 1
         is_single = len(self.dependences) == 1

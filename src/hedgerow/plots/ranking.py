@@ -63,10 +63,6 @@ class _CurveDisplay(Display):
             Test rows.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        self
         """
         classes, codes = read_rows(estimator, X, y)
         return cls._make(predict_scores(estimator, X), codes, classes).plot(ax)
@@ -86,10 +82,6 @@ class _CurveDisplay(Display):
             All classes in order; None for those in `y_true`.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        self
         """
         classes, codes, scores = read_predictions(y_true, y_score, labels)
         return cls._make(scores, codes, classes).plot(ax)
@@ -186,11 +178,6 @@ class RocCurveDisplay(_CurveDisplay):
     mean : Curve or None
         The mean of several curves, and of their areas.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> display = RocCurveDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
@@ -228,11 +215,6 @@ class PrecisionRecallDisplay(_CurveDisplay):
     curves : list of Curve
     mean : Curve or None
         The mean of several curves, and of their areas.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Examples
     --------

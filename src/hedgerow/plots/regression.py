@@ -53,10 +53,6 @@ class PredictedDisplay(metrics.PredictionErrorDisplay):  # type: ignore[misc]
             Test rows.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        PredictedDisplay
         """
         check_is_fitted(estimator)
         if hasattr(estimator, "classes_"):
@@ -73,10 +69,6 @@ class PredictedDisplay(metrics.PredictionErrorDisplay):  # type: ignore[misc]
         y_true, y_pred : arrays of shape (n_samples,)
         ax
             As in `plot`.
-
-        Returns
-        -------
-        PredictedDisplay
         """
         actual, predicted = _read(y_true, "y_true"), _read(y_pred, "y_pred")
         if len(actual) != len(predicted):
@@ -101,10 +93,6 @@ class PredictedDisplay(metrics.PredictionErrorDisplay):  # type: ignore[misc]
         ----------
         ax : None, matplotlib Axes or two of them
             None for a new figure, one Axes that is divided, or one for each.
-
-        Returns
-        -------
-        self
         """
         self.figure_, self.axes_, _ = style.panels(ax, 2, 1, (5.2, 2.8), heights=(2.4, 1.3))
         rows = columns.sample_rows(len(self.y_true), _MAX_POINTS, 0)

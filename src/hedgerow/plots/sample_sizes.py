@@ -53,11 +53,6 @@ class SampleSizeDisplay(Display):
     n_test : int
         Rows of the test set.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> from hedgerow import AdaBoostClassifier
@@ -125,10 +120,6 @@ class SampleSizeDisplay(Display):
             With an integer, a training set depends only on it, the size and the number of the repeat.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        SampleSizeDisplay
         """
         parameters_ = {"delta": delta, "n_repeats": n_repeats, "random_state": random_state}
         check_parameters(parameters_, _ALLOWED)
@@ -277,11 +268,11 @@ def _from_pair(sampler: Any, largest: int) -> Callable[[int, int], Any]:
 
 
 def _read_sizes(sizes: Any) -> list[int]:
-    given = [] if isinstance(sizes, str) or np.ndim(sizes) != 1 else list(sizes)
+    passed = [] if isinstance(sizes, str) or np.ndim(sizes) != 1 else list(sizes)
     count = whole(2)
-    if not given or not all(count.test(size) for size in given):
+    if not passed or not all(count.test(size) for size in passed):
         raise ValueError(f"sizes={sizes!r} is not allowed: it must hold one or more integers >= 2")
-    return sorted({int(size) for size in given})
+    return sorted({int(size) for size in passed})
 
 
 def _read_measures(measures: Any) -> Mapping[str, Measure]:

@@ -87,10 +87,6 @@ class ShapeFunctionDisplay(FeatureDisplay):
             With more than two classes, the one to draw; None draws all.
         ax, n_columns
             As in `plot`.
-
-        Returns
-        -------
-        ShapeFunctionDisplay
         """
         check_is_fitted(estimator)
         functions = (
@@ -123,10 +119,6 @@ class ShapeFunctionDisplay(FeatureDisplay):
             None for a new figure, one Axes that is divided, or one per panel.
         n_columns : int
             Panels per row.
-
-        Returns
-        -------
-        self
         """
         height = 3.0 if any(is_rotated(_category_names(function)) for function in self.functions) else 2.5
         titles = [function.name or f"feature {function.feature}" for function in self.functions]

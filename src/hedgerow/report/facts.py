@@ -248,8 +248,8 @@ def table_values(X: Any, rows: NDArray[np.integer[Any]], columns: Sequence[int])
     return found
 
 
-def _labels(name: str, given: Any, X: Any) -> NDArray[Any]:
-    labels = np.asarray(given)
+def _labels(name: str, values: Any, X: Any) -> NDArray[Any]:
+    labels = np.asarray(values)
     if labels.ndim != 1 or len(labels) != _num_samples(X):
         raise ValueError(
             f"{name} has shape {labels.shape}: it must have one label for each of the {_num_samples(X)} rows"
@@ -259,10 +259,10 @@ def _labels(name: str, given: Any, X: Any) -> NDArray[Any]:
     return labels
 
 
-def _numbers(name: str, given: Any, n_rows: int) -> Integers:
-    if given is None:
+def _numbers(name: str, values: Any, n_rows: int) -> Integers:
+    if values is None:
         return np.arange(n_rows)
-    numbers = np.asarray(given)
+    numbers = np.asarray(values)
     if numbers.shape != (n_rows,) or not np.issubdtype(numbers.dtype, np.integer):
         raise ValueError(f"{name} is not allowed: it must hold one integer for each of the {n_rows} rows")
     return numbers.astype(np.int64)

@@ -76,16 +76,16 @@ def render_page(title: str, sections: Iterable[Section], *, lead: str = "") -> s
     >>> "<h1>Tea &amp; cake</h1>" in html, "<p>&lt;hot&gt;</p>" in html
     (True, True)
     """
-    given = list(sections)
+    items = list(sections)
     css = resources.files("hedgerow.report").joinpath("style.css").read_text("utf-8")
-    body = "".join(section.body for section in given)
+    body = "".join(section.body for section in items)
     html = (
         _templates()
         .get_template("page.html.jinja")
         .render(
             title=title,
             lead=lead,
-            sections=given,
+            sections=items,
             css=Markup(css),  # noqa: S704 - our own file
             on_white=Markup(definitions(body, on_black=False)),  # noqa: S704 - names and numbers
             on_black=Markup(definitions(body, on_black=True)),  # noqa: S704
@@ -161,13 +161,13 @@ def bullets(items: Iterable[str]) -> Markup:
     return _part("bullets", list(items))
 
 
-def key_figures(given: Iterable[tuple[str, str, str]]) -> Markup:
+def key_figures(items: Iterable[tuple[str, str, str]]) -> Markup:
     """A row of key figures, each a name, a value and a note, which may be empty.
 
     >>> '<dd class="value">97 %</dd>' in key_figures([("accuracy", "97 %", "")])
     True
     """
-    return _part("key_figures", list(given))
+    return _part("key_figures", list(items))
 
 
 def table(
@@ -265,7 +265,7 @@ def figure(shown: Any, caption: str, alt: str, *, name: str = "") -> Markup:
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> html = figure(Figure(figsize=(2, 1)), "Nothing", "an empty picture")
+    >>> html = figure(Figure(figsize=(2, 1)), "Nothing", "an empty figure")
     >>> html.count("<svg"), "<figcaption>Nothing</figcaption>" in html
     (1, True)
     """
@@ -296,9 +296,9 @@ def histogram(counts: Sequence[int], alt: str) -> Markup:
     return _part("histogram", [count / most if most else 0.0 for count in counts], alt)
 
 
-def _part(name: str, *given: Any) -> Markup:
+def _part(name: str, *items: Any) -> Markup:
     module = _parts().module
-    return Markup(str(getattr(module, name)(*given)).lstrip("\n"))  # noqa: S704 - the template escapes
+    return Markup(str(getattr(module, name)(*items)).lstrip("\n"))  # noqa: S704 - the template escapes
 
 
 @cache

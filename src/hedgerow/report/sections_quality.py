@@ -117,7 +117,10 @@ def predicted(facts: Facts) -> Section | None:
     sizes = np.quantile(np.abs(residuals), [0.5, 0.9, 0.99, 1.0]).tolist()
     rows = [[METRICS[name].title, text.number(value)] for name, value in facts.scores.items()]
     rows.append(["mean residual", text.number(float(np.mean(residuals)))])
-    names = ("absolute error, median", "90 % quantile", "99 % quantile", "maximum")
+    names = [
+        f"{name} absolute error"
+        for name in ("median", "90 % quantile of the", "99 % quantile of the", "largest")
+    ]
     rows += [[name, text.number(size)] for name, size in zip(names, sizes, strict=True)]
     table = page.table("Errors on the test rows", ["measure", "value"], rows, numbers=[1])
     drawn = facts.draw("predicted", display, caption, alt)

@@ -125,7 +125,7 @@ _SETTINGS: Any = {
     "svg.image_inline": True,
     "font.family": ["DejaVu Sans"],
     "savefig.bbox": None,
-    "text.parse_math": False,  # a column may be called $x$
+    "text.parse_math": False,  # a column may be named $x$
 }
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _LEFT_OUT = ("metadata", "style")  # a style element would be for the whole page
@@ -231,8 +231,8 @@ def _written(element: ET.Element, ids: dict[str, str], *, is_text: bool = False)
 
 
 def _attributes(element: ET.Element, ids: dict[str, str], *, is_text: bool) -> Iterator[tuple[str, str]]:
-    for full_name, given in element.attrib.items():
-        key, value = _local(full_name), given
+    for full_name, raw in element.attrib.items():
+        key, value = _local(full_name), raw
         if key == "id":
             if value in ids:
                 yield key, ids[value]
@@ -250,9 +250,9 @@ def _attributes(element: ET.Element, ids: dict[str, str], *, is_text: bool) -> I
         yield key, _REFERENCE.sub(lambda found: f"url(#{ids[found[1]]})", value)
 
 
-def _declarations(given: str, *, is_text: bool) -> Iterator[str]:
+def _declarations(raw: str, *, is_text: bool) -> Iterator[str]:
     """The declarations of a style attribute, with the font of the page and variables as colours."""
-    for declaration in given.split("; "):
+    for declaration in raw.split("; "):
         short = _FONT.match(declaration)
         if short:
             yield f"font: {short[1]}{short[2]} var(--sans)"

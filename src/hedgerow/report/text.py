@@ -12,53 +12,53 @@ __all__ = ["between", "count", "number", "percent", "plural", "share", "shortene
 NOTHING = "–"
 
 
-def number(given: float | None, digits: int = 4) -> str:
+def number(value: float | None, digits: int = 4) -> str:
     """Format a number with significant digits and true minus signs; a dash for None and NaN.
 
     >>> number(1234567.0), number(0.123456), number(-2.5), number(None), number(float("nan"))
     ('1,234,567', '0.1235', '−2.5', '–', '–')
     """
-    if given is None or math.isnan(given):
+    if value is None or math.isnan(value):
         return NOTHING
-    if given == 0 or math.isinf(given):
-        return f"{given:g}".replace("-", "−")
-    size = math.floor(math.log10(abs(given)))
+    if value == 0 or math.isinf(value):
+        return f"{value:g}".replace("-", "−")
+    size = math.floor(math.log10(abs(value)))
     if not -5 <= size < 12:
-        return f"{given:.{digits - 1}e}".replace("-", "−")
-    text = f"{given:,.{max(0, digits - 1 - size)}f}"
+        return f"{value:.{digits - 1}e}".replace("-", "−")
+    text = f"{value:,.{max(0, digits - 1 - size)}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text.replace("-", "−")
 
 
-def count(given: int) -> str:
+def count(value: int) -> str:
     """Format an integer with commas.
 
     >>> count(12345)
     '12,345'
     """
-    return f"{given:,}"
+    return f"{value:,}"
 
 
-def plural(given: int, one: str, many: str = "") -> str:
+def plural(value: int, one: str, many: str = "") -> str:
     """Format a count with its noun.
 
     >>> plural(1, "row"), plural(1200, "row"), plural(2, "class", "classes")
     ('1 row', '1,200 rows', '2 classes')
     """
-    return f"{given:,} {one if given == 1 else many or one + 's'}"
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
-def share(given: float) -> str:
+def share(value: float) -> str:
     """Format a share in per cent; it is not rounded to 0 or 100.
 
     >>> share(0.98246), share(0.99998), share(1.0), share(0.00001), share(0.0), share(float("nan"))
     ('98.2 %', '> 99.9 %', '100.0 %', '< 0.1 %', '0.0 %', '–')
     """
-    if math.isnan(given):
+    if math.isnan(value):
         return NOTHING
-    if 0 < given < 0.0005:
+    if 0 < value < 0.0005:
         return "< 0.1 %"
-    return "> 99.9 %" if 0.9995 <= given < 1 else f"{100 * given:.1f} %"
+    return "> 99.9 %" if 0.9995 <= value < 1 else f"{100 * value:.1f} %"
 
 
 def between(low: float, high: float) -> str:
@@ -82,18 +82,18 @@ def shortened(text: str, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def value(given: Any, most: int = 40) -> str:
+def value(value: Any, most: int = 40) -> str:
     """Format the cell of a table or a label.
 
     >>> value(np.float64(2.0)), value("red"), value(None), value(np.True_)
     ('2', 'red', '–', 'True')
     """
-    if given is None:
+    if value is None:
         return NOTHING
-    if isinstance(given, bool | np.bool_ | str):
-        return shortened(str(given), most)
-    if isinstance(given, int | np.integer):
-        return str(given).replace("-", "−")
-    if isinstance(given, float | np.floating):
-        return number(float(given))
-    return shortened(str(given), most)
+    if isinstance(value, bool | np.bool_ | str):
+        return shortened(str(value), most)
+    if isinstance(value, int | np.integer):
+        return str(value).replace("-", "−")
+    if isinstance(value, float | np.floating):
+        return number(float(value))
+    return shortened(str(value), most)
