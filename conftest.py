@@ -12,8 +12,8 @@ from numba.core import event
 # Two processes that need the same kernel at the same time both compile it. So files that compile different
 # kernels come first; the workers of clusters then find theirs compiled.
 FIRST = (
-    *("test_check_estimator.py", "test_forests.py", "test_stage.py", "test_shards.py"),
-    *("test_weak_shards.py", "test_same_bits.py"),
+    *("test_check_boosting.py", "test_check_estimator.py", "test_same_bits.py", "test_stage.py"),
+    *("test_shards.py", "test_weak_shards.py"),
 )
 COVERED_CASES = (
     2  # of a parametrised test; the others run the same lines, and tracing slows Python down by half
