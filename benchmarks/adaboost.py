@@ -1,20 +1,20 @@
-"""AdaBoost beside scikit-learn's: time to fit and predict, accuracy, log-loss and memory.
+"""AdaBoost compared with scikit-learn: time to fit and predict, accuracy, log-loss and memory.
 
-Three tables and the targets they are held against:
+Three tables with targets:
 
-- 100 stumps on 100,000 × 30: scikit-learn, and Hedgerow's AdaBoost by its update rules and LogitBoost;
-- 100 stumps on breast cancer, fitted many times over in one warm process;
-- 100 stumps on 1,000,000 × 30: Hedgerow alone, since scikit-learn would take some ten minutes.
+- 100 stumps on 100,000 × 30: scikit-learn, and Hedgerow's AdaBoost with several update rules and LogitBoost;
+- 100 stumps on breast cancer, fitted many times in one warm process;
+- 100 stumps on 1,000,000 × 30: only Hedgerow, since scikit-learn would take about ten minutes.
 
 The simulated table is `hedgerow.datasets.make_gaussian`: ten of thirty normal columns matter, five by their
-value and five by their square, in a sum. A stump sees one column, so a sum of stumps can learn all of it, but
-not quickly: a square needs many steps, and no column settles the class alone. Columns are float64 and all
-their values distinct, the hardest case for a learner that sorts.
+value and five by their square, in a sum. A sum of stumps, which use one column each, can represent it, but
+not with few stumps: a square takes many steps, and no column determines the class alone. Columns are float64
+with distinct values, the hardest case for a learner that sorts.
 
-Every contender runs in a process of its own; the repeats go round them. A process imports its library, loads
-the training rows, fits once on a few of them, so that nothing is compiled or loaded later, and notes its
-memory. Then it fits and times. *Extra* is the peak of resident memory during the first of these fits less
-what was held before it. This process stays small: it imports neither library.
+Every method runs in a separate process; repeats alternate between the methods. A process imports its library,
+loads the training rows, fits once on a few of them, so that nothing is compiled or loaded later, and records
+its memory. Then it measures fits. *Extra* is the peak of resident memory during the first of these fits minus
+the memory before it. The parent process stays small: it imports neither library.
 """
 
 import argparse
@@ -35,12 +35,12 @@ from rich.console import Console
 from rich.table import Table
 
 from gradient_boosting import child_environment, machine, numbers
-from measure import PREDICT_REPEATS, best_of, held_mb, peak_mb, quality
+from measure import PREDICT_REPEATS, best_of, peak_mb, quality, resident_mb
 
 N_COLUMNS = 30
-WARM_ROWS = 70_000  # of Hedgerow's fit before timing: many rows and two threads have kernels of their own
+WARM_ROWS = 70_000  # of the first fit of Hedgerow, before timing: many rows and two threads use other kernels
 PEER_WARM_ROWS = 1000
-PEER_ROWS = 200_000  # scikit-learn is asked for no more
+PEER_ROWS = 200_000  # limit for scikit-learn
 FASTER, FASTER_CANCER = 100.0, 30.0  # targets
 
 Figures = dict[str, float]
@@ -48,23 +48,23 @@ Cells = list[list[str]]
 
 
 @dataclass(frozen=True)
-class Contender:
-    """A classifier to measure, made from the number of rounds and of threads."""
+class Method:
+    """A classifier to measure; `make` receives the numbers of rounds and threads."""
 
     name: str
     make: Callable[[int, int], Any]
-    code_bytes: int = 0  # of a value once binned; 0 for those that do not bin
+    code_bytes: int = 0  # of a binned value; 0 for methods without bins
 
 
 def peer(rounds: int, _threads: int) -> Any:
-    """Make scikit-learn's; it knows one thread only."""
+    """Make the classifier of scikit-learn, which uses one thread."""
     from sklearn.ensemble import AdaBoostClassifier
 
     return AdaBoostClassifier(n_estimators=rounds)
 
 
 def ours(algorithm: str = "discrete", **stump: Any) -> Callable[[int, int], Any]:
-    """Return what makes Hedgerow's AdaBoost, with the stumps it takes by itself or with given ones."""
+    """Return a function that makes Hedgerow's AdaBoost with default stumps or with these parameters."""
 
     def make(rounds: int, threads: int) -> Any:
         from hedgerow import AdaBoostClassifier, DecisionStump
@@ -83,24 +83,24 @@ def logit(rounds: int, threads: int) -> Any:
 
 
 PEER, OURS, EXACT = "peer", "ours", "exact"
-CONTENDERS: dict[str, Contender] = {
-    PEER: Contender("scikit-learn AdaBoost", peer),
-    OURS: Contender("Hedgerow AdaBoost", ours(), 1),
-    EXACT: Contender("Hedgerow, 65,535 bins", ours(max_bins=65_535), 2),
+METHODS: dict[str, Method] = {
+    PEER: Method("scikit-learn AdaBoost", peer),
+    OURS: Method("Hedgerow AdaBoost", ours(), 1),
+    EXACT: Method("Hedgerow, 65,535 bins", ours(max_bins=65_535), 2),
     # scikit-learn's stumps split by the Gini index between all distinct values: the nearest to its model.
-    "gini": Contender("Hedgerow, Gini, 65,535 bins", ours(criterion="gini", max_bins=65_535), 2),
-    "real": Contender("Hedgerow, real", ours("real"), 1),
-    "gentle": Contender("Hedgerow, gentle", ours("gentle"), 1),
-    "logit": Contender("Hedgerow LogitBoost", logit, 1),
+    "gini": Method("Hedgerow, Gini, 65,535 bins", ours(criterion="gini", max_bins=65_535), 2),
+    "real": Method("Hedgerow, real", ours("real"), 1),
+    "gentle": Method("Hedgerow, gentle", ours("gentle"), 1),
+    "logit": Method("Hedgerow LogitBoost", logit, 1),
 }
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a child process is to do: make the data, or measure a contender on it or on breast cancer."""
+    """The work of a child process: make the data, or measure a method on it or on breast cancer."""
 
     what: str  # "data", "table" or "cancer"
-    contender: str = OURS
+    method: str = OURS
     folder: str = ""
     rows: int = 0
     test_rows: int = 0
@@ -123,8 +123,8 @@ def make_data(job: Job) -> Figures:
     return {}
 
 
-def forget_peak() -> None:
-    """Let the peak of resident memory start anew; where the system cannot, it goes on from the start."""
+def reset_peak() -> None:
+    """Reset the peak of resident memory, if the system can."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -132,7 +132,7 @@ def forget_peak() -> None:
 
 
 def peak_since_mb() -> float:
-    """Return the peak of resident memory since `forget_peak`, or else of the whole process."""
+    """Return the peak of resident memory since `reset_peak`, or of the whole process."""
     status = Path("/proc/self/status")
     if not status.exists():
         return peak_mb()
@@ -142,15 +142,15 @@ def peak_since_mb() -> float:
 
 def measure_table(job: Job) -> Figures:
     """Fit the training rows, then score the test rows."""
-    model = CONTENDERS[job.contender].make(job.rounds, job.threads)
+    model = METHODS[job.method].make(job.rounds, job.threads)
     folder = Path(job.folder)
     X, y = np.load(folder / "X_train.npy"), np.load(folder / "y_train.npy")
-    warm = WARM_ROWS if CONTENDERS[job.contender].code_bytes else PEER_WARM_ROWS
+    warm = WARM_ROWS if METHODS[job.method].code_bytes else PEER_WARM_ROWS
     model.fit(X[:warm], y[:warm]).predict_proba(X[:warm])
-    forget_peak()
-    held = held_mb()
+    reset_peak()
+    before = resident_mb()
     first_s = best_of(1, model.fit, X, y)
-    extra = peak_since_mb() - held
+    extra = peak_since_mb() - before
     more_s = [best_of(1, model.fit, X, y) for _ in range(job.fits - 1)]
     X_test, y_test = np.load(folder / "X_test.npy"), np.load(folder / "y_test.npy")
     scores = quality(model.predict_proba(X_test), y_test)
@@ -158,7 +158,7 @@ def measure_table(job: Job) -> Figures:
         "fit_s": min([first_s, *more_s]),
         "extra_mb": extra,
         "input_mb": X.nbytes / 2**20,
-        "codes_mb": X.size * CONTENDERS[job.contender].code_bytes / 2**20,
+        "codes_mb": X.size * METHODS[job.method].code_bytes / 2**20,
         "predict_s": best_of(PREDICT_REPEATS, model.predict_proba, X_test),
         "accuracy": float(scores["accuracy"] or 0.0),
         "log_loss": float(scores["log_loss"] or 0.0),
@@ -167,11 +167,11 @@ def measure_table(job: Job) -> Figures:
 
 
 def measure_cancer(job: Job) -> Figures:
-    """Fit breast cancer many times over once warm."""
+    """Fit breast cancer many times after a first fit."""
     from sklearn.datasets import load_breast_cancer
 
     X, y = load_breast_cancer(return_X_y=True)
-    model = CONTENDERS[job.contender].make(job.rounds, job.threads)
+    model = METHODS[job.method].make(job.rounds, job.threads)
     model.fit(X, y)
     times = []
     for _ in range(job.fits):
@@ -192,7 +192,7 @@ WORK: dict[str, Callable[[Job], Figures]] = {
 
 
 def run(job: Job) -> Figures:
-    """Carry out a job in a new process."""
+    """Run a job in a new process."""
     done = subprocess.run(
         [sys.executable, __file__, "--child", json.dumps(asdict(job))],
         env=child_environment(job.threads),
@@ -202,13 +202,13 @@ def run(job: Job) -> Figures:
     )
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise RuntimeError(f"{CONTENDERS[job.contender].name}: {lines[-1]}")
+        raise RuntimeError(f"{METHODS[job.method].name}: {lines[-1]}")
     figures: Figures = json.loads(done.stdout.splitlines()[-1])
     return figures
 
 
 def best(runs: Sequence[Figures]) -> Figures:
-    """Combine repeats: the shortest times, the largest memory, the fits of all; the rest is equal."""
+    """Combine repeats: the shortest times, the largest memory, the number of all fits; the rest is equal."""
     combined = dict(runs[-1])
     combined.update({key: min(run[key] for run in runs) for key in ("fit_s", "predict_s")})
     combined["extra_mb"] = max(run["extra_mb"] for run in runs)
@@ -217,12 +217,12 @@ def best(runs: Sequence[Figures]) -> Figures:
 
 
 def measure_all(job: Job, names: Sequence[str], repeats: int, log: Console) -> dict[str, Figures]:
-    """Measure contenders on one simulated table; scikit-learn, being slow, once."""
+    """Measure methods on one simulated table; scikit-learn, which is slow, once."""
     runs: dict[str, list[Figures]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
         for rows, test_rows in ((WARM_ROWS, WARM_ROWS), (job.rows, job.test_rows)):
             run(Job("data", folder=folder, rows=rows, test_rows=test_rows))
-            if rows == WARM_ROWS:  # kernels are compiled in processes of their own: compiling needs memory
+            if rows == WARM_ROWS:  # compile kernels in separate processes: it uses memory
                 for name in names:
                     if name != PEER:
                         run(Job("table", name, folder, rounds=2, threads=job.threads))
@@ -231,17 +231,17 @@ def measure_all(job: Job, names: Sequence[str], repeats: int, log: Console) -> d
                 if name == PEER and repeat > 0:
                     continue
                 fits = 1 if name == PEER else job.fits
-                fields = {**asdict(job), "contender": name, "folder": folder, "fits": fits}
+                fields = {**asdict(job), "method": name, "folder": folder, "fits": fits}
                 figures = run(Job(**fields))
                 runs[name].append(figures)
                 log.print(
-                    f"[dim]{CONTENDERS[name].name}: fit {figures['fit_s']:.3f} s, "
+                    f"[dim]{METHODS[name].name}: fit {figures['fit_s']:.3f} s, "
                     f"extra {figures['extra_mb']:.1f} MB"
                 )
     return {name: best(figures) for name, figures in runs.items()}
 
 
-# ---------------------------------------------------------------------------------------- what is printed
+# ---------------------------------------------------------------------------------------- output
 
 
 def speed_cells(measured: dict[str, Figures]) -> tuple[list[str], Cells]:
@@ -250,7 +250,7 @@ def speed_cells(measured: dict[str, Figures]) -> tuple[list[str], Cells]:
     slow = measured.get(PEER, {}).get("fit_s")
     cells = [
         [
-            CONTENDERS[name].name,
+            METHODS[name].name,
             f"{figures['fit_s']:.3f}",
             f"{slow / figures['fit_s']:.1f}" if slow else "–",
             f"{figures['accuracy']:.4f}",
@@ -264,21 +264,21 @@ def speed_cells(measured: dict[str, Figures]) -> tuple[list[str], Cells]:
     return header, cells
 
 
-def held_and_limit(figures: Figures) -> tuple[float, float]:
+def memory_and_limit(figures: Figures) -> tuple[float, float]:
     """Return input + extra and the target that it stays below, input + 2 × codes, in MB."""
     return figures["input_mb"] + figures["extra_mb"], figures["input_mb"] + 2 * figures["codes_mb"]
 
 
 def memory_cells(measured: dict[str, Figures]) -> tuple[list[str], Cells]:
-    """Return header and cells of what is held for the data; the most it may be is input + 2 × codes."""
+    """Return header and cells of the memory of the data; the limit is input + 2 × codes."""
     header = ["", "input MB", "codes MB", "extra MB", "input + extra", "input + 2 × codes", ""]
     cells = []
     for name, figures in measured.items():
         if not figures["codes_mb"]:
             continue
-        held, limit = held_and_limit(figures)
-        columns = (figures["input_mb"], figures["codes_mb"], figures["extra_mb"], held, limit)
-        cells.append([CONTENDERS[name].name, *(f"{mb:.1f}" for mb in columns), word(held < limit)])
+        memory, limit = memory_and_limit(figures)
+        columns = (figures["input_mb"], figures["codes_mb"], figures["extra_mb"], memory, limit)
+        cells.append([METHODS[name].name, *(f"{mb:.1f}" for mb in columns), verdict(memory < limit)])
     return header, cells
 
 
@@ -288,7 +288,7 @@ def cancer_cells(measured: dict[str, Figures]) -> tuple[list[str], Cells]:
     slow = measured[PEER]
     cells = [
         [
-            CONTENDERS[name].name,
+            METHODS[name].name,
             f"{1000 * figures['fit_s']:.1f}",
             f"{slow['fit_s'] / figures['fit_s']:.1f}",
             f"{1000 * figures['median_s']:.1f}",
@@ -301,7 +301,7 @@ def cancer_cells(measured: dict[str, Figures]) -> tuple[list[str], Cells]:
 
 
 def target_cells(tables: dict[str, dict[str, Figures]], test_rows: int, cancer: dict[str, Figures]) -> Cells:
-    """Return what was measured of Hedgerow's defaults, what was aimed at, and whether it was met."""
+    """Return measurements of Hedgerow's defaults, the targets, and whether they are met."""
     cells = []
     for title, measured in tables.items():
         fast = measured[OURS]
@@ -309,20 +309,22 @@ def target_cells(tables: dict[str, dict[str, Figures]], test_rows: int, cancer: 
             ratio = slow["fit_s"] / fast["fit_s"]
             gain = fast["accuracy"] - slow["accuracy"]
             error = sum(run["accuracy"] * (1 - run["accuracy"]) / test_rows for run in (slow, fast)) ** 0.5
-            cells.append([f"{title}: times faster", f"{ratio:.1f}", f"{FASTER:.0f}", word(ratio >= FASTER)])
-            told = f"{gain:+.4f}, standard error below {error:.4f}"
-            cells.append([f"{title}: accuracy gained", told, "0", word(gain >= 0)])
-        held, limit = held_and_limit(fast)
-        cells.append([f"{title}: MB for data", f"{held:.1f}", f"< {limit:.1f}", word(held < limit)])
+            cells.append(
+                [f"{title}: times faster", f"{ratio:.1f}", f"{FASTER:.0f}", verdict(ratio >= FASTER)]
+            )
+            text = f"{gain:+.4f}, standard error below {error:.4f}"
+            cells.append([f"{title}: accuracy gained", text, "0", verdict(gain >= 0)])
+        memory, limit = memory_and_limit(fast)
+        cells.append([f"{title}: MB for data", f"{memory:.1f}", f"< {limit:.1f}", verdict(memory < limit)])
     for key, name in (("fit_s", "best"), ("median_s", "median")):
         ratio = cancer[PEER][key] / cancer[OURS][key]
-        told = word(ratio >= FASTER_CANCER)
-        cells.append([f"breast cancer: times faster, {name}", f"{ratio:.1f}", f"{FASTER_CANCER:.0f}", told])
+        met = verdict(ratio >= FASTER_CANCER)
+        cells.append([f"breast cancer: times faster, {name}", f"{ratio:.1f}", f"{FASTER_CANCER:.0f}", met])
     return cells
 
 
-def word(met: bool) -> str:
-    """Say whether a target was met."""
+def verdict(met: bool) -> str:
+    """Describe whether a target is met."""
     return "met" if met else "missed"
 
 
@@ -344,14 +346,16 @@ def show(title: str, header: Sequence[str], cells: Cells, console: Console, mark
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=numbers, help=f"above {PEER_ROWS:,} Hedgerow alone (1e5,1e6)")
+    parser.add_argument(
+        "--rows", type=numbers, help=f"numbers of rows (1e5,1e6); above {PEER_ROWS:,} only Hedgerow"
+    )
     parser.add_argument("--test-rows", type=float, default=5e4)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeat", type=int, default=2, help="processes of each; scikit-learn has one")
+    parser.add_argument("--repeat", type=int, default=2, help="processes per method; one for scikit-learn")
     parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
     parser.add_argument("--json", type=Path, help="also save all figures to this file")
-    parser.add_argument("--quick", action="store_true", help="small: does everything run?")
+    parser.add_argument("--quick", action="store_true", help="small tables, to check that everything runs")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.quick:
@@ -362,16 +366,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print the tables, and last the targets beside what was measured."""
+    """Measure, and print the tables and the targets."""
     options = parse(arguments)
     if options.child:
         job = Job(**json.loads(options.child))
         print(json.dumps(WORK[job.what](job)))
         return
-    wide = None if sys.stdout.isatty() else 140  # a file has no width of its own
+    wide = None if sys.stdout.isatty() else 140  # a file has no width
     console, log = Console(width=wide), Console(stderr=True, width=wide)
     console.print(machine(), markup=False, highlight=False)
-    asked = f"{options.rounds} stumps, {options.threads} threads"
+    settings = f"{options.rounds} stumps, {options.threads} threads"
     common = {"rounds": options.rounds, "threads": options.threads}
     cancer = {
         name: run(Job("cancer", name, fits=fits // (10 if options.quick else 1), **common))
@@ -382,19 +386,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         title = f"{rows:,} × {N_COLUMNS}"
         log.print(title)
         job = Job("table", rows=rows, test_rows=int(options.test_rows), fits=3, **common)
-        names = list(CONTENDERS) if rows <= PEER_ROWS else [OURS]
+        names = list(METHODS) if rows <= PEER_ROWS else [OURS]
         measured = tables[title] = measure_all(job, names, options.repeat, log)
-        show(f"{title}, {asked}", *speed_cells(measured), console, options.markdown)
+        show(f"{title}, {settings}", *speed_cells(measured), console, options.markdown)
         show(f"{title}: memory", *memory_cells(measured), console, options.markdown)
         if PEER not in measured:
-            console.print("Hedgerow alone: scikit-learn would take some ten minutes for a million rows.\n")
-    show(f"breast cancer, {asked}, warm", *cancer_cells(cancer), console, options.markdown)
+            console.print("Only Hedgerow: scikit-learn would take about ten minutes for a million rows.\n")
+    show(f"breast cancer, {settings}, warm", *cancer_cells(cancer), console, options.markdown)
     aims = target_cells(tables, int(options.test_rows), cancer)
     small = " (meant for 100,000 and more rows and 100 stumps)" if options.quick else ""
     header = ["", "measured", "target", ""]
     show(f"Targets of Hedgerow AdaBoost{small}", header, aims, console, options.markdown)
     if options.json:
-        saved = {"machine": machine(), "asked": asked, "tables": tables, "breast cancer": cancer}
+        saved = {"machine": machine(), "settings": settings, "tables": tables, "breast cancer": cancer}
         options.json.write_text(json.dumps(saved, indent=1))
 
 

@@ -3,7 +3,7 @@
 A time is that of one call that finds the objects in a grey image in memory, from making the pyramid to
 grouping: `Cascade.detect` and OpenCV's `detectMultiScale`, both with a scale factor of 1.1 and 3 neighbours.
 The two take turns, each repetition, and the table has the median of each; `ratio` is the quotient of the
-medians. `same` says whether all raw windows, and the sums of their last stages, are equal.
+medians. `same` is whether all raw windows, and the sums of their last stages, are equal.
 
 The photos are those of scikit-image, enlarged or reduced to fill 640 x 480 and 1920 x 1080.
 """

@@ -1,8 +1,8 @@
-"""Cold start: what the first import and the first fit cost, before and after kernels are cached.
+"""Cold start: seconds of the first import and the first fit, before and after kernels are cached.
 
-Numba compiles a kernel the first time it is called and keeps it on disk. Each run here starts
-with an empty cache folder, so "first fit ever" is what a new user waits for, and "second
-process" what everybody waits for afterwards. All times are taken inside fresh processes.
+Numba compiles a kernel at its first call and caches it on disk. Each run starts with an empty cache
+folder: "first fit ever" is the time of a new user, and "second process" the time of later
+processes. All times are measured in new processes.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def child(estimator: str) -> dict[str, float]:
 
 
 def run_child(estimator: str, cache: str) -> dict[str, float]:
-    """Run `child` in a new process whose compiled kernels lie in the folder `cache`."""
+    """Run `child` in a new process whose compiled kernels are in the folder `cache`."""
     done = subprocess.run(
         [sys.executable, __file__, "--child", "--estimator", estimator],
         env={**os.environ, "NUMBA_CACHE_DIR": cache},

@@ -39,8 +39,8 @@ class Size:
 
     def job(self, workers: int = 1, **other: Any) -> Job:
         """The job of the model."""
-        given = {"rows": self.rows, "columns": self.columns, "leaves": self.leaves} | other
-        return Job(workers=workers, cores=CORES, **given)
+        fields = {"rows": self.rows, "columns": self.columns, "leaves": self.leaves} | other
+        return Job(workers=workers, cores=CORES, **fields)
 
 
 # --- the calls of trees
@@ -98,8 +98,8 @@ class Recording:
     def here(self) -> float:
         """The median seconds of a round outside of calls."""
         rounds = np.diff(self.ended)[WARM_ROUNDS - 1 :]
-        asked = [sum(tree.seconds.values()) for tree in self.trees[WARM_ROUNDS:]]
-        return float(np.median(rounds - asked))
+        in_calls = [sum(tree.seconds.values()) for tree in self.trees[WARM_ROUNDS:]]
+        return float(np.median(rounds - in_calls))
 
     def calls(self) -> float:
         """Calls of a tree after the first, on average."""
@@ -142,7 +142,7 @@ def recording(kind: type, record: Recording) -> Iterator[None]:
 def fit(size: Size, X: Any, y: Any, record: Recording, n_jobs: int | None = None, **other: Any) -> Any:
     """Fit the warm-up and the rounds that count."""
 
-    def tell(done: Any) -> None:
+    def record_round(done: Any) -> None:
         record.ended.append(time.perf_counter())
         if done.number + 1 == done.n_rounds:
             record.at_end()
@@ -151,7 +151,7 @@ def fit(size: Size, X: Any, y: Any, record: Recording, n_jobs: int | None = None
         n_estimators=WARM_ROUNDS + size.rounds, max_leaf_nodes=size.leaves, learning_rate=0.1, max_bins=255,
         early_stopping=False, random_state=0, n_jobs=n_jobs,
     )  # fmt: skip
-    return model.fit(X, y, callbacks=[tell], **other)
+    return model.fit(X, y, callbacks=[record_round], **other)
 
 
 # --- rows
@@ -180,14 +180,14 @@ def row_costs(size: Size, n_shards: int) -> tuple[dict[str, float], Recording]:
         steps = [args for method, args in rest if method == "split_nodes"]
         parted, planted, summed = [], [], []
 
-        def ask(method: str, *args: Any) -> float:
-            return timed(shards.call_each, method, [args] * n_shards)  # which is not recorded
+        def seconds_of(method: str, *args: Any) -> float:
+            return timed(shards.call_each, method, [args] * n_shards)  # not recorded
 
         for _ in range(5):
-            planted.append(ask("start_tree", 0, *begun[2:]))
-            parted.append(sum(ask("split_nodes", a, b, np.zeros_like(c)) for a, b, c in steps))
-            ask("start_tree", 0, *begun[2:])
-            summed.append(sum(ask("split_nodes", *args) for args in steps))
+            planted.append(seconds_of("start_tree", 0, *begun[2:]))
+            parted.append(sum(seconds_of("split_nodes", a, b, np.zeros_like(c)) for a, b, c in steps))
+            seconds_of("start_tree", 0, *begun[2:])
+            summed.append(sum(seconds_of("split_nodes", *args) for args in steps))
         cells = size.columns * (tree.sizes[0] + tree.rows_summed)
         sums = min(planted) + max(0.0, min(summed) - min(parted))
         found["partition_ns"] = min(parted) / tree.rows_partitioned
@@ -230,8 +230,8 @@ def client_costs(size: Size) -> dict[str, float]:
     slope = max(0.0, (spent[many] - spent[few]) / (256 * (many - few)))
     sums = [np.ones((4, 2, 7168), np.int64) for _ in range(8)]
     add = min(timed(sum_results, [(None, (one,)) for one in sums]) for _ in range(20)) / (8 * sums[0].size)
-    words = {i: [(np.zeros((1, 2)), 0, np.zeros((1, 3), np.int64))] for i in range(2000)}
-    packed = pickle.dumps(words, 5)
+    shapes = {i: [(np.zeros((1, 2)), 0, np.zeros((1, 3), np.int64))] for i in range(2000)}
+    packed = pickle.dumps(shapes, 5)
 
     def read() -> None:
         results = [one for own in pickle.loads(packed).values() for one in own]  # noqa: S301 - our own
@@ -243,5 +243,5 @@ def client_costs(size: Size) -> dict[str, float]:
         "search_ns": slope * 1e9,
         "node_us": max(0.0, spent[few] - slope * 256 * few) * 1e6,
         "add_ns": add * 1e9,
-        "result_us": min(timed(read) for _ in range(10)) / len(words) * 1e6,
+        "result_us": min(timed(read) for _ in range(10)) / len(shapes) * 1e6,
     }

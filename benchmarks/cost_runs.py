@@ -1,7 +1,7 @@
 """Calls, bytes and fits on clusters of local workers, for the model of `cost_terms.py`.
 
-Questions and bytes: parts that answer at once with as many integers as they are asked for. Fits: gradient
-boosting on rows that were made by the workers and never were in this process.
+Calls and bytes: shards that reply immediately with the requested number of integers. Fits: gradient boosting
+on rows that the workers create, and that are never in this process.
 """
 
 import gc
@@ -48,24 +48,24 @@ class EchoFactory:
     row_bytes = 0
 
     def __call__(self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int) -> "Echo":
-        """Create one."""
+        """Create a shard."""
         return Echo()
 
 
 class Echo:
     """A shard that works, and returns as many integers as requested.
 
-    Without work a question takes half as long as in a fit: nobody sleeps, and all caches are warm.
+    Without work a call takes half as long as in a fit: no thread sleeps, and all caches are warm.
     """
 
     def __init__(self) -> None:
         self._memory = np.zeros(1 << 20)
 
     def echo(self, n_entries: int) -> tuple[float, tuple[NDArray[np.int64]]]:
-        """The seconds of work, and so many integers."""
-        began = time.perf_counter()
+        """The seconds of work, and `n_entries` integers."""
+        start = time.perf_counter()
         np.cumsum(self._memory, out=self._memory)
-        return time.perf_counter() - began, (np.ones(n_entries, np.int64),)
+        return time.perf_counter() - start, (np.ones(n_entries, np.int64),)
 
 
 @dataclass(frozen=True)
@@ -207,14 +207,14 @@ def _resident() -> int:
 
 @contextmanager
 def _most_memory(out: list[int]) -> Iterator[None]:
-    """The peak memory of this process meanwhile, beyond what it has now."""
+    """Append the peak memory of this process within the context, beyond its memory before."""
     over, before, most = threading.Event(), _resident(), [0]
 
-    def look() -> None:
+    def watch() -> None:
         while not over.wait(0.005):
             most[0] = max(most[0], _resident() - before)
 
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
         yield
@@ -274,24 +274,24 @@ def set_up_costs(one: Checked) -> dict[str, float]:
     }
 
 
-# --- all of it
+# --- all measurements
 
 
-def measure(size: Size, say: Callable[[str], None]) -> tuple[Constants, Shape, list[Checked]]:
+def measure(size: Size, log: Callable[[str], None]) -> tuple[Constants, Shape, list[Checked]]:
     """Measure the constants and the shape of trees, and fit on clusters of all sizes."""
-    say("rows, on one core")
+    log("rows, on one core")
     alone, record = row_costs(size, 1)
-    say(f"rows, on {CORES} cores at once")
+    log(f"rows, on {CORES} cores at once")
     crowd, _ = row_costs(size, CORES)
     shape = record.shape(size.leaves, call_growth(size))
-    say("the client")
+    log("the client")
     found = alone | client_costs(size)
     one, all_cores = (row_cost(**costs, job=size.job(), shape=shape) for costs in (alone, crowd))
     found["crowded"] = max(1.0, all_cores / one)
     timed_calls: list[TimedCall] = []
     checked: list[Checked] = []
     for workers in size.workers:
-        say(f"{workers} workers")
+        log(f"{workers} workers")
         with cluster(workers) as client:
             fits = [size, *(others(size) if workers == min(2, size.workers[-1]) else ())]
             for number, one in enumerate(fits):

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 CELL = 2  # a gradient and a hessian
-HESSIAN_STEPS = 2.0**16  # of a row, at the most; sums up to 2**31 are sent as int32
+HESSIAN_STEPS = 2.0**16  # of a row, at most; sums up to 2**31 are sent as int32
 NARROW = 2.0**31
 CODE_LINE = 32  # bytes that rows of codes are a multiple of, if they are longer than that
 EDGE_ROWS = 200_000
@@ -68,7 +68,7 @@ class Shape:
     ----------
     ahead : nodes partitioned per split
     summed : histograms per node partitioned
-    calls, growth : calls after the first are asked x splits ** growth
+    calls, growth : calls after the first are calls x splits ** growth
     passes, light : by log2(leaves); times that a row is partitioned, and added to a histogram
     """
 
@@ -82,7 +82,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Job:
-    """A fit: its table, its trees, its cluster. cores : of all workers together, None for one a thread."""
+    """A fit: its table, its trees, its cluster. cores : of all workers together, None for one per thread."""
 
     rows: float
     columns: int = 28
@@ -117,9 +117,9 @@ def call_hops(workers: int, fan_out: int) -> list[tuple[int, int]]:
     """
     hops = []
     while workers > 0:
-        asked = min(fan_out, workers)
-        most = -(-workers // asked)
-        hops.append((asked, most))
+        called = min(fan_out, workers)
+        most = -(-workers // called)
+        hops.append((called, most))
         workers = most - 1
     return hops
 
@@ -155,8 +155,8 @@ def bytes_sent(job: Job, shape: Shape, workers: float = 1) -> float:
 
 def bytes_received(job: Job, shape: Shape) -> float:
     """Bytes per tree that the client receives."""
-    asked, below = call_hops(job.workers, job.fan_out)[0]
-    return asked * bytes_sent(job, shape, below) * job.outputs
+    called, below = call_hops(job.workers, job.fan_out)[0]
+    return called * bytes_sent(job, shape, below) * job.outputs
 
 
 def messages(job: Job, shape: Shape) -> float:
@@ -199,7 +199,7 @@ def adding(job: Job, constants: Constants, shape: Shape) -> float:
 def call_seconds(job: Job, constants: Constants, shape: Shape) -> float:
     """Seconds of calls and replies without their bytes."""
     way = sum(
-        constants.hop_s + constants.message_s * asked for asked, _ in call_hops(job.workers, job.fan_out)
+        constants.hop_s + constants.message_s * called for called, _ in call_hops(job.workers, job.fan_out)
     )
     return calls(job, shape) * way
 
@@ -208,7 +208,7 @@ def transfer_seconds(job: Job, constants: Constants, shape: Shape) -> float:
     """Seconds of the bytes: a caller receives those of all that it calls, one hop after the other."""
     second = constants.byte_ns * 1e-9 + 1 / constants.wire
     hops = call_hops(job.workers, job.fan_out)
-    return sum(asked * bytes_sent(job, shape, below) for asked, below in hops) * second
+    return sum(called * bytes_sent(job, shape, below) for called, below in hops) * second
 
 
 def here(job: Job, constants: Constants) -> float:
@@ -296,9 +296,11 @@ def worker_row_bytes(job: Job, *, low_memory: bool = False) -> int:
 
 def worker_bytes(job: Job, shape: Shape) -> float:
     """Bytes of a worker while trees are grown; each caller holds the replies to one call."""
-    asked = max(count for count, _ in call_hops(job.workers, job.fan_out)) if job.workers > job.fan_out else 0
-    answers = (asked + job.threads) * CELL * 8 * job.entries * histograms(job, shape) / calls(job, shape)
-    return job.rows / job.workers * worker_row_bytes(job) + answers
+    called = (
+        max(count for count, _ in call_hops(job.workers, job.fan_out)) if job.workers > job.fan_out else 0
+    )
+    replies = (called + job.threads) * CELL * 8 * job.entries * histograms(job, shape) / calls(job, shape)
+    return job.rows / job.workers * worker_row_bytes(job) + replies
 
 
 def client_row_bytes() -> dict[str, int]:

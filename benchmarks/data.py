@@ -1,10 +1,10 @@
-"""The tables the benchmarks run on: X is float32 (n_rows, n_columns), y int64 classes 0..K-1.
+"""Tables of the benchmarks: X is float32 (n_rows, n_columns), y int64 classes 0..K-1.
 
-`simulated` makes its table from a seed, so every machine measures the same one. `covertype` and
+`simulated` makes its table from a seed, so that all machines use the same one. `covertype` and
 `accidents` read files from the folder named by the environment variable HEDGEROW_DATA.
 
 Run as a script it saves one benchmark's four arrays as .npy files: the processes that measure
-memory then load exactly the arrays and none of what it took to make them.
+memory then load only these arrays.
 """
 
 import argparse
@@ -20,7 +20,7 @@ Split = tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32], NDArr
 
 PARTS = ("X_train", "y_train", "X_test", "y_test")
 
-# Columns of the accident table that are known only once the outcome is.
+# Columns of the accident table that are only known after the outcome.
 ACCIDENT_LEAKS = ("INJURY_CRASH", "NO_INJ_I", "PRPTYDMG_CRASH", "FATALITIES")
 
 
@@ -28,10 +28,11 @@ def simulated(n_rows: int, n_columns: int = 28, seed: int = 0) -> Table:
     """Make a binary problem of normal columns, nine of which matter, with logistic noise.
 
     The score is sin(2 a) + b c + |d| - e²/2 + f [g > 0] + tanh(h i)/2 over columns a..i, and
-    y = [score + 0.7 logistic > 0]: bends, steps and interactions, no column that settles it alone.
+    y = [score + 0.7 logistic > 0]: nonlinear terms, steps and
+    interactions; no column determines the class alone.
     """
     if n_columns < 9:
-        raise ValueError(f"n_columns={n_columns}: the score uses nine columns, give at least 9")
+        raise ValueError(f"n_columns={n_columns}: the score uses nine columns, so it must be at least 9")
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, n_columns)).astype(np.float32)
     a, b, c, d, e, f, g, h, i = X.T[:9]
@@ -88,7 +89,7 @@ def benchmark_split(name: str, n_train: int, n_test: int) -> Split:
     """Make the table of one benchmark, cut into training and test rows.
 
     The simulated test rows have their own seed, so they are the same for every `n_train`.
-    Covertype is cut 80/20 whatever `n_train` and `n_test` are, unless `n_train` is smaller.
+    Covertype is split 80/20 for any `n_train` and `n_test`, unless `n_train` is smaller.
     """
     if name == "simulated":
         return (*simulated(n_train, seed=0), *simulated(n_test, seed=1))

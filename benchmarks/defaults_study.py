@@ -1,6 +1,6 @@
 """The study behind the default parameters: many configurations, several data sets, one ranking.
 
-A configuration is judged by its cross-validated loss on each data set (log-loss, or squared
+A configuration is evaluated by its cross-validated loss on each data set (log-loss, or squared
 error for regression). Two summaries make data sets comparable:
 
 rank   1 for the best configuration on a data set; averaged over data sets.
@@ -8,8 +8,8 @@ skill  (loss of the constant model - loss) / (loss of the constant model - best 
        1 for the best configuration, 0 for no better than a constant; averaged, and its worst.
 
 The numbers of rounds of one configuration come from a single fit, by staged prediction. The
-configurations are a seeded sample of the full grid, together with the present defaults;
-scikit-learn's histogram boosting at its own defaults runs beside them as a yardstick.
+configurations are a seeded sample of the full grid, together with the current defaults;
+scikit-learn's histogram boosting with its defaults is the baseline.
 """
 
 import argparse
@@ -43,8 +43,8 @@ GRID: dict[str, tuple[Any, ...]] = {
     "min_samples_leaf": (1, 5, 10, 20),
     "l2_regularization": (0.0, 1.0, 3.0, 10.0),
 }
-ROUNDS = (50, 100, 200, 400)  # n_estimators, read off one fit
-YARDSTICK = "scikit-learn HGB defaults"
+ROUNDS = (50, 100, 200, 400)  # n_estimators, from staged predictions of one fit
+BASELINE = "scikit-learn HGB defaults"
 
 Configuration = tuple[tuple[str, Any], ...]
 Losses = dict[str, dict[str, tuple[float, float]]]  # label -> data set -> (loss, score)
@@ -66,7 +66,7 @@ class Problem:
         return list(kind(self.folds, shuffle=True, random_state=0).split(self.X, self.y))
 
     def loss_and_score(self, y: NDArray[Any], prediction: NDArray[Any]) -> tuple[float, float]:
-        """Judge (n, K) probabilities or (n,) numbers."""
+        """Evaluate (n, K) probabilities or (n,) numbers."""
         if self.classes:
             labels = np.unique(self.y)
             hits = accuracy_score(y, labels[prediction.argmax(axis=1)])
@@ -110,7 +110,7 @@ def problems(quick: bool) -> list[Problem]:
 
 
 def configurations(count: int, seed: int, defaults: dict[str, Any]) -> list[Configuration]:
-    """Return the present defaults and a seeded sample of the grid."""
+    """Return the current defaults and a seeded sample of the grid."""
     grid = [tuple(zip(GRID, values, strict=True)) for values in itertools.product(*GRID.values())]
     sample = random.Random(seed).sample(grid, min(count, len(grid)))
     present = tuple((name, defaults[name]) for name in GRID)
@@ -156,11 +156,11 @@ def study(count: int, seed: int, jobs: int, quick: bool) -> tuple[Losses, list[P
         bar = progress.add_task("fitting", total=len(listed) * (len(chosen) + 1))
         for problem in listed:
             found = cross_validate(yardsticks[problem.classes](**fixed), problem, (100,))
-            losses.setdefault(YARDSTICK, {})[problem.name] = found[100]
+            losses.setdefault(BASELINE, {})[problem.name] = found[100]
             progress.advance(bar)
             for configuration in chosen:
-                given = {**dict(configuration), **fixed, "n_estimators": rounds[-1], "n_jobs": jobs}
-                model = kinds[problem.classes](**given)
+                parameters = {**dict(configuration), **fixed, "n_estimators": rounds[-1], "n_jobs": jobs}
+                model = kinds[problem.classes](**parameters)
                 for n, pair in cross_validate(model, problem, rounds).items():
                     losses.setdefault(label(configuration, n), {})[problem.name] = pair
                 progress.advance(bar)
@@ -183,7 +183,7 @@ def effects(summaries: dict[str, tuple[float, float, float]]) -> list[tuple[str,
     """Return the mean skill over all configurations that share one value of one parameter."""
     groups: dict[tuple[str, str], list[float]] = {}
     for name, (_, skill, _) in summaries.items():
-        if name != YARDSTICK:
+        if name != BASELINE:
             for part in name.split():
                 parameter, value = part.split("=")
                 groups.setdefault((parameter, value), []).append(skill)
@@ -193,27 +193,27 @@ def effects(summaries: dict[str, tuple[float, float, float]]) -> list[tuple[str,
 
 
 def show(losses: Losses, listed: list[Problem], present: str, top: int) -> None:
-    """Print the best configurations, the present defaults, the yardstick, and main effects."""
+    """Print the best configurations, the current defaults, the baseline, and main effects."""
     console = Console(width=None if sys.stdout.isatty() else 160)
     summaries = summary(losses, listed)
     table = Table(title="Best first, by mean skill", box=box.SIMPLE_HEAD, title_justify="left")
-    for name in ("place", "rounds", "rate", "leaves", "min leaf", "l2", "rank", "skill", "worst"):
+    for name in ("position", "rounds", "rate", "leaves", "min leaf", "l2", "rank", "skill", "worst"):
         table.add_column(name, justify="right", no_wrap=True)
     for problem in listed:
         table.add_column(problem.name, justify="right")
-    for place, (name, (rank, mean, worst)) in enumerate(summaries.items(), start=1):
-        if place > top and name not in {present, YARDSTICK}:
+    for position, (name, (rank, mean, worst)) in enumerate(summaries.items(), start=1):
+        if position > top and name not in {present, BASELINE}:
             continue
-        own = name != YARDSTICK
+        own = name != BASELINE
         values = [part.split("=")[1] for part in name.split()] if own else ["sklearn", *[""] * 4]
         mark = " *" if name == present else ""
         scores = [f"{losses[name][p.name][1]:.4f}" for p in listed]
         summed = [f"{rank:.1f}", f"{mean:.4f}", f"{worst:.4f}"]
-        table.add_row(f"{place}{mark}", *values, *summed, *scores)
+        table.add_row(f"{position}{mark}", *values, *summed, *scores)
     console.print(table)
     console.print(
-        f"{len(summaries)} configurations; * marks the present defaults, sklearn is its histogram "
-        "boosting at its own.\nThe columns named by data sets hold accuracy, or R² for diabetes.\n"
+        f"{len(summaries)} configurations; * marks the current defaults, sklearn is its histogram "
+        "boosting with its defaults.\nThe columns named by data sets hold accuracy, or R² for diabetes.\n"
     )
     marginal = Table(title="Mean skill by value", box=box.SIMPLE_HEAD, title_justify="left")
     for name in ("parameter", "value", "mean skill"):

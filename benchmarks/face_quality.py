@@ -1,23 +1,23 @@
-"""How good face detectors are: detection rate and false positives on photographs they were not trained on.
+"""Quality of face detectors: detection rate and false positives on photographs outside of their training set.
 
 The photographs are the 65 of `detection/newtest` in the folder named by HEDGEROW_DATA, part of the MIT+CMU
 frontal face test set (H. Rowley, S. Baluja, T. Kanade, "Neural Network-Based Face Detection", 1998), with six
-landmarks a face. What is counted:
+landmarks per face. Definitions:
 
 - The box of a face is a square around eyes + 0.45 (mouth - eyes) of width max(2.3 e, 2.5 v), where e is the
   distance of the eyes and v that of their middle from the mouth.
 - A detection *hits* a face when its centre is within 0.3 widths of the face's centre and its width within a
   factor of 1.6 of the face's. A face is found when at least one detection hits it. A detection that hits no
-  face is a *false positive*; a second one on the same face is neither (OpenCV's two models give none on
+  face is a *false positive*; a second one on the same face is neither (OpenCV's two models have none on
   these photographs, so their figures are the same when it is counted as false).
 - A detector's windows are put into groups by `group_rectangles` (`min_neighbors=1`), and single windows that
   lie in no group are added as groups of one. Groups are ranked by their number of windows, and among equal
-  numbers by the largest score. Keeping only the groups above a place in this ranking gives one point of the
-  *curve*; the points after the last group of k + 1 windows are exactly those of `detect(min_neighbors=k)`.
+  numbers by the largest score. The groups above a position in this ranking are one point of the *curve*;
+  the points after the last group of k + 1 windows are exactly those of `detect(min_neighbors=k)`.
   (Ranking the groups of two and more by score alone is worse for both of OpenCV's models.)
 - The rate at n false positives is the best one among all points with at most n; nothing is interpolated.
 
-All detectors see the same grey pixels, the same scales and the same grouping. `measure` is the whole
+All detectors use the same grey pixels, the same scales and the same grouping. `measure` is the whole
 measurement for any function that finds groups in a grey image, for use in experiments.
 """
 
@@ -38,7 +38,7 @@ from data import data_folder
 from hedgerow.vision.detections import Grouped, group_rectangles
 from hedgerow.vision.images import Grey, as_grey
 
-AT_FALSE = (10, 30, 90)  # false positives at which rates are given
+AT_FALSE = (10, 30, 90)  # false positives at which rates are reported
 NEIGHBORS = (1, 2, 3, 5, 8)
 EYES, MOUTH, DOWN = 2.3, 2.5, 0.45  # of a face's box, see above
 NEAR, FACTOR = 0.3, 1.6  # of a hit
@@ -59,7 +59,7 @@ class Photo(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """What a detector finds, group by group in the order of their rank.
+    """The detections of a detector by group, in the order of their rank.
 
     `neighbors` and `scores` are (n,); after the first i groups `found[i]` faces are found and there are
     `false[i]` false positives, for i = 0..n.
@@ -78,8 +78,8 @@ class Curve:
 
     def at_neighbors(self, min_neighbors: int) -> tuple[float, int]:
         """Rate and false positives of the groups with more windows than this."""
-        place = int((self.neighbors > min_neighbors).sum())
-        return float(self.found[place]) / self.n_faces, int(self.false[place])
+        position = int((self.neighbors > min_neighbors).sum())
+        return float(self.found[position]) / self.n_faces, int(self.false[position])
 
     @property
     def mean_rate(self) -> float:
@@ -113,7 +113,7 @@ def load_photos(folder: Path | None = None) -> list[Photo]:
             boxes.setdefault(name, []).append(face_box([float(number) for number in numbers]))
     missing = [name for name in boxes if not (root / name).exists()]
     if missing:
-        raise FileNotFoundError(f"{root / 'groundtruth.txt'} names {missing[0]}, which is not there")
+        raise FileNotFoundError(f"{root / 'groundtruth.txt'} names {missing[0]}, which does not exist")
     return [
         Photo(path.name, as_grey(path), np.array(boxes.get(path.name, [])).reshape(-1, 3))
         for path in sorted(root.glob("*.png"))
@@ -210,8 +210,8 @@ def finder(cascade: str, scale_factor: float = 1.1, library: str = "hedgerow") -
     return lambda grey: grouped(*windows(grey))
 
 
-def contenders(extra: Sequence[str]) -> dict[str, str]:
-    """Names of detectors and where they are: our packaged one, OpenCV's two, and files given."""
+def all_detectors(extra: Sequence[str]) -> dict[str, str]:
+    """Names and paths of detectors: the packaged one, OpenCV's two, and those of the command line."""
     found = {}
     try:
         from hedgerow.vision.cascade import load_cascade
@@ -256,25 +256,30 @@ def main() -> None:
     parser.add_argument(
         "--cascade", action="append", default=[], metavar="PATH", help="measure this file too"
     )
-    parser.add_argument("--only", action="store_true", help="measure only the files given by --cascade")
+    parser.add_argument("--only", action="store_true", help="measure only the files of --cascade")
     parser.add_argument("--scale-factor", type=float, default=1.1)
     parser.add_argument("--min-neighbors", type=int, nargs="+", default=list(NEIGHBORS), metavar="K")
     parser.add_argument(
         "--library", choices=("hedgerow", "opencv"), default="hedgerow", help="finds the windows"
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
     photos = load_photos()
-    named = {Path(path).stem: path for path in given.cascade} if given.only else contenders(given.cascade)
+    named = (
+        {Path(path).stem: path for path in options.cascade}
+        if options.only
+        else all_detectors(options.cascade)
+    )
     curves = {
-        name: measure(finder(path, given.scale_factor, given.library), photos) for name, path in named.items()
+        name: measure(finder(path, options.scale_factor, options.library), photos)
+        for name, path in named.items()
     }
     n_faces = sum(len(photo.faces) for photo in photos)
     console = Console(width=max(Console().width, 160))
     console.print(
-        f"{len(photos)} photographs, {n_faces} faces; scale factor {given.scale_factor:g}, windows found by "
-        f"{given.library}. Groups ranked by windows, then score; a second hit on a face counts as neither."
+        f"{len(photos)} photographs, {n_faces} faces; scale factor {options.scale_factor:g}, windows "
+        f"found by {options.library}. Groups are ranked by windows, then score; second hits do not count."
     )
-    show(curves, given.min_neighbors, console)
+    show(curves, options.min_neighbors, console)
 
 
 if __name__ == "__main__":

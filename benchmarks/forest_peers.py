@@ -1,16 +1,17 @@
 """Random forests in each library behind one small interface: `fit`, `predict`, `model_bytes`.
 
-A `Task` is what every forest is asked for: so many trees and threads, for classes or numbers. All else stays
-at the library's own defaults, save for what makes boosting libraries grow a forest: a sample of 63.2 % of the
-rows a tree (as many as a bootstrap leaves in), the square root of the number of columns a node, no shrinkage.
+A `Task` has the parameters that all forests share: numbers of trees, threads and classes. Other parameters
+are the defaults of the library, except those that make boosting libraries grow a forest: a sample of 63.2 %
+of the rows per tree (the distinct rows of a bootstrap), the square root of the number of columns per node, no
+shrinkage.
 
 The defaults differ most in size: scikit-learn and Hedgerow grow until leaves are pure, YDF 16 levels, XGBoost
-6, LightGBM 31 leaves. The limited ones may be quick and inaccurate, so each of them comes again as *deep*,
-with its limits removed or, where time and memory forbid that, raised.
+6, LightGBM 31 leaves. Limited trees may be fast and inaccurate, so each of these libraries is also measured
+as *deep*, with its limits removed or, if time and memory do not allow that, raised.
 
 `fit` starts from a float32 table in memory and includes building the library's own data set. `predict`
-returns what the library returns: probabilities as (n_rows,) of class 1 or (n_rows, n_classes), or numbers.
-A library is imported when its adapter is made, so a process holds only the one it measures.
+returns the result of the library: probabilities as (n_rows,) of class 1 or (n_rows, n_classes), or numbers. A
+library is imported by its adapter, so that a process imports only the one that it measures.
 """
 
 import math
@@ -28,7 +29,7 @@ BOOTSTRAP_SHARE = 0.632  # 1 - 1/e: the share of distinct rows in a bootstrap of
 
 @dataclass(frozen=True)
 class Task:
-    """What every forest is asked for."""
+    """Parameters that all forests share."""
 
     n_classes: int = 2  # 0: y holds numbers
     trees: int = 100
@@ -53,15 +54,15 @@ class Forest(ABC):
 
     @abstractmethod
     def predict(self, X: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return probabilities, or numbers, as the library gives them."""
+        """Return probabilities, or numbers, in the shape of the library."""
 
     @abstractmethod
     def model_bytes(self) -> int:
-        """Return the length of the fitted forest when written out."""
+        """Return the size of the stored forest."""
 
 
 def node_share(X: NDArray[np.float32]) -> float:
-    """Return the share of the columns a node looks at: √columns of them."""
+    """Return the fraction of columns that a node searches: √columns of them."""
     return math.sqrt(X.shape[1]) / X.shape[1]
 
 
@@ -88,7 +89,7 @@ class Estimator(Forest):
 
 
 class Hedgerow(Estimator):
-    """The forest this benchmark is about."""
+    """The forest of Hedgerow."""
 
     name = "Hedgerow"
     module = "hedgerow"
@@ -103,7 +104,7 @@ class HedgerowEntropy(Hedgerow):
 
 
 class HedgerowFew(Hedgerow):
-    """A fifth of the trees: what it takes to reach the accuracy of others."""
+    """A fifth of the trees, which is as accurate as some other libraries."""
 
     name = "Hedgerow, a fifth of the trees"
 
@@ -112,7 +113,7 @@ class HedgerowFew(Hedgerow):
 
 
 class HedgerowExtra(Hedgerow):
-    """One random threshold a column, all rows in every tree."""
+    """One random threshold per column, all rows in every tree."""
 
     name = "Hedgerow ExtraTrees"
     family = "ExtraTrees"
@@ -126,14 +127,14 @@ class ScikitLearn(Estimator):
 
 
 class ScikitLearnExtra(ScikitLearn):
-    """One random threshold a column, all rows in every tree."""
+    """One random threshold per column, all rows in every tree."""
 
     name = "scikit-learn ExtraTrees"
     family = "ExtraTrees"
 
 
 class LightGBM(Forest):
-    """Its forest mode: every tree fits the gradients at the start; K trees for each asked for with K > 2."""
+    """Its forest mode: every tree fits the initial gradients; K trees per tree of the task if K > 2."""
 
     name = "LightGBM rf"
     module = "lightgbm"
@@ -166,7 +167,7 @@ class LightGBM(Forest):
 
 
 class LightGBMDeep(LightGBM):
-    """Many leaves. More cost memory, grown or not: each has a histogram set aside (131,072 took 16 GB)."""
+    """Many leaves. Memory grows with the limit: each leaf has a histogram (131,072 leaves took 16 GB)."""
 
     name = "LightGBM rf, deep"
     extra: ClassVar[dict[str, Any]] = {
@@ -177,7 +178,7 @@ class LightGBMDeep(LightGBM):
 
 
 class XGBoost(Forest):
-    """Its forest mode: one round of parallel trees; K trees for each asked for with K > 2."""
+    """Its forest mode: one round of parallel trees; K trees per tree of the task if K > 2."""
 
     name = "XGBoost rf"
     module = "xgboost"
@@ -252,14 +253,14 @@ class YDF(Forest):
 
 
 class YDFDeep(YDF):
-    """Grown until leaves are pure, voting with shares: what scikit-learn's forest does."""
+    """Grown until leaves are pure, with averaged probabilities, as in scikit-learn."""
 
     name = "YDF, deep"
     extra: ClassVar[dict[str, Any]] = {"max_depth": -1, "min_examples": 1, "winner_take_all": False}
 
 
 class YDFBinned(YDF):
-    """Columns cut into 255 bins first, which its manual calls faster to train with."""
+    """Columns in 255 bins, which trains faster according to its manual."""
 
     name = "YDF, 255 bins"
     extra: ClassVar[dict[str, Any]] = {"discretize_numerical_columns": True}

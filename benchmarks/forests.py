@@ -1,21 +1,21 @@
-"""Random forests beside the peers: time to fit and predict, accuracy, log-loss, memory and model size.
+"""Random forests compared with peers: time to fit and predict, accuracy, log-loss, memory and model size.
 
-Five tables, each followed by the targets it is held against:
+Five tables, each followed by its targets:
 
 - `simulated`: 100 trees on 100,000 × 30 of `data.simulated`, two classes and much noise;
 - `covtype-100k` and `covtype`: 100 trees on the first 100,000 and on all training rows of Covertype, seven
-  classes; both need the folder named by HEDGEROW_DATA;
-- `memory`: 50 trees on 1,000,000 × 28 by scikit-learn and Hedgerow, for the memory a large fit takes;
-  scikit-learn needs several minutes for it;
-- `regression`: 20 trees on 100,000 × 30 by scikit-learn and Hedgerow, fewer since each looks at all columns.
+  classes; both require the folder named by HEDGEROW_DATA;
+- `memory`: 50 trees on 1,000,000 × 28 by scikit-learn and Hedgerow, for the memory of a large fit;
+  scikit-learn takes several minutes;
+- `regression`: 20 trees on 100,000 × 30 by scikit-learn and Hedgerow; every node searches all columns.
 
-Every contender runs in a process of its own; the repeats go round them, but one that took more than a minute
-is not repeated (the column *fits* says how many fits a time is the best of). A process imports its library,
-loads the training rows, fits a few trees on some of them, so that nothing is compiled or loaded later, and
-notes its memory. Then it fits and times. *Extra* is the peak of resident memory during the fit less what was
-held before it. *Model* is the length of the fitted forest written out: a pickle for scikit-learn and
-Hedgerow, each other library's own format. Log-loss takes probabilities below 0.001 for 0.001: a forest says
-zero when no tree has seen a class, and a few such rows would decide the mean.
+Every forest runs in a separate process; repeats alternate between the forests, but fits of more than a minute
+are not repeated (a time is the best of the number in the column *fits*). A process imports its library, loads
+the training rows, fits a few trees on some of them, so that nothing is compiled or loaded later, and records
+its memory. Then it measures a fit. *Extra* is the peak of resident memory during the fit minus the memory
+before it. *Model* is the size of the stored forest: a pickle for scikit-learn and Hedgerow, the own format of
+other libraries. Log-loss raises probabilities to at least 0.001: a forest predicts zero if no tree predicts a
+class, and a few such rows would dominate the mean.
 """
 
 import argparse
@@ -36,18 +36,15 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from adaboost import Cells, Figures, forget_peak, peak_since_mb, show
+from adaboost import Cells, Figures, peak_since_mb, reset_peak, show
 from data import PARTS, Split, benchmark_split, simulated
 from forest_peers import FORESTS, Forest, Task
 from gradient_boosting import child_environment, machine
-from measure import PREDICT_REPEATS, best_of, held_mb, quality
+from measure import PREDICT_REPEATS, best_of, quality, resident_mb
 
-WARM_ROWS, WARM_TREES = (
-    25_000,
-    4,
-)  # of the fit before timing: many rows and two threads have their own kernels
+WARM_ROWS, WARM_TREES = 25_000, 4  # of the first fit: many rows and two threads use other kernels
 SLOW_S = 60.0  # a fit that takes longer is not repeated
-FLOOR = 1e-3  # the least probability that log-loss counts
+FLOOR = 1e-3  # smallest probability in the log-loss
 FASTER, POINTS = 8.0, 0.003  # targets: times scikit-learn's speed, accuracy below the best
 
 OURS, SKLEARN = "hedgerow", "sklearn"
@@ -56,14 +53,14 @@ PAIR = (OURS, SKLEARN)
 
 @dataclass(frozen=True)
 class Plan:
-    """One table: the rows of one data set, and who grows how many trees on them."""
+    """One table: the rows of one data set, the forests, and their number of trees."""
 
     data: str  # "simulated", "covtype" or "friedman"
     rows: int
     test_rows: int
     columns: int
     trees: int = 100
-    contenders: tuple[str, ...] = tuple(FORESTS)
+    forests: tuple[str, ...] = tuple(FORESTS)
 
     @property
     def task_is_regression(self) -> bool:
@@ -82,11 +79,11 @@ PLANS: dict[str, Plan] = {
 
 @dataclass(frozen=True)
 class Job:
-    """What a child process is to do: save the data of a plan, warm the kernels up, or measure a contender."""
+    """The work of a child process: save the data of a plan, compile kernels, or measure a forest."""
 
     what: str  # "data", "warm" or "measure"
     folder: str
-    contender: str = OURS
+    forest_name: str = OURS
     plan: dict[str, Any] | None = None  # for "data"
     n_classes: int = 0
     trees: int = 100
@@ -118,7 +115,7 @@ def table(plan: Plan) -> Split:
 
 
 def make_data(job: Job) -> Figures:
-    """Save the arrays of a plan; tell their sizes."""
+    """Save the arrays of a plan; return their sizes."""
     plan = Plan(**(job.plan or {}))
     parts = dict(zip(PARTS, table(plan), strict=True))
     for part, array in parts.items():
@@ -128,38 +125,38 @@ def make_data(job: Job) -> Figures:
 
 
 def warm_up(job: Job, X: NDArray[np.float32], y: NDArray[Any]) -> None:
-    """Grow a few trees on rows that hold every class, predict those rows, and forget the trees."""
+    """Grow a few trees on rows with every class, and predict these rows."""
     _, first = np.unique(y, return_index=True) if job.n_classes else (None, np.arange(1))
     rows = np.union1d(first, np.arange(min(WARM_ROWS, len(y))))
-    forest = FORESTS[job.contender](Task(job.n_classes, min(WARM_TREES, job.trees), job.threads))
+    forest = FORESTS[job.forest_name](Task(job.n_classes, min(WARM_TREES, job.trees), job.threads))
     forest.fit(X[rows], y[rows])
     forest.predict(X[rows])
     forest.predict(X[:1])
 
 
 def scores(forest: Forest, X: NDArray[np.float32], y: NDArray[Any]) -> Figures:
-    """Score the predictions: accuracy and log-loss for classes, R² and the root of the mean square else."""
+    """Score predictions: accuracy and log-loss for classes, R² and root mean squared error for numbers."""
     predicted = forest.predict(X)
     if forest.task.n_classes:
-        told = quality(np.clip(predicted, FLOOR, 1 - FLOOR), y)
-        return {key: float(told[key] or 0.0) for key in ("accuracy", "log_loss")}
+        found = quality(np.clip(predicted, FLOOR, 1 - FLOOR), y)
+        return {key: float(found[key] or 0.0) for key in ("accuracy", "log_loss")}
     error = float(np.mean((y - predicted) ** 2))
     return {"r2": 1 - error / float(np.var(y)), "rmse": math.sqrt(error)}
 
 
 def measure(job: Job) -> Figures:
-    """Fit the training rows once, then predict and score the test rows; or stop once warm."""
+    """Fit the training rows once, then predict and score the test rows; warm-up jobs only compile."""
     folder = Path(job.folder)
     X, y = np.load(folder / "X_train.npy"), np.load(folder / "y_train.npy")
-    forest = FORESTS[job.contender](Task(job.n_classes, job.trees, job.threads))
+    forest = FORESTS[job.forest_name](Task(job.n_classes, job.trees, job.threads))
     warm_up(job, X, y)
     if job.what == "warm":
         return {}
     gc.collect()
-    forget_peak()
-    held = held_mb()
+    reset_peak()
+    before = resident_mb()
     fit_s = best_of(1, forest.fit, X, y)
-    extra = peak_since_mb() - held
+    extra = peak_since_mb() - before
     X_test, y_test = np.load(folder / "X_test.npy"), np.load(folder / "y_test.npy")
     return {
         "fit_s": fit_s,
@@ -174,7 +171,7 @@ def measure(job: Job) -> Figures:
 
 
 def run(job: Job, limit: float) -> Figures:
-    """Carry out a job in a new process, which may take `limit` seconds."""
+    """Run a job in a new process with a limit of seconds."""
     try:
         done = subprocess.run(
             [sys.executable, __file__, "--child", json.dumps(asdict(job))],
@@ -203,33 +200,33 @@ def best(runs: Sequence[Figures]) -> Figures:
 
 
 def measure_all(plan: Plan, options: argparse.Namespace, log: Console) -> tuple[Figures, dict[str, Figures]]:
-    """Measure the contenders of a plan, going round them; tell the sizes of the data too."""
-    runs: dict[str, list[Figures]] = {name: [] for name in plan.contenders}
+    """Measure the forests of a plan alternately; return the sizes of the data and the measurements."""
+    runs: dict[str, list[Figures]] = {name: [] for name in plan.forests}
     failed: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
         sizes = run(Job("data", folder, plan=asdict(plan), threads=options.threads), options.limit)
         job = Job("measure", folder, OURS, None, int(sizes["n_classes"]), plan.trees, options.threads)
-        # Kernels are compiled in processes of their own: compiling needs memory.
-        jobs = [replace(job, what="warm", contender=name) for name in plan.contenders if FORESTS[name].ours]
-        jobs += [replace(job, contender=name) for _ in range(options.fits) for name in plan.contenders]
+        # Compile kernels in separate processes: it uses memory.
+        jobs = [replace(job, what="warm", forest_name=name) for name in plan.forests if FORESTS[name].ours]
+        jobs += [replace(job, forest_name=name) for _ in range(options.fits) for name in plan.forests]
         for job in jobs:
-            done = runs[job.contender]
-            if job.contender in failed or (done and done[0]["fit_s"] > SLOW_S):
+            done = runs[job.forest_name]
+            if job.forest_name in failed or (done and done[0]["fit_s"] > SLOW_S):
                 continue
             try:
                 figures = run(job, options.limit)
             except RuntimeError as error:
-                log.print(f"{FORESTS[job.contender].name}: {error}", style="red", markup=False)
-                failed.add(job.contender)
+                log.print(f"{FORESTS[job.forest_name].name}: {error}", style="red", markup=False)
+                failed.add(job.forest_name)
                 continue
             if job.what == "measure":
                 done.append(figures)
-                told = f"fit {figures['fit_s']:.3f} s, extra {figures['extra_mb']:.0f} MB"
-                log.print(f"{FORESTS[job.contender].name}: {told}", style="dim")
+                text = f"fit {figures['fit_s']:.3f} s, extra {figures['extra_mb']:.0f} MB"
+                log.print(f"{FORESTS[job.forest_name].name}: {text}", style="dim")
     return sizes, {name: best(figures) if figures else {} for name, figures in runs.items()}
 
 
-# ---------------------------------------------------------------------------------------- what is printed
+# ---------------------------------------------------------------------------------------- output
 
 
 def table_cells(measured: dict[str, Figures]) -> tuple[list[str], Cells]:
@@ -254,33 +251,33 @@ def table_cells(measured: dict[str, Figures]) -> tuple[list[str], Cells]:
     return header, cells
 
 
-def word(met: bool) -> str:
-    """Say whether a target was met."""
+def verdict(met: bool) -> str:
+    """Describe whether a target is met."""
     return "met" if met else "MISSED"
 
 
-def beside_sklearn(measured: dict[str, Figures], memory: bool) -> Cells:
-    """Return how Hedgerow stands to scikit-learn's forest of the same kind, with `memory` if it is an aim."""
+def compare_sklearn(measured: dict[str, Figures], memory: bool) -> Cells:
+    """Compare Hedgerow with the same forest of scikit-learn; `memory` adds the target of memory."""
     cells = []
     for ours, theirs, kind in ((OURS, SKLEARN, ""), ("hedgerow-extra", "sklearn-extra", "ExtraTrees: ")):
         own, other = measured.get(ours), measured.get(theirs)
         if not own or not other:
             continue
         ratio = other["fit_s"] / own["fit_s"]
-        told = [f"{ratio:.1f}", f"{FASTER:.0f}", word(ratio >= FASTER)]
-        cells.append([f"{kind}fit, times faster than scikit-learn", *told])
+        text = [f"{ratio:.1f}", f"{FASTER:.0f}", verdict(ratio >= FASTER)]
+        cells.append([f"{kind}fit, times faster than scikit-learn", *text])
         aims = [("model_mb", "size of the model"), *([("extra_mb", "memory of the fit")] if memory else [])]
         for key, what in aims:
-            told = [f"{own[key]:.1f} MB", f"< {other[key]:.1f} MB", word(own[key] < other[key])]
-            cells.append([f"{kind}{what}, below scikit-learn's", *told])
+            text = [f"{own[key]:.1f} MB", f"< {other[key]:.1f} MB", verdict(own[key] < other[key])]
+            cells.append([f"{kind}{what}, below scikit-learn's", *text])
     return cells
 
 
-def beside_peers(measured: dict[str, Figures], test_rows: int) -> Cells:
-    """Return how Hedgerow's forest stands to the best of the peers in accuracy and speed.
+def compare_peers(measured: dict[str, Figures], test_rows: int) -> Cells:
+    """Compare accuracy and speed of Hedgerow with the best peers.
 
-    A shallow forest may be quicker and wrong, so speed is compared twice: with every peer, and with those
-    whose accuracy is within the same distance of the best as is asked of Hedgerow.
+    Speed is compared with all peers, and with peers whose accuracy is at most `POINTS` below the best: a
+    shallow forest may be fast and inaccurate.
     """
     own = measured.get(OURS) or {}
     peers = {name: f for name, f in measured.items() if f and not FORESTS[name].ours}
@@ -289,30 +286,30 @@ def beside_peers(measured: dict[str, Figures], test_rows: int) -> Cells:
         return []
     top = max(peers, key=lambda name: peers[name][score])
     gap = own[score] - peers[top][score]
-    told = f"{gap:+.4f}: {own[score]:.4f}, {FORESTS[top].name} {peers[top][score]:.4f}"
+    text = f"{gap:+.4f}: {own[score]:.4f}, {FORESTS[top].name} {peers[top][score]:.4f}"
     if score == "accuracy":
-        # The two are taken for independent; as they err on mostly the same rows, the true one is smaller.
+        # An upper bound: the two are treated as independent, but err mostly on the same rows.
         error = math.sqrt(sum(p * (1 - p) / test_rows for p in (own[score], peers[top][score])))
-        told += f", standard error below {error:.4f}"
+        text += f", standard error below {error:.4f}"
     kind = "R²" if score == "r2" else score
-    cells = [[f"{kind} beside the best peer", told, f"≥ -{POINTS}", word(gap >= -POINTS)]]
+    cells = [[f"{kind} compared with the best peer", text, f"≥ -{POINTS}", verdict(gap >= -POINTS)]]
     level = max(own[score], peers[top][score]) - POINTS
     accurate = {name: figures for name, figures in peers.items() if figures[score] >= level}
-    groups = [(peers, "every peer"), (accurate, "every peer as accurate")]
+    groups = [(peers, "every peer"), (accurate, "every peer of this accuracy")]
     for key, what in (("fit_s", "fit"), ("predict_s", "predict")):
         for group, who in groups if len(peers) > 1 else groups[:1]:
             if not group:
-                cells.append([f"{what}, times faster than {who}", "there is none", "1", word(True)])
+                cells.append([f"{what}, times faster than {who}", "no such peer", "1", verdict(True)])
                 continue
             quickest = min(group, key=lambda name: group[name][key])
             ratio = group[quickest][key] / own[key]
-            told = f"{ratio:.2f}, {FORESTS[quickest].name}"
-            cells.append([f"{what}, times faster than {who}", told, "1", word(ratio > 1)])
+            text = f"{ratio:.2f}, {FORESTS[quickest].name}"
+            cells.append([f"{what}, times faster than {who}", text, "1", verdict(ratio > 1)])
     return cells
 
 
 def names(known: Sequence[str]) -> Any:
-    """Return what reads a list of known names from the command line."""
+    """Return a parser of lists of these names."""
 
     def read(text: str) -> list[str]:
         found = [part.strip() for part in text.split(",") if part.strip()]
@@ -328,21 +325,21 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", type=names(list(PLANS)), default=list(PLANS), help=",".join(PLANS))
     parser.add_argument("--skip", type=names(list(FORESTS)), default=[], help=",".join(FORESTS))
-    parser.add_argument("--fits", type=int, help="processes of each, unless a fit takes a minute (3)")
-    parser.add_argument("--trees", type=int, help="instead of those of the tables")
+    parser.add_argument("--fits", type=int, help="processes per forest, unless a fit takes a minute (3)")
+    parser.add_argument("--trees", type=int, help="number of trees, instead of those of the tables")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--limit", type=float, default=3600.0, help="seconds a process may take")
+    parser.add_argument("--limit", type=float, default=3600.0, help="limit of seconds per process")
     parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
     parser.add_argument("--json", type=Path, help="also save all figures to this file")
-    parser.add_argument("--quick", action="store_true", help="small: does everything run?")
+    parser.add_argument("--quick", action="store_true", help="small tables, to check that everything runs")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     options.fits = options.fits or (1 if options.quick else 3)
     return options
 
 
-def asked_for(options: argparse.Namespace, console: Console) -> dict[str, Plan]:
-    """Return the plans asked for with the contenders there are, and say what is left out."""
+def selected_plans(options: argparse.Namespace, console: Console) -> dict[str, Plan]:
+    """Return the selected plans with the installed forests; print what is left out."""
     absent = [name for name, forest in FORESTS.items() if util.find_spec(forest.module.split(".")[0]) is None]
     out = {*absent, *options.skip}
     if absent:
@@ -351,26 +348,26 @@ def asked_for(options: argparse.Namespace, console: Console) -> dict[str, Plan]:
     for key in options.tables:
         plan = PLANS[key]
         if plan.data == "covtype" and not os.environ.get("HEDGEROW_DATA"):
-            console.print(f"Table {key} left out: it needs the folder named by HEDGEROW_DATA.")
+            console.print(f"Table {key} left out: it requires the folder named by HEDGEROW_DATA.")
             continue
         if options.quick:
             rows = {"memory": 50_000, "covtype": 20_000}.get(key, 10_000)
             plan = replace(plan, rows=rows, test_rows=10_000, trees=max(5, plan.trees // 5))
-        contenders = tuple(name for name in plan.contenders if name not in out)
-        plans[key] = replace(plan, trees=options.trees or plan.trees, contenders=contenders)
+        forests = tuple(name for name in plan.forests if name not in out)
+        plans[key] = replace(plan, trees=options.trees or plan.trees, forests=forests)
     return plans
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print every table asked for, each with its targets below."""
+    """Measure and print the selected tables, each with its targets."""
     options = parse(arguments)
     if options.child:
         job = Job(**json.loads(options.child))
         print(json.dumps(make_data(job) if job.what == "data" else measure(job)))
         return
-    wide = None if sys.stdout.isatty() else 140  # a file has no width of its own
+    wide = None if sys.stdout.isatty() else 140  # a file has no width
     console, log = Console(width=wide), Console(stderr=True, width=wide)
-    plans = asked_for(options, console)
+    plans = selected_plans(options, console)
     ydf = f"ydf {metadata.version('ydf')}" if util.find_spec("ydf") else "ydf not installed"
     where = f"{machine()}, {ydf}"
     console.print(where, markup=False, highlight=False)
@@ -378,17 +375,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for key, plan in plans.items():
         log.print(f"{key}: {plan.rows:,} rows, {plan.trees} trees")
         sizes, measured = measure_all(plan, options, log)
-        asked = f"{plan.trees} trees, {options.threads} threads, {sizes['test_rows']:,.0f} test rows"
-        title = f"{key}: {sizes['rows']:,.0f} × {plan.columns}, {asked}"
+        settings = f"{plan.trees} trees, {options.threads} threads, {sizes['test_rows']:,.0f} test rows"
+        title = f"{key}: {sizes['rows']:,.0f} × {plan.columns}, {settings}"
         show(title, *table_cells(measured), console, options.markdown)
-        aims = [*beside_sklearn(measured, key == "memory"), *beside_peers(measured, int(sizes["test_rows"]))]
-        small = " (meant for the full tables)" if options.quick or options.trees else ""
+        aims = [
+            *compare_sklearn(measured, key == "memory"),
+            *compare_peers(measured, int(sizes["test_rows"])),
+        ]
+        small = " (defined for the full tables)" if options.quick or options.trees else ""
         if aims:
             header = ["", "measured", "target", ""]
             show(f"{key}: targets of Hedgerow's forest{small}", header, aims, console, options.markdown)
         else:
             console.print("No targets: Hedgerow or all its peers did not run.\n")
-        saved[key] = {"asked": asked, "sizes": sizes, "measured": measured}
+        saved[key] = {"settings": settings, "sizes": sizes, "measured": measured}
     if options.json:
         options.json.write_text(json.dumps({"machine": where, "tables": saved}, indent=1))
 

@@ -1,11 +1,11 @@
-"""Gradient boosting beside the peers: time to fit and predict, accuracy, memory; one table a size.
+"""Gradient boosting compared with peers: time to fit and predict, accuracy, memory; one table per size.
 
-Every library runs alone in a process of its own, one after the other, so that its peak memory
-is its own; the repeats go round the libraries, so that a slow minute of the machine is shared
-by all. A table shows the best time and the largest memory over the repeats.
+Every library runs alone in a separate process, so that the peak memory is its own; repeats
+alternate between the libraries, so that a slow minute of the machine affects all of them. A table
+shows the best time and the largest memory over the repeats.
 
-This process stays small on purpose: a system may count a parent's memory at the start of a child
-as the child's own, so the data are made by a child too.
+The parent process stays small, and a child makes the data: a system may count the memory of a
+parent at the start of a child as memory of the child.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from measure import Job
 from peers import LIBRARIES, Task
 
 HERE = Path(__file__).parent
-SMALL_ROWS = 100_000  # below: several fits a process, and only the first number of leaves
+SMALL_ROWS = 100_000  # below: several fits per process, and only the first number of leaves
 SMALL_FITS = 5
 
 
@@ -45,7 +45,7 @@ class Size:
 
     @property
     def title(self) -> str:
-        """Say in one line what the table shows."""
+        """Describe the table in one line."""
         rows = "all" if self.data == "covtype" and self.rows >= 464_809 else f"{self.rows:,}"
         return (
             f"{self.data}, {rows} training rows, {self.leaves} leaves, "
@@ -63,7 +63,7 @@ def child_environment(threads: int) -> dict[str, str]:
 
 
 def run_child(script: str, arguments: Sequence[str], threads: int) -> str:
-    """Run a script of this folder in a new process and return what it printed."""
+    """Run a script of this folder in a new process and return its output."""
     done = subprocess.run(
         [sys.executable, str(HERE / script), *arguments],
         env=child_environment(threads),
@@ -85,9 +85,9 @@ def make_data(size: Size, folder: str) -> int:
 
 
 def fill_kernel_cache(folder: str, task: Task, log: Console) -> None:
-    """Let Hedgerow compile its kernels in a process of its own: compiling needs memory.
+    """Compile the kernels of Hedgerow in a separate process, since it uses memory.
 
-    What compiling costs is `cold_start.py`'s to show.
+    `cold_start.py` measures the time of compiling.
     """
     job = Job("hedgerow", folder, replace(task, n_rounds=2))
     try:
@@ -97,7 +97,7 @@ def fill_kernel_cache(folder: str, task: Task, log: Console) -> None:
 
 
 def measure_all(size: Size, libraries: Sequence[str], repeats: int, log: Console) -> Measurements:
-    """Measure every library `repeats` times, going round them."""
+    """Measure every library `repeats` times, alternately."""
     runs: dict[str, list[dict[str, float | None]]] = {name: [] for name in libraries}
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
         n_classes = make_data(size, folder)
@@ -163,7 +163,7 @@ def rows_of_table(measurements: Measurements) -> tuple[list[str], list[list[str]
 
 
 def show(size: Size, measurements: Measurements, console: Console, markdown: bool) -> None:
-    """Print one table and, below it, how Hedgerow stands to the fastest peer."""
+    """Print one table and a comparison of Hedgerow with the fastest peer."""
     header, cells = rows_of_table(measurements)
     if markdown:
         console.print(f"\n**{size.title}**\n", markup=False)
@@ -216,10 +216,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=2)
-    parser.add_argument("--libraries", default=",".join(LIBRARIES), help="which, and in what order")
+    parser.add_argument("--libraries", default=",".join(LIBRARIES), help="names of libraries, in order")
     parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
     parser.add_argument("--json", type=Path, help="also save all figures to this file")
-    parser.add_argument("--quick", action="store_true", help="small: does everything run?")
+    parser.add_argument("--quick", action="store_true", help="small tables, to check that everything runs")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.libraries.split(",") if name not in LIBRARIES]
     if unknown:
@@ -248,10 +248,10 @@ def sizes(options: argparse.Namespace) -> list[Size]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print every table asked for."""
+    """Measure and print all selected tables."""
     options = parse(arguments)
     libraries = options.libraries.split(",")
-    wide = None if sys.stdout.isatty() else 140  # a file has no width of its own
+    wide = None if sys.stdout.isatty() else 140  # a file has no width
     console, log = Console(width=wide), Console(stderr=True, width=wide)
     console.print(machine(), markup=False, highlight=False)
     saved = []

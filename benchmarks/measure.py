@@ -1,9 +1,9 @@
 """One library measured in one process: the child that `gradient_boosting.py` starts.
 
-Reads a job as JSON from its first argument, prints a `Measurement` as JSON on its last line.
-The order is what makes the figures mean something: import the library, load the training
-arrays, note the memory held so far, fit once on a few rows (so that no library is timed while
-it compiles or loads), fit and time, note the peak, and only then load the test rows.
+Reads a job as JSON from its first argument and prints a `Measurement` as JSON on its last line.
+The order matters: import the library, load the training arrays, record the memory, fit once on a
+few rows (so that compiling and loading are not timed), measure fits, record the peak, and only
+then load the test rows.
 """
 
 import json
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from peers import LIBRARIES, Library, Task
 
-WARM_ROWS = 1000  # rows of the fit before timing: enough to reach every kernel
+WARM_ROWS = 1000  # rows of the fit before timing: enough to use every kernel
 PREDICT_REPEATS = 3
 ONE_ROW_CALLS = 200
 
 
 @dataclass(frozen=True)
 class Job:
-    """What the child is to do."""
+    """The work of the child process."""
 
     library: str  # a key of LIBRARIES
     folder: str  # holds X_train.npy, y_train.npy, X_test.npy, y_test.npy
@@ -47,13 +47,13 @@ class Job:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one child found."""
+    """The measurements of one child process."""
 
     fit_s: float
     predict_s: float  # all test rows
     one_row_us: float
     peak_mb: float
-    extra_mb: float  # peak less the memory held once library and training rows were loaded
+    extra_mb: float  # peak minus the memory after loading the library and the training rows
     accuracy: float
     log_loss: float
     auc: float | None  # two classes only
@@ -65,8 +65,8 @@ def peak_mb() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)  # macOS counts bytes, Linux KiB
 
 
-def held_mb() -> float:
-    """Return the resident memory now; where the system does not tell, the peak so far."""
+def resident_mb() -> float:
+    """Return the resident memory, or the peak if the system does not report it."""
     status = Path("/proc/self/status")
     if not status.exists():
         return peak_mb()
@@ -85,7 +85,7 @@ def best_of(repeats: int, function: Callable[..., object], *arguments: object) -
 
 
 def warm_up(library: Library, X: NDArray[np.float32], y: NDArray[np.int64]) -> None:
-    """Fit on a few rows that hold every class, and predict many rows and one."""
+    """Fit on a few rows with every class, and predict many rows and one."""
     _, first = np.unique(y, return_index=True)
     rows = np.union1d(first, np.arange(min(WARM_ROWS, len(y))))
     library.fit(X[rows], y[rows])
@@ -105,13 +105,13 @@ def one_row_us(library: Library, X: NDArray[np.float32]) -> float:
 
 
 def quality(probabilities: NDArray[np.floating], y: NDArray[np.int64]) -> dict[str, float | None]:
-    """Score the probabilities, given as (n_rows,) or (n_rows, n_classes)."""
+    """Score probabilities of shape (n_rows,) or (n_rows, n_classes)."""
     from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
     p = np.asarray(probabilities, dtype=np.float64)
     if p.ndim == 1:
         p = np.column_stack([1 - p, p])
-    p = p / p.sum(axis=1, keepdims=True)  # float32 rows sum to one only nearly
+    p = p / p.sum(axis=1, keepdims=True)  # rows of float32 sum to one approximately
     return {
         "accuracy": float(accuracy_score(y, p.argmax(axis=1))),
         "log_loss": float(log_loss(y, p, labels=np.arange(p.shape[1]))),
@@ -120,11 +120,11 @@ def quality(probabilities: NDArray[np.floating], y: NDArray[np.int64]) -> dict[s
 
 
 def measure(job: Job) -> Measurement:
-    """Carry out one job."""
+    """Run one job."""
     library = LIBRARIES[job.library](job.task)
     folder = Path(job.folder)
     X, y = np.load(folder / "X_train.npy"), np.load(folder / "y_train.npy")
-    held = held_mb()
+    before = resident_mb()
     warm_up(library, X, y)
     fit_s = best_of(job.fits, library.fit, X, y)
     peak = peak_mb()
@@ -135,7 +135,7 @@ def measure(job: Job) -> Measurement:
         predict_s=predict_s,
         one_row_us=one_row_us(library, X_test),
         peak_mb=peak,
-        extra_mb=peak - held,
+        extra_mb=peak - before,
         **quality(library.predict_proba(X_test), y_test),
     )
 

@@ -176,8 +176,8 @@ def main() -> None:
         for name, make, X, y, options in (*gradient_boosting(d), *adaboost(d), *averaging(d)):
             model = make().fit(X, y, **options)
             h.save(model, path)
-            say = model.predict_proba if hasattr(model, "predict_proba") else model.predict
-            predicted = hashlib.sha256(np.ascontiguousarray(say(X[:500])).tobytes()).hexdigest()[:16]
+            predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict
+            predicted = hashlib.sha256(np.ascontiguousarray(predict(X[:500])).tobytes()).hexdigest()[:16]
             arrays = (
                 "-"
                 if "of ridge" in name or "of naive" in name or "of logistic" in name

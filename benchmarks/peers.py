@@ -1,12 +1,12 @@
 """Gradient boosting in each library behind one small interface: `fit(X, y)`, `predict_proba(X)`.
 
-A `Task` is what every library is asked for; all else stays at the library's own defaults, except
-that none stops early and each uses 255 bins. Each library is called the quickest way it offers
-(LightGBM and XGBoost through their native interface, not their scikit-learn faces), `fit`
-includes building its own data set from the float32 table, and `predict_proba` returns what the
-library returns: (n_rows,) probabilities of class 1 or (n_rows, n_classes).
+A `Task` has the parameters that all libraries share; other parameters are the defaults of the
+library, except that none stops early and each uses 255 bins. Each library is called by its fastest
+interface (LightGBM and XGBoost natively, not through scikit-learn), `fit` includes building its
+data set from the float32 table, and `predict_proba` returns the result of the library: (n_rows,)
+probabilities of class 1 or (n_rows, n_classes).
 
-A library is imported when its adapter is made, so a process holds only the one it measures.
+A library is imported by its adapter, so that a process imports only the one that it measures.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ MAX_BINS = 255
 
 @dataclass(frozen=True)
 class Task:
-    """What every library is asked for."""
+    """Parameters that all libraries share."""
 
     n_classes: int = 2
     n_rounds: int = 100
@@ -45,7 +45,7 @@ class Library(ABC):
 
     @abstractmethod
     def predict_proba(self, X: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return probabilities as the library gives them."""
+        """Return probabilities in the shape of the library."""
 
 
 class Hedgerow(Library):
@@ -158,7 +158,7 @@ class XGBoost(Library):
 
 
 class HistGradientBoosting(Library):
-    """scikit-learn's; its threads are those of OMP_NUM_THREADS, which the benchmark sets."""
+    """scikit-learn; the benchmark sets its number of threads by OMP_NUM_THREADS."""
 
     name = "scikit-learn HGB"
     package = "scikit-learn"
@@ -186,10 +186,9 @@ class HistGradientBoosting(Library):
 
 
 class CatBoost(Library):
-    """A different tree: symmetric, one split a level, so its size is given by its depth.
+    """Symmetric trees with one split per level, whose size is set by the depth.
 
-    The depth is the nearest that holds the leaves asked for: 5 or 6 levels for 31, 8 for 255; we
-    take the library's own default, 6, for up to 64 leaves.
+    The depth is the smallest with enough leaves: 8 for 255; the default of the library, 6, for up to 64.
     """
 
     name = "CatBoost"

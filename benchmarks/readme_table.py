@@ -1,10 +1,10 @@
 """Compare every family with its peers in one run and write the tables of README.md and docs/measured.md.
 
 One table of rows each for gradient boosting, AdaBoost and random forests, one photograph for cascades; the
-README.md of this folder says what is compared and how. A time is that of a fit; for cascades it is the time
-to find all objects in a photograph. "Times faster" is the peer's time over Hedgerow's in this run. README.md
-shows one row for each peer in SHORT, docs/measured.md all rows. Needs the extra `peers`; takes seven minutes
-on an idle machine with two cores.
+README.md of this folder describes what is compared and how. A time is that of a fit; for cascades it is the
+time to find all objects in a photograph. "Times faster" is the peer's time over Hedgerow's in this run.
+README.md shows one row for each peer in SHORT, docs/measured.md all rows. Requires the extra `peers`; takes
+seven minutes on an idle machine with two cores.
 """
 
 import argparse
@@ -77,21 +77,21 @@ def adaboost_rows(quick: bool, log: Console) -> list[Row]:
     theirs = measured[adaboost.PEER]
     return [
         row(
-            f"AdaBoost, {rows:,} × 30, 100 stumps{words}",
+            f"AdaBoost, {rows:,} × 30, 100 stumps{kind}",
             "scikit-learn",
             theirs["fit_s"],
             measured[name]["fit_s"],
             (f"accuracy {theirs['accuracy']:.4f}", f"{measured[name]['accuracy']:.4f}"),
         )
-        for name, words in (("gini", " of the same kind"), (adaboost.OURS, ", ours by default"))
+        for name, kind in (("gini", " of the same kind"), (adaboost.OURS, ", ours by default"))
     ]
 
 
 def forest_rows(quick: bool, log: Console) -> list[Row]:
     """Compare random forests and extremely randomised trees with libraries that grow trees as deep."""
     rows = 5_000 if quick else 100_000
-    contenders = ("hedgerow", "sklearn", "hedgerow-extra", "sklearn-extra", "ydf-deep")
-    plan = forests.Plan("simulated", rows, rows, 30, 100, contenders)
+    names = ("hedgerow", "sklearn", "hedgerow-extra", "sklearn-extra", "ydf-deep")
+    plan = forests.Plan("simulated", rows, rows, 30, 100, names)
     _, measured = forests.measure_all(plan, Namespace(threads=2, limit=3600.0, fits=1), log)
     pairs = (
         ("random forest", "hedgerow", "sklearn"),
@@ -122,9 +122,9 @@ def cascade_rows(quick: bool) -> list[Row]:
         image = cascades.photo(cascades.PHOTOS[0], size)
         same = cascades.same_windows(ours, theirs, image)
         mine, others = cascades.times(ours, theirs, image, 2 if quick else 15)
-        words = "all windows the same" if same else "WINDOWS DIFFER"
+        text = "all windows the same" if same else "WINDOWS DIFFER"
         work = f"frontalface_alt2 on {size[0]} × {size[1]} pixels"
-        rows.append(row(work, "OpenCV 4", statistics.median(others), statistics.median(mine), (words, words)))
+        rows.append(row(work, "OpenCV 4", statistics.median(others), statistics.median(mine), (text, text)))
     return rows
 
 

@@ -48,8 +48,8 @@ def measure(rows: int, columns: int, rounds: int) -> Digests:
     cells = list(itertools.product(THREADS, CHUNKS, DTYPES, ORDERS))
     digests = {}
     for n_jobs, chunk_rows, dtype, order in track(cells, description="fits", transient=True):
-        given = np.asarray(X, dtype=dtype, order=order)
-        digests[n_jobs, chunk_rows, dtype, order] = digest(given, y, n_jobs, chunk_rows, rounds)
+        values = np.asarray(X, dtype=dtype, order=order)
+        digests[n_jobs, chunk_rows, dtype, order] = digest(values, y, n_jobs, chunk_rows, rounds)
     return digests
 
 

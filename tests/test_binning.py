@@ -36,9 +36,9 @@ VALUES = st.one_of(
 @given(st.lists(st.tuples(VALUES, st.integers(0, 5)), min_size=1, max_size=60), st.integers(2, 12))
 def test_edges_and_codes_are_those_of_the_oracle(rows, max_bins):
     values, copies = [v for v, _ in rows], [c for _, c in rows]
-    plain = oracle.cut([v + 0.0 for v in values], max_bins)
+    plain = oracle.bin_edges([v + 0.0 for v in values], max_bins)
     assert edges_of(values, max_bins) == plain
-    weighted = oracle.cut([v + 0.0 for v in values], max_bins, copies)
+    weighted = oracle.bin_edges([v + 0.0 for v in values], max_bins, copies)
     assert edges_of(values, max_bins, np.array(copies)) == weighted
     X = np.array(values).reshape(-1, 1)
     codes = codes_of(find_bins(read_table(X), max_bins), X)
@@ -163,9 +163,9 @@ def test_a_large_table_is_cut_at_the_quantiles_of_hashed_rows(monkeypatch):
     values = np.random.default_rng(5).normal(size=1000)
     rows = oracle.sample(0.1, 0, 1, 0, 0, 1000)
     assert 60 < len(rows) < 140
-    assert edges_of(values, 10) == oracle.cut(values[rows].tolist(), 10)
+    assert edges_of(values, 10) == oracle.bin_edges(values[rows].tolist(), 10)
     copies = np.arange(1000) % 3
-    expected = oracle.cut(values[rows].tolist(), 10, copies[rows].tolist())
+    expected = oracle.bin_edges(values[rows].tolist(), 10, copies[rows].tolist())
     assert edges_of(values, 10, copies) == expected
 
 

@@ -61,7 +61,7 @@ def test_what_is_printed_is_compared(tmp_path, said, printed, same):
     answer = f"```text\n{said}```\n" if said else "Nothing follows.\n"
     page = write_page(tmp_path, f"Words.\n\n```python\nprint({printed.strip()!r})\n```\n\n{answer}")
     (example,) = run(page)
-    assert (example.line, example.printed, example.said) == (4, printed, said)
+    assert (example.line, example.printed, example.expected) == (4, printed, said)
     assert example.agrees == same
 
 

@@ -79,7 +79,7 @@ def test_a_clone_of_a_fitted_model_is_not_fitted_and_learns_the_same(name):
     twin = clone(model)
     assert repr(twin) == repr(model)
     assert not [attribute for attribute in vars(twin) if attribute.endswith("_")]
-    if "weighed" in name or name == "forest, whole":
+    if "weighted" in name or name == "forest, whole":
         return  # these were fitted with weights
     assert to_bytes(twin.fit(X, y)) == to_bytes(model)
 

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from hedgerow import GradientBoostingRegressor
-from input_cases import EVERY, QUICK, assert_refused, learnable, no_accidents, outcome, plain_table, seeds
+from input_cases import (
+    EVERY,
+    QUICK,
+    assert_refused,
+    learnable,
+    outcome,
+    plain_table,
+    seeds,
+    unintended_warnings_raise,
+)
 
 cases = st.sampled_from(EVERY)
 sizes = st.integers(2, 40)
@@ -167,8 +176,8 @@ def test_an_array_is_its_plain_copy(case, seed, n_rows, n_columns, content, disg
     assert np.array(given_X).tobytes() == np.array(X_before).tobytes() or given_X == X_before
     assert y.tobytes() == y_before.tobytes()
     if found.model is not None:
-        with no_accidents():
-            assert case.ask(found.model, plain).tobytes() == found.answer.tobytes()
+        with unintended_warnings_raise():
+            assert case.predict(found.model, plain).tobytes() == found.prediction.tobytes()
 
 
 # --- sparse matrices
@@ -282,18 +291,21 @@ def test_one_row_is_refused_by_classifiers_only(case):
     if case.classifies:
         assert_refused(case, [[1.0, 2.0]], y)
     else:
-        assert outcome(case, [[1.0, 2.0]], y).answer == pytest.approx(y)
+        assert outcome(case, [[1.0, 2.0]], y).prediction == pytest.approx(y)
 
 
 @pytest.mark.parametrize("case", EVERY, ids=str)
 def test_rows_to_predict_have_the_columns_of_the_fit(case):
-    with no_accidents():
+    with unintended_warnings_raise():
         model = case.make().fit(*learnable(case))
     for other in [*NO_TABLES, np.ones((3, 1)), np.ones((3, 3)), sparse.csr_matrix((3, 1))]:
-        with no_accidents(), pytest.raises((ValueError, TypeError), match=r"\b(X|Column|array|features?)\b"):
-            case.ask(model, other)
+        with (
+            unintended_warnings_raise(),
+            pytest.raises((ValueError, TypeError), match=r"\b(X|Column|array|features?)\b"),
+        ):
+            case.predict(model, other)
     strange = np.array([[np.nan, np.inf], [-np.inf, 1.7e308], [5e-324, -0.0]])
-    assert np.all(np.isfinite(case.ask(model, strange)))
+    assert np.all(np.isfinite(case.predict(model, strange)))
 
 
 def test_a_masked_array_is_an_array_with_missing_values():

@@ -17,9 +17,9 @@ from input_cases import (
     assert_deliberate,
     assert_refused,
     learnable,
-    no_accidents,
     outcome,
     seeds,
+    unintended_warnings_raise,
 )
 
 cases = st.sampled_from(EVERY)
@@ -98,8 +98,8 @@ def test_a_frame_is_the_array_of_its_values(case, seed, n_rows, library, share, 
     assert frame.equals(before)
     if found.model is not None:
         assert found.model.feature_names_in_.tolist() == ["a", "b", "c"]
-        with no_accidents():
-            assert case.ask(found.model, plain).tobytes() == found.answer.tobytes()
+        with unintended_warnings_raise():
+            assert case.predict(found.model, plain).tobytes() == found.prediction.tobytes()
 
 
 # --- categories
@@ -137,11 +137,15 @@ def test_categories_are_known_by_their_names_in_every_library(case, seed, n_rows
     found, other = (outcome(case, frame(library, names), y) for library in libraries)
     assert found == other
     if found.model is not None:
-        with no_accidents():
+        with unintended_warnings_raise():
             for library in libraries:
-                answers = [case.ask(found.model, frame(library, column)) for column in (unseen, missing)]
-                assert answers[0].tobytes() == answers[1].tobytes()
-                assert case.ask(found.model, frame(library, names)).tobytes() == found.answer.tobytes()
+                predictions = [
+                    case.predict(found.model, frame(library, column)) for column in (unseen, missing)
+                ]
+                assert predictions[0].tobytes() == predictions[1].tobytes()
+                assert (
+                    case.predict(found.model, frame(library, names)).tobytes() == found.prediction.tobytes()
+                )
 
 
 # --- no tables
@@ -204,19 +208,19 @@ def test_rows_to_predict_have_the_names_of_the_fit_in_their_order(case):
     X, y = learnable(case)
     colours = ["red", "blue"] * 6
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "colour": pd.Categorical(colours)})
-    with no_accidents():
+    with unintended_warnings_raise():
         model = case.make().fit(frame, y)
-        answer = case.ask(model, frame)
+        prediction = case.predict(model, frame)
     other = [frame[["b", "a", "colour"]], frame.rename(columns={"b": "B"}), frame[["a", "b"]], frame[:0]]
     other += [frame.assign(d=1.0), frame[["a", "a", "b"]], frame.assign(a="x"), frame.assign(b=[[1]] * 12)]
     other += [pl.DataFrame({"a": X[:, 0]}), pa.table({"a": colours}), X, np.ones((3, 4))]
     for rows in other:
-        with no_accidents(), pytest.raises((ValueError, TypeError)) as caught:
-            case.ask(model, rows)
+        with unintended_warnings_raise(), pytest.raises((ValueError, TypeError)) as caught:
+            case.predict(model, rows)
         assert_deliberate(caught.value)
-    with no_accidents():
+    with unintended_warnings_raise():
         same = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "colour": colours})
-        assert case.ask(model, same).tobytes() == answer.tobytes()
+        assert case.predict(model, same).tobytes() == prediction.tobytes()
 
 
 @pytest.mark.parametrize("case", EVERY, ids=str)

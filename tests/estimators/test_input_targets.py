@@ -21,12 +21,12 @@ from input_cases import (
     QUICK,
     REGRESSORS,
     assert_refused,
-    assert_right,
+    assert_valid,
     learnable,
-    no_accidents,
     outcome,
     plain_table,
     seeds,
+    unintended_warnings_raise,
 )
 
 sizes = st.integers(4, 40)
@@ -91,7 +91,7 @@ def test_labels_of_any_kind_are_classes(case, seed, n_rows, n_classes, names, fo
     assert np.array_equal(np.asarray(y), np.asarray(before))
     if found.model is not None:
         said = found.model.predict(X)
-        assert said.tolist() == NAMES[names][np.argmax(found.answer, axis=1)].tolist()
+        assert said.tolist() == NAMES[names][np.argmax(found.prediction, axis=1)].tolist()
         assert found.model.classes_.tolist() == np.unique(labels.tolist()).tolist()
 
 
@@ -217,7 +217,7 @@ def test_numbers_of_any_size_are_learned_or_refused(case, seed, n_rows, power, s
     assert found.model is not None or np.abs(y).max() > LARGEST or "must be" in found.refusal
     if found.model is not None and shape == "constant":
         least = 1e-15 if hasattr(found.model, "loss_") else np.finfo(np.float64).tiny  # of a mean of counts
-        np.testing.assert_allclose(found.answer, y, rtol=1e-6, atol=least)
+        np.testing.assert_allclose(found.prediction, y, rtol=1e-6, atol=least)
 
 
 NUMBER_FORMS = {
@@ -269,7 +269,7 @@ def test_several_targets_in_any_memory_order(name, seed, n_rows, n_outputs, orde
     given_y = pd.DataFrame(y) if order == "O" else np.asarray(y, order=order)
     model, other = case.make().fit(X, given_y), case.make().fit(X, y.copy())
     assert model.predict(X).tobytes() == other.predict(X).tobytes()
-    assert_right(case, model, model.predict(X), X, y)
+    assert_valid(case, model, model.predict(X), X, y)
 
 
 # --- evaluation sets
@@ -294,9 +294,9 @@ def test_evaluation_sets_of_any_kind_are_followed(case):
     X, y = learnable(case)
     kinds = [(X, y), [(X.astype(np.float32), y.tolist())], [(sparse.csc_array(X), pd.Series(y), 2.0)]]
     kinds += [[(X[:1], y[:1]), (X[::-1], y[::-1], np.full(12, 5e-324))], [(X, y)] * 9, []]
-    with no_accidents():
+    with unintended_warnings_raise():
         for eval_set in kinds:
             model = case.make().fit(X, y, eval_set=eval_set)
             numbers = [value for values in model.history_.values() for value in np.ravel(values)]
             assert np.all(np.isfinite(numbers))
-            assert case.ask(model, X).tobytes() == case.ask(case.make().fit(X, y), X).tobytes()
+            assert case.predict(model, X).tobytes() == case.predict(case.make().fit(X, y), X).tobytes()

@@ -19,10 +19,10 @@ from input_cases import (
     WEIGHTED,
     assert_refused,
     learnable,
-    no_accidents,
     outcome,
     plain_table,
     seeds,
+    unintended_warnings_raise,
 )
 
 cases = st.sampled_from(WEIGHTED)
@@ -112,7 +112,7 @@ def test_a_whole_weight_is_so_many_copies(case, seed, n_rows, most):
     copies = rng.integers(0, most + 1, n_rows)
     copies[: len(np.unique(y)) if case.classifies else 1] = 1  # every class stays
     weighted = outcome(case, X, y, sample_weight=copies)
-    repeated = outcome(case, np.repeat(X, copies, axis=0), np.repeat(y, copies), asked=X)
+    repeated = outcome(case, np.repeat(X, copies, axis=0), np.repeat(y, copies), X_test=X)
     assert weighted == repeated
 
 
@@ -195,7 +195,7 @@ def test_weights_of_classes_of_any_size(factor):
         if "class_weight" not in case.model.get_params():
             continue
         model = case.make().set_params(class_weight={1: factor})
-        with no_accidents():
+        with unintended_warnings_raise():
             if factor > LARGEST:
                 with pytest.raises(ValueError, match=r"class_weight=.* weights must be at most"):
                     model.fit(X, y, np.full(12, 1e50))

@@ -45,7 +45,7 @@ def predicted(problem, tree, codes):
 def test_every_split_is_one_of_the_best_and_every_leaf_has_to_be_one(criterion, data):
     problem = data.draw(problems(criterion))
     leaves = problem.check(problem.grow(keep_rows=not problem.n_classes))
-    assert sorted(row for rows in leaves.values() for row in rows) == problem.lesson().rows
+    assert sorted(row for rows in leaves.values() for row in rows) == problem.task().rows
 
 
 @pytest.mark.parametrize("near_rows", [1, 5])

@@ -13,9 +13,9 @@ from hedgerow.theory import certify
 from model_cases import assert_same, fitted, numbers, plain, reweighted
 
 CERTIFIED = [
-    "adaboost", "adaboost m1, three classes", "adaboost real", "adaboost on a grid", "adaboost, weighed",
-    "logitboost", "anyboost sigmoid", "three", "forest", "forest on a grid", "forest, weighed", "extra trees",
-    "bag", "bag, soft", "bag of boosters", "gradient",
+    "adaboost", "adaboost m1, three classes", "adaboost real", "adaboost on a grid", "adaboost, weighted",
+    "logitboost", "anyboost sigmoid", "three", "forest", "forest on a grid", "forest, weighted",
+    "extra trees", "bag", "bag, soft", "bag of boosters", "gradient",
 ]  # fmt: skip
 
 

@@ -121,8 +121,8 @@ def test_weights_of_votes_and_the_rows_they_were_chosen_with_come_back():
 
 WARM = [
     "adaboost", "adaboost gentle", "adaboost, drawn", "adaboost on a grid", "logitboost, three classes",
-    "anyboost sigmoid", "adaboost.r2", "forest", "forest of numbers", "forest, weighed", "extra trees", "bag",
-    "bag, soft", "gradient", "gradient of numbers",
+    "anyboost sigmoid", "adaboost.r2", "forest", "forest of numbers", "forest, weighted", "extra trees",
+    "bag", "bag, soft", "gradient", "gradient of numbers",
 ]  # fmt: skip
 
 

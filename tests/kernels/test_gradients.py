@@ -45,7 +45,7 @@ def measure(gradient, hessian, weight=None, n_members=1, chunk_rows=65_536):
 def test_packed_and_wide_rows_are_those_of_the_oracle(kind, g_bits, h_bits, start, stop):
     gradient, hessian = sample_statistics()
     weight, copies = weightings()[kind]
-    expected = oracle.whole(gradient, hessian, weight, copies, g_bits, h_bits)[start:stop]
+    expected = oracle.quantised(gradient, hessian, weight, copies, g_bits, h_bits)[start:stop]
     packed, wide = np.full(50, -1), np.full((50, 2), -1)
     arguments = (gradient, hessian, weight, copies, 2.0**g_bits, 2.0**h_bits)
     sum_g, sum_h, least = pack(*arguments, packed, start, stop)
@@ -53,7 +53,7 @@ def test_packed_and_wide_rows_are_those_of_the_oracle(kind, g_bits, h_bits, star
     assert spread(*arguments, wide, start, stop) == least
     assert wide[start:stop].tolist() == [list(pair) for pair in expected]
     assert (np.delete(packed, np.s_[start:stop]) == -1).all()  # other rows are left alone
-    ones = oracle.whole(gradient, hessian, weight, NO_COPIES, g_bits, h_bits)[start:stop]
+    ones = oracle.quantised(gradient, hessian, weight, NO_COPIES, g_bits, h_bits)[start:stop]
     times = copies[start:stop].tolist() if len(copies) else [1] * len(ones)
     assert sum_g == sum(min(abs(g), 1024) * n for (g, _), n in zip(ones, times, strict=True))
     assert sum_h == sum(min(h, 1024) * n for (_, h), n in zip(ones, times, strict=True))
@@ -76,7 +76,7 @@ def test_the_largest_magnitudes_are_those_of_rows_with_weight(kind):
 def test_units_use_the_range_and_are_powers_of_two(top):
     measured = measure([top, -top, top], [1.0, 1.0, 1.0])
     gradient, hessian, _ = channels(measured.statistics)
-    bits = min(oracle.room(top, 15), 1000)
+    bits = min(oracle.largest_exponent(top, 15), 1000)
     assert measured.gradient_unit == 2.0**-bits
     assert gradient.tolist() == [round(value * 2.0**bits) for value in (top, -top, top)]
     assert (hessian * measured.hessian_unit).tolist() == [1.0, 1.0, 1.0]

@@ -60,7 +60,7 @@ def part_by_members(codes, split, rows, start, stop, n_members):
 def test_rows_are_parted_as_by_the_oracle(kind, n_members, start, stop):
     split, left_codes = SPLITS[kind]
     codes, rows = some_codes(), np.random.default_rng(1).permutation(N).astype(np.uint32)
-    left, right = oracle.part(codes.tolist(), rows[start:stop].tolist(), left_codes)
+    left, right = oracle.partition(codes.tolist(), rows[start:stop].tolist(), left_codes)
     parted, n_left = part_by_members(codes, split, rows, start, stop, n_members)
     assert n_left == len(left)
     assert parted.tolist() == rows[:start].tolist() + left + right + rows[stop:].tolist()
@@ -71,7 +71,7 @@ def test_rows_in_memory_are_parted_alike(kind):
     split, left_codes = SPLITS[kind]
     codes, copies = some_codes(), np.arange(N) % 4
     rows = np.random.default_rng(1).permutation(N)[:100].astype(np.uint32)
-    left, right = oracle.part(codes.tolist(), rows.tolist(), left_codes)
+    left, right = oracle.partition(codes.tolist(), rows.tolist(), left_codes)
     assert [c for c in range(256) if codes_left(split, np.array([c], np.uint8))[0]] == sorted(left_codes)
     store = RowsInMemory(make_binned(codes.reshape(-1, 1), [255]))
     store.plant(Statistics(np.zeros(N, int), np.empty((0, 2), int), copies, 1), rows, np.array([0]))

@@ -7,8 +7,8 @@ from model_cases import KINDS, MODELS, assert_same, fit
 from python_bodies import python_bodies
 
 # these take seconds for what others show
-LONG = {"bag", "bag, soft", "bag, weighed", "bag of numbers", "adaboost, exact", "forest of pairs"}
-LONG |= {"forest of numbers, weighed", "generator"}  # the last one holds a generator: nothing to compare
+LONG = {"bag", "bag, soft", "bag, weighted", "bag of numbers", "adaboost, exact", "forest of pairs"}
+LONG |= {"forest of numbers, weighted", "generator"}  # the last one holds a generator: nothing to compare
 
 
 @pytest.mark.parametrize("name", sorted(KINDS.keys() - LONG))

@@ -9,7 +9,7 @@ from hedgerow.growing.weak_tree import CRITERIA
 from hedgerow.kernels.cpu.records import SPLIT
 from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE, search_columns
 from hedgerow.threads import Team
-from oracle_weak import Weighed, assert_best, assert_grown, coded
+from oracle_weak import WeightedTable, assert_best, assert_grown, coded
 from tree_cases import codes_in
 
 ONE = Team(1)
@@ -24,13 +24,13 @@ def classes_case(codes, classes, weight=None, *, n_bins=None, categorical=None, 
     n_bins = codes.max(axis=0).tolist() if n_bins is None else n_bins
     classes = np.asarray(classes, np.int32)
     binned = coded(codes, n_bins, categorical, **options)
-    return Weighed(binned, weight, classes, n_classes=int(classes.max()) + 1, criterion=criterion)
+    return WeightedTable(binned, weight, classes, n_classes=int(classes.max()) + 1, criterion=criterion)
 
 
 def moments_case(codes, second, weight, categorical=None):
     codes, weight = np.asarray(codes)[:, np.newaxis], np.asarray(weight, np.int64)
     binned = coded(codes, [int(codes.max())], categorical)
-    return Weighed(binned, weight, second=np.asarray(second, np.int64), criterion="moments")
+    return WeightedTable(binned, weight, second=np.asarray(second, np.int64), criterion="moments")
 
 
 def found_in(case, team=ONE, **options):
@@ -250,12 +250,12 @@ def large_case(rng, n_rows, n_bins, categorical, criterion, dtype=np.uint8, n_cl
     target = hidden + rng.normal(size=n_rows)
     binned = coded(codes, n_bins, categorical, dtype)
     if criterion == "moments":
-        return Weighed(
+        return WeightedTable(
             binned, weight, second=(weight * np.tanh(target)).astype(np.int64), criterion=criterion
         )
     cuts = np.quantile(target, np.arange(1, n_classes) / n_classes)
     classes = np.digitize(target, cuts).astype(np.int32)
-    return Weighed(binned, weight, classes, n_classes=n_classes, criterion=criterion)
+    return WeightedTable(binned, weight, classes, n_classes=n_classes, criterion=criterion)
 
 
 @pytest.mark.parametrize("criterion", ["error", "gini", "moments"])
@@ -328,7 +328,7 @@ def test_every_column_has_its_best_cut_however_many_histograms_there_are(criteri
             hist, found, left,
         )  # fmt: skip
         for column in range(6):
-            alone = Weighed(
+            alone = WeightedTable(
                 coded(codes[column : column + 1].T, n_bins[column : column + 1], [categorical[column]]),
                 case.weight, case.classes, case.second, case.n_classes, criterion,
             )  # fmt: skip

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import oracle
 from hedgerow.growing import weak_tree
 from hedgerow.threads import Team
-from oracle_weak import NOISE, Weighed, assert_best, assert_grown, coded, scale_of
+from oracle_weak import NOISE, WeightedTable, assert_best, assert_grown, coded, scale_of
 from tree_cases import as_oracle, oracle_table
 
 # name: (fewest bins, most bins, categorical)
@@ -68,10 +68,10 @@ def weighed(draw, kinds=tuple(KINDS), most_classes=5):
         second = weight * rng.integers(-1, 2, binned.n_rows)
         if draw(st.booleans()):
             second = (weight * rng.uniform(-1, 1, binned.n_rows)).astype(np.int64)
-        return Weighed(binned, weight, second=second, criterion=criterion)
+        return WeightedTable(binned, weight, second=second, criterion=criterion)
     n_classes = draw(st.integers(1 if most_classes > 2 else 2, most_classes))
     classes = rng.integers(0, n_classes, binned.n_rows).astype(np.int32)
-    return Weighed(binned, weight, classes, n_classes=n_classes, criterion=criterion)
+    return WeightedTable(binned, weight, classes, n_classes=n_classes, criterion=criterion)
 
 
 @st.composite

@@ -16,7 +16,7 @@ ALGORITHMS = (*VOTES, *REALS, "gentle")
 
 
 def two(n_rows=200, seed=0, noise=0.4):
-    """Two classes, 0 and 1, that no stump tells apart; many steps of every column."""
+    """Two classes, 0 and 1, that no stump separates; many distinct values per column."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, 4))
     score = X[:, 0] + np.abs(X[:, 1]) - 0.8 + 0.5 * X[:, 2] * X[:, 3]
@@ -122,8 +122,8 @@ class ConstantClassifier(ClassifierMixin, BaseEstimator):
         self.label = label
 
     def fit(self, X, y, sample_weight=None):
-        self.classes_, places = np.unique(y, return_inverse=True)
-        heaviest = np.argmax(np.bincount(places, sample_weight))
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        heaviest = np.argmax(np.bincount(numbers, sample_weight))
         self.label_ = self.classes_[heaviest] if self.label is None else self.label
         return self
 
@@ -171,7 +171,7 @@ class Failing(ClassifierMixin, BaseEstimator):
 
     def fit(self, X, y, sample_weight=None):
         if self.random_state >= self.late:
-            raise RuntimeError("out of ideas")
+            raise RuntimeError("the learner fails")
         self.stump_ = SklearnStump().fit(X, y, sample_weight)
         self.classes_ = self.stump_.classes_
         return self
@@ -183,8 +183,8 @@ class Failing(ClassifierMixin, BaseEstimator):
 class BadProbabilities(ClassifierMixin, BaseEstimator):
     """Predicts probabilities of a wrong kind."""
 
-    def __init__(self, answer="nan"):
-        self.answer = answer
+    def __init__(self, output="nan"):
+        self.output = output
 
     def fit(self, X, y, sample_weight=None):
         self.classes_ = np.unique(y)
@@ -200,7 +200,7 @@ class BadProbabilities(ClassifierMixin, BaseEstimator):
             "flat": np.full(len(X), 0.5),
             "short": np.full((len(X) - 1, 2), 0.5),
             "long": np.full((len(X) + 9, 2), 0.5),
-        }[self.answer]
+        }[self.output]
 
 
 class WrongNumberOfLabels(ClassifierMixin, BaseEstimator):

@@ -1,4 +1,4 @@
-"""Learners with bin edges of the user's own, and small helpers, for the tests of `bin_edges`."""
+"""Learners with bin edges set by the user, and small helpers, for the tests of `bin_edges`."""
 
 import numpy as np
 from sklearn.base import clone
@@ -42,7 +42,7 @@ def tree_model(model):
 
 
 def same(one, other):
-    """Whether two models of ours are equal to the last bit, marks of given edges aside."""
+    """Whether two models of ours are equal to the last bit, except the marks of fixed edges."""
     if hasattr(one, "oob_score"):
         return bits(one) == bits(other)
     first, second = tree_model(one), tree_model(other)

@@ -49,18 +49,18 @@ def make_model(kind=HAAR, *, seed=0, nodes=1, tilted=False, stages=2, trees=3, w
 
 
 def random_tree_children(rng, nodes, n_trees):
-    """Left and right of all nodes: every later node hangs on a free place of an earlier one."""
+    """Left and right of all nodes: every later node is a child of an earlier one."""
     children = []
     for _ in range(n_trees):
-        places = np.zeros((nodes, 2), np.int32)
+        links = np.zeros((nodes, 2), np.int32)
         free = [(0, 0), (0, 1)]
         for node in range(1, nodes):
             parent, side = free.pop(rng.integers(len(free)))
-            places[parent, side] = node
+            links[parent, side] = node
             free += [(node, 0), (node, 1)]
-        for leaf, place in enumerate(sorted(free)):
-            places[place] = -leaf
-        children.append(places)
+        for leaf, free_link in enumerate(sorted(free)):
+            links[free_link] = -leaf
+        children.append(links)
     both = np.concatenate(children)
     return np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1])
 
@@ -100,7 +100,7 @@ def old_format(model):
 
 @dataclass(frozen=True)
 class Seed:
-    """A good file and how it is read."""
+    """A valid file and the function that reads it."""
 
     name: str
     data: bytes
@@ -132,7 +132,7 @@ def small_seeds():
 
 
 def large_seeds():
-    """Files that others wrote, if they are installed."""
+    """Files of other libraries, if they are installed."""
     names = {
         "cv2": ["haarcascade_license_plate_rus_16stages.xml", "haarcascade_russian_plate_number.xml"],
         "skimage": ["lbpcascade_frontalface_opencv.xml"],

@@ -1,4 +1,4 @@
-"""Fits to interrupt: every boosting and bagging estimator, with what makes going on hard."""
+"""Fits to interrupt: every boosting and bagging estimator, with options that are difficult to resume."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,26 +12,26 @@ import hedgerow
 
 
 class Killed(Exception):  # noqa: N818 - an end, not an error
-    """Stands for a signal: nothing after it runs."""
+    """Simulates a signal that ends the process."""
 
 
 @dataclass
 class Case:
-    """An estimator, which of the targets it learns, and what else its fit is given.
+    """An estimator, the name of its target, and further arguments of `fit`.
 
-    `clean` is for learners that take no missing values.
+    `clean` is for learners that refuse missing values.
     """
 
     model: Any
     target: str = "two"
-    given: dict[str, Any] = field(default_factory=dict)
+    fit_arguments: dict[str, Any] = field(default_factory=dict)
     clean: bool = False
 
     def fit(self, **more):
-        """A fresh clone, fitted."""
+        """Fit a clone."""
         X, targets = rows()
         return clone(self.model).fit(
-            np.nan_to_num(X) if self.clean else X, targets[self.target], **(self.given | more)
+            np.nan_to_num(X) if self.clean else X, targets[self.target], **(self.fit_arguments | more)
         )
 
 
@@ -100,7 +100,7 @@ def cases():
 
 
 class KillingStore:
-    """Writes checkpoints as always, and ends the process, as it were, after so many."""
+    """Writes checkpoints and raises `Killed` after the last of `n_writes`."""
 
     def __init__(self, store, n_writes):
         self._store, self._left = store, n_writes

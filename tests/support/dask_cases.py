@@ -1,4 +1,4 @@
-"""What tests of Dask collections share: a cluster of processes, a counting shard, uneven partitions."""
+"""Helpers of tests with Dask collections: a cluster of processes, a summing shard, uneven partitions."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Returned = tuple[Any, tuple[NDArray[np.int64], ...]]
 
-PATIENT = {  # no limit of time decides a test, however busy the machine is
+PATIENT = {  # no time limit affects a test on a busy machine
     "hedgerow.timeout": 600,
     "distributed.comm.timeouts.connect": "300s",
     "distributed.comm.timeouts.tcp": "300s",
@@ -28,7 +28,7 @@ PATIENT = {  # no limit of time decides a test, however busy the machine is
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
 }
-_LIMIT = 600.0  # seconds, for what happens at once on an idle machine
+_LIMIT = 600.0  # seconds; on an idle machine conditions hold immediately
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def wait_until(condition: Callable[[], Any]) -> Any:
     """Wait for a condition, and return its value."""
     end = time.monotonic() + _LIMIT
     while not (found := condition()):
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "the condition does not hold in time"
         time.sleep(0.02)
     return found
 
@@ -102,7 +102,7 @@ class SummingShard:
         return None, ()
 
     def block(self, folder: Path) -> Returned:
-        """Say that the call has arrived, and do not return before `Blocked.release`."""
+        """Report that the call has arrived; return after `Blocked.release`."""
         Blocked(folder).wait()
         return None, ()
 
@@ -112,24 +112,24 @@ class SummingShard:
 
 
 class SummingFactory:
-    """Creates them."""
+    """Creates `SummingShard` objects."""
 
     by_row = True
     row_bytes = 0
 
     def __call__(self, codes: NDArray[Any], row_arrays: dict[str, NDArray[Any]], first: int) -> SummingShard:
-        """Create one."""
+        """Create a shard."""
         return SummingShard(codes, row_arrays, first)
 
 
 class Blocked:
-    """Tasks in other processes that wait for this one, by files of a folder."""
+    """Tasks in other processes that wait for this process; they communicate by files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def wait(self) -> None:
-        """In a task: announce it, and wait."""
+        """Report the arrival of the task, and wait for the release."""
         (self.folder / f"arrived-{os.getpid()}-{threading.get_ident()}").touch()
         wait_until((self.folder / "released").exists)
 
@@ -138,7 +138,7 @@ class Blocked:
         return any(self.folder.glob("arrived-*"))
 
     def release(self) -> None:
-        """Let all tasks end."""
+        """Release all tasks."""
         (self.folder / "released").touch()
 
     def __enter__(self) -> Self:
@@ -156,37 +156,39 @@ class KillOnce:
         self.path = path
 
     def arm(self) -> None:
-        """From now on."""
+        """Enable the next call."""
         self.path.touch()
 
     def __call__(self) -> None:
-        """Die, if nobody else has."""
+        """Kill this process if it is the first."""
         with suppress(FileNotFoundError):
             self.path.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
 
     @property
     def has_killed(self) -> bool:
-        """Whether it has."""
+        """Whether a process was killed."""
         return not self.path.exists()
 
 
 def uneven(n_rows: int, n_parts: int, seed: int = 0) -> list[int]:
-    """Lengths of partitions that add up to n_rows, very different ones."""
+    """Very different lengths of partitions that sum to n_rows."""
     cuts = np.sort(np.random.default_rng(seed).beta(0.5, 0.5, n_parts - 1) * n_rows).astype(int)
     return np.diff([0, *cuts.tolist(), n_rows]).tolist()
 
 
-def _made(part: Any) -> Any:
-    """The task that makes a partition."""
-    return part
+def _identity(partition: Any) -> Any:
+    """The task that creates a partition."""
+    return partition
 
 
 def frame_in_parts(frame: Any, lengths: Sequence[int]) -> Any:
-    """A Dask DataFrame whose partitions have these lengths and are made by tasks."""
+    """A Dask DataFrame whose partitions have these lengths and are created by tasks."""
     ends = np.cumsum(lengths).tolist()
-    parts = [frame.iloc[end - n : end] for end, n in zip(ends, lengths, strict=True)]
-    return dd.from_delayed([delayed(_made)(part) for part in parts], meta=frame.iloc[:0], verify_meta=False)
+    partitions = [frame.iloc[end - n : end] for end, n in zip(ends, lengths, strict=True)]
+    return dd.from_delayed(
+        [delayed(_identity)(one) for one in partitions], meta=frame.iloc[:0], verify_meta=False
+    )
 
 
 def array_in_parts(array: NDArray[Any], lengths: Sequence[int]) -> Any:
@@ -200,7 +202,7 @@ def worker_pids(client: Any) -> list[int]:
 
 
 def tasks_left(client: Any) -> list[str]:
-    """Tasks and actors on the cluster, once those are gone that were released."""
+    """Tasks and actors on the cluster after the removal of released ones."""
 
     def list_tasks(dask_scheduler: Any) -> list[str]:
         actors = [str(actor) for worker in dask_scheduler.workers.values() for actor in worker.actors]
@@ -214,7 +216,7 @@ def tasks_left(client: Any) -> list[str]:
 
 @contextmanager
 def stopped(pids: Sequence[int]) -> Iterator[None]:
-    """Processes that stand still."""
+    """Suspend processes."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:

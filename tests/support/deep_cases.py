@@ -13,7 +13,7 @@ from hedgerow import binning
 from hedgerow.binning import no_bundles
 from hedgerow.growing import deep
 from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
-from oracle_cuts import Lesson
+from oracle_cuts import TreeTask
 from oracle_forest import Replay
 from tree_cases import make_binned
 
@@ -22,7 +22,7 @@ NO_DIRECTION = np.empty(0, np.int8)
 
 @contextmanager
 def unbundled():
-    """Tables made here store every column alone."""
+    """Create tables without bundles."""
     with patch.object(binning, "find_bundles", lambda _, n_bins: no_bundles(n_bins)):
         yield
 
@@ -50,7 +50,7 @@ class Problem:
 
     @property
     def target(self):
-        """Of the rows that are drawn; what the others have plays no part."""
+        """The target of the drawn rows; the others do not matter."""
         drawn = self.draws > 0
         weight = None if self.weight is None else self.weight * drawn
         if self.n_classes:
@@ -62,24 +62,24 @@ class Problem:
         rows = np.flatnonzero(drawn).astype(np.uint32)
         return DeepTarget.of_numbers(self.y, centre, rows, int(self.draws.sum()), weight)
 
-    def grower(self, **given):
+    def grower(self, **options):
         return DeepGrower(
             self.table, self.target, self.rules, self.direction, int(self.draws.sum()), self.seed,
-            class_factors=self.factor is not None, **given,
+            class_factors=self.factor is not None, **options,
         )  # fmt: skip
 
-    def grow(self, **given):
-        return self.grower(**given).grow(self.tree, self.draws, self.factor)
+    def grow(self, **options):
+        return self.grower(**options).grow(self.tree, self.draws, self.factor)
 
-    def lesson(self):
-        """The same for the oracle."""
+    def task(self):
+        """The problem as the input of the oracle."""
         target = self.target
         own = target.own if target.own.size else np.ones(len(self.y), np.int64)
         weight = self.draws * own
         if self.factor is not None:
             weight = weight * self.factor[self.y]
         most = min(len(self.y), int(self.draws.sum()))
-        return Lesson(
+        return TreeTask(
             codes=self.codes.tolist(),
             categorical=list(self.categorical),
             direction=self.direction.tolist(),
@@ -99,8 +99,8 @@ class Problem:
         )
 
     def check(self, tree):
-        """Fail unless the tree is right; returns the rows of its leaves."""
-        return Replay(self.lesson(), tree).check()
+        """Check the tree; return the rows of its leaves."""
+        return Replay(self.task(), tree).check()
 
     def take(self, rows):
         """Some of the rows, in this order."""
@@ -109,7 +109,7 @@ class Problem:
 
 
 def bytes_of(tree):
-    """All that a tree is, but the rows of its leaves."""
+    """All arrays of a tree, except the rows of its leaves."""
     names = ("words", "values", "sets", "set_number", "gains")
     return {name: getattr(tree, name).tobytes() for name in names}
 
@@ -119,7 +119,7 @@ def bytes_of(tree):
 
 def codes_of(rng, kind, n):
     """Columns of a kind: codes (n, columns), their bins, and whether they are categorical."""
-    if kind in ("one-hot", "sparse"):  # at most one of them is away from its usual code
+    if kind in ("one-hot", "sparse"):  # at most one of them differs from its usual code
         n_columns, n_bins = 3, 2 if kind == "one-hot" else 5
         codes = np.ones((n, n_columns), int)
         which = rng.integers(0, n_columns + 1, n)
@@ -156,7 +156,7 @@ def tables(draw, rng):
 
 @st.composite
 def problems(draw, criterion):
-    """Everything at once."""
+    """Random problems with all options."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     codes, n_bins, categorical = draw(tables(rng))
     n, n_columns = codes.shape

@@ -1,8 +1,8 @@
-"""Pages of the documentation as data: their blocks of code, what these print, their links.
+"""Pages of the documentation as data: code blocks, their output, links.
 
-A page runs from top to bottom in one namespace and one folder. A block of Python that prints is followed by a
-block of text with what it prints. A block of `console` has command lines after "$ ", each followed by what it
-prints. In both, "..." stands for anything, as in a doctest.
+A page runs from top to bottom in one namespace and one folder. A Python block that prints is followed by a
+text block with its output. A `console` block has command lines after "$ ", each followed by its output. In
+both, "..." matches anything, as in a doctest.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block; `line` is where its first line stands on the page."""
+    """A fenced block; `line` is the number of its first line on the page."""
 
     language: str
     text: str
@@ -34,15 +34,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Example:
-    """Something of a page that was run: where, what it printed, and what the page says it prints."""
+    """An example of a page that was run: its line, its output, and the output on the page."""
 
     line: int
     printed: str
-    said: str
+    expected: str
 
     @property
     def agrees(self):
-        return doctest.OutputChecker().check_output(self.said, self.printed, _FLAGS)
+        return doctest.OutputChecker().check_output(self.expected, self.printed, _FLAGS)
 
 
 def name(page):
@@ -66,27 +66,29 @@ def run(page):
     listed = blocks(page)
     for block, following in zip(listed, [*listed[1:], None], strict=True):
         if block.language == "python":
-            said = following.text if following is not None and following.language == "text" else ""
-            yield Example(block.line, _printed_by(lambda block=block: _execute(block, page, namespace)), said)
+            expected = following.text if following is not None and following.language == "text" else ""
+            yield Example(
+                block.line, _printed_by(lambda block=block: _execute(block, page, namespace)), expected
+            )
         elif block.language == "console":
-            for command, said in commands(block):
-                yield Example(block.line, _printed_by(lambda command=command: _call(command)), said)
+            for command, expected in commands(block):
+                yield Example(block.line, _printed_by(lambda command=command: _call(command)), expected)
 
 
 def commands(block):
-    """The command lines of a console block, each with what is said to follow."""
-    parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
-    pieces = [part.replace("\\\n", " ").partition("\n") for part in parts[1:]]
-    return [(line, said) for line, _, said in pieces]
+    """The command lines of a console block, each with its expected output."""
+    texts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
+    pieces = [text.replace("\\\n", " ").partition("\n") for text in texts[1:]]
+    return [(line, expected) for line, _, expected in pieces]
 
 
 def _execute(block, page, namespace):
-    code = "\n" * (block.line - 1) + block.text  # so that a traceback names the line of the page
+    code = "\n" * (block.line - 1) + block.text  # tracebacks show the line of the page
     exec(compile(code, str(page), "exec"), namespace)  # noqa: S102 - our own pages
 
 
 def _call(command):
-    from hedgerow.cli import main  # noqa: PLC0415 - only pages with command lines need it
+    from hedgerow.cli import main  # noqa: PLC0415 - only for pages with command lines
 
     program, *arguments = shlex.split(command)
     assert program == "hedgerow", command
@@ -101,12 +103,12 @@ def _printed_by(call):
 
 
 def links(page):
-    """Targets of links and pictures that are files or places on a page, not other sites."""
-    prose = re.sub(r"`[^`\n]*`", "", _FENCE.sub("", read(page)))  # in code, brackets are no links
+    """Targets of links and images that are files or anchors, not other sites."""
+    prose = re.sub(r"`[^`\n]*`", "", _FENCE.sub("", read(page)))  # brackets in code are not links
     return [target for target in _LINK.findall(prose) if not re.match(r"[a-z]+:", target)]
 
 
 def anchors(page):
-    """The names of a page's headings, as the site and GitHub make them."""
+    """The anchors of the headings of a page, as the site and GitHub create them."""
     heads = re.findall(r"^#+ (.+)$", _FENCE.sub("", read(page)), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}

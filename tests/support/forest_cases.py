@@ -69,8 +69,8 @@ def bits(model):
 def predictions_by_tree(model, X):
     """Predictions (trees, rows, outputs) of every tree, leaf by leaf in plain Python.
 
-    A word of a leaf is a number above 36 other bits: a class, or, from the number of classes on, which of the
-    values of the tree.
+    The word of a leaf holds a number above 36 other bits: a class, or the number of classes plus the index of
+    a value of the tree.
     """
     forest, leaves = model.model_.forest, model.apply(X)
     predicted = np.zeros((forest.n_trees, len(leaves), forest.n_outputs))

@@ -1,7 +1,7 @@
-"""Every estimator small, and what may happen when it is given something odd.
+"""Small estimators of every kind, and the allowed outcomes of a fit to unusual input.
 
-An input is *taken*, and the model is right, or it is *refused*: a ValueError or TypeError that is raised on
-purpose, in one line that names what is wrong. Nothing else may happen. `outcome` says which of both it was.
+An input is *accepted*, and the model is valid, or it is *refused*: a ValueError or TypeError that is raised
+deliberately, with one line that names the fault. Any other outcome fails the test. See `outcome`.
 """
 
 import linecache
@@ -23,25 +23,29 @@ LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "ga
 QUICK = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 seeds = st.integers(0, 2**32 - 1)
 
-# The words by which a message says what is wrong.
+# Names of inputs; a message must contain one of them.
 _NAMED = re.compile(
     r"\b(X|y|sample_weight|Sample weights|[Cc]olumns?|class_weight|eval_set|callbacks|[Ff]eatures?|array|"
     r"labels?|class|classes|rows|weak learner|positives|negatives|images?)\b"
 )
-_MANY_LINES = "The feature names should match"  # scikit-learn's own message, which its checks look for
-_ACCIDENTS = (RuntimeWarning, FutureWarning, DeprecationWarning)  # warnings of arithmetic and of old calls
+_MANY_LINES = "The feature names should match"  # the message of scikit-learn, which its checks require
+_UNINTENDED = (
+    RuntimeWarning,
+    FutureWarning,
+    DeprecationWarning,
+)  # warnings of arithmetic and of deprecated calls
 
 
 @dataclass(frozen=True)
 class Case:
-    """An estimator to be cloned, and what is known of it."""
+    """An estimator to clone, and its properties."""
 
     name: str
     model: Any
-    weights: bool = True  # whether fit takes sample_weight
-    within: bool = False  # whether predictions of numbers lie within the targets
-    two: bool = False  # whether it is for two classes only
-    evaluates: bool = True  # whether fit takes eval_set and callbacks
+    weights: bool = True  # whether fit accepts sample_weight
+    within: bool = False  # whether numeric predictions are within the range of the targets
+    two: bool = False  # whether it is binary
+    evaluates: bool = True  # whether fit accepts eval_set and callbacks
 
     def __repr__(self) -> str:
         return self.name
@@ -62,7 +66,7 @@ class Case:
         y[:n_classes] = np.arange(n_classes)[: len(y)]
         return y
 
-    def ask(self, model: Any, X: Any) -> Any:
+    def predict(self, model: Any, X: Any) -> Any:
         """The probabilities of a classifier, the predictions of a regressor."""
         return model.predict_proba(X) if self.classifies else model.predict(X)
 
@@ -125,80 +129,81 @@ def plain_table(seed: int, n_rows: int, n_columns: int) -> Any:
 
 
 def learnable(case: Case) -> tuple[Any, Any]:
-    """Twelve rows that anything learns something from."""
+    """Twelve rows on which every estimator is better than chance."""
     y = case.target(np.random.default_rng(0), 12)
     return np.stack([y, plain_table(0, 12, 1)[:, 0]], axis=1), y
 
 
-# --- what may happen
+# --- outcomes
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a fit: a model and what it answers, or a refusal."""
+    """The outcome of a fit: a model and its predictions, or the message of a refusal."""
 
     model: Any
-    answer: Any
+    prediction: Any
     refusal: str
 
     def __eq__(self, other: object) -> bool:
-        """Whether both models answer the same bits, or both were refused for the same reason."""
+        """Whether both models predict the same bits, or both were refused with the same message."""
         if not isinstance(other, Outcome):
             return NotImplemented
         if self.model is None or other.model is None:
             return self.model is None and other.model is None and self.refusal == other.refusal
         return bool(
-            self.answer.shape == other.answer.shape and self.answer.tobytes() == other.answer.tobytes()
+            self.prediction.shape == other.prediction.shape
+            and self.prediction.tobytes() == other.prediction.tobytes()
         )
 
     __hash__ = None  # type: ignore[assignment]
 
 
-def outcome(case: Case, X: Any, y: Any, *, asked: Any = None, **fit: Any) -> Outcome:
-    """Fit and ask; an accident of any kind fails the test."""
-    asked = X if asked is None else asked
-    with no_accidents():
+def outcome(case: Case, X: Any, y: Any, *, X_test: Any = None, **fit: Any) -> Outcome:
+    """Fit and predict; an unintended error or warning fails the test."""
+    X_test = X if X_test is None else X_test
+    with unintended_warnings_raise():
         try:
             model = case.make().fit(X, y, **fit)
-        except Exception as error:  # noqa: BLE001 - told apart below
+        except Exception as error:  # noqa: BLE001 - checked below
             assert_deliberate(error)
             return Outcome(None, None, str(error))
-        answer = case.ask(model, asked)
-        assert_right(case, model, answer, asked, y)
-        return Outcome(model, answer, "")
+        prediction = case.predict(model, X_test)
+        assert_valid(case, model, prediction, X_test, y)
+        return Outcome(model, prediction, "")
 
 
-class no_accidents(warnings.catch_warnings):  # noqa: N801 - reads as a statement
-    """A block in which accidental warnings are errors and others are not shown."""
+class unintended_warnings_raise(warnings.catch_warnings):  # noqa: N801 - used as a statement
+    """Context in which unintended warnings are errors and others are hidden."""
 
     def __enter__(self) -> Any:
         entered = super().__enter__()
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("ignore", DataConversionWarning)
-        for kind in _ACCIDENTS:
+        for kind in _UNINTENDED:
             warnings.simplefilter("error", kind)
         return entered
 
 
-def assert_right(case: Case, model: Any, answer: Any, X: Any, y: Any) -> None:
-    """What holds of any answer, whatever the input."""
-    assert np.all(np.isfinite(answer))
+def assert_valid(case: Case, model: Any, prediction: Any, X: Any, y: Any) -> None:
+    """Properties of the predictions of every model."""
+    assert np.all(np.isfinite(prediction))
     if case.classifies:
-        assert answer.min() >= 0.0
-        assert answer.max() <= 1.0
-        np.testing.assert_allclose(answer.sum(axis=1), 1.0)
+        assert prediction.min() >= 0.0
+        assert prediction.max() <= 1.0
+        np.testing.assert_allclose(prediction.sum(axis=1), 1.0)
         predicted = model.predict(X)
         assert predicted.dtype == model.classes_.dtype
         assert np.isin(predicted, model.classes_).all()
     elif case.within:
         y = np.asarray(y, np.float64)
-        slack = 1e-6 * np.abs(y).max() + np.finfo(np.float64).tiny  # of denormals no bits are left
-        assert answer.min() >= y.min() - slack
-        assert answer.max() <= y.max() + slack
+        slack = 1e-6 * np.abs(y).max() + np.finfo(np.float64).tiny  # denormals have few bits
+        assert prediction.min() >= y.min() - slack
+        assert prediction.max() <= y.max() + slack
 
 
 def assert_deliberate(error: BaseException) -> None:
-    """Raised by a `raise` of ours or of scikit-learn, in one line that names what is wrong."""
+    """The error is raised by Hedgerow or scikit-learn, with one line that names the fault."""
     message, where = str(error), traceback.extract_tb(error.__traceback__)[-1]
     assert isinstance(error, ValueError | TypeError), f"{type(error).__name__}: {message}"
     assert "\n" not in message.strip() or message.startswith(_MANY_LINES), message
@@ -209,18 +214,18 @@ def assert_deliberate(error: BaseException) -> None:
 
 
 def assert_refused(case: Case, X: Any, y: Any, **fit: Any) -> None:
-    """The input is refused, and a model that was fitted before is still whole."""
+    """The input is refused, and a model that was fitted before is unchanged."""
     X_before, y_before = learnable(case)
-    with no_accidents():
+    with unintended_warnings_raise():
         model = case.make().fit(X_before, y_before)
-        held, answer = dict(vars(model)), case.ask(model, X_before)
+        before, prediction = dict(vars(model)), case.predict(model, X_before)
         try:
             model.fit(X, y, **fit)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it must be deliberate
+        except Exception as error:  # noqa: BLE001 - checked below
             assert_deliberate(error)
         else:
-            raise AssertionError(f"{case} has taken it")
-        assert case.ask(model, X_before).tobytes() == answer.tobytes()
+            raise AssertionError(f"{case} accepts it")
+        assert case.predict(model, X_before).tobytes() == prediction.tobytes()
         assert {name: id(value) for name, value in vars(model).items()} == {
-            name: id(value) for name, value in held.items()
+            name: id(value) for name, value in before.items()
         }

@@ -1,9 +1,9 @@
 """Print the lowest versions that pyproject.toml allows, for `make lowest`.
 
-    "numba>=0.61"    becomes    "numba==0.61"    which pip takes for 0.61.0
+    "numba>=0.61"    becomes    "numba==0.61"    which pip reads as 0.61.0
 
 The versions of all dependencies and of the extras in EXTRAS come from pyproject.toml; TOOLS names packages of
-the extra `dev` that the tests need.
+the extra `dev` that the tests use.
 
     python tests/support/lowest.py            prints the requirements, one per line
     python tests/support/lowest.py --tests    prints the arguments of pytest
@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 EXTRAS = ("plots", "vision", "cli", "dask", "skops")
 TOOLS = ("pytest", "pytest-xdist", "pytest-cov", "hypothesis", "pandas", "polars", "html5lib")
-# Every docstring has an example, so `src` visits every room; the rest is what leans most on other packages.
+# The docstring examples of `src` cover every package; the other tests depend most on other libraries.
 # Not datafiles/test_reading.py: Arrow before 24 may not end its threads at exit after an error.
 TESTS = (
     "src",
@@ -43,11 +43,11 @@ TESTS = (
     "tests/distributed/test_gradient_boosting.py",
 )
 DESELECTED = (
-    # Rows of a bag are drawn by hashes of what they hold, and scikit-learn had this table scaled otherwise
-    # in the last bits.
+    # Bagging draws rows by hashes of their values, and older versions of scikit-learn scale this table
+    # differently in the last bits.
     "src/hedgerow/estimators/bagging.py::hedgerow.estimators.bagging.BaggingRegressor",
-    # For estimators of two classes the check of scikit-learn 1.6 makes these, by the first row, once before
-    # and once after rows were shuffled: others.
+    # For binary estimators the check of scikit-learn 1.6 derives the classes from the first row, once before
+    # and once after shuffling: they differ.
     "tests/estimators/test_check_boosting.py::test_scikit_learn_accepts[AnyBoostClassifier",
 )
 _BOUND = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[a-z,]+\])?>=([0-9][0-9.]*)(?:,<[0-9.]+)?")

@@ -1,6 +1,6 @@
-"""Small fitted models of every kind a file can hold, each with the rows it was fitted to.
+"""Small fitted models of every kind that a file can store, each with its training rows.
 
-MODELS are gradient boosted ones with all sorts of parameters; KINDS are those of all other kinds.
+MODELS are gradient boosting models with different parameters; KINDS are models of all other kinds.
 """
 
 import json
@@ -82,7 +82,7 @@ def stopped():
 
 
 def without_trees():
-    """What an interrupt in the first round leaves."""
+    """The model after an interrupt in the first round."""
     model, X = regressor()
     model.model_ = replace(model.model_, forest=Forest.of([], []))
     model.n_estimators_ = model.n_iter_ = 0
@@ -111,32 +111,32 @@ MODELS = {
 
 
 def changed(data, *, arrays=None, **entries):
-    """The file with other arrays or entries of its description, and a checksum that fits."""
+    """Replace arrays or entries of the description of a file; the checksum is correct."""
     contents = unpack(data)
     description = json.loads(contents.text) | entries
     return pack(json.dumps(description), contents.arrays | (arrays or {}))
 
 
-# --- the other kinds: a model that is not fitted, and the rows it is to be fitted to
+# --- the other kinds: an unfitted model and its training rows
 
 ROWS = 150
 
 
 def plain(n_classes=None):
-    """Numbers with missing values, and so many classes, or two columns of targets, or one."""
+    """Numbers with missing values, and class numbers, or a numeric target if `n_classes` is None."""
     X, signal = numbers(ROWS)
     return X, signal if n_classes is None else classes(signal, n_classes)
 
 
 def named(n_classes=None):
-    """A frame with categories, and labels that are words."""
+    """A frame with categories, and text labels."""
     X, signal = frame(ROWS)
     return X, signal if n_classes is None else np.array(["no", "so", "yes"])[classes(signal, n_classes)]
 
 
-def weighed(kind, given, **parameters):
-    """A model that the rows are weighed for."""
-    X, y = given
+def weighted(kind, data, **parameters):
+    """A model that is fitted with sample weights."""
+    X, y = data
     return kind(**parameters), X, y, {"sample_weight": np.arange(len(y)) % 3 / 4 + 0.5}
 
 
@@ -166,7 +166,7 @@ KINDS = {
         *plain(2),
     ),
     "adaboost on a grid": lambda: on_grid(AdaBoostClassifier, **ADA),
-    "adaboost, weighed": lambda: weighed(AdaBoostClassifier, plain(2), **ADA),
+    "adaboost, weighted": lambda: weighted(AdaBoostClassifier, plain(2), **ADA),
     "logitboost": lambda: (LogitBoostClassifier(**ADA), *plain(2)),
     "logitboost, three classes": lambda: (LogitBoostClassifier(**ADA), *named(3)),
     "anyboost": lambda: (AnyBoostClassifier(**ADA), *plain(2)),
@@ -182,10 +182,10 @@ KINDS = {
     "forest, categories": lambda: (RandomForestClassifier(**FEW), *named(3)),
     "forest, shallow": lambda: (RandomForestClassifier(max_depth=2, **FEW), *plain(3)),
     "forest on a grid": lambda: on_grid(RandomForestClassifier, **OOB),
-    "forest, weighed": lambda: weighed(RandomForestClassifier, plain(3), class_weight="balanced", **OOB),
-    "forest, whole": lambda: weighed(RandomForestClassifier, plain(2), bootstrap=False, **FEW),
+    "forest, weighted": lambda: weighted(RandomForestClassifier, plain(3), class_weight="balanced", **OOB),
+    "forest, whole": lambda: weighted(RandomForestClassifier, plain(2), bootstrap=False, **FEW),
     "forest of numbers": lambda: (RandomForestRegressor(min_samples_leaf=4, **OOB), *named()),
-    "forest of numbers, weighed": lambda: weighed(RandomForestRegressor, plain(), **OOB),
+    "forest of numbers, weighted": lambda: weighted(RandomForestRegressor, plain(), **OOB),
     "forest of pairs": lambda: (RandomForestRegressor(**OOB), *pairs()),
     "extra trees": lambda: (ExtraTreesClassifier(**FEW), *plain(3)),
     "extra trees of numbers": lambda: (ExtraTreesRegressor(criterion="poisson", **FEW), *counts()),
@@ -193,7 +193,7 @@ KINDS = {
     "bag, soft": lambda: (BaggingClassifier(voting="soft", max_features=0.5, **OOB), *plain(2)),
     "bag, few rows": lambda: (BaggingClassifier(max_samples=3, **FEW | {"n_estimators": 9}), *plain(3)),
     "bag, columns twice": lambda: (BaggingClassifier(bootstrap_features=True, **FEW), *plain(2)),
-    "bag, weighed": lambda: weighed(BaggingClassifier, plain(2), **OOB),
+    "bag, weighted": lambda: weighted(BaggingClassifier, plain(2), **OOB),
     "bag of boosters": lambda: (
         BaggingClassifier(GradientBoostingClassifier(n_estimators=2, subsample=0.9), **FEW), *plain(2),
     ),
@@ -212,7 +212,7 @@ KINDS = {
 
 
 def numbers_many():
-    """More distinct values than one byte tells apart."""
+    """More distinct values than one byte can represent."""
     X, signal = numbers(600, 2)
     return X, classes(signal, 2)
 
@@ -240,48 +240,47 @@ def fit(name):
 
 @cache
 def fitted(name):
-    """The same, made once: not to be changed."""
+    """The same, fitted once; tests must not change it."""
     return fit(name)
 
 
 def reweighted():
-    """A forest whose trees were given weights by rows that it did not learn from."""
+    """A forest whose votes are optimized on rows outside of its training rows."""
     X, y = plain(2)
     forest = RandomForestClassifier(**OOB).fit(X[:100], y[:100])
     return optimize_votes(forest, X[100:], y[100:]), X, y
 
 
-# --- whether two models are the same
+# --- comparison
 
 
-def assert_same(mine, theirs, place="model"):
-    """All that a fitted model holds, bit for bit; what a cache holds is not looked at."""
-    assert type(mine) is type(theirs), place
+def assert_same(mine, theirs, path="model"):
+    """Compare all attributes of two fitted models bit for bit, except caches."""
+    assert type(mine) is type(theirs), path
     if isinstance(mine, np.ndarray):
-        assert mine.dtype == theirs.dtype, place
-        np.testing.assert_array_equal(mine, theirs, place)
+        assert mine.dtype == theirs.dtype, path
+        np.testing.assert_array_equal(mine, theirs, path)
     elif isinstance(mine, BaseEstimator):
-        assert repr(mine) == repr(theirs), place
+        assert repr(mine) == repr(theirs), path
         parameters = mine.get_params(deep=False)
-        aside = {
-            *parameters,
-            *(["data_fingerprints_"] if "[" in place else []),
-        }  # a file knows it of the whole only
-        held = {name: value for name, value in vars(mine).items() if name not in aside}
-        assert set(held) == set(vars(theirs)) - aside, place
-        assert_same(held, {name: vars(theirs)[name] for name in held}, place)
+        skipped = set(parameters)
+        if "[" in path:  # a file stores fingerprints of the ensemble, not of its members
+            skipped.add("data_fingerprints_")
+        compared = {name: value for name, value in vars(mine).items() if name not in skipped}
+        assert set(compared) == set(vars(theirs)) - skipped, path
+        assert_same(compared, {name: vars(theirs)[name] for name in compared}, path)
     elif is_dataclass(mine):
         for field in fields(mine):
-            assert_same(getattr(mine, field.name), getattr(theirs, field.name), f"{place}.{field.name}")
+            assert_same(getattr(mine, field.name), getattr(theirs, field.name), f"{path}.{field.name}")
     elif isinstance(mine, dict):
-        assert list(mine) == list(theirs) or set(mine) == set(theirs), place
+        assert list(mine) == list(theirs) or set(mine) == set(theirs), path
         for name in mine.keys() - {"seconds", "_seed", "_made"}:
-            assert_same(mine[name], theirs[name], f"{place}.{name}")
+            assert_same(mine[name], theirs[name], f"{path}.{name}")
     elif isinstance(mine, list | tuple) and not isinstance(mine, type):
-        assert len(mine) == len(theirs), place
+        assert len(mine) == len(theirs), path
         for number, (one, other) in enumerate(zip(mine, theirs, strict=True)):
-            assert_same(one, other, f"{place}[{number}]")
+            assert_same(one, other, f"{path}[{number}]")
     elif hasattr(mine, "__dict__") and not isinstance(mine, type):
-        assert_same(vars(mine), vars(theirs), place)
+        assert_same(vars(mine), vars(theirs), path)
     else:
-        assert mine == theirs or repr(mine) == repr(theirs) == "nan", place
+        assert mine == theirs or repr(mine) == repr(theirs) == "nan", path

@@ -1,8 +1,7 @@
-"""Slow plain-Python truth: what every kernel of the engine must give, written again from the formulas.
+"""Slow reference implementation of the kernels in plain Python, written from the formulas, for tiny data.
 
-Nothing here comes from the engine: a column is a list of codes, a node is a list of row numbers, sums are
-sums over rows with Python's own integers, and floats are the same IEEE operations in the same order. Rules
-are read by name from whatever object has them. Only for tiny data.
+It shares no code with the engine: a column is a list of codes, a node is a list of row numbers, sums over
+rows use Python integers, and floats are the same IEEE operations in the same order.
 """
 
 import itertools
@@ -32,11 +31,11 @@ def draw(seed, purpose, first, second):
 
 
 def choose(items, n_chosen, seed, purpose, first):
-    """The first places of a Fisher-Yates shuffle."""
+    """The first items of a Fisher-Yates shuffle."""
     items = list(items)
-    for place in range(n_chosen):
-        other = place + draw(seed, purpose, first, place) % (len(items) - place)
-        items[place], items[other] = items[other], items[place]
+    for position in range(n_chosen):
+        other = position + draw(seed, purpose, first, position) % (len(items) - position)
+        items[position], items[other] = items[other], items[position]
     return items[:n_chosen]
 
 
@@ -54,10 +53,10 @@ def code_of(value, edges):
     return 0 if math.isnan(value) else 1 + sum(edge < value for edge in edges)
 
 
-def cut(values, max_bins, copies=None):
+def bin_edges(values, max_bins, copies=None):
     """Edges that cut the values into at most max_bins bins of about equal weight, greedily.
 
-    A bin is closed when it holds its share of what was left when it was opened, and three rows.
+    A bin ends when it has its share of the weight that was left at its start, and three rows.
     """
     weight = {}
     for value, n in zip(values, copies or [1] * len(values), strict=True):
@@ -84,7 +83,7 @@ def between(low, high):
 
 
 # ---------------------------------------------------------------------------------------- quantise
-def room(top, bits):
+def largest_exponent(top, bits):
     """The largest e with top * 2**e < 2**bits, exactly; 0 for a top of 0."""
     if top == 0:
         return 0
@@ -93,8 +92,8 @@ def room(top, bits):
     return e
 
 
-def whole(gradient, hessian, weight, copies, g_bits, h_bits):
-    """(gradient, hessian) of every row as integers: weights before the rounding, copies after it."""
+def quantised(gradient, hessian, weight, copies, g_bits, h_bits):
+    """(gradient, hessian) of every row as integers: times weights before rounding, times copies after."""
     rows = []
     for i, (g, h) in enumerate(zip(gradient, hessian, strict=True)):
         w = weight[i] if len(weight) else 1.0
@@ -112,8 +111,8 @@ def histogram(codes, rows, values, n_codes):
     return sums
 
 
-def part(codes, rows, left_codes):
-    """Left rows and right rows, each in the order they had."""
+def partition(codes, rows, left_codes):
+    """Left rows and right rows, each in their previous order."""
     return [r for r in rows if codes[r] in left_codes], [r for r in rows if codes[r] not in left_codes]
 
 
@@ -196,10 +195,10 @@ def exact_gain(gradient, hessian, left_g, left_h, l1, l2):
 
 
 def left_sides(column, sums, node, smoothing):
-    """All ways to part the codes of a column: (threshold, codes that go left), ties to the first.
+    """All partitions of the codes of a column: (threshold, codes that go left); the first of equals wins.
 
-    A code counts as present when its sums are not both 0. Codes that are not present go where missing
-    goes, and with the heavier side when missing is not present either.
+    A code is present if its sums are not both 0. Absent codes go to the side of the missing values, or to the
+    heavier side if there are no missing values.
     """
     present = [code for code in range(column.n_bins + 1) if sums[code][:2] != (0, 0)]
 
@@ -226,7 +225,7 @@ def left_sides(column, sums, node, smoothing):
 
 
 def best_in_column(number, column, node, statistics, rules):
-    """The best split of one column by trying them all, None without one."""
+    """The best split of one column by exhaustive search; None if there is none."""
     by_code = [[row for row in node.rows if column.codes[row] == code] for code in range(column.n_bins + 1)]
     sums = [sums_over(statistics, rows) for rows in by_code]
     l2 = rules.l2 + (rules.smoothing if column.categorical else 0.0)
@@ -261,7 +260,7 @@ def groups_of(rules, column):
 
 
 def best_split(number, node, table, statistics, rules):
-    """The best split that is worth making: the lower column among equals."""
+    """The best split with a sufficient gain: the first column of equals."""
     if node.depth >= rules.max_depth:
         return None
     found = [
@@ -277,7 +276,7 @@ def best_split(number, node, table, statistics, rules):
 
 def children(node, table, statistics, rules):
     split = node.split
-    left, right = part(table[split.column].codes, node.rows, split.left_codes)
+    left, right = partition(table[split.column].codes, node.rows, split.left_codes)
     groups = node.groups & groups_of(rules, split.column) if len(rules.groups) else set()
     one = Node(left, node.start, node.depth + 1, *sums_over(statistics, left), node.lower, node.upper, groups)
     middle = node.start + len(left)
@@ -294,7 +293,7 @@ def children(node, table, statistics, rules):
 
 
 def grow(table, statistics, rules, rows):
-    """Best-first growth: nodes in the order they were made, values and gains in integer units.
+    """Best-first growth: nodes in the order of creation, values and gains in integer units.
 
     table : list of Column; statistics : (gradient, hessian, copies) of every row; rows : row numbers.
     """
@@ -322,7 +321,7 @@ def grow(table, statistics, rules, rows):
 
 
 def leaf_of(nodes, codes):
-    """Number of the leaf a row comes to; codes are those of its columns."""
+    """The leaf of a row with these codes."""
     number = 0
     while nodes[number].left:
         split = nodes[number].split
@@ -341,13 +340,13 @@ def leaves_from_the_left(nodes, number=0):
 # Sums are lists of integers by channel: the weights of every class, or weight and weight * target.
 @dataclass
 class Cut:
-    """One way to part a node: `threshold` counts the codes that go left, in order; gains are exact."""
+    """A partition of a node: `threshold` is the number of ordered codes that go left; gains are exact."""
 
     gain: Fraction
     column: int
     threshold: int
     missing_left: bool
-    left_codes: set  # codes that the node has seen
+    left_codes: set  # codes of rows in the node
     right_codes: set
     left: list
     right: list
@@ -357,8 +356,8 @@ def weak_weight(criterion, sums):
     return sums[0] if criterion == "moments" else sum(sums)
 
 
-def weak_worth(criterion, sums):
-    """What the rows are worth in one leaf: its heaviest class, sum of squares / weight, or G**2 / H."""
+def weak_score(criterion, sums):
+    """The score of a leaf: weight of its heaviest class, sum of squares / weight, or G**2 / H."""
     if criterion == "error":
         return Fraction(max(sums))
     squares = sums[1] ** 2 if criterion == "moments" else sum(s * s for s in sums)
@@ -383,21 +382,21 @@ def moment_sample(weight, second):
 
 
 def weak_sides(column, criterion, by_code, totals):
-    """Codes that go left in every cut of a column, with its threshold and where missing goes."""
-    seen = [code for code, sums in enumerate(by_code) if weak_weight(criterion, sums) > 0]
+    """Threshold, side of missing values, and codes that go left, for every cut of a column."""
+    present = [code for code, sums in enumerate(by_code) if weak_weight(criterion, sums) > 0]
     if column.categorical:
         channel = 1 if criterion == "moments" else totals.index(max(totals))
 
         def share(code):
             return Fraction(by_code[code][channel], weak_weight(criterion, by_code[code])), code
 
-        order = sorted(seen, key=share)
+        order = sorted(present, key=share)
         for n in range(1, len(order)):
             yield n, 0 in order[:n], set(order[:n])
         return
-    for missing_left in (False, True) if 0 in seen else (False,):
-        for threshold in range(1, column.n_bins + (0 in seen and not missing_left)):
-            below = {code for code in seen if 0 < code <= threshold}
+    for missing_left in (False, True) if 0 in present else (False,):
+        for threshold in range(1, column.n_bins + (0 in present and not missing_left)):
+            below = {code for code in present if 0 < code <= threshold}
             yield threshold, missing_left, below | ({0} if missing_left else set())
 
 
@@ -410,7 +409,7 @@ def sums_by_code(column, sample, rows, n_channels):
 
 
 def weak_cuts(table, sample, rows, n_channels, criterion, least):
-    """Every cut that gains and leaves at least the weight `least` on both sides, in the order of search."""
+    """Every cut with a gain and at least the weight `least` on both sides, in the order of the search."""
     totals = channel_sums(rows, sample, n_channels)
     cuts = []
     for number, column in enumerate(table):
@@ -421,24 +420,24 @@ def weak_cuts(table, sample, rows, n_channels, criterion, least):
 
 
 def weak_cut(number, threshold, missing_left, codes, by_code, totals, criterion, least):
-    """The cut with these codes on its left in a list, or an empty list if it is none."""
+    """A list of the cut with these codes on the left, or an empty list if it is not allowed."""
     left = [sum(by_code[code][k] for code in codes) for k in range(len(totals))]
-    right = [total - part for total, part in zip(totals, left, strict=True)]
+    right = [total - one for total, one in zip(totals, left, strict=True)]
     if min(weak_weight(criterion, left), weak_weight(criterion, right)) < least:
         return []
-    gain = weak_worth(criterion, left) + weak_worth(criterion, right) - weak_worth(criterion, totals)
+    gain = weak_score(criterion, left) + weak_score(criterion, right) - weak_score(criterion, totals)
     others = {code for code, sums in enumerate(by_code) if weak_weight(criterion, sums) > 0} - codes
     return [Cut(gain, number, threshold, missing_left, codes, others, left, right)] if gain > 0 else []
 
 
 def best_subset_gain(column, sample, rows, n_channels, criterion):
-    """The best gain over all ways to part the codes that the rows have, missing among them."""
+    """The best gain over all partitions of the codes of the rows, including the code of missing values."""
     totals = channel_sums(rows, sample, n_channels)
     by_code = sums_by_code(column, sample, rows, n_channels)
-    seen = [code for code, sums in enumerate(by_code) if weak_weight(criterion, sums) > 0]
+    present = [code for code, sums in enumerate(by_code) if weak_weight(criterion, sums) > 0]
     gains = [Fraction(0)]
-    for size in range(1, len(seen)):
-        for codes in itertools.combinations(seen, size):
+    for size in range(1, len(present)):
+        for codes in itertools.combinations(present, size):
             found = weak_cut(0, 0, False, set(codes), by_code, totals, criterion, 1)
             gains += [cut.gain for cut in found]
     return max(gains)

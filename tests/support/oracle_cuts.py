@@ -1,7 +1,7 @@
-"""All cuts of a node of a deep tree and what they gain, in plain Python; see `oracle_forest`.
+"""All cuts of a node of a deep tree and their gains, in plain Python; see `oracle_forest`.
 
-Gains are fractions where they can be, by other formulas than those of the kernels: what a split gains is how
-far apart its two sides are.
+Gains are exact fractions if possible, by other formulas than those of the kernels: the gain of a split is the
+distance of its two sides.
 """
 
 import itertools
@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-LEFT, RIGHT, CUTS = 2**40, 2**40 + 1, 2**40 + 2  # what a key of a node is hashed with
+LEFT, RIGHT, CUTS = 2**40, 2**40 + 1, 2**40 + 2  # constants that are hashed with the key of a node
 
 _MASK = (1 << 64) - 1
 _GOLDEN, _MIX1, _MIX2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -34,19 +34,19 @@ def below(drawn, n):
     return ((drawn >> 32) * n) >> 32
 
 
-# --- what a tree is grown from
+# --- input of a tree
 
 
 @dataclass
-class Lesson:
-    """Rows, targets and rules; weights and numbers are the integers that the grower is given."""
+class TreeTask:
+    """Rows, targets and rules; weights and numbers are the integers that the grower receives."""
 
     codes: list  # of rows, each a list
     categorical: list
     direction: list  # -1, 0 or 1, or nothing
     draws: list
-    weight: list  # draws times what the row itself weighs
-    targets: list  # of rows: what makes them differ
+    weight: list  # draws times the weight of the row
+    targets: list  # targets of rows
     classes: list | None
     numbers: list  # of rows, each a list: outputs, times the row's own weight
     n_outputs: int
@@ -65,7 +65,7 @@ class Lesson:
 
 @dataclass
 class Sums:
-    """What is known of a set of rows."""
+    """Sums over a set of rows."""
 
     weight: int
     draws: int
@@ -73,20 +73,20 @@ class Sums:
 
     @property
     def value(self):
-        """What directions are about: the share of the second class, or the mean of the number."""
+        """The value that is monotonic: the share of the second class, or the mean of the number."""
         part = self.parts[1] if len(self.parts) > 1 else self.parts[0]
         return float(part) / float(self.weight)
 
 
-def sum_up(lesson, rows):
-    parts = [0] * lesson.n_outputs
+def sum_up(task, rows):
+    parts = [0] * task.n_outputs
     for row in rows:
-        if lesson.classes is not None:
-            parts[lesson.classes[row]] += lesson.weight[row]
+        if task.classes is not None:
+            parts[task.classes[row]] += task.weight[row]
             continue
-        for k, number in enumerate(lesson.numbers[row]):
-            parts[k] += lesson.draws[row] * number
-    weight, draws = (sum(of[row] for row in rows) for of in (lesson.weight, lesson.draws))
+        for k, number in enumerate(task.numbers[row]):
+            parts[k] += task.draws[row] * number
+    weight, draws = (sum(of[row] for row in rows) for of in (task.weight, task.draws))
     return Sums(weight, draws, parts)
 
 
@@ -110,11 +110,11 @@ def gain_of(criterion, left, right):
     return total
 
 
-def slack_of(lesson, rows, sums):
-    """How far a gain of the node may be from the exact one: what rounding can do, and no more."""
-    criterion, weight = lesson.rules.criterion, sums.weight
+def slack_of(task, rows, sums):
+    """The largest rounding error of a gain of the node."""
+    criterion, weight = task.rules.criterion, sums.weight
     if criterion == "gini":
-        return weight * (2.0**-46 if lesson.exact else 2.0**-38)
+        return weight * (2.0**-46 if task.exact else 2.0**-38)
     if criterion == "entropy":
         return 1e-12 * weight * max(1.0, math.log(weight))
     if criterion == "poisson":
@@ -123,19 +123,19 @@ def slack_of(lesson, rows, sums):
     for k, part in enumerate(sums.parts):
         spread -= Fraction(part * part, weight)
         spread += sum(
-            Fraction(lesson.draws[row] ** 2 * lesson.numbers[row][k] ** 2, lesson.weight[row]) for row in rows
+            Fraction(task.draws[row] ** 2 * task.numbers[row][k] ** 2, task.weight[row]) for row in rows
         )
     return 2.0**-46 * (float(spread) + len(sums.parts) * weight)
 
 
-def least_gain(lesson):
-    """What a split must gain, in the integers' units."""
-    rules, total = lesson.rules, sum(lesson.weight)
+def least_gain(task):
+    """The smallest allowed gain of a split, in units of the integers."""
+    rules, total = task.rules, sum(task.weight)
     unit = {
         "gini": 1.0,
         "entropy": 1.0 / math.log(2.0),  # bits
-        "squared_error": lesson.unit**2 / lesson.n_outputs,  # the mean over the outputs
-        "poisson": lesson.unit / lesson.n_outputs,
+        "squared_error": task.unit**2 / task.n_outputs,  # the mean over the outputs
+        "poisson": task.unit / task.n_outputs,
     }[rules.criterion]
     return rules.min_gain * total / unit if rules.min_gain > 0 else -math.inf
 
@@ -161,67 +161,67 @@ class Cut:
     sides: tuple  # sums
 
 
-def ways_to_part(lesson, node, column):
-    """Codes of the node that go left, those that go right, the last of all on the left."""
-    seen = sorted({lesson.codes[row][column] for row in node.rows})
+def partitions_of(task, node, column):
+    """Codes of the node that go left, codes that go right, and the last code on the left."""
+    present = sorted({task.codes[row][column] for row in node.rows})
 
     def drawn(n):
         return below(draw(draw(node.key, CUTS), column), n)
 
-    if lesson.categorical[column]:
-        seen = in_order_of_means(lesson, node, column, seen)
-        places = [drawn(len(seen) - 1)] if lesson.rules.random_cuts else range(len(seen) - 1)
-        return [(set(seen[: place + 1]), set(seen[place + 1 :]), None) for place in places]
-    there = [code for code in seen if code]
-    lasts = [(code + following) // 2 for code, following in itertools.pairwise(there)]
-    if lesson.rules.random_cuts and lasts:
-        lasts = [there[0] + drawn(there[-1] - there[0])]
-    if there == seen:
-        return [(set(there) - above(there, last), above(there, last), last) for last in lasts]
-    ways = [(set(there) - above(there, last), above(seen, last) | {0}, last) for last in lasts]
-    if not lesson.rules.random_cuts or not lasts:
-        ways.append((set(there), {0}, 255))
-    return ways + [(set(seen) - above(seen, last), above(seen, last), last) for last in lasts]
+    if task.categorical[column]:
+        present = in_order_of_means(task, node, column, present)
+        positions = [drawn(len(present) - 1)] if task.rules.random_cuts else range(len(present) - 1)
+        return [(set(present[: position + 1]), set(present[position + 1 :]), None) for position in positions]
+    known = [code for code in present if code]
+    lasts = [(code + following) // 2 for code, following in itertools.pairwise(known)]
+    if task.rules.random_cuts and lasts:
+        lasts = [known[0] + drawn(known[-1] - known[0])]
+    if known == present:
+        return [(set(known) - above(known, last), above(known, last), last) for last in lasts]
+    ways = [(set(known) - above(known, last), above(present, last) | {0}, last) for last in lasts]
+    if not task.rules.random_cuts or not lasts:
+        ways.append((set(known), {0}, 255))
+    return ways + [(set(present) - above(present, last), above(present, last), last) for last in lasts]
 
 
 def above(codes, last):
     return {code for code in codes if code > last}
 
 
-def in_order_of_means(lesson, node, column, seen):
+def in_order_of_means(task, node, column, present):
     """Codes by the mean of the first number, or by the share of the class that is heaviest in the node."""
-    whole, which = sum_up(lesson, node.rows), 0
-    if lesson.classes is not None:
-        which = max(range(lesson.n_outputs), key=lambda k: whole.parts[k])
+    whole, which = sum_up(task, node.rows), 0
+    if task.classes is not None:
+        which = max(range(task.n_outputs), key=lambda k: whole.parts[k])
 
     def key(code):
-        sums = sum_up(lesson, [row for row in node.rows if lesson.codes[row][column] == code])
+        sums = sum_up(task, [row for row in node.rows if task.codes[row][column] == code])
         return float(sums.parts[which]) / float(sums.weight)
 
-    return sorted(seen, key=key)
+    return sorted(present, key=key)
 
 
 def all_left(left, right, last, heavier_left):
-    """Which of all 256 codes go left: those that the node has not seen follow the heavier side."""
+    """The codes of all 256 that go left: codes without rows in the node follow the heavier side."""
     if last is None:
         return frozenset(set(range(256)) - right if heavier_left else left)
     missing_left = 0 in left or (0 not in right and heavier_left)
     return frozenset(range(0 if missing_left else 1, last + 1))
 
 
-def allowed_cuts(lesson, node, column, least_weight):
-    """The cuts of a column that leave enough on both sides and keep to the directions."""
-    cuts, rules = [], lesson.rules
-    for left, right, last in ways_to_part(lesson, node, column):
+def allowed_cuts(task, node, column, least_weight):
+    """The cuts of a column with enough rows on both sides that respect the monotonic directions."""
+    cuts, rules = [], task.rules
+    for left, right, last in partitions_of(task, node, column):
         sides = tuple(
-            sum_up(lesson, [row for row in node.rows if lesson.codes[row][column] in side])
+            sum_up(task, [row for row in node.rows if task.codes[row][column] in side])
             for side in (left, right)
         )
         if any(side.draws < rules.min_leaf or side.weight < least_weight for side in sides):
             continue
-        if lesson.direction:
+        if task.direction:
             values = [side.value for side in sides]
-            if lesson.direction[column] * (values[1] - values[0]) < 0:
+            if task.direction[column] * (values[1] - values[0]) < 0:
                 continue
         gain = gain_of(rules.criterion, *sides)
         if gain > -math.inf:

@@ -1,6 +1,6 @@
-"""Losses of voters in plain Python, one voter and one row at a time: what PairLosses must sum up to.
+"""Losses of voters in plain Python, one voter and one row at a time, to check PairLosses.
 
-Losses are whole numbers of steps, None where the voter has learned from the row.
+Losses are integer numbers of steps; None if the voter was trained on the row.
 """
 
 import math
@@ -13,7 +13,7 @@ STEPS = 4096
 
 
 def lost(shares, label):
-    """Steps that a voter loses which gives these shares to the classes, rounded up: (1 - p + q) / 2.
+    """The loss of a voter with these shares of the classes, in steps, rounded up: (1 - p + q) / 2.
 
     p is the share of the label, q the largest of another class.
     """
@@ -23,7 +23,7 @@ def lost(shares, label):
 
 
 def forest_losses(model, X, numbers, *, left_out):
-    """Rows of losses, one a tree; with left_out None for rows in the bag of the tree."""
+    """Losses by row and tree; with `left_out`, None for rows in the sample of the tree."""
     drawn = bag_counts(model) if left_out else np.zeros((model.n_estimators_, len(numbers)), int)
     predicted = predictions_by_tree(model, X)
     return [
@@ -33,7 +33,7 @@ def forest_losses(model, X, numbers, *, left_out):
 
 
 def member_shares(member, X, labels):
-    """What a member of a bag gives to each of the labels, (rows, labels): probabilities, else a vote."""
+    """The shares of the labels (rows, labels) by a member: probabilities, or a vote."""
     shares = np.zeros((X.shape[0], len(labels)))
     known = labels.tolist()
     if hasattr(member, "predict_proba"):
@@ -46,7 +46,7 @@ def member_shares(member, X, labels):
 
 
 def bag_losses(model, X, numbers, *, left_out, soft=True):
-    """The same for a bag of any members, by estimators_, estimators_features_ and estimators_samples_."""
+    """The same for bagging, from estimators_, estimators_features_ and estimators_samples_."""
     found = [[None] * len(model.estimators_) for _ in numbers]
     samples = model.estimators_samples_ if left_out else [()] * len(model.estimators_)
     for t, (member, columns, rows) in enumerate(

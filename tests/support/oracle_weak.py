@@ -11,13 +11,13 @@ from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.threads import Team
 from tree_cases import codes_in, make_bins, oracle_table
 
-NOISE = 2.0**-44  # a gain below this share of the whole need not be found
+NOISE = 2.0**-44  # a smaller gain, relative to the total, need not be found
 ROUNDING = NOISE / 8  # of a gain, in the same shares
 
 
 @dataclass
-class Weighed:
-    """A coded table, and the integers that its rows bring: classes with weights, or moments."""
+class WeightedTable:
+    """A coded table, and the integers of its rows: classes with weights, or moments."""
 
     binned: BinnedTable
     weight: np.ndarray
@@ -54,14 +54,14 @@ class Weighed:
         return sums
 
     def take(self, rows):
-        """Some of the rows as a table of their own."""
+        """A table of some of the rows."""
         classes, second = (None if part is None else part[rows] for part in (self.classes, self.second))
         binned = self.binned.take(rows.astype(np.uint32))
         return replace(self, binned=binned, weight=self.weight[rows], classes=classes, second=second)
 
     def grower(self, team, **rules):
-        given = {} if self.second is not None else {"criterion": self.criterion}
-        return WeakGrower(self.binned, WeakRules(**given, **rules), team)
+        criterion = {} if self.second is not None else {"criterion": self.criterion}
+        return WeakGrower(self.binned, WeakRules(**criterion, **rules), team)
 
     def search(self, team, rows=None, least=1):
         """Best split of the rows and the sums of its left side; None for all rows."""
@@ -82,7 +82,7 @@ class Weighed:
 
 
 def coded(codes, n_bins, categorical=None, dtype=np.uint8):
-    """A table with the given codes (rows, columns)."""
+    """A table with these codes (rows, columns)."""
     bins = make_bins(n_bins, [False] * len(n_bins) if categorical is None else categorical)
     by_column = np.ascontiguousarray(np.asarray(codes).T.astype(dtype))
     with Team(1) as team:
@@ -98,7 +98,7 @@ def noise_of(case, totals):
     """The largest gain that need not be found: a share of the weight, or of G**2 / H for moments."""
     weight = float(oracle.weak_weight(case.criterion, totals))
     if case.criterion == "moments":
-        return NOISE * max(float(oracle.weak_worth(case.criterion, totals)), NOISE * weight)
+        return NOISE * max(float(oracle.weak_score(case.criterion, totals)), NOISE * weight)
     return NOISE * weight if case.criterion == "gini" else 0.0
 
 
@@ -110,7 +110,7 @@ def assert_best(case, found, left, rows, least=1):
     cuts, scale = case.cuts(rows, least), scale_of(case)
     totals = case.totals(np.asarray(rows)).tolist()
     best = max((cut.gain for cut in cuts), default=0) * scale
-    slack = ROUNDING * float(oracle.weak_worth(case.criterion, totals) * scale + best)
+    slack = ROUNDING * float(oracle.weak_score(case.criterion, totals) * scale + best)
     if found["gain"] <= 0:
         assert best <= noise_of(case, totals) + slack
         return None
@@ -123,7 +123,7 @@ def assert_best(case, found, left, rows, least=1):
     else:
         assert float(best - chosen.gain * scale) <= slack
         assert chosen is next(cut for cut in cuts if cut.left == chosen.left)
-    assert_unseen_follow_the_heavier(case, found, chosen)
+    assert_absent_codes_follow_the_heavier(case, found, chosen)
     return chosen
 
 
@@ -133,20 +133,20 @@ def is_cut(found, cut):
     if found["categorical"]:
         goes_left = codes_in(found["goes_left"])
         return goes_left >= cut.left_codes and not goes_left & cut.right_codes
-    missing_seen = 0 in cut.left_codes | cut.right_codes
-    same_side = not missing_seen or bool(found["missing_left"]) == cut.missing_left
+    has_missing = 0 in cut.left_codes | cut.right_codes
+    same_side = not has_missing or bool(found["missing_left"]) == cut.missing_left
     return found["threshold"] == cut.threshold and same_side
 
 
-def assert_unseen_follow_the_heavier(case, found, chosen):
-    """Codes that the node has not seen go with the heavier side, left when both weigh the same."""
+def assert_absent_codes_follow_the_heavier(case, found, chosen):
+    """Codes without rows in the node go to the heavier side, or left if both weigh the same."""
     sides = [oracle.weak_weight(case.criterion, sums) for sums in (chosen.left, chosen.right)]
     heavier_left = sides[0] >= sides[1]
-    seen = chosen.left_codes | chosen.right_codes
+    present = chosen.left_codes | chosen.right_codes
     if found["categorical"]:
-        unseen = set(range(256)) - seen
-        assert codes_in(found["goes_left"]) & unseen == (unseen if heavier_left else set())
-    elif 0 not in seen:
+        absent = set(range(256)) - present
+        assert codes_in(found["goes_left"]) & absent == (absent if heavier_left else set())
+    elif 0 not in present:
         assert bool(found["missing_left"]) == heavier_left
 
 
@@ -178,7 +178,7 @@ def assert_best_first(case, tree, gains, most_leaves):
     """Nodes were split by falling gain, the lower number first, until none was left or leaves enough."""
     nodes, exact = tree.nodes, case.criterion == "error"
     totals = case.totals(case.rows).tolist()
-    slack = ROUNDING * float(oracle.weak_worth(case.criterion, totals)) * scale_of(case)
+    slack = ROUNDING * float(oracle.weak_score(case.criterion, totals)) * scale_of(case)
     slack = 0.0 if exact else max(slack, ROUNDING * max(gains.values()))
     waiting = {0}
     for number in sorted(np.flatnonzero(nodes["left"]).tolist(), key=lambda number: nodes["left"][number]):

@@ -1,8 +1,8 @@
-"""The intrinsics of the kernels in plain Python, each as its docstring says it.
+r"""The intrinsics of the kernels in plain Python.
 
-Numba compiles an intrinsic to a few machine instructions and cannot run it as Python. These stand in for them
-when kernels run through their Python bodies (see `python_bodies`), and say what the compiled ones must give.
-A vector of lanes is an array of sixteen numbers.
+Numba compiles an intrinsic to a few machine instructions and cannot run it as Python. These functions replace
+them when kernels run as Python \(see `python_bodies`\), and are the reference of the compiled ones. A vector
+of lanes is an array of sixteen numbers.
 """
 
 import threading
@@ -19,7 +19,7 @@ _INDIVISIBLE = threading.Lock()
 
 
 def prefetch(array, byte_offset):
-    """Nothing to see: it only decides when memory is read."""
+    """Do nothing: a prefetch only affects the time of a read."""
 
 
 def atomic_add(array, index, value):

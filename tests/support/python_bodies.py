@@ -1,12 +1,12 @@
-"""Kernels run as the Python that is written, without Numba.
+"""Run kernels as plain Python functions, without Numba.
 
-Numba hides the body of a kernel: nobody can say which of its lines have run. Within `python_bodies()` every
-kernel of the package is its own Python function, and every intrinsic what `plain_intrinsics` says. What goes
-in from outside gets the types that Numba would give it: integers are int64, floats are float64, and records
-have attributes; what comes out is as Numba returns it. Machine integers wrap, as in a compiled kernel.
+Coverage cannot measure the lines of a compiled kernel. Within `python_bodies()` every kernel of the package
+is its Python function, and every intrinsic its version in `plain_intrinsics`. Arguments get the types that
+Numba uses: integers are int64, floats are float64, and records have attributes; results are as Numba returns
+them. Machine integers wrap, as in a compiled kernel.
 
-The bodies give the same bits as the compiled kernels: integers are NumPy's, floats are added and multiplied
-one by one, and nothing is fused. The tests in `python_kernels` hold it.
+The bodies compute the same bits as the compiled kernels: integers are NumPy's, floats are added and
+multiplied one by one, and nothing is fused. `tests/kernels/test_python_*.py` check it.
 """
 
 import sys
@@ -21,7 +21,7 @@ from numba.core.extending import _Intrinsic
 
 import plain_intrinsics
 
-_INSIDE = threading.local()  # whether this thread runs a body: what it calls is handed over as it is
+_INSIDE = threading.local()  # whether this thread runs a body, whose calls need no conversion
 
 
 class _Record:
@@ -31,31 +31,31 @@ class _Record:
         vars(self)["record"] = record
 
     def __getattr__(self, name):
-        return _taken(self.record[name])
+        return _as_argument(self.record[name])
 
     def __setattr__(self, name, value):
         self.record[name] = value
 
 
-def _taken(value):
-    """An argument as a compiled kernel sees it."""
+def _as_argument(value):
+    """Convert an argument as Numba does."""
     if isinstance(value, np.ndarray):
         return value.view(np.recarray) if value.dtype.names else value
     if isinstance(value, np.void):
         return _Record(value)
     if isinstance(value, tuple):
-        parts = [_taken(part) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        items = [_as_argument(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     for kind, machine in ((bool, np.bool_), (int, np.int64), (float, np.float64)):
         if type(value) is kind:
             return machine(value)
     return value
 
 
-def _given(value):
-    """A result as a compiled kernel returns it."""
+def _as_result(value):
+    """Convert a result as Numba does."""
     if isinstance(value, tuple):
-        return tuple(_given(part) for part in value)
+        return tuple(_as_result(item) for item in value)
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -67,7 +67,7 @@ def _python(body):
         _INSIDE.yes = True
         try:
             with np.errstate(all="ignore"):
-                return _given(body(*map(_taken, args)))
+                return _as_result(body(*map(_as_argument, args)))
         finally:
             _INSIDE.yes = False
 
@@ -75,14 +75,14 @@ def _python(body):
 
 
 @cache
-def _stand_in(compiled):
+def _python_version(compiled):
     if isinstance(compiled, _Intrinsic):
         return getattr(plain_intrinsics, compiled._name)
     return _python(compiled.py_func)
 
 
-def _exchange(others):
-    """Put others[value] in the place of every value that a module of the package holds by name."""
+def _replace(others):
+    """Replace every value of the modules of the package by others[value]."""
     for module_name, module in list(sys.modules.items()):
         if module_name.startswith("hedgerow."):
             for name, value in list(vars(module).items()):
@@ -94,21 +94,21 @@ def _exchange(others):
 def python_bodies():
     """Run the kernels of the package through their Python bodies."""
     kernels = {
-        value: _stand_in(value)
+        value: _python_version(value)
         for name, module in list(sys.modules.items())
         if name.startswith("hedgerow.kernels.")
         for value in vars(module).values()
         if isinstance(value, Dispatcher | _Intrinsic) and value.__module__.startswith("hedgerow.")
     }
     try:
-        _exchange(kernels)
+        _replace(kernels)
         yield
     finally:
-        _exchange({python: compiled for compiled, python in kernels.items()})
+        _replace({python: compiled for compiled, python in kernels.items()})
 
 
 def both_ways(case):
-    """What `case()` gives with compiled kernels, and what with their Python bodies."""
+    """Return the results of `case()` with compiled kernels and with their Python bodies."""
     compiled = case()
     with python_bodies():
         return compiled, case()

@@ -26,7 +26,7 @@ class Column(RegressorMixin, BaseEstimator):
 
 
 def columns(*predictions, **parameters):
-    """An ensemble whose members say what is given, on four rows with target 0."""
+    """An ensemble whose members predict these values on four rows with target 0."""
     X = np.array(predictions, float).T
     model = AdaBoostRegressor(Column(), **{"n_estimators": len(predictions), "random_state": 0} | parameters)
     return model.fit(X, np.zeros(len(X))), X

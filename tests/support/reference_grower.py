@@ -29,7 +29,7 @@ from hedgerow.kernels.cpu.split import NO_GAIN, best_column, leaf_value, search_
 
 
 class RowsInMemory:
-    """Coded rows, grouped by the nodes of the tree being grown; statistics are three integers a row."""
+    """Coded rows, grouped by the nodes of the tree being grown; statistics are three integers per row."""
 
     def __init__(self, table: BinnedTable) -> None:
         self.table = table
@@ -99,7 +99,7 @@ class ReferenceGrower:
         self.rules = rules
 
     def grow(self, measured: RowStatistics, rows: NDArray[np.uint32], tree: int) -> GrownTree:
-        """Grow tree number `tree` on the given rows."""
+        """Grow tree number `tree` on these rows."""
         rules = self.rules.for_tree(measured, np.arange(self.store.bins.n_columns), tree)
         self.store.plant(measured.statistics, rows, rules.columns)
         growing = _Tree(self.store, rules, self.rules.max_leaves(len(rows)), len(rows))
@@ -137,7 +137,7 @@ class _Tree:
         return (self.n_nodes + 1) // 2
 
     def search(self, number: int, histogram: NDArray[np.int64]) -> None:
-        """Find the best split of a node; when it is worth making, the node is open."""
+        """Find the best split of a node; if its gain suffices, the node is open."""
         node = self.nodes[number]
         if node["depth"] >= self.rules.max_depth:
             return
@@ -187,7 +187,7 @@ class _Tree:
         self.n_nodes += 2
 
     def bound(self, node: np.void, one: np.void, other: np.void) -> None:
-        """Hand the bounds on leaf values down; a monotonic split parts them midway between its values."""
+        """Pass bounds of leaf values to the children; a monotonic split adds the middle of its values."""
         for name in ("lower", "upper"):
             one[name] = other[name] = node[name]
         directions = self.rules.monotonic

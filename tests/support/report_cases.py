@@ -1,4 +1,4 @@
-"""Reports that the tests read: small, quick, one of each kind; and what checks their HTML."""
+"""Small reports of each kind, and checks of their HTML."""
 
 import re
 from functools import cache
@@ -74,7 +74,7 @@ def parsed(html):
 
 
 def faults(html):
-    """What is wrong with a page, in words; empty if nothing is."""
+    """Descriptions of all faults of a page."""
     found = []
     root = parsed(html)
     elements = [element for element in root.iter() if isinstance(element.tag, str)]
@@ -86,7 +86,7 @@ def faults(html):
             if name in ("href", "src") and not value.startswith(("#", "data:image/png;base64,")):
                 found.append(f"{element.tag} refers to {value!r}")
             if name == "href" and value.startswith("#") and value[1:] not in ids:
-                found.append(f"{value!r} leads nowhere")
+                found.append(f"{value!r} has no target")
             found += [
                 f"{value!r} is loaded"
                 for target in re.findall(r"url\(([^)]*)\)", value)
@@ -98,11 +98,11 @@ def faults(html):
             found.append("there is a script")
         if element.tag == f"{XHTML}style" and re.search(r"url\(|@import|expression", element.text):
             found.append("the style loads something")
-    return found + reading_faults(elements)
+    return found + accessibility_faults(elements)
 
 
-def reading_faults(elements):
-    """What is in the way of those who hear the page."""
+def accessibility_faults(elements):
+    """Faults that affect screen readers."""
     found = []
     headings = [
         int(element.tag[-1]) for element in elements if re.fullmatch(re.escape(XHTML) + "h[1-6]", element.tag)
@@ -112,7 +112,7 @@ def reading_faults(elements):
     found += [f"h{b} after h{a}" for a, b in pairwise(headings) if b > a + 1]
     for element in elements:
         if element.tag == f"{SVG}svg" and not (element.get("role") == "img" and element.get("aria-label")):
-            found.append("a drawing without words")
+            found.append("a drawing without a label")
         if element.tag == f"{XHTML}th" and element.get("scope") not in ("row", "col"):
             found.append("a table head without scope")
         if element.tag == f"{XHTML}figure" and element.find(f"{XHTML}figcaption") is None:
@@ -125,5 +125,5 @@ def reading_faults(elements):
 
 
 def text_of(html):
-    """All words of a page."""
+    """The text of a page."""
     return " ".join("".join(parsed(html).find(f".//{XHTML}body").itertext()).split())

@@ -1,4 +1,4 @@
-"""Tables in files for tests of streams, and what the same rows in memory give."""
+"""Tables in files for tests of streams, and the same rows in memory."""
 
 import itertools
 

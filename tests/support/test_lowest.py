@@ -1,4 +1,4 @@
-"""What pyproject.toml states of versions and packages agrees with the code, the pages and the environment."""
+"""Versions and packages of pyproject.toml agree with the code, the pages and the environment."""
 
 import ast
 import importlib.metadata
@@ -14,7 +14,7 @@ from lowest import DESELECTED, TESTS, bounds, lowest, project
 PROJECT = project()
 DEPENDENCIES = bounds(PROJECT["dependencies"])
 EXTRAS = {name: bounds(listed) for name, listed in PROJECT["optional-dependencies"].items()}
-MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # where the name of the module is another one
+MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # modules with another name than their package
 USERS = ("plots", "vision", "cli", "dask", "skops")  # extras that the package imports
 OPTIONAL = {name for extra in USERS for name in EXTRAS[extra]}
 TRANSITIVE = {"llvmlite": "numba"}  # installed by another one, in the version that it needs
@@ -30,7 +30,7 @@ def numbers_of(version):
 
 
 def imported():
-    """Modules of other packages that the source imports, each with a file that does."""
+    """Modules of other packages that the source imports, each with a file that imports it."""
     found = {}
     for path in sorted((ROOT / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -50,15 +50,12 @@ def test_every_package_that_is_imported_is_a_dependency_or_in_an_extra():
 
 def test_every_dependency_and_optional_package_is_imported():
     stated = {module_of(name) for name in [*DEPENDENCIES, *OPTIONAL]}
-    assert stated - set(imported()) <= {
-        "dask",
-        "distributed",
-    }  # imported by name
+    assert stated - set(imported()) <= {"dask", "distributed"}  # imported by name
 
 
 def test_importing_the_package_loads_no_optional_package():
     names = sorted({module_of(name) for name in OPTIONAL})
-    program = (  # scikit-learn loads pandas, which loads pyarrow; Numba loads rich, where installed
+    program = (  # scikit-learn imports pandas, which imports pyarrow; Numba imports rich, if installed
         "import sys, sklearn.base, sklearn.metrics, numba; before = set(sys.modules); import hedgerow; "
         f"print([name for name in {names} if name in set(sys.modules) - before])"
     )
@@ -67,7 +64,7 @@ def test_importing_the_package_loads_no_optional_package():
 
 
 @pytest.mark.parametrize(("name", "version"), DEPENDENCIES.items())
-def test_what_is_installed_meets_the_bound(name, version):
+def test_installed_versions_satisfy_the_bounds(name, version):
     assert numbers_of(importlib.metadata.version(name)) >= numbers_of(version)
 
 
@@ -111,8 +108,8 @@ def test_python_is_of_one_lowest_version_everywhere():
     assert min(classified, key=numbers_of) == lowest_python
     pages = {page: read(page) for page in (README, DOCS / "getting-started.md", ROOT / "Makefile")}
     for page, text in pages.items():
-        said = set(re.findall(r"(?:Python |python3 \()(3\.\d+) or later", text))
-        assert said == {lowest_python}, page
+        versions = set(re.findall(r"(?:Python |python3 \()(3\.\d+) or later", text))
+        assert versions == {lowest_python}, page
     tools = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert f'python_version = "{lowest_python}"' in tools
     assert f'target-version = "py{lowest_python.replace(".", "")}"' in tools

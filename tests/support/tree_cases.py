@@ -1,4 +1,4 @@
-"""Small coded tables, made without binning, for tests of growing and predicting; what "same tree" means."""
+"""Small coded tables, made without binning, for tests of growing and predicting; comparison of trees."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def make_bins(n_bins, categorical):
 
 
 def make_binned(codes, n_bins, categorical=None):
-    """A binned table with the given codes (rows, columns)."""
+    """A binned table with these codes (rows, columns)."""
     codes = np.asarray(codes, np.uint8)
     bins = make_bins(n_bins, [False] * len(n_bins) if categorical is None else categorical)
     with Team(1) as team:
@@ -40,7 +40,7 @@ def values_of(binned):
 
 
 def measure(gradient, hessian, weight=None):
-    """Integer statistics, and the rows that take part."""
+    """Integer statistics, and the rows with positive weight."""
     n = len(gradient)
     weights = Weights.of(None if weight is None else np.asarray(weight, float), n)
     measured = Quantiser(weights, n, Team(1)).quantise(
@@ -77,7 +77,7 @@ def oracle_table(binned):
 
 
 def assert_same_tree(one, other):
-    """All that a tree says, bit for bit; the split of a leaf says nothing."""
+    """Compare two trees bit for bit; the split of a leaf is ignored."""
     for name in EXACT_FIELDS:
         assert one.nodes[name].tobytes() == other.nodes[name].tobytes(), name
     inner = one.nodes["left"] > 0

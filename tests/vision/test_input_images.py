@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from hedgerow.vision import as_grey
-from input_cases import QUICK, assert_deliberate, no_accidents, seeds
+from input_cases import QUICK, assert_deliberate, seeds, unintended_warnings_raise
 from oracle_windows import objects, photos
 from trainer_cases import fitted, make, packed
 
@@ -45,7 +45,7 @@ FORMS = {
 def test_an_image_is_its_plain_copy(trainer, seed, height, width, form):
     plain = np.random.default_rng(seed).integers(0, 256, size=(height, width), dtype=np.uint8)
     image = FORMS[form](plain.copy())
-    with no_accidents():
+    with unintended_warnings_raise():
         assert np.array_equal(as_grey(image), plain)
         found, expected = (trainer.cascade_.detect(one) for one in (image, plain))
     assert found.rectangles.tolist() == expected.rectangles.tolist()
@@ -54,7 +54,7 @@ def test_an_image_is_its_plain_copy(trainer, seed, height, width, form):
 @pytest.mark.parametrize("form", ["fortran", "backwards", "read-only", "16 bits", "floats", "PIL"])
 def test_a_trainer_reads_any_kind_of_image(trainer, form):
     positives, negatives = ([FORMS[form](image) for image in images] for images in (objects(60), photos(10)))
-    with no_accidents():
+    with unintended_warnings_raise():
         assert packed(fitted(positives, negatives, n_stages=1)) == packed(trainer)
 
 
@@ -81,7 +81,7 @@ def test_what_is_no_image_is_refused(trainer, number):
     refused = [lambda: as_grey(image), lambda: trainer.cascade_.detect(image)]
     refused += [lambda: make().fit([image, GREY], photos(10)), lambda: make().fit(objects(60), [GREY, image])]
     for ask in refused:
-        with no_accidents(), pytest.raises((ValueError, TypeError)) as caught:
+        with unintended_warnings_raise(), pytest.raises((ValueError, TypeError)) as caught:
             ask()
         assert_deliberate(caught.value)
 
@@ -104,7 +104,7 @@ def test_what_is_no_image_is_refused(trainer, number):
 def test_a_refused_training_leaves_the_cascade_before_it(positives, negatives, groups):
     trainer = fitted(n_stages=1)
     before = packed(trainer)
-    with no_accidents(), pytest.raises((ValueError, TypeError)) as caught:
+    with unintended_warnings_raise(), pytest.raises((ValueError, TypeError)) as caught:
         trainer.fit(positives, negatives, groups=groups)
     assert_deliberate(caught.value)
     if np.shape(positives) != (60, 8, 8) or np.any(positives):  # what is found out in the first stage
