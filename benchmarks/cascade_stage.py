@@ -16,7 +16,7 @@ import numpy as np
 
 from hedgerow.threads import Team
 from hedgerow.vision.features import HaarFeatures
-from hedgerow.vision.stage import StageBooster, StageRules
+from hedgerow.vision.stage import StageBooster, StageOptions
 from hedgerow.vision.windows import WindowSet
 
 
@@ -52,11 +52,11 @@ def main() -> None:
     options = parser.parse_args()
     windows, classes, source = make_windows(options.windows)
     features = HaarFeatures((24, 24), "basic")
-    rules = StageRules("gentle", min_hit_rate=0.995, max_false_alarm=-1.0, max_learners=options.learners)
+    rules = StageOptions("gentle", min_hit_rate=0.995, max_false_alarm=-1.0, max_learners=options.learners)
     with Team(options.threads) as team:
         warm = WindowSet(windows[:: max(1, len(windows) // 64)], team), classes[:: max(1, len(windows) // 64)]
         few = features.take(np.arange(0, len(features), 1000))
-        StageBooster(warm, warm, few, StageRules(max_learners=2, max_false_alarm=-1.0), team).boost()
+        StageBooster(warm, warm, few, StageOptions(max_learners=2, max_false_alarm=-1.0), team).boost()
         began = time.perf_counter()
         train = WindowSet(windows, team), classes
         booster = StageBooster(train, warm, features, rules, team)

@@ -11,14 +11,14 @@ from hedgerow.threads import Team
 from hedgerow.vision import scan as scan_module
 from hedgerow.vision.detections import group_rectangles
 from hedgerow.vision.model import LBP
-from hedgerow.vision.scan import find_windows, judge, level_image, passing
+from hedgerow.vision.scan import evaluate_windows, find_windows, level_image, passing_windows
 from python_bodies import both_ways, python_bodies
 from trainer_cases import fitted, packed
 
 KINDS = {
-    "trees": {"most_nodes": 3, "tilted_share": 0.0},
-    "mixed": {"most_nodes": 2, "tilted_share": 0.5},
-    "lbp": {"kind": LBP, "most_nodes": 2},
+    "trees": {"max_nodes": 3, "tilted_share": 0.0},
+    "mixed": {"max_nodes": 2, "tilted_share": 0.5},
+    "lbp": {"kind": LBP, "max_nodes": 2},
 }
 
 
@@ -48,9 +48,9 @@ def test_windows_of_a_grid_and_single_ones_are_judged_the_same(name):
     rng = np.random.default_rng(list(name.encode()))
     model, image = oracle.random_model(rng, **KINDS[name]), picture(rng, (25, 41))
     for step, n_stages in ((1, None), (2, 1), (1, 0)):
-        assert_equal(*both_ways(lambda s=step, n=n_stages: passing(model, image, s, n)))
+        assert_equal(*both_ways(lambda s=step, n=n_stages: passing_windows(model, image, s, n)))
     patches = np.stack([image[:10, x : x + 12] for x in range(0, 29, 4)] + [np.full((10, 12), 77, np.uint8)])
-    assert_equal(*both_ways(lambda: judge(model, patches)))
+    assert_equal(*both_ways(lambda: evaluate_windows(model, patches)))
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -72,7 +72,7 @@ def test_hits_that_do_not_fit_at_once_are_all_there(monkeypatch):
     model = replace(model, stage_thresholds=np.full(1, -100, np.float32))  # everything passes
     image = picture(rng, (20, 40))
     monkeypatch.setattr(scan_module, "BAND_BYTES", 1)
-    compiled, python = both_ways(lambda: passing(model, image, 1))
+    compiled, python = both_ways(lambda: passing_windows(model, image, 1))
     assert_equal(compiled, python)
     assert len(python[0]) == 15 * 35
 

@@ -195,7 +195,7 @@ def fuzz(files, seed, judge=None, say=None):
 
 def find_judge():
     """`judge` of the detector, run once so that compiling does not count as the time of a file."""
-    from hedgerow.vision.scan import judge  # noqa: PLC0415 - the readers are fuzzed without kernels too
+    from hedgerow.vision.scan import evaluate_windows as judge  # noqa: PLC0415 - the readers are fuzzed without kernels too
 
     for seed in small_seeds():
         outcome(seed.data, seed.read, judge)

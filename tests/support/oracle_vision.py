@@ -121,7 +121,7 @@ def lbp_code(model, feature, patch):
     return code
 
 
-def judge(model, patch, n_stages=None):
+def evaluate_window(model, patch, n_stages=None):
     """(stages passed or -1, sum of the last stage seen)."""
     inverse = None
     if model.kind == HAAR:
@@ -161,7 +161,7 @@ def scan_level(model, level, step, skipping, n_stages=None, n_rows=None):
     for y in range(0, high - model.height + 1 if n_rows is None else n_rows, step):
         x = 0
         while x + model.width <= wide:
-            stage, score = judge(model, level[y : y + model.height, x : x + model.width], n_stages)
+            stage, score = evaluate_window(model, level[y : y + model.height, x : x + model.width], n_stages)
             if stage == (model.n_stages if n_stages is None else n_stages):
                 found.append((x, y, score))
             x += 2 * step if skipping and stage == 0 else step
@@ -186,7 +186,7 @@ def scan(model, image, scale_factor):
     return found
 
 
-def random_model(rng, kind=HAAR, window=(12, 10), *, tilted_share=0.3, most_nodes=3, stages=(1, 3, 4)):
+def random_model(rng, kind=HAAR, window=(12, 10), *, tilted_share=0.3, max_nodes=3, stages=(1, 3, 4)):
     """A cascade of random features, trees and thresholds near the middle of what it can reach."""
     wide, high = window
     n_features = 12
@@ -197,7 +197,7 @@ def random_model(rng, kind=HAAR, window=(12, 10), *, tilted_share=0.3, most_node
         for k in range(int(rng.integers(2, 4)) if kind == HAAR else 1):
             rects[f, k] = _random_rect(rng, wide, high, 3 if kind != HAAR else 1, tilt=bool(turned[f]))
             weights[f, k] = 0 if kind != HAAR else rng.choice([-1, 2, 3, 0.37, -1.73, 1e-3])
-    sizes = rng.integers(1, most_nodes + 1, sum(stages))
+    sizes = rng.integers(1, max_nodes + 1, sum(stages))
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     left, right = [], []
     for size in sizes:

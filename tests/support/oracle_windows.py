@@ -10,8 +10,8 @@ import numpy as np
 
 from hedgerow.threads import Team
 from hedgerow.vision.features import HaarFeatures, LBPFeatures
-from hedgerow.vision.mining import turned
-from hedgerow.vision.scan import judge, level_image, scan_factors
+from hedgerow.vision.mining import reoriented
+from hedgerow.vision.scan import evaluate_windows, level_image, scan_factors
 from hedgerow.vision.stage import StageTree
 from oracle_vision import NEIGHBOURS
 
@@ -162,10 +162,10 @@ def all_windows(image, window, scale_factor):
 
 def passing_windows(model, image, scale_factor, turns=range(8)):
     """How many windows there are in all turns of an image, and the bytes of those that pass the model."""
-    windows = [w for turn in turns for w in all_windows(turned(image, turn), model.window, scale_factor)]
+    windows = [w for turn in turns for w in all_windows(reoriented(image, turn), model.window, scale_factor)]
     if not windows:
         return 0, []
-    stages, _ = judge(model, np.ascontiguousarray(windows))
+    stages, _ = evaluate_windows(model, np.ascontiguousarray(windows))
     return len(windows), [w.tobytes() for w, s in zip(windows, stages, strict=True) if s == model.n_stages]
 
 

@@ -156,7 +156,7 @@ def test_a_bad_file_does_not_stop_the_others(tmp_path):
     (tmp_path / "notes.txt").write_text("milk")
     paths = [tmp_path / "none.png", tmp_path / "notes.txt", tmp_path, good]
     results = detect_files(paths, Always(FACE), out_dir=tmp_path / "out", json_path=tmp_path / "all.json")
-    assert "none.png: there is no such image file" in results[0].error
+    assert "none.png: no such image file" in results[0].error
     assert "notes.txt: not an image file" in results[1].error
     assert "a folder" in results[2].error
     assert results[3].error is None
@@ -232,7 +232,7 @@ def test_settings_may_be_numpy_numbers(tmp_path):
 
 def test_the_list_must_not_take_the_place_of_a_copy(tmp_path):
     path = save(tmp_path / "a.png")
-    with pytest.raises(ValueError, match="where an annotated copy goes"):
+    with pytest.raises(ValueError, match="the path of an annotated copy"):
         detect_files([path], object.__new__(type("D", (), {"detect": None})), out_dir=tmp_path,
                      json_path=tmp_path / "a.detected.png", overwrite=True)  # fmt: skip
 

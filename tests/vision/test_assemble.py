@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hedgerow.vision.features import HaarFeatures, LBPFeatures
-from hedgerow.vision.scan import judge, passing
+from hedgerow.vision.scan import evaluate_windows, passing_windows
 from hedgerow.vision.stage import StageTree, empty_cascade, first_stages, with_stage
 from oracle_windows import labelled, make_features, stump
 
@@ -35,10 +35,10 @@ def three_stages(features):
 def test_a_cascade_without_stages_lets_all_windows_of_enough_contrast_pass(kind):
     images, _ = labelled(20)
     images[3] = 100
-    stages, scores = judge(empty_cascade(kind, WINDOW), images)
+    stages, scores = evaluate_windows(empty_cascade(kind, WINDOW), images)
     assert stages.tolist() == [-1 if kind == "HAAR" and number == 3 else 0 for number in range(20)]
     assert np.all(scores[stages == 0] == 0)
-    positions, _ = passing(empty_cascade(kind, WINDOW), images[0], 1)
+    positions, _ = passing_windows(empty_cascade(kind, WINDOW), images[0], 1)
     assert positions.tolist() == [[0, 0]]
 
 
@@ -59,10 +59,10 @@ def test_a_window_is_sent_through_the_trees_as_they_were_given():
     features = HaarFeatures(WINDOW)
     images, _ = labelled(100)
     model = three_stages(features)
-    whole, _ = judge(model, images)
+    whole, _ = evaluate_windows(model, images)
     for n in range(4):
         part = first_stages(model, n)
-        stages, _ = judge(part, images)
+        stages, _ = evaluate_windows(part, images)
         assert np.array_equal(stages, np.minimum(whole, n))
 
 

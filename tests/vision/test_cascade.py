@@ -5,11 +5,16 @@ import pytest
 from PIL import Image
 
 import oracle_vision as oracle
+from cascade_files import make_model
 from hedgerow.container import ModelFileError
+from hedgerow.vision import cascade as cascade_module
 from hedgerow.vision.cascade import Cascade, load_cascade
 from hedgerow.vision.detections import Detection, Detections, group_rectangles
-from hedgerow.vision.model import LBP
+from hedgerow.vision.model import HAAR, LBP
 from hedgerow.vision.scan import find_windows
+from hedgerow.vision.stage import empty_cascade
+
+IMAGE = np.arange(2400, dtype=np.uint8).reshape(40, 60)
 
 SEED = 7  # finds several groups, and refuses most windows
 SHAPE = {"window": (14, 12), "stages": (1, 2, 3)}
@@ -109,7 +114,7 @@ def test_an_image_of_a_batch_that_is_none_raises(cascade, image):
         ({"min_neighbors": -1}, r"min_neighbors=-1 is not allowed: it must be an integer, 0 or more"),
         ({"min_neighbors": 1.5}, r"min_neighbors=1.5 is not allowed"),
         ({"min_neighbors": True}, r"min_neighbors=True is not allowed"),
-        ({"min_size": 0}, r"min_size=0 is not allowed: give a positive integer, or \(width, height\)"),
+        ({"min_size": 0}, r"min_size=0 is not allowed: it must be a positive integer or \(width, height\)"),
         ({"max_size": (5, "b")}, r"max_size=\(5, 'b'\) is not allowed"),
         ({"min_size": (20, 30), "max_size": (30, 20)}, r"min_size=\(20, 30\) is not allowed: it is above"),
         ({"n_jobs": 0}, r"n_jobs must be a positive number"),
@@ -133,7 +138,7 @@ def test_sizes_limit_what_is_found(cascade, image):
 def test_scores_of_windows_are_those_of_the_oracle(cascade, image):
     windows = np.stack([image[y : y + 12, x : x + 14] for y in range(0, 78, 6) for x in range(0, 100, 6)])
     scores = cascade.score_windows(windows)
-    expected = [oracle.judge(cascade.model, window) for window in windows]
+    expected = [oracle.evaluate_window(cascade.model, window) for window in windows]
     assert scores.tolist() == [score if stage == 3 else -np.inf for stage, score in expected]
     assert np.isfinite(scores).any()
     assert np.isinf(scores).any()
@@ -194,3 +199,52 @@ def test_detections_are_a_sequence():
     with pytest.raises(IndexError):
         found[3]
     assert repr(found[:1]) == "<1 detection: (9, 9, 24, 24) score 1, 8 neighbors>"
+
+
+def test_a_cascade_is_made_of_a_model_and_of_a_dictionary():
+    with pytest.raises(TypeError, match=r"info is list: it must be a dict or None"):
+        Cascade(make_model(), ["faces"])
+    with pytest.raises(TypeError, match=r"it must be a CascadeModel"):
+        Cascade("frontalface")
+
+
+def test_one_image_is_no_list_of_images():
+    cascade = Cascade(make_model())
+    for one in (IMAGE, np.stack([IMAGE] * 3, axis=-1)):
+        with pytest.raises(
+            ValueError, match=r"images must be a list of images; use `detect` for a single image"
+        ):
+            cascade.detect_batch(one)
+    assert len(cascade.detect_batch(np.stack([IMAGE] * 5))) == 5
+
+
+def test_what_is_no_cascade_is_not_written(tmp_path):
+    cascade = Cascade(make_model())
+    with pytest.raises(ValueError, match=r"a cascade is written as \.xml or \.hedgerow"):
+        cascade.save(tmp_path / "model.json")
+    with pytest.raises(ValueError, match=r"a cascade without stages accepts every window"):
+        Cascade(empty_cascade(HAAR, (24, 20))).save(tmp_path / "model.cascade")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_file_of_a_cascade_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(TypeError, match=r"path_or_name=7 is not allowed"):
+        load_cascade(7)
+    with pytest.raises(IsADirectoryError, match=r"is a folder"):
+        load_cascade(tmp_path)
+    path = tmp_path / "model.cascade"
+    path.write_bytes(b"not a cascade")
+    with pytest.raises(ModelFileError, match=r"model\.cascade"):
+        load_cascade(path)
+    monkeypatch.setattr(cascade_module, "MAX_BYTES", 5)
+    with pytest.raises(ModelFileError, match=r"has 13 bytes, too many for a cascade"):
+        load_cascade(path)
+
+
+def test_a_cascade_equals_only_a_cascade():
+    cascade = Cascade(make_model())
+    assert cascade == Cascade(make_model())
+    assert cascade != "frontalface"
+    found = cascade.detect(IMAGE)
+    assert isinstance(found, Detections)
+    assert found != [1, 2]

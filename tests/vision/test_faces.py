@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from hedgerow.vision.cascade import load_cascade
+from cascade_files import make_model
+from hedgerow.vision.cascade import Cascade, load_cascade
 from hedgerow.vision.detections import Detection
 from hedgerow.vision.faces import Face, FaceDetector
 
@@ -111,3 +112,10 @@ def test_mirroring_the_image_swaps_left_and_right():
     turned = {f._replace(x=image.shape[1] - f.x - f.width, pose=other[f.pose]) for f in mirrored}
     assert faces
     assert turned == set(faces)
+
+
+def test_a_detector_of_faces_shows_what_it_is_made_of():
+    frontal = Cascade(make_model())
+    assert repr(FaceDetector(frontal, profile=None)) == f"FaceDetector({frontal!r}, profile=None)"
+    shown = repr(FaceDetector(frontal, profile=frontal, profile_looks="left"))
+    assert shown == f"FaceDetector({frontal!r}, profile={frontal!r}, profile_looks='left')"

@@ -57,10 +57,10 @@ def test_scores_of_groups_are_those_of_opencvs_detector():
     skimage = pytest.importorskip("skimage")
     grey = cv2.cvtColor(skimage.data.astronaut(), cv2.COLOR_RGB2GRAY)
     name = cv2.data.haarcascades + "haarcascade_frontalface_default.xml"
+    detector = cv2.CascadeClassifier(name)
+    raw, _, raw_scores = detector.detectMultiScale3(grey, 1.1, 0, outputRejectLevels=True)
     for k in (1, 2, 3):
-        detector = cv2.CascadeClassifier(name)
-        raw, _, raw_scores = detector.detectMultiScale3(grey, 1.05, 0, outputRejectLevels=True)
-        theirs, _, their_scores = detector.detectMultiScale3(grey, 1.05, k, outputRejectLevels=True)
+        theirs, _, their_scores = detector.detectMultiScale3(grey, 1.1, k, outputRejectLevels=True)
         ours = group_rectangles(raw, k, scores=np.ravel(raw_scores))
         assert len(theirs) >= 1
         their_rows = {(*map(int, r), float(s)) for r, s in zip(theirs, np.ravel(their_scores), strict=True)}
@@ -123,3 +123,8 @@ def test_negative_scores_are_kept():
 def test_wrong_arguments_are_named(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         group_rectangles(**arguments)
+
+
+def test_scores_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match=r"scores are not numbers"):
+        group_rectangles(np.array([[1, 2, 3, 4]]), scores=["high"])

@@ -10,9 +10,10 @@ import pytest
 from cascade_files import large_seeds, make_model, old_format, small_seeds
 from fuzz_cascades import find_judge, fuzz, outcome
 from hedgerow.container import ModelFileError, pack, unpack
+from hedgerow.vision import opencv_xml
 from hedgerow.vision.model import HAAR, LBP
 from hedgerow.vision.opencv import read_opencv, write_opencv
-from hedgerow.vision.opencv_xml import MOST_BYTES
+from hedgerow.vision.opencv_xml import MAX_BYTES
 from hedgerow.vision.storage import pack_cascade, unpack_cascade
 
 HAAR_FILE = b"""<?xml version="1.0"?>
@@ -37,39 +38,39 @@ LBP_FILE = write_opencv(make_model(LBP, seed=1, stages=1, trees=1))
 OLD_FILE = old_format(make_model(seed=2, nodes=2, stages=1, trees=1))
 
 NUMBERS = [  # in place of 0.2, a leaf
-    ("nan", "'nan' is not allowed: a number is needed"),
-    ("-inf", "a number is needed"),
-    (".Inf", "a number is needed"),
+    ("nan", "'nan' is not allowed: it must be a number"),
+    ("-inf", "it must be a number"),
+    (".Inf", "it must be a number"),
     ("1e39", "'1e39' is not allowed: it is too large for single precision"),
     ("-1e999", "too large for single precision"),
     ("3.4028236e38", "too large for single precision"),
-    ("1_000", "a number is needed"),
-    ("0x1p3", "a number is needed"),
-    ("1e", "a number is needed"),
-    ("--1", "a number is needed"),
-    ("1,5", "a number is needed"),
-    ("\u0661", "ASCII is needed"),
-    ("1\u00a02", "ASCII is needed"),
-    ("1" * 65, "a number is needed"),
-    ("0.2 0.3", "4 numbers are not allowed: 3 are needed"),
-    ("", "2 numbers are not allowed: 3 are needed"),
-    ("<a/>", "stands beside elements"),
+    ("1_000", "it must be a number"),
+    ("0x1p3", "it must be a number"),
+    ("1e", "it must be a number"),
+    ("--1", "it must be a number"),
+    ("1,5", "it must be a number"),
+    ("\u0661", "it must be ASCII"),
+    ("1\u00a02", "it must be ASCII"),
+    ("1" * 65, "it must be a number"),
+    ("0.2 0.3", "4 numbers are not allowed: there must be 3"),
+    ("", "2 numbers are not allowed: there must be 3"),
+    ("<a/>", "is beside elements"),
 ]
 INTEGERS = [  # in place of 24, the width
-    ("2147483648", "2147483648 is not allowed: whole numbers have 32 bits"),
-    ("99999999999", "a whole number is needed"),
-    ("9" * 100_000, "a whole number is needed"),
-    ("24.", "'24.' is not allowed: a whole number is needed"),
-    ("024", "a whole number is needed"),
-    ("0x18", "a whole number is needed"),
-    ("2_4", "a whole number is needed"),
-    ("nan", "a whole number is needed"),
-    ("24 24", "2 numbers are not allowed: 1 are needed"),
-    ("", "0 numbers are not allowed: 1 are needed"),
+    ("2147483648", "2147483648 is not allowed: integers must fit into 32 bits"),
+    ("99999999999", "it must be an integer"),
+    ("9" * 100_000, "it must be an integer"),
+    ("24.", "'24.' is not allowed: it must be an integer"),
+    ("024", "it must be an integer"),
+    ("0x18", "it must be an integer"),
+    ("2_4", "it must be an integer"),
+    ("nan", "it must be an integer"),
+    ("24 24", "2 numbers are not allowed: there must be 1"),
+    ("", "0 numbers are not allowed: there must be 1"),
     ("0", "the window is 0 x 20"),
     ("-24", "the window is -24 x 20"),
     ("2147483647", "the window is 2147483647 x 20"),
-    ("3", "does not lie in the 3 x 20 window"),
+    ("3", "is not inside the 3 x 20 window"),
 ]
 HAAR_EDITS = [
     ("opencv_storage", "svg", "line 2, <svg>: not a file of OpenCV"),
@@ -78,32 +79,36 @@ HAAR_EDITS = [
     ("HAAR", "HOG", "line 5, <featureType>: 'HOG' features are not supported; HAAR and LBP are"),
     ("HAAR", "", "<featureType>: '' features are not supported"),
     ("HAAR", "H" * 99_999, "H... features are not supported|features are not supported"),
-    ("HAAR", "LBP", "line 8, <maxCatCount>: LBP features need 256"),
+    ("HAAR", "LBP", "line 8, <maxCatCount>: LBP features require 256"),
     ("<height>20</height>", "", "<cascade>: the element <height> is missing"),
-    ("<height>20</height>", "<height>20</height>" * 2, "<height> is there 2 times; once is allowed"),
-    ("<height>20</height>", "<height><_>20</_></height>", "<height>: <_> in it is not allowed: a text"),
-    ("<maxCatCount>0<", "<maxCatCount>256<", "HAAR features need 0"),
+    ("<height>20</height>", "<height>20</height>" * 2, "<height> occurs 2 times; it must occur once"),
+    (
+        "<height>20</height>",
+        "<height><_>20</_></height>",
+        "<height>: <_> in it is not allowed: it must contain text",
+    ),
+    ("<maxCatCount>0<", "<maxCatCount>256<", "HAAR features require 0"),
     ("<stageThreshold>0.5</stageThreshold>", "", "line 10, <_>: the element <stageThreshold> is missing"),
-    ("<stageThreshold>0.5<", "<stageThreshold><", "0 numbers are not allowed: 1 are needed"),
+    ("<stageThreshold>0.5<", "<stageThreshold><", "0 numbers are not allowed: there must be 1"),
     ("leafValues", "leaves", "line 11, <_>: the element <leafValues> is missing"),
-    ("0.1 -1 -2", "0.1 -1", "line 12, <internalNodes>: 7 numbers .*: a multiple of 4 is needed"),
-    ("1 0 0 0.1", "0 0 0 0.1", None),  # a node that nothing leads to does no harm
+    ("0.1 -1 -2", "0.1 -1", "line 12, <internalNodes>: 7 numbers .*: there must be a multiple of 4"),
+    ("1 0 0 0.1", "0 0 0 0.1", None),  # an unreachable node is harmless
     ("1 0 0 0.1", "2 0 0 0.1", "left: a child must be a later node of its tree"),
     ("-1 -2 1 0.2<", "1 -2 1 0.2<", "left: a child must be a later node of its tree"),
     ("-1 -2 1 0.2<", "-1 -3 1 0.2<", "right: a child must be a later node .* or one of its leaves"),
-    ("-1 -2 1 0.2<", "-1 -2 2 0.2<", "must name one of the 2 features"),
-    ("-1 -2 1 0.2<", "-1 -2 -1 0.2<", "must name one of the 2 features"),
-    ("0 0 4 4 -1.", "21 0 4 4 -1.", r"feature 0: the rectangle \[21, 0, 4, 4\] does not lie in the 24 x 20"),
-    ("0 0 4 4 -1.", "0 0 0 4 -1.", "does not lie in"),
-    ("0 0 4 4 -1.", "2147483647 0 2147483647 4 -1.", "does not lie in"),
-    ("0 0 4 4 -1.", "-1 0 4 4 -1.", "does not lie in"),
-    ("0 0 4 4 -1.", "0 0 4 4", "line 16, <_>: 4 numbers are not allowed: 5 are needed"),
-    ("12 3 4 4", "3 3 4 4", r"feature 1: the rectangle \[3, 3, 4, 4\] does not lie"),
-    ("12 3 4 4", "12 13 4 4", "does not lie in"),
+    ("-1 -2 1 0.2<", "-1 -2 2 0.2<", "must be the index of one of the 2 features"),
+    ("-1 -2 1 0.2<", "-1 -2 -1 0.2<", "must be the index of one of the 2 features"),
+    ("0 0 4 4 -1.", "21 0 4 4 -1.", r"feature 0: the rectangle \[21, 0, 4, 4\] is not inside the 24 x 20"),
+    ("0 0 4 4 -1.", "0 0 0 4 -1.", "is not inside"),
+    ("0 0 4 4 -1.", "2147483647 0 2147483647 4 -1.", "is not inside"),
+    ("0 0 4 4 -1.", "-1 0 4 4 -1.", "is not inside"),
+    ("0 0 4 4 -1.", "0 0 4 4", "line 16, <_>: 4 numbers are not allowed: there must be 5"),
+    ("12 3 4 4", "3 3 4 4", r"feature 1: the rectangle \[3, 3, 4, 4\] is not inside"),
+    ("12 3 4 4", "12 13 4 4", "is not inside"),
     ("<_>0 0 2 2 2.</_>", "<_>0 0 2 2 2.</_>" * 3, "<rects>: 4 rectangles; 1 to 3 are allowed"),
     ("<_>12 3 4 4 -1.</_>", "", "<rects>: the sequence is empty"),
-    ("<tilted>1<", "<tilted>yes<", "line 17, <tilted>: 'yes' is not allowed: a whole number"),
-    ("<stages>", "<stages>x", "the text 'x' stands beside elements"),
+    ("<tilted>1<", "<tilted>yes<", "line 17, <tilted>: 'yes' is not allowed: it must be an integer"),
+    ("<stages>", "<stages>x", "the text 'x' is beside elements"),
     ("<stages>", "<stages><stage/>", "<stages>: <stage> in a sequence; only <_> is allowed"),
     ("<cascade>", "<first/><cascade>", "<first>: not a cascade"),
     ("</cascade>", "</casc>", "not valid XML: mismatched tag"),
@@ -155,12 +160,12 @@ def test_the_message_names_what_is_wrong(old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("<rect>", "<rect>1 ", "<rect>: 5 numbers are not allowed: 4 are needed"),
-        ("<internalNodes>", "<internalNodes>1 ", "a multiple of 11 is needed"),
-        ("LBP", "HAAR", "HAAR features need 0"),
-        ("<width>24<", "<width>8<", "does not lie in the 8 x 20 window"),
+        ("<rect>", "<rect>1 ", "<rect>: 5 numbers are not allowed: there must be 4"),
+        ("<internalNodes>", "<internalNodes>1 ", "there must be a multiple of 11"),
+        ("LBP", "HAAR", "HAAR features require 0"),
+        ("<width>24<", "<width>8<", "is not inside the 8 x 20 window"),
         ("rect>", "rects>", "the element <rect> is missing"),
-        ("0 -1 0 ", "0 -1 0.5 ", "a whole number is needed"),
+        ("0 -1 0 ", "0 -1 0.5 ", "it must be an integer"),
     ],
 )
 def test_lbp_files_are_checked_too(old, new, message):
@@ -170,12 +175,12 @@ def test_lbp_files_are_checked_too(old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("24 20</size>", "24</size>", "<size>: 1 numbers are not allowed: 2 are needed"),
-        ("<left_node>1</left_node>", "", "<_>: one of <left_val> and <left_node> is needed"),
+        ("24 20</size>", "24</size>", "<size>: 1 numbers are not allowed: there must be 2"),
+        ("<left_node>1</left_node>", "", "<_>: exactly one of <left_val> and <left_node> is required"),
         ("<left_node>1<", "<left_node>0<", "<left_node> 0 is not allowed"),
         ("<left_node>1<", "<left_node>2<", "left: a child must be a later node"),
-        ("left_node>", "left_val>", "2 nodes with 4 leaves; 3 leaves are needed"),
-        ("<threshold>", "<threshold>1 ", "2 numbers are not allowed: 1 are needed"),
+        ("left_node>", "left_val>", "2 nodes with 4 leaves; 3 leaves are required"),
+        ("<threshold>", "<threshold>1 ", "2 numbers are not allowed: there must be 1"),
         ("<trees>", "<tree>", "not valid XML"),
         ("stage_threshold", "threshold", "the element <stage_threshold> is missing"),
         ("feature>", "f>", "the element <feature> is missing"),
@@ -242,9 +247,9 @@ import resource, sys
 from hedgerow.container import ModelFileError
 from hedgerow.vision.opencv import read_opencv
 def peak():
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB elsewhere
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, KiB on Linux
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
-M = 8 << 20
+M = 4 << 20
 a, z = b"<opencv_storage>", b"</opencv_storage>"
 files = {
     "comment": lambda: a + b"<!--" + b"x" * M + b"-->" + z,
@@ -274,21 +279,21 @@ sys.stdout.write(str(peak() - before))
 
 
 def test_attacks_on_memory_are_refused_in_bounded_memory():
-    pytest.importorskip("resource", reason="only Unix tells the peak of memory")
+    pytest.importorskip("resource", reason="the peak of memory is measured on Unix only")
     done = subprocess.run([sys.executable, "-c", ATTACKS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 400  # MiB, the 128 of the largest file among them
 
 
 def test_a_file_over_the_limit_is_refused():
-    refuse(HAAR_FILE + b" " * MOST_BYTES, "bytes are too many: at most 16777216 are allowed in an XML file")
+    refuse(HAAR_FILE + b" " * MAX_BYTES, "bytes are too many: an XML file may have at most 16777216")
 
 
 def test_starts_that_wrap_around_in_32_bits_are_refused():
     contents = unpack(pack_cascade(make_model(seed=1, stages=4, trees=1)))
     wrapped = np.array([0, 2**31 - 1, -(2**31), -1, 4], np.int32)
     for name in ("stage_starts", "tree_starts"):
-        with pytest.raises(ModelFileError, match=f"{name}: must rise"):
+        with pytest.raises(ModelFileError, match=f"{name}: must increase strictly"):
             unpack_cascade(pack(contents.text, contents.arrays | {name: wrapped}))
 
 
@@ -318,10 +323,10 @@ def test_the_fuzzer_tells_of_any_other_exception():
     def broken(*_):
         raise KeyError("x")
 
-    told = []
-    counts, _ = fuzz(100, seed=7, judge=broken, say=told.append)
-    assert counts["failed"] == len(told) > 0
-    assert "KeyError" in told[0]
+    lines = []
+    counts, _ = fuzz(100, seed=7, judge=broken, say=lines.append)
+    assert counts["failed"] == len(lines) > 0
+    assert "KeyError" in lines[0]
 
 
 def test_arrays_cannot_be_changed_after_the_checks():
@@ -336,10 +341,38 @@ def test_arrays_cannot_be_changed_after_the_checks():
 
 @pytest.mark.parametrize("side", [12.5, "24", None, np.float64(24)])
 def test_sides_of_a_window_are_integers(side):
-    with pytest.raises(ModelFileError, match=r"width is .*; an integer is needed"):
+    with pytest.raises(ModelFileError, match=r"width is .*; it must be an integer"):
         dataclasses.replace(make_model(HAAR), width=side)
 
 
 def test_sides_of_a_window_cannot_wrap_around():
     with pytest.raises(ModelFileError, match="at most"):
         dataclasses.replace(make_model(HAAR), width=np.int32(65536), height=np.int32(65536))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"<a><b/>" + b"<c/>" * 30, r"tags are not allowed"),
+        (b"<a " + b" ".join(b"b%d='1'" % i for i in range(30)) + b"/>", r"too many attributes"),
+        (b"<opencv_storage><a>" + b"x" * 60 + b"</a></opencv_storage>", r"a text of more than 50 characters"),
+    ],
+)
+def test_xml_that_is_too_much_is_refused(data, words, monkeypatch):
+    monkeypatch.setattr(opencv_xml, "MAX_ELEMENTS", 10)
+    monkeypatch.setattr(opencv_xml, "MAX_ATTRIBUTES", 10)
+    monkeypatch.setattr(opencv_xml, "MAX_TEXT", 50)
+    with pytest.raises(ModelFileError, match=words):
+        opencv_xml.parse_storage(data)
+
+
+def test_xml_of_too_many_elements_is_refused_though_its_tags_are_few(monkeypatch):
+    monkeypatch.setattr(opencv_xml, "MAX_ELEMENTS", 5)
+    with pytest.raises(ModelFileError, match=r"more than 5 elements are not allowed"):
+        opencv_xml.parse_storage(b"<opencv_storage>" + b"<a/>" * 7 + b"</opencv_storage>")
+
+
+def test_a_document_type_that_the_first_look_misses_is_refused_by_the_parser(monkeypatch):
+    monkeypatch.setattr(opencv_xml, "_check_bytes", lambda _: None)
+    with pytest.raises(ModelFileError, match=r"a document type or entity is not allowed"):
+        opencv_xml.parse_storage(b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>")

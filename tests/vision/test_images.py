@@ -1,4 +1,6 @@
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -144,7 +146,7 @@ def test_things_with_an_array_method_are_read():
         (np.zeros((3, 9, 9), np.uint8), r"image has the shape \(3, 9, 9\)"),
         (np.zeros((9, 9, 2), np.uint8), r"image has the shape \(9, 9, 2\)"),
         (np.zeros(9, np.uint8), r"image has the shape \(9,\)"),
-        (np.zeros((0, 9), np.uint8), r"shape \(0, 9\): there are no pixels"),
+        (np.zeros((0, 9), np.uint8), r"shape \(0, 9\): it has no pixels"),
         (np.zeros((9, 9), np.int64), "image has the dtype int64: bool, uint8"),
         (np.zeros((9, 9), np.int8), "image has the dtype int8"),
         (np.zeros((9, 9), complex), "image has the dtype complex128"),
@@ -153,7 +155,7 @@ def test_things_with_an_array_method_are_read():
         (np.full((9, 9), -0.1), "values from -0.1 to -0.1"),
         (np.full((9, 9), np.inf), "values from inf to inf"),
         (None, r"image has the shape \(\)"),
-        ([[1, 2], [3]], "image of type list cannot be read as an array"),
+        ([[1, 2], [3]], "image of type list cannot be converted to an array"),
         (np.array([["a"]]), "image has the dtype <U1"),
     ],
 )
@@ -176,7 +178,7 @@ def test_files_that_are_no_images_are_refused_by_name(tmp_path):
         as_grey(tmp_path / "notes.png")
     with pytest.raises(ValueError, match=r"cut\.png: the image file is damaged"):
         as_grey(tmp_path / "cut.png")
-    with pytest.raises(FileNotFoundError, match=r"none\.png: there is no such"):
+    with pytest.raises(FileNotFoundError, match=r"none\.png: no such"):
         as_grey(tmp_path / "none.png")
     with pytest.raises(IsADirectoryError, match="a folder"):
         as_grey(tmp_path)
@@ -200,3 +202,34 @@ def test_colours_are_kept_by_as_colour(tmp_path):
     assert np.array_equal(as_colour(alpha[:, :, [2, 1, 0, 3]], channels="bgr"), COLOUR)
     grey = COLOUR[:, :, 0]
     assert np.array_equal(as_colour(grey), np.dstack([grey] * 3))
+
+
+WITHOUT_PILLOW = """
+import sys
+sys.modules["PIL"] = None
+import numpy as np
+import hedgerow.vision as vision
+image = np.zeros((40, 40), np.uint8)
+cascade = vision.load_cascade("frontalface")
+assert list(cascade.detect(image)) == []
+assert len(vision.load_positives(np.zeros((3, 24, 24), np.uint8), (24, 24))) == 3
+for call in (
+    lambda: cascade.detect(sys.argv[1]),
+    lambda: vision.draw_detections(image, []),
+    lambda: vision.load_negatives(sys.argv[1]),
+):
+    try:
+        call()
+    except ImportError as error:
+        assert str(error) == "PIL is not installed; install it with: pip install 'hedgerow[vision]'", error
+    else:
+        raise AssertionError
+"""
+
+
+def test_arrays_do_not_require_pillow(tmp_path):
+    path = tmp_path / "image.png"
+    Image.new("L", (40, 40)).save(path)
+    command = [sys.executable, "-c", WITHOUT_PILLOW, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -75,3 +75,16 @@ def test_only_integers_in_two_dimensions_are_summed(image):
 def test_corners_must_be_integers():
     with pytest.raises(ValueError, match=r"width=1.5 is not allowed"):
         rectangle_sum(integral_image(np.ones((2, 2), int)), 0, 0, 1.5, 1)
+
+
+def test_sums_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"the squares of pixels up to 2000000000"):
+        squared_integral_image([[2_000_000_000] * 4])
+    with pytest.raises(ValueError, match=r"absolute values of pixels must be below"):
+        integral_image(np.array([[2**62]]))
+    assert tilted_integral_image(np.zeros((3, 0), int)).shape == (4, 1)
+    sums = integral_image(np.arange(2400).reshape(40, 60))
+    with pytest.raises(ValueError, match=r"table must be an integral image"):
+        rectangle_sum(np.zeros(4), 0, 0, 1, 1)
+    with pytest.raises(ValueError, match=r"width must have absolute values below"):
+        rectangle_sum(sums, 0, 0, 2**62, 1)

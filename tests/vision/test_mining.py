@@ -5,8 +5,8 @@ import pytest
 
 from hedgerow.threads import Team
 from hedgerow.vision import mining
-from hedgerow.vision.mining import Miner, turned
-from hedgerow.vision.scan import judge
+from hedgerow.vision.mining import Miner, reoriented
+from hedgerow.vision.scan import evaluate_windows
 from hedgerow.vision.stage import empty_cascade, with_stage
 from oracle_windows import make_features, one_team, passing_windows, photos, stump
 
@@ -46,7 +46,7 @@ def test_windows_pass_and_are_crops_of_the_turned_images(model):
     mined = miner_of(images).mine(model, 150, 0, everyone(images))
     assert mined.windows.shape == (150, 6, 8)
     assert mined.windows.dtype == np.uint8
-    assert np.all(judge(model, mined.windows)[0] == model.n_stages)
+    assert np.all(evaluate_windows(model, mined.windows)[0] == model.n_stages)
     crops = {crop for image in images for crop in passing_windows(model, image, SCALE)[1]}
     assert {window.tobytes() for window in mined.windows} <= crops
 
@@ -57,10 +57,10 @@ def test_the_counts_are_those_of_all_windows_when_all_were_wanted():
     mined = miner_of(images).mine(model, 10**6, 0, everyone(images))
     assert mined.exhausted
     assert mined.n_images == 8 * 3
-    assert mined.n_judged == sum(n for n, _ in counts)
+    assert mined.n_evaluated == sum(n for n, _ in counts)
     assert mined.n_passed == sum(len(passed) for _, passed in counts) == len(mined.windows)
     assert sorted(w.tobytes() for w in mined.windows) == sorted(w for _, passed in counts for w in passed)
-    assert 0.2 < mined.pass_rate == mined.n_passed / mined.n_judged < 0.8
+    assert 0.2 < mined.pass_rate == mined.n_passed / mined.n_evaluated < 0.8
 
 
 def test_with_enough_windows_not_every_image_is_looked_at():
@@ -81,8 +81,8 @@ def test_any_number_of_threads_finds_the_same_windows(n_wanted):
         with Team(n_members) as team:
             found = miner_of(images, team).mine(model, n_wanted, 2, everyone(images))
         assert found.windows.tobytes() == expected.windows.tobytes()
-        assert (found.n_judged, found.n_passed, found.n_images, found.exhausted) == (
-            expected.n_judged,
+        assert (found.n_evaluated, found.n_passed, found.n_images, found.exhausted) == (
+            expected.n_evaluated,
             expected.n_passed,
             expected.n_images,
             expected.exhausted,
@@ -137,7 +137,7 @@ def test_images_smaller_than_the_window_give_none():
     images = [np.zeros((5, 40), np.uint8), np.zeros((40, 5), np.uint8)]
     mined = miner_of(images).mine(empty_cascade("LBP", WINDOW), 10, 0, everyone(images))
     assert mined.windows.shape == (0, 6, 8)
-    assert (mined.n_judged, mined.n_passed, mined.n_images) == (0, 0, 16)
+    assert (mined.n_evaluated, mined.n_passed, mined.n_images) == (0, 0, 16)
     assert mined.pass_rate == 0
     assert mined.exhausted
 
@@ -145,15 +145,15 @@ def test_images_smaller_than_the_window_give_none():
 def test_an_image_of_the_size_of_the_window_is_one_window():
     image = np.random.default_rng(0).integers(0, 256, (6, 8)).astype(np.uint8)
     mined = miner_of([image]).mine(empty_cascade("HAAR", WINDOW), 10, 0, np.array([0]))
-    assert mined.n_judged == len(mined.windows) == 4  # lying, it fits: as it is, upside down, and mirrored
-    turns = {turned(image, turn).tobytes() for turn in (0, 1, 4, 5)}
+    assert mined.n_evaluated == len(mined.windows) == 4  # lying, it fits: as it is, upside down, and mirrored
+    turns = {reoriented(image, turn).tobytes() for turn in (0, 1, 4, 5)}
     assert {window.tobytes() for window in mined.windows} == turns
 
 
 def test_no_images_give_no_windows():
     mined = miner_of(photos(2)).mine(half_passing(), 10, 0, np.array([], np.int64))
     assert mined.windows.shape == (0, 6, 8)
-    assert mined.n_images == mined.n_judged == 0
+    assert mined.n_images == mined.n_evaluated == 0
     assert mined.exhausted
 
 
@@ -162,7 +162,7 @@ def test_a_cascade_that_nothing_passes_sees_everything_and_finds_nothing():
     mined = miner_of(images).mine(model, 10, 0, everyone(images))
     assert mined.windows.shape == (0, 6, 8)
     assert mined.n_passed == 0
-    assert mined.n_judged == sum(passing_windows(model, image, SCALE)[0] for image in images)
+    assert mined.n_evaluated == sum(passing_windows(model, image, SCALE)[0] for image in images)
     assert mined.exhausted
 
 
@@ -171,7 +171,7 @@ def test_windows_of_too_little_contrast_are_judged_but_not_taken():
     flat, other = (passing_windows(empty_cascade("HAAR", WINDOW), image, SCALE) for image in images)
     assert flat[1] == []
     mined = miner_of(images).mine(empty_cascade("HAAR", WINDOW), 10**6, 0, everyone(images))
-    assert mined.n_judged == flat[0] + other[0]
+    assert mined.n_evaluated == flat[0] + other[0]
     assert mined.n_passed == len(other[1])
 
 
@@ -206,7 +206,7 @@ def test_the_watch_is_told_how_many_there_are():
 
 def test_the_eight_turns_are_the_symmetries_of_the_square():
     image = np.arange(12, dtype=np.uint8).reshape(3, 4)
-    turns = [turned(image, turn) for turn in range(8)]
+    turns = [reoriented(image, turn) for turn in range(8)]
     assert len({(t.shape, t.tobytes()) for t in turns}) == 8
     assert all(t.flags.c_contiguous for t in turns)
     assert np.array_equal(turns[0], image)

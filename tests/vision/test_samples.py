@@ -3,8 +3,8 @@ import pytest
 from PIL import Image
 
 from hedgerow.container import ModelFileError
-from hedgerow.vision.images import Box, Jitter, cut
-from hedgerow.vision.samples import load_negatives, load_positives
+from hedgerow.vision.images import Box, Jitter, crop
+from hedgerow.vision.samples import Samples, load_negatives, load_positives
 from hedgerow.vision.sources import write_vec
 
 RNG = np.random.default_rng(0)
@@ -107,13 +107,13 @@ def test_contrast_and_brightness_change_only_the_light():
 
 def test_a_turn_of_ninety_degrees_is_that_of_numpy():
     image = RNG.integers(0, 256, (20, 20)).astype(np.uint8)
-    turned = cut(image, Box(0, 0, 20, 20), (20, 20), degrees=90)
+    turned = crop(image, Box(0, 0, 20, 20), (20, 20), degrees=90)
     assert np.array_equal(turned, np.rot90(image, -1))
 
 
 def test_points_beyond_the_image_are_mirrored():
     image = np.tile(np.arange(0, 100, 10, dtype=np.uint8), (10, 1))
-    assert cut(image, Box(-3, 0, 10, 10), (10, 10))[0].tolist() == [30, 20, 10, 0, 10, 20, 30, 40, 50, 60]
+    assert crop(image, Box(-3, 0, 10, 10), (10, 10))[0].tolist() == [30, 20, 10, 0, 10, 20, 30, 40, 50, 60]
 
 
 # ------------------------------------------------------------------------------------- proportions
@@ -182,7 +182,7 @@ def test_jitter_sees_what_surrounds_an_annotated_object(tmp_path):
     cut_first = load_positives([big[40:60, 40:64]], WINDOW, jitter=plan, random_state=0)
     rng = np.random.default_rng(0)
     right, down = rng.uniform(-1, 1, 6)[:2] * 6
-    wanted = cut(big, Box(40 + right, 40 + down, 24, 20), WINDOW)
+    wanted = crop(big, Box(40 + right, 40 + down, 24, 20), WINDOW)
     assert np.array_equal(samples.images[1], wanted)
     assert not np.array_equal(samples.images, cut_first.images)
 
@@ -212,12 +212,12 @@ def test_small_objects_are_left_out_with_a_warning():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a.png", r"info\.txt, line 2: 'a\.png' is not a path, the number"),
-        ("a.png 2 1 1 5 5", "line 2: 'a.png 2 1 1 5 5' is not a path"),
-        ("a.png 1 1 1 x 5", "line 2: invalid literal.*whole numbers"),
+        ("a.png", r"info\.txt, line 2: 'a\.png' must be a path, the number"),
+        ("a.png 2 1 1 5 5", "line 2: 'a.png 2 1 1 5 5' must be a path"),
+        ("a.png 1 1 1 x 5", "line 2: invalid literal.*must be integers"),
         ("a.png 1 1 1 0 5", "line 2: the box 1 1 0 5 has no width"),
-        ("a.png 1 1 1 24 20", r"line 2: the box 1 1 24 20 does not lie in .*a\.png, which is 24 × 20"),
-        ("a.png 1 -1 0 5 5", "line 2: the box -1 0 5 5 does not lie"),
+        ("a.png 1 1 1 24 20", r"line 2: the box 1 1 24 20 is not inside .*a\.png, which is 24 × 20"),
+        ("a.png 1 -1 0 5 5", "line 2: the box -1 0 5 5 is not inside"),
         ("b.png 1 0 0 5 5", r"line 2: there is no file .*b\.png"),
         ("folder 1 0 0 5 5", "line 2: .*folder is a folder"),
     ],
@@ -260,7 +260,7 @@ def test_damaged_images_are_named(tmp_path):
         (FACES[0], {}, r"source has the shape \(20, 24\)"),
         (Image.fromarray(FACES[0]), {}, "source of type Image"),
         (7, {}, "source of type int"),
-        ([], {}, "source: there are no images"),
+        ([], {}, "source: it has no images"),
         ([FACES[0], FACES[0] * 1.0], {}, r"source\[1\]: image has float64 values"),
     ],
 )
@@ -279,7 +279,7 @@ def test_wrong_jitter_is_named(wrong):
 
 def test_groups_are_only_for_arrays(tmp_path):
     save(tmp_path / "a.png", FACES[0])
-    with pytest.raises(ValueError, match="group is for arrays"):
+    with pytest.raises(ValueError, match="group is allowed for arrays"):
         load_positives(tmp_path, WINDOW, group=[0])
 
 
@@ -335,7 +335,7 @@ def test_nothing_to_read_is_an_error(tmp_path):
     (tmp_path / "empty").mkdir()
     for load in (load_positives, load_negatives):
         for name in ("bg.txt", "empty"):
-            with pytest.raises(ValueError, match=f"{name}: there are no images in it"):
+            with pytest.raises(ValueError, match=f"{name}: it has no images"):
                 load(tmp_path / name, WINDOW)
         with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.txt"):
             load(tmp_path / "none.txt", WINDOW)
@@ -349,3 +349,14 @@ def test_a_list_that_names_no_file_is_named(tmp_path):
         load_negatives([FACES[0], tmp_path / "a.png"])
     with pytest.raises(ValueError, match=r"source\[0\]: image has the dtype int64"):
         load_negatives([np.zeros((30, 30), int)])
+
+
+def test_samples_are_taken_as_they_are_and_mirror_is_a_truth_value():
+    windows = np.random.default_rng(0).integers(0, 256, (5, 24, 24)).astype(np.uint8)
+    samples = load_positives(windows, (24, 24), random_state=0)
+    assert isinstance(samples, Samples)
+    again = load_positives(samples, (24, 24), random_state=0)
+    np.testing.assert_array_equal(again.images, samples.images)
+    np.testing.assert_array_equal(again.group, samples.group)
+    with pytest.raises(TypeError, match=r"mirror='yes' is not allowed"):
+        load_positives(windows, (24, 24), mirror="yes")

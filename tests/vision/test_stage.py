@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from hedgerow.threads import Team
-from hedgerow.vision.scan import judge
+from hedgerow.vision.scan import evaluate_windows
 from hedgerow.vision.stage import (
     CRITERIA,
     StageBooster,
-    StageRules,
-    _float_below,
-    _heaviest,
+    StageOptions,
+    _round_down_to_float32,
+    _trim_weights,
     empty_cascade,
     with_stage,
 )
@@ -24,21 +24,21 @@ ALGORITHMS = ("gentle", "real", "discrete")
 NOISE = 2.0**-44  # a gain below this share of the weight need not be found
 
 
-def booster_of(features, windows, held_out, rules, team=None):
+def booster_of(features, windows, validation, rules, team=None):
     team = team or one_team()
     tilted = bool(features.tilted.any())
-    sets = [(WindowSet(images, team, tilted=tilted), classes) for images, classes in (windows, held_out)]
+    sets = [(WindowSet(images, team, tilted=tilted), classes) for images, classes in (windows, validation)]
     return StageBooster(*sets, features, rules, team)
 
 
 def boosted(kind="basic", algorithm="gentle", *, n=80, most=120, **rules):
     """A boosted stage of few windows: (booster, stage, windows, held-out windows, model)."""
-    windows, held_out = labelled(n, seed=1), labelled(n + 20, seed=2)
+    windows, validation = labelled(n, seed=1), labelled(n + 20, seed=2)
     features = make_features(kind, (8, 8), most=most)
     settings = {"max_learners": 8, "max_false_alarm": 0.05, "min_hit_rate": 0.9} | rules
-    booster = booster_of(features, windows, held_out, StageRules(algorithm, **settings))
+    booster = booster_of(features, windows, validation, StageOptions(algorithm, **settings))
     stage = booster.boost()
-    return booster, stage, windows, held_out, as_model(features, stage)
+    return booster, stage, windows, validation, as_model(features, stage)
 
 
 def as_model(features, stage):
@@ -66,15 +66,15 @@ class Spy:
 @pytest.mark.parametrize("kind", ["basic", "all", "lbp"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_scores_are_those_of_the_detector_bit_for_bit(algorithm, kind, depth):
-    booster, stage, windows, held_out, model = boosted(kind, algorithm, max_depth=depth)
+    booster, stage, windows, validation, model = boosted(kind, algorithm, max_depth=depth)
     assert model.n_stages == 1
     assert model.n_trees == len(stage.trees)
     assert np.diff(model.tree_starts).max() <= 2**depth - 1
     for (images, classes), scores, rates in (
         (windows, booster._scores, (stage.train_hit_rate, stage.train_false_alarm)),
-        (held_out, booster._held_scores, (stage.hit_rate, stage.false_alarm)),
+        (validation, booster._validation_scores, (stage.hit_rate, stage.false_alarm)),
     ):
-        passed, found = judge(model, images)
+        passed, found = evaluate_windows(model, images)
         assert (passed >= 0).all()
         assert found.tobytes() == scores.tobytes()
         assert rates == (np.mean(passed[classes == 1] == 1), np.mean(passed[classes == 0] == 1))
@@ -84,10 +84,10 @@ def test_scores_are_those_of_the_detector_bit_for_bit(algorithm, kind, depth):
 @pytest.mark.parametrize("kind", ["all", "lbp"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_tree_sends_every_window_to_the_leaf_it_was_grown_with(algorithm, kind, depth):
-    windows, held_out = labelled(90, seed=3), labelled(60, seed=4)
+    windows, validation = labelled(90, seed=3), labelled(60, seed=4)
     features = make_features(kind, (8, 8), most=80)
-    rules = StageRules(algorithm, max_depth=depth, max_learners=6, max_false_alarm=0.01)
-    booster = booster_of(features, windows, held_out, rules)
+    rules = StageOptions(algorithm, max_depth=depth, max_learners=6, max_false_alarm=0.01)
+    booster = booster_of(features, windows, validation, rules)
     spy = Spy(booster)
     stage = booster.boost()
     for tree, (_, grown, cells) in zip(stage.trees, spy.rounds, strict=False):
@@ -98,17 +98,17 @@ def test_a_tree_sends_every_window_to_the_leaf_it_was_grown_with(algorithm, kind
 
 
 def test_patterns_of_zero_go_to_a_side_like_any_other():
-    windows, held_out = labelled(60, seed=1), labelled(60, seed=2)
-    for images, classes in (windows, held_out):  # a bright middle: no neighbour reaches it
+    windows, validation = labelled(60, seed=1), labelled(60, seed=2)
+    for images, classes in (windows, validation):  # a bright middle: no neighbour reaches it
         images[classes == 0] = 10
         images[classes == 0, 3:5, 3:5] = 200
     features = make_features("lbp", (8, 8))
-    booster = booster_of(features, windows, held_out, StageRules(max_learners=3))
+    booster = booster_of(features, windows, validation, StageOptions(max_learners=3))
     assert (booster.coded.by_column == 0).any()
     stage = booster.boost()
     assert (stage.hit_rate, stage.false_alarm) == (1.0, 0.0)
-    passed, _ = judge(as_model(features, stage), held_out[0])
-    assert np.array_equal(passed == 1, held_out[1] == 1)
+    passed, _ = evaluate_windows(as_model(features, stage), validation[0])
+    assert np.array_equal(passed == 1, validation[1] == 1)
 
 
 # --- the threshold
@@ -118,7 +118,7 @@ def test_patterns_of_zero_go_to_a_side_like_any_other():
 @pytest.mark.parametrize("rate", [0.5, 0.7, 0.9, 0.98, 0.995, 1.0])
 def test_the_threshold_is_the_highest_that_lets_the_wanted_share_pass(rate, algorithm):
     booster, stage, _, (_, classes), _ = boosted(algorithm=algorithm, min_hit_rate=rate)
-    scores = booster._held_scores[classes == 1]
+    scores = booster._validation_scores[classes == 1]
     assert np.float32(stage.threshold) == stage.threshold
     assert stage.hit_rate >= rate
     assert np.sum(scores >= stage.threshold) >= math.ceil(Fraction(str(rate)) * len(scores))
@@ -131,19 +131,19 @@ def test_no_object_of_a_tie_at_the_threshold_is_lost():
     images[classes == 1] = images[1]  # all held-out objects are one
     features = make_features("basic", (8, 8), most=60)
     for algorithm in ALGORITHMS:
-        rules = StageRules(algorithm, min_hit_rate=0.5, max_learners=5, max_false_alarm=0.01)
+        rules = StageOptions(algorithm, min_hit_rate=0.5, max_learners=5, max_false_alarm=0.01)
         booster = booster_of(features, windows, (images, classes), rules)
         stage = booster.boost()
         assert stage.hit_rate == 1.0
         assert all(hit_rate == 1.0 for hit_rate, _ in stage.curve)
-        passed, _ = judge(as_model(features, stage), images[classes == 1])
+        passed, _ = evaluate_windows(as_model(features, stage), images[classes == 1])
         assert np.all(passed == 1)
 
 
 @pytest.mark.parametrize("value", [0.1, -0.1, 1 / 3, 1e-30, 0.0, -7.000000001, 123456.789, -1e20])
 def test_a_threshold_is_never_above_the_score(value):
     value = np.float64(value)
-    below = _float_below(value)
+    below = _round_down_to_float32(value)
     assert below.dtype == np.float32
     assert float(below) <= value
     assert float(np.nextafter(below, np.float32(np.inf))) > value
@@ -184,9 +184,9 @@ def test_the_target_of_a_harder_stage_takes_more_trees():
 
 
 def test_the_watch_sees_every_round():
-    windows, held_out = labelled(60, seed=1), labelled(60, seed=2)
+    windows, validation = labelled(60, seed=1), labelled(60, seed=2)
     features = make_features("basic", (8, 8), most=60)
-    booster = booster_of(features, windows, held_out, StageRules(max_learners=4, max_false_alarm=0.01))
+    booster = booster_of(features, windows, validation, StageOptions(max_learners=4, max_false_alarm=0.01))
     seen = []
     booster.boost(lambda stage: seen.append((len(stage.trees), stage.hit_rate, stage.false_alarm)))
     assert [n for n, _, _ in seen] == [1, 2, 3, 4]
@@ -197,8 +197,8 @@ def test_an_interrupt_comes_through():
     def interrupt(_stage):
         raise KeyboardInterrupt
 
-    windows, held_out = labelled(60, seed=1), labelled(60, seed=2)
-    booster = booster_of(make_features("basic", (8, 8), most=60), windows, held_out, StageRules())
+    windows, validation = labelled(60, seed=1), labelled(60, seed=2)
+    booster = booster_of(make_features("basic", (8, 8), most=60), windows, validation, StageOptions())
     with pytest.raises(KeyboardInterrupt):
         booster.boost(interrupt)
 
@@ -209,10 +209,10 @@ def test_an_interrupt_comes_through():
 @pytest.mark.parametrize("kind", ["all", "lbp"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_stump_is_the_best_of_all_cuts_of_all_features(algorithm, kind):
-    windows, held_out = labelled(40, seed=5), labelled(40, seed=6)
+    windows, validation = labelled(40, seed=5), labelled(40, seed=6)
     features = make_features(kind, (8, 8), most=60)
     booster = booster_of(
-        features, windows, held_out, StageRules(algorithm, max_learners=6, max_false_alarm=1e-9)
+        features, windows, validation, StageOptions(algorithm, max_learners=6, max_false_alarm=1e-9)
     )
     spy = Spy(booster)
     stage = booster.boost()
@@ -231,10 +231,10 @@ def test_every_stump_is_the_best_of_all_cuts_of_all_features(algorithm, kind):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_haar_threshold_lies_between_the_windows_it_parts(algorithm):
-    windows, held_out = labelled(50, seed=5), labelled(40, seed=6)
+    windows, validation = labelled(50, seed=5), labelled(40, seed=6)
     features = make_features("all", (8, 8), most=60)
     booster = booster_of(
-        features, windows, held_out, StageRules(algorithm, max_learners=5, max_false_alarm=1e-9)
+        features, windows, validation, StageOptions(algorithm, max_learners=5, max_false_alarm=1e-9)
     )
     spy = Spy(booster)
     stage = booster.boost()
@@ -252,7 +252,7 @@ def test_both_kinds_weigh_the_same_at_first():
         make_features("basic", (8, 8), most=40),
         (images[few], classes[few]),
         labelled(40),
-        StageRules(max_learners=1),
+        StageOptions(max_learners=1),
     )
     spy = Spy(booster)
     booster.boost()
@@ -262,13 +262,13 @@ def test_both_kinds_weigh_the_same_at_first():
 
 @pytest.mark.parametrize("n_members", [2, 3])
 def test_any_number_of_threads_gives_the_same_stage(n_members):
-    windows, held_out = labelled(700, seed=1), labelled(300, seed=2)
+    windows, validation = labelled(700, seed=1), labelled(300, seed=2)
     features = make_features("all", (8, 8), most=400)
     made = []
     for n in (1, n_members):
         with Team(n, chunk_rows=64) as team:
-            rules = StageRules(max_learners=4, max_depth=2, max_false_alarm=0.01)
-            stage = booster_of(features, windows, held_out, rules, team).boost()
+            rules = StageOptions(max_learners=4, max_depth=2, max_false_alarm=0.01)
+            stage = booster_of(features, windows, validation, rules, team).boost()
         made.append([stage.threshold, *(a.tobytes() for tree in stage.trees for a in vars(tree).values())])
     assert made[0] == made[1]
 
@@ -280,7 +280,7 @@ def test_any_number_of_threads_gives_the_same_stage(n_members):
 def test_the_lightest_windows_are_left_out_of_the_search(trim):
     rng = np.random.default_rng(0)
     weight, classes = rng.integers(1, 10**8, 300) ** 2, (rng.random(300) < 0.3).astype(np.uint8)
-    kept = _heaviest(weight, classes, trim)
+    kept = _trim_weights(weight, classes, trim)
     assert kept.dtype == np.uint32
     assert np.all(np.diff(kept.astype(int)) > 0)
     is_kept = np.isin(np.arange(300), kept)
@@ -293,14 +293,14 @@ def test_the_lightest_windows_are_left_out_of_the_search(trim):
 
 
 def test_no_trimming_means_all_windows():
-    assert len(_heaviest(np.arange(5), np.zeros(5, np.uint8), 0.0)) == 0
+    assert len(_trim_weights(np.arange(5), np.zeros(5, np.uint8), 0.0)) == 0
 
 
 @pytest.mark.parametrize("n_objects", [3, 40, 77])
 def test_the_strongest_trimming_leaves_windows_of_both_kinds(n_objects):
     classes = (np.arange(80) < n_objects).astype(np.uint8)
     weight = np.where(classes == 1, 10**12 // n_objects, 10**12 // (80 - n_objects))
-    kept = _heaviest(weight, classes, 0.5)
+    kept = _trim_weights(weight, classes, 0.5)
     assert set(classes[kept].tolist()) == {0, 1}
 
 
@@ -308,9 +308,9 @@ def test_the_strongest_trimming_leaves_windows_of_both_kinds(n_objects):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("depth", [1, 2])
 def test_a_trimmed_stage_is_still_what_the_detector_sees(algorithm, kind, depth):
-    booster, stage, _, held_out, model = boosted(kind, algorithm, weight_trim=0.2, max_depth=depth)
+    booster, stage, _, validation, model = boosted(kind, algorithm, weight_trim=0.2, max_depth=depth)
     assert stage.hit_rate >= 0.9
-    assert judge(model, held_out[0])[1].tobytes() == booster._held_scores.tobytes()
+    assert evaluate_windows(model, validation[0])[1].tobytes() == booster._validation_scores.tobytes()
 
 
 # --- hard cases
@@ -322,7 +322,7 @@ def test_windows_that_cannot_be_told_apart_give_no_tree(algorithm, kind):
     images, _ = labelled(30, seed=1)
     twice, classes = np.concatenate([images, images]), np.repeat(np.array([0, 1], np.uint8), 30)
     booster = booster_of(
-        make_features(kind, (8, 8), most=60), (twice, classes), (twice, classes), StageRules(algorithm)
+        make_features(kind, (8, 8), most=60), (twice, classes), (twice, classes), StageOptions(algorithm)
     )
     stage = booster.boost()
     assert stage.trees == stage.curve == []
@@ -334,7 +334,7 @@ def test_a_stage_of_flat_windows_only_has_no_tree(algorithm):
     flat = np.repeat(np.arange(20, dtype=np.uint8), 64).reshape(20, 8, 8)
     classes = (np.arange(20) % 2).astype(np.uint8)
     booster = booster_of(
-        make_features("all", (8, 8), most=60), (flat, classes), (flat, classes), StageRules(algorithm)
+        make_features("all", (8, 8), most=60), (flat, classes), (flat, classes), StageOptions(algorithm)
     )
     stage = booster.boost()
     assert stage.trees == stage.curve == []
@@ -343,32 +343,40 @@ def test_a_stage_of_flat_windows_only_has_no_tree(algorithm):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_flat_windows_among_others_do_no_harm(algorithm):
-    (images, classes), held_out = labelled(60, seed=1), labelled(60, seed=2)
+    (images, classes), validation = labelled(60, seed=1), labelled(60, seed=2)
     images[classes == 0] //= 255
     images[0], images[2] = 0, 255
     features = make_features("all", (8, 8), most=60)
-    booster = booster_of(features, (images, classes), held_out, StageRules(algorithm, max_learners=5))
+    booster = booster_of(features, (images, classes), validation, StageOptions(algorithm, max_learners=5))
     stage = booster.boost()
     assert np.isfinite(stage.threshold)
     assert all(np.isfinite(tree.threshold).all() and np.isfinite(tree.values).all() for tree in stage.trees)
-    assert judge(as_model(features, stage), held_out[0])[1].tobytes() == booster._held_scores.tobytes()
+    assert (
+        evaluate_windows(as_model(features, stage), validation[0])[1].tobytes()
+        == booster._validation_scores.tobytes()
+    )
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("seed", range(12))
 def test_features_that_soon_have_no_more_to_say_end_the_stage(seed, algorithm):
-    windows, held_out = labelled(60, seed=1), labelled(60, seed=2)
+    windows, validation = labelled(60, seed=1), labelled(60, seed=2)
     features = make_features("basic", (8, 8), most=2, seed=seed)
-    rules = StageRules(algorithm, max_learners=30, max_false_alarm=0.01)
-    booster = booster_of(features, windows, held_out, rules)
+    rules = StageOptions(algorithm, max_learners=30, max_false_alarm=0.01)
+    booster = booster_of(features, windows, validation, rules)
     stage = booster.boost()
     assert 1 <= len(stage.trees) <= 30
     assert all(len(tree.feature) >= 1 for tree in stage.trees)
-    assert judge(as_model(features, stage), held_out[0])[1].tobytes() == booster._held_scores.tobytes()
+    assert (
+        evaluate_windows(as_model(features, stage), validation[0])[1].tobytes()
+        == booster._validation_scores.tobytes()
+    )
 
 
 def test_two_windows_are_enough_to_boost_on():
     images, classes = labelled(2, seed=1)
     features = make_features("basic", (8, 8), most=100)
-    stage = booster_of(features, (images, classes), labelled(40, seed=2), StageRules(max_learners=2)).boost()
+    stage = booster_of(
+        features, (images, classes), labelled(40, seed=2), StageOptions(max_learners=2)
+    ).boost()
     assert 1 <= len(stage.trees) <= 2

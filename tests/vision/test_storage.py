@@ -11,7 +11,7 @@ from cascade_files import make_model
 from hedgerow.container import ModelFileError, pack, unpack
 from hedgerow.vision.model import ARRAYS, LBP
 from hedgerow.vision.opencv import write_opencv
-from hedgerow.vision.storage import MOST_BYTES, is_packed, pack_cascade, unpack_cascade
+from hedgerow.vision.storage import MAX_BYTES, is_packed, pack_cascade, unpack_cascade
 
 MODELS = {
     "haar": make_model(seed=11, stages=3, trees=5),
@@ -141,7 +141,7 @@ def test_a_bad_entry_is_named(entries, message):
         ({"values": np.full(30, np.nan, np.float32)}, "values: every number must be finite"),
         ({"values": np.zeros(30, np.float64)}, "values: float32"),
         ({"values": np.zeros(29, np.float32)}, "values: 30 entries are needed"),
-        ({"tilted": np.ones(15, np.uint8)}, "does not lie in the 24 x 20 window"),
+        ({"tilted": np.ones(15, np.uint8)}, "is not inside the 24 x 20 window"),
         ({"stage_starts": np.array([0, 5, 10, 16], np.uint8)}, "stage_starts: must rise from 0 to 15"),
         ({"subsets": np.zeros((15, 8), np.uint32)}, "subsets: 0 entries are needed"),
     ],
@@ -189,7 +189,7 @@ def test_other_files_are_refused():
         with pytest.raises(ModelFileError):
             unpack_cascade(data)
     with pytest.raises(ModelFileError, match="bytes are too many"):
-        unpack_cascade(bytes(MOST_BYTES + 1))
+        unpack_cascade(bytes(MAX_BYTES + 1))
 
 
 def test_the_two_formats_are_told_apart_by_content():

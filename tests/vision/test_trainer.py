@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from hedgerow.vision.mining import Miner
-from hedgerow.vision.scan import judge
+from hedgerow.vision.scan import evaluate_windows
 from hedgerow.vision.stage import StageBooster
 from hedgerow.vision.storage import unpack_cascade
-from hedgerow.vision.training_data import held_out, read_training_data
+from hedgerow.vision.training_data import read_training_data, validation_mask
 from oracle_windows import objects, photos
 from trainer_cases import NEGATIVES, POSITIVES, fitted, make, packed
 
@@ -64,14 +64,16 @@ def test_lost_objects_are_counted_over_all_stages():
     totals = [report.total_hit_rate for report in trainer.stages_]
     assert totals == pytest.approx([math.prod(rates[: n + 1]) for n in range(3)])
     data = read_training_data(POSITIVES, NEGATIVES, None, trainer.get_params(), {})
-    assert np.mean(judge(trainer.cascade_.model, data.held)[0] == 3) == pytest.approx(totals[-1])
+    assert np.mean(evaluate_windows(trainer.cascade_.model, data.validation)[0] == 3) == pytest.approx(
+        totals[-1]
+    )
 
 
 def test_held_out_objects_pass_as_the_record_says(whole):
     data = read_training_data(POSITIVES, NEGATIVES, None, whole.get_params(), {})
-    stages, _ = judge(whole.cascade_.model, data.held)
+    stages, _ = evaluate_windows(whole.cascade_.model, data.validation)
     assert np.mean(stages == 4) == pytest.approx(whole.stages_[-1].total_hit_rate)
-    passed = [int(np.sum(judge(whole.cascade_.model, data.train)[0] >= n)) for n in range(4)]
+    passed = [int(np.sum(evaluate_windows(whole.cascade_.model, data.train)[0] >= n)) for n in range(4)]
     assert [report.n_positives for report in whole.stages_] == passed
 
 
@@ -88,7 +90,10 @@ def test_all_features_and_algorithms_can_be_trained(features, algorithm):
     assert trainer.cascade_.n_stages == 1
     model, info = unpack_cascade(packed(trainer))
     assert info["parameters"]["features"] == features
-    assert judge(model, POSITIVES)[1].tobytes() == judge(trainer.cascade_.model, POSITIVES)[1].tobytes()
+    assert (
+        evaluate_windows(model, POSITIVES)[1].tobytes()
+        == evaluate_windows(trainer.cascade_.model, POSITIVES)[1].tobytes()
+    )
 
 
 def test_a_trained_cascade_can_be_saved_and_loaded(whole, tmp_path):
@@ -146,10 +151,10 @@ def test_it_ends_when_the_target_is_reached():
 
 
 def test_it_ends_when_negatives_run_out_and_says_so():
-    with pytest.warns(UserWarning, match="training ended after [0-9]+ stages: negatives ran out"):
+    with pytest.warns(UserWarning, match="training ended after [0-9]+ stages: too few negatives"):
         trainer = fitted(n_stages=50, max_learners=40)
     assert 1 <= trainer.cascade_.n_stages < 50
-    assert trainer.stop_reason_.startswith("negatives ran out: of ")
+    assert trainer.stop_reason_.startswith("too few negatives: of ")
     assert f"the {trainer.cascade_.n_stages} stages let " in trainer.stop_reason_
 
 
@@ -166,7 +171,7 @@ def test_fewer_negatives_than_wanted_are_told():
     [
         (POSITIVES[:2], NEGATIVES, "1 held out, 1 and 1 pass .*; 10 are needed"),
         (np.full((60, 8, 8), 50, np.uint8), NEGATIVES, "0 and 0 pass .*; 10 are needed"),
-        (POSITIVES, [np.full((30, 30), 50, np.uint8)] * 4, "negatives ran out"),
+        (POSITIVES, [np.full((30, 30), 50, np.uint8)] * 4, "too few negatives"),
         (
             np.repeat(NEGATIVES[0][None, :8, :8], 60, axis=0),
             [NEGATIVES[0][:8, :8]] * 99,
@@ -199,16 +204,16 @@ def test_no_original_is_on_both_sides():
     for mirror in (False, True):
         parameters = make(mirror=mirror, validation_fraction=0.3).get_params()
         data = read_training_data(marked, NEGATIVES, groups, parameters, {})
-        train, held = set(data.train[:, 0, 0].tolist()), set(data.held[:, 0, 0].tolist())
+        train, held = set(data.train[:, 0, 0].tolist()), set(data.validation[:, 0, 0].tolist())
         assert train | held == set(groups.tolist())
         assert not train & held
         assert len(held) == 4  # of 12
-        assert len(data.train) + len(data.held) == 60 * (1 + mirror)
+        assert len(data.train) + len(data.validation) == 60 * (1 + mirror)
 
 
 @pytest.mark.parametrize(("share", "n"), [(0.001, 1), (0.2, 2), (0.5, 5), (0.999, 9)])
 def test_at_least_one_group_is_on_either_side(share, n):
-    held = held_out(np.repeat(np.arange(10), 3), share, 0, 0)
+    held = validation_mask(np.repeat(np.arange(10), 3), share, 0, 0)
     assert held.sum() == 3 * n
     assert np.all(held.reshape(10, 3) == held[::3, None])
 
@@ -217,8 +222,8 @@ def test_stages_are_boosted_on_windows_of_one_part_and_measured_on_those_of_the_
     asked, sets = [], []
     mine, init = Miner.mine, StageBooster.__init__
 
-    def spy_mine(self, model, n, stage, numbers, watch=None):
-        found = mine(self, model, n, stage, numbers, watch)
+    def spy_mine(self, model, n, stage, numbers, callback=None):
+        found = mine(self, model, n, stage, numbers, callback)
         asked.append((set(numbers.tolist()), found.windows))
         return found
 
@@ -275,4 +280,4 @@ def test_all_held_out_objects_pass_if_they_must():
     trainer = fitted(min_hit_rate=1.0)
     assert trainer.stages_[-1].total_hit_rate == 1.0
     data = read_training_data(POSITIVES, NEGATIVES, None, trainer.get_params(), {})
-    assert np.all(judge(trainer.cascade_.model, data.held)[0] == 3)
+    assert np.all(evaluate_windows(trainer.cascade_.model, data.validation)[0] == 3)

@@ -52,7 +52,7 @@ def test_training_that_goes_on_from_a_checkpoint_gives_the_same_bytes(whole, tmp
     resumed = fitted(n_stages=4, checkpoint=str(tmp_path / "c"))
     assert packed(resumed) == packed(whole)
     assert (tmp_path / "c").read_bytes() == packed(whole)
-    assert [report.plain() for report in resumed.stages_] == [report.plain() for report in whole.stages_]
+    assert [report.to_json() for report in resumed.stages_] == [report.to_json() for report in whole.stages_]
     assert resumed.curves_ == [[]] * stops[-1] + whole.curves_[stops[-1] :]
 
 

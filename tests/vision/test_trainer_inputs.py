@@ -10,7 +10,7 @@ from hedgerow.vision import trainer as trainer_module
 from hedgerow.vision.sources import write_vec
 from hedgerow.vision.stage import Stage
 from hedgerow.vision.trainer import CascadeTrainer
-from hedgerow.vision.training_data import StageReport, TrainingLog, heading, line
+from hedgerow.vision.training_data import StageReport, TrainingLog, log_header, log_line
 from oracle_windows import objects
 from terminal import Terminal
 from trainer_cases import NEGATIVES, POSITIVES, fitted, make, packed
@@ -136,11 +136,11 @@ def test_fitting_changes_no_parameter(whole):
 
 
 def test_the_log_is_a_table(whole):
-    assert whole.log_[0] == heading()
+    assert whole.log_[0] == log_header()
     rows = [text for text in whole.log_[1:] if not text.startswith(("stage", "ended"))]
-    assert rows == [line(report) for report in whole.stages_]
+    assert rows == [log_line(report) for report in whole.stages_]
     for text in rows:
-        assert len(text) == len(heading())
+        assert len(text) == len(log_header())
         assert len(text.split()) == 10
     assert [text.split()[0] for text in rows] == ["1", "2", "3", "4"]
 
@@ -152,11 +152,11 @@ def test_the_log_names_stages_that_miss_their_target(whole):
 
 def test_a_line_has_the_rates_of_its_stage():
     report = StageReport(3, 17, 0.99512, 0.4321, 1.0, 0.4, 0.98, 0.00012, 4000, 5000, 1.5e-3, 12, 3.14)
-    assert line(report).split() == [
+    assert log_line(report).split() == [
         "3", "17", "0.9951", "0.4321", "0.9800", "1.2e-04", "4000", "5000", "1.5e-03", "3.1",
     ]  # fmt: skip
-    assert "seconds" not in report.plain()
-    assert StageReport(**report.plain()).plain() == report.plain()
+    assert "seconds" not in report.to_json()
+    assert StageReport(**report.to_json()).to_json() == report.to_json()
 
 
 @pytest.mark.parametrize("verbose", [0, 1, 2])

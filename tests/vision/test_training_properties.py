@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.threads import Team
-from hedgerow.vision.scan import judge
-from hedgerow.vision.stage import StageBooster, StageRules, empty_cascade, first_stages, with_stage
+from hedgerow.vision.scan import evaluate_windows
+from hedgerow.vision.stage import StageBooster, StageOptions, empty_cascade, first_stages, with_stage
 from hedgerow.vision.storage import pack_cascade, unpack_cascade
 from hedgerow.vision.trainer import CascadeTrainer
 from hedgerow.vision.windows import WindowSet
@@ -47,7 +47,7 @@ def test_a_stage_is_what_the_detector_makes_of_it(data, seed):
     width, height = data.draw(st.integers(3, 9)), data.draw(st.integers(3, 9))
     kind = data.draw(st.sampled_from(["basic", "all", "lbp"]))
     features = make_features(kind, (width, height), most=data.draw(st.integers(1, 60)), seed=seed)
-    rules = StageRules(
+    rules = StageOptions(
         data.draw(st.sampled_from(["gentle", "real", "discrete"])),
         data.draw(st.sampled_from([0.5, 0.75, 0.9, 0.995, 1.0])),
         data.draw(st.sampled_from([0.001, 0.3, 0.9])),
@@ -72,15 +72,15 @@ def test_a_stage_is_what_the_detector_makes_of_it(data, seed):
     model = with_stage(empty_cascade(features.kind, features.window), features, stage.trees, stage.threshold)
     for (images, classes), scores, hit_rate, false_alarm in (
         (train, booster._scores, stage.train_hit_rate, stage.train_false_alarm),
-        (held, booster._held_scores, stage.hit_rate, stage.false_alarm),
+        (held, booster._validation_scores, stage.hit_rate, stage.false_alarm),
     ):
-        passed, found = judge(model, images)
+        passed, found = evaluate_windows(model, images)
         judged = passed >= 0
         assert np.array_equal(found[judged], scores[judged])
         if judged.all():
             assert hit_rate == np.mean(passed[classes == 1] == 1)
             assert false_alarm == np.mean(passed[classes == 0] == 1)
-    objects = booster._held_scores[held[1] == 1]
+    objects = booster._validation_scores[held[1] == 1]
     wanted = math.ceil(Fraction(str(rules.min_hit_rate)) * len(objects))
     above = float(np.nextafter(np.float32(stage.threshold), np.float32(np.inf)))
     assert np.sum(objects >= stage.threshold) >= wanted > np.sum(objects >= above)
@@ -122,9 +122,9 @@ def test_a_training_ends_with_a_cascade_or_an_error(data, seed):
     model = trainer.cascade_.model
     assert 1 <= model.n_stages == len(trainer.stages_) <= 3
     same, _ = unpack_cascade(pack_cascade(model, trainer.cascade_.info))
-    stages, scores = judge(model, positives)
-    again = judge(same, positives)
+    stages, scores = evaluate_windows(model, positives)
+    again = evaluate_windows(same, positives)
     assert np.array_equal(stages, again[0])
     assert np.array_equal(scores, again[1])
     for n in range(model.n_stages):
-        assert np.array_equal(judge(first_stages(model, n), positives)[0], np.minimum(stages, n))
+        assert np.array_equal(evaluate_windows(first_stages(model, n), positives)[0], np.minimum(stages, n))

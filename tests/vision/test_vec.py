@@ -31,7 +31,7 @@ def test_square_windows_come_back_from_bytes_and_from_a_file(tmp_path):
 def test_other_windows_need_their_width_and_height():
     samples = windows(5, 3, 8)
     assert np.array_equal(read_vec(write_vec(samples), window=(8, 3)), samples)
-    with pytest.raises(ModelFileError, match=r"24 pixels, no square: give window=\(width, height\)"):
+    with pytest.raises(ModelFileError, match=r"24 pixels, not a square: pass window=\(width, height\)"):
         read_vec(write_vec(samples))
     with pytest.raises(ModelFileError, match="a window has 24 pixels"):
         read_vec(write_vec(samples), window=(8, 4))
@@ -53,17 +53,17 @@ def test_windows_that_are_no_bytes_are_refused():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "0 bytes are no .vec file"),
-        (b"GIF89a", "6 bytes are no .vec file"),
+        (b"", "0 bytes are too few for a .vec file"),
+        (b"GIF89a", "6 bytes are too few for a .vec file"),
         (struct.pack("<iii", 2**31 - 1, 2**31 - 1, 0), "not a .vec file"),
-        (struct.pack("<iii", 2**31 - 1, 1 << 20, 0), "need 4503601772757003 bytes; the file has 12"),
+        (struct.pack("<iii", 2**31 - 1, 1 << 20, 0), "require 4503601772757003 bytes; the file has 12"),
         (struct.pack("<iii", -1, 4, 0), "not a .vec file: -1 windows"),
         (struct.pack("<iii", 1, 0, 0), "not a .vec file"),
         (struct.pack("<iii", 1, -4, 0), "not a .vec file"),
-        (write_vec(windows())[:-1], "3 windows of 16 pixels need 111 bytes; the file has 110"),
+        (write_vec(windows())[:-1], "3 windows of 16 pixels require 111 bytes; the file has 110"),
         (write_vec(windows()) + b"\0", "the file has 112"),
-        (struct.pack("<iiih", 1, 1, 0, 0) + b"\1", "does not lie in 0..255"),
-        (struct.pack("<iiib", 1, 1, 0, 0) + b"\xff\xff", "does not lie in 0..255"),
+        (struct.pack("<iiih", 1, 1, 0, 0) + b"\1", "outside 0..255"),
+        (struct.pack("<iiib", 1, 1, 0, 0) + b"\xff\xff", "outside 0..255"),
     ],
 )
 def test_a_damaged_file_is_refused_before_its_windows_are_made(data, message, tmp_path):

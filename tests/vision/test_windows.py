@@ -6,7 +6,7 @@ import pytest
 from hedgerow.kernels.cpu.windows import CODES
 from hedgerow.threads import Team
 from hedgerow.vision.features import Features, HaarFeatures, LBPFeatures
-from hedgerow.vision.scan import judge
+from hedgerow.vision.scan import evaluate_windows
 from hedgerow.vision.stage import empty_cascade, with_stage
 from hedgerow.vision.windows import WindowSet
 from oracle_windows import cone, haar_value, inverse_norm, lbp_code, make_features, one_team, pixels_of, stump
@@ -39,7 +39,7 @@ def decisions(features, trees, windows):
             )
             for k, tree in enumerate(trees[first : first + AT_ONCE])
         ]
-        stages, scores = judge(with_stage(model, features, votes, -1.0), windows)
+        stages, scores = evaluate_windows(with_stage(model, features, votes, -1.0), windows)
         judged = stages >= 0
         sums = np.where(judged, scores, 0).astype(np.int64)
         rows += [(sums >> k) & 1 for k in range(len(votes))]

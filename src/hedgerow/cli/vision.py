@@ -74,7 +74,7 @@ def detect(
     }
     with output.progress("detecting") as progress, input_errors():
         detector = load_cascade(model) if profile is None else FaceDetector(model, profile)
-        results = detect_files(images, detector, out_dir=out, overwrite=force, told=progress, **settings)
+        results = detect_files(images, detector, out_dir=out, overwrite=force, progress=progress, **settings)
     for result in results:
         _print_result(result, output)
     n_failed = sum(result.error is not None for result in results)

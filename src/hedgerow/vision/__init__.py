@@ -2,7 +2,8 @@
 
     images ──▶ integral images ──▶ Haar or LBP features ──▶ boosted stages ──▶ cascade ──▶ detections
 
-`load_cascade` reads OpenCV's files and our own; `CascadeTrainer` makes new ones.
+`load_cascade` reads model files of Hedgerow and OpenCV; `CascadeTrainer` trains new cascades. Image files
+require the extra `vision` (Pillow); arrays do not.
 """
 
 from hedgerow.vision.annotate import (

@@ -1,4 +1,4 @@
-"""Cascades as users have them: `Cascade` finds objects in images, `load_cascade` reads one from a file."""
+"""`Cascade`, which detects objects in images, and `load_cascade`, which reads one from a file."""
 
 import importlib.resources
 import itertools
@@ -16,38 +16,38 @@ from hedgerow.vision.detections import Detections, check_grouping, group_rectang
 from hedgerow.vision.images import ImageLike, as_grey
 from hedgerow.vision.model import CascadeModel
 from hedgerow.vision.opencv import read_opencv, write_opencv
-from hedgerow.vision.scan import find_windows, judge, scan_factors
+from hedgerow.vision.scan import evaluate_windows, find_windows, scan_factors
 from hedgerow.vision.scan_plan import Pair
-from hedgerow.vision.storage import MOST_BYTES, is_packed, pack_cascade, unpack_cascade
+from hedgerow.vision.storage import MAX_BYTES, is_packed, pack_cascade, unpack_cascade
 
 _SUFFIX = ".hedgerow"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_OTHER_FORMATS = {".yml", ".yaml", ".json", ".gz"}  # which OpenCV writes, and we do not
-_ALIKE = 0.2  # OpenCV's eps of grouping
+_OTHER_FORMATS = {".yml", ".yaml", ".json", ".gz"}  # written by OpenCV, not by Hedgerow
+_EPS = 0.2  # of grouping, as in OpenCV
 
 
 class Cascade:
-    """A detector: stages of boosted trees on Haar or LBP features, run over all windows of an image.
+    """A detector: stages of boosted trees on Haar or LBP features, evaluated on all windows of an image.
 
     Parameters
     ----------
     model : CascadeModel
         The arrays of the cascade.
     info : dict, optional
-        Anything in plain JSON to be kept with it, such as the record of the training.
+        Plain JSON to store with it, such as the history of the training.
 
     Attributes
     ----------
     model, info
-        As given.
+        The parameters.
     window : (width, height)
-        The smallest object, in pixels.
+        Size of the smallest object, in pixels.
     kind : {"HAAR", "LBP"}
     n_stages, n_features : int
 
     Examples
     --------
-    A cascade of one stump, "the lower half is brighter than the upper one", and an image where that is so:
+    A cascade of one stump, which tests whether the lower half is brighter than the upper half:
 
     >>> import numpy as np
     >>> from hedgerow.vision.opencv import read_opencv
@@ -72,15 +72,17 @@ class Cascade:
 
     def __init__(self, model: CascadeModel, info: dict[str, Any] | None = None) -> None:
         if not isinstance(model, CascadeModel):
-            raise TypeError(f"model={model!r} is not allowed: a CascadeModel is needed; files: load_cascade")
+            raise TypeError(
+                f"model={model!r} is not allowed: it must be a CascadeModel; use load_cascade for files"
+            )
         if info is not None and not isinstance(info, dict):
-            raise TypeError(f"info is {type(info).__name__}: a dict or None is needed")
+            raise TypeError(f"info is {type(info).__name__}: it must be a dict or None")
         self.model = model
         self.info: dict[str, Any] = dict(info or {})
 
     @property
     def window(self) -> Pair:
-        """Width and height of the window that the cascade was trained for."""
+        """Width and height of the detection window."""
         return self.model.window
 
     @property
@@ -95,7 +97,7 @@ class Cascade:
 
     @property
     def n_features(self) -> int:
-        """The number of features that the trees choose from."""
+        """The number of features."""
         return self.model.n_features
 
     def detect(
@@ -109,28 +111,28 @@ class Cascade:
         channels: str = "rgb",
         n_jobs: int | None = None,
     ) -> Detections:
-        """Find the objects in an image: those that OpenCV's detectMultiScale finds with the same cascade.
+        """Detect objects in an image, with the result of OpenCV's detectMultiScale for the same cascade.
 
         Parameters
         ----------
         image : array, PIL image or path
-            See `as_grey` for what may be in an array.
+            See `as_grey` for the arrays that are allowed.
         scale_factor : float
-            The ratio between two sizes of windows, above 1. Smaller finds more and takes longer.
+            Ratio of consecutive window sizes, above 1. Smaller values find more and take longer.
         min_neighbors : int
-            Windows around an object are put together; a group needs more windows than this. With 0 every
-            window is returned as it is.
+            Overlapping windows are grouped; a detection is a group of more windows than this. With 0 every
+            window is returned, without grouping.
         min_size, max_size : int or (width, height), optional
-            The smallest and largest object, in pixels.
+            Minimum and maximum size of objects, in pixels.
         channels : {"rgb", "bgr"}
-            The order of an array's colours; OpenCV's is "bgr".
+            The order of the colours of an array; "bgr" in OpenCV.
         n_jobs : int, optional
-            Threads; all cores if None. No result depends on it.
+            Number of threads; all cores if None. The result does not depend on it.
 
         Returns
         -------
         Detections
-            Those with the most neighbours first; empty if there is none, or if no window fits.
+            Sorted by the number of neighbours, the largest first; empty if nothing is found.
         """
         settings = _Settings(scale_factor, min_neighbors, min_size, max_size)
         settings.check()
@@ -148,27 +150,27 @@ class Cascade:
         channels: str = "rgb",
         n_jobs: int | None = None,
     ) -> list[Detections]:
-        """`detect` for many images, each by one thread; see there for the parameters.
+        """Detect objects in many images, one image per thread; the parameters are those of `detect`.
 
         Returns
         -------
         list of Detections
-            One for each image, in their order.
+            One for each image, in the same order.
         """
         settings = _Settings(scale_factor, min_neighbors, min_size, max_size)
         settings.check()
-        given = _many(images)
-        results: list[Detections | None] = [None] * len(given)
+        images = _as_list(images)
+        results: list[Detections | None] = [None] * len(images)
         with Team(resolve_n_jobs(n_jobs)) as team:
-            if len(given) < team.n_members:
-                return [self._detect(_grey(given, i, channels), settings, team) for i in range(len(given))]
-            turns = itertools.count()  # its next() is one step of the interpreter: no two get the same
+            if len(images) < team.n_members:
+                return [self._detect(_grey(images, i, channels), settings, team) for i in range(len(images))]
+            counter = itertools.count()  # next() is atomic: each thread gets different numbers
 
-            def share(_member: int) -> None:
-                while (i := next(turns)) < len(given):
-                    results[i] = self._detect(_grey(given, i, channels), settings, None)
+            def detect_images(_member: int) -> None:
+                while (i := next(counter)) < len(images):
+                    results[i] = self._detect(_grey(images, i, channels), settings, None)
 
-            team.together(share)
+            team.together(detect_images)
         return [result for result in results if result is not None]
 
     def _detect(self, grey: NDArray[np.uint8], settings: "_Settings", team: Team | None) -> Detections:
@@ -176,67 +178,67 @@ class Cascade:
         windows = find_windows(
             self.model, grey, scale_factor=scale, min_size=smallest, max_size=largest, team=team
         )
-        grouped = group_rectangles(windows.rectangles, neighbors, _ALIKE, windows.scores)
+        grouped = group_rectangles(windows.rectangles, neighbors, _EPS, windows.scores)
         return Detections(_clipped(grouped.rectangles, grey), grouped.scores, grouped.neighbors)
 
     def score_windows(self, windows: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Scores of windows that are already cut out.
+        """Compute the scores of cropped windows.
 
         Parameters
         ----------
         windows : uint8 (n, height, width)
-            Of the size of the cascade's `window`.
+            Of the size of `window`.
         n_jobs : int, optional
-            Threads; all cores if None.
+            Number of threads; all cores if None.
 
         Returns
         -------
         ndarray of float64, (n,)
-            The sum of the last stage, as in `Detection.score`, for windows that pass all stages; -inf for
-            those that do not.
+            The sum of the last stage, as in `Detection.score`, for windows that pass all stages; -inf for all
+            other windows.
         """
         array: NDArray[Any] = np.asarray(windows)
         width, height = self.window
         if array.dtype != np.uint8 or array.shape[1:] != (height, width):
             raise ValueError(
-                f"windows: uint8 of shape (n, {height}, {width}) is needed, found {array.dtype} of shape "
+                f"windows: uint8 of shape (n, {height}, {width}) is required, got {array.dtype} of shape "
                 f"{array.shape}"
             )
         with Team(resolve_n_jobs(n_jobs)) as team:
-            stages, scores = judge(self.model, array, team)
+            stages, scores = evaluate_windows(self.model, array, team)
         return np.where(stages == self.n_stages, scores, -np.inf)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the cascade to a file: OpenCV's XML if the name ends in .xml, else Hedgerow's own format.
+        """Write the cascade to a file: OpenCV's XML for the suffix .xml, otherwise a model file of Hedgerow.
 
-        XML keeps all that detection needs, but not `info`. `hedgerow.save` writes the same files, but no XML.
+        XML has the complete detector, but not `info`. `hedgerow.save` writes the same files, but not XML.
         """
         suffix = Path(path).suffix.lower()
         if suffix in _OTHER_FORMATS:
-            raise ValueError(f"path={os.fspath(path)!r}: cascades are written as .xml or in our own format")
+            raise ValueError(f"path={os.fspath(path)!r}: a cascade is written as .xml or .hedgerow")
         self._refuse_empty()
         write_atomically(path, write_opencv(self.model) if suffix == ".xml" else self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The bytes of a file in Hedgerow's own format; equal cascades give equal bytes."""
+        """Return the bytes of a model file of Hedgerow; equal cascades give equal bytes."""
         self._refuse_empty()
         return pack_cascade(self.model, self.info)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Cascade":
-        """The cascade of a file in Hedgerow's own format; ModelFileError for anything else."""
+        """Read the bytes of a model file of Hedgerow; raise ModelFileError for anything else."""
         return cls(*unpack_cascade(data))
 
     def _refuse_empty(self) -> None:
         if not self.n_stages:
-            raise ValueError("a cascade without stages finds everything everywhere: it is not saved")
+            raise ValueError("a cascade without stages accepts every window and cannot be saved")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cascade):
             return NotImplemented
-        mine, others = self.model.arrays(), other.model.arrays()
+        arrays, others = self.model.arrays(), other.model.arrays()
         same = self.kind == other.kind and self.window == other.window
-        return same and all(np.array_equal(mine[name], others[name]) for name in mine)
+        return same and all(np.array_equal(arrays[name], others[name]) for name in arrays)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -248,13 +250,13 @@ class Cascade:
         )
 
 
-def _many(images: Any) -> list[Any]:
-    """Images as a list; ValueError for one image, of which a list could be made too."""
+def _as_list(images: Any) -> list[Any]:
+    """Return images as a list; raise ValueError for a single image, which is iterable too."""
     several = not isinstance(images, str | os.PathLike) and hasattr(images, "__iter__")
     if isinstance(images, np.ndarray):
         several = images.ndim == 4 or (images.ndim == 3 and images.shape[2] not in {3, 4})
     if not several:
-        raise ValueError("images: a list of images is needed; for a single one there is `detect`")
+        raise ValueError("images must be a list of images; use `detect` for a single image")
     return list(images)
 
 
@@ -267,7 +269,7 @@ def _grey(images: list[Any], number: int, channels: str) -> NDArray[np.uint8]:
 
 
 def _clipped(rectangles: NDArray[np.int32], grey: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """Rectangles cut off at the border: levels are rounded to whole pixels, so that one may reach beyond."""
+    """Clip rectangles, which may extend beyond the image because sizes of levels are rounded."""
     high, wide = grey.shape
     clipped = rectangles.copy()
     clipped[:, 2] = np.minimum(clipped[:, 2], wide - clipped[:, 0])
@@ -282,20 +284,20 @@ class _Settings(NamedTuple):
     max_size: int | Pair | None
 
     def check(self) -> None:
-        """Raise ValueError for a setting that is not allowed."""
-        check_grouping(self.min_neighbors, _ALIKE)
+        """Raise ValueError for invalid values."""
+        check_grouping(self.min_neighbors, _EPS)
         scan_factors((0, 0), (1, 1), self.scale_factor, self.min_size, self.max_size)
 
 
 def load_cascade(path_or_name: str | os.PathLike[str]) -> Cascade:
-    """Read a cascade: a file of Hedgerow, an OpenCV XML file, or one that comes with the package.
+    """Read a cascade: a model file of Hedgerow, an XML file of OpenCV, or a packaged cascade.
 
-    Files of Hedgerow can also be read by `hedgerow.load`, which reads models of every kind.
+    `hedgerow.load` also reads model files of cascades.
 
     Parameters
     ----------
     path_or_name : str or path
-        A file, whose content tells its format; or the name of a packaged cascade, such as "frontalface".
+        A file, whose format is detected; or the name of a packaged cascade, such as "frontalface".
 
     Returns
     -------
@@ -304,9 +306,9 @@ def load_cascade(path_or_name: str | os.PathLike[str]) -> Cascade:
     Raises
     ------
     ModelFileError
-        If the file is no cascade, or is damaged.
+        If the file is not a cascade, or is damaged.
     FileNotFoundError
-        If there is neither such a file nor such a name.
+        If there is no such file and no such packaged cascade.
 
     Examples
     --------
@@ -317,13 +319,15 @@ def load_cascade(path_or_name: str | os.PathLike[str]) -> Cascade:
     'no-such-thing' is neither a fi
     """
     if not isinstance(path_or_name, str | os.PathLike):
-        raise TypeError(f"path_or_name={path_or_name!r} is not allowed: give the name of a file or a cascade")
+        raise TypeError(
+            f"path_or_name={path_or_name!r} is not allowed: it must be the name of a file or a cascade"
+        )
     path = Path(path_or_name)
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give the name of a file")
+        raise IsADirectoryError(f"{path} is a folder; it must be a file")
     if path.is_file():
-        if path.stat().st_size > MOST_BYTES:
-            raise ModelFileError(f"{path} has {path.stat().st_size:,} bytes, which is too much for a cascade")
+        if path.stat().st_size > MAX_BYTES:
+            raise ModelFileError(f"{path} has {path.stat().st_size:,} bytes, too many for a cascade")
         return _parse(path.read_bytes(), os.fspath(path))
     packaged = _packaged()
     if isinstance(path_or_name, str) and path_or_name in packaged:
@@ -335,7 +339,7 @@ def load_cascade(path_or_name: str | os.PathLike[str]) -> Cascade:
 
 
 def _packaged() -> dict[str, Any]:
-    """The cascades in the package, by name."""
+    """Return the packaged cascades by name."""
     folder = importlib.resources.files("hedgerow.vision") / "models"
     if not folder.is_dir():
         return {}
@@ -345,7 +349,7 @@ def _packaged() -> dict[str, Any]:
 def _parse(data: bytes, name: str) -> Cascade:
     is_xml = data.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"<")
     if not is_xml and not is_packed(data):
-        raise ModelFileError(f"{name}: neither a cascade of Hedgerow nor XML of OpenCV")
+        raise ModelFileError(f"{name}: neither a model file of Hedgerow nor an XML file of OpenCV")
     try:
         if is_packed(data):
             return Cascade.from_bytes(data)

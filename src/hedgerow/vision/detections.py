@@ -1,4 +1,4 @@
-"""What a detector finds: a sequence of `Detection`, with the same numbers as arrays."""
+"""Results of a detector: `Detections`, a sequence of `Detection`, and `group_rectangles`."""
 
 import math
 import numbers
@@ -15,7 +15,7 @@ _SHOWN = 4  # detections in a repr
 
 
 class Detection(NamedTuple):
-    """One object: its rectangle, the largest score of its windows, and how many windows agree on it.
+    """One object: its rectangle, the largest score of its windows, and the number of its windows.
 
     Examples
     --------
@@ -32,9 +32,9 @@ class Detection(NamedTuple):
 
 
 class Detections(Sequence[Detection]):
-    """The objects found in an image, those with the most neighbours first.
+    """The objects detected in an image, sorted by the number of neighbours, the largest first.
 
-    Among equal numbers of neighbours the higher score comes first, then the smaller y, x and width.
+    Ties are sorted by score, the highest first, then by y, x and width.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Detections(Sequence[Detection]):
         self, rectangles: NDArray[np.int32], scores: NDArray[np.float64], neighbors: NDArray[np.int32]
     ) -> None:
         keys = (rectangles[:, 2], rectangles[:, 0], rectangles[:, 1], -scores, -neighbors.astype(np.int64))
-        order = np.lexsort(keys)  # the last key counts most
+        order = np.lexsort(keys)  # the last key is the primary one
         self.rectangles = rectangles[order]
         self.scores = scores[order]
         self.neighbors = neighbors[order]
@@ -71,10 +71,10 @@ class Detections(Sequence[Detection]):
     def __getitem__(self, index: slice) -> "Detections": ...
     def __getitem__(self, index: int | slice) -> "Detection | Detections":
         if isinstance(index, slice):
-            part = object.__new__(Detections)  # in the order asked for
-            part.rectangles, part.scores = self.rectangles[index], self.scores[index]
-            part.neighbors = self.neighbors[index]
-            return part
+            selected = object.__new__(Detections)  # without sorting
+            selected.rectangles, selected.scores = self.rectangles[index], self.scores[index]
+            selected.neighbors = self.neighbors[index]
+            return selected
         index = operator.index(index)
         x, y, width, height = self.rectangles[index].tolist()
         return Detection(x, y, width, height, float(self.scores[index]), int(self.neighbors[index]))
@@ -102,11 +102,11 @@ class Detections(Sequence[Detection]):
         return f"<{len(self)} detection{plural}{': ' if shown else ''}{'; '.join(shown)}>"
 
 
-_MOST = 2**31 - 1
+_MAX_INT32 = 2**31 - 1
 
 
 class Grouped(NamedTuple):
-    """Groups of rectangles: their means, how many members each has, and the largest score among them."""
+    """Groups of rectangles: their means, numbers of members, and largest scores."""
 
     rectangles: NDArray[np.int32]  # (m, 4)
     neighbors: NDArray[np.int32]  # (m,)
@@ -116,24 +116,24 @@ class Grouped(NamedTuple):
 def group_rectangles(
     rectangles: ArrayLike, min_neighbors: int = 3, eps: float = 0.2, scores: ArrayLike | None = None
 ) -> Grouped:
-    """Put similar rectangles into groups, as OpenCV's groupRectangles does.
+    """Group similar rectangles, as OpenCV's groupRectangles does.
 
-    Two rectangles are similar when their left, right, upper and lower sides all differ by at most
-    ``eps * (min width + min height) / 2``; whatever a chain of similar rectangles connects is one cluster.
-    A cluster of more than `min_neighbors` members gives its mean rectangle (float32, rounded half to even),
-    unless it lies inside another such cluster (with a slack of ``eps`` times the other's width and height)
-    and has fewer than 3 members, or the other more than both 3 and its own.
+    Two rectangles are similar if their left, right, upper and lower sides all differ by at most ``eps * (min
+    width + min height) / 2``; clusters are the connected components of similar rectangles. A cluster of more
+    than `min_neighbors` members gives its mean rectangle (float32, rounded half to even). It is dropped if it
+    is inside another such cluster (with a tolerance of ``eps`` times the width and height of the other) and
+    either has fewer than 3 members, or the other has more than 3 members and more than it.
 
     Parameters
     ----------
     rectangles : array of integers, (n, 4)
         x, y, width, height.
     min_neighbors : int
-        A group needs more members than this; with 0 the rectangles are returned unchanged.
+        Groups with at most this many members are dropped; with 0 the rectangles are returned unchanged.
     eps : float
-        How different similar rectangles may be.
+        Tolerance of similar rectangles.
     scores : array of float, (n,), optional
-        A group has the largest score of its members; without scores that is 0.
+        A group has the largest score of its members; 0 without scores.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def group_rectangles(
 
     share = np.float32(1) / sizes.astype(np.float32)
     means = np.rint(sums.astype(np.float32) * share[:, None]).astype(np.int64)
-    means = np.clip(means, -_MOST - 1, _MOST)  # a float32 may round to one more than 32 bits hold
+    means = np.clip(means, -_MAX_INT32 - 1, _MAX_INT32)  # rounding to float32 may exceed 32 bits by one
     kept = sizes > min_neighbors
     means, sizes, best = means[kept], sizes[kept], best[kept]
     inner = np.zeros(len(means), np.uint8)
@@ -178,15 +178,15 @@ def _checked_rectangles(rectangles: ArrayLike) -> NDArray[np.int64]:
     if array.size == 0 and (array.ndim < 2 or array.shape[-1] == 4):
         return np.empty((0, 4), np.int64)
     if array.ndim != 2 or array.shape[1] != 4:
-        raise ValueError(f"rectangles has the shape {array.shape}: (n, 4), x, y, width, height, is needed")
+        raise ValueError(f"rectangles has the shape {array.shape}: it must be (n, 4): x, y, width, height")
     if array.dtype.kind not in "iu":
-        raise ValueError(f"rectangles has the dtype {array.dtype}: integers are needed")
-    wrong = (np.abs(array.astype(np.float64)) > _MOST).any(axis=1) | (array[:, 2:] <= 0).any(axis=1)
+        raise ValueError(f"rectangles has the dtype {array.dtype}: it must be an integer type")
+    wrong = (np.abs(array.astype(np.float64)) > _MAX_INT32).any(axis=1) | (array[:, 2:] <= 0).any(axis=1)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(
             f"rectangles[{row}] = {array[row].tolist()} is not allowed: width and height must be positive, "
-            "and all numbers fit into 32 bits"
+            "and all numbers must fit into 32 bits"
         )
     return np.ascontiguousarray(array, np.int64)
 
@@ -199,16 +199,18 @@ def _checked_scores(scores: ArrayLike | None, n: int) -> NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         raise ValueError(f"scores are not numbers: {error}") from error
     if values.shape != (n,):
-        raise ValueError(f"scores has the shape {values.shape}: one for each of the {n} rectangles is needed")
+        raise ValueError(
+            f"scores has the shape {values.shape}: it must have one for each of the {n} rectangles"
+        )
     if np.isnan(values).any():
-        raise ValueError(f"scores[{int(np.flatnonzero(np.isnan(values))[0])}] is NaN: a number is needed")
+        raise ValueError(f"scores[{int(np.flatnonzero(np.isnan(values))[0])}] is NaN")
     return values
 
 
 def check_grouping(min_neighbors: int, eps: float) -> None:
-    """Raise for settings of `group_rectangles` that are not allowed."""
+    """Raise ValueError for invalid parameters of `group_rectangles`."""
     n: Any = min_neighbors
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise ValueError(f"min_neighbors={n!r} is not allowed: it must be an integer, 0 or more")
     if isinstance(eps, bool) or not isinstance(eps, numbers.Real) or not 0 <= eps < math.inf:
-        raise ValueError(f"eps={eps!r} is not allowed: it must be a number that is not negative")
+        raise ValueError(f"eps={eps!r} is not allowed: it must be a number, 0 or more")

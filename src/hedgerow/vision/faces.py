@@ -1,9 +1,8 @@
-"""Faces from the front and from the side: one cascade for each, the second one used twice.
+"""Detection of frontal and profile faces with one cascade for each view.
 
-A profile cascade knows faces that look one way. The mirror image shows those that look the other way: the
-cascade runs on both, and what it finds in the mirror is carried back. One cascade for each view is the way of
-M. Jones and P. Viola, "Fast Multi-view Face Detection", 2003. OpenCV's haarcascade_profileface finds faces
-that look to the left side of the picture.
+A profile cascade detects faces that face one side. It is also run on the mirrored image, to detect faces that
+face the other side. One cascade per view follows M. Jones and P. Viola, "Fast Multi-view Face Detection",
+2003. OpenCV's haarcascade_profileface detects faces that face the left side of the image.
 """
 
 import os
@@ -15,13 +14,13 @@ from hedgerow.vision.cascade import load_cascade
 from hedgerow.vision.images import Grey, ImageLike, as_grey
 
 FRONTAL, LEFT, RIGHT = POSES = ("frontal", "left", "right")
-SAME = 0.5  # of the smaller rectangle lies in the other one: the same face
+MIN_OVERLAP = 0.5  # of the smaller rectangle, for two rectangles of the same face
 
 
 class Face(NamedTuple):
-    """A face: its rectangle, the score and the number of windows of its group, and where it looks.
+    """A face: its rectangle, the score and the number of windows of its group, and its pose.
 
-    `pose` is "frontal", "left" or "right", as seen in the picture.
+    `pose` is "frontal", or the side of the image that the face faces: "left" or "right".
     """
 
     x: int
@@ -34,44 +33,44 @@ class Face(NamedTuple):
 
 
 class Detector(Protocol):
-    """What finds rectangles: a `Cascade`, or anything with its `detect`."""
+    """An object with a `detect` method, such as `Cascade`."""
 
     def detect(self, image: Any, scale_factor: float = 1.1, min_neighbors: int = 3, **options: Any) -> Any:
-        """Find objects; each has x, y, width, height, score and neighbors."""
+        """Detect objects; each has x, y, width, height, score and neighbors."""
 
 
 class FaceDetector:
-    """Find faces, and say where they look.
+    """Detects faces and their pose.
 
-    A face turned halfway is found by several cascades. When at least half of the smaller one of two
-    rectangles of different poses lies in the other, they are one face, and the one with more windows in its
-    group is kept (frontal before left before right, if these are equal). Scores are sums of different trees
-    and cannot be compared between cascades; the number of windows is the same kind of number in each.
+    Several cascades may detect the same face. Two rectangles of different poses are one face if at least half
+    of the smaller one is inside the other; the one with more windows in its group is kept (ties: frontal,
+    left, right). Numbers of windows can be compared between cascades; scores, which are sums of different
+    trees, cannot.
 
     Parameters
     ----------
     frontal : str, path or Cascade
-        The name of a packaged model, the file of a cascade (OpenCV's XML too), or the cascade.
+        The name of a packaged cascade, a file (of Hedgerow or OpenCV), or a cascade.
     profile : str, path, Cascade or None
-        The same for faces from the side; None finds only frontal ones.
+        The same for profiles; None for frontal faces only.
     profile_looks : {"left", "right"}
-        To which side of the picture the faces look that the profile cascade knows. OpenCV's look left.
+        Side of the image that the faces of the profile cascade face; "left" for OpenCV's.
 
     Examples
     --------
-    Any object with a `detect` method is a cascade; this one takes the brightest pixel for a face.
+    Any object with a `detect` method can be a cascade; this one detects the brightest pixel.
 
     >>> from hedgerow.vision.detections import Detection
     >>> class Brightest:
     ...     def detect(self, image, scale_factor=1.1, min_neighbors=3, **options):
     ...         y, x = np.unravel_index(image.argmax(), image.shape)
     ...         return [Detection(int(x), int(y), 4, 4, 1.0, 5)]
-    >>> class Nothing:
+    >>> class NoDetector:
     ...     def detect(self, image, scale_factor=1.1, min_neighbors=3, **options):
     ...         return []
     >>> image = np.zeros((20, 20), np.uint8)
     >>> image[5, 5] = 255
-    >>> for face in FaceDetector(Nothing(), profile=Brightest()).detect(image):
+    >>> for face in FaceDetector(NoDetector(), profile=Brightest()).detect(image):
     ...     print(face)
     Face(x=5, y=5, width=4, height=4, score=1.0, neighbors=5, pose='left')
     Face(x=2, y=5, width=4, height=4, score=1.0, neighbors=5, pose='right')
@@ -86,8 +85,8 @@ class FaceDetector:
     ) -> None:
         if profile_looks not in {LEFT, RIGHT}:
             raise ValueError(f"profile_looks={profile_looks!r} is not allowed: it must be 'left' or 'right'")
-        self.frontal = _cascade("frontal", frontal)
-        self.profile = None if profile is None else _cascade("profile", profile)
+        self.frontal = _as_detector("frontal", frontal)
+        self.profile = None if profile is None else _as_detector("profile", profile)
         self.profile_looks = profile_looks
 
     def __repr__(self) -> str:
@@ -105,7 +104,7 @@ class FaceDetector:
         channels: str = "rgb",
         n_jobs: int | None = None,
     ) -> list[Face]:
-        """The faces of an image, those with the most windows first.
+        """Detect the faces of an image, sorted by the number of windows, the largest first.
 
         Parameters
         ----------
@@ -114,7 +113,7 @@ class FaceDetector:
         scale_factor, min_neighbors, min_size, max_size, n_jobs
             See `Cascade.detect`.
         channels : {"rgb", "bgr"}
-            The order of an array's colours.
+            The order of the colours of an array.
 
         Returns
         -------
@@ -124,40 +123,40 @@ class FaceDetector:
         options = {"min_size": min_size, "max_size": max_size, "n_jobs": n_jobs}
 
         def faces(cascade: Detector, pixels: Grey, pose: str) -> list[Face]:
-            found = cascade.detect(pixels, scale_factor, min_neighbors, **options)
-            return [Face(d.x, d.y, d.width, d.height, d.score, d.neighbors, pose) for d in found]
+            detections = cascade.detect(pixels, scale_factor, min_neighbors, **options)
+            return [Face(d.x, d.y, d.width, d.height, d.score, d.neighbors, pose) for d in detections]
 
-        everything = faces(self.frontal, grey, FRONTAL)
+        found = faces(self.frontal, grey, FRONTAL)
         if self.profile is not None:
             other = RIGHT if self.profile_looks == LEFT else LEFT
-            everything += faces(self.profile, grey, self.profile_looks)
+            found += faces(self.profile, grey, self.profile_looks)
             mirrored = faces(self.profile, np.ascontiguousarray(grey[:, ::-1]), other)
-            everything += [face._replace(x=grey.shape[1] - face.x - face.width) for face in mirrored]
-        return _merged(everything)
+            found += [face._replace(x=grey.shape[1] - face.x - face.width) for face in mirrored]
+        return _merge_poses(found)
 
 
-def _cascade(name: str, given: Any) -> Any:
-    if isinstance(given, (str, os.PathLike)):
-        return load_cascade(given)
-    if not hasattr(given, "detect"):
+def _as_detector(name: str, value: Any) -> Any:
+    if isinstance(value, (str, os.PathLike)):
+        return load_cascade(value)
+    if not hasattr(value, "detect"):
         raise TypeError(
-            f"{name} of type {type(given).__name__} is not allowed: it must be a cascade, a path or a name"
+            f"{name} of type {type(value).__name__} is not allowed: it must be a cascade, a path or a name"
         )
-    return given
+    return value
 
 
-def _merged(faces: list[Face]) -> list[Face]:
-    """One result a face, the strongest first."""
+def _merge_poses(faces: list[Face]) -> list[Face]:
+    """Keep one result per face, sorted by the number of windows."""
     ranked = sorted(faces, key=lambda face: (-face.neighbors, POSES.index(face.pose), face.y, face.x))
     kept: list[Face] = []
     for face in ranked:
-        if not any(face.pose != other.pose and _overlap(face, other) >= SAME for other in kept):
+        if not any(face.pose != other.pose and _overlap(face, other) >= MIN_OVERLAP for other in kept):
             kept.append(face)
     return kept
 
 
 def _overlap(a: Face, b: Face) -> float:
-    """The share of the smaller rectangle that lies in the other one."""
+    """Return the share of the smaller rectangle that is inside the other one."""
     wide = min(a.x + a.width, b.x + b.width) - max(a.x, b.x)
     high = min(a.y + a.height, b.y + b.height) - max(a.y, b.y)
     return max(wide, 0) * max(high, 0) / min(a.width * a.height, b.width * b.height)

@@ -1,48 +1,55 @@
-"""Images, from whatever a caller has: `as_grey` makes uint8 (height, width), contiguous, 0 black, 255 white.
+"""Images: conversion to grey values, reading of files, and random transformations of objects.
 
-A detector looks at nothing else. Colours become grey in OpenCV's fixed-point formula, so that both libraries
-see the same pixels; other dtypes become uint8 as in scikit-image: a bool is 0 or 255, uint16 ends at 65535,
-a float at 1.
+`as_grey` returns uint8 (height, width), contiguous, 0 for black and 255 for white: the input of all
+detectors. Colours become grey by OpenCV's fixed-point formula, so that both libraries process the same
+pixels. Other dtypes become uint8 as in scikit-image: a bool is 0 or 255, white is 65535 in uint16 and 1 in a
+float.
+
+Pillow (the extra `vision`) is needed for image files only.
 """
 
 import math
 import os
+import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
 from scipy.ndimage import map_coordinates
 
 from hedgerow.kernels.cpu.grey import mix
+from hedgerow.optional import require_extra
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 Grey = NDArray[np.uint8]  # (height, width)
-ImageLike = ArrayLike | Image.Image | str | os.PathLike[str]
+ImageLike: TypeAlias = "ArrayLike | Image.Image | str | os.PathLike[str]"
 
-_CHANNELS = {"rgb": (0, 2), "bgr": (2, 0)}  # the columns of red and blue
-_STEP_16 = 257  # 65535 / 255: what one step of 8 bits is in 16
-_AS_THEY_ARE = {"L", "RGB", "RGBA", "F"}  # modes whose arrays need no conversion
+_CHANNELS = {"rgb": (0, 2), "bgr": (2, 0)}  # indices of red and blue
+_STEP_16 = 257  # 65535 / 255: one step of 8 bits, in 16 bits
+_UNCONVERTED_MODES = {"L", "RGB", "RGBA", "F"}  # modes of Pillow that need no conversion
 
 
 def as_grey(image: ImageLike, *, channels: str = "rgb") -> Grey:
-    """The grey values of an image, as every detector and trainer here reads them.
+    """Convert an image to grey values, as every detector and trainer does with its input.
 
     Parameters
     ----------
     image : array, PIL image or path
         An array is (height, width), or (height, width, channels) with 1, 3 or 4 channels, the fourth (alpha)
         ignored; its dtype is bool, uint8, uint16 (65535 is white) or float (0 to 1). It need not be
-        contiguous; anything that NumPy reads as an array will do. A PIL image may have any mode. A file is
-        turned upright when its EXIF orientation asks for it.
+        contiguous; anything that NumPy converts to an array is allowed. A PIL image may have any mode. A file
+        is rotated as its EXIF orientation requires.
     channels : {"rgb", "bgr"}
-        The order of an array's colours; OpenCV's is "bgr". PIL images and files know their own.
+        The order of the colours of an array; "bgr" in OpenCV. Ignored for PIL images and files.
 
     Returns
     -------
     ndarray of uint8, (height, width)
-        Contiguous and writable. It is the array given itself when that already is such an array.
+        Contiguous and writable. An input that already is such an array is returned itself, not a copy.
 
     Examples
     --------
@@ -62,9 +69,9 @@ def as_grey(image: ImageLike, *, channels: str = "rgb") -> Grey:
 
 
 def as_colour(image: ImageLike, *, channels: str = "rgb") -> NDArray[np.uint8]:
-    """The colours of an image, uint8 (height, width, 3) in the order red, green, blue; always a copy.
+    """Convert an image to colours, uint8 (height, width, 3) in the order red, green, blue; always a copy.
 
-    It takes what `as_grey` takes; a grey image has three equal channels.
+    The input is that of `as_grey`; a grey image gets three equal channels.
 
     >>> as_colour([[0.0, 1.0]]).tolist()
     [[[0, 0, 0], [255, 255, 255]]]
@@ -75,37 +82,45 @@ def as_colour(image: ImageLike, *, channels: str = "rgb") -> NDArray[np.uint8]:
     return (pixels[:, :, :3] if order == "rgb" else pixels[:, :, 2::-1]).copy()
 
 
-def read_image(path: str | os.PathLike[str]) -> Image.Image:
-    """Read an image file whole, upright as its EXIF orientation says; any error names the file.
+def read_image(path: str | os.PathLike[str]) -> "Image.Image":
+    """Read an image file, rotated as its EXIF orientation requires; every error names the file.
 
     >>> read_image("nowhere.png")
     Traceback (most recent call last):
-    FileNotFoundError: nowhere.png: there is no such image file
+    FileNotFoundError: nowhere.png: no such image file
     """
     name = os.fspath(path)
     if not Path(name).exists():
-        raise FileNotFoundError(f"{name}: there is no such image file")
+        raise FileNotFoundError(f"{name}: no such image file")
     if Path(name).is_dir():
-        raise IsADirectoryError(f"{name}: a folder, where an image file is needed")
+        raise IsADirectoryError(f"{name}: a folder; an image file is required")
+    pillow = require_extra("PIL.Image", extra="vision")
+    transpose = require_extra("PIL.ImageOps", extra="vision").exif_transpose
     try:
-        with Image.open(name) as image:
+        with pillow.open(name) as image:
             image.load()
-            return ImageOps.exif_transpose(image)
-    except UnidentifiedImageError as error:
-        raise ValueError(f"{name}: not an image file that Pillow reads") from error
-    except Image.DecompressionBombError as error:
+            upright: Image.Image = transpose(image)
+            return upright
+    except pillow.UnidentifiedImageError as error:
+        raise ValueError(f"{name}: not an image file that Pillow can read") from error
+    except pillow.DecompressionBombError as error:
         raise ValueError(f"{name}: {error}") from error
     except PermissionError as error:
-        raise PermissionError(f"{name}: the file may not be read") from error
-    except (OSError, SyntaxError, ValueError, EOFError) as error:  # what Pillow's readers raise on damage
+        raise PermissionError(f"{name}: no permission to read the file") from error
+    except (OSError, SyntaxError, ValueError, EOFError) as error:  # raised by Pillow for damaged files
         raise ValueError(f"{name}: the image file is damaged: {error}") from error
 
 
-def _as_array(image: Image.Image) -> NDArray[Any]:
-    """The pixels of a PIL image: (h, w) or (h, w, 3 or 4), of a dtype that `_grey` knows."""
+def _is_pil_image(image: object) -> bool:
+    pillow = sys.modules.get("PIL.Image")  # without it nobody can have made an image of Pillow
+    return pillow is not None and isinstance(image, pillow.Image)
+
+
+def _as_array(image: "Image.Image") -> NDArray[Any]:
+    """Return the pixels of a PIL image: (h, w) or (h, w, 3 or 4), of a dtype that `_eight_bits` converts."""
     if image.mode == "1":
         return np.asarray(image)  # bool
-    if image.mode.startswith("I"):  # 16 bits, in one of their byte orders, or in 32
+    if image.mode.startswith("I"):  # 16 bits in either byte order, or 32 bits
         wide = np.asarray(image)
         low, high = (int(wide.min()), int(wide.max())) if wide.size else (0, 0)
         if low < 0 or high > 65535:
@@ -118,26 +133,27 @@ def _as_array(image: Image.Image) -> NDArray[Any]:
         return np.asarray(image.convert("L") if image.mode == "LA" else image.convert("LA").convert("L"))
     if image.mode in {"RGBa", "PA"}:
         return np.asarray(image.convert("RGBA"))
-    if image.mode == "P":  # a palette may have transparent colours: alpha is ignored, as everywhere
+    if image.mode == "P":  # a palette may have transparent colours; alpha is ignored
         return np.asarray(image.convert("RGBA"))
-    return np.asarray(image if image.mode in _AS_THEY_ARE else image.convert("RGB"))
+    return np.asarray(image if image.mode in _UNCONVERTED_MODES else image.convert("RGB"))
 
 
 def _pixels(image: ImageLike, channels: str) -> tuple[NDArray[np.uint8], str]:
-    """The pixels as uint8, (h, w) or (h, w, 3 or 4), contiguous, and the order of their colours."""
+    """Return the pixels as uint8, (h, w) or (h, w, 3 or 4), contiguous, and the order of the colours."""
     if channels not in _CHANNELS:
         raise ValueError(f"channels={channels!r} is not allowed: it must be 'rgb' or 'bgr'")
     if isinstance(image, (str, os.PathLike)):
         return _checked(_as_array(read_image(image)), f"the file {os.fspath(image)}"), "rgb"
-    if isinstance(image, Image.Image):
-        return _checked(_as_array(image), f"the PIL image of mode {image.mode}"), "rgb"
+    if _is_pil_image(image):
+        picture: Any = image
+        return _checked(_as_array(picture), f"the PIL image of mode {picture.mode}"), "rgb"
     if np.ma.is_masked(image):
-        raise ValueError("image has masked pixels: every pixel needs a value, fill them first")
+        raise ValueError("image has masked pixels: fill them first, every pixel must have a value")
     try:
         array = np.asarray(image)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"image of type {type(image).__name__} cannot be read as an array: {error}"
+            f"image of type {type(image).__name__} cannot be converted to an array: {error}"
         ) from error
     return _checked(array, "image"), channels
 
@@ -150,26 +166,26 @@ def _checked(array: NDArray[Any], what: str) -> NDArray[np.uint8]:
             f"{what} has the shape {shape}: (height, width) or (height, width, 1, 3 or 4 channels) is allowed"
         )
     if array.size == 0:
-        raise ValueError(f"{what} has the shape {shape}: there are no pixels in it")
+        raise ValueError(f"{what} has the shape {shape}: it has no pixels")
     pixels = _eight_bits(array, what)
     return pixels[:, :, 0] if array.ndim == 3 and shape[2] == 1 else pixels
 
 
 def _eight_bits(array: NDArray[Any], what: str) -> NDArray[np.uint8]:
-    """The same pixels as uint8, contiguous."""
+    """Convert pixels to uint8, contiguous."""
     kind = array.dtype.newbyteorder("=")
     if kind == np.uint8:
         return np.require(array, np.uint8, ["C", "W"])  # kernels are compiled for writable arrays
     if kind == np.bool_:
         return np.where(array, np.uint8(255), np.uint8(0)).copy(order="C")
     if kind == np.uint16:
-        # nearest; 65535 + 128 needs 17 bits
+        # rounded to nearest; 65535 + 128 exceeds 16 bits
         return np.ascontiguousarray((array.astype(np.uint32) + _STEP_16 // 2) // _STEP_16, np.uint8)
     if kind.kind == "f":
         return _from_floats(array, what)
     raise ValueError(
-        f"{what} has the dtype {kind}: bool, uint8, uint16 and floats from 0 to 1 are allowed; numbers from "
-        "0 to 255 become an image with .astype(np.uint8)"
+        f"{what} has the dtype {kind}: bool, uint8, uint16 and floats from 0 to 1 are allowed; convert "
+        "values from 0 to 255 with .astype(np.uint8)"
     )
 
 
@@ -180,12 +196,12 @@ def _from_floats(array: NDArray[Any], what: str) -> NDArray[np.uint8]:
     if low < 0 or high > 1:
         raise ValueError(
             f"{what} has {array.dtype} values from {low:g} to {high:g}: floats from 0 to 1 are allowed; "
-            "numbers from 0 to 255 become an image with .astype(np.uint8)"
+            "convert values from 0 to 255 with .astype(np.uint8)"
         )
-    return np.ascontiguousarray(np.rint(array * 255.0), np.uint8)  # half a step goes to the even one
+    return np.ascontiguousarray(np.rint(array * 255.0), np.uint8)  # halves to even
 
 
-_MOST_POINTS = 8  # s, for boxes however large
+_MAX_POINTS = 8  # samples of an output pixel per axis, for boxes of any size
 
 
 class Box(NamedTuple):
@@ -199,22 +215,22 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True)
 class Jitter:
-    """How the moved copies of an object differ from it; every number is drawn evenly up to its limit.
+    """Limits of random transformations of objects; every value is drawn uniformly up to its limit.
 
     Parameters
     ----------
     copies : int
-        Of each object, beside the object itself.
+        Number of copies of each object, in addition to the object.
     shift : float
-        To either side and up or down, in pixels of the window.
+        Translation in both directions, in pixels of the window.
     scale : float
-        Larger or smaller, as a share: 0.1 is from 1 / 1.1 to 1.1.
+        Relative change of the size: 0.1 is a factor from 1 / 1.1 to 1.1.
     rotation : float
-        To the left or right, in degrees.
+        Rotation to the left or right, in degrees.
     contrast : float
-        More or less, as a share: differences from the mean are multiplied, 0.2 is from 1 / 1.2 to 1.2.
+        Relative change of the contrast: 0.2 multiplies differences from the mean by 1 / 1.2 to 1.2.
     brightness : float
-        Grey levels added or taken away.
+        Grey levels added or subtracted.
 
     Examples
     --------
@@ -238,7 +254,7 @@ class Jitter:
             if not isinstance(value, (int, float, np.number)) or not 0 <= value < math.inf:
                 raise ValueError(f"{field.name}={value!r} is not allowed: it must be a number, 0 or more")
 
-    def moved(
+    def transform(
         self,
         image: NDArray[np.uint8],
         box: Box,
@@ -247,40 +263,40 @@ class Jitter:
         *,
         area: bool,
     ) -> NDArray[np.uint8]:
-        """One copy; takes six random numbers, whatever the limits are."""
-        right, down, larger, turn, contrast, brighter = rng.uniform(-1, 1, 6)
-        factor = (1 + self.scale) ** larger
+        """Return one transformed copy; six random numbers are drawn for any limits."""
+        shift_x, shift_y, log_scale, angle, contrast, brightness = rng.uniform(-1, 1, 6)
+        factor = (1 + self.scale) ** log_scale
         width, height = box.width * factor, box.height * factor
-        x = box.x + (box.width - width) / 2 + right * self.shift * box.width / window[0]
-        y = box.y + (box.height - height) / 2 + down * self.shift * box.height / window[1]
-        copy = cut(image, Box(x, y, width, height), window, degrees=turn * self.rotation, area=area)
+        x = box.x + (box.width - width) / 2 + shift_x * self.shift * box.width / window[0]
+        y = box.y + (box.height - height) / 2 + shift_y * self.shift * box.height / window[1]
+        copy = crop(image, Box(x, y, width, height), window, degrees=angle * self.rotation, area=area)
         if not self.contrast and not self.brightness:
             return copy
         mean = copy.mean()
-        lit = mean + (copy - mean) * (1 + self.contrast) ** contrast + brighter * self.brightness
+        lit = mean + (copy - mean) * (1 + self.contrast) ** contrast + brightness * self.brightness
         return _rounded(np.clip(lit, 0, 255))
 
 
-def cut(
+def crop(
     image: NDArray[np.uint8], box: Box, window: tuple[int, int], *, degrees: float = 0.0, area: bool = True
 ) -> NDArray[np.uint8]:
-    """The box of an image, turned about its middle, at the size of a window (width, height).
+    """Crop a box of an image, rotated about its centre, and resize it to a window (width, height).
 
-    `area=False` takes one point a pixel, as a detector does when it makes an image smaller.
+    `area=False` samples one point per pixel, as a detector does when it reduces an image.
 
     >>> image = np.arange(16, dtype=np.uint8).reshape(4, 4)
-    >>> cut(image, Box(0, 0, 4, 4), (2, 2)).tolist()  # means 2.5, 4.5, 10.5, 12.5, half to even
+    >>> crop(image, Box(0, 0, 4, 4), (2, 2)).tolist()  # means 2.5, 4.5, 10.5, 12.5, half to even
     [[2, 4], [10, 12]]
-    >>> cut(image, Box(1, 1, 2, 2), (2, 2), degrees=90).tolist()
+    >>> crop(image, Box(1, 1, 2, 2), (2, 2), degrees=90).tolist()
     [[9, 5], [10, 6]]
     """
     width, height = window
     points = math.ceil(max(box.width / width, box.height / height) - 1e-9) if area else 1
-    points = min(max(points, 1), _MOST_POINTS)
+    points = min(max(points, 1), _MAX_POINTS)
     across = ((np.arange(width * points) + 0.5) / (width * points) - 0.5) * box.width
     down = ((np.arange(height * points) + 0.5) / (height * points) - 0.5)[:, None] * box.height
     cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    # places are those of the middles of pixels: half a pixel from the corner
+    # coordinates of pixel centres: half a pixel from the corner
     x = box.x + box.width / 2 - 0.5 + cosine * across + sine * down
     y = box.y + box.height / 2 - 0.5 + cosine * down - sine * across
     values = map_coordinates(image, [y, x], np.float64, order=1, mode="mirror", prefilter=False)

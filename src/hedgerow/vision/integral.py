@@ -1,11 +1,11 @@
-"""Integral images: tables in which the sum of any rectangle is four numbers (Viola and Jones, 2001).
+"""Integral images: the sum of any rectangle from four entries (Viola and Jones, 2001).
 
     S[y, x] = sum of the pixels above row y and left of column x             (height + 1, width + 1)
     T[y, x] = sum of the pixels (u, v), v < y, with |u - x + 1| < y - v      the same shape
 
-T serves rectangles turned by 45 degrees (Lienhart and Maydt, 2002): its pixels are a cone that opens upwards
-from (x, y). All numbers are int64 and exact. The detector makes its own tables, band by band, in
-`kernels.cpu.image`; these functions are for looking at them, for tests and for one's own features.
+T is for rectangles tilted by 45 degrees (Lienhart and Maydt, 2002): its pixels form a cone that opens upwards
+from (x, y). All numbers are exact int64. The detector computes its own integral images, band by band, in
+`kernels.cpu.image`; these functions are for inspection, tests and custom features.
 """
 
 from typing import Any
@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.system_memory import require_memory
 
-_LARGEST = 2**31  # of a pixel
+_LARGEST = 2**31  # absolute value of a pixel
 
 
 def integral_image(image: ArrayLike) -> NDArray[np.int64]:
-    """Sums of all rectangles that begin in the upper left corner.
+    """Compute the sums of all rectangles that begin in the upper left corner.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def integral_image(image: ArrayLike) -> NDArray[np.int64]:
 
 
 def squared_integral_image(image: ArrayLike) -> NDArray[np.int64]:
-    """The integral image of the squared pixels: with it, the variance of any rectangle is eight numbers.
+    """Compute the integral image of the squared pixels, for the variance of rectangles.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ def squared_integral_image(image: ArrayLike) -> NDArray[np.int64]:
     pixels = _checked(image)
     largest = int(np.abs(pixels).max(initial=0))
     if largest**2 * pixels.size >= 2**63:
-        raise ValueError(f"image: the squares of pixels up to {largest} add up to more than 64 bits hold")
+        raise ValueError(f"image: the squares of pixels up to {largest} have a sum of more than 64 bits")
     return _summed(pixels * pixels)
 
 
 def tilted_integral_image(image: ArrayLike) -> NDArray[np.int64]:
-    """Sums of the cones that open upwards: for rectangles turned by 45 degrees.
+    """Compute the sums of cones that open upwards, for rectangles tilted by 45 degrees.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def tilted_integral_image(image: ArrayLike) -> NDArray[np.int64]:
         above, below = table[y - 1], table[y]
         older = table[y - 2] if y > 1 else np.zeros_like(above)
         both = pixels[y - 1] + (pixels[y - 2] if y > 1 else 0)
-        # beyond the borders the cones of (-1, y - 1) and (width + 1, y - 1) hold what those of `older` hold
+        # beyond the borders, the cones of (-1, y - 1) and (width + 1, y - 1) equal those of `older`
         below[0] = above[1]
         below[1:-1] = above[:-2] + above[2:] - older[1:-1] + both[:-1]
         below[-1] = above[-2] + both[-1]
@@ -102,14 +102,14 @@ def tilted_integral_image(image: ArrayLike) -> NDArray[np.int64]:
 def rectangle_sum(
     table: ArrayLike, x: ArrayLike, y: ArrayLike, width: ArrayLike, height: ArrayLike
 ) -> NDArray[np.int64]:
-    """The sum of a rectangle, S[y, x] - S[y, x+w] - S[y+h, x] + S[y+h, x+w].
+    """Return the sum of a rectangle, S[y, x] - S[y, x+w] - S[y+h, x] + S[y+h, x+w].
 
     Parameters
     ----------
     table : ndarray, (height + 1, width + 1)
         An `integral_image` or `squared_integral_image`.
     x, y, width, height : int or arrays of int
-        The rectangle, or many of them; the arrays are broadcast.
+        One or more rectangles; arrays are broadcast.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def rectangle_sum(
 def tilted_sum(
     table: ArrayLike, x: ArrayLike, y: ArrayLike, width: ArrayLike, height: ArrayLike
 ) -> NDArray[np.int64]:
-    """The sum of a rectangle turned by 45 degrees, T[y, x] - T[y+h, x-h] - T[y+w, x+w] + T[y+w+h, x+w-h].
+    """Return the sum of a tilted rectangle, T[y, x] - T[y+h, x-h] - T[y+w, x+w] + T[y+w+h, x+w-h].
 
     Parameters
     ----------
@@ -178,19 +178,19 @@ def _checked(image: ArrayLike) -> NDArray[np.int64]:
     pixels = np.asarray(image)
     if pixels.ndim != 2 or pixels.dtype.kind not in "biu":
         raise ValueError(
-            f"image: integers of shape (height, width) are needed, found {pixels.dtype} {pixels.shape}"
+            f"image must be integers of shape (height, width), got {pixels.dtype} {pixels.shape}"
         )
     if pixels.size and max(abs(int(pixels.max())), abs(int(pixels.min()))) >= _LARGEST:
-        raise ValueError(f"image: the pixels must lie below {_LARGEST} in size")
+        raise ValueError(f"image: absolute values of pixels must be below {_LARGEST}")
     what = f"the integral image of {pixels.shape[1]:,} x {pixels.shape[0]:,} pixels"
-    require_memory(32 * pixels.size, what, "use a smaller image, or parts of it")
+    require_memory(32 * pixels.size, what, "use a smaller image")
     return pixels.astype(np.int64)
 
 
 def _checked_table(table: ArrayLike) -> NDArray[np.int64]:
     sums = np.asarray(table)
     if sums.ndim != 2 or sums.dtype.kind not in "iu" or not sums.size:
-        raise ValueError(f"table: an integral image is needed, found {sums.dtype} of shape {sums.shape}")
+        raise ValueError(f"table must be an integral image, got {sums.dtype} of shape {sums.shape}")
     return sums.astype(np.int64, copy=False)
 
 
@@ -198,17 +198,17 @@ def _checked_rectangles(*numbers: ArrayLike) -> list[NDArray[np.int64]]:
     arrays = [np.asarray(number) for number in numbers]
     for name, array in zip(("x", "y", "width", "height"), arrays, strict=True):
         if array.dtype.kind not in "iu":
-            raise ValueError(f"{name}={array.tolist()!r} is not allowed: integers are needed")
+            raise ValueError(f"{name}={array.tolist()!r} is not allowed: it must be integers")
         if array.size and max(abs(int(array.max())), abs(int(array.min()))) >= _LARGEST:
-            raise ValueError(f"{name} is not allowed to be {_LARGEST} or more in size")
+            raise ValueError(f"{name} must have absolute values below {_LARGEST}")
     return [np.asarray(array) for array in np.broadcast_arrays(*(a.astype(np.int64) for a in arrays))]
 
 
 def _require_inside(inside: Any, rectangles: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     if not np.all(inside):
         first = int(np.flatnonzero(~np.atleast_1d(inside))[0])
-        rectangle = tuple(int(np.atleast_1d(part).ravel()[first]) for part in rectangles)
+        rectangle = tuple(int(np.atleast_1d(side).ravel()[first]) for side in rectangles)
         raise ValueError(
-            f"x, y, width, height = {rectangle} is not allowed: the rectangle must lie in the image of "
+            f"x, y, width, height = {rectangle} is not allowed: the rectangle must be inside the image of "
             f"{shape[1] - 1} x {shape[0] - 1} pixels"
         )

@@ -1,9 +1,9 @@
-"""Hard negatives: windows of images without the object that a cascade still takes for it.
+"""Hard negative mining: find windows without the object that pass all stages so far.
 
-Images are visited in an order that a hash of the seed and the stage gives, and from each a few of the
-windows that pass are taken, by hash again: many images, few windows each. When all images have been seen,
-they are seen again mirrored and turned; what holds no object holds none upside down. The work is shared by
-images, in batches, and the first windows in this order are taken: the same ones for any number of threads.
+Images are scanned in an order given by a hash of the seed and the stage. From each image a few of the passing
+windows are selected, again by a hash: many images contribute few windows each. After all images, their
+rotated and mirrored versions are scanned. Threads scan batches of images, and the first windows in this order
+are selected: the result is the same for any number of threads.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,48 +16,48 @@ from numpy.typing import NDArray
 from hedgerow.kernels.cpu.random import MINING, draw_rows
 from hedgerow.threads import Team
 from hedgerow.vision.model import CascadeModel
-from hedgerow.vision.scan import level_image, passing, scan_factors
+from hedgerow.vision.scan import level_image, passing_windows, scan_factors
 from hedgerow.vision.scan_plan import level_step
 
-N_TURNS = 8  # of a square: four rotations, and their mirror images
-_BATCH = 16  # images between two looks at whether there is enough
-_LEAST_SHARE = 4  # windows of one image, at the least
-_SPREAD = 3  # an image gives up to so many times its fair share
-_CACHE_BYTES = 1 << 30  # of images kept in memory
+N_ORIENTATIONS = 8  # four rotations and their mirror images
+_BATCH = 16  # images between two checks of the number of windows
+_MIN_PER_IMAGE = 4  # minimum of the limit of windows of one image
+_SPREAD = 3  # limit of windows of one image, relative to an equal share
+_CACHE_BYTES = 1 << 30  # images cached in memory
 
 
 @dataclass(frozen=True, eq=False)
-class Mined:
-    """Windows found, and how many were looked at.
+class MinedWindows:
+    """Mined windows and statistics of the scan.
 
     windows : uint8 (n, height, width)
-    n_judged, n_passed : windows that the cascade judged, and took for the object
-    n_images : images looked at, each turn counted
-    exhausted : whether every image was looked at in every turn
+    n_evaluated, n_passed : windows that the cascade evaluated, and that passed
+    n_images : images scanned, each orientation counted
+    exhausted : whether every image was scanned in every orientation
     """
 
     windows: NDArray[np.uint8]
-    n_judged: int
+    n_evaluated: int
     n_passed: int
     n_images: int
     exhausted: bool
 
     @property
     def pass_rate(self) -> float:
-        """Share of the windows of images without the object that pass: the false-positive rate so far."""
-        return self.n_passed / max(1, self.n_judged)
+        """Fraction of the evaluated windows that pass: the false positive rate so far."""
+        return self.n_passed / max(1, self.n_evaluated)
 
 
 class Miner:
-    """Finds hard negatives in a collection of images.
+    """Mines hard negatives in a sequence of images.
 
     Parameters
     ----------
     images : sequence of uint8 (h, w)
-        Loaded one by one as they are needed.
+        Loaded when needed.
     window : (int, int)
     scale_factor : float
-        Between two levels of an image.
+        Ratio of consecutive levels of an image.
     seed : int
     team : Team
     """
@@ -81,52 +81,54 @@ class Miner:
         n_wanted: int,
         stage: int,
         numbers: NDArray[np.int64],
-        watch: Callable[[int], Any] | None = None,
-    ) -> Mined:
-        """Up to `n_wanted` windows that pass all stages of a model, from the images of these numbers.
+        callback: Callable[[int], Any] | None = None,
+    ) -> MinedWindows:
+        """Find up to `n_wanted` windows that pass all stages of a model, in the images with these indices.
 
-        `watch` is told how many there are after each batch.
+        `callback` receives the number of windows after each batch.
         """
-        share = max(_LEAST_SHARE, -(-_SPREAD * n_wanted // max(1, len(numbers))))
+        share = max(_MIN_PER_IMAGE, -(-_SPREAD * n_wanted // max(1, len(numbers))))
         found: list[NDArray[np.uint8]] = []
-        n_found = n_judged = n_passed = n_images = 0
+        n_found = n_evaluated = n_passed = n_images = 0
         tasks = self._order(numbers, stage)
         for begin in range(0, len(tasks), _BATCH):
             batch = tasks[begin : begin + _BATCH]
-            for windows, judged, passed in self._look_at(batch, model, share, stage):
+            for windows, evaluated, passed in self._scan_batch(batch, model, share, stage):
                 n_images += 1
-                n_judged, n_passed = n_judged + judged, n_passed + passed
+                n_evaluated, n_passed = n_evaluated + evaluated, n_passed + passed
                 found.append(windows[: n_wanted - n_found])
                 n_found += len(found[-1])
-            if watch is not None:
-                watch(n_found)
+            if callback is not None:
+                callback(n_found)
             if n_found >= n_wanted:
                 break
         width, height = self.window
         windows = np.concatenate([np.empty((0, height, width), np.uint8), *found])
-        return Mined(windows, n_judged, n_passed, n_images, exhausted=n_images == len(tasks))
+        return MinedWindows(windows, n_evaluated, n_passed, n_images, exhausted=n_images == len(tasks))
 
     def _order(self, numbers: NDArray[np.int64], stage: int) -> list[tuple[int, int]]:
-        """(image, turn), turn by turn, the images of a turn in the order of a hash."""
+        """Return (image, orientation) by orientation, the images of each in the order of a hash."""
         tasks = []
-        for turn in range(N_TURNS):
+        for orientation in range(N_ORIENTATIONS):
             keys = np.empty(len(self.images), np.uint64)
-            draw_rows(self.seed, MINING, (stage << 8) + turn, keys)
+            draw_rows(self.seed, MINING, (stage << 8) + orientation, keys)
             order = np.argsort(keys[numbers], kind="stable")
-            tasks += [(int(number), turn) for number in numbers[order]]
+            tasks += [(int(number), orientation) for number in numbers[order]]
         return tasks
 
-    def _look_at(
+    def _scan_batch(
         self, tasks: list[tuple[int, int]], model: CascadeModel, share: int, stage: int
     ) -> list[tuple[NDArray[np.uint8], int, int]]:
         results: list[Any] = [None] * len(tasks)
-        images = [self._load(number) for number, _ in tasks]  # here: they may come from any kind of sequence
+        images = [
+            self._load(number) for number, _ in tasks
+        ]  # in the main thread: the sequence may be of any class
 
         def work(member: int) -> None:
-            for place in range(member, len(tasks), self.team.n_members):
-                number, turn = tasks[place]
-                key = (1 << 62) + (stage << 40) + (number << 3) + turn
-                results[place] = self._windows(turned(images[place], turn), model, share, key)
+            for task in range(member, len(tasks), self.team.n_members):
+                number, orientation = tasks[task]
+                key = (1 << 62) + (stage << 40) + (number << 3) + orientation
+                results[task] = self._windows(reoriented(images[task], orientation), model, share, key)
 
         self.team.together(work)
         return results
@@ -134,28 +136,30 @@ class Miner:
     def _windows(
         self, grey: NDArray[np.uint8], model: CascadeModel, share: int, key: int
     ) -> tuple[NDArray[np.uint8], int, int]:
-        """Some windows of one image that pass, how many were judged, and how many passed."""
+        """Return a selection of the passing windows of one image, and the numbers evaluated and passed."""
         width, height = self.window
         levels: list[NDArray[np.uint8]] = []
-        places: list[NDArray[np.int32]] = []
-        n_judged = 0
+        positions_found: list[NDArray[np.int32]] = []
+        n_evaluated = 0
         for factor in scan_factors(grey.shape, self.window, self.scale_factor, None, None):
             level = level_image(grey, self.window, factor)
             step = level_step(factor)
-            positions, _ = passing(model, level, step)
-            n_judged += ((level.shape[1] - width) // step + 1) * ((level.shape[0] - height) // step + 1)
-            places.append(np.column_stack([np.full(len(positions), len(levels), np.int32), positions]))
+            positions, _ = passing_windows(model, level, step)
+            n_evaluated += ((level.shape[1] - width) // step + 1) * ((level.shape[0] - height) // step + 1)
+            positions_found.append(
+                np.column_stack([np.full(len(positions), len(levels), np.int32), positions])
+            )
             levels.append(level)
         if not levels:
             return np.empty((0, height, width), np.uint8), 0, 0
-        every = np.concatenate(places)
+        every = np.concatenate(positions_found)
         keys = np.empty(len(every), np.uint64)
         draw_rows(self.seed, MINING, key, keys)
         chosen = every[np.argsort(keys, kind="stable")[:share]]
         windows = np.empty((len(chosen), height, width), np.uint8)
         for out, (level, x, y) in zip(windows, chosen.tolist(), strict=True):
             out[:] = levels[level][y : y + height, x : x + width]
-        return windows, n_judged, len(every)
+        return windows, n_evaluated, len(every)
 
     def _load(self, number: int) -> NDArray[np.uint8]:
         image = self._cache.get(number)
@@ -167,12 +171,12 @@ class Miner:
         return image
 
 
-def turned(image: NDArray[np.uint8], turn: int) -> NDArray[np.uint8]:
-    """One of the eight turns of an image: rotations by 0, 180, 90, 270 degrees, then their mirror images.
+def reoriented(image: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
+    """Return an image in one of eight orientations: rotated by 0, 180, 90, 270 degrees, then mirrored.
 
-    >>> turned(np.array([[1, 2, 3]], np.uint8), 4).tolist()
+    >>> reoriented(np.array([[1, 2, 3]], np.uint8), 4).tolist()
     [[3, 2, 1]]
     """
-    quarter = (0, 2, 1, 3)[turn % 4]
+    quarter = (0, 2, 1, 3)[orientation % 4]
     image = np.rot90(image, quarter)
-    return np.ascontiguousarray(image[:, ::-1] if turn >= 4 else image)
+    return np.ascontiguousarray(image[:, ::-1] if orientation >= 4 else image)

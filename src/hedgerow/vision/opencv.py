@@ -1,12 +1,12 @@
-"""OpenCV's cascade files, new format, as arrays.
+"""Cascade files of OpenCV: reading both formats, and writing the new one.
 
     cascade   stageType BOOST, featureType HAAR or LBP, height, width, stages, features
     stages    _ {stageThreshold, weakClassifiers _ {internalNodes, leafValues}}
     node      left right feature threshold (Haar), or left right feature and 8 words of a 256-bit set (LBP)
     features  Haar: _ {rects _ x y width height weight, tilted};  LBP: _ {rect x y width height}
 
-What OpenCV itself passes over is passed over here: stageParams, stageNum, maxWeakCount. featureParams is not
-needed either, for featureType says all; if it is there, its maxCatCount must agree.
+Elements that OpenCV ignores are ignored: stageParams, stageNum, maxWeakCount. featureParams is optional; its
+maxCatCount must agree with featureType.
 """
 
 from array import array
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from hedgerow.vision.model import HAAR, LBP, SUBSET_WORDS, CascadeModel
 from hedgerow.vision.opencv_xml import Element, parse_storage, shorten
 
-RECTS = 3  # of a feature, at most
+RECTS = 3  # maximum of a feature
 _CATEGORIES = {HAAR: 0, LBP: 256}
 
 
-class Parts:
-    """The arrays of a cascade while they grow; see `CascadeModel` for what they hold."""
+class _ModelBuilder:
+    """Collects the arrays of a `CascadeModel`."""
 
     def __init__(self) -> None:
         self.rects, self.weights, self.tilted = array("i"), array("d"), array("B")
@@ -35,40 +35,40 @@ class Parts:
         self.stage_thresholds = array("d")
 
     def end_tree(self) -> None:
-        """The nodes since the last tree are one."""
+        """End a tree: the nodes since the last one."""
         self.tree_starts.append(len(self.feature))
 
     def end_stage(self, threshold: float) -> None:
-        """The trees since the last stage are one."""
+        """End a stage: the trees since the last one."""
         self.stage_thresholds.append(threshold)
         self.stage_starts.append(len(self.tree_starts) - 1)
 
     def add_haar(self, element: Element) -> None:
-        """Add the Haar feature of an element with rects and, perhaps, tilted."""
+        """Add the Haar feature of an element with `rects` and optionally `tilted`."""
         sequence = element.get("rects")
         items = sequence.items()
         if len(items) > RECTS:
             raise sequence.error(f"{len(items)} rectangles; 1 to {RECTS} are allowed")
         for item in items:
-            *rect, weight = item.words(5)
+            *rect, weight = item.tokens(5)
             self.rects.extend(map(item.integer, rect))
             self.weights.append(item.number(weight))
         missing = RECTS - len(items)
         self.rects.extend([0] * (4 * missing))
         self.weights.extend([0.0] * missing)
         tilted = element.find("tilted")
-        self.tilted.append(tilted is not None and tilted.the_integer() != 0)
+        self.tilted.append(tilted is not None and tilted.as_integer() != 0)
 
     def add_lbp(self, element: Element) -> None:
-        """Add the LBP feature of an element with one rect."""
+        """Add the LBP feature of an element with one `rect`."""
         rect = element.get("rect")
-        self.rects.extend(map(rect.integer, rect.words(4)))
+        self.rects.extend(map(rect.integer, rect.tokens(4)))
         self.rects.extend([0] * (4 * (RECTS - 1)))
         self.weights.extend([0.0] * RECTS)
         self.tilted.append(0)
 
     def model(self, kind: str, width: int, height: int) -> CascadeModel:
-        """The cascade, checked; where all trees are stumps, OpenCV does not look at their children."""
+        """Return the checked cascade; OpenCV ignores the children if all trees are stumps."""
         model = CascadeModel(
             kind=kind,
             width=width,
@@ -92,103 +92,105 @@ class Parts:
 
 
 def _array(numbers: Any, dtype: type[np.generic]) -> NDArray[Any]:
-    return np.array(numbers, dtype)  # decimal to double to single, as OpenCV rounds
+    return np.array(numbers, dtype)  # rounded to double, then to single precision, as in OpenCV
 
 
-def read_new(cascade: Element) -> CascadeModel:
-    """The model of an element in the new format."""
+def _read_new(cascade: Element) -> CascadeModel:
+    """Read a cascade in the new format."""
     kind = _kind(cascade)
-    width, height = cascade.get("width").the_integer(), cascade.get("height").the_integer()
-    parts = Parts()
+    width, height = cascade.get("width").as_integer(), cascade.get("height").as_integer()
+    builder = _ModelBuilder()
     for stage in cascade.get("stages").items():
-        threshold = stage.get("stageThreshold").the_number()
+        threshold = stage.get("stageThreshold").as_number()
         for tree in stage.get("weakClassifiers").items():
-            _add_tree(parts, tree, kind)
-        parts.end_stage(threshold)
-    add = parts.add_haar if kind == HAAR else parts.add_lbp
+            _add_tree(builder, tree, kind)
+        builder.end_stage(threshold)
+    add = builder.add_haar if kind == HAAR else builder.add_lbp
     for feature in cascade.get("features").items():
         add(feature)
-    return parts.model(kind, width, height)
+    return builder.model(kind, width, height)
 
 
 def _kind(cascade: Element) -> str:
     stage_type = cascade.get("stageType")
-    if stage_type.word() != "BOOST":
-        raise stage_type.error(f"{shorten(stage_type.word())!r} is not supported; BOOST is")
+    if stage_type.string() != "BOOST":
+        raise stage_type.error(f"{shorten(stage_type.string())!r} is not supported; BOOST is")
     feature_type = cascade.get("featureType")
-    kind = feature_type.word()
+    kind = feature_type.string()
     if kind not in _CATEGORIES:
         raise feature_type.error(f"{shorten(kind)!r} features are not supported; HAAR and LBP are")
     parameters = cascade.find("featureParams")
     categories = parameters and parameters.find("maxCatCount")
-    if categories and categories.the_integer() != _CATEGORIES[kind]:
-        raise categories.error(f"{kind} features need {_CATEGORIES[kind]}")
+    if categories and categories.as_integer() != _CATEGORIES[kind]:
+        raise categories.error(f"{kind} features require {_CATEGORIES[kind]}")
     return kind
 
 
-def _add_tree(parts: Parts, tree: Element, kind: str) -> None:
+def _add_tree(builder: _ModelBuilder, tree: Element, kind: str) -> None:
     nodes, leaves = tree.get("internalNodes"), tree.get("leafValues")
     step = 4 if kind == HAAR else 3 + SUBSET_WORDS
-    words = nodes.words(every=step)
+    tokens = nodes.tokens(every=step)
     if kind == HAAR:
-        parts.threshold.extend(map(nodes.number, words[3::step]))
+        builder.threshold.extend(map(nodes.number, tokens[3::step]))
     else:
-        parts.threshold.extend([0.0] * (len(words) // step))
-        for first in range(3, len(words), step):
-            parts.subsets.extend(map(nodes.integer, words[first : first + SUBSET_WORDS]))
-    parts.left.extend(map(nodes.integer, words[0::step]))
-    parts.right.extend(map(nodes.integer, words[1::step]))
-    parts.feature.extend(map(nodes.integer, words[2::step]))
-    parts.values.extend(map(leaves.number, leaves.words(len(words) // step + 1)))
-    parts.end_tree()
+        builder.threshold.extend([0.0] * (len(tokens) // step))
+        for first in range(3, len(tokens), step):
+            builder.subsets.extend(map(nodes.integer, tokens[first : first + SUBSET_WORDS]))
+    builder.left.extend(map(nodes.integer, tokens[0::step]))
+    builder.right.extend(map(nodes.integer, tokens[1::step]))
+    builder.feature.extend(map(nodes.integer, tokens[2::step]))
+    builder.values.extend(map(leaves.number, leaves.tokens(len(tokens) // step + 1)))
+    builder.end_tree()
 
 
-def read_old(cascade: Element) -> CascadeModel:
-    """The model of an element in the old format."""
+def _read_old(cascade: Element) -> CascadeModel:
+    """Read a cascade in the old format."""
     size = cascade.get("size")
-    width, height = map(size.integer, size.words(2))
-    parts = Parts()
+    width, height = map(size.integer, size.tokens(2))
+    builder = _ModelBuilder()
     for stage in cascade.get("stages").items():
-        threshold = stage.get("stage_threshold").the_number()
+        threshold = stage.get("stage_threshold").as_number()
         for tree in stage.get("trees").items():
-            _add_old_tree(parts, tree)
-        parts.end_stage(threshold)
-    return parts.model(HAAR, width, height)
+            _add_old_tree(builder, tree)
+        builder.end_stage(threshold)
+    return builder.model(HAAR, width, height)
 
 
-def _add_old_tree(parts: Parts, tree: Element) -> None:
+def _add_old_tree(builder: _ModelBuilder, tree: Element) -> None:
     leaves: list[float] = []
     nodes = tree.items()
     for node in nodes:
-        parts.feature.append(len(parts.tilted))
-        parts.add_haar(node.get("feature"))
-        parts.threshold.append(node.get("threshold").the_number())
-        parts.left.append(_child(node, "left", leaves))
-        parts.right.append(_child(node, "right", leaves))
+        builder.feature.append(len(builder.tilted))
+        builder.add_haar(node.get("feature"))
+        builder.threshold.append(node.get("threshold").as_number())
+        builder.left.append(_child(node, "left", leaves))
+        builder.right.append(_child(node, "right", leaves))
     if len(leaves) != len(nodes) + 1:
-        raise tree.error(f"{len(nodes)} nodes with {len(leaves)} leaves; {len(nodes) + 1} leaves are needed")
-    parts.values.extend(leaves)
-    parts.end_tree()
+        raise tree.error(
+            f"{len(nodes)} nodes with {len(leaves)} leaves; {len(nodes) + 1} leaves are required"
+        )
+    builder.values.extend(leaves)
+    builder.end_tree()
 
 
 def _child(node: Element, side: str, leaves: list[float]) -> int:
-    """The number of a child: a node, or minus that of a new leaf."""
+    """Return the index of a child: that of a node, or the negative index of a new leaf."""
     value, child = node.find(f"{side}_val"), node.find(f"{side}_node")
     if (value is None) == (child is None):
-        raise node.error(f"one of <{side}_val> and <{side}_node> is needed")
+        raise node.error(f"exactly one of <{side}_val> and <{side}_node> is required")
     if value is not None:
-        leaves.append(value.the_number())
+        leaves.append(value.as_number())
         return 1 - len(leaves)
-    number = child.the_integer() if child is not None else 0
+    number = child.as_integer() if child is not None else 0
     if number <= 0:
         raise node.error(f"<{side}_node> {number} is not allowed: it must be a later node of its tree")
     return number
 
 
 def write_opencv(model: CascadeModel) -> bytes:
-    """The bytes of an OpenCV XML file.
+    """Return the bytes of an XML file of OpenCV.
 
-    OpenCV's `CascadeClassifier` (up to version 4) loads it and finds the windows that Hedgerow finds.
+    `CascadeClassifier` of OpenCV (up to version 4) loads it and finds the same windows as Hedgerow.
 
     Parameters
     ----------
@@ -197,7 +199,7 @@ def write_opencv(model: CascadeModel) -> bytes:
     Returns
     -------
     bytes
-        New format, in ASCII.
+        In the new format, ASCII.
 
     Examples
     --------
@@ -249,7 +251,7 @@ def _stage_lines(model: CascadeModel, stage: int) -> Iterator[str]:
         yield "<internalNodes>"
         children = np.stack([model.left[root:stop], model.right[root:stop]], axis=1)
         leaves = model.values[root + tree : stop + tree + 1]
-        if stop - root == 1:  # OpenCV takes the leaves of stumps in their order, whatever the children say
+        if stop - root == 1:  # OpenCV uses the leaves of stumps in order and ignores the children
             leaves, children = leaves[-children[0]], np.array([[0, -1]])
         nodes = zip(range(root, stop), children.tolist(), strict=True)
         yield "\n".join(_node(model, node, sides) for node, sides in nodes) + "</internalNodes>"
@@ -268,14 +270,14 @@ def _node(model: CascadeModel, node: int, children: list[int]) -> str:
 
 def _haar_lines(model: CascadeModel) -> Iterator[str]:
     used = np.any(model.rects != 0, axis=2) | (model.weights != 0)
-    # a rectangle without size may stand before a used one: its place is kept
+    # an empty rectangle before a used one is kept
     counts = np.maximum(1, 3 - np.argmax(used[:, ::-1], axis=1) * used.any(axis=1))
     for rects, weights, tilted, n in zip(model.rects, model.weights, model.tilted, counts, strict=True):
-        parts = (
+        items = (
             f"<_>{_join(rect)} {_number(weight)}</_>"
             for rect, weight in zip(rects[:n].tolist(), weights[:n], strict=True)
         )
-        yield f"<_><rects>{_join(parts)}</rects><tilted>{int(tilted != 0)}</tilted></_>"
+        yield f"<_><rects>{_join(items)}</rects><tilted>{int(tilted != 0)}</tilted></_>"
 
 
 def _lbp_lines(model: CascadeModel) -> Iterator[str]:
@@ -283,22 +285,22 @@ def _lbp_lines(model: CascadeModel) -> Iterator[str]:
         yield f"<_><rect>{_join(rect)}</rect></_>"
 
 
-def _join(parts: Iterable[object]) -> str:
-    return " ".join(map(str, parts))
+def _join(items: Iterable[object]) -> str:
+    return " ".join(map(str, items))
 
 
 def _number(value: np.float32) -> str:
     text = f"{float(value):.9g}"
-    return text if "." in text or "e" in text else text + "."  # a whole number too is read as a float
+    return text if "." in text or "e" in text else text + "."  # an integer would not be read as a float
 
 
 __all__ = ["read_opencv", "write_opencv"]
 
 
 def read_opencv(data: bytes) -> CascadeModel:
-    """The cascade of an OpenCV XML file.
+    """Read the cascade of an XML file of OpenCV.
 
-    Nothing in the file is executed or fetched, and every number is checked before it is used.
+    No code of the file is executed, nothing is fetched, and every number is checked before it is used.
 
     Parameters
     ----------
@@ -313,7 +315,7 @@ def read_opencv(data: bytes) -> CascadeModel:
     Raises
     ------
     ModelFileError
-        If the file is no such cascade, or is damaged. The message names the line and the element.
+        If the file is not such a cascade, or is damaged. The message names the line and the element.
 
     Examples
     --------
@@ -335,10 +337,10 @@ def read_opencv(data: bytes) -> CascadeModel:
     """
     root = parse_storage(data)
     if not root.children:
-        raise root.error("a cascade is needed; the element is empty")
-    cascade = root.children[0]  # as OpenCV takes it, whatever its name
+        raise root.error("the element is empty; it must contain a cascade")
+    cascade = root.children[0]  # any name, as in OpenCV
     if cascade.find("stageType") is not None:
-        return read_new(cascade)
+        return _read_new(cascade)
     if cascade.find("size") is not None:
-        return read_old(cascade)
-    raise cascade.error("not a cascade: <stageType> (new format) or <size> (old format) is needed")
+        return _read_old(cascade)
+    raise cascade.error("not a cascade: <stageType> (new format) or <size> (old format) is required")

@@ -1,16 +1,16 @@
-"""The XML of OpenCV's FileStorage as a small tree of elements, and its numbers, read strictly.
+"""Strict parser of the XML of OpenCV's FileStorage: a tree of elements, and their numbers.
 
-    <opencv_storage>          an element holds other elements or a text, never both
+    <opencv_storage>          an element contains elements or text, never both
       <cascade>               a record: its children have different names
-        <width>24</width>     a text: a word, or numbers with white space between them
+        <width>24</width>     text: a string, or numbers separated by white space
         <stages>              a sequence: its children are all named _
           <_>...</_></stages></cascade></opencv_storage>
 
-Attributes (`type_id`) and comments carry nothing that is needed, and are passed over.
+Attributes (`type_id`) and comments are ignored.
 
-A file may come from anyone. Whatever it holds, reading takes at most a few seconds and a few hundred
-megabytes and ends in a tree or in ModelFileError: the size, the depth, the number of elements and the length
-of a text are limited, and a document type, which could declare entities, is refused before parsing.
+Files are untrusted. Parsing takes at most a few seconds and a few hundred megabytes, and returns a tree or
+raises ModelFileError: the size, the depth, the number of elements and the length of texts are limited, and a
+document type, which could declare entities, is rejected before parsing.
 """
 
 import re
@@ -23,23 +23,23 @@ import numpy as np
 
 from hedgerow.container import ModelFileError
 
-MOST_BYTES = 16 << 20  # the largest file that OpenCV ships has 2.7 MB
-MOST_ELEMENTS = 1 << 19  # the same file has 61,000
-MOST_DEPTH = 32  # 10 are needed
-MOST_TEXT = 1 << 20  # characters of one element
-MOST_ATTRIBUTES = 1 << 16  # one is needed
+MAX_BYTES = 16 << 20  # the largest file that OpenCV ships has 2.7 MB
+MAX_ELEMENTS = 1 << 19  # that file has 61,000
+MAX_DEPTH = 32  # cascades have 10
+MAX_TEXT = 1 << 20  # characters of one element
+MAX_ATTRIBUTES = 1 << 16  # cascades have one
 _LONGEST_NUMBER = 64  # characters
 _INT32 = 1 << 31
 # The smallest double that becomes infinite in single precision: half a unit above the largest float32.
 _OVERFLOW = float(np.finfo(np.float32).max) + 2.0**103
 
-# As C's strtol and strtod read them where OpenCV calls these; a leading 0 would mean octal there.
+# As read by strtol and strtod of C, which OpenCV calls; a leading 0 would mean octal.
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,9})")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class Element:
-    """An element: its name, the line it begins on, its children and its text."""
+    """An element: its name, first line, children and text."""
 
     __slots__ = ("children", "line", "name", "text")
 
@@ -50,68 +50,68 @@ class Element:
         self.text = ""
 
     def error(self, message: str) -> ModelFileError:
-        """An error that says where it is."""
+        """Return an error that names the line and the element."""
         return ModelFileError(f"line {self.line}, <{shorten(self.name)}>: {message}")
 
     def find(self, name: str) -> "Element | None":
-        """The child of this name, if there is one."""
+        """Return the child of this name, or None."""
         found = [child for child in self.children if child.name == name]
         if len(found) > 1:
-            raise self.error(f"<{name}> is there {len(found)} times; once is allowed")
+            raise self.error(f"<{name}> occurs {len(found)} times; it must occur once")
         return found[0] if found else None
 
     def get(self, name: str) -> "Element":
-        """The child of this name; an error without it."""
+        """Return the child of this name; raise if it is missing."""
         child = self.find(name)
         if child is None:
             raise self.error(f"the element <{name}> is missing")
         return child
 
     def items(self) -> "list[Element]":
-        """The elements of a sequence, at least one."""
+        """Return the elements of a sequence, at least one."""
         for child in self.children:
             if child.name != "_":
                 raise self.error(f"<{shorten(child.name)}> in a sequence; only <_> is allowed")
         if not self.children:
-            raise self.error("the sequence is empty; at least one <_> is needed")
+            raise self.error("the sequence is empty; at least one <_> is required")
         return self.children
 
-    def word(self) -> str:
-        """The text as one word, without the quotes that FileStorage may write around it."""
+    def string(self) -> str:
+        """Return the text as one string, without the quotes that FileStorage may add."""
         self._check_leaf()
         return self.text.strip('"')
 
-    def words(self, n: int | None = None, every: int = 1) -> list[str]:
-        """The words of the text: exactly n, or else a multiple of `every`, and not none."""
+    def tokens(self, n: int | None = None, every: int = 1) -> list[str]:
+        """Return the tokens of the text: exactly n, or a multiple of `every`, at least one."""
         self._check_leaf()
-        words = self.text.split()
-        if n is not None and len(words) != n:
-            raise self.error(f"{len(words)} numbers are not allowed: {n} are needed")
-        if not words or len(words) % every:
-            raise self.error(f"{len(words)} numbers are not allowed: a multiple of {every} is needed")
-        return words
+        tokens = self.text.split()
+        if n is not None and len(tokens) != n:
+            raise self.error(f"{len(tokens)} numbers are not allowed: there must be {n}")
+        if not tokens or len(tokens) % every:
+            raise self.error(f"{len(tokens)} numbers are not allowed: there must be a multiple of {every}")
+        return tokens
 
-    def the_integer(self) -> int:
-        """The only whole number of the text."""
-        return self.integer(self.words(1)[0])
+    def as_integer(self) -> int:
+        """Return the text as one integer."""
+        return self.integer(self.tokens(1)[0])
 
-    def the_number(self) -> float:
-        """The only number of the text."""
-        return self.number(self.words(1)[0])
+    def as_number(self) -> float:
+        """Return the text as one number."""
+        return self.number(self.tokens(1)[0])
 
     def integer(self, token: str) -> int:
-        """A word of the text as a whole number of 32 bits."""
+        """Parse a token as an integer of 32 bits."""
         if not _INTEGER.fullmatch(token):
-            raise self.error(f"{reprlib.repr(token)} is not allowed: a whole number is needed")
+            raise self.error(f"{reprlib.repr(token)} is not allowed: it must be an integer")
         value = int(token)
         if not -_INT32 <= value < _INT32:
-            raise self.error(f"{token} is not allowed: whole numbers have 32 bits")
+            raise self.error(f"{token} is not allowed: integers must fit into 32 bits")
         return value
 
     def number(self, token: str) -> float:
-        """A word of the text as a number, finite in single precision."""
+        """Parse a token as a number that is finite in single precision."""
         if len(token) > _LONGEST_NUMBER or not _NUMBER.fullmatch(token):
-            raise self.error(f"{reprlib.repr(token)} is not allowed: a number is needed")
+            raise self.error(f"{reprlib.repr(token)} is not allowed: it must be a number")
         value = float(token)
         if abs(value) >= _OVERFLOW:
             raise self.error(f"{reprlib.repr(token)} is not allowed: it is too large for single precision")
@@ -119,19 +119,19 @@ class Element:
 
     def _check_leaf(self) -> None:
         if self.children:
-            raise self.error(f"<{shorten(self.children[0].name)}> in it is not allowed: a text is needed")
+            raise self.error(f"<{shorten(self.children[0].name)}> in it is not allowed: it must contain text")
 
 
 def shorten(text: str) -> str:
-    """A part of a file, cut for a message."""
+    """Shorten a text of a file for a message."""
     return text if len(text) <= 40 else text[:37] + "..."
 
 
 def parse_storage(data: bytes) -> Element:
-    """The root of a FileStorage document in XML, `<opencv_storage>`.
+    """Parse a FileStorage document in XML and return its root, `<opencv_storage>`.
 
     >>> root = parse_storage(b"<opencv_storage><a><size>24 20</size></a></opencv_storage>")
-    >>> root.get("a").get("size").words(2)
+    >>> root.get("a").get("size").tokens(2)
     ['24', '20']
     """
     _check_bytes(data)
@@ -145,21 +145,19 @@ def parse_storage(data: bytes) -> Element:
 
 
 def _check_bytes(data: bytes) -> None:
-    if len(data) > MOST_BYTES:
-        raise ModelFileError(
-            f"{len(data)} bytes are too many: at most {MOST_BYTES} are allowed in an XML file"
-        )
-    if data.count(b"<") > 2 * MOST_ELEMENTS:  # each begins and ends
-        raise ModelFileError(f"more than {2 * MOST_ELEMENTS} tags are not allowed")
-    if data.count(b"=") > MOST_ATTRIBUTES:  # the parser makes a dictionary of those of an element
-        raise ModelFileError(f"the file has too many attributes: {MOST_ATTRIBUTES} '=' are allowed")
+    if len(data) > MAX_BYTES:
+        raise ModelFileError(f"{len(data)} bytes are too many: an XML file may have at most {MAX_BYTES}")
+    if data.count(b"<") > 2 * MAX_ELEMENTS:  # start and end tags
+        raise ModelFileError(f"more than {2 * MAX_ELEMENTS} tags are not allowed")
+    if data.count(b"=") > MAX_ATTRIBUTES:  # the parser makes a dictionary for each element
+        raise ModelFileError(f"the file has too many attributes: {MAX_ATTRIBUTES} '=' are allowed")
     if b"\0" in data:
-        raise ModelFileError("the file holds null bytes: XML in UTF-8 is needed")
+        raise ModelFileError("the file has null bytes; it must be XML in UTF-8")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ModelFileError(f"byte {error.start} is not valid UTF-8, which is needed") from error
-    # Refused even in a comment: then no reader of the rest can ever meet a declared entity.
+        raise ModelFileError(f"byte {error.start} is not valid UTF-8") from error
+    # Rejected even in a comment, so that no entity can be declared.
     for forbidden in (b"<!DOCTYPE", b"<!ENTITY"):
         if forbidden in data:
             line = data.count(b"\n", 0, data.index(forbidden)) + 1
@@ -167,18 +165,18 @@ def _check_bytes(data: bytes) -> None:
 
 
 class _Builder:
-    """The handlers of the parser and the elements that are open."""
+    """Handlers of the parser, and the stack of open elements."""
 
     def __init__(self) -> None:
         self.root: Element | None = None
         self._open: list[Element] = []
-        self._pieces: list[str] = []  # of the text of the innermost open element
+        self._pieces: list[str] = []  # of the text of the innermost element
         self._length = 0
         self._n_elements = 0
         self._parser: Any = None
 
     def parse(self, data: bytes) -> None:
-        # The encoding given here takes the place of the one the file declares: see _check_bytes.
+        # This encoding overrides the one that the file declares; see _check_bytes.
         parser = self._parser = expat.ParserCreate("utf-8")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -191,35 +189,35 @@ class _Builder:
         except expat.ExpatError as error:
             raise ModelFileError(f"not valid XML: {error}") from error
         finally:
-            self._parser = None  # the parser and its handlers refer to one another
+            self._parser = None  # breaks the reference cycle of parser and handlers
 
     def _start(self, name: str, _: dict[str, str]) -> None:
         line = self._parser.CurrentLineNumber
         self._n_elements += 1
-        if self._n_elements > MOST_ELEMENTS:
-            raise ModelFileError(f"line {line}: more than {MOST_ELEMENTS} elements are not allowed")
-        if len(self._open) >= MOST_DEPTH:
-            raise ModelFileError(f"line {line}: elements nested deeper than {MOST_DEPTH} are not allowed")
+        if self._n_elements > MAX_ELEMENTS:
+            raise ModelFileError(f"line {line}: more than {MAX_ELEMENTS} elements are not allowed")
+        if len(self._open) >= MAX_DEPTH:
+            raise ModelFileError(f"line {line}: elements nested deeper than {MAX_DEPTH} are not allowed")
         element = Element(sys.intern(name) if len(name) <= 40 else name, line)
         if self._open:
-            self._take_text(last=False)
+            self._store_text(last=False)
             self._open[-1].children.append(element)
         else:
             self.root = element
         self._open.append(element)
 
     def _end(self, _: str) -> None:
-        self._take_text(last=True)
+        self._store_text(last=True)
         self._open.pop()
 
     def _text(self, text: str) -> None:
         self._length += len(text)
-        if self._length > MOST_TEXT:
-            raise self._open[-1].error(f"a text of more than {MOST_TEXT} characters is not allowed")
+        if self._length > MAX_TEXT:
+            raise self._open[-1].error(f"a text of more than {MAX_TEXT} characters is not allowed")
         self._pieces.append(text)
 
-    def _take_text(self, *, last: bool) -> None:
-        """Give the text since the last tag to the innermost open element."""
+    def _store_text(self, *, last: bool) -> None:
+        """Store the text since the last tag in the innermost element."""
         text = "".join(self._pieces).strip()
         self._pieces.clear()
         self._length = 0
@@ -227,9 +225,9 @@ class _Builder:
         if not text:
             return
         if not last or element.children:
-            raise element.error(f"the text {reprlib.repr(text)} stands beside elements; it is not allowed")
-        if not text.isascii():  # str.split would take more than XML's white space for a gap
-            raise element.error(f"{reprlib.repr(text)} is not allowed: ASCII is needed")
+            raise element.error(f"the text {reprlib.repr(text)} is beside elements; it is not allowed")
+        if not text.isascii():  # str.split also splits at white space that is not XML's
+            raise element.error(f"{reprlib.repr(text)} is not allowed: it must be ASCII")
         element.text = text
 
     @staticmethod

@@ -1,12 +1,12 @@
-"""What a cascade is trained on: objects, cut out at the size of the window, and images that show none.
+"""Training samples of a cascade: objects, cropped at the size of the window, and images without objects.
 
-    Samples     images uint8 (n, height, width); group int64 (n,), the original a sample was made from
-    Negatives   a sequence of grey images of any size, read from their files one by one
+    Samples     images uint8 (n, height, width); group int64 (n,), the original of a sample
+    Negatives   a sequence of grey images of any size, read from their files when needed
 
-Copies of one original are much alike: who splits samples must split by `group`.
+Copies of one original are very similar: samples must be split by `group`.
 
-An annotation file has a line for each image: its path, the number of objects, and x y width height of each,
-as OpenCV's tools write it. Paths are relative to the file. A list of negatives has one path a line.
+An annotation file has one line per image: its path, the number of objects, and x y width height of each
+object, as in OpenCV's tools. Paths are relative to the file. A list of negatives has one path per line.
 """
 
 import hashlib
@@ -21,8 +21,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.vision.features import check_window
-from hedgerow.vision.images import Box, Grey, Jitter, as_grey, cut
-from hedgerow.vision.sources import Source, existing, images_of, listed, named_grey, objects_of, size_of_file
+from hedgerow.vision.images import Box, Grey, Jitter, as_grey, crop
+from hedgerow.vision.sources import (
+    Source,
+    as_image_list,
+    as_named_grey,
+    image_file_size,
+    list_images,
+    read_objects,
+    require_file,
+)
 
 _RESIZE = ("area", "linear")
 _FIT = ("stretch", "grow")
@@ -30,7 +38,7 @@ _FIT = ("stretch", "grow")
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Objects at the size of a window; `group` says which of them come from the same original.
+    """Objects at the size of a window; samples with the same `group` come from the same original.
 
     Examples
     --------
@@ -63,43 +71,43 @@ def load_positives(
     channels: str = "rgb",
     random_state: int | np.random.Generator | None = None,
 ) -> Samples:
-    """Objects to train on, from arrays or files, at the size of the window.
+    """Load objects to train on from arrays or files, at the size of the window.
 
     Parameters
     ----------
     source : array (n, h, w), list of images, Samples, or path
-        Each image of an array or list shows one object and nothing else. A path is a folder of such images
-        (folders in it included), one image, an annotation file (see the module), or a `.vec` file.
+        Each image of an array or list shows exactly one object. A path is a folder of such images
+        (subfolders included), one image, an annotation file (see the module), or a `.vec` file.
     window : (int, int)
         Width and height of a sample.
     jitter : int or Jitter
-        How many moved, scaled and turned copies of each object to add, or exactly how.
+        Number of randomly shifted, scaled and rotated copies of each object, or a `Jitter` with all limits.
     mirror : bool
-        Whether to add each sample's mirror image, left for right.
+        Whether to add the horizontally mirrored image of each sample.
     margin : float
-        Share of the object's width and height to add on each side; a negative one cuts that much away.
+        Fraction of the width and height of an object to add on each side; negative values crop the object.
     fit : {"stretch", "grow"}
-        When an object has other proportions than the window: stretch it, as OpenCV does, or grow its box
-        to the window's proportions.
+        For objects of another aspect ratio than the window: stretch them, as OpenCV does, or grow their
+        boxes to the aspect ratio of the window.
     resize : {"area", "linear"}
-        Average all pixels of a large object, or take one point a pixel, as the detector's scan does.
+        Average all pixels of a large object, or sample one point per pixel, as the detector does.
     group : array of int (n,), optional
-        For arrays and lists: the original of each image, when several show the same one.
+        For arrays and lists: the original of each image, if several show the same one.
     channels : {"rgb", "bgr"}
-        The order of colours in arrays.
+        The order of the colours of arrays.
     random_state : int, Generator or None
-        For jitter; the same number gives the same samples.
+        Seed of the jitter.
 
     Returns
     -------
     Samples
-        Object by object: itself, its moved copies, then their mirror images. `group` is the number of the
-        object in the source, or what was given.
+        For each object: itself, its copies, then the mirror images of all of them. `group` is the index of
+        the object in the source, or the `group` passed.
 
     Warns
     -----
     UserWarning
-        When objects smaller than the window are left out.
+        If objects smaller than the window are skipped.
 
     Examples
     --------
@@ -113,44 +121,41 @@ def load_positives(
     if isinstance(source, Samples):
         group = source.group if group is None else group
         source = source.images
-    plan = jitter if isinstance(jitter, Jitter) else _copies(jitter)
+    limits = jitter if isinstance(jitter, Jitter) else _as_jitter(jitter)
     if not -0.5 < margin < np.inf:
-        raise ValueError(f"margin={margin} is not allowed: it must be above -0.5, which leaves nothing")
+        raise ValueError(f"margin={margin} is not allowed: it must be above -0.5")
     if fit not in _FIT:
         raise ValueError(f"fit={fit!r} is not allowed: it must be one of {', '.join(_FIT)}")
     if resize not in _RESIZE:
         raise ValueError(f"resize={resize!r} is not allowed: it must be one of {', '.join(_RESIZE)}")
-    objects, groups = objects_of(source, window, group, channels)
+    objects, groups = read_objects(source, window, group, channels)
     rng = np.random.default_rng(random_state)
 
     images: list[NDArray[np.uint8]] = []
     numbers: list[int] = []
     small: list[str] = []
     n_objects = 0
-    for n_objects, (place, image, box) in enumerate(objects, start=1):
-        wanted = _with_margin(box, margin, window if fit == "grow" else None)
+    for n_objects, (origin, image, box) in enumerate(objects, start=1):
+        wanted = _add_margin(box, margin, window if fit == "grow" else None)
         if wanted.width < window[0] or wanted.height < window[1]:
-            small.append(f"{place} with {wanted.width:g} × {wanted.height:g}")
+            small.append(f"{origin} with {wanted.width:g} × {wanted.height:g}")
             continue
         area = resize == "area"
-        made = [cut(image, wanted, window, area=area)]
-        made += [plan.moved(image, wanted, window, rng, area=area) for _ in range(plan.copies)]
+        made = [crop(image, wanted, window, area=area)]
+        made += [limits.transform(image, wanted, window, rng, area=area) for _ in range(limits.copies)]
         if mirror:
             made += [sample[:, ::-1] for sample in made]
         images += made
         numbers += [n_objects - 1] * len(made)
-    _check_left(
-        small, n_objects, len(images), f"objects are smaller than the window of {_times(window)}", source
+    _check_count(
+        small, n_objects, len(images), f"objects are smaller than the window of {_size_text(window)}", source
     )
     order = np.array(numbers, np.int64)
     return Samples(np.stack(images), order if groups is None else groups[order])
 
 
 class Negatives(Sequence[Grey]):
-    """Images that show no object: `len` and indexing, each read from its file when it is asked for.
-
-    Made by `load_negatives`.
-    """
+    """A sequence of images without objects, each read from its file on access; made by `load_negatives`."""
 
     def __init__(self, images: Sequence[Grey | Path]) -> None:
         self._images = list(images)
@@ -169,7 +174,7 @@ class Negatives(Sequence[Grey]):
         return as_grey(image) if isinstance(image, Path) else image
 
     def digest(self) -> str:
-        """A checksum of all images; of files, their bytes, which need not be decoded for it."""
+        """Return a checksum of all images; files are hashed without decoding them."""
         whole = hashlib.sha256()
         for image in self._images:
             data = image.read_bytes() if isinstance(image, Path) else image.tobytes()
@@ -180,7 +185,7 @@ class Negatives(Sequence[Grey]):
 
     def __repr__(self) -> str:
         n_files = sum(isinstance(image, Path) for image in self._images)
-        return f"Negatives({len(self)} images, {n_files} of them files)"
+        return f"Negatives({len(self)} images, {n_files} files)"
 
 
 def load_negatives(
@@ -189,17 +194,17 @@ def load_negatives(
     *,
     channels: str = "rgb",
 ) -> Negatives:
-    """Images without the object, read one by one as a training asks for them.
+    """Load images without objects; files are read when training needs them.
 
     Parameters
     ----------
     source : list of images or paths, array (n, h, w), or path
-        A path is a folder of images (folders in it included), one image, or a text file that names an image
-        in each line, relative to itself.
+        A path is a folder of images (subfolders included), one image, or a text file with one path per line,
+        relative to that file.
     window : (int, int), optional
-        Width and height; images that are smaller are left out, with a warning that says how many.
+        Width and height; smaller images are skipped with a warning.
     channels : {"rgb", "bgr"}
-        The order of colours in arrays.
+        The order of the colours of arrays.
 
     Returns
     -------
@@ -215,37 +220,41 @@ def load_negatives(
         window = check_window(window)
     images: list[Grey | Path] = []
     if isinstance(source, (str, os.PathLike)):
-        images += listed(Path(source))
+        images += list_images(Path(source))
     else:
-        for number, one in enumerate(images_of(source)):
+        for number, one in enumerate(as_image_list(source)):
             if isinstance(one, (str, os.PathLike)):
-                images.append(existing(Path(one), f"source[{number}]"))
+                images.append(require_file(Path(one), f"source[{number}]"))
             else:
-                images.append(named_grey(one, channels, f"source[{number}]"))
+                images.append(as_named_grey(one, channels, f"source[{number}]"))
     if window is None:
-        _check_left([], len(images), len(images), "", source)
+        _check_count([], len(images), len(images), "", source)
         return Negatives(images)
     fitting, small = [], []
     for image in images:
-        width, height = size_of_file(image, max(window)) if isinstance(image, Path) else image.shape[::-1]
+        width, height = image_file_size(image, max(window)) if isinstance(image, Path) else image.shape[::-1]
         if width < window[0] or height < window[1]:
             small.append(f"{image if isinstance(image, Path) else 'an array'} with {width} × {height}")
         else:
             fitting.append(image)
-    _check_left(
-        small, len(images), len(fitting), f"images are smaller than the window of {_times(window)}", source
+    _check_count(
+        small,
+        len(images),
+        len(fitting),
+        f"images are smaller than the window of {_size_text(window)}",
+        source,
     )
     return Negatives(fitting)
 
 
-def _copies(jitter: Any) -> Jitter:
+def _as_jitter(jitter: Any) -> Jitter:
     if isinstance(jitter, bool) or not isinstance(jitter, (int, np.integer)) or jitter < 0:
-        raise ValueError(f"jitter={jitter!r} is not allowed: it must be a number of copies, or a Jitter")
+        raise ValueError(f"jitter={jitter!r} is not allowed: it must be a number of copies or a Jitter")
     return Jitter(int(jitter))
 
 
-def _with_margin(box: Box, margin: float, window: tuple[int, int] | None) -> Box:
-    """The box with its margin, and grown to the proportions of the window if that is given."""
+def _add_margin(box: Box, margin: float, window: tuple[int, int] | None) -> Box:
+    """Add the margin to a box, and grow it to the aspect ratio of the window, if there is one."""
     width, height = box.width * (1 + 2 * margin), box.height * (1 + 2 * margin)
     if window is not None:
         factor = max(width / window[0], height / window[1])
@@ -253,17 +262,17 @@ def _with_margin(box: Box, margin: float, window: tuple[int, int] | None) -> Box
     return Box(box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height)
 
 
-def _check_left(small: list[str], n: int, n_left: int, what: str, source: object) -> None:
+def _check_count(small: list[str], n: int, n_left: int, what: str, source: object) -> None:
     named = f"{os.fspath(source)}: " if isinstance(source, (str, os.PathLike)) else "source: "
     if n == 0:
-        raise ValueError(f"{named}there are no images in it")
+        raise ValueError(f"{named}it has no images")
     if n_left == 0:
         raise ValueError(f"{named}all {n} {what}; the first is {small[0]}")
     if small:
         warnings.warn(
-            f"{named}{len(small)} of {n} {what} and left out; the first is {small[0]}", stacklevel=3
+            f"{named}{len(small)} of {n} {what} and are skipped; the first is {small[0]}", stacklevel=3
         )
 
 
-def _times(window: tuple[int, int]) -> str:
+def _size_text(window: tuple[int, int]) -> str:
     return f"{window[0]} × {window[1]}"

@@ -1,11 +1,11 @@
-"""Scanning an image with a cascade: which windows pass all stages.
+"""Scan an image with a cascade: find the windows that pass all stages.
 
-`find_windows` looks at all sizes of the pyramid as OpenCV's detectMultiScale does, with the same windows as
-a result. `passing` looks at every window of one level, and `judge` at windows that are already cut out: these
-two serve training.
+`find_windows` scans all levels of the image pyramid and returns the windows of OpenCV's detectMultiScale.
+`passing_windows` evaluates every window of one level, `evaluate_windows` evaluates cropped windows; training
+uses both.
 
-Levels are cut into bands of rows, the tasks that the members of a team share. What a band finds does not
-depend on who scans it, and the findings are put in the order of the bands.
+Levels are divided into bands of rows, the tasks of the threads of a team. The result of a band does not
+depend on the thread, and results are sorted in the order of the bands.
 """
 
 from typing import Any, NamedTuple
@@ -19,57 +19,57 @@ from hedgerow.kernels.cpu.detect_scan import DEPTHS, scan_bands
 from hedgerow.threads import Team
 from hedgerow.vision.model import CascadeModel
 from hedgerow.vision.scan_plan import (
+    CascadeLayout,
     Grey,
     Pair,
-    Plan,
     block_offsets,
+    cascade_layout,
     field_pitch,
     level_image,
     level_shape,
     level_step,
     offsets_at,
-    plan_of,
     resize_table,
     rows_scanned,
     scan_factors,
 )
 
-__all__ = ["Windows", "find_windows", "judge", "level_image", "passing", "scan_factors"]
+__all__ = ["Windows", "evaluate_windows", "find_windows", "level_image", "passing_windows", "scan_factors"]
 
-BAND_BYTES = 1 << 19  # of integral images of a band: half of a common second-level cache
-FEW_WINDOWS = 4096  # not worth a second thread: starting one takes as long as judging these
-_MOST_PLACES = 1 << 31
-_LINE = 64  # bytes
-_JUDGE_ROWS = 256  # patches a member takes at a time
-_SKIP, _NO_SKIP = 0, 2  # whether a window rejected by the first stage takes the next one with it
+BAND_BYTES = 1 << 19  # integral images of a band: half of a typical second-level cache
+MIN_WINDOWS_PER_TEAM = 4096  # starting a thread takes as long as evaluating these
+_MAX_OFFSETS = 1 << 31
+_LINE = 64  # bytes of a cache line
+_EVALUATE_ROWS = 256  # patches of a task
+_SKIP, _NO_SKIP = 0, 2  # whether the window after one that the first stage rejects is skipped
 
 
 class Windows(NamedTuple):
     """Windows that passed, in the order of scale, y, x."""
 
     rectangles: NDArray[np.int32]  # (n, 4): x, y, width, height in the image
-    scores: NDArray[np.float64]  # (n,): sums of the last stage
+    scores: NDArray[np.float64]  # (n,): sum of the last stage
     level: NDArray[np.int32]  # (n,): index of the factor
-    x: NDArray[np.int32]  # (n,): place in the image of the level
+    x: NDArray[np.int32]  # (n,): position in the image of the level
     y: NDArray[np.int32]
 
 
 class _Scan(NamedTuple):
-    """Everything that is the same for all members of a scan."""
+    """Arguments of the kernel that are the same for all threads."""
 
     pyramid: tuple[NDArray[np.int64], tuple[NDArray[Any], ...]]
     tasks: NDArray[np.int64]
     cascade: tuple[Any, ...]
     shape: tuple[int, int, int, int, int]
-    most: int  # windows of a task
-    total: int  # windows
+    max_windows: int  # of a task
+    n_windows: int  # of all tasks
     image_width: int
     widest: int  # of the levels
-    most_nodes: int
+    max_nodes: int
 
 
 def _levels(grey: Grey, shapes: list[Pair], steps: list[int]) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
-    """The arrays `levels` and `tables` of `kernels.cpu.detect_scan`."""
+    """Return the arrays `levels` and `tables` of `kernels.cpu.detect_scan`."""
     columns = [resize_table(grey.shape[1], wide) for _, wide in shapes]
     rows = [resize_table(grey.shape[0], high) for high, _ in shapes]
     levels = np.zeros((len(shapes), 6), np.int64)
@@ -83,7 +83,7 @@ def _levels(grey: Grey, shapes: list[Pair], steps: list[int]) -> tuple[NDArray[n
 
 
 def _tasks(levels: NDArray[np.int64], window: Pair, planes: int, ends: list[int]) -> NDArray[np.int64]:
-    """Bands (level, first row, end) whose integral images take about BAND_BYTES each."""
+    """Return bands (level, first row, end) whose integral images take about BAND_BYTES each."""
     wide, high = window
     bands = []
     for i, (level, end) in enumerate(zip(levels, ends, strict=True)):
@@ -94,12 +94,12 @@ def _tasks(levels: NDArray[np.int64], window: Pair, planes: int, ends: list[int]
     return np.array(bands, np.int64).reshape(-1, 3)
 
 
-def _plan_scan(
+def _prepare_scan(
     model: CascadeModel, grey: Grey, shapes: list[Pair], steps: list[int], ends: list[int]
 ) -> _Scan:
-    plan = plan_of(model)
+    layout = cascade_layout(model)
     levels, tables = _levels(grey, shapes, steps)
-    tasks = _tasks(levels, model.window, plan.planes, ends)
+    tasks = _tasks(levels, model.window, layout.planes, ends)
     widest = int(levels[:, 0].max())
     pitch = field_pitch(widest)
     rows = int((tasks[:, 2] - tasks[:, 1]).max(initial=0)) + model.height + 1
@@ -107,44 +107,54 @@ def _plan_scan(
     steps_of, wide_of = levels[tasks[:, 0], 2], levels[tasks[:, 0], 0]
     per_row = (wide_of - model.width) // steps_of + 1
     n_rows = (tasks[:, 2] - tasks[:, 1] + steps_of - 1) // steps_of
-    if plan.planes * plane >= _MOST_PLACES:
+    if layout.planes * plane >= _MAX_OFFSETS:
         raise ValueError(
             f"an image of {grey.shape[1]} x {grey.shape[0]} is too large for the window "
-            f"{model.width} x {model.height}: places in it are 32-bit numbers"
+            f"{model.width} x {model.height}: offsets in its integral images must fit into 32 bits"
         )
-    cascade = (*_all_offsets(plan, model.window, pitch, plane), plan.area)
-    shape = (model.width, model.height, pitch, plane, plan.planes)
+    cascade = (*_all_offsets(layout, model.window, pitch, plane), layout.area)
+    shape = (model.width, model.height, pitch, plane, layout.planes)
     windows = per_row * n_rows
-    most, total = int(windows.max(initial=0)), int(windows.sum())
-    return _Scan((levels, tables), tasks, cascade, shape, most, total, grey.shape[1], widest, plan.most_nodes)
+    max_windows, n_windows = int(windows.max(initial=0)), int(windows.sum())
+    return _Scan(
+        (levels, tables),
+        tasks,
+        cascade,
+        shape,
+        max_windows,
+        n_windows,
+        grey.shape[1],
+        widest,
+        layout.max_nodes,
+    )
 
 
-def _all_offsets(plan: Plan, window: Pair, pitch: int, plane: int) -> tuple[Any, ...]:
+def _all_offsets(layout: CascadeLayout, window: Pair, pitch: int, plane: int) -> tuple[Any, ...]:
     offsets = np.stack(
         [
-            offsets_at(plan.corners, pitch, plane, 1),
-            offsets_at(plan.corners, pitch, plane, 2),
-            block_offsets(plan, window),
+            offsets_at(layout.corners, pitch, plane, 1),
+            offsets_at(layout.corners, pitch, plane, 2),
+            block_offsets(layout, window),
         ]
     )
-    norm = np.stack([offsets_at(plan.norm, pitch, plane, step) for step in (1, 2)])
-    return offsets, plan.rest, norm
+    norm = np.stack([offsets_at(layout.norm, pitch, plane, step) for step in (1, 2)])
+    return offsets, layout.rest, norm
 
 
-def _one_type(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The array, contiguous and writable: any other kind would have the kernels compiled for it, too."""
+def _as_kernel_array(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the array contiguous and writable; kernels would be compiled again for any other kind."""
     return np.require(array, requirements=["C", "W"])
 
 
 def _aligned(n: int) -> NDArray[np.int32]:
-    """An array whose every 16 numbers are one line of the cache."""
+    """Allocate an array that begins at a cache line: 16 numbers fill a line."""
     array = np.empty(n + LANES, np.int32)
     skip = -array.ctypes.data % _LINE // array.itemsize
     return array[skip : skip + n]
 
 
 def _work(scan: _Scan) -> tuple[Any, ...]:
-    """The memory of one member."""
+    """Allocate the buffers of one thread."""
     wide, high, _, plane, planes = scan.shape
     waiting = (
         np.zeros((DEPTHS, LANES), np.int64),
@@ -153,11 +163,11 @@ def _work(scan: _Scan) -> tuple[Any, ...]:
         np.zeros(DEPTHS, np.int64),
     )
     return (
-        np.empty(planes * plane + 2 * LANES, np.int32),  # lanes beyond the last window read on
+        np.empty(planes * plane + 2 * LANES, np.int32),  # lanes beyond the last window read past the end
         np.empty(scan.image_width + 1, np.uint16),
         np.empty((2, scan.widest), np.uint8),
         np.empty((3, scan.widest + 1), np.int32),
-        np.empty(scan.most_nodes * LANES, np.float64),
+        np.empty(scan.max_nodes * LANES, np.float64),
         np.empty(LANES, np.float32),
         _aligned(((planes + 1) // 2 * (high + 1) * (wide + 1) + 2 * TILE) * LANES),
         waiting,
@@ -165,13 +175,13 @@ def _work(scan: _Scan) -> tuple[Any, ...]:
 
 
 def _run(scan: _Scan, grey: Grey, team: Team | None, n_stages: int, skip: int) -> tuple[Any, Any]:
-    """Hits int32 (n, 3): level, x, y, and scores float64 (n,), in the order of the tasks."""
+    """Return hits int32 (n, 3): level, x, y, and scores float64 (n,), in the order of tasks."""
     progress = np.zeros(1, np.int64)
     found: list[tuple[NDArray[np.int32], NDArray[np.float64]]] = []
 
-    def scan_on(_member: int) -> None:
+    def run_tasks(_member: int) -> None:
         work = _work(scan)
-        hits = np.empty((2 * scan.most, 3), np.int32), np.empty(2 * scan.most, np.float64)
+        hits = np.empty((2 * scan.max_windows, 3), np.int32), np.empty(2 * scan.max_windows, np.float64)
         task = -1
         while True:
             mode = (n_stages, skip, task)
@@ -183,10 +193,10 @@ def _run(scan: _Scan, grey: Grey, team: Team | None, n_stages: int, skip: int) -
             if task < 0:
                 return
 
-    if team is None or len(scan.tasks) < 2 or scan.total < FEW_WINDOWS:
-        scan_on(0)
+    if team is None or len(scan.tasks) < 2 or scan.n_windows < MIN_WINDOWS_PER_TEAM:
+        run_tasks(0)
     else:
-        team.together(scan_on, min(team.n_members, len(scan.tasks)))
+        team.together(run_tasks, min(team.n_members, len(scan.tasks)))
     if not found:
         return np.zeros((0, 3), np.int32), np.zeros(0)
     hits = np.concatenate([pair[0] for pair in found])
@@ -206,10 +216,10 @@ def find_windows(
     max_size: int | Pair | None = None,
     team: Team | None = None,
 ) -> Windows:
-    """All windows of all sizes that pass: those of OpenCV's detectMultiScale with minNeighbors=0.
+    """Find all windows of all sizes that pass: those of OpenCV's detectMultiScale with minNeighbors=0.
 
-    Levels are rounded to whole pixels, so that a rectangle may reach a pixel or two beyond the image.
-    Grouping takes it as it is; OpenCV, and `Cascade.detect`, cut it off at the very end.
+    Sizes of levels are rounded to whole pixels, so a rectangle may extend a pixel or two beyond the image. As
+    in OpenCV, it is grouped unchanged; `Cascade.detect` clips the result.
 
     Parameters
     ----------
@@ -218,12 +228,12 @@ def find_windows(
     scale_factor, min_size, max_size
         See `scan_factors`.
     team : Team, optional
-        The threads to use; no result depends on their number.
+        Threads; the result does not depend on their number.
 
     Returns
     -------
     Windows
-        In the order of scale, y, x; empty when no window fits, and for a cascade without stages.
+        In the order of scale, y, x; empty if no window fits, and for a cascade without stages.
 
     Examples
     --------
@@ -238,9 +248,9 @@ def find_windows(
         none = np.zeros(0, np.int32)
         return Windows(np.zeros((0, 4), np.int32), np.zeros(0), none, none, none)
     shapes = [level_shape(image_shape, factor) for factor in factors]
-    grey = _one_type(grey)
+    grey = _as_kernel_array(grey)
     steps = [level_step(factor) for factor in factors]
-    scan = _plan_scan(model, grey, shapes, steps, rows_scanned(shapes, model.window, steps))
+    scan = _prepare_scan(model, grey, shapes, steps, rows_scanned(shapes, model.window, steps))
     hits, scores = _run(scan, grey, team, model.n_stages, _SKIP)
     level, x, y = (np.ascontiguousarray(hits[:, i]) for i in range(3))
     scale = np.array(factors, np.float32)[level]
@@ -249,35 +259,35 @@ def find_windows(
     return Windows(np.stack(sides, axis=1).astype(np.int32), scores, level, x, y)
 
 
-def passing(
+def passing_windows(
     model: CascadeModel, level_image: Grey, step: int = 1, n_stages: int | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The windows of one image, in its own size, that pass the first `n_stages` stages.
+    """Find the windows of one image, in its original size, that pass the first `n_stages` stages.
 
-    Every window on the grid is judged: unlike in `find_windows`, a rejection by the first stage does not take
-    the next window with it.
+    Every window of the grid is evaluated; `find_windows` skips the window after one that the first stage
+    rejects.
 
     Parameters
     ----------
     model : CascadeModel
     level_image : uint8 (height, width)
     step : int
-        Pixels between windows, both ways.
+        Pixels between windows, in both directions.
     n_stages : int, optional
-        All, if None. With 0, all windows of enough contrast pass, with a score of 0.
+        All if None. With 0, all windows with enough contrast pass, with a score of 0.
 
     Returns
     -------
     positions : int32 (n, 2)
         x and y, in the order of y, x.
     scores : float64 (n,)
-        Sums of the last of the stages.
+        Sums of the last stage.
 
     Examples
     --------
     >>> import numpy as np
     >>> from hedgerow.vision.stage import empty_cascade
-    >>> positions, scores = passing(empty_cascade("LBP", (8, 8)), np.zeros((9, 12), np.uint8), step=2)
+    >>> positions, scores = passing_windows(empty_cascade("LBP", (8, 8)), np.zeros((9, 12), np.uint8), step=2)
     >>> positions.tolist()
     [[0, 0], [2, 0], [4, 0]]
     """
@@ -289,9 +299,9 @@ def passing(
     high, wide = level_image.shape
     if wide < model.width or high < model.height:
         return np.zeros((0, 2), np.int32), np.zeros(0)
-    grey = _one_type(level_image)
+    grey = _as_kernel_array(level_image)
     ends = [high - model.height + 1]
-    scan = _plan_scan(model, grey, [(high, wide)], [2 if step % 2 == 0 else 1], ends)
+    scan = _prepare_scan(model, grey, [(high, wide)], [2 if step % 2 == 0 else 1], ends)
     hits, scores = _run(scan, grey, None, stages, _NO_SKIP)
     if step > 2:
         on_grid = (hits[:, 1] % step == 0) & (hits[:, 2] % step == 0)
@@ -299,25 +309,25 @@ def passing(
     return np.ascontiguousarray(hits[:, 1:]), scores
 
 
-def judge(
+def evaluate_windows(
     model: CascadeModel, patches: NDArray[np.uint8], team: Team | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """How far windows come that are already cut out.
+    """Evaluate cropped windows: the number of stages that each passes, and its score.
 
     Parameters
     ----------
     model : CascadeModel
     patches : uint8 (n, height, width)
-        Of the size of the model's window.
+        Of the window size of the model.
     team : Team, optional
-        The threads to use.
+        Threads.
 
     Returns
     -------
     stages : int32 (n,)
-        Stages passed; -1 for a window refused because its contrast is too low (Haar only).
+        Number of stages passed; -1 for a window with too little contrast (Haar only).
     scores : float64 (n,)
-        Sum of the last stage reached, passed or not; -inf for a window refused, 0 without any stage.
+        Sum of the last stage evaluated, passed or not; -inf for too little contrast, 0 for no stages.
 
     Examples
     --------
@@ -325,29 +335,29 @@ def judge(
     >>> from hedgerow.vision.stage import empty_cascade
     >>> flat_and_striped = np.zeros((2, 8, 8), np.uint8)
     >>> flat_and_striped[1, ::2] = 255
-    >>> judge(empty_cascade("HAAR", (8, 8)), flat_and_striped)
+    >>> evaluate_windows(empty_cascade("HAAR", (8, 8)), flat_and_striped)
     (array([-1,  0], dtype=int32), array([-inf,   0.]))
     """
     if patches.ndim != 3 or patches.shape[1:] != (model.height, model.width) or patches.dtype != np.uint8:
         raise ValueError(
-            f"patches: uint8 of shape (n, {model.height}, {model.width}) is needed, "
-            f"found {patches.dtype} {patches.shape}"
+            f"patches: uint8 of shape (n, {model.height}, {model.width}) is required, "
+            f"got {patches.dtype} {patches.shape}"
         )
-    patches = _one_type(patches)
-    plan = plan_of(model)
+    patches = _as_kernel_array(patches)
+    layout = cascade_layout(model)
     pitch, n = model.width + 1, len(patches)
     plane = (model.height + 1) * pitch
-    nodes = (offsets_at(plan.corners, pitch, plane, 1), *plan.rest)
-    norm = (offsets_at(plan.norm, pitch, plane, 1), plan.area)
+    nodes = (offsets_at(layout.corners, pitch, plane, 1), *layout.rest)
+    norm = (offsets_at(layout.norm, pitch, plane, 1), layout.area)
     stages, scores = np.empty(n, np.int32), np.empty(n)
 
-    def judge_rows(start: int, stop: int) -> None:
+    def evaluate_rows(start: int, stop: int) -> None:
         blank = np.zeros(model.width, np.uint8)
-        work = np.empty(plan.planes * plane, np.int32), np.empty((3, pitch), np.int32), blank
+        work = np.empty(layout.planes * plane, np.int32), np.empty((3, pitch), np.int32), blank
         judge_patches(patches[start:stop], nodes, norm, work, stages[start:stop], scores[start:stop])
 
-    if team is None or n <= _JUDGE_ROWS:
-        judge_rows(0, n)
+    if team is None or n <= _EVALUATE_ROWS:
+        evaluate_rows(0, n)
     else:
-        team.over_rows(n, judge_rows, _JUDGE_ROWS)
+        team.over_rows(n, evaluate_rows, _EVALUATE_ROWS)
     return stages, scores

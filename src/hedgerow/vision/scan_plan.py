@@ -1,9 +1,9 @@
-"""What a scan needs before it begins: the levels of the pyramid, and a cascade laid out for the kernels.
+"""Levels of the image pyramid, and the layout of a cascade for the kernels.
 
 The levels of an image are those of OpenCV's detectMultiScale: factors 1, f, f**2, ... in float64, rounded to
-float32, as long as the window times the factor fits into the image. Level sizes and rectangles are products
-and quotients in float32, rounded half to even; the resizing is OpenCV's INTER_LINEAR_EXACT. A window that is
-found in both libraries is so the same window, to the last bit.
+float32, while the window times the factor fits into the image. Level sizes and rectangles are products
+and quotients in float32, rounded half to even; the resizing is OpenCV's INTER_LINEAR_EXACT. So both
+libraries find the same windows, bit for bit.
 """
 
 import math
@@ -21,20 +21,20 @@ from hedgerow.vision.model import HAAR, CascadeModel
 Grey = NDArray[np.uint8]
 Pair = tuple[int, int]
 
-_STAGE_SLACK = np.float32(1e-5)  # a stage passes at its threshold less this, as in OpenCV
-_LARGEST_RATIO = 1e6  # of two sizes: beyond any image
-_MOST_LEVELS = 10_000  # of a pyramid
-_UNIT = 256  # weights of pixels are in 1/256
+_STAGE_SLACK = np.float32(1e-5)  # subtracted from the threshold of a stage, as in OpenCV
+_MAX_RATIO = 1e6  # of consecutive sizes
+_MAX_LEVELS = 10_000  # of a pyramid
+_UNIT = 256  # weights of pixels are multiples of 1/256
 
 
 def as_pair(name: str, size: int | Pair | None) -> Pair | None:
-    """A size as (width, height); ValueError for anything but a positive integer or two of them."""
+    """Return a size as (width, height); raise ValueError unless it is one or two positive integers."""
     if size is None:
         return None
     pair: Any = (size, size) if isinstance(size, (int, np.integer)) else size
     fine = isinstance(pair, (tuple, list)) and len(pair) == 2
     if not fine or not all(isinstance(n, (int, np.integer)) and n >= 1 for n in pair):
-        raise ValueError(f"{name}={size!r} is not allowed: give a positive integer, or (width, height)")
+        raise ValueError(f"{name}={size!r} is not allowed: it must be a positive integer or (width, height)")
     return int(pair[0]), int(pair[1])
 
 
@@ -45,21 +45,21 @@ def scan_factors(
     min_size: int | Pair | None = None,
     max_size: int | Pair | None = None,
 ) -> list[float]:
-    """The factors by which the window is enlarged, as in OpenCV's detectMultiScale.
+    """Return the factors by which the window is enlarged, as in OpenCV's detectMultiScale.
 
     Parameters
     ----------
     image_shape : (height, width)
     window : (width, height)
     scale_factor : float
-        The ratio of two neighbouring factors, above 1.
+        Ratio of consecutive factors, above 1.
     min_size, max_size : int or (width, height), optional
-        Smallest and largest window. If no factor lies between them, the one nearest to `min_size` is taken.
+        Smallest and largest window. If no factor is between them, the nearest to `min_size` is used.
 
     Returns
     -------
     list of float
-        Float32 numbers, rising from 1. Empty when the window does not fit into the image.
+        Increasing, rounded to float32. Empty if the window does not fit into the image.
 
     Examples
     --------
@@ -72,10 +72,10 @@ def scan_factors(
         raise ValueError(f"min_size={min_size!r} is not allowed: it is above max_size={max_size!r}")
     high, wide = image_shape
     largest_factor = min((wide + 0.5) / window[0], (high + 0.5) / window[1])  # sizes are rounded
-    if largest_factor > 1 and math.log(largest_factor) > _MOST_LEVELS * math.log(scale_factor):
+    if largest_factor > 1 and math.log(largest_factor) > _MAX_LEVELS * math.log(scale_factor):
         raise ValueError(
-            f"scale_factor={scale_factor!r} is not allowed for an image of {wide} x {high}: it is so close "
-            f"to 1 that there are more than {_MOST_LEVELS} sizes"
+            f"scale_factor={scale_factor!r} is not allowed for an image of {wide} x {high}: it gives more "
+            f"than {_MAX_LEVELS} sizes"
         )
     factors: list[np.float32] = []
     factor = 1.0
@@ -97,35 +97,35 @@ def scan_factors(
 
 def _check_ratio(scale_factor: Any) -> None:
     number = isinstance(scale_factor, numbers.Real) and not isinstance(scale_factor, bool)
-    if not (number and 1.0 < scale_factor <= _LARGEST_RATIO):
+    if not (number and 1.0 < scale_factor <= _MAX_RATIO):
         raise ValueError(
             f"scale_factor={scale_factor!r} is not allowed: it must be a number above 1 (up to "
-            f"{_LARGEST_RATIO:g})"
+            f"{_MAX_RATIO:g})"
         )
 
 
 def _window_at(window: Pair, factor: np.float32 | float) -> Pair:
-    """The window times a factor, in the image."""
+    """Return the size of the window in the image."""
     w, h = (np.rint(np.float32(n) * np.float32(factor)) for n in window)
     return int(w), int(h)
 
 
 def level_shape(image_shape: Pair, factor: float) -> Pair:
-    """Height and width of the level of a factor: quotients in float32, rounded half to even."""
+    """Return height and width of a level: quotients in float32, rounded half to even."""
     high, wide = (np.rint(np.float32(n) / np.float32(factor)) for n in image_shape)
     return int(high), int(wide)
 
 
 def level_step(factor: float) -> int:
-    """Pixels of the level between windows."""
+    """Return the pixels of a level between consecutive windows."""
     return 1 if factor >= 2 else 2
 
 
 def rows_scanned(shapes: list[Pair], window: Pair, steps: list[int]) -> list[int]:
-    """How many rows of places a scan covers in each level: all, or all but the last.
+    """Return the number of rows of windows that a scan covers in each level: all, or all but the last.
 
-    OpenCV shares out the rows in stripes, one for every 32 columns of the first level. In a level with a step
-    of 2 their height is rounded down to whole steps, and the last row may be in no stripe.
+    OpenCV divides the rows into stripes, one for every 32 columns of the first level. In a level with a step
+    of 2 their height is rounded down to whole steps, so the last row may be in no stripe.
     """
     n_stripes = max(1, -(-(shapes[0][1] + 1 - window[0]) // 32))
     ends = []
@@ -137,24 +137,24 @@ def rows_scanned(shapes: list[Pair], window: Pair, steps: list[int]) -> list[int
 
 
 def resize_table(n_from: int, n_to: int) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
-    """For each of `n_to` pixels the first of the two it lies between, and the second's weight in 1/256."""
+    """Return, for each of `n_to` pixels, the first of its two source pixels and the weight of the second."""
     scale = 1.0 / (n_to / n_from)
-    place = scale * (np.arange(n_to) + 0.5) - 0.5
-    index = np.floor(place)
-    weight = np.rint((place - index) * _UNIT)
+    position = scale * (np.arange(n_to) + 0.5) - 0.5
+    index = np.floor(position)
+    weight = np.rint((position - index) * _UNIT)
     index = index.astype(np.int64)
-    weight[(index < 0) | (index >= n_from - 1)] = 0  # beyond the middle of the outermost pixels
+    weight[(index < 0) | (index >= n_from - 1)] = 0  # beyond the centres of the outermost pixels
     return np.clip(index, 0, n_from - 1).astype(np.uint32), weight.astype(np.uint16)
 
 
 def level_image(grey: Grey, window: Pair, factor: float) -> Grey:
-    """The image reduced by a factor, so that windows of the factor have the size of `window`.
+    """Reduce an image by a factor.
 
     Parameters
     ----------
     grey : uint8 (height, width)
     window : (width, height)
-        Only to tell whether it fits.
+        Checked to fit into the level.
     factor : float
         One of `scan_factors`.
 
@@ -184,50 +184,50 @@ def level_image(grey: Grey, window: Pair, factor: float) -> Grey:
     return out
 
 
-class Plan(NamedTuple):
-    """A cascade as the kernels want it: corners by node, and the arrays of `kernels.cpu.detect`."""
+class CascadeLayout(NamedTuple):
+    """A cascade in the layout of the kernels: corners by node, and the arrays of `kernels.cpu.detect`."""
 
     corners: NDArray[np.int64]  # (N, 12 or 16, 3): x, y and plane of the corners of every node's feature
-    rest: tuple[NDArray[Any], ...]  # all arrays of `nodes` but the offsets
+    rest: tuple[NDArray[Any], ...]  # all arrays of `nodes` except the offsets
     norm: NDArray[np.int64]  # (8, 3): corners of the normalising rectangle in S and in Q
-    area: float  # its pixels; 0 for LBP, which is not normalised
-    planes: int  # of integral images
-    most_nodes: int  # of a tree
+    area: float  # pixels of that rectangle; 0 for LBP, which is not normalised
+    planes: int  # number of integral images
+    max_nodes: int  # of a tree
 
 
-_PLANS: "weakref.WeakKeyDictionary[CascadeModel, Plan]" = weakref.WeakKeyDictionary()
+_LAYOUTS: "weakref.WeakKeyDictionary[CascadeModel, CascadeLayout]" = weakref.WeakKeyDictionary()
 
 
-def plan_of(model: CascadeModel) -> Plan:
-    """The plan of a model, made once."""
-    plan = _PLANS.get(model)
-    if plan is None:
-        plan = _PLANS[model] = _make_plan(model)
-    return plan
+def cascade_layout(model: CascadeModel) -> CascadeLayout:
+    """Return the layout of a model, which is computed once."""
+    layout = _LAYOUTS.get(model)
+    if layout is None:
+        layout = _LAYOUTS[model] = _make_layout(model)
+    return layout
 
 
 def _upright(rects: NDArray[np.int64], plane: int = 0) -> NDArray[np.int64]:
-    """Corners (..., 4, 3) of rectangles (..., 4): those with the signs + - - + of a sum."""
+    """Return the corners (..., 4, 3) of rectangles (..., 4), in the order of the signs + - - + of a sum."""
     x, y, w, h = (rects[..., i] for i in range(4))
     flat = np.full_like(x, plane)
     corners = [(x, y), (x + w, y), (x, y + h), (x + w, y + h)]
     return np.stack([np.stack([a, b, flat], axis=-1) for a, b in corners], axis=-2)
 
 
-def _turned(rects: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same for tilted rectangles: (x, y) is the top, w goes down to the right, h down to the left."""
+def _tilted(rects: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the corners of tilted rectangles: (x, y) is the top, w is down right, h is down left."""
     x, y, w, h = (rects[..., i] for i in range(4))
     flat = np.full_like(x, 2)
     corners = [(x, y), (x - h, y + h), (x + w, y + w), (x + w - h, y + w + h)]
     return np.stack([np.stack([a, b, flat], axis=-1) for a, b in corners], axis=-2)
 
 
-def _make_plan(model: CascadeModel) -> Plan:
+def _make_layout(model: CascadeModel) -> CascadeLayout:
     rects = model.rects.astype(np.int64)
     haar = model.kind == HAAR
     if haar:
         tilted = (model.tilted != 0)[:, None, None, None]
-        corners = np.where(tilted, _turned(rects), _upright(rects)).reshape(-1, HAAR_CORNERS, 3)
+        corners = np.where(tilted, _tilted(rects), _upright(rects)).reshape(-1, HAAR_CORNERS, 3)
         inner = np.array([1, 1, model.width - 2, model.height - 2], np.int64)
         area = float(inner[2] * inner[3])
         norm = np.concatenate([_upright(inner), _upright(inner, plane=1)])
@@ -255,30 +255,30 @@ def _make_plan(model: CascadeModel) -> Plan:
         model.stage_starts,
         (model.stage_thresholds - _STAGE_SLACK).astype(np.float64),
     )
-    rest = tuple(np.array(array) for array in rest)  # writable: one type of arrays, one compiled kernel
+    rest = tuple(np.array(array) for array in rest)  # writable: kernels are compiled for one type of arrays
     sizes = np.diff(model.tree_starts)
     planes = 3 if model.has_tilted else 2
-    return Plan(corners[feature], rest, norm, area, planes, int(sizes.max(initial=1)))
+    return CascadeLayout(corners[feature], rest, norm, area, planes, int(sizes.max(initial=1)))
 
 
 def offsets_at(corners: NDArray[np.int64], pitch: int, plane: int, step: int) -> NDArray[np.int32]:
-    """Offsets of corners (..., 3) from a window's place, flat; for step 2 odd columns lie half a row on."""
+    """Return offsets of corners (..., 3) from the window; at step 2 odd columns are half a row later."""
     x, y, which = corners[..., 0], corners[..., 1], corners[..., 2]
     if step == 2:
         x = (x >> 1) + (x & 1) * (pitch // 2)
     return (y * pitch + x + which * plane).astype(np.int32).ravel()
 
 
-def block_offsets(plan: Plan, window: Pair) -> NDArray[np.int32]:
-    """The same for sixteen windows copied number by number; of the planes it has S and T."""
-    corners = plan.corners
-    place = (corners[..., 1] + corners[..., 2] // 2 * (window[1] + 1)) * (window[0] + 1) + corners[..., 0]
-    return (place * LANES).astype(np.int32).ravel()
+def block_offsets(layout: CascadeLayout, window: Pair) -> NDArray[np.int32]:
+    """Return offsets for blocks of sixteen interleaved windows, which have the planes S and T only."""
+    corners = layout.corners
+    offset = (corners[..., 1] + corners[..., 2] // 2 * (window[1] + 1)) * (window[0] + 1) + corners[..., 0]
+    return (offset * LANES).astype(np.int32).ravel()
 
 
 def field_pitch(wide: int) -> int:
-    """Numbers a row of a field: for width + 1 columns, in halves of at least that, too.
+    """Return the length of a row of integral images, for width + 1 columns or two halves of them.
 
-    An odd multiple of 16: rows that begin a power of two apart would push one another out of the cache.
+    It is an odd multiple of 16: rows at distances of a power of two would evict one another from the cache.
     """
     return (wide + 2 + LANES) // (2 * LANES) * (2 * LANES) + LANES

@@ -1,9 +1,9 @@
 """One stage of a cascade: boosted trees on features of windows, and the threshold of their sum.
 
-A stage is boosted on windows of both kinds that pass all earlier stages. After every tree the threshold is
-set so low that the wanted share of the faces held out for validation passes; the stage is done when few
-enough of the held-out other windows pass as well (Viola and Jones 2001). Scores are computed as the detector
-computes them: float32 values of leaves, added in float64.
+A stage is boosted on positive and negative windows that pass all earlier stages. After every tree the
+threshold is set to the largest value at which the required share of the positive validation windows passes;
+the stage is complete when few enough negative validation windows pass (Viola and Jones 2001). Scores are
+computed as in the detector: float32 values of leaves, added in float64.
 """
 
 import math
@@ -30,15 +30,15 @@ from hedgerow.vision.windows import CodedWindows, WindowSet
 
 RULES: dict[str, type[AdaBoostRule]] = {"discrete": DiscreteRule, "real": RealRule, "gentle": GentleRule}
 CRITERIA = {"discrete": "error", "real": "gini", "gentle": "gini"}
-_SLACK = np.float32(1e-5)  # the detector lets sums pass that are so much below the threshold
+_SLACK = np.float32(1e-5)  # tolerance of the detector below the threshold
 _ALL_WINDOWS = np.empty(0, np.uint32)
 
 Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class StageRules:
-    """What a stage must reach, and how it is boosted; see `CascadeTrainer`."""
+class StageOptions:
+    """Options and targets of a stage; see `CascadeTrainer`."""
 
     algorithm: str = "gentle"
     min_hit_rate: float = 0.995
@@ -50,7 +50,7 @@ class StageRules:
 
 @dataclass(frozen=True, eq=False)
 class StageTree:
-    """A tree on features, as a cascade holds it; see `hedgerow.vision.model`."""
+    """A weak classifier: a tree on features, in the layout of `hedgerow.vision.model`."""
 
     feature: NDArray[np.int32]
     threshold: NDArray[np.float32]
@@ -60,18 +60,18 @@ class StageTree:
     values: NDArray[np.float32]
 
     def scores(self, windows: WindowSet, features: Features) -> Scores:
-        """What the tree adds to the score of every window."""
+        """Return the values of the tree for all windows."""
         goes_left = [self._goes_left(windows, features, node) for node in range(len(self.feature))]
         scores = np.empty(windows.n)
-        places = [(0, np.ones(windows.n, bool))]
-        while places:
-            child, here = places.pop()
-            for side, part in ((self.left, goes_left[child]), (self.right, ~goes_left[child])):
-                rows = here & part
-                if side[child] > 0:
-                    places.append((int(side[child]), rows))
+        pending = [(0, np.ones(windows.n, bool))]
+        while pending:
+            node, in_node = pending.pop()
+            for child, mask in ((self.left[node], goes_left[node]), (self.right[node], ~goes_left[node])):
+                rows = in_node & mask
+                if child > 0:
+                    pending.append((int(child), rows))
                 else:
-                    scores[rows] = self.values[-side[child]]
+                    scores[rows] = self.values[-child]
         return scores
 
     def _goes_left(self, windows: WindowSet, features: Features, node: int) -> NDArray[np.bool_]:
@@ -85,11 +85,11 @@ class StageTree:
 
 @dataclass(eq=False)
 class Stage:
-    """A boosted stage, and the rates it reaches: on the windows it was boosted on, and on held-out ones.
+    """A boosted stage and its rates.
 
-    hit_rate, false_alarm : on held-out windows after the last tree
+    hit_rate, false_alarm : on validation windows, after the last tree
     curve : (trees, 2), the same after each tree
-    train_false_alarm, train_hit_rate : on the windows it was boosted on
+    train_false_alarm, train_hit_rate : on training windows
     """
 
     trees: list[StageTree] = field(default_factory=list)
@@ -102,26 +102,26 @@ class Stage:
 
 
 class FeatureLearner:
-    """Answers a boosting rule with trees on the features of windows.
+    """Fits trees on the features of windows to the targets of a boosting rule.
 
-    Windows of a kind that together have at most a share `weight_trim` of its weight are left out of the
-    search (Friedman, Hastie and Tibshirani 2000). Without a cut that gains anything the stage ends.
+    The lightest windows of each class, with at most a share `weight_trim` of its weight, are excluded from
+    the search (Friedman, Hastie and Tibshirani 2000). The stage ends if no split improves the criterion.
     """
 
-    def __init__(self, coded: CodedWindows, rules: StageRules, team: Team) -> None:
-        self.coded, self.team, self.trim = coded, team, rules.weight_trim
-        weak = WeakRules(max_depth=rules.max_depth, criterion=CRITERIA[rules.algorithm])
+    def __init__(self, coded: CodedWindows, options: StageOptions, team: Team) -> None:
+        self.coded, self.team, self.trim = coded, team, options.weight_trim
+        weak = WeakRules(max_depth=options.max_depth, criterion=CRITERIA[options.algorithm])
         self.grower = WeakGrower(coded, weak, team)
 
     def fit(self, targets: list[Any], iteration: int) -> list[FittedTree]:
-        """One tree for the one problem."""
-        (problem,) = targets
-        assert isinstance(problem, ClassTargets)  # noqa: S101 - all rules for two classes ask one
-        weight, classes = problem.distribution.rounded, problem.classes
-        rows = _heaviest(weight, classes, self.trim)
-        part = rows if len(rows) else slice(None)
+        """Fit one tree to the targets."""
+        (target,) = targets
+        assert isinstance(target, ClassTargets)  # noqa: S101 - rules for two classes have one target
+        weight, classes = target.distribution.rounded, target.classes
+        rows = _trim_weights(weight, classes, self.trim)
+        selected = rows if len(rows) else slice(None)
         totals = np.zeros(2, np.int64)
-        np.add.at(totals, classes[part], weight[part])
+        np.add.at(totals, classes[selected], weight[selected])
         tree = self.grower.grow(Sample(weight, np.empty(0, np.int64), classes), totals, rows)
         if len(tree.nodes) == 1:
             raise StopBoosting
@@ -131,17 +131,17 @@ class FeatureLearner:
         return [FittedTree(tree, leaf_ids, sums, sums, self.team)]
 
 
-def _heaviest(weight: NDArray[np.int64], classes: NDArray[np.uint8], trim: float) -> NDArray[np.uint32]:
-    """The windows but the lightest of each class, with a share `trim` of its weight; empty for all."""
+def _trim_weights(weight: NDArray[np.int64], classes: NDArray[np.uint8], trim: float) -> NDArray[np.uint32]:
+    """Return the windows without the lightest of each class, a share `trim` of its weight; empty for all."""
     if not trim:
         return _ALL_WINDOWS
     order = np.argsort(weight, kind="stable")
-    parts = []
+    kept = []
     for k in range(2):
-        mine = order[classes[order] == k]
-        light = np.cumsum(weight[mine]) <= math.floor(trim * int(weight[mine].sum()))
-        parts.append(mine[~light])
-    return np.sort(np.concatenate(parts)).astype(np.uint32)
+        members = order[classes[order] == k]
+        light = np.cumsum(weight[members]) <= math.floor(trim * int(weight[members].sum()))
+        kept.append(members[~light])
+    return np.sort(np.concatenate(kept)).astype(np.uint32)
 
 
 class StageBooster:
@@ -149,89 +149,89 @@ class StageBooster:
 
     Parameters
     ----------
-    windows, held_out : (WindowSet, classes uint8)
-        To boost on, and to measure the rates on; class 1 is the object.
+    windows, validation : (WindowSet, classes uint8)
+        For boosting, and for measuring the rates; class 1 is the object.
     features : Features
-        To choose from.
-    rules : StageRules
+        Candidates.
+    options : StageOptions
     team : Team
     """
 
     def __init__(
         self,
         windows: tuple[WindowSet, NDArray[np.uint8]],
-        held_out: tuple[WindowSet, NDArray[np.uint8]],
+        validation: tuple[WindowSet, NDArray[np.uint8]],
         features: Features,
-        rules: StageRules,
+        options: StageOptions,
         team: Team,
     ) -> None:
         self.windows, self.classes = windows
-        self.held_out, self.held_classes = held_out
-        self.features, self.rules, self.team = features, rules, team
+        self.validation, self.validation_classes = validation
+        self.features, self.options, self.team = features, options, team
         self.coded = self.windows.coded(features)
-        self.learner = FeatureLearner(self.coded, rules, team)
+        self.learner = FeatureLearner(self.coded, options, team)
         self.stage = Stage()
         self._scores = np.zeros(self.windows.n)
-        self._held_scores = np.zeros(self.held_out.n)
+        self._validation_scores = np.zeros(self.validation.n)
 
-    def boost(self, watch: Callable[[Stage], None] | None = None) -> Stage:
-        """Add trees until the targets are met or there are `max_learners`; `watch` sees every round."""
+    def boost(self, callback: Callable[[Stage], None] | None = None) -> Stage:
+        """Add trees until the targets or `max_learners` are reached; `callback` is called after each tree."""
         n = np.bincount(self.classes, minlength=2)
-        balance = (0.5 * self.windows.n / n)[self.classes]  # both kinds weigh the same
+        balance = (0.5 * self.windows.n / n)[self.classes]  # both classes have the same total weight
         weights = RowWeights(balance, self.windows.n, None, self.team)
-        judged = ScoredRows(self.classes, weights.rounded, np.zeros((1, self.windows.n)), None)
-        settings = RuleOptions(np.array([0, 1]), quiet=True)
-        rule = RULES[self.rules.algorithm](judged, [], weights, settings)
+        rows = ScoredRows(self.classes, weights.rounded, np.zeros((1, self.windows.n)), None)
+        rule_options = RuleOptions(np.array([0, 1]), quiet=True)
+        rule = RULES[self.options.algorithm](rows, [], weights, rule_options)
 
         def after_round(_: Round) -> bool:
             update = rule.steps[-1].updates[0]
             assert update.leaf_values is not None  # noqa: S101 - trees have leaf values
             self._add(self._tree(update.fitted, update.leaf_values[0]))
-            if watch is not None:
-                watch(self.stage)
-            return self.stage.false_alarm <= self.rules.max_false_alarm
+            if callback is not None:
+                callback(self.stage)
+            return self.stage.false_alarm <= self.options.max_false_alarm
 
-        boost(rule, self.learner, self.rules.max_learners, [after_round], raise_interrupt=True)
+        boost(rule, self.learner, self.options.max_learners, [after_round], raise_interrupt=True)
         return self.stage
 
     def _add(self, tree: StageTree) -> None:
         stage = self.stage
         stage.trees.append(tree)
         self._scores += tree.scores(self.windows, self.features)
-        self._held_scores += tree.scores(self.held_out, self.features)
-        faces = np.sort(self._held_scores[self.held_classes == 1])
-        lost = math.floor((1.0 - self.rules.min_hit_rate) * len(faces) + 1e-9)
-        stage.threshold = float(_float_below(faces[lost]))
+        self._validation_scores += tree.scores(self.validation, self.features)
+        positives = np.sort(self._validation_scores[self.validation_classes == 1])
+        lost = math.floor((1.0 - self.options.min_hit_rate) * len(positives) + 1e-9)
+        stage.threshold = float(_round_down_to_float32(positives[lost]))
         limit = float(np.float32(stage.threshold) - _SLACK)
-        passing = self._held_scores >= limit
-        stage.hit_rate, stage.false_alarm = _rates(passing, self.held_classes)
+        passing = self._validation_scores >= limit
+        stage.hit_rate, stage.false_alarm = _rates(passing, self.validation_classes)
         passing = self._scores >= limit
         stage.train_hit_rate, stage.train_false_alarm = _rates(passing, self.classes)
         stage.curve.append((stage.hit_rate, stage.false_alarm))
 
     def _tree(self, grown: WeakTree, table: NDArray[np.float64]) -> StageTree:
-        """Number nodes and leaves breadth first, and put thresholds between the values of the windows."""
+        """Number nodes and leaves breadth first, and set thresholds between the values of the windows."""
         nodes = grown.nodes
         order = [0] if nodes["left"][0] else []
-        for place in order:  # grows as it goes
-            left = int(nodes["left"][place])
+        for node in order:  # extended in the loop
+            left = int(nodes["left"][node])
             order += [child for child in (left, left + 1) if nodes["left"][child]]
-        number = {place: i for i, place in enumerate(order)}
+        number = {node: i for i, node in enumerate(order)}
         leaves: list[float] = []
         children = np.zeros((2, len(order)), np.int32)
         features = np.zeros(len(order), np.int32)
         thresholds = np.zeros(len(order), np.float32)
         is_haar = self.features.kind == HAAR
         subsets = np.zeros((0 if is_haar else len(order), SUBSET_WORDS), np.uint32)
-        for i, place in enumerate(order):
-            split = nodes["split"][place]
+        for i, node in enumerate(order):
+            split = nodes["split"][node]
             features[i] = split["column"]
             if is_haar:
                 thresholds[i] = self._between(int(features[i]), split)
             else:
                 subsets[i] = split["goes_left"].astype("<u8").view("<u4")
             for side in range(2):
-                child = int(nodes["left"][place]) + side
+                child = int(nodes["left"][node]) + side
                 if child in number:
                     children[side, i] = number[child]
                 else:
@@ -241,7 +241,7 @@ class StageBooster:
         return StageTree(features, thresholds, subsets, children[0], children[1], values)
 
     def _between(self, feature: int, split: np.void) -> np.float32:
-        """A threshold in the middle between the values on both sides of a cut."""
+        """Return the middle between the values on both sides of a split."""
         values = self.windows.values(self.features, feature)
         left = codes_left(split, self.coded.by_column[feature])
         below, above = values[left].max(), values[~left].min()
@@ -249,20 +249,20 @@ class StageBooster:
         return middle if middle > below else above
 
 
-def _float_below(value: float) -> np.float32:
-    """The largest float32 that is not above a value."""
+def _round_down_to_float32(value: float) -> np.float32:
+    """Return the largest float32 that is not above a value."""
     rounded = np.float32(value)
     return rounded if float(rounded) <= value else np.nextafter(rounded, np.float32(-np.inf))
 
 
 def _rates(passing: NDArray[np.bool_], classes: NDArray[np.uint8]) -> tuple[float, float]:
-    """Shares of both kinds that pass, faces first."""
-    faces = classes == 1
-    return float(passing[faces].mean()), float(passing[~faces].mean())
+    """Return hit rate and false-alarm rate."""
+    positives = classes == 1
+    return float(passing[positives].mean()), float(passing[~positives].mean())
 
 
 def empty_cascade(kind: str, window: tuple[int, int]) -> CascadeModel:
-    """A cascade without stages, which lets every window pass.
+    """Return a cascade without stages, which every window passes.
 
     >>> empty_cascade("HAAR", (24, 24)).n_stages
     0
@@ -287,7 +287,7 @@ def empty_cascade(kind: str, window: tuple[int, int]) -> CascadeModel:
 
 
 def first_stages(model: CascadeModel, n: int) -> CascadeModel:
-    """The first stages of a cascade that was put together by `with_stage`, at most n."""
+    """Return the first n stages of a cascade made by `with_stage`."""
     if n >= model.n_stages:
         return model
     n_trees = int(model.stage_starts[n])
@@ -307,12 +307,12 @@ def first_stages(model: CascadeModel, n: int) -> CascadeModel:
 def with_stage(
     model: CascadeModel, features: Features, trees: Sequence[StageTree], threshold: float
 ) -> CascadeModel:
-    """A cascade with one more stage; its trees name features by their number in `features`."""
+    """Return the cascade with one more stage; trees refer to features by their index in `features`."""
     used, numbers = np.unique(np.concatenate([tree.feature for tree in trees]), return_inverse=True)
     chosen = features.take(used)
     sizes = np.array([len(tree.feature) for tree in trees])
 
-    def joined(before: NDArray[Any], name: str) -> NDArray[Any]:
+    def append(before: NDArray[Any], name: str) -> NDArray[Any]:
         return np.concatenate([before, *(getattr(tree, name) for tree in trees)])
 
     return CascadeModel(
@@ -322,11 +322,11 @@ def with_stage(
         weights=np.concatenate([model.weights, chosen.weights]),
         tilted=np.concatenate([model.tilted, chosen.tilted]),
         feature=np.concatenate([model.feature, (numbers + model.n_features).astype(np.int32)]),
-        threshold=joined(model.threshold, "threshold"),
-        subsets=joined(model.subsets, "subsets"),
-        left=joined(model.left, "left"),
-        right=joined(model.right, "right"),
-        values=joined(model.values, "values"),
+        threshold=append(model.threshold, "threshold"),
+        subsets=append(model.subsets, "subsets"),
+        left=append(model.left, "left"),
+        right=append(model.right, "right"),
+        values=append(model.values, "values"),
         tree_starts=np.concatenate(
             [model.tree_starts, (model.tree_starts[-1] + np.cumsum(sizes)).astype(np.int32)]
         ),

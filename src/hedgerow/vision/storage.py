@@ -1,19 +1,19 @@
-"""A cascade as a file of Hedgerow's own: the arrays of `CascadeModel` and a text, see `container`.
+"""The model file of a cascade: the arrays of `CascadeModel` and a JSON text; see `container`.
 
-The text is a JSON object:
+The text is an object:
 
-    format            1; a larger number is a file of a later version
+    format            1; larger numbers belong to later versions
     kind              "cascade"
-    hedgerow          the version that wrote it
+    hedgerow          version of Hedgerow that wrote the file
     window            [width, height]
     features          "HAAR" or "LBP"
-    info              anything in plain JSON, such as the record of the training
+    info              plain JSON, such as the history of the training
 
-Most cascades are stumps with upright rectangles. So an array is left out if it says just that: tilted all 0,
-left all 0, right all -1, tree_starts 0, 1, 2, ...; and, for LBP or Haar, what has no meaning there. Arrays of
-whole numbers below 256 have one byte a number. A Haar stump takes about 45 bytes.
+Most cascades have stumps on upright rectangles. An array is therefore omitted if it has its default value:
+tilted 0, left 0, right -1, tree_starts 0, 1, 2, ..., and arrays that LBP or Haar features do not use.
+Integers below 256 are stored as bytes. A Haar stump takes about 45 bytes.
 
-Every array that was left out has the length of one that is there: no small file becomes a large model.
+An omitted array has the length of a stored one, so a small file cannot become a large model.
 """
 
 import importlib.metadata
@@ -24,26 +24,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.container import JSON, Contents, ModelFileError, check_format, pack, unpack
-from hedgerow.vision.model import ARRAYS, HAAR, LBP, MOST_PARTS, MOST_PIXELS, SUBSET_WORDS, CascadeModel
+from hedgerow.vision.model import ARRAYS, HAAR, LBP, MAX_ENTRIES, MAX_PIXELS, SUBSET_WORDS, CascadeModel
 
 VERSION = importlib.metadata.version("hedgerow")
 FORMAT = 1
 KIND = "cascade"
-MOST_BYTES = 64 << 20  # of a file: more than a million stumps
-MOST_INFO = 1 << 20  # characters of `info` as JSON
-MOST_DEPTH = 16  # of `info`
-_NEVER_LEFT_OUT = ("rects", "feature", "values", "stage_starts", "stage_thresholds")
-_WHOLE = ("rects", "feature", "left", "right", "tree_starts", "stage_starts")  # int32 in a model
+MAX_BYTES = 64 << 20  # of a file: a million stumps
+MAX_INFO = 1 << 20  # characters of `info` as JSON
+MAX_DEPTH = 16  # of `info`
+_REQUIRED = ("rects", "feature", "values", "stage_starts", "stage_thresholds")
+_INTEGERS = ("rects", "feature", "left", "right", "tree_starts", "stage_starts")  # int32 in a model
 
 
 def pack_cascade(model: CascadeModel, info: dict[str, Any] | None = None) -> bytes:
-    """The bytes of a cascade's file; equal cascades give equal bytes.
+    """Return the bytes of a model file; equal cascades give equal bytes.
 
     Parameters
     ----------
     model : CascadeModel
     info : dict, optional
-        Plain JSON to keep with it: text, finite numbers, booleans, None, lists, and dicts with keys of text.
+        Plain JSON: strings, finite numbers, booleans, None, lists, and dicts with strings as keys.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def pack_cascade(model: CascadeModel, info: dict[str, Any] | None = None) -> byt
     Raises
     ------
     ModelFileError
-        If `info` holds anything else.
+        If `info` has values of other types.
 
     Examples
     --------
@@ -79,19 +79,19 @@ def pack_cascade(model: CascadeModel, info: dict[str, Any] | None = None) -> byt
         "features": model.kind,
         "info": info,
     }
-    usual = _left_out(len(model.rects), len(model.feature))
+    defaults = _default_arrays(len(model.rects), len(model.feature))
     arrays = {
-        name: _narrow(array) if name in _WHOLE else array
+        name: _narrow(array) if name in _INTEGERS else array
         for name, array in model.arrays().items()
-        if name not in usual or array.tobytes() != usual[name].tobytes()  # bits: -0.0 is not 0.0
+        if name not in defaults or array.tobytes() != defaults[name].tobytes()  # bytes: -0.0 differs from 0.0
     }
     return pack(JSON.dumps(content, "info"), arrays)
 
 
 def unpack_cascade(data: bytes) -> tuple[CascadeModel, dict[str, Any]]:
-    """The cascade and the `info` of a file that `pack_cascade` made.
+    """Read the cascade and the `info` of a file that `pack_cascade` made.
 
-    Nothing in the file is executed, and every size, index and value is checked before it is used.
+    No code of the file is executed, and every size, index and value is checked before it is used.
 
     Parameters
     ----------
@@ -100,13 +100,13 @@ def unpack_cascade(data: bytes) -> tuple[CascadeModel, dict[str, Any]]:
     Returns
     -------
     model : CascadeModel
-        With the same arrays to the last bit.
+        With the same arrays, bit for bit.
     info : dict
 
     Raises
     ------
     ModelFileError
-        If the file is no cascade, is damaged, or was written by a later version.
+        If the file is not a cascade, is damaged, or was written by a later version.
 
     Examples
     --------
@@ -115,18 +115,18 @@ def unpack_cascade(data: bytes) -> tuple[CascadeModel, dict[str, Any]]:
         ...
     hedgerow.container.ModelFileError: not a safetensors file: ...
     """
-    if len(data) > MOST_BYTES:
-        raise ModelFileError(f"{len(data)} bytes are too many for a cascade: {MOST_BYTES} are allowed")
+    if len(data) > MAX_BYTES:
+        raise ModelFileError(f"{len(data)} bytes are too many for a cascade: {MAX_BYTES} are allowed")
     contents = _unpack(data)
     content = JSON.parse(contents.text, "the description of the cascade")
     _check_format(content)
     if not contents.intact:
-        raise ModelFileError("the file is damaged: its checksum does not fit its contents")
+        raise ModelFileError("the file is damaged: its checksum does not match its contents")
     window, features = JSON.entry(content, "window", list), JSON.entry(content, "features", str)
     if features not in {HAAR, LBP}:
-        raise ModelFileError(f"features is {reprlib.repr(features)}; {HAAR} and {LBP} are known")
-    if len(window) != 2 or not all(type(size) is int and 0 < size <= MOST_PIXELS for size in window):
-        raise ModelFileError(f"window is {reprlib.repr(window)}; [width, height] is needed")
+        raise ModelFileError(f"features is {reprlib.repr(features)}; it must be {HAAR} or {LBP}")
+    if len(window) != 2 or not all(type(size) is int and 0 < size <= MAX_PIXELS for size in window):
+        raise ModelFileError(f"window is {reprlib.repr(window)}; it must be [width, height]")
     info = JSON.entry(content, "info", dict)
     _check_info(info)
     return CascadeModel(features, window[0], window[1], **_complete(contents.arrays)), info
@@ -136,11 +136,11 @@ def _unpack(data: bytes) -> Contents:
     try:
         return unpack(data)
     except ModelFileError as error:
-        raise ModelFileError(str(error)[:300]) from error  # it may quote the file at length
+        raise ModelFileError(str(error)[:300]) from error  # the message may quote much of the file
 
 
 def is_packed(data: bytes) -> bool:
-    """Whether a file is of this form and not, say, XML; it may still be damaged.
+    """Return whether data starts like a model file, which may still be damaged; XML does not.
 
     >>> is_packed(b"<opencv_storage></opencv_storage>")
     False
@@ -148,8 +148,8 @@ def is_packed(data: bytes) -> bool:
     return data[8:23] == b'{"__metadata__"'
 
 
-def _left_out(n_features: int, n_nodes: int) -> dict[str, NDArray[Any]]:
-    """The arrays as a cascade of plain stumps has them, or one of the other kind of features."""
+def _default_arrays(n_features: int, n_nodes: int) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a cascade of stumps on upright features, and of unused features."""
     return {
         "weights": np.zeros((n_features, 3), np.float32),
         "tilted": np.zeros(n_features, np.uint8),
@@ -162,39 +162,39 @@ def _left_out(n_features: int, n_nodes: int) -> dict[str, NDArray[Any]]:
 
 
 def _narrow(array: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers below 256 as bytes."""
+    """Convert integers below 256 to bytes."""
     small = array.size > 0 and array.min() >= 0 and array.max() < 256
     return array.astype(np.uint8) if small else array
 
 
 def _complete(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays of a file in the form of `CascadeModel`, which checks them."""
-    for name in _NEVER_LEFT_OUT:
+    """Return all arrays of `CascadeModel`, which checks them."""
+    for name in _REQUIRED:
         if name not in arrays:
             raise ModelFileError(f"the array {name} is missing")
     unknown = [name for name in arrays if name not in ARRAYS]
     if unknown:
-        raise ModelFileError(f"the array {reprlib.repr(unknown[0])} is not one of a cascade")
-    for name, array in arrays.items():  # without numbers a shape may be of any size: (0, 2**62)
-        if array.ndim > 3 or max(array.shape, default=0) > 2 * MOST_PARTS:
+        raise ModelFileError(f"the array {reprlib.repr(unknown[0])} is not an array of a cascade")
+    for name, array in arrays.items():  # an empty array may have any shape: (0, 2**62)
+        if array.ndim > 3 or max(array.shape, default=0) > 2 * MAX_ENTRIES:
             raise ModelFileError(f"{name}: the shape {reprlib.repr(array.shape)} is not allowed")
-    rects, feature = arrays["rects"], arrays["feature"]  # the other lengths follow from theirs
+    rects, feature = arrays["rects"], arrays["feature"]  # they determine all other lengths
     if rects.shape[1:] != (3, 4) or feature.ndim != 1:
-        raise ModelFileError(f"rects {rects.shape}, feature {feature.shape}: (F, 3, 4) and (N,) are needed")
-    whole = _left_out(len(rects), len(feature)) | arrays
-    for name in _WHOLE:
-        if whole[name].dtype == np.uint8:
-            whole[name] = whole[name].astype(np.int32)
-    return whole
+        raise ModelFileError(f"rects {rects.shape}, feature {feature.shape}: must be (F, 3, 4) and (N,)")
+    complete = _default_arrays(len(rects), len(feature)) | arrays
+    for name in _INTEGERS:
+        if complete[name].dtype == np.uint8:
+            complete[name] = complete[name].astype(np.int32)
+    return complete
 
 
 def _check_format(content: dict[str, Any]) -> None:
     if content.get("kind") != KIND:
         what = reprlib.repr(content.get("kind", content.get("estimator")))
-        raise ModelFileError(f"a model of Hedgerow, but of kind {what}; {KIND!r} is needed")
+        raise ModelFileError(f"a model of Hedgerow of kind {what}, not {KIND!r}")
     check_format(content, FORMAT, VERSION)
 
 
 def _check_info(info: dict[str, Any]) -> None:
-    """Refuse what a loaded file would not return unchanged, such as a tuple, NaN or a NumPy number."""
-    JSON.plain(info, "info", max_depth=MOST_DEPTH, max_bytes=MOST_INFO, exact=True)
+    """Raise for values that a loaded file would not return unchanged: tuples, NaN, NumPy numbers ..."""
+    JSON.plain(info, "info", max_depth=MAX_DEPTH, max_bytes=MAX_INFO, exact=True)

@@ -1,11 +1,11 @@
-"""Training a cascade: stage after stage, each on what the earlier ones let pass.
+"""Training of a cascade, stage by stage, each on the windows that pass all earlier stages.
 
-    positives ── split by original ──▶ boosted on | held out ─┐
+    positives ── split by original ──▶ training | validation ─┐
                                                               ├─▶ StageBooster ─▶ one more stage ─▶ checkpoint
-    images ──▶ Miner: windows that still pass ── by image ────┘
+    images ──▶ Miner: hard negatives ── split by image ───────┘
 
-A stage is a pure function of the data, the parameters, the seed and the stages before it. So a training that
-was stopped and goes on from its checkpoint gives the same bytes as one that was not.
+A stage is a pure function of the data, the parameters, the seed and the stages before it. So training that
+was interrupted and resumed from its checkpoint gives the same bytes as uninterrupted training.
 """
 
 import time
@@ -27,26 +27,26 @@ from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.vision.cascade import Cascade
 from hedgerow.vision.features import Features
 from hedgerow.vision.images import Jitter
-from hedgerow.vision.mining import Mined, Miner
+from hedgerow.vision.mining import MinedWindows, Miner
 from hedgerow.vision.model import CascadeModel
-from hedgerow.vision.stage import Stage, StageBooster, StageRules, empty_cascade, first_stages, with_stage
+from hedgerow.vision.stage import Stage, StageBooster, StageOptions, empty_cascade, first_stages, with_stage
 from hedgerow.vision.storage import pack_cascade, unpack_cascade
 from hedgerow.vision.training_data import (
     ALLOWED,
-    LEAST_NEGATIVES,
+    MIN_NEGATIVES,
     StageReport,
     TrainingData,
     TrainingLog,
-    heading,
-    line,
-    of_stage,
+    log_header,
+    log_line,
     passes,
-    plain,
     read_training_data,
+    stage_value,
+    to_json,
 )
 from hedgerow.vision.windows import WindowSet
 
-_LEAST_POSITIVES = 10
+_MIN_POSITIVES = 10
 _NOT_IN_KEY = ("n_stages", "target_false_alarm", "checkpoint", "n_jobs", "verbose", "random_state")
 
 
@@ -56,46 +56,48 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     Parameters
     ----------
     window : (int, int), default=(24, 24)
-        Width and height of the window.
+        Width and height of the detection window.
     features : {"basic", "core", "all", "lbp"}, default="basic"
-        Haar features of a kind, see `HaarFeatures`, or local binary patterns.
+        Kind of Haar features, see `HaarFeatures`, or local binary patterns.
     algorithm : {"gentle", "real", "discrete"}, default="gentle"
-        The AdaBoost that makes the stages.
+        Variant of AdaBoost.
     n_stages : int, default=20
+        Maximum number of stages.
     min_hit_rate : float or list of float, default=0.995
-        Share of the held-out objects that a stage must let pass, of those that reach it: d. A list has one
-        number a stage, and its last one is for all further stages.
+        Minimum hit rate d of a stage: the share of the positive validation windows that pass it, of those
+        that pass all earlier stages. A list has one number per stage; its last one applies to all further
+        stages.
     max_false_alarm : float or list of float, default=0.5
-        Share of the held-out other windows that a stage may let pass: f.
+        Maximum false-alarm rate f of a stage: the share of the negative validation windows that pass it.
     target_false_alarm : float, optional
-        Training ends when the cascade lets at most this share of all windows of the images pass.
+        Training ends when at most this share of all windows of the images passes the cascade.
     max_learners : int, default=200
-        Trees of a stage, at the most.
+        Maximum number of weak classifiers of a stage.
     max_depth : int, default=1
-        Of the trees; 1 is a stump.
+        Depth of the trees; 1 for stumps.
     n_negatives : int, default=5000
-        Windows without the object that a stage is boosted on; a share of `validation_fraction` of as many
-        more is held out.
+        Negative windows for the training of a stage; `validation_fraction` of the total are mined in
+        addition.
     validation_fraction : float, default=0.2
-        Share of the originals, and of the images, that are held out to measure d and f.
+        Share of the originals, and of the images, on which d and f are measured.
     max_features : int, optional
-        Features that a stage chooses from, drawn anew for each stage; all by default.
+        Number of candidate features, sampled anew for each stage; all by default.
     weight_trim : float, default=0.0
-        Windows of a kind that together have at most this share of its weight are left out when a tree is
+        The lightest windows of each class, with at most this share of its weight, are excluded when a tree is
         grown.
     scale_factor : float, default=1.1
-        Between the sizes at which images are searched for negatives.
+        Ratio of consecutive window sizes when images are searched for negatives.
     jitter : int or Jitter, default=0
-        Copies of each positive, moved, scaled and turned a little.
+        Number of randomly shifted, scaled and rotated copies of each positive.
     mirror : bool, default=False
         Add the mirror image of each positive.
     checkpoint : path, optional
-        A file that is written after every stage. If it is there, training goes on from it.
+        A file that is written after every stage. If it exists, training resumes from it.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, optional
-        Threads; all cores by default. The cascade does not depend on it.
+        Number of threads; all cores by default. The cascade does not depend on it.
     verbose : int, default=1
-        0: silent; 1: a progress bar on terminals, and targets that are missed; 2: a line a stage as well.
+        0: silent; 1: progress bar on terminals, and missed targets; 2: also one line per stage.
 
     Attributes
     ----------
@@ -107,7 +109,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     mean_positive_ : float64 (height, width)
         The mean of the positives.
     curves_ : list of list of (float, float)
-        Hit rate and false-alarm rate on the held-out windows after each tree of each stage; empty lists for
+        Hit rate and false-alarm rate on the validation windows after each tree of each stage; empty for
         stages from a checkpoint.
 
     Examples
@@ -177,11 +179,12 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         Parameters
         ----------
         positives : array, Samples, folder, annotation file or .vec file
-            The objects; see `load_positives`.
+            Objects; see `load_positives`.
         negatives : folder, list of paths or arrays, or file of paths
             Images without the object; see `load_negatives`.
         groups : array of int, optional
-            Which original each positive of an array comes from: all of one are held out together, or none.
+            The original of each positive of an array: copies of one original are either all training or all
+            validation data.
 
         Returns
         -------
@@ -191,7 +194,7 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         checkpoint = self._read_checkpoint()
         seed = make_seed(self.random_state)
         if self.random_state is None and checkpoint is not None:
-            seed = checkpoint[1].get("seed", seed)  # to go on with
+            seed = checkpoint[1].get("seed", seed)  # of the interrupted training
         parameters = {**self.get_params(), "random_state": seed}
         data = read_training_data(positives, negatives, groups, parameters, self._settings())
         self.__dict__.pop("cascade_", None)  # of an earlier fit
@@ -202,9 +205,9 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         model = self._resume(checkpoint, data)
         with TrainingLog(self.verbose) as log, Team(resolve_n_jobs(self.n_jobs)) as team:
             self.log_ = log.lines
-            log.write(heading())
+            log.write(log_header())
             for report in self.stages_:
-                log.write(line(report))
+                log.write(log_line(report))
             try:
                 model = self._train(model, data, log, team)
             except KeyboardInterrupt:
@@ -213,11 +216,11 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                 self.stop_reason_ = f"interrupted in stage {len(self.stages_) + 1}"
                 model = self._model
                 warnings.warn(
-                    f"training was {self.stop_reason_}: the cascade holds those before", stacklevel=2
+                    f"training was {self.stop_reason_}: the cascade has the stages before", stacklevel=2
                 )
             log.write(f"ended: {self.stop_reason_}")
         if not model.n_stages:
-            raise ValueError(f"nothing was trained: {self.stop_reason_}")
+            raise ValueError(f"no stage was trained: {self.stop_reason_}")
         if self._ended_early:
             warnings.warn(f"training ended after {model.n_stages} stages: {self.stop_reason_}", stacklevel=2)
         self.cascade_ = Cascade(model, self._info(data))
@@ -232,75 +235,78 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             if number >= self.n_stages:
                 self.stop_reason_ = f"all {self.n_stages} stages are trained"
                 break
-            faces, held_faces = (part[passes(model, part, team)] for part in (data.train, data.held))
-            if min(len(faces), len(held_faces)) < _LEAST_POSITIVES:
+            train, validation = (
+                windows[passes(model, windows, team)] for windows in (data.train, data.validation)
+            )
+            if min(len(train), len(validation)) < _MIN_POSITIVES:
                 self.stop_reason_ = (
-                    f"stage {number + 1}: of {len(data.train)} positives to boost on and {len(data.held)} "
-                    f"held out, {len(faces)} and {len(held_faces)} pass (windows without contrast do not); "
-                    f"{_LEAST_POSITIVES} are needed"
+                    f"stage {number + 1}: of {len(data.train)} training and "
+                    f"{len(data.validation)} validation positives, {len(train)} and {len(validation)} pass "
+                    "(windows without contrast do not); "
+                    f"at least {_MIN_POSITIVES} are required"
                 )
                 self._ended_early = True
                 break
             mined = self._mine(miner, model, data, log)
             if mined is None:
                 break
-            stage, features = self._boost((faces, held_faces), mined, data, log, team)
+            stage, features = self._boost((train, validation), mined, data, log, team)
             if stage.false_alarm >= 1.0:  # without trees, too
-                self.stop_reason_ = f"stage {number + 1}: its trees tell none of the held-out windows apart"
+                self.stop_reason_ = f"stage {number + 1}: its trees reject no negative validation windows"
                 self._ended_early = True
                 break
             model = with_stage(model, features, stage.trees, stage.threshold)
             self._model = model
-            report = self._report(stage, number, len(faces), mined[0], time.perf_counter() - began)
+            report = self._report(stage, number, len(train), mined[0], time.perf_counter() - began)
             self.stages_.append(report)
             self.curves_.append(stage.curve)
-            log.write(line(report))
-            if stage.false_alarm > of_stage(self.max_false_alarm, number):
+            log.write(log_line(report))
+            if stage.false_alarm > stage_value(self.max_false_alarm, number):
                 log.note(f"stage {number + 1}: f is above max_false_alarm after {len(stage.trees)} trees")
             if self.checkpoint is not None:
                 write_atomically(self.checkpoint, pack_cascade(model, self._info(data)))
         return model
 
-    # --- the steps of a stage
+    # --- steps of a stage
 
     def _mine(
         self, miner: Miner, model: CascadeModel, data: TrainingData, log: TrainingLog
-    ) -> tuple[Mined, Mined] | None:
-        """Negatives to boost on and to hold out; None when there are too few, or no more are needed."""
+    ) -> tuple[MinedWindows, MinedWindows] | None:
+        """Mine training and validation negatives; None if there are too few, or if training is complete."""
         number = model.n_stages
         share = self.validation_fraction / (1.0 - self.validation_fraction)
         mined = []
         for n, numbers in (
             (self.n_negatives, data.train_images),
-            (max(LEAST_NEGATIVES, round(self.n_negatives * share)), data.held_images),
+            (max(MIN_NEGATIVES, round(self.n_negatives * share)), data.validation_images),
         ):
             mined.append(miner.mine(model, n, number, numbers, log.mining(number + 1, n)))
             found = mined[-1]
             target = self.target_false_alarm
             if target is not None and found.pass_rate <= target:
                 self.stop_reason_ = (
-                    f"the {number} stages let {found.pass_rate:.1e} of the windows pass: target_false_alarm "
-                    "is reached"
+                    f"target_false_alarm is reached: {found.pass_rate:.1e} of the windows pass the "
+                    f"{number} stages"
                 )
                 return None
-            if len(found.windows) < LEAST_NEGATIVES:
+            if len(found.windows) < MIN_NEGATIVES:
                 self.stop_reason_ = (
-                    f"negatives ran out: of {found.n_judged:,} windows in {len(numbers)} images, seen in "
-                    f"every turn, the {number} stages let {found.n_passed} pass; more images would allow more"
+                    f"too few negatives: of {found.n_evaluated:,} windows in {len(numbers)} images, in every "
+                    f"orientation, {found.n_passed} pass the {number} stages; add more images"
                 )
                 self._ended_early = True
                 return None
             if len(found.windows) < n:
                 log.note(
                     f"stage {number + 1}: {len(found.windows):,} negatives instead of {n:,}, from all "
-                    f"{len(numbers)} images in every turn"
+                    f"{len(numbers)} images in every orientation"
                 )
         return mined[0], mined[1]
 
     def _boost(
         self,
         positives: tuple[NDArray[np.uint8], NDArray[np.uint8]],
-        mined: tuple[Mined, Mined],
+        mined: tuple[MinedWindows, MinedWindows],
         data: TrainingData,
         log: TrainingLog,
         team: Team,
@@ -316,23 +322,23 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         )
         tilted = bool(features.tilted.any())
         sets = []
-        for faces, others in zip(positives, mined, strict=True):
-            windows = np.concatenate([faces, others.windows])
-            classes = np.repeat(np.array([1, 0], np.uint8), [len(faces), len(others.windows)])
+        for objects, others in zip(positives, mined, strict=True):
+            windows = np.concatenate([objects, others.windows])
+            classes = np.repeat(np.array([1, 0], np.uint8), [len(objects), len(others.windows)])
             sets.append((WindowSet(windows, team, tilted=tilted), classes))
-        rules = StageRules(
+        options = StageOptions(
             self.algorithm,
-            of_stage(self.min_hit_rate, number),
-            of_stage(self.max_false_alarm, number),
+            stage_value(self.min_hit_rate, number),
+            stage_value(self.max_false_alarm, number),
             self.max_learners,
             self.max_depth,
             self.weight_trim,
         )
-        booster = StageBooster(sets[0], sets[1], features, rules, team)
+        booster = StageBooster(sets[0], sets[1], features, options, team)
         return booster.boost(log.boosting(number + 1, self.max_learners)), features
 
     def _report(
-        self, stage: Stage, number: int, n_positives: int, mined: Mined, seconds: float
+        self, stage: Stage, number: int, n_positives: int, mined: MinedWindows, seconds: float
     ) -> StageReport:
         before = self.stages_[-1] if self.stages_ else None
         return StageReport(
@@ -354,16 +360,16 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     # --- data and checkpoints
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters that a stage depends on, as plain data."""
+        """Return the parameters that a stage depends on, as plain JSON."""
         chosen = {name: value for name, value in self.get_params().items() if name not in _NOT_IN_KEY}
-        return {name: plain(value) for name, value in chosen.items()}
+        return {name: to_json(value) for name, value in chosen.items()}
 
     def _info(self, data: TrainingData) -> dict[str, Any]:
         return {
             "key": data.key,
             "seed": data.seed,
             "parameters": self._settings(),
-            "stages": [report.plain() for report in self.stages_],
+            "stages": [report.to_json() for report in self.stages_],
             "mean": np.rint(self.mean_positive_).astype(int).tolist(),
         }
 
@@ -378,14 +384,14 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def _resume(
         self, checkpoint: tuple[CascadeModel, dict[str, Any]] | None, data: TrainingData
     ) -> CascadeModel:
-        """The stages of the checkpoint, or none."""
+        """Return the cascade of the checkpoint, or one without stages."""
         if checkpoint is None:
             return empty_cascade(data.features.kind, data.features.window)
         model, info = checkpoint
         if info.get("key") != data.key:
             raise ModelFileError(
-                f"checkpoint={str(self.checkpoint)!r} is of a training with other data, other parameters or "
-                "another random_state; give those, or another file"
+                f"checkpoint={str(self.checkpoint)!r} was written with other data, parameters or "
+                "random_state: use the same ones, or another file"
             )
         self.stages_ = [StageReport(**report) for report in info["stages"]][: self.n_stages]
         self.curves_ = [[] for _ in self.stages_]
@@ -393,8 +399,8 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
 
 def _check_memory(n_features: int, n_windows: int) -> None:
-    """Raise MemoryError if the codes, one byte for each feature of each window, cannot fit."""
-    there = available_memory()
-    most = "" if there is None else f"={max(1, there // (4 * n_windows))}, say"
+    """Raise MemoryError if the codes, one byte for each feature of each window, do not fit."""
+    available = available_memory()
+    value = "" if available is None else f"={max(1, available // (4 * n_windows))}"
     what = f"boosting a stage on {n_features:,} features of {n_windows:,} windows"
-    require_memory({"codes": n_features * n_windows}, what, f"set max_features{most}")
+    require_memory({"codes": n_features * n_windows}, what, f"set max_features{value}")

@@ -1,7 +1,7 @@
-"""What a cascade is trained on: positives and images, each in two parts, to boost on and held out.
+"""Data, parameters and log of the training of a cascade.
 
-Positives are parted by their originals and images one by one, by a hash of the seed: a window that is held
-out has no relative among those that are boosted on.
+Positives and images are split into training and validation data by a hash of the seed. Positives are split by
+their originals: no validation window shows the original of a training window.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from hedgerow.vision.features import Features, HaarFeatures, LBPFeatures, check_
 from hedgerow.vision.images import Jitter
 from hedgerow.vision.model import CascadeModel
 from hedgerow.vision.samples import Negatives, load_negatives, load_positives
-from hedgerow.vision.scan import judge
+from hedgerow.vision.scan import evaluate_windows
 from hedgerow.vision.stage import RULES, Stage
 
 _POSITIVES, _IMAGES = 0, 1
@@ -37,21 +37,21 @@ _POSITIVES, _IMAGES = 0, 1
 class TrainingData:
     """Windows, images and features.
 
-    train, held : uint8 (n, height, width), positives to boost on and held out
+    train, validation : uint8 (n, height, width), positives
     images : Negatives
-    train_images, held_images : their numbers, to boost on and held out
+    train_images, validation_images : indices of images
     features : Features
-        To choose from.
+        Candidates.
     seed : int
     key : str
-        Of the data and the settings that a stage depends on.
+        Checksum of the data and of the parameters that a stage depends on.
     """
 
     train: NDArray[np.uint8]
-    held: NDArray[np.uint8]
+    validation: NDArray[np.uint8]
     images: Negatives
     train_images: NDArray[np.int64]
-    held_images: NDArray[np.int64]
+    validation_images: NDArray[np.int64]
     features: Features
     seed: int
     key: str
@@ -60,13 +60,13 @@ class TrainingData:
 def read_training_data(
     positives: Any, negatives: Any, groups: Any, parameters: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> TrainingData:
-    """Read and part the data.
+    """Read and split the data.
 
-    The parameters are those of `CascadeTrainer`, the seed for `random_state`; the settings go into the key.
+    The parameters are those of `CascadeTrainer`, with the seed as `random_state`; the settings enter the key.
     """
     window = check_window(parameters["window"])
     seed, share = parameters["random_state"], parameters["validation_fraction"]
-    with _named("positives"):
+    with _prefix_errors("positives"):
         samples = load_positives(
             positives,
             window,
@@ -75,21 +75,21 @@ def read_training_data(
             group=groups,
             random_state=seed,
         )
-    with _named("negatives"):
+    with _prefix_errors("negatives"):
         images = load_negatives(negatives, window)
     kind = parameters["features"]
     features = LBPFeatures(window) if kind == "lbp" else HaarFeatures(window, kind)
-    held = held_out(samples.group, share, seed, _POSITIVES)
-    images_held = held_out(np.arange(len(images)), share, seed, _IMAGES)
+    validation = validation_mask(samples.group, share, seed, _POSITIVES)
+    images_validation = validation_mask(np.arange(len(images)), share, seed, _IMAGES)
     digest = hashlib.sha256(repr([seed, sorted(settings.items()), images.digest()]).encode())
     digest.update(samples.images.tobytes())
     digest.update(samples.group.tobytes())
     return TrainingData(
-        samples.images[~held],
-        samples.images[held],
+        samples.images[~validation],
+        samples.images[validation],
         images,
-        np.flatnonzero(~images_held),
-        np.flatnonzero(images_held),
+        np.flatnonzero(~images_validation),
+        np.flatnonzero(images_validation),
         features,
         seed,
         digest.hexdigest(),
@@ -97,52 +97,52 @@ def read_training_data(
 
 
 @contextmanager
-def _named(parameter: str) -> Iterator[None]:
-    """Errors of the loaders speak of their `source`: say which parameter of `fit` that is."""
+def _prefix_errors(parameter: str) -> Iterator[None]:
+    """Prefix errors of the loaders, which name their `source`, with the parameter of `fit`."""
     try:
         yield
-    except (TypeError, ValueError) as error:  # ModelFileError, too; other kinds are made otherwise
+    except (TypeError, ValueError) as error:  # constructors of other subclasses differ
         kind = type(error) if type(error) in {TypeError, ModelFileError} else ValueError
         raise kind(f"{parameter}: {error}") from error
 
 
-def held_out(group: NDArray[Any], share: float, seed: int, purpose: int) -> NDArray[np.bool_]:
-    """Which entries are held out: at least one of the groups, and at least one is not.
+def validation_mask(group: NDArray[Any], share: float, seed: int, purpose: int) -> NDArray[np.bool_]:
+    """Return which entries are validation data: at least one of the groups, but not all.
 
-    >>> held_out(np.array([7, 7, 8, 8, 9]), 0.3, 0, 0).tolist()
+    >>> validation_mask(np.array([7, 7, 8, 8, 9]), 0.3, 0, 0).tolist()
     [False, False, True, True, False]
     """
-    names, place = np.unique(group, return_inverse=True)
+    names, index = np.unique(group, return_inverse=True)
     if len(names) < 2:
         what = "image without the object" if purpose == _IMAGES else "original"
-        raise ValueError(f"there is only {len(names)} {what}: at least 2 are needed, one to be held out")
+        raise ValueError(f"there is only {len(names)} {what}: at least 2 are required, one for validation")
     keys = np.empty(len(names), np.uint64)
     draw_rows(seed, HELD_OUT_WINDOWS, purpose, keys)
     n = min(len(names) - 1, max(1, math.floor(share * len(names) + 0.5)))
-    held = np.zeros(len(names), bool)
-    held[np.argsort(keys, kind="stable")[:n]] = True
-    chosen: NDArray[np.bool_] = held[place]
+    selected = np.zeros(len(names), bool)
+    selected[np.argsort(keys, kind="stable")[:n]] = True
+    chosen: NDArray[np.bool_] = selected[index]
     return chosen
 
 
 def passes(model: CascadeModel, images: NDArray[np.uint8], team: Team) -> NDArray[np.bool_]:
-    """Which windows pass all stages."""
-    stages, _ = judge(model, images, team)
+    """Return which windows pass all stages."""
+    stages, _ = evaluate_windows(model, images, team)
     passed: NDArray[np.bool_] = stages == model.n_stages
     return passed
 
 
-LEAST_NEGATIVES = 20  # fewer say nothing about a false-alarm rate
+MIN_NEGATIVES = 20  # too few for a false-alarm rate
 
 
-def _each_stage(low: float, high: float, *, above: bool = False, below: bool = False) -> Allowed:
-    """Allow a number for all stages, or a sequence with one for each."""
+def _per_stage(low: float, high: float, *, above: bool = False, below: bool = False) -> Allowed:
+    """Allow a number for all stages, or a list with one number for each."""
     one = real(low, high, above=above, below=below)
 
     def test(v: Any) -> bool:
         return one.test(v) or (isinstance(v, list | tuple) and len(v) > 0 and all(one.test(n) for n in v))
 
-    return Allowed(test, f"{one.description}, or a list of such numbers, one a stage")
+    return Allowed(test, f"{one.description}, or a list of such numbers, one for each stage")
 
 
 def _is_file_name(value: Any) -> bool:
@@ -156,12 +156,12 @@ ALLOWED = {
     "features": one_of("basic", "core", "all", "lbp"),
     "algorithm": one_of(*RULES),
     "n_stages": whole(1, 1000),
-    "min_hit_rate": _each_stage(0.5, 1.0),
-    "max_false_alarm": _each_stage(0.0, 1.0, above=True, below=True),
+    "min_hit_rate": _per_stage(0.5, 1.0),
+    "max_false_alarm": _per_stage(0.0, 1.0, above=True, below=True),
     "target_false_alarm": real(0.0, 1.0, above=True, below=True) | nothing(),
     "max_learners": whole(1),
     "max_depth": whole(1, 8),
-    "n_negatives": whole(LEAST_NEGATIVES),
+    "n_negatives": whole(MIN_NEGATIVES),
     "validation_fraction": real(0.0, 1.0, above=True, below=True),
     "max_features": whole(1) | nothing(),
     "weight_trim": real(0.0, 0.5),
@@ -171,27 +171,27 @@ ALLOWED = {
     "random_state": parameters.seed() | nothing(),
     "n_jobs": parameters.threads() | nothing(),
     "verbose": whole(0, 2),
-    "checkpoint": nothing() | Allowed(_is_file_name, "the name of a file in a folder that exists"),
+    "checkpoint": nothing() | Allowed(_is_file_name, "the path of a file in an existing folder"),
 }
 
 
-def plain(value: Any) -> Any:
-    """Parameters as JSON knows them.
+def to_json(value: Any) -> Any:
+    """Convert the value of a parameter to plain JSON.
 
-    >>> plain((np.float64(0.5), 1))
+    >>> to_json((np.float64(0.5), 1))
     [0.5, 1]
     """
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [to_json(one) for one in value]
     if isinstance(value, Jitter):
-        return {name: plain(number) for name, number in asdict(value).items()}
+        return {name: to_json(number) for name, number in asdict(value).items()}
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
-def of_stage(value: Any, number: int) -> float:
-    """The value for a stage: the last one of a list is for all that follow.
+def stage_value(value: Any, number: int) -> float:
+    """Return the value for a stage; the last value of a list also applies to all further stages.
 
-    >>> of_stage([0.9, 0.5], 7)
+    >>> stage_value([0.9, 0.5], 7)
     0.5
     """
     return float(value[min(number, len(value) - 1)] if isinstance(value, list | tuple) else value)
@@ -199,32 +199,32 @@ def of_stage(value: Any, number: int) -> float:
 
 @dataclass(frozen=True)
 class StageReport:
-    """One stage of a trained cascade.
+    """Statistics of one stage of a trained cascade.
 
     Parameters
     ----------
     stage : int
-        From 1.
+        Starts at 1.
     n_learners : int
     hit_rate, false_alarm : float
-        d and f of the stage, on held-out windows that pass all earlier stages.
+        d and f of the stage, on validation windows that pass all earlier stages.
     train_hit_rate, train_false_alarm : float
-        The same on the windows it was boosted on.
+        The same on the training windows.
     total_hit_rate, total_false_alarm : float
         Products of d and of f over the stages so far.
     n_positives, n_negatives : int
-        Windows it was boosted on.
+        Training windows.
     pass_rate : float
-        Share of the windows of the images without the object that all earlier stages let pass.
+        Fraction of the windows of images without the object that pass all earlier stages.
     n_images : int
-        Images looked at for negatives, each turn counted.
+        Images scanned for negatives, each orientation counted.
     seconds : float
-        Not kept in files.
+        Not stored in files.
 
     Examples
     --------
     >>> report = StageReport(1, 5, 0.998, 0.45, 0.999, 0.4, 0.998, 0.45, 2000, 1000, 0.7, 12, seconds=3.2)
-    >>> report.total_false_alarm, "seconds" in report.plain()
+    >>> report.total_false_alarm, "seconds" in report.to_json()
     (0.45, False)
     """
 
@@ -242,8 +242,8 @@ class StageReport:
     n_images: int
     seconds: float = 0.0
 
-    def plain(self) -> dict[str, Any]:
-        """As plain data, but for the seconds: equal training gives equal files."""
+    def to_json(self) -> dict[str, Any]:
+        """Convert to plain JSON without the seconds: equal training gives equal files."""
         record = asdict(self)
         del record["seconds"]
         return record
@@ -253,14 +253,14 @@ _HEADS = ("stage", "trees", "d", "f", "prod d", "prod f", "positives", "negative
 _WIDTHS = (5, 5, 7, 7, 7, 8, 9, 9, 9, 8)
 
 
-def heading() -> str:
-    """The names of the columns that `line` prints."""
+def log_header() -> str:
+    """Return the column names of `log_line`."""
     return "  ".join(head.rjust(width) for head, width in zip(_HEADS, _WIDTHS, strict=True))
 
 
-def line(report: StageReport) -> str:
-    """One stage in one line."""
-    cells = (
+def log_line(report: StageReport) -> str:
+    """Format one stage as a line."""
+    values = (
         f"{report.stage}",
         f"{report.n_learners}",
         f"{report.hit_rate:.4f}",
@@ -272,16 +272,16 @@ def line(report: StageReport) -> str:
         f"{report.pass_rate:.1e}",
         f"{report.seconds:.1f}",
     )
-    return "  ".join(cell.rjust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
+    return "  ".join(value.rjust(width) for value, width in zip(values, _WIDTHS, strict=True))
 
 
 class TrainingLog:
-    """Lines that are kept, printed if asked for, and a bar while a stage is under way; a context manager.
+    """The lines of the training log and a progress bar; a context manager.
 
     Parameters
     ----------
     verbose : int
-        0: silent; 1: a bar on terminals, and targets that are missed; 2: a line a stage as well.
+        0: silent; 1: progress bar on terminals, and missed targets; 2: also one line per stage.
     stream : text stream, optional
         Standard error by default.
     """
@@ -301,22 +301,22 @@ class TrainingLog:
         self._bar.__exit__(kind, error, trace)
 
     def write(self, text: str, verbose: int = 2) -> None:
-        """Keep a line, and print it if so much is asked for."""
+        """Store a line, and print it at this level of `verbose` or above."""
         self.lines.append(text)
         if self._verbose >= verbose:
             self._bar.write_line(text)
 
     def note(self, text: str) -> None:
-        """Keep a line that should not be missed, and print it unless nothing is to be printed."""
+        """Store an important line, and print it unless `verbose` is 0."""
         self.write(text, verbose=1)
 
     def mining(self, stage: int, n_wanted: int) -> Callable[[int], None]:
-        """A function to be told how many negatives there are."""
-        self._bar.restart(n_wanted, f"stage {stage}: looking for negatives")
+        """Start a bar for mining; return the callback of `Miner.mine`."""
+        self._bar.restart(n_wanted, f"stage {stage}: mining negatives")
         return self._show
 
     def boosting(self, stage: int, max_learners: int) -> Callable[[Stage], None]:
-        """A function to be shown the stage after every tree."""
+        """Start a bar for boosting; return the callback of `StageBooster.boost`."""
         self._bar.restart(max_learners, f"stage {stage}: boosting")
         return lambda stage: self._show(
             len(stage.trees), f"{len(stage.trees)} trees, d {stage.hit_rate:.4f}, f {stage.false_alarm:.3f}"

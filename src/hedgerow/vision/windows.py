@@ -1,10 +1,10 @@
-"""Windows to learn from: small grey images of one size, and the codes of their features.
+"""Windows for training: grey images of one size, and the codes of their features.
 
     pixels    uint8 (height * width, n), by position
     planes    int32 (positions, n), integral images by position; see `hedgerow.kernels.cpu.windows`
     inverse   float32 (n,), 1 / (area * standard deviation) of each window
 
-`CodedWindows` is what the stump search reads: one column of one-byte codes a feature.
+`CodedWindows` is the input of the stump search: one column of one-byte codes for each feature.
 """
 
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ from hedgerow.threads import Team, cached_property
 from hedgerow.vision.features import Features
 from hedgerow.vision.model import HAAR
 
-_RANGE_WINDOWS = 512  # that the range of a feature's codes is taken from
-_TAIL = 2  # of them lie outside of it on either side
+_RANGE_WINDOWS = 512  # sample for the range of the codes of a feature
+_TAIL = 2  # windows of this sample outside the range, on each side
 
 
 class WindowSet:
@@ -41,7 +41,7 @@ class WindowSet:
     images : uint8 (n, height, width)
     team : Team
     tilted : bool
-        Whether tilted features will be asked for.
+        Whether tilted features will be computed.
     """
 
     def __init__(self, images: NDArray[np.uint8], team: Team, *, tilted: bool = False) -> None:
@@ -62,19 +62,19 @@ class WindowSet:
         team.over_rows(self.n, fill, size=WINDOWS_AT_ONCE)
 
     def values(self, features: Features, number: int) -> NDArray[np.float32]:
-        """One Haar feature of all windows."""
+        """Compute one Haar feature of all windows."""
         out = np.empty(self.n, np.float32)
         haar_values(self.planes, self.inverse, features.corners[number], features.weights[number], out)
         return out
 
     def patterns(self, features: Features, number: int) -> NDArray[np.uint8]:
-        """One LBP feature of all windows."""
+        """Compute one LBP feature of all windows."""
         out = np.empty(self.n, np.uint8)
         lbp_codes(self.planes, features.corners[number : number + 1], 0, self.n, out[np.newaxis])
         return out
 
     def coded(self, features: Features) -> "CodedWindows":
-        """One byte for each feature of each window, laid out feature by feature."""
+        """Compute one byte for each feature of each window, in the order of features."""
         codes = np.empty((len(features), self.n), np.uint8)
         corners, weights = features.corners, features.weights
         if features.kind != HAAR:
@@ -100,11 +100,11 @@ class WindowSet:
 
 @dataclass(frozen=True, eq=False)
 class CodedWindows:
-    """Codes of features, one column each, as the weak learners' search takes them.
+    """Codes of features, one column each: the table of the weak learners.
 
     by_column : uint8 (features, windows)
     patterns : bool
-        Whether codes are LBP patterns, or rise with the value of a Haar feature.
+        Whether codes are LBP patterns; otherwise they increase with the value of a Haar feature.
     """
 
     by_column: NDArray[np.uint8]
@@ -112,7 +112,7 @@ class CodedWindows:
 
     @property
     def codes(self) -> "CodedWindows":
-        """The codes are the table."""
+        """The object itself: codes and table are one."""
         return self
 
     @property
@@ -127,10 +127,10 @@ class CodedWindows:
 
     @cached_property
     def n_bins(self) -> NDArray[np.int64]:
-        """Codes of every feature, beside 0."""
+        """The number of codes of every feature, without 0."""
         return np.full(self.n_columns, MAX_BINS if self.patterns else CODES, np.int64)
 
     @cached_property
     def categorical(self) -> NDArray[np.uint8]:
-        """Whether codes have no order."""
+        """Whether the codes of a feature are unordered."""
         return np.full(self.n_columns, self.patterns, np.uint8)
