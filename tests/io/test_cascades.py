@@ -66,7 +66,7 @@ def test_notes_on_a_cascade_are_its_info(tmp_path):
     assert load_card(path) is None
     assert load_certificate(path) is None
     save(model, path)
-    with pytest.raises(ModelFileError, match="of kind 'DecisionStump'; 'cascade' is needed"):
+    with pytest.raises(ModelFileError, match="of kind 'DecisionStump', not 'cascade'"):
         load_cascade(path)
 
 

@@ -62,7 +62,7 @@ def test_sums_do_not_overflow():
 )
 def test_a_rectangle_outside_the_image_is_refused(rectangle, tilted):
     image = np.ones((4, 4), np.uint8)
-    with pytest.raises(ValueError, match=r"must lie in the image of 4 x 4 pixels"):
+    with pytest.raises(ValueError, match=r"must be inside the image of 4 x 4 pixels"):
         (tilted_sum if tilted else rectangle_sum)(integral_image(image), *rectangle)
 
 

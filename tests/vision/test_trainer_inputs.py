@@ -184,7 +184,7 @@ def test_a_terminal_gets_a_bar(verbose, monkeypatch):
     shown = terminal.getvalue()
     if verbose:
         for words in (
-            "stage 1: looking for negatives",
+            "stage 1: mining negatives",
             "123/500",
             "stage 2: boosting",
             "5 trees, d 0.9876, f 0.250",

@@ -1,8 +1,8 @@
-"""A cascade in pictures: its first features on the mean object, and what its stages let pass.
+"""Plots of a cascade: its first features on the mean object, and the rates of its stages.
 
-features   a small picture each: pixels that add are white, pixels that subtract black, half transparent
+features   one panel each: added pixels white, subtracted pixels black, half transparent
 stages     products of the hit rates and of the false-alarm rates after 0, 1, ... stages, and the share of
-           all windows that mining really saw pass; trees of every stage
+           all windows that passed in mining; number of trees of every stage
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ from hedgerow.vision.images import as_grey
 from hedgerow.vision.model import LBP, CascadeModel
 
 _ALLOWED = {"n_features": whole(1, 24)}
-_A_ROW = 8  # features beside one another, at the most
+_A_ROW = 8  # maximum of features in a row
 _FEATURE_SIZE, _STAGES_SIZE = 1.45, (2.9, 2.5)  # inches
-_FINE = 12  # points a pixel and axis at which features are drawn: enough for the edges of tilted ones
-_PLAIN_GREY = 150.0
+_FINE = 12  # points per pixel and axis of drawn features: enough for tilted edges
+_UNIFORM_GREY = 150.0
 _ALPHA = 0.62
 _RATES = ("hit_rate", "false_alarm", "pass_rate")
 
@@ -33,10 +33,9 @@ _RATES = ("hit_rate", "false_alarm", "pass_rate")
 class CascadeDisplay:
     """The first features of a cascade, the rates of its stages, and their trees.
 
-    Make it with `from_estimator`; the parameters are what it draws. Products start at 1 before the first
-    stage. The measured share is of all windows of the images without the object that mining looked at; it
-    includes what the detector refuses for lack of contrast, and images that differ from the held-out ones, so
-    it need not be the product.
+    Made by `from_estimator`. Products start at 1 before the first stage. The measured share is that of all
+    windows of training images that were scanned in mining. It can differ from the product: the detector
+    rejects windows of low contrast, and training images differ from validation images.
 
     Parameters
     ----------
@@ -44,16 +43,16 @@ class CascadeDisplay:
     window : (int, int)
         Width and height.
     rects, weights, tilted : arrays of shape (n, 3, 4), (n, 3) and (n,)
-        The features, in the order in which the cascade computes them; see `hedgerow.vision.model`.
+        The features, in the order of evaluation; see `hedgerow.vision.model`.
     stages : int array of shape (n,)
-        The stage of each, from 1.
+        The stage of each feature, starting at 1.
     n_trees : int array of shape (n_stages,)
     hit_rates, false_alarms : float64 arrays of shape (n_stages,), or None
-        Of each stage, on held-out windows; None if the cascade has no record of its training.
+        Of each stage, on validation windows; None if the cascade has no training history.
     pass_rates : float64 array of shape (n_stages,), or None
-        Share of the windows that the stages before each let pass.
+        Share of the windows that pass all stages before each stage.
     background : array of shape (h, w), or None
-        Grey values that the features are drawn on; None for plain grey.
+        Grey values behind the features; None for uniform grey.
 
     Attributes
     ----------
@@ -98,17 +97,17 @@ class CascadeDisplay:
     def from_estimator(
         cls, estimator: Any, *, n_features: int = 6, background: Any = None, ax: Any = None
     ) -> Self:
-        """Take a cascade apart, and draw it.
+        """Draw a cascade.
 
         Parameters
         ----------
         estimator : fitted CascadeTrainer, or Cascade
-            One that was not trained here, from a file of OpenCV say, shows its features and trees only.
+            A cascade without training history, such as one of OpenCV, shows its features and trees only.
         n_features : int
-            How many of the first features to draw, 24 at the most; each is shown once.
+            Number of distinct features to draw, at most 24.
         background : image, optional
-            What to draw them on, of any size. By default the mean of the training objects if it is known,
-            else plain grey.
+            Background of the features, of any size. By default the mean of the training objects, if
+            available, otherwise uniform grey.
         ax
             As in `plot`.
 
@@ -160,8 +159,8 @@ class CascadeDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, a sequence of them, or None
-            None for a new figure. One of a grid of subplots gives its place to all panels; else there must be
-            one for each feature and one for each of the panels of the stages: 3, or 1 without a record.
+            None for a new figure. A single subplot is replaced by all panels; otherwise one for each feature
+            and one for each panel of the stages is required: 3, or 1 without training history.
 
         Returns
         -------
@@ -182,14 +181,12 @@ class CascadeDisplay:
 
     def _draw_feature(self, ax: Any, number: int) -> None:
         width, height = self.window
-        place = {"extent": (0, width, height, 0)}
-        plain = np.full((1, 1), _PLAIN_GREY)
-        background = plain if self.background is None else self.background
+        extent = {"extent": (0, width, height, 0)}
+        uniform = np.full((1, 1), _UNIFORM_GREY)
+        background = uniform if self.background is None else self.background
         limits = (0, 255) if self.background is None else (float(background.min()), float(background.max()))
         look = {"cmap": "gray", "vmin": limits[0], "vmax": limits[1]}
-        ax.imshow(
-            background, interpolation="bicubic", **look, **place
-        )  # a face of 24 x 24 reads better smooth
+        ax.imshow(background, interpolation="bicubic", **look, **extent)  # smooth: 24 x 24 pixels are coarse
         signs = feature_signs(
             self.kind, self.rects[number], self.weights[number], tilted=bool(self.tilted[number]),
             window=self.window, fine=_FINE,
@@ -197,11 +194,11 @@ class CascadeDisplay:
         cover = np.zeros((*signs.shape, 4))
         cover[signs > 0, :3] = 1.0
         cover[signs != 0, 3] = _ALPHA
-        ax.imshow(cover, interpolation="nearest", **place)
+        ax.imshow(cover, interpolation="nearest", **extent)
         lines = style.mpl("collections").LineCollection(
             self._outlines(number), colors=style.BLUE, linewidths=1.1, zorder=3
         )
-        lines.set_clip_on(False)  # half of a line at the edge would be lost
+        lines.set_clip_on(False)  # otherwise lines at the edge are cut in half
         ax.add_collection(lines)
         ax.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[], aspect="equal")
         for spine in ax.spines.values():
@@ -210,7 +207,7 @@ class CascadeDisplay:
         ax.set_title(title, fontsize=style.TICK_SIZE, color=style.INK, pad=4)
 
     def _outlines(self, number: int) -> list[Floats]:
-        """The edges of the rectangles of a feature, or of the cells of a grid: (points, 2) each."""
+        """Return the outlines of the rectangles of a feature, or of the 3 x 3 grid: (points, 2) each."""
         rects, tilted = self.rects[number], bool(self.tilted[number])
         if self.kind == LBP:
             x, y, w, h = rects[0]
@@ -221,7 +218,7 @@ class CascadeDisplay:
 
     def _draw_hits(self, ax: Any) -> None:
         totals = self.total_hit_rates
-        assert totals is not None  # noqa: S101 - the caller looked
+        assert totals is not None  # noqa: S101 - checked by the caller
         style.style_axes(ax)
         ax.plot(np.arange(len(totals)), totals, "o-", color=style.BLUE, linewidth=1.8, markersize=3.5)
         low = min(float(totals.min()), 0.99)
@@ -239,12 +236,12 @@ class CascadeDisplay:
 
     def _draw_false_alarms(self, ax: Any) -> None:
         totals = self.total_false_alarms
-        assert totals is not None  # noqa: S101 - the caller looked
+        assert totals is not None  # noqa: S101 - checked by the caller
         style.style_axes(ax)
         measured = np.empty(0) if self.pass_rates is None else self.pass_rates
         every = np.concatenate([totals, measured])
         least = float(every[every > 0].min())
-        low = 0.5 * least  # where zeros are drawn, if there are any
+        low = 0.5 * least  # zeros are drawn at this value
         if every.min() <= 0:
             labels.log_errors_axis(ax, low, 1.6)
         else:
@@ -285,17 +282,16 @@ class CascadeDisplay:
 def feature_signs(
     kind: str, rects: Any, weights: Any, *, tilted: bool, window: tuple[int, int], fine: int = 1
 ) -> NDArray[np.int8]:
-    """Which points of a window a feature adds (1), subtracts (-1) or leaves alone (0).
+    """Return which points of a window a feature adds (1), subtracts (-1) or ignores (0).
 
     Parameters
     ----------
     kind, rects, weights, tilted
-        One feature, as `hedgerow.vision.model` holds it; of an LBP grid the middle is 1, what it is compared
-        with -1.
+        One feature, as in `hedgerow.vision.model`; the centre of an LBP grid is 1, its neighbours are -1.
     window : (int, int)
         Width and height.
     fine : int
-        Points a pixel, along each axis.
+        Points per pixel and axis.
 
     Returns
     -------
@@ -308,7 +304,7 @@ def feature_signs(
     [[-1, -1, 1, 1, 0], [0, 0, 0, 0, 0]]
     """
     if kind == LBP:
-        x, y, w, h = (int(part) for part in rects[0])
+        x, y, w, h = (int(side) for side in rects[0])
         rects, weights = np.array([(x, y, 3 * w, 3 * h), (x + w, y + h, w, h)]), np.array([-1.0, 2.0])
     width, height = window
     px = ((np.arange(fine * width) + 0.5) / fine)[None, :]
@@ -316,22 +312,22 @@ def feature_signs(
     total = np.zeros((fine * height, fine * width))
     for (x, y, w, h), weight in zip(rects, weights, strict=True):
         across, down = px - x, py - y
-        if tilted:  # w goes down-right from the top corner, h down-left
+        if tilted:  # from the top corner, w is down right and h is down left
             across, down = (across + down) / 2, (down - across) / 2
         total += weight * ((across >= 0) & (across < w) & (down >= 0) & (down < h))
     return np.sign(total.round(6)).astype(np.int8)
 
 
 def _corners(rect: Any, *, tilted: bool) -> Floats:
-    """The outline of a rectangle, closed: (5, 2)."""
-    x, y, w, h = (float(part) for part in rect)
+    """Return the closed outline of a rectangle: (5, 2)."""
+    x, y, w, h = (float(side) for side in rect)
     right, down = ((w, w), (-h, h)) if tilted else ((w, 0.0), (0.0, h))
     steps = [(0.0, 0.0), right, (right[0] + down[0], right[1] + down[1]), down, (0.0, 0.0)]
     return np.array([(x + across, y + below) for across, below in steps])
 
 
 def _first_features(model: CascadeModel, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Numbers of the first features in the order of the nodes, each once, and their stages from 1."""
+    """Return the first distinct features in the order of the nodes, and their stages."""
     _, first = np.unique(model.feature, return_index=True)
     nodes = np.sort(first)[:n]
     trees = np.searchsorted(model.tree_starts, nodes, side="right") - 1
@@ -339,7 +335,7 @@ def _first_features(model: CascadeModel, n: int) -> tuple[NDArray[np.intp], NDAr
 
 
 def _rates(stages: Any, n_stages: int) -> dict[str, Floats]:
-    """The rates of every stage by name; none if there is no record of them all."""
+    """Return the rates of all stages by name; empty if the history is incomplete."""
     records = [record if isinstance(record, Mapping) else asdict(record) for record in stages]
     if not records or len(records) != n_stages or any(name not in records[0] for name in _RATES):
         return {}
@@ -347,7 +343,7 @@ def _rates(stages: Any, n_stages: int) -> dict[str, Floats]:
 
 
 def _mean(mean: Any, window: tuple[int, int]) -> Floats | None:
-    """The mean object if there is one, of the shape of the window."""
+    """Return the mean object if it has the shape of the window."""
     if mean is None:
         return None
     array = np.asarray(mean, np.float64)
@@ -355,15 +351,15 @@ def _mean(mean: Any, window: tuple[int, int]) -> Floats | None:
 
 
 def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
-    """The figure and its axes: rows of features above a row for the stages."""
+    """Return the figure and its axes: rows of features above a row for the stages."""
     n_columns = style.even_columns(_A_ROW, max(1, n_features))
     n_rows = -(-n_features // n_columns)
-    given = (
+    passed = (
         [] if ax is None else [ax] if hasattr(ax, "plot") else list(np.ravel(np.asarray(ax, dtype=object)))
     )
     n_panels = n_features + n_stages_panels
-    if len(given) == n_panels:
-        return given[0].figure, np.array([*given, None], dtype=object)[:-1]
+    if len(passed) == n_panels:
+        return passed[0].figure, np.array([*passed, None], dtype=object)[:-1]
     heights = [1.25 * _FEATURE_SIZE * max(1, n_rows), _STAGES_SIZE[1]]
     if ax is None:
         width = max(n_columns * _FEATURE_SIZE, 3 * _STAGES_SIZE[0])
@@ -371,9 +367,9 @@ def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
         figure.get_layout_engine().set(w_pad=0.05, h_pad=0.06, hspace=0.03)
         grid = figure.add_gridspec(2, 1, height_ratios=heights)
     else:
-        place = style.replaced_spec(given, n_panels)
-        figure = given[0].figure
-        grid = place.subgridspec(2, 1, height_ratios=heights)
+        spec = style.replaced_spec(passed, n_panels)
+        figure = passed[0].figure
+        grid = spec.subgridspec(2, 1, height_ratios=heights)
     above = grid[0].subgridspec(max(1, n_rows), n_columns)
     below = grid[1].subgridspec(1, n_stages_panels)
     axes = [figure.add_subplot(above[divmod(number, n_columns)]) for number in range(n_features)]
@@ -383,8 +379,8 @@ def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
 
 def _stages_axis(ax: Any, low: float, high: float) -> None:
     ax.xaxis.set_major_locator(style.mpl("ticker").MaxNLocator(6, integer=True, min_n_ticks=1))
-    room = 0.03 * max(high - low, 1.0)  # for half of the first and the last mark
-    ax.set_xlim(low - room, max(high, low + 1) + room)
+    margin = 0.03 * max(high - low, 1.0)  # for half of the first and the last mark
+    ax.set_xlim(low - margin, max(high, low + 1) + margin)
 
 
 def _name(ax: Any, title: str, x: str) -> None:
