@@ -224,5 +224,5 @@ def test_estimators_measures_and_samplers_that_fail_are_named():
         draw(sampler=lambda n_rows, seed: make_hastie(n_rows, 4, random_state=seed))
     with pytest.raises(ValueError, match="failed on 40 rows, repeat 0: y holds one class only"):
         draw(sampler=lambda n_rows, seed: (sampler(n_rows, seed)[0], np.ones(n_rows, dtype=int)))
-    with pytest.raises(TypeError, match=r"test is a int; a pair \(X, y\) is needed"):
+    with pytest.raises(TypeError, match=r"test must be a pair \(X, y\); got int"):
         draw(test=3)

@@ -259,9 +259,9 @@ def test_results_of_one_seed_are_compared_on_the_same_training_sets():
     with pytest.raises(ValueError, match="term='margin' is not allowed: it must be one of 'error', 'noise'"):
         one.difference(two, "margin")
     classes = bias_variance(GaussianNB(), draw_classes, test=CLASSES_TEST, n_repeats=3)
-    with pytest.raises(ValueError, match="other has the loss 'zero_one', and this has 'squared'"):
+    with pytest.raises(ValueError, match="other must have the loss 'squared'; got 'zero_one'"):
         one.difference(classes)
-    with pytest.raises(TypeError, match="other is a float"):
+    with pytest.raises(TypeError, match="other must be a BiasVariance; got float"):
         one.difference(0.5)
 
 

@@ -37,7 +37,7 @@ def test_other_sizes_are_refused(size):
 
 @pytest.mark.parametrize("size", [1.0, 60, 61])
 def test_resamples_without_replacement_must_leave_rows_out(size):
-    with pytest.raises(ValueError, match="all resamples would hold the same 60 rows"):
+    with pytest.raises(ValueError, match="all resamples would be the same 60 rows"):
         Resamples(*draw_numbers(0), size=size, replace=False)
 
 
@@ -69,9 +69,12 @@ class NeverFitted(LinearRegression):
         ({"noise": [1.0, 2.0]}, r"noise has shape \(2,\): it must be None"),
         ({"noise": "much"}, "noise='much' is not allowed"),
         ({"noise": float("nan")}, "noise=nan is not allowed"),
-        ({"sampler": 7}, "sampler is a int; a pair"),
+        ({"sampler": 7}, r"sampler must be a pair \(X, y\); got int"),
         ({"sampler": (np.ones((3, 2)), [1, 2])}, "sampler has 3 rows in X and 2 in y"),
-        ({"sampler": lambda _: np.ones((3, 2))}, "the training set of repeat 0 is a ndarray; a pair"),
+        (
+            {"sampler": lambda _: np.ones((3, 2))},
+            "the training set of repeat 0 must be a pair .*; got ndarray",
+        ),
         (
             {"sampler": lambda _: (np.ones((3, 2)), [1, np.nan, 2])},
             "the training set of repeat 0: .*row 1 is",
@@ -80,7 +83,7 @@ class NeverFitted(LinearRegression):
             {"sampler": lambda _: (np.ones((3, 4)), [1, 2, 3])},
             "test has 2 columns, but the sampler's X has 4",
         ),
-        ({"test": None}, "test is a NoneType; a pair"),
+        ({"test": None}, "test must be a pair .*; got NoneType"),
         ({"test": (np.ones((3, 2)), [1, 2])}, "test has 3 rows in X and 2 in y"),
         ({"test": (np.ones((0, 2)), [])}, "test has no rows"),
         ({"test": (np.ones((2, 2)), [[1], [2]])}, r"test has y of shape \(2, 1\)"),
@@ -106,6 +109,6 @@ def test_labels_of_another_kind_are_refused():
 
 def test_a_failing_estimator_is_named_with_its_repeat():
     estimator = KNeighborsRegressor(weights="nonsense")
-    message = "estimator=KNeighbors.* failed in repeat 0, learning from 60 rows: The 'weights' parameter"
+    message = "estimator=KNeighbors.* failed in repeat 0 with 60 rows: The 'weights' parameter"
     with pytest.raises((ValueError, TypeError), match=message):
         bias_variance(estimator, draw_numbers, test=NUMBERS_TEST)

@@ -1,35 +1,34 @@
-"""The formulas: what many fitted copies of an estimator answered at the test points, taken apart.
+"""Decomposition of the error of many fitted clones at the same test points.
 
-Answers are one array (R, outputs, n): R repeats say something of the same n test points, a number, or a
-probability or a vote (1 or 0) for every class. A term (error, noise, bias, variance, ...) is one number a
-test point, averaged over the points in the end.
+The predictions are one array (R, outputs, n) of R repeats at n test points: a number, or a probability or a
+vote (1 or 0) for every class. A term (error, noise, bias, variance, ...) has one number per test point and is
+averaged over the points.
 
-Squared loss, at one point with the true mean f, answers a_r and their mean a (Geman et al. 1992):
+Squared loss, at one point with the true mean f, predictions a_r and their mean a (Geman et al. 1992):
 
     variance    s^2 = sum of |a_r - a|^2 / (R - 1)
     bias        |a - f|^2 - s^2 / R
     error       noise + mean of |a_r - f|^2  =  noise + bias + variance
 
-Both are free of the error of taking R repeats for infinitely many: |a - f|^2 alone is too large by s^2 / R
-on average. What is taken off there is what dividing by R - 1, not R, adds to the variance, so the sum is
-exact. A bias of nearly zero may come out negative by chance.
+Both terms are unbiased: |a - f|^2 alone is too large by s^2 / R on average. The division by R - 1, not R,
+adds the same amount to the variance, so the sum is exact. A bias near zero may be negative by chance.
 
-Zero-one loss, at one point with the likeliest label t, probabilities q_k of the labels (q_t = 1 - noise, the
-others alike), shares p_k of the votes, and the main prediction m, the class of most votes (Domingos 2000):
+Zero-one loss, at one point with the most probable label t, probabilities q_k of the labels (q_t = 1 - noise,
+the others equal), fractions p_k of the votes, and the main prediction m, the class with most votes (Domingos
+2000):
 
     bias        1 if m is not t, else 0
-    variance    1 - p_m: how often an answer differs from the main prediction
+    variance    1 - p_m: how often a prediction differs from the main prediction
     error       1 - sum of p_k q_k  =  c1 noise + bias + c2 variance
-    c1          p_t - (1 - p_t) / (K - 1): noise corrects some wrong answers
-    c2          1 where m = t; else -p_t / (1 - p_m), since only answers that leave m for t correct it
+    c1          p_t - (1 - p_t) / (K - 1): noise corrects some wrong predictions
+    c2          1 where m = t; else -p_t / (1 - p_m), since only predictions of t are correct
 
-A variance at a biased point lowers the error. c2 variance is therefore told in two parts: the unbiased
-variance 1 - p_m where m = t, and the biased variance p_t where it is not. Their difference, the net
-variance, is what James (2003) calls the variance effect.
+The variance at a biased point lowers the error. c2 variance is therefore reported as two terms: the unbiased
+variance 1 - p_m where m = t, and the biased variance p_t elsewhere. Their difference, the net variance, is
+the variance effect of James (2003).
 
-Standard errors come from the bootstrap over the repeats: all terms once more with repeats that count 0, 1, 2,
-... times, drawn with replacement. The jackknife would be cheaper, but for a vote of the majority it is as
-wrong as for a median.
+Standard errors come from a bootstrap over the repeats. The jackknife would be cheaper, but it is inconsistent
+for a majority vote, as it is for a median.
 """
 
 from collections.abc import Callable
@@ -52,9 +51,9 @@ class Decomposition:
     ----------
     points : dict of float64 (n,)
     replicates : dict of float64 (200,)
-        The same draws for any two decompositions of as many repeats, so that these can be compared in pairs.
+        From the same bootstrap samples for equal numbers of repeats, so that differences can be paired.
     centre : float64 (outputs, n)
-        The mean answer, or the shares of the votes.
+        The mean prediction, or the fractions of the votes.
     """
 
     points: Terms
@@ -81,28 +80,28 @@ def one_hot(votes: Integers, n_classes: int) -> Floats:
     return hot
 
 
-def squared(answers: Floats, truth: Floats, noise: Floats, scale: float = 1.0) -> Decomposition:
+def squared(predictions: Floats, truth: Floats, noise: Floats, scale: float = 1.0) -> Decomposition:
     """Decompose scale * |a - y|^2.
 
     Parameters
     ----------
-    answers : float64 (R, outputs, n), R >= 2
+    predictions : float64 (R, outputs, n), R >= 2
     truth : float64 (outputs, n)
         The mean of y.
     noise : float64 (n,)
         The mean of scale * |y - truth|^2.
     scale : float
-        1/2 for probabilities: the loss of a sure answer is then 0 or 1.
+        1/2 for probabilities: the loss of a certain prediction is then 0 or 1.
     """
-    n_repeats = len(answers)
+    n_repeats = len(predictions)
 
     def size(vectors: Floats) -> Floats:
         sizes: Floats = scale * (vectors * vectors).sum(axis=-2)
         return sizes
 
-    centre: Floats = answers.mean(axis=0)
-    away = answers - centre  # sums of small numbers: nothing cancels when the answers are nearly the same
-    squares, errors = size(away), size(answers - truth)  # (R, n)
+    centre: Floats = predictions.mean(axis=0)
+    away = predictions - centre  # small numbers: no cancellation if the predictions are nearly equal
+    squares, errors = size(away), size(predictions - truth)  # (R, n)
 
     def terms(counts: Floats) -> Terms:
         shift = np.tensordot(counts, away, 1) / n_repeats
@@ -115,24 +114,24 @@ def squared(answers: Floats, truth: Floats, noise: Floats, scale: float = 1.0) -
     return Decomposition(terms(np.ones(n_repeats)), _bootstrap(terms, n_repeats), centre)
 
 
-def zero_one(answers: Floats, labels: Integers, noise: Floats) -> Decomposition:
-    """Decompose the share of wrong votes.
+def zero_one(predictions: Floats, labels: Integers, noise: Floats) -> Decomposition:
+    """Decompose the fraction of wrong votes.
 
     Parameters
     ----------
-    answers : float64 (R, K, n), R >= 2, K >= 2
+    predictions : float64 (R, K, n), R >= 2, K >= 2
         Votes: 1 for one class, 0 for the others.
     labels : int64 (n,)
-        The likeliest label.
+        The most probable label.
     noise : float64 (n,)
-        How probable the other labels are, together.
+        Probability of the other labels together.
     """
-    (n_repeats, n_classes, _), rows = answers.shape, np.arange(len(labels))
+    (n_repeats, n_classes, _), rows = predictions.shape, np.arange(len(labels))
     truth = class_truth(labels, noise, n_classes)
-    errors = 1.0 - (answers * truth).sum(axis=1)  # (R, n)
+    errors = 1.0 - (predictions * truth).sum(axis=1)  # (R, n)
 
     def terms(counts: Floats) -> Terms:
-        votes = np.tensordot(counts, answers, 1)  # whole numbers
+        votes = np.tensordot(counts, predictions, 1)  # integers
         main = np.argmax(votes, axis=0)  # the first of equal ones
         wrong = main != labels
         right, variance = votes[labels, rows] / n_repeats, 1.0 - votes[main, rows] / n_repeats
@@ -148,11 +147,11 @@ def zero_one(answers: Floats, labels: Integers, noise: Floats) -> Decomposition:
             "net_variance": unbiased - biased,
         }
 
-    return Decomposition(terms(np.ones(n_repeats)), _bootstrap(terms, n_repeats), answers.mean(axis=0))
+    return Decomposition(terms(np.ones(n_repeats)), _bootstrap(terms, n_repeats), predictions.mean(axis=0))
 
 
 def _bootstrap(terms: Callable[[Floats], Terms], n_repeats: int) -> dict[str, Floats]:
-    """Means of the terms when repeats are drawn with replacement."""
+    """Return the means of the terms in bootstrap samples of the repeats."""
     even = np.full(n_repeats, 1 / n_repeats)
     draws = np.random.default_rng(n_repeats).multinomial(n_repeats, even, _N_REPLICATES)
     means = [
@@ -163,5 +162,5 @@ def _bootstrap(terms: Callable[[Floats], Terms], n_repeats: int) -> dict[str, Fl
 
 
 def standard_error(replicates: Floats, n_repeats: int) -> float:
-    """Of a term; the factor makes it that of a mean on average, for a mean."""
+    """Return the standard error of a term, with the factor that makes it unbiased for a mean."""
     return float(replicates.std() * np.sqrt(n_repeats / (n_repeats - 1)))

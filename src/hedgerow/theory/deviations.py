@@ -1,19 +1,18 @@
-"""How far a share seen in a sample may be from the true one: numbers in [0, 1] and what separates them.
+"""Confidence bounds on a probability from a sample, by the binary KL divergence and by Clopper and Pearson.
 
-Of n rows a share q was wrong. The true share is p. How unlikely it is to see q is measured by
+A fraction q of n rows is wrong; the true probability is p. The divergence
 
     kl(q||p) = q ln(q / p) + (1 - q) ln((1 - q) / (1 - p))
 
-in natural units a row: P[share <= q] <= exp(-n kl(q||p)) for q <= p (Chernoff). Turned around, the true
-shares that are not too unlikely are those from `kl_lower` to `kl_upper`, where kl(q||p) <= c. Both are
-rounded outwards, since a bound that is a rounding error too small is no bound.
+measures how improbable q is: P[fraction <= q] <= exp(-n kl(q||p)) for q <= p (Chernoff). The confidence
+interval kl(q||p) <= c is from `kl_lower` to `kl_upper`. Both are rounded outwards and remain bounds.
 
-With terms that are never negative nothing cancels. Let d = p - q and phi(x) = x - ln(1 + x) >= 0; the parts
-linear in d are each other's opposite, and
+The divergence is computed without cancellation. Let d = p - q and phi(x) = x - ln(1 + x) >= 0; the terms
+linear in d cancel exactly, and
 
     kl(q||p) = q phi(d / q) + (1 - q) phi(-d / (1 - q)).
 
-For one fixed classifier and a number of errors the exact answer is known, without kl: `holdout_bound`.
+For one fixed classifier the exact bound from its number of errors is `holdout_bound`.
 """
 
 import math
@@ -35,7 +34,7 @@ _MOST = 1.0 - 0.5 * _EPSILON  # next to 1
 
 
 def binary_kl(q: ArrayLike, p: ArrayLike) -> Any:
-    """kl(q||p), the divergence of two coins: q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)).
+    """Return the binary KL divergence kl(q||p) = q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)).
 
     Parameters
     ----------
@@ -45,7 +44,7 @@ def binary_kl(q: ArrayLike, p: ArrayLike) -> Any:
     Returns
     -------
     kl : float or float64 array
-        To nearly all digits, also where p is next to q. Infinite if p is 0 or 1 and q is not.
+        Accurate to nearly all digits, also for p close to q. Infinite if p is 0 or 1 and q is not.
 
     Examples
     --------
@@ -59,7 +58,7 @@ def binary_kl(q: ArrayLike, p: ArrayLike) -> Any:
 
 
 def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
-    """The largest p >= q with kl(q||p) <= c, rounded up.
+    """Return the largest p >= q with kl(q||p) <= c, rounded up.
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
     q, c = np.broadcast_arrays(_shares("q", q), _divergences("c", c))
     goal = np.maximum(c * _SLACK, 1e-300)  # smaller ones have too few digits
     with np.errstate(all="ignore"):  # both branches of np.where are computed
-        # All three are above the answer: (p - q)^2 <= c / 2 (Pinsker) and (p - q)^2 <= 2 p c, for small c;
+        # All three are above the result: (p - q)^2 <= c / 2 (Pinsker) and (p - q)^2 <= 2 p c, for small c;
         # 1 - p >= (1 - q) exp(-(c - q ln q) / (1 - q)), exact for q = 0 and never far off for large c.
         near = np.minimum(np.sqrt(goal / 2.0), goal + np.sqrt(goal) * np.sqrt(goal + 2.0 * q))
         far = -(1.0 - q) * np.expm1(-(goal - q * np.log(np.maximum(q, _LEAST))) / (1.0 - q))
@@ -91,7 +90,7 @@ def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
 
 
 def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
-    """The smallest p <= q with kl(q||p) <= c, rounded down.
+    """Return the smallest p <= q with kl(q||p) <= c, rounded down.
 
     Parameters
     ----------
@@ -123,24 +122,24 @@ def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
 
 
 def holdout_bound(n_errors: int, n: int, delta: float) -> float:
-    """Upper bound of the error of a classifier with n_errors mistakes on n rows that it never saw.
+    """Return an upper bound on the error of a classifier with n_errors errors on n hold-out rows.
 
-    The largest p for which n_errors or fewer mistakes still have probability delta (Clopper and Pearson
-    1934). No bound that holds for every distribution is smaller.
+    It is the largest p for which n_errors or fewer errors have probability delta (Clopper and Pearson 1934).
+    No bound that holds for all distributions is smaller.
 
     Parameters
     ----------
     n_errors : int
-        Mistakes, from 0 to n.
+        Number of errors, from 0 to n.
     n : int
-        Rows, drawn independently of the classifier and of one another.
+        Number of rows, drawn independently of the classifier and of each other.
     delta : float
-        Probability, at most, that the true error is above the bound; above 0 and below 1.
+        Probability that the true error is above the bound; above 0 and below 1.
 
     Returns
     -------
     bound : float
-        1 if all rows were mistaken.
+        1 if all rows are errors.
 
     Examples
     --------
@@ -238,11 +237,11 @@ def _divergences(name: str, values: ArrayLike) -> Floats:
 
 
 def _floats(values: ArrayLike) -> Floats:
-    """As float64; NaN, which no check lets pass, for what are no numbers."""
+    """Return float64, and NaN, which fails every check, for other types."""
     array = np.asarray(values)
     return array.astype(np.float64) if array.dtype.kind in "fiu" else np.full(array.shape, np.nan)
 
 
 def _plain(array: Floats) -> Any:
-    """A float for scalars, as it was given."""
+    """Return a float for a scalar, and an array otherwise."""
     return float(array) if array.ndim == 0 else array

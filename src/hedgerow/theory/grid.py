@@ -1,10 +1,10 @@
-"""Fixed grids: bin edges from rows that are set aside, for learners that must not choose their own.
+"""Fixed grids: bin edges from separate rows, for bounds that require a fixed hypothesis class.
 
-A grid is a list with the edges of every column, rising, or None for a categorical one. It is handed to the
-parameter `bin_edges`, and the learner then cuts at these edges and no others. On c columns of k_1, ..., k_c
-edges, and without missing values, there are 2 (k_1 + ... + k_c) stumps that tell two classes apart, beside
-the two that always say the same: a class of hypotheses that is finite and, if the rows of the grid take no
-other part, fixed before the training rows are seen. Bounds by margins and by out-of-bag votes ask for that.
+A grid is a list with the increasing edges of every column, or None for a categorical column. A learner with
+the parameter `bin_edges` splits at these edges only. With k_1, ..., k_c edges in c columns and no missing
+values, there are 2 (k_1 + ... + k_c) stumps and two constant classifiers. This hypothesis class is finite and
+does not depend on the training rows, if the rows of the grid are used for nothing else. Margin bounds and
+out-of-bag bounds require this.
 """
 
 from typing import Any
@@ -22,38 +22,38 @@ _ALLOWED = {"max_bins": whole(2, MAX_WIDE_BINS)}
 
 
 class Grid(list[NDArray[np.float64] | None]):
-    """A list of edges that knows the rows it was found on: no bound may count them twice."""
+    """A list of edges with the hashes of the rows from which they were computed."""
 
     hashes: RowHashes
 
 
 def quantile_grid(X: Any, max_bins: int = MAX_BINS, *, categorical_features: Any = None) -> Grid:
-    """Bin edges at quantiles of the columns of X, to be given to a learner as its `bin_edges`.
+    """Return bin edges at quantiles of the columns of X, for the parameter `bin_edges` of a learner.
 
-    They are the edges that the learner would have found itself, had it been fitted on X. For a bound that
-    asks for a grid fixed before the data are seen, X must be rows set aside: they may then take no part in
-    the fit, nor in measuring the error. They need no labels. The grid remembers fingerprints of the rows, so
-    that a certificate notices when they were trained on.
+    A learner fitted to X would compute the same edges. For a bound that requires a fixed grid, X must be
+    separate rows that are not used for the fit or for the measurement of the error. They need no labels. The
+    grid stores fingerprints of the rows, so that `certify` detects if they were used for training.
 
     Parameters
     ----------
     X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        Missing values are left out.
+        Missing values are ignored.
     max_bins : int
-        Most bins of a column, up to 65,535, and one more than it has edges. Forests take 255 at the most.
+        Maximum number of bins per column, which is the number of edges plus one; at most 65,535, and 255 for
+        forests.
     categorical_features : None, "from_dtype", mask, positions or names
-        As the learner has it.
+        As for the learner.
 
     Returns
     -------
     Grid
-        A list of float64 arrays, one a column.
-        None for a categorical column. A column of one value has no edges, and is then never cut.
+        A list of float64 arrays, one per column, and None for categorical columns. A constant column has no
+        edges.
 
     Notes
     -----
-    With up to 255 bins and more than 200,000 rows, edges are found on 200,000 of the rows. Minus infinity
-    shares the lowest bin: edges are finite.
+    With up to 255 bins and more than 200,000 rows, a sample of 200,000 rows is used. All edges are finite;
+    minus infinity is in the lowest bin.
 
     Examples
     --------

@@ -1,24 +1,24 @@
-"""Bounds of the error of a weighted vote from its margins on the training rows.
+"""Margins of votes, and bounds on the error of a weighted vote from the margins of the training rows.
 
-The margin of a row is y f(x), from -1 to 1: f is the vote with weights that sum to 1, of classifiers that
-answer -1 or 1, and y is the label, -1 or 1. It is how much of the vote is right less how much is wrong. The
-classifiers are chosen, by whatever means and as many as one likes, from a finite class H that was fixed
-before the data were seen. Then, with probability 1 - delta over the m rows, at once for all such votes, all
-theta > 0 and all N >= 1 (Schapire, Freund, Bartlett and Lee 1998):
+The margin of a row is y f(x), from -1 to 1: f is the vote of classifiers with predictions -1 or 1 and weights
+with sum 1, and y is the label, -1 or 1. It is the weight of the correct votes minus that of the wrong votes.
+Any number of classifiers is chosen by any algorithm from a finite class H that does not depend on the rows.
+Then, with probability 1 - delta over the m rows, simultaneously for all such votes, all theta > 0 and all
+N >= 1 (Schapire, Freund, Bartlett and Lee 1998):
 
     P[yf <= 0] <= P_S[yf <= theta] + 2 exp(-N theta^2 / 8) + sqrt(ln(N (N + 1)^2 |H|^N / delta) / (2m))
 
-The proof draws N classifiers from the vote; their mean is near f, and there are only |H|^N such means.
-Sharper where few margins are small, for m >= 5 and 0 < theta <= 1 (Gao and Zhou 2013), p = P_S[yf < theta]:
+The proof draws N classifiers from the vote; their mean is close to f, and there are only |H|^N such means.
+Tighter if few margins are small, for m >= 5 and 0 < theta <= 1 (Gao and Zhou 2013), p = P_S[yf < theta]:
 
     P[yf < 0] <= 2/m + p + (7 mu + 3 sqrt(2 mu)) / (3m) + sqrt(2 mu p / m)
     mu = (8 / theta^2) ln m ln(2 |H|) + ln(2 |H| / delta)
 
-Both may be minimised over theta and N after seeing the data. The shares P_S step at the margins, and all else
-falls with theta: the infimum is approached from below at a margin theta_k, with the share of margins that are
-smaller than theta_k.
+Both may be minimised over theta and N on the same rows. P_S is a step function with steps at the margins, and
+the other terms decrease with theta: the infimum is approached from below at a margin theta_k, with the
+fraction of margins smaller than theta_k.
 
-Nothing is cut at 1. Whether a bound says anything is for the reader to see.
+The bounds may be above 1.
 """
 
 import math
@@ -40,22 +40,22 @@ _LEAST_THETA = 1e-100  # smaller margins are of no use, and have squares that ar
 
 @dataclass(frozen=True)
 class MarginBound:
-    """A bound of the error, and where it is smallest.
+    """A bound on the error, minimised over theta.
 
     Attributes
     ----------
     value : float
-        The error is at most this, with probability 1 - delta; above 1 it says nothing.
+        The bound, which holds with probability 1 - delta; above 1 it is trivial.
     theta : float
         The margin at which the bound is smallest.
     n_votes : int or None
-        The number N of classifiers drawn in the proof. None where it is no part of the formula.
+        The number N of classifiers drawn in the proof; None if the formula does not contain it.
     n : int
-        Training rows.
+        Number of training rows.
     n_hypotheses : int
         The size of the class.
     delta : float
-        Probability, at most, that the bound fails.
+        Probability that the bound does not hold.
 
     Examples
     --------
@@ -80,10 +80,10 @@ def schapire_bound(margins: ArrayLike, n_hypotheses: int, delta: float) -> Margi
     margins : array-like of shape (m,)
         Normalised margins of the training rows, from -1 to 1.
     n_hypotheses : int
-        The size of the class the voters are from, fixed before the data were seen. It may have any number of
+        The size of the hypothesis class, which must not depend on the rows. It may have any number of
         digits.
     delta : float
-        Probability, at most, that the bound fails; above 0 and below 1.
+        Probability that the bound does not hold; above 0 and below 1.
 
     Returns
     -------
@@ -121,19 +121,19 @@ def gao_zhou_bound(margins: ArrayLike, n_hypotheses: int, delta: float) -> Margi
 
     The constants are taken from papers that cite the theorem, not from the theorem itself.
 
-    It speaks of yf < 0, yet covers what a vote answers at a tie if the constant classifiers are in the class:
-    mix a little of the constant that is answered at ties into f, which makes a tie with the other label
-    negative, and let that little go to 0.
+    It is a bound on P[yf < 0], and also on the error of a vote that predicts a fixed class at ties, if the
+    constant classifiers are in the class: add the constant of the ties to f with a small weight, which makes
+    ties with the other label negative, and let the weight go to 0.
 
     Parameters
     ----------
     margins : array-like of shape (m,)
         Normalised margins of the training rows, from -1 to 1; at least 5.
     n_hypotheses : int
-        The size of the class the voters are from, fixed before the data were seen. It may have any number of
+        The size of the hypothesis class, which must not depend on the rows. It may have any number of
         digits.
     delta : float
-        Probability, at most, that the bound fails; above 0 and below 1.
+        Probability that the bound does not hold; above 0 and below 1.
 
     Returns
     -------
@@ -225,11 +225,11 @@ def margin_distribution(margins: Any, at: Any) -> Floats:
 
 
 def _checked(margins: ArrayLike, n_hypotheses: int, delta: float) -> Floats:
-    """The margins in order."""
+    """Return the sorted margins."""
     check_parameters(locals(), {"n_hypotheses": whole(1), "delta": real(0, 1, above=True, below=True)})
     array = np.asarray(margins, np.float64)
     if array.ndim != 1 or not len(array):
-        raise ValueError(f"margins has shape {array.shape}; it must be one-dimensional, with a number a row")
+        raise ValueError(f"margins has shape {array.shape}; it must be one-dimensional, one number per row")
     wrong = np.flatnonzero(~(np.abs(array) <= 1.0 + 1e-9))  # a sum of normalised weights may be 1 + 1e-16
     if len(wrong):
         raise ValueError(
@@ -241,7 +241,7 @@ def _checked(margins: ArrayLike, n_hypotheses: int, delta: float) -> Floats:
 def _best_theta(
     of: Callable[[Floats, Floats], tuple[Floats, Floats]], ordered: Floats
 ) -> tuple[float, float, float]:
-    """The smallest value over theta: value, theta, number of votes.
+    """Return the smallest value over theta, its theta and its number of votes.
 
     `of(theta, share)` returns values and numbers of votes for arrays of theta and P_S[yf < theta].
     """

@@ -1,4 +1,4 @@
-"""Measuring bias and variance: fit to many training sets, ask at the same test points, take apart."""
+"""bias_variance: fit an estimator to many training sets and decompose its error at fixed test points."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -52,40 +52,40 @@ def bias_variance(
 ) -> BiasVariance:
     """Measure bias and variance of an estimator over many training sets.
 
-    A clone is fitted to every training set and predicts the same test points. Bias is how far their mean (or
-    the vote of most of them) is from the truth, variance how much they differ from one another.
+    A clone is fitted to every training set and predicts the same test points. The bias is the error of the
+    mean (or majority) prediction; the variance measures how much the predictions differ.
 
     Parameters
     ----------
     estimator : classifier or regressor
-        Any of scikit-learn's kind, pipelines and ours included. It is not changed; a `random_state` in it
-        gets a seed of its own in every repeat, so that its own randomness is part of the variance.
+        Any estimator with scikit-learn's interface, also a pipeline. It is not changed. Its `random_state`
+        gets another seed in every repeat, so that its randomness is part of the variance.
     sampler : callable or pair (X, y)
-        ``sampler(seed)`` draws a fresh training set (X, y) from the true distribution; the seed is an integer
-        and must be all its randomness. A pair is one data set, of which bootstrap samples are taken:
-        `Resamples` has other sizes, and says why that is only an estimate.
+        ``sampler(seed)`` returns a training set (X, y) from the true distribution, which must depend only on
+        the integer seed. From a pair (X, y), bootstrap samples are drawn; `Resamples` has other sizes and
+        describes the limits of this estimate.
     test : pair (X, y)
-        The test points, none of them in the data set that training sets are taken from. y is what was
-        observed or, if `noise` is given, the truth: the mean of y at each point, or its likeliest label.
+        The test points, none of them in the data set of the training sets. y has the observed values or, if
+        `noise` is passed, the true ones: the mean of y at each point, or the most probable label.
     loss : {"squared", "zero_one", "kohavi_wolpert", "brier"} or None
-        What is decomposed. "squared" is for regressors; the others for classifiers. "zero_one" is the share
-        of wrong labels, by Domingos; "kohavi_wolpert" the same share in terms that only add. "brier" is the
-        squared error of the probabilities, halved: with two classes, that of the second class. None is
-        "squared" or "zero_one".
+        The loss to decompose. "squared" is for regressors, the others are for classifiers. "zero_one" is the
+        fraction of wrong labels in the decomposition of Domingos; "kohavi_wolpert" is the same error in an
+        additive decomposition. "brier" is half the squared error of the probabilities: with two classes,
+        that of the second class. None means "squared" or "zero_one".
     noise : float, array of shape (n_points,) or None
-        The variance of y around the mean at the test points or, for classifiers, the probability of another
-        label, at most 0.5; several other labels are equally probable. None if it is not known: it cannot then
-        be told from bias, and is counted as that.
+        The variance of y at the test points or, for classifiers, the probability of another label, at most
+        0.5; several other labels are equally probable. None if it is unknown: the noise is then part of the
+        bias.
     n_repeats : int
-        Training sets, at least 2.
+        Number of training sets, at least 2.
     random_state : int, RandomState or None
-        With an integer, the training sets depend on nothing but it and their numbers: estimators are then
-        compared on the same ones, and more repeats go on where fewer ended.
+        With an integer, the training sets depend only on it and their index. Estimators are then compared on
+        the same training sets, and a larger `n_repeats` adds to them.
     n_jobs : int or None
-        Repeats that run at a time; -1 for all cores. For estimators of ours these are threads, and None means
-        all cores; others are run as in scikit-learn, where None means one. The result is the same for any.
+        Number of parallel repeats; -1 for all cores. Estimators of hedgerow run in threads, and None means
+        all cores; others run as in scikit-learn, where None means one. The result does not depend on it.
     verbose : int
-        1 for a progress bar (on terminals), 2 for a line a repeat.
+        1 for a progress bar (on terminals), 2 for a line per repeat.
 
     Returns
     -------
@@ -98,19 +98,18 @@ def bias_variance(
 
         error = noise + (|a − f|² − s² / R) + s² = noise + bias² + variance
 
-    exactly. Dividing by R − 1 and taking off s² / R makes both terms right on average for any number of
-    repeats; a bias near zero may be measured as slightly negative. The Brier score is that of vectors of
-    probabilities, times 1/2, and the decomposition of Kohavi and Wolpert that of votes as probabilities 0 and
-    1.
+    exactly. Division by R − 1 and subtraction of s² / R make both terms unbiased for any number of repeats; a
+    bias near zero may be slightly negative. The Brier score is half the squared loss of the vectors of
+    probabilities. The decomposition of Kohavi and Wolpert uses votes as probabilities 0 and 1.
 
-    Zero-one loss (Domingos), with the label t, shares p of the votes, and the main prediction m, the class of
-    most votes:
+    Zero-one loss (Domingos), with the label t, fractions p of the votes, and the main prediction m, the class
+    with most votes:
 
         error = c1 noise + bias + unbiased variance − biased variance
 
     where the bias is 1 if m ≠ t, the unbiased variance 1 − p_m where m = t, and the biased variance p_t where
-    m ≠ t. c1 = p_t − (1 − p_t) / (K − 1) for K classes. m has no correction for the number of repeats: use
-    many where votes are nearly even.
+    m ≠ t. c1 = p_t − (1 − p_t) / (K − 1) for K classes. There is no correction of m for the number of
+    repeats: use many repeats if the votes are nearly equal.
 
     References
     ----------
@@ -134,19 +133,19 @@ def bias_variance(
     """
     check_parameters(locals(), _ALLOWED)
     experiment = _Experiment.of(estimator, sampler, test, loss, noise, validation.make_seed(random_state))
-    answers = experiment.run(n_repeats, n_jobs, int(verbose))
-    classes = experiment.classes_of(answers)
-    return _result(experiment, _decompose(experiment, answers, classes), classes, n_repeats)
+    predictions = experiment.run(n_repeats, n_jobs, int(verbose))
+    classes = experiment.classes_of(predictions)
+    return _result(experiment, _decompose(experiment, predictions, classes), classes, n_repeats)
 
 
 @dataclass(frozen=True, eq=False)
-class _Answer:
-    """What one fitted clone says of the test points, and the classes it learned.
+class _Predictions:
+    """Predictions of one fitted clone at the test points, and the classes of its training set.
 
-    `said` are numbers or labels (n,), or probabilities (classes, n) of its own classes.
+    `values` are numbers or labels (n,), or probabilities (classes, n) of its classes.
     """
 
-    said: NDArray[Any]
+    values: NDArray[Any]
     classes: NDArray[Any] | None = None
 
 
@@ -165,7 +164,7 @@ class _Experiment:
 
     @classmethod
     def of(cls, estimator: Any, sampler: Any, test: Any, loss: Any, noise: Any, seed: int) -> "_Experiment":
-        """Check everything that can be checked without a fit; the first training set is drawn for it."""
+        """Check the input, without a fit but with the first training set."""
         loss = _read_loss(loss, estimator)
         if not callable(sampler):
             sampler = Resamples(*as_pair(sampler, "sampler"))
@@ -177,7 +176,7 @@ class _Experiment:
         return made
 
     def draw(self, number: int) -> Pair:
-        """The training set of a repeat."""
+        """Return the training set of a repeat."""
         name = f"the training set of repeat {number}"
         X, y = as_pair(self.sampler(seeds_of(self.seed, number)[0]), name)
         return X, _read_target(y, self.loss, name)
@@ -192,14 +191,14 @@ class _Experiment:
                 f"test has labels of dtype {self.y.dtype}, but those of the sampler are {y.dtype}"
             )
 
-    def repeat(self, number: int) -> _Answer:
-        """Draw, fit and ask."""
+    def repeat(self, number: int) -> _Predictions:
+        """Draw a training set, fit a clone and predict."""
         X, y = self.draw(number)
         has_classes = self.loss != "squared"
         classes = np.unique(y) if has_classes else None
         member: Any
         if classes is not None and len(classes) == 1:
-            member = ConstantHypothesis(classes)  # few learners can fit one class
+            member = ConstantHypothesis(classes)  # most learners cannot fit one class
         else:
             member = seeded_clone(self.estimator, seeds_of(self.seed, number)[1])
             if is_hedgerow(member) and "n_jobs" in member.get_params(deep=False) and member.n_jobs is None:
@@ -211,47 +210,46 @@ class _Experiment:
             except Exception as error:
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 raise kind(
-                    f"estimator={self.estimator!r} failed in repeat {number}, learning from {len(y)} rows: "
-                    f"{error}"
+                    f"estimator={self.estimator!r} failed in repeat {number} with {len(y)} rows: {error}"
                 ) from error
-        return self._ask(member, classes)
+        return self._predict(member, classes)
 
-    def _ask(self, member: Any, classes: NDArray[Any] | None) -> _Answer:
+    def _predict(self, member: Any, classes: NDArray[Any] | None) -> _Predictions:
         if self.loss == "brier":
             if isinstance(member, ConstantHypothesis):
-                return _Answer(np.ones((1, len(self.y))), classes)
-            said = np.asarray(member.predict_proba(self.X), np.float64)
-            return _Answer(self._checked(said).T, np.asarray(member.classes_))
-        said = self._checked(np.asarray(member.predict(self.X)).reshape(-1))
-        return _Answer(said.astype(np.float64) if classes is None else said, classes)
+                return _Predictions(np.ones((1, len(self.y))), classes)
+            values = np.asarray(member.predict_proba(self.X), np.float64)
+            return _Predictions(self._checked(values).T, np.asarray(member.classes_))
+        values = self._checked(np.asarray(member.predict(self.X)).reshape(-1))
+        return _Predictions(values.astype(np.float64) if classes is None else values, classes)
 
-    def _checked(self, said: NDArray[Any]) -> NDArray[Any]:
-        finite = said.dtype.kind != "f" or bool(np.all(np.isfinite(said)))
-        if len(said) != len(self.y) or not finite:
+    def _checked(self, values: NDArray[Any]) -> NDArray[Any]:
+        finite = values.dtype.kind != "f" or bool(np.all(np.isfinite(values)))
+        if len(values) != len(self.y) or not finite:
             raise ValueError(
-                f"estimator={self.estimator!r} gave {len(said)} answers for {len(self.y)} test points"
-                f"{'' if finite else ', not all finite'}; it must give a finite one a point"
+                f"estimator={self.estimator!r} must return a finite prediction per test point; got "
+                f"{len(values)} predictions for {len(self.y)} points{'' if finite else ', not all finite'}"
             )
-        return said
+        return values
 
-    def run(self, n_repeats: int, n_jobs: int | None, verbose: int) -> list[_Answer]:
-        """All repeats, in order."""
+    def run(self, n_repeats: int, n_jobs: int | None, verbose: int) -> list[_Predictions]:
+        """Return the predictions of all repeats, in order."""
         runner = JobRunner.of(self.estimator, n_jobs)
         results = runner.run(delayed(self.repeat)(number) for number in range(n_repeats))
-        return list(_watched(results, n_repeats, verbose))
+        return list(_with_progress(results, n_repeats, verbose))
 
-    def classes_of(self, answers: list[_Answer]) -> NDArray[Any] | None:
-        """All labels that were learned, predicted or tested."""
+    def classes_of(self, predictions: list[_Predictions]) -> NDArray[Any] | None:
+        """Return all labels of the training sets, the predictions and the test points."""
         if self.loss == "squared":
             return None
-        seen = [np.unique(self.y), *(a.classes for a in answers if a.classes is not None)]
+        labels = [np.unique(self.y), *(a.classes for a in predictions if a.classes is not None)]
         if self.loss != "brier":
-            seen += [np.unique(a.said) for a in answers]
-        return np.unique(np.concatenate(seen))
+            labels += [np.unique(a.values) for a in predictions]
+        return np.unique(np.concatenate(labels))
 
 
-def _watched(results: Iterator[_Answer], n_repeats: int, verbose: int) -> Iterator[_Answer]:
-    """Yield the results, and show how many there are."""
+def _with_progress(results: Iterator[_Predictions], n_repeats: int, verbose: int) -> Iterator[_Predictions]:
+    """Yield the results and update the progress bar."""
     if not verbose:
         yield from results
         return
@@ -261,55 +259,57 @@ def _watched(results: Iterator[_Answer], n_repeats: int, verbose: int) -> Iterat
             yield result
 
 
-def _decompose(asked: _Experiment, answers: list[_Answer], classes: NDArray[Any] | None) -> Decomposition:
+def _decompose(
+    experiment: _Experiment, predictions: list[_Predictions], classes: NDArray[Any] | None
+) -> Decomposition:
     if classes is None:
-        said = np.stack([answer.said[np.newaxis] for answer in answers])
-        return squared(said, asked.y[np.newaxis], asked.noise)
-    n_classes = max(len(classes), 2)  # of one class only, there is another that nobody has seen
-    labels = np.searchsorted(classes, asked.y)
-    if asked.loss == "brier":
-        said = np.stack([_spread(answer, classes, n_classes) for answer in answers])
+        values = np.stack([one.values[np.newaxis] for one in predictions])
+        return squared(values, experiment.y[np.newaxis], experiment.noise)
+    n_classes = max(len(classes), 2)  # one class has an unobserved alternative
+    labels = np.searchsorted(classes, experiment.y)
+    if experiment.loss == "brier":
+        values = np.stack([_spread(one, classes, n_classes) for one in predictions])
     else:
-        said = np.stack([one_hot(np.searchsorted(classes, a.said), n_classes) for a in answers])
-    if asked.loss == "zero_one":
-        return zero_one(said, labels, asked.noise)
-    truth = class_truth(labels, asked.noise, n_classes)
+        values = np.stack([one_hot(np.searchsorted(classes, a.values), n_classes) for a in predictions])
+    if experiment.loss == "zero_one":
+        return zero_one(values, labels, experiment.noise)
+    truth = class_truth(labels, experiment.noise, n_classes)
     # The mean of |e_t - q|^2 over labels t drawn by q is 1 - |q|^2.
-    return squared(said, truth, 0.5 * (1.0 - (truth * truth).sum(axis=0)), 0.5)
+    return squared(values, truth, 0.5 * (1.0 - (truth * truth).sum(axis=0)), 0.5)
 
 
-def _spread(answer: _Answer, classes: NDArray[Any], n_classes: int) -> Floats:
-    """Probabilities of all classes; those that a clone never saw have 0."""
-    spread = np.zeros((n_classes, answer.said.shape[1]))
-    known = classes if answer.classes is None else answer.classes
-    spread[np.searchsorted(classes, known)] = answer.said
+def _spread(one: _Predictions, classes: NDArray[Any], n_classes: int) -> Floats:
+    """Return the probabilities of all classes, 0 for those outside the training set of the clone."""
+    spread = np.zeros((n_classes, one.values.shape[1]))
+    known = classes if one.classes is None else one.classes
+    spread[np.searchsorted(classes, known)] = one.values
     return spread
 
 
 def _result(
-    asked: _Experiment, found: Decomposition, classes: NDArray[Any] | None, n_repeats: int
+    experiment: _Experiment, found: Decomposition, classes: NDArray[Any] | None, n_repeats: int
 ) -> BiasVariance:
     means = {name: float(values.mean()) for name, values in found.points.items()}
-    if asked.loss != "zero_one":
+    if experiment.loss != "zero_one":
         means["unbiased_variance"] = means["net_variance"] = means["variance"]
         means["biased_variance"], means["net_noise"] = 0.0, means["noise"]
     centre: NDArray[Any] = found.centre[0]
     if classes is not None:
         shares = found.centre[: len(classes)].T
-        centre = shares if asked.loss == "brier" else classes[np.argmax(shares, axis=1)]
+        centre = shares if experiment.loss == "brier" else classes[np.argmax(shares, axis=1)]
     return BiasVariance(
-        name=type(asked.estimator).__name__,
-        loss=asked.loss,
+        name=type(experiment.estimator).__name__,
+        loss=experiment.loss,
         n_repeats=n_repeats,
-        n_points=len(asked.y),
-        noise_known=asked.noise_known,
+        n_points=len(experiment.y),
+        noise_known=experiment.noise_known,
         **means,
         standard_errors={name: standard_error(r, n_repeats) for name, r in found.replicates.items()},
         per_point=found.points,
         replicates=found.replicates,
         main_prediction=centre,
         classes=classes,
-        seed=asked.seed,
+        seed=experiment.seed,
     )
 
 
@@ -330,7 +330,7 @@ def _read_loss(loss: str | None, estimator: Any) -> str:
 
 
 def _read_target(y: Any, loss: str, name: str) -> NDArray[Any]:
-    """Numbers, or labels without gaps."""
+    """Return numbers, or labels without missing values."""
     values = np.asarray(y)
     try:
         return validation.NumberTarget().encode(values) if loss == "squared" else _labels(values)
@@ -339,16 +339,16 @@ def _read_target(y: Any, loss: str, name: str) -> NDArray[Any]:
 
 
 def _labels(values: NDArray[Any]) -> NDArray[Any]:
-    """The labels, checked; all of one class are fine here."""
+    """Check labels; a single class is allowed."""
     if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
-        raise ValueError("y contains NaN or infinity; every row needs a label")
+        raise ValueError("y must have a label for every row; it contains NaN or infinity")
     if not np.all(values == values[0]):
         validation.ClassTarget.of(values)
     return values
 
 
 def _read_noise(noise: Any, n_points: int, loss: str) -> Floats:
-    """The noise at every test point, zero for None."""
+    """Return the noise at every test point, zero for None."""
     if noise is None:
         return np.zeros(n_points)
     highest = np.inf if loss == "squared" else 0.5

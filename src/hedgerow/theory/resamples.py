@@ -1,4 +1,4 @@
-"""Training sets by number: drawn by a function of a seed, or from one data set."""
+"""Training sets drawn from one data set, and seeds of repeats."""
 
 import numbers
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ Pair = tuple[Any, Any]
 class Resamples:
     """Training sets drawn from the rows of one data set, for `bias_variance`.
 
-    The data set stands for the population, hence what is measured with it is an estimate: resamples of the
-    same rows are more alike than fresh samples are, and hold fewer different rows. Variance is usually
-    estimated too low by that, and bias too high.
+    The data set replaces the population, so the results are estimates: resamples of the same rows are more
+    similar than independent samples and have fewer different rows. The variance is usually estimated too low
+    and the bias too high.
 
     Parameters
     ----------
     X : array, data frame or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
     size : int or float
-        Rows of a training set: a number, or a share of all.
+        Number of rows of a training set (int), or fraction of all rows (float).
     replace : bool
-        Draw with replacement (bootstrap); else each row at most once, and `size` must leave some out.
+        Draw with replacement (bootstrap). Otherwise `size` must be less than all rows.
 
     Examples
     --------
@@ -52,13 +52,13 @@ class Resamples:
             raise ValueError(f"size={self.size!r} is not allowed: it must be {allowed}")
         if not self.replace and self.n_drawn >= n_rows:
             raise ValueError(
-                f"size={self.size!r} is not allowed with replace=False: all resamples would hold the same "
-                f"{n_rows} rows; it must be less than that, or a share below 1"
+                f"size={self.size!r} is not allowed with replace=False: all resamples would be the same "
+                f"{n_rows} rows; it must be less than {n_rows}, or a fraction below 1"
             )
 
     @property
     def n_drawn(self) -> int:
-        """Rows of a training set."""
+        """Number of rows of a training set."""
         if isinstance(self.size, int | np.integer):
             return int(self.size)
         return max(1, int(self.size * len(self.y)))
@@ -70,9 +70,9 @@ class Resamples:
 
 
 def as_pair(value: Any, name: str) -> Pair:
-    """The value, if it is a pair (X, y) of as many rows."""
+    """Return the value if it is a pair (X, y) with equal numbers of rows; raise otherwise."""
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise TypeError(f"{name} is a {type(value).__name__}; a pair (X, y) is needed")
+        raise TypeError(f"{name} must be a pair (X, y); got {type(value).__name__}")
     X, y = value
     try:
         n_rows, n_labels = _num_samples(X), len(y)
@@ -88,7 +88,7 @@ def as_pair(value: Any, name: str) -> Pair:
 
 
 def seeds_of(seed: int, number: int) -> tuple[int, int]:
-    """Seeds of the training set and of the estimator of a repeat: pure functions of its number.
+    """Return the seeds of the training set and of the estimator of a repeat, functions of its number.
 
     >>> seeds_of(0, 3) == seeds_of(0, 3) != seeds_of(0, 4)
     True

@@ -1,4 +1,4 @@
-"""What was measured: the terms of the error, their standard errors, and how to compare two of them."""
+"""BiasVariance: the terms of the error, their standard errors, and differences between two results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats
 from hedgerow.theory.decomposition import standard_error
 
-# How a sum is told: sign, term, words. Several decompositions have one and the same.
+# The terms of a sum as they are printed: sign, name of the attribute, text.
 _ADDED = (("+", "bias", "bias²"), ("+", "variance", "variance"))
 _SUMS = {
     "squared": _ADDED,
@@ -26,42 +26,42 @@ _SUMS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BiasVariance:
-    """Bias and variance of an estimator, as `bias_variance` measured them.
+    """Bias and variance of an estimator, measured by `bias_variance`.
 
-    ``error = net_noise + bias + net_variance`` to rounding, for every loss. Zero-one loss apart, the net
-    terms are the plain ones.
+    ``error = net_noise + bias + net_variance`` up to rounding, for every loss. Except for the zero-one loss,
+    the net terms equal noise and variance.
 
     Attributes
     ----------
     name : str
         The class of the estimator.
     loss : str
-        The loss that is decomposed.
+        The decomposed loss.
     n_repeats, n_points : int
-        Training sets and test points.
+        Numbers of training sets and of test points.
     noise_known : bool
-        Whether `noise` was given. If not it is 0, and what there is of noise is counted as bias.
+        Whether `noise` was passed. If not, it is 0, and the noise is part of the bias.
     error, noise, bias, variance : float
         Means over the test points; `bias` is the squared bias of the squared losses.
     unbiased_variance, biased_variance : float
-        Zero-one loss: the variance where the main prediction is right, which adds to the error, and how often
-        answers are right where it is wrong, which lowers it. With two classes and without noise their sum is
-        the variance. For other losses, the variance and 0.
+        Zero-one loss: the variance at points where the main prediction is correct, which increases the error,
+        and the fraction of correct predictions where it is wrong, which decreases the error. With two classes
+        and without noise their sum is the variance. For other losses, the variance and 0.
     net_noise, net_variance : float
-        What noise and variance add to the error.
+        Contributions of noise and variance to the error.
     standard_errors : dict of float
-        Of all terms, by the bootstrap over the repeats: how much they would differ with other training sets,
-        at the same test points.
+        Standard errors of all terms from a bootstrap over the repeats: the variation with other training
+        sets at the same test points.
     per_point : dict of float64 arrays of shape (n_points,)
         The terms at every test point.
     replicates : dict of float64 arrays of shape (200,)
-        The terms with repeats drawn with replacement, the same ones in all results of as many repeats.
+        The terms in the bootstrap samples, which are the same for all results with equal `n_repeats`.
     main_prediction : array of shape (n_points,) or (n_points, n_classes)
-        The mean prediction, mean probabilities (Brier), or the label of most votes.
+        The mean prediction, the mean probabilities (Brier), or the label with most votes.
     classes : array of labels or None
-        All that were seen.
+        All labels.
     seed : int
-        With the same one, and the same sampler, repeats of two results have the same training sets.
+        Results with the same seed and sampler have the same training sets.
 
     Examples
     --------
@@ -107,13 +107,13 @@ class BiasVariance:
     seed: int
 
     def difference(self, other: "BiasVariance", term: str = "error") -> tuple[float, float]:
-        """A term of this result less that of another.
+        """Return the difference of a term between this result and another.
 
         Parameters
         ----------
         other : BiasVariance
-            Of the same loss. If it has the same seed and as many repeats, it must be of the same sampler:
-            both have then seen the same training sets, and their chance is no part of the difference.
+            With the same loss. If it has the same seed and number of repeats, it must have the same sampler:
+            both then have the same training sets, and the difference is computed in pairs.
         term : str
             "error", "bias", "variance", ...
 
@@ -122,36 +122,36 @@ class BiasVariance:
         difference, standard_error : float
         """
         if not isinstance(other, BiasVariance):
-            raise TypeError(f"other is a {type(other).__name__}; it must be a BiasVariance")
+            raise TypeError(f"other must be a BiasVariance; got {type(other).__name__}")
         if other.loss != self.loss:
-            raise ValueError(f"other has the loss {other.loss!r}, and this has {self.loss!r}")
+            raise ValueError(f"other must have the loss {self.loss!r}; got {other.loss!r}")
         if term not in self.standard_errors:
             allowed = ", ".join(map(repr, self.standard_errors))
             raise ValueError(f"term={term!r} is not allowed: it must be one of {allowed}")
         value = getattr(self, term) - getattr(other, term)
         if (self.seed, self.n_repeats) == (other.seed, other.n_repeats):
-            apart = self.replicates[term] - other.replicates[term]
-            return value, standard_error(apart, self.n_repeats)
+            differences = self.replicates[term] - other.replicates[term]
+            return value, standard_error(differences, self.n_repeats)
         return value, float(np.hypot(self.standard_errors[term], other.standard_errors[term]))
 
     @property
     def sum_of_terms(self) -> list[tuple[str, str, str]]:
-        """What the error is the sum of: sign, name of the term, and words for it."""
+        """The terms of the error: sign, name of the attribute, and text."""
         terms = list(_SUMS[self.loss])
         if not self.noise_known:
-            sign, term, words = terms[0]
-            terms[0] = (sign, term, f"{words} and noise")
+            sign, term, text = terms[0]
+            terms[0] = (sign, term, f"{text} and noise")
         elif self.noise > 0:
             terms.insert(0, ("+", "net_noise" if self.loss == "zero_one" else "noise", "noise"))
         return terms
 
     def __str__(self) -> str:
-        """The sum, a term a line."""
+        """Return the sum, one term per line."""
         lines = [("error", self.error, self.standard_errors["error"])]
-        for place, (sign, term, words) in enumerate(self.sum_of_terms):
-            mark = sign if place else "="
-            error = 0.0 if term == "noise" else self.standard_errors[term]  # what is given has none
-            lines.append((f"{mark} {words}", getattr(self, term), error))
+        for number, (sign, term, text) in enumerate(self.sum_of_terms):
+            mark = sign if number else "="
+            error = 0.0 if term == "noise" else self.standard_errors[term]  # the noise is an input
+            lines.append((f"{mark} {text}", getattr(self, term), error))
         decimals = _decimals(lines[0][2], self.error)
         figures = [f"{value:.{decimals}f}" for _, value, _ in lines]
         width, wide = max(len(line[0]) for line in lines), max(map(len, figures))
@@ -160,8 +160,8 @@ class BiasVariance:
             f"{self.n_repeats} repeats, {self.n_points} test points"
         )
         body = [
-            f"  {words:{width}}  {figure:>{wide}}" + (f" ± {error:.{decimals}f}" if error else "")
-            for (words, _, error), figure in zip(lines, figures, strict=True)
+            f"  {text:{width}}  {figure:>{wide}}" + (f" ± {error:.{decimals}f}" if error else "")
+            for (text, _, error), figure in zip(lines, figures, strict=True)
         ]
         return "\n".join([head, *body])
 
@@ -173,7 +173,7 @@ class BiasVariance:
 
 
 def _decimals(error: float, value: float) -> int:
-    """So many that a standard error has two digits or, when there is none, the value four.
+    """Return the decimals for two digits of a standard error, or four of the value if there is none.
 
     >>> [_decimals(error, 1.0) for error in (0.0, 0.0012, 0.39, 12.0)]
     [4, 4, 2, 0]

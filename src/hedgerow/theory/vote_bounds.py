@@ -1,20 +1,20 @@
-"""Bounds of the error of a weighted vote from the losses of its voters on rows they did not see.
+"""Bounds on the error of a weighted vote from the losses of its members on rows they were not fitted to.
 
-rho are the weights of the vote, which sum to 1. Three means over the voters describe it:
+rho are the weights of the vote, with sum 1. Three means over the members describe it:
 
-    gibbs         sum_i rho_i loss_i: of one voter drawn at random
-    tandem        sum_ij rho_i rho_j mean(loss_i loss_j): of two, on the same rows
-    disagreement  sum_ij rho_i rho_j (share of rows where i and j differ), for two classes
+    gibbs         sum_i rho_i loss_i: the loss of one member drawn at random
+    tandem        sum_ij rho_i rho_j mean(loss_i loss_j): the joint loss of two
+    disagreement  sum_ij rho_i rho_j (fraction of rows where i and j differ), for two classes
 
-each on rows that none of the voters concerned was fitted to (out-of-bag rows, or a set of their own). kl is
-KL(rho||pi) = sum_i rho_i ln(rho_i / pi_i), for a prior pi fixed before these rows were seen; 0 if rho is pi.
-The weights may be chosen after seeing them: that is what kl pays for. PAC-Bayes-kl (Seeger 2002, Maurer
+each on rows to which none of these members was fitted (out-of-bag or hold-out rows). kl is
+KL(rho||pi) = sum_i rho_i ln(rho_i / pi_i) for a prior pi that does not depend on these rows; 0 if rho is pi.
+The weights may be chosen with these rows; kl is the cost of this choice. PAC-Bayes-kl (Seeger 2002, Maurer
 2004), with probability 1 - delta for all rho at once:
 
     kl(mean on n rows||true mean) <= (KL(rho||pi) + ln(2 sqrt(n) / delta)) / n
 
 It holds for losses in [0, 1], not only 0 and 1. So a mean of probabilities can be a vote too: the loss of a
-voter is (1 - p(label) + p(best other class)) / 2, which is 1 - p(label) for two classes, and a wrong answer
+member is (1 - p(label) + p(best other class)) / 2, which is 1 - p(label) for two classes, and a wrong vote
 still means that the rho-mean W of the losses is at least 1/2, since another class got as much as the label.
 What follows is about W alone: its mean is gibbs, its mean square is tandem, and
 
@@ -55,23 +55,23 @@ _ALLOWED = {
 
 
 def first_order_bound(gibbs: float, n: int, kl: float, delta: float) -> float:
-    """Twice the upper bound of the mean loss of the voters.
+    """Return twice the upper bound on the mean loss of the members.
 
     Parameters
     ----------
     gibbs : float
-        rho-mean of the losses of the voters on rows each did not see, from 0 to 1.
+        rho-mean of the losses of the members on rows they were not fitted to, from 0 to 1.
     n : int
-        The smallest number of such rows of any voter.
+        The smallest number of such rows of any member.
     kl : float
         KL(rho||pi) of the weights from the prior, at least 0.
     delta : float
-        Probability, at most, that the bound fails; above 0 and below 1.
+        Probability that the bound does not hold; above 0 and below 1.
 
     Returns
     -------
     bound : float
-        Of the error of the vote; 1 at most.
+        On the error of the vote; at most 1.
 
     References
     ----------
@@ -89,23 +89,23 @@ def first_order_bound(gibbs: float, n: int, kl: float, delta: float) -> float:
 
 
 def tandem_bound(tandem: float, n_pairs: int, kl: float, delta: float) -> float:
-    """Four times the upper bound of the mean joint loss of two voters.
+    """Return four times the upper bound on the mean joint loss of two members.
 
     Parameters
     ----------
     tandem : float
-        rho x rho-mean of the product of two voters' losses on rows neither saw, from 0 to 1.
+        rho x rho-mean of the product of the losses of two members on rows neither was fitted to, 0 to 1.
     n_pairs : int
         The smallest number of such rows of any pair.
     kl : float
         KL(rho||pi) of the weights from the prior, at least 0.
     delta : float
-        Probability, at most, that the bound fails; above 0 and below 1.
+        Probability that the bound does not hold; above 0 and below 1.
 
     Returns
     -------
     bound : float
-        Of the error of the vote; 1 at most.
+        On the error of the vote; at most 1.
 
     References
     ----------
@@ -123,28 +123,28 @@ def tandem_bound(tandem: float, n_pairs: int, kl: float, delta: float) -> float:
 
 
 def c_bound(gibbs: float, disagreement: float, n: int, n_pairs: int, kl: float, delta: float) -> float:
-    """1 - (1 - 2 G)^2 / (1 - 2 D), for two classes: voters that disagree make better votes.
+    """Return 1 - (1 - 2 G)^2 / (1 - 2 D), for two classes: disagreement lowers the bound.
 
     Parameters
     ----------
     gibbs : float
-        rho-mean of the losses of the voters, as in `first_order_bound`.
+        rho-mean of the losses of the members, as in `first_order_bound`.
     disagreement : float
-        rho x rho-mean of the share of rows that neither of two voters saw where their answers differ; for
+        rho x rho-mean of the fraction of such rows where the predictions of two members differ; for
         probabilities p of one class, of p_i (1 - p_j) + p_j (1 - p_i).
     n, n_pairs : int
-        The smallest number of unseen rows of any voter, and of any pair.
+        The smallest number of such rows of any member, and of any pair.
     kl : float
         KL(rho||pi) of the weights from the prior, at least 0.
     delta : float
-        Probability, at most, that the bound fails; above 0 and below 1.
+        Probability that the bound does not hold; above 0 and below 1.
 
     Returns
     -------
     bound : float
-        Of the error of the vote; 1 at most, and 1 if the upper bound of G is not below 1/2. It is also 1 if
-        the two bounds contradict each other, (1 - 2 G)^2 > 1 - 2 D: this is one of the samples, delta of all,
-        that tell us nothing.
+        On the error of the vote; at most 1, and 1 if the upper bound of G is not below 1/2. It is also 1 if
+        the two bounds contradict each other, (1 - 2 G)^2 > 1 - 2 D, which happens with probability delta at
+        most.
 
     References
     ----------
@@ -169,7 +169,7 @@ def c_bound(gibbs: float, disagreement: float, n: int, n_pairs: int, kl: float, 
 def chebyshev_cantelli_bound(
     gibbs: float, tandem: float, n: int, n_pairs: int, kl: float, delta: float
 ) -> float:
-    """The smallest of (T - 2 mu G + mu^2) / (1/2 - mu)^2 over mu < 1/2.
+    """Return the minimum of (T - 2 mu G + mu^2) / (1/2 - mu)^2 over mu < 1/2.
 
     T is an upper bound of the joint loss, and G a lower bound of the mean loss for mu > 0 and an upper bound
     for mu < 0. With mu = 0 it is the tandem bound at delta / 2. For G < 1/2 it falls up to
@@ -178,21 +178,21 @@ def chebyshev_cantelli_bound(
     Parameters
     ----------
     gibbs : float
-        rho-mean of the losses of the voters, as in `first_order_bound`.
+        rho-mean of the losses of the members, as in `first_order_bound`.
     tandem : float
         rho x rho-mean of their products, as in `tandem_bound`.
     n, n_pairs : int
-        The smallest number of unseen rows of any voter, and of any pair.
+        The smallest number of such rows of any member, and of any pair.
     kl : float
         KL(rho||pi) of the weights from the prior, at least 0.
     delta : float
-        Probability, at most, that the bound fails; above 0 and below 1.
+        Probability that the bound does not hold; above 0 and below 1.
 
     Returns
     -------
     bound : float
-        Of the error of the vote; 1 at most. It is also 1 if the two bounds contradict each other, T < G^2:
-        this is one of the samples, delta of all, that tell us nothing.
+        On the error of the vote; at most 1. It is also 1 if the two bounds contradict each other, T < G^2:
+        which happens with probability delta at most.
 
     References
     ----------
@@ -222,6 +222,7 @@ def chebyshev_cantelli_bound(
 def divergence(weights: Floats) -> float:
     """Return the KL divergence of weights with sum 1 from equal weights.
 
+    >>> import numpy as np
     >>> divergence(np.array([0.25, 0.25, 0.25, 0.25])), round(divergence(np.array([1.0, 0.0])), 4)
     (0.0, 0.6931)
     """
