@@ -1,5 +1,7 @@
 """A fitted ensemble: its members, record, margins, weights and outliers, and the tables it takes."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -31,6 +33,14 @@ from hedgerow import (
     LogitBoostClassifier,
 )
 from hedgerow.datasets import flip_labels
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm_is_documented(algorithm):
+    guide = Path(__file__).parents[2] / "docs" / "guide" / "adaboost.md"
+    assert f'"{algorithm}"' in str(AdaBoostClassifier.__doc__)
+    assert f'`"{algorithm}"`' in guide.read_text()
+
 
 # --- members and their weights give back the score
 

@@ -254,7 +254,7 @@ def test_what_is_no_cost_is_refused(cost):
 
 
 def test_more_classes_than_two_are_refused():
-    with pytest.raises(ValueError, match="y has 3 classes; AnyBoost needs two"):
+    with pytest.raises(ValueError, match="y has 3 classes; AnyBoostClassifier needs two"):
         AnyBoostClassifier().fit([[0.0], [1.0], [2.0]], [0, 1, 2])
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from boosting_cases import (
+    REGRESSION_LOSSES,
     classes,
     classifier,
     depths,
@@ -154,9 +155,7 @@ def wavy(loss, seed=0):
 
 
 @pytest.mark.parametrize("newton", [True, False])
-@pytest.mark.parametrize(
-    "loss", ["squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma", "tweedie"]
-)
+@pytest.mark.parametrize("loss", REGRESSION_LOSSES)
 def test_monotonic_constraints_hold(loss, newton):
     X, y = wavy(loss)
     free = regressor(loss=loss, newton=newton, n_estimators=20, quantile=0.7).fit(X, y)

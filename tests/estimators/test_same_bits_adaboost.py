@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from hedgerow import (
     DecisionTreeRegressor,
     LogitBoostClassifier,
 )
+from hedgerow.boosting.adaboost import RULES
 from hedgerow.threads import Team
 from other_cpu import print_cpu, run_on_plain_cpu
 
@@ -63,12 +65,7 @@ STOPPING = {"early_stopping": True, "n_iter_no_change": 2}
 EXACT = DecisionStump(max_bins=65_535)
 
 CASES = {
-    "discrete": ada,
-    "m1": lambda **o: ada("m1", **o),
-    "samme": lambda **o: ada("samme", **o),
-    "real": lambda **o: ada("real", **o),
-    "samme.r": lambda **o: ada("samme.r", **o),
-    "gentle": lambda **o: ada("gentle", **o),
+    **{name: partial(ada, name) for name in RULES},
     "discrete, three classes": lambda **o: ada(n_classes=3, **o),
     "m1, three classes, trees": lambda **o: ada("m1", n_classes=3, estimator=deep(8), **o),
     "samme, three classes, trees by errors": lambda **o: ada(

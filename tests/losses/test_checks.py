@@ -1,10 +1,12 @@
 """What losses refuse, the table of names, and a user's own loss."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.losses import (
     LOSSES,
     BinaryLogLoss,
@@ -18,7 +20,7 @@ from hedgerow.losses import (
     Tweedie,
     make_loss,
 )
-from loss_cases import PseudoHuber, fill
+from loss_cases import MAKERS, PseudoHuber, fill
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,17 @@ def test_check_target_names_what_it_found(loss, y, message):
 
 
 # --- the table of names
+
+
+def test_every_loss_has_a_case_and_is_documented():
+    cases = {make().name for make in MAKERS.values()}
+    guide = Path(__file__).parents[2] / "docs" / "guide" / "gradient-boosting.md"
+    estimators = {"classification": GradientBoostingClassifier, "regression": GradientBoostingRegressor}
+    for task, names in LOSSES.items():
+        for name in names:
+            assert name in cases
+            assert f'"{name}"' in str(estimators[task].__doc__)
+            assert f'| `"{name}"` |' in guide.read_text()
 
 
 def test_every_name_makes_its_loss():

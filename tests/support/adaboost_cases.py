@@ -9,10 +9,11 @@ from sklearn.tree import DecisionTreeClassifier as ForeignTree
 from sklearn.tree import DecisionTreeRegressor as ForeignRegressionTree
 
 from hedgerow import AdaBoostClassifier, AnyBoostClassifier, LogitBoostClassifier
+from hedgerow.boosting.adaboost import RULES
 
+ALGORITHMS = tuple(RULES)
 VOTES = ("discrete", "m1", "samme")
-REALS = ("real", "samme.r")
-ALGORITHMS = (*VOTES, *REALS, "gentle")
+EXPONENTIAL = (*VOTES, "real", "samme.r", "gentle")  # weights exp(-margin): the bound is the product of all Z
 
 
 def two(n_rows=200, seed=0, noise=0.4):
@@ -75,7 +76,9 @@ def make_kinds(n_estimators=10, **parameters):
 
 
 KINDS = tuple(make_kinds())
-SEVERAL_KINDS = tuple(kind for kind in KINDS if not kind.startswith("any"))  # those for more than two classes
+SEVERAL_KINDS = tuple(  # those for more than two classes
+    kind for kind in KINDS if not (kind.startswith("any") or (kind in RULES and RULES[kind].two_classes_only))
+)
 
 
 def make_kind(name, **parameters):

@@ -3,12 +3,13 @@
 import numpy as np
 
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
+from hedgerow.losses import LOSSES
 
 # Quick on small data, and without the penalty that the formulas and other libraries do not have.
 PLAIN = {"n_estimators": 10, "min_samples_leaf": 5, "l2_regularization": 0.0}
 
 # One target for each loss, from the same signal; see `target`.
-REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
+REGRESSION_LOSSES = tuple(LOSSES["regression"])
 
 
 def signal(n_rows=300, n_columns=4, seed=0, steps=20):

@@ -18,8 +18,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import DataConversionWarning
 
 import hedgerow
+from hedgerow.losses import LOSSES
 
-LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
 QUICK = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 seeds = st.integers(0, 2**32 - 1)
 
@@ -105,7 +105,10 @@ CLASSIFIERS = [
     _alone("Schapire", hedgerow.SchapireBoostClassifier(random_state=5), weights=False, two=True),
 ]
 REGRESSORS = [
-    *(_boosted(f"gradient, {one}", hedgerow.GradientBoostingRegressor, loss=one, **_SMALL) for one in LOSSES),
+    *(
+        _boosted(f"gradient, {one}", hedgerow.GradientBoostingRegressor, loss=one, **_SMALL)
+        for one in LOSSES["regression"]
+    ),
     _boosted("gradient of numbers, first order", hedgerow.GradientBoostingRegressor, newton=False, **_SMALL),
     *(
         _boosted(f"AdaBoost.R2 {loss}", hedgerow.AdaBoostRegressor, loss=loss, within=True)

@@ -177,6 +177,7 @@ class AdaBoostRule(abc.ABC):
         Statistics of the model that the fit starts from.
     """
 
+    two_classes_only: ClassVar[bool] = False  # estimators refuse a target of more classes
     prediction_type: ClassVar[str] = "classes"  # what members of other libraries must predict
     criterion: ClassVar[str | None] = None  # of the splits of trees, if the rule requires one
     default_criterion: ClassVar[str | None] = None  # of the default stump

@@ -42,6 +42,7 @@ _FLAT = 1e-14  # a slope this small relative to the slope at 0 is rounding
 class AnyRule(AdaBoostRule):
     """AnyBoost on a margin cost."""
 
+    two_classes_only = True
     measure = "loss"
 
     def __init__(

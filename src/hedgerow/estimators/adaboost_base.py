@@ -6,6 +6,7 @@ of the rows and the scale of the scores; see `hedgerow.boosting.adaboost_family`
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ from hedgerow.estimators.decision_trees import (
 )
 from hedgerow.estimators.hypothesis_class import HypothesisClass, NoVoteError
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of
-from hedgerow.estimators.validation import FitInput
+from hedgerow.estimators.validation import FitInput, Target
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.kernels.cpu.elementary import sigmoid_into
 from hedgerow.losses.base import SoftmaxLink
@@ -195,6 +196,21 @@ class AdaBoostClassifierBase(AdaBoostBase, BoostingClassifier):
             raise ValueError(
                 f"estimator={learner!r} is not allowed here: {self._method()} requires predict_proba"
             )
+
+    def _check_target(self, y: Floats, target: Target) -> None:
+        super()._check_target(y, target)
+        if self._rule().two_classes_only and target.n_classes != 2:
+            raise ValueError(
+                f"Only binary classification is supported: y has {target.n_classes} classes; "
+                f"{self._method()} needs two; sklearn.multiclass.OneVsRestClassifier separates each class "
+                "from the others"
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(KeyError, TypeError):  # parameters are not checked before `fit`
+            tags.classifier_tags.multi_class = not self._rule().two_classes_only
+        return tags
 
     # --- fitting
 

@@ -16,7 +16,7 @@ from hedgerow.boosting.logitboost import LogitRule
 from hedgerow.estimators.adaboost_base import ALLOWED, AdaBoostClassifierBase
 from hedgerow.estimators.hypothesis_class import NoVoteError
 from hedgerow.estimators.parameters import Allowed
-from hedgerow.estimators.validation import FitInput, Target
+from hedgerow.estimators.validation import FitInput
 
 
 class LogitBoostClassifier(AdaBoostClassifierBase):
@@ -214,13 +214,6 @@ class AnyBoostClassifier(AdaBoostClassifierBase):
     def _make_rule(self) -> Any:
         return partial(AnyRule, cost=make_cost(self.cost))
 
-    def _check_target(self, y: Floats, target: Target) -> None:
-        if target.n_classes != 2:
-            raise ValueError(
-                f"Only binary classification is supported: y has {target.n_classes} classes; AnyBoost needs "
-                "two; sklearn.multiclass.OneVsRestClassifier separates each class from the others"
-            )
-
     def _set_fitted(self, result: AdaBoostResult, data: FitInput) -> None:
         super()._set_fitted(result, data)
         self._set_cost(make_cost(self.cost), is_named=isinstance(self.cost, str))
@@ -252,8 +245,3 @@ class AnyBoostClassifier(AdaBoostClassifierBase):
         length = max(1.0, total) if getattr(cost, "normalised", False) else 1.0
         margins = np.where(classes == 1, raw[0], -raw[0]) / length
         return -np.asarray(cost.derivative(margins), np.float64)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
