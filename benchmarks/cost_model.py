@@ -28,7 +28,7 @@ from cost_terms import Constants, Job, Shape
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
 QUICK = Size(rows=40_000, rounds=4, repeats=8)
 QUICK_RUN = "**A smoke test: its times are not results.**"
-WIRE = 10e9 / 8  # bytes a second of 10 Gbit/s
+WIRE = 10e9 / 8  # bytes per second of 10 Gbit/s
 NETWORK_HOP = 100e-6  # seconds of a round trip between two machines of a data centre, beside what is measured
 PLANS = [Job(1e9, columns, workers=workers, threads=8) for columns in (28, 200) for workers in (100, 1_000)]
 MEMORY = 64e9  # of a worker, for the limits of forests

@@ -169,8 +169,8 @@ def messages(job: Job, shape: Shape) -> float:
 
 def slow(job: Job, constants: Constants) -> float:
     """The slowdown of a core against one that works alone."""
-    everyone = job.cores is None or (job.busy == job.cores and job.cores > 1)
-    return constants.crowded if everyone else 1.0
+    all_busy = job.cores is None or (job.busy == job.cores and job.cores > 1)
+    return constants.crowded if all_busy else 1.0
 
 
 def compute(job: Job, constants: Constants, shape: Shape) -> float:

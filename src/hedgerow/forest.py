@@ -133,12 +133,12 @@ class Forest(PickledWithoutCache):
         nodes = slice(first, last)
         numbers = self.set_number[nodes]
         used = numbers[numbers >= 0]
-        part = {name: array[nodes] for name, array in self.arrays().items()}
-        part["starts"] = self.starts[trees.start : trees.stop + 1] - first
-        part["output"] = self.output[trees.start : trees.stop]
-        part["sets"] = self.sets[used]
-        part["set_number"] = np.where(numbers < 0, -1, np.cumsum(numbers >= 0) - 1).astype(np.int32)
-        return Forest(**part)
+        arrays = {name: array[nodes] for name, array in self.arrays().items()}
+        arrays["starts"] = self.starts[trees.start : trees.stop + 1] - first
+        arrays["output"] = self.output[trees.start : trees.stop]
+        arrays["sets"] = self.sets[used]
+        arrays["set_number"] = np.where(numbers < 0, -1, np.cumsum(numbers >= 0) - 1).astype(np.int32)
+        return Forest(**arrays)
 
     def with_values(self, values: Floats, output: int) -> "Forest":
         """Return the same splits with other values; all trees add to one output."""

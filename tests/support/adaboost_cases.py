@@ -64,7 +64,7 @@ def staged_errors(model, X, y, weight=None):
 
 
 def make_kinds(n_estimators=10, **parameters):
-    """A model of each kind and algorithm, on our own stumps."""
+    """A model of each kind and algorithm, with Hedgerow's stumps."""
     made = {
         name: AdaBoostClassifier(algorithm=name, n_estimators=n_estimators, **parameters)
         for name in ALGORITHMS

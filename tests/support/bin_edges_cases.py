@@ -37,12 +37,12 @@ def problem(estimator=None, n_rows=250, seed=0):
 
 
 def tree_model(model):
-    """The trees and bins of a fitted model of ours."""
+    """The trees and bins of a fitted model."""
     return getattr(model.model_, "trees", model.model_)
 
 
 def same(one, other):
-    """Whether two models of ours are equal to the last bit, except the marks of fixed edges."""
+    """Whether two models are equal to the last bit, except the marks of fixed edges."""
     if hasattr(one, "oob_score"):
         return bits(one) == bits(other)
     first, second = tree_model(one), tree_model(other)

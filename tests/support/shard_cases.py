@@ -32,7 +32,7 @@ CASES = {
     "whole weights": (BinaryLogLoss, TWO, WHOLE, {}, {}),
     "weights": (BinaryLogLoss, TWO, SMOOTH, {}, {"min_samples_leaf": 40}),
     "rows held out": (BinaryLogLoss, TWO, None, {"validation_rows": HELD, "patience": 2}, {}),
-    "some rows a tree": (BinaryLogLoss, TWO, None, {"validation_rows": HELD, "subsample": 0.3}, {}),
+    "some rows per tree": (BinaryLogLoss, TWO, None, {"validation_rows": HELD, "subsample": 0.3}, {}),
     "one row a tree": (BinaryLogLoss, TWO, None, {"subsample": 1e-6}, {}),
     "three classes": (lambda: MultinomialLogLoss(3), THREE, None, {"subsample": 0.7}, {}),
     "random columns": (

@@ -226,13 +226,13 @@ class ShardTrainingRows:
     def __init__(self, fit: TreeFit, train: Dataset, shards: RestorableShards) -> None:
         options = fit.options
         self._shards, self._loss = shards, options.loss
-        fit.weights = replace(fit.weights, rows=_NO_ROWS)  # four bytes a row, which the shards have
+        fit.weights = replace(fit.weights, rows=_NO_ROWS)  # four bytes per row, which the shards have
         self._total = total_weight(train.y, fit.loss_weight)
         self.validation: EvaluationRows | None = None
         if options.validation_rows is not None:
             total = total_weight(train.y[options.validation_rows], _validation_weight(fit, train))
             self.validation = ShardEvaluationRows(self._shards, options.loss, total)
-        train.y = np.empty(0)  # eight bytes a row, which the shards have
+        train.y = np.empty(0)  # eight bytes per row, which the shards have
 
     def gradients(self) -> None:
         """Do nothing: the shards compute them when the trees are grown."""

@@ -181,21 +181,21 @@ class GentleRule(AdaBoostRule):
         if self.n_classes > 2:
             self._binary = [(self.train.classes == k).astype(np.uint8) for k in range(self.n_classes)]
         raw = self.scores_since_restart()
-        parts = [
+        scaled = [
             self.weights.exponential(raw[k : k + 1], classes, self.steepness, self._restart_factor)
             for k, classes in enumerate(self._binary)
         ]
-        top = max(shift for _, shift in parts)
-        self._distributions = [self.weights.distribution(weight) for weight, _ in parts]
+        top = max(shift for _, shift in scaled)
+        self._distributions = [self.weights.distribution(weight) for weight, _ in scaled]
         self._totals = [
             distribution.total * exp(shift - top)
-            for distribution, (_, shift) in zip(self._distributions, parts, strict=True)
+            for distribution, (_, shift) in zip(self._distributions, scaled, strict=True)
         ]
         self._log_total = top
-        if len(parts) == 1:
+        if len(scaled) == 1:
             return self._distributions[0]
         total = np.zeros(self.weights.n_rows)
-        for weight, shift in parts:
+        for weight, shift in scaled:
             total += weight * exp(shift - top)
         return self.weights.distribution(total)
 
@@ -206,13 +206,13 @@ class GentleRule(AdaBoostRule):
             return super().row_weights(raw, classes)
         with Team(1) as team:
             weights = RowWeights(None, len(classes), None, team)
-            parts = [
+            scaled = [
                 weights.exponential(raw[k : k + 1], (classes == k).astype(np.int32), 2.0)
                 for k in range(len(raw))
             ]
-        top = max(shift for _, shift in parts)
+        top = max(shift for _, shift in scaled)
         total = np.zeros(len(classes))
-        for weight, shift in parts:
+        for weight, shift in scaled:
             total += weight * exp(shift - top)
         return total
 
@@ -262,11 +262,11 @@ class GentleRule(AdaBoostRule):
         """Mean of exp(-y F), summed over the classes: a row is wrong only if one of them is."""
         if self._restart_scores is None:
             return float(math.fsum(self._totals) * exp(self._log_total) / self.initial_total)
-        parts = [
+        scaled = [
             self.weights.exponential(self.train.raw[k : k + 1], classes, self.steepness)
             for k, classes in enumerate(self._binary)
         ]
-        return float(math.fsum(self.weights.sum(w) * exp(shift) for w, shift in parts) / self.initial_total)
+        return float(math.fsum(self.weights.sum(w) * exp(shift) for w, shift in scaled) / self.initial_total)
 
 
 def _two_sided(error: float, half: float) -> float:

@@ -50,12 +50,10 @@ class ScoredRows:
 
     def error(self, team: Team) -> float:
         """Weighted fraction of the rows that are misclassified."""
-        parts: list[int] = []
+        sums: list[int] = []
         raw, classes, rounded = self.raw, self.classes, self.rounded
-        team.over_rows(
-            len(classes), lambda a, b: parts.append(int(wrong_weight(raw, classes, rounded, a, b)))
-        )
-        return sum(parts) / (int(rounded.sum()) if rounded.size else len(classes))
+        team.over_rows(len(classes), lambda a, b: sums.append(int(wrong_weight(raw, classes, rounded, a, b))))
+        return sum(sums) / (int(rounded.sum()) if rounded.size else len(classes))
 
 
 @dataclass(eq=False)

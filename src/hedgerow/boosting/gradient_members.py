@@ -135,8 +135,8 @@ class MemberScores(Scores):
     def take(self, rows: NDArray[Any]) -> "MemberScores":
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
-        part = take_rows(indexable_rows(self.X), rows)
-        return MemberScores(self.loss, self.y[rows], weight, self.raw[:, rows], part)
+        X = take_rows(indexable_rows(self.X), rows)
+        return MemberScores(self.loss, self.y[rows], weight, self.raw[:, rows], X)
 
     def update(self, fitted: MemberRound) -> None:
         """Add the step of a round to the scores."""
@@ -171,19 +171,19 @@ class MemberTrainingRows(MemberScores):
     def fit(self, gradients: tuple[Floats, Floats], iteration: int) -> MemberRound:
         """Fit the regressors to the negative gradients and search the length of the step."""
         options, gradient = self._options, gradients[0]
-        part: MemberScores = self
+        sample: MemberScores = self
         if options.subsample < 1.0:
             rows = draw_positions(len(self.y), options.subsample, options.seed, iteration)
-            part, gradient = self.take(rows), gradient[:, rows]
-        weight = {} if part.weight is None else {"sample_weight": part.weight}
+            sample, gradient = self.take(rows), gradient[:, rows]
+        weight = {} if sample.weight is None else {"sample_weight": sample.weight}
         members = []
         for output, target in enumerate(-gradient):
             member = seeded_clone(options.estimator, options.seed + iteration * len(gradient) + output)
-            member.fit(part.X, target, **weight)
+            member.fit(sample.X, target, **weight)
             members.append(member)
         fitted = MemberRound(members, 1.0)
-        directions = fitted.directions(part.X)
-        length = self.loss.global_line_search(part.y, part.raw, directions, part.weight)
+        directions = fitted.directions(sample.X)
+        length = self.loss.global_line_search(sample.y, sample.raw, directions, sample.weight)
         fitted.step = options.learning_rate * length
         return fitted
 

@@ -80,12 +80,12 @@ class RowWeights:
             return
         weights = Weights.of(sample_weight, n_rows, validation_rows)
         self.counts = weights.row_counts(n_rows)
-        everyone = len(weights.rows) == n_rows
-        self._rows = None if everyone else weights.rows
-        if weights.weight.size or not everyone:
+        all_train = len(weights.rows) == n_rows
+        self._rows = None if all_train else weights.rows
+        if weights.weight.size or not all_train:
             self.plain_factor = np.zeros(n_rows)
-            part = weights.rows
-            self.plain_factor[part] = _near_one(weights.weight[part]) if weights.weight.size else 1.0
+            rows = weights.rows
+            self.plain_factor[rows] = _near_one(weights.weight[rows]) if weights.weight.size else 1.0
         self.copies = weights.copies.astype(np.float64)
         self.n_training_rows = len(weights.rows)
         self.n_copies = int(weights.copies[weights.rows].sum()) if weights.copies.size else len(weights.rows)
@@ -195,12 +195,12 @@ class RowWeights:
         The sum has about 100 bits before it is rounded: it does not depend on threads or the order of rows,
         and a weight of 2 gives the same sum as two copies of the row.
         """
-        parts: list[float] = []
+        sums: list[float] = []
         copies = self.copies
         self.team.over_rows(
-            self.n_rows, lambda a, b: parts.extend(weighted_sum(weight[a:b], copies[a:b])), CHUNK_ROWS
+            self.n_rows, lambda a, b: sums.extend(weighted_sum(weight[a:b], copies[a:b])), CHUNK_ROWS
         )
-        return math.fsum(parts)
+        return math.fsum(sums)
 
     def normalized(self, weight: Floats, *, in_place: bool = False) -> Floats:
         """Return D: weights with their copies, which sum to one."""

@@ -291,8 +291,8 @@ class MemberLearner:
         self.estimator, self.weights, self.seed = estimator, weights, seed
         self.X, self._prediction_type = indexable_rows(X), prediction_type
         self.resample = resample or not accepts_weights(estimator)
-        everyone = weights.n_training_rows == weights.n_rows
-        self._training_X = self.X if everyone else take_rows(self.X, weights.rows)
+        all_train = weights.n_training_rows == weights.n_rows
+        self._training_X = self.X if all_train else take_rows(self.X, weights.rows)
         self._resampler = Resampler(seed)
 
     def fit(self, targets: list[Targets], iteration: int) -> list[FittedMember]:

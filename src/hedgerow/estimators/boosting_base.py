@@ -405,11 +405,11 @@ def validation_rows(
         positions = np.flatnonzero(members == group)
         positions = positions[np.argsort(draws[positions], kind="stable")]
         ranks[positions[:-1]] = (np.arange(len(positions) - 1) + 0.5) / len(positions)
-    n_held = min(max(1, round(fraction * len(rows))), int(np.sum(ranks < 1)))
+    n_validation = min(max(1, round(fraction * len(rows))), int(np.sum(ranks < 1)))
     order = np.lexsort((draws, ranks))
-    if not n_held:
+    if not n_validation:
         raise ValueError(
             f"validation_fraction={fraction} of n_samples={n_rows} rows leaves nothing to train on; "
             "pass an eval_set or set early_stopping=False"
         )
-    return np.sort(rows[order[:n_held]]).astype(np.uint32)
+    return np.sort(rows[order[:n_validation]]).astype(np.uint32)

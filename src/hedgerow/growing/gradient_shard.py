@@ -118,7 +118,7 @@ class GradientShard:
 
     @property
     def training(self) -> NDArray[np.uint32]:
-        """The training rows; not stored if these are all, as that would take four bytes a row."""
+        """The training rows; not stored if these are all, as that would take four bytes per row."""
         return np.arange(self.n_rows, dtype=np.uint32) if self._training is None else self._training
 
     # --- scores

@@ -102,14 +102,14 @@ class WeakShard:
         stored = np.empty(0, np.uint8) if key == _NO_CLASSES else self._classes[key]
         self._sample, self._n_channels = Sample(_writable(weight), _writable(second), stored), n_channels
         self._rows = {}
-        return None, (self._histogram(_ALL_ROWS, everyone=True),)
+        return None, (self._histogram(_ALL_ROWS, all_rows=True),)
 
-    def split_node(self, number: int, split: np.void, first: int, wanted: Sequence[int]) -> tuple[None, Sums]:
-        """Partition the rows of a node into nodes `first` and `first + 1`; return the wanted histograms."""
+    def split_node(self, number: int, split: np.void, first: int, nodes: Sequence[int]) -> tuple[None, Sums]:
+        """Partition the rows of a node into nodes `first` and `first + 1`; return histograms of `nodes`."""
         rows = self._rows.pop(number, None)
         rows = rows_with_weight(self._sample) if rows is None else rows
         self._rows[first], self._rows[first + 1] = partition_rows(self._codes, rows, split)
-        return None, tuple(self._histogram(self._rows[node], everyone=False) for node in wanted)
+        return None, tuple(self._histogram(self._rows[node], all_rows=False) for node in nodes)
 
     def leaf_ids(self, nodes: NDArray[np.void]) -> tuple[LeafIds, Sums]:
         """Return the leaves of the rows in a tree."""
@@ -124,9 +124,9 @@ class WeakShard:
             add_coded(self._codes, trees, tree, 0, n_rows, scores[output])
         return scores, ()
 
-    def _histogram(self, rows: NDArray[np.uint32], *, everyone: bool) -> Histogram:
+    def _histogram(self, rows: NDArray[np.uint32], *, all_rows: bool) -> Histogram:
         hist = np.zeros((self._n_channels, int(self._offsets[-1])), np.int64)
-        fill_columns(self._codes, self._offsets, self._sample, rows, everyone, hist)
+        fill_columns(self._codes, self._offsets, self._sample, rows, all_rows, hist)
         return hist
 
 
@@ -276,9 +276,9 @@ class _ShardedBuilder(TreeBuilder):
         lighter, other = first, first + 1
         if self._weight(left) * 2 > self._weight(self.sums[number]):
             lighter, other = other, lighter
-        wanted = [lighter, other] if whole is None else [lighter]
-        _, hists = self._grower.rows.shards.call("split_node", number, split, first, wanted)
-        self._hists.update(zip(wanted, hists, strict=True))
+        requested = [lighter, other] if whole is None else [lighter]
+        _, hists = self._grower.rows.shards.call("split_node", number, split, first, requested)
+        self._hists.update(zip(requested, hists, strict=True))
         if whole is not None:
             self._hists[other] = whole - hists[0]
         return [_ALL_ROWS, _ALL_ROWS]

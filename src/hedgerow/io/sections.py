@@ -338,8 +338,8 @@ def read_pair_losses(reader: Reader, name: str, n_voters: int, n_classes: int) -
     if reader.entry(name, dict, type(None)) is None:
         return None
     section = reader.section(name, reader.entries[name])
-    caveats, held = read_strings(section, "caveats"), section.fields(PAIR_LOSSES)
-    losses = PairLosses(**held, n_classes=n_classes, doubts=caveats)
+    caveats, fields = read_strings(section, "caveats"), section.fields(PAIR_LOSSES)
+    losses = PairLosses(**fields, n_classes=n_classes, doubts=caveats)
     lost, products, counts, differences = losses.losses, losses.products, losses.counts, losses.differences
     square = (n_voters, n_voters)
     require(name, lost.shape == (n_voters,), f"losses of {n_voters} voters are required")

@@ -81,12 +81,12 @@ def canonical(data: bytes) -> bytes:
     def numbered(name: str) -> str:
         """Return the canonical name of an array; equal arrays share it."""
         suffix = name[name.rindex(".") :]
-        held = forms.get(suffix, bytes)(entries[name])
-        return numbers.setdefault((suffix, held), f"{len(numbers)}{suffix}")
+        content = forms.get(suffix, bytes)(entries[name])
+        return numbers.setdefault((suffix, content), f"{len(numbers)}{suffix}")
 
     schema = _cleaned(json.loads(entries[SCHEMA]), numbered)
     text = json.dumps(schema, separators=(",", ":"))
-    return packed({SCHEMA: text.encode("ascii")} | {name: held for (_, held), name in numbers.items()})
+    return packed({SCHEMA: text.encode("ascii")} | {name: content for (_, content), name in numbers.items()})
 
 
 def _uncompressed(data: bytes) -> bytes:
@@ -115,10 +115,10 @@ def _cleaned(value: Any, numbered: Any) -> Any:
         return value
     if not _is_state(value):
         return {name: _cleaned(one, numbered) for name, one in value.items()}
-    kept = {name: one for name, one in value.items() if name != "__id__"}
-    if isinstance(kept.get("file"), str):
-        kept["file"] = numbered(kept["file"])
-    cleaned = {name: _cleaned(one, numbered) for name, one in kept.items()}
+    fields = {name: one for name, one in value.items() if name != "__id__"}
+    if isinstance(fields.get("file"), str):
+        fields["file"] = numbered(fields["file"])
+    cleaned = {name: _cleaned(one, numbered) for name, one in fields.items()}
     if cleaned.get("__loader__") == "SetNode":  # its order changes from run to run
         cleaned["content"].sort(key=json.dumps)
     return cleaned
@@ -132,13 +132,13 @@ def checked(data: bytes) -> tuple[Entries, list[State]]:
     entries = unpacked(data)
     if next(iter(entries), None) != SCHEMA:
         raise ModelFileError(f"an archive must begin with {SCHEMA}")
-    for name, held in list(entries.items())[1:]:
+    for name, content in list(entries.items())[1:]:
         if not _NAMES.fullmatch(name):
             raise ModelFileError(f"an archive cannot have the entry {name!r:.50}")
         if name.endswith(".npy"):
-            check_array(held)
+            check_array(content)
         elif name.endswith(".npz"):
-            _check_sparse(held)
+            _check_sparse(content)
     schema = JSON.parse(entries[SCHEMA], SCHEMA)
     if not _is_state(schema):
         raise ModelFileError(f"{SCHEMA} must describe an object")
@@ -176,8 +176,8 @@ def check_array(data: bytes) -> None:
 
 def _check_sparse(data: bytes) -> None:
     """Refuse a sparse matrix with an index out of range: compiled loops do not check it."""
-    for held in unpacked(data).values():
-        check_array(held)
+    for content in unpacked(data).values():
+        check_array(content)
     matrix = sparse.load_npz(io.BytesIO(data))
     if matrix.format not in ("csr", "csc"):
         raise ModelFileError(
