@@ -19,6 +19,9 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 KERNELS := $(shell find src/hedgerow/kernels -name '*.py' | LC_ALL=C sort | xargs cat | cksum | cut -d' ' -f1)
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(KERNELS)
 
+# Tests start many processes that import the package; each would compile its modules without bytecode files.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := test
 .PHONY: demo test check lowest docs bench table clean
 

@@ -13,7 +13,7 @@ from numba.core import event
 # kernels come first; the workers of clusters then find theirs compiled.
 FIRST = (
     *("test_check_boosting.py", "test_check_estimator.py", "test_same_bits.py", "test_stage.py"),
-    *("test_shards.py", "test_weak_shards.py"),
+    *("test_dask_shards.py", "test_weak_shards.py"),
 )
 COVERED_CASES = (
     2  # of a parametrised test; the others run the same lines, and tracing slows Python down by half

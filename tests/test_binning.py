@@ -32,7 +32,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(VALUES, st.integers(0, 5)), min_size=1, max_size=60), st.integers(2, 12))
 def test_edges_and_codes_are_those_of_the_oracle(rows, max_bins):
     values, copies = [v for v, _ in rows], [c for _, c in rows]

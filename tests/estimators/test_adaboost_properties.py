@@ -108,7 +108,7 @@ def tied(raw):
     return best[:, -1] - best[:, -2] < 1e-12
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     seed=seeds, kind=kinds, learner=learners, n_classes=st.integers(2, 4), rate=rates, weighting=weightings,
     resample=st.booleans(), on_chance=st.sampled_from(["stop", "restart"]),
@@ -135,7 +135,7 @@ def test_the_training_error_is_never_above_its_bound(
         assert np.all(np.abs(np.array(model.history_["train_error"]) - errors) <= np.array(ties) + 1e-12)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     seed=seeds, kind=st.sampled_from(EXPONENTIAL), learner=learners, rate=rates, weighting=weightings,
     resample=st.booleans(),
@@ -170,7 +170,7 @@ def assert_product(model):
     np.testing.assert_allclose(model.training_error_bound_, np.cumprod(model.normalizers_), rtol=tolerance)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     seed=seeds, kind=kinds, learner=learners, n_classes=st.integers(2, 4), rate=rates, weighting=weightings,
     resample=st.booleans(),

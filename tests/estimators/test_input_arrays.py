@@ -155,7 +155,7 @@ DISGUISES = [
 ]
 
 
-@settings(QUICK, max_examples=110)
+@settings(QUICK, max_examples=60)
 @given(
     case=cases,
     seed=seeds,

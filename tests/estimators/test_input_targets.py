@@ -176,7 +176,7 @@ NO_TARGETS = {
     "empty": [],
     "ragged": [[1, 2]] + [[1]] * 11,
     "masked": np.ma.array(np.arange(12) % 2, mask=np.arange(12) == 5),
-    "a matrix": np.asmatrix(np.arange(12)).T,
+    "a matrix": np.arange(12).view(np.matrix).T,
     "sparse": sparse.csr_matrix(np.ones((12, 1))),
 }
 

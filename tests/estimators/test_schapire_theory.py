@@ -105,7 +105,7 @@ def test_the_vote_of_learners_with_error_a_has_the_error_of_the_theory(share, de
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_the_training_error_is_below_the_bound_whatever_the_hypotheses(data):
     # Any number of classes; equality is possible. Answers lean to the truth, else no error is below 1/2.
     n_classes, n_rows = data.draw(st.integers(2, 4)), data.draw(st.integers(1, 60))

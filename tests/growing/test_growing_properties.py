@@ -123,7 +123,7 @@ def growths(draw):
     )
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(growths())
 def test_compiled_reference_and_oracle_grow_the_same_tree(teams, case):
     arguments = (case.binned, case.rules, case.measured, case.rows, case.tree)

@@ -90,7 +90,7 @@ def cases(draw):
     )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(cases(), st.data())
 def test_the_best_split_of_every_column_is_that_of_the_oracle(case, data):
     pick = lambda *options: data.draw(st.sampled_from(options))  # noqa: E731
@@ -115,7 +115,7 @@ def test_the_best_split_of_every_column_is_that_of_the_oracle(case, data):
 GRADIENT, HESSIAN = st.integers(-(2**51), 2**51), st.integers(1, 2**51)  # sums and differences are exact
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     GRADIENT, HESSIAN, GRADIENT, HESSIAN, st.sampled_from([0.0, 1.0, 1e12]), st.sampled_from([0.0, 3.5, 1e12])
 )

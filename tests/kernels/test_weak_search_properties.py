@@ -88,7 +88,7 @@ def searches(draw):
     )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(searches())
 def test_the_search_finds_the_best_cut(teams, asked):
     case, least = asked.case, asked.least
@@ -111,7 +111,7 @@ def test_no_subset_of_categories_is_better_than_the_ordered_scan(teams, case):
     assert max(gains) <= max(found["gain"], 0.0) + 2 * NOISE * float(case.weight.sum())
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=75, deadline=None, derandomize=True)
 @given(
     weighed(),
     st.sampled_from([1, 2, 3, None]),

@@ -51,7 +51,7 @@ INPUTS = {
     "lists": TRUTH.tolist(),
     "lists with None": objects(None).tolist(),
     "tuples": tuple(map(tuple, TRUTH.tolist())),
-    "matrix": np.asmatrix(TRUTH),
+    "matrix": TRUTH.view(np.matrix),
     "masked": MASKED,
     "masked objects": MASKED.astype(object),
     "pandas": PANDAS,
@@ -240,7 +240,7 @@ def test_anything_with_an_array_method_is_an_array():
     np.testing.assert_array_equal(read_table(Container()).block(0, 4), TRUTH)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_arrays_of_any_dtype_order_and_strides(data):
     dtypes = st.one_of(
