@@ -2,8 +2,8 @@
 
     python benchmarks/cascade_stage.py [--windows 10000] [--learners 200] [--threads 2]
 
-The windows are faces and pieces of photographs of HEDGEROW_DATA, or, without it, patterns and noise: the
-work is the same. Every learner looks at every feature of every window; no weight is trimmed.
+The windows are faces and crops of photographs of HEDGEROW_DATA or, without it, patterns and noise, which take
+the same time. Every weak classifier searches all features of all windows; weights are not trimmed.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from hedgerow.vision.windows import WindowSet
 
 
 def make_windows(n: int) -> tuple[np.ndarray, np.ndarray, str]:
-    """Windows (n, 24, 24), half of them faces, their classes, and where they come from."""
+    """Return windows (n, 24, 24), half of them faces, their classes, and their source."""
     rng = np.random.default_rng(0)
     half = n // 2
     classes = np.repeat(np.array([1, 0], np.uint8), [half, n - half])
@@ -44,7 +44,7 @@ def make_windows(n: int) -> tuple[np.ndarray, np.ndarray, str]:
 
 
 def main() -> None:
-    """Boost one stage, and print what it took."""
+    """Boost one stage, and print time and memory."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--windows", type=int, default=10_000)
     parser.add_argument("--learners", type=int, default=200)
@@ -52,14 +52,16 @@ def main() -> None:
     options = parser.parse_args()
     windows, classes, source = make_windows(options.windows)
     features = HaarFeatures((24, 24), "basic")
-    rules = StageOptions("gentle", min_hit_rate=0.995, max_false_alarm=-1.0, max_learners=options.learners)
+    stage_options = StageOptions(
+        "gentle", min_hit_rate=0.995, max_false_alarm=-1.0, max_learners=options.learners
+    )
     with Team(options.threads) as team:
         warm = WindowSet(windows[:: max(1, len(windows) // 64)], team), classes[:: max(1, len(windows) // 64)]
         few = features.take(np.arange(0, len(features), 1000))
         StageBooster(warm, warm, few, StageOptions(max_learners=2, max_false_alarm=-1.0), team).boost()
         began = time.perf_counter()
         train = WindowSet(windows, team), classes
-        booster = StageBooster(train, warm, features, rules, team)
+        booster = StageBooster(train, warm, features, stage_options, team)
         coded = time.perf_counter()
         stage = booster.boost()
         ended = time.perf_counter()

@@ -1,6 +1,6 @@
-"""Detection beside OpenCV: the same cascades, the same photos, the same windows, two threads each.
+"""Time of detection compared with OpenCV: the same cascades, photos and windows, two threads each.
 
-A time is that of one call that finds the objects in a grey image in memory, from making the pyramid to
+A time is that of one call that detects objects in a grey image in memory, from the image pyramid to
 grouping: `Cascade.detect` and OpenCV's `detectMultiScale`, both with a scale factor of 1.1 and 3 neighbours.
 The two take turns, each repetition, and the table has the median of each; `ratio` is the quotient of the
 medians. `same` is whether all raw windows, and the sums of their last stages, are equal.
@@ -32,7 +32,7 @@ THREADS = 2
 
 
 def photo(name: str, size: tuple[int, int]) -> Grey:
-    """A photo of scikit-image, scaled to fill width x height, the rest cut off."""
+    """Return a photo of scikit-image, scaled to fill width x height and cropped."""
     import cv2
     import skimage
 
@@ -45,7 +45,7 @@ def photo(name: str, size: tuple[int, int]) -> Grey:
 
 
 def both(name: str) -> tuple[Any, Any]:
-    """The cascade in both libraries."""
+    """Load a cascade in both libraries."""
     import cv2
     import skimage
 
@@ -56,19 +56,19 @@ def both(name: str) -> tuple[Any, Any]:
         text = write_opencv(load_cascade("frontalface").model).decode()
     elif name == "lbp":
         path = Path(skimage.__file__).parent / "data" / "lbpcascade_frontalface_opencv.xml"
-        # scikit-image's file has a typing error that OpenCV does not forgive
+        # the file of scikit-image has a typing error that OpenCV rejects
         text = path.read_text().replace("featuhreParams", "featureParams")
     else:
         text = (Path(cv2.data.haarcascades) / f"haarcascade_{name}.xml").read_text()
     theirs = cv2.CascadeClassifier()
     storage = cv2.FileStorage(text, cv2.FILE_STORAGE_READ | cv2.FILE_STORAGE_MEMORY)
     if not theirs.read(storage.getFirstTopLevelNode()):
-        raise ValueError(f"OpenCV does not read {name}")
+        raise ValueError(f"OpenCV cannot read {name}")
     return Cascade(read_opencv(text.encode())), theirs
 
 
 def same_windows(ours: Any, theirs: Any, image: Grey) -> bool:
-    """Whether all windows and scores are equal."""
+    """Return whether all windows and scores are equal."""
     found = ours.detect(image, 1.1, 0)
     rectangles, _, scores = theirs.detectMultiScale3(image, 1.1, 0, outputRejectLevels=True)
 
@@ -80,7 +80,7 @@ def same_windows(ours: Any, theirs: Any, image: Grey) -> bool:
 
 
 def times(ours: Any, theirs: Any, image: Grey, repeats: int) -> tuple[list[float], list[float]]:
-    """Seconds of every repetition, ours and OpenCV's in turns."""
+    """Return the seconds of alternating repetitions, of Hedgerow and OpenCV."""
     mine, others = [], []
     for _ in range(repeats):
         start = time.perf_counter()

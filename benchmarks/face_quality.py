@@ -10,8 +10,8 @@ landmarks per face. Definitions:
   factor of 1.6 of the face's. A face is found when at least one detection hits it. A detection that hits no
   face is a *false positive*; a second one on the same face is neither (OpenCV's two models have none on
   these photographs, so their figures are the same when it is counted as false).
-- A detector's windows are put into groups by `group_rectangles` (`min_neighbors=1`), and single windows that
-  lie in no group are added as groups of one. Groups are ranked by their number of windows, and among equal
+- The windows of a detector are grouped by `group_rectangles` (`min_neighbors=1`), and single windows outside
+  all groups are added as groups of one. Groups are ranked by their number of windows, and among equal
   numbers by the largest score. The groups above a position in this ranking are one point of the *curve*;
   the points after the last group of k + 1 windows are exactly those of `detect(min_neighbors=k)`.
   (Ranking the groups of two and more by score alone is worse for both of OpenCV's models.)
@@ -72,12 +72,12 @@ class Curve:
     false: NDArray[np.int64]
 
     def rate_at(self, n_false: int) -> float:
-        """The best rate with at most this many false positives."""
+        """Return the best rate with at most this many false positives."""
         allowed = np.flatnonzero(self.false <= n_false)
         return float(self.found[allowed[-1]]) / self.n_faces
 
     def at_neighbors(self, min_neighbors: int) -> tuple[float, int]:
-        """Rate and false positives of the groups with more windows than this."""
+        """Return rate and false positives of the groups with more windows than this."""
         position = int((self.neighbors > min_neighbors).sum())
         return float(self.found[position]) / self.n_faces, int(self.false[position])
 
@@ -88,7 +88,7 @@ class Curve:
 
 
 def face_box(landmarks: Sequence[float]) -> tuple[float, float, float]:
-    """Centre and width of a face from left eye, right eye, nose, and left, centre, right of the mouth.
+    """Return centre and width of a face from left eye, right eye, nose, and left, centre, right of the mouth.
 
     >>> face_box([10, 10, 20, 10, 15, 15, 12, 20, 15, 20, 18, 20])
     (15.0, 14.5, 25.0)
@@ -101,10 +101,10 @@ def face_box(landmarks: Sequence[float]) -> tuple[float, float, float]:
 
 
 def load_photos(folder: Path | None = None) -> list[Photo]:
-    """The photographs of the test set, those without faces too."""
+    """Load the photographs of the test set, also those without faces."""
     root = folder or data_folder()
     if root is None:
-        raise FileNotFoundError("set HEDGEROW_DATA to the folder that holds detection/newtest")
+        raise FileNotFoundError("set HEDGEROW_DATA to the folder that contains detection/newtest")
     root = root if folder else root / "detection" / "newtest"
     boxes: dict[str, list[tuple[float, float, float]]] = {}
     for line in (root / "groundtruth.txt").read_text().splitlines():
@@ -121,7 +121,7 @@ def load_photos(folder: Path | None = None) -> list[Photo]:
 
 
 def hits(rectangles: NDArray[Any], faces: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which of the n rectangles hit which of the m faces: (n, m)."""
+    """Return which of the n rectangles hit which of the m faces: (n, m)."""
     boxes = np.asarray(rectangles, np.float64).reshape(-1, 4)
     x, y, width = (faces[:, i] for i in range(3))
     dx = (boxes[:, 0] + boxes[:, 2] / 2)[:, None] - x
@@ -165,10 +165,10 @@ def measure(find: Finder, photos: Iterable[Photo]) -> Curve:
 
 
 def grouped(rectangles: NDArray[Any], scores: NDArray[Any]) -> Grouped:
-    """Groups of two windows and more, as a detector makes them, and single windows that lie in no other."""
+    """Return groups of two or more windows, as in a detector, and single windows outside all groups."""
     values = np.asarray(scores, np.float64).reshape(-1)
     groups = group_rectangles(rectangles, 1, scores=values)
-    # with every window twice, a single one is a group of two, and goes when it lies in any other group
+    # with every window twice, a single one is a group of two, and is dropped inside any other group
     twice = group_rectangles(np.repeat(np.asarray(rectangles), 2, axis=0), 1, scores=np.repeat(values, 2))
     single = twice.neighbors == 2
     return Grouped(
@@ -179,13 +179,13 @@ def grouped(rectangles: NDArray[Any], scores: NDArray[Any]) -> Grouped:
 
 
 def windows_of(cascade: str, scale_factor: float, library: str) -> Windows:
-    """The ungrouped windows of a cascade: a file, or a packaged model's name; found by `library`."""
+    """Return a function that finds the ungrouped windows of a cascade with `library`."""
     from hedgerow.vision.cascade import load_cascade
 
     if library == "opencv":
         import cv2
 
-        with tempfile.TemporaryDirectory() as folder:  # as XML, whatever it was
+        with tempfile.TemporaryDirectory() as folder:  # converted to XML
             path = Path(folder) / "cascade.xml"
             load_cascade(cascade).save(path)
             detector = cv2.CascadeClassifier(str(path))
@@ -205,7 +205,7 @@ def windows_of(cascade: str, scale_factor: float, library: str) -> Windows:
 
 
 def finder(cascade: str, scale_factor: float = 1.1, library: str = "hedgerow") -> Finder:
-    """The `find` of `measure` for a cascade file or a packaged model."""
+    """Return the `find` of `measure` for a cascade file or a packaged cascade."""
     windows = windows_of(cascade, scale_factor, library)
     return lambda grey: grouped(*windows(grey))
 
@@ -219,7 +219,7 @@ def all_detectors(extra: Sequence[str]) -> dict[str, str]:
         load_cascade(PACKAGED)
         found[f"hedgerow {PACKAGED}"] = PACKAGED
     except (ImportError, OSError, ValueError) as error:
-        print(f"our packaged {PACKAGED} is left out: {error}", file=sys.stderr)
+        print(f"the packaged {PACKAGED} is skipped: {error}", file=sys.stderr)
     try:
         import cv2
 
@@ -229,13 +229,13 @@ def all_detectors(extra: Sequence[str]) -> dict[str, str]:
         }
     except (ImportError, AttributeError):
         print(
-            "OpenCV's models are left out: opencv-python-headless below 5 is not installed", file=sys.stderr
+            "OpenCV's cascades are skipped: opencv-python-headless below 5 is not installed", file=sys.stderr
         )
     return found | {Path(path).stem: path for path in extra}
 
 
 def show(curves: dict[str, Curve], neighbors: Sequence[int], console: Console) -> None:
-    """Print the one table."""
+    """Print the table."""
     table = Table(title="Detection rate, and false positives (FP), by min_neighbors")
     table.add_column("detector", no_wrap=True)
     for n in AT_FALSE:

@@ -1,12 +1,12 @@
-"""Train a small cascade for faces in less than a minute, and look for the astronaut's face with it.
+"""Train a small cascade for faces in less than a minute, and detect the face of the astronaut.
 
-All data come with scikit-image: the 100 faces and 100 patches without a face of its `lfw_subset`, and
-photographs that show none. A hundred faces are few, and the settings were chosen with the astronaut in view:
-this shows how training goes, not how good a cascade can be. The packaged model is run beside it.
+All data are in scikit-image: the 100 faces and 100 patches without a face of `lfw_subset`, and photographs
+without faces. A hundred faces are few, and the parameters were chosen with the image of the astronaut: the
+example shows how training works, not how good a cascade can be. The packaged cascade is run for comparison.
 
 `python examples/train_cascade.py FOLDER` writes there: the cascade as OpenCV's XML and in Hedgerow's format,
-pictures of its training and of the packaged model, the astronaut with what was found, and what is printed.
-`--no-models` writes no cascades.
+figures of its training and of the packaged cascade, the astronaut with the detections, and the printed text.
+`--no-models` omits the cascades.
 """
 
 import argparse
@@ -34,22 +34,22 @@ from hedgerow.vision import (
 try:
     from skimage import data
 except ModuleNotFoundError:
-    raise SystemExit("This example takes its images from scikit-image: pip install scikit-image") from None
+    raise SystemExit("This example uses images of scikit-image: pip install scikit-image") from None
 
 WINDOW = (24, 24)
-# Not among them: coins (heads are on them), camera (a man), eagle and others that are not in the package.
-# A cat is no human face, and a good thing to learn the difference from.
+# Without coins (they show heads), camera (a man), eagle and others that are not in the package.
+# A cat is not a human face, and a useful negative.
 PHOTOGRAPHS = (
     "brick", "grass", "gravel", "page", "text", "moon", "coffee", "chelsea", "rocket", "clock", "horse",
     "hubble_deep_field", "immunohistochemistry", "retina", "cell", "microaneurysms",
 )  # fmt: skip
 N_FACES = 100  # of lfw_subset, before the patches without a face
-NEIGHBORS = 10  # a weak cascade needs more windows that agree than the usual 3
+NEIGHBORS = 10  # above the default of 3, because the cascade is weak
 DPI = 110
 
 
 def load_data() -> tuple[Samples, list[np.ndarray]]:
-    """Faces of 24 x 24 cut from 25 x 25, with copies a little moved and mirrored; images without faces."""
+    """Return faces of 24 x 24 cropped from 25 x 25, with jittered and mirrored copies, and negatives."""
     patches = data.lfw_subset()  # float64 (200, 25, 25)
     small = Jitter(copies=4, shift=0.5, scale=0.05, rotation=3.0)
     faces = load_positives(patches[:N_FACES], WINDOW, jitter=small, mirror=True, margin=-0.02, random_state=0)
@@ -63,26 +63,26 @@ def make_trainer(verbose: int = 1) -> CascadeTrainer:
     return CascadeTrainer(
         WINDOW,
         n_stages=14,
-        min_hit_rate=0.985,  # of 250 windows of held-out faces, a stage may lose 3
+        min_hit_rate=0.985,  # a stage may reject 3 of 250 validation windows
         max_false_alarm=0.5,
         max_learners=60,
         n_negatives=1500,
         validation_fraction=0.25,
-        max_features=4000,  # of 162,336, drawn anew for each stage: nearly as good, and much quicker
+        max_features=4000,  # of 162,336, sampled for each stage: nearly as good, and much faster
         random_state=0,
         verbose=verbose,
     )
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Return what a function gives, and its seconds."""
+    """Return the result of a function, and its time in seconds."""
     start = time.perf_counter()
     return work(), time.perf_counter() - start
 
 
-def look(name: str, cascade: Cascade, image: np.ndarray, neighbors: int) -> tuple[Detections, list[str]]:
-    """Return what a cascade finds in an image, and say it; what more neighbours leave out is said too."""
-    usual = cascade.detect(image)  # the first call compiles what is not compiled yet
+def detect(name: str, cascade: Cascade, image: np.ndarray, neighbors: int) -> tuple[Detections, list[str]]:
+    """Return the detections of a cascade in an image, and a description of them."""
+    usual = cascade.detect(image)  # the first call may compile kernels
     found, seconds = timed(lambda: cascade.detect(image, min_neighbors=neighbors))
     lines = [f"{name}: {cascade.n_stages} stages, {cascade.model.n_trees} trees, {1000 * seconds:.0f} ms"]
     lines += [f"  ({d.x}, {d.y}) {d.width} x {d.height}, {d.neighbors} windows agree" for d in found]
@@ -94,7 +94,7 @@ def look(name: str, cascade: Cascade, image: np.ndarray, neighbors: int) -> tupl
 
 
 def picture(image: np.ndarray, results: dict[str, Detections]) -> Any:
-    """Draw what each cascade found, side by side."""
+    """Draw the detections of each cascade, side by side."""
     figure, axes = plt.subplots(1, len(results), figsize=(8.0, 4.3), layout="constrained")
     for ax, (name, found) in zip(axes, results.items(), strict=True):
         ax.imshow(draw_detections(image, found, labels=False))
@@ -104,36 +104,38 @@ def picture(image: np.ndarray, results: dict[str, Detections]) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train, look, and write what came out."""
+    """Train, detect, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", default="cascade", type=Path, help="where files go (cascade)")
+    parser.add_argument(
+        "folder", nargs="?", default="cascade", type=Path, help="folder for the files (default: cascade)"
+    )
     parser.add_argument("--no-models", action="store_true", help="write pictures and text only")
     options = parser.parse_args(arguments)
     mpl.use("Agg")  # files, no windows
     options.folder.mkdir(parents=True, exist_ok=True)
-    told: list[str] = []
+    text: list[str] = []
 
-    def tell(*lines: str) -> None:
+    def report(*lines: str) -> None:
         print("\n".join(lines), flush=True)
-        told.extend(lines)
+        text.extend(lines)
 
     faces, images = load_data()
-    tell(f"{faces!r}; {len(images)} images without a face")
+    report(f"{faces!r}; {len(images)} images without a face")
     trainer, seconds = timed(lambda: make_trainer(verbose=2).fit(faces.images, images, groups=faces.group))
-    told.extend(trainer.log_)  # which it has printed
-    tell(f"{seconds:.0f} s for all; the first run on a machine compiles the kernels", "")
+    text.extend(trainer.log_)  # printed by the trainer
+    report(f"{seconds:.0f} s for all; the first run on a machine compiles the kernels", "")
     cascades = {"trained here": (trainer.cascade_, NEIGHBORS), "packaged": (load_cascade("frontalface"), 3)}
     astronaut = data.astronaut()
     results = {}
     for name, (cascade, neighbors) in cascades.items():
-        results[name], lines = look(name, cascade, astronaut, neighbors)
-        tell(*lines)
+        results[name], lines = detect(name, cascade, astronaut, neighbors)
+        report(*lines)
     CascadeDisplay.from_estimator(trainer).figure_.savefig(options.folder / "training.png", dpi=DPI)
     packaged = CascadeDisplay.from_estimator(cascades["packaged"][0], n_features=12)
     packaged.figure_.savefig(options.folder / "frontalface.png", dpi=DPI)
     picture(astronaut, results).savefig(options.folder / "astronaut.png", dpi=DPI)
     plt.close("all")
-    (options.folder / "figures.txt").write_text("\n".join(told) + "\n", encoding="utf-8")
+    (options.folder / "figures.txt").write_text("\n".join(text) + "\n", encoding="utf-8")
     if not options.no_models:
         trainer.cascade_.save(options.folder / "faces.xml")
         trainer.cascade_.save(options.folder / "faces.hedgerow")

@@ -1,15 +1,15 @@
-"""Train the frontal-face model that comes with the package.
+"""Train the packaged cascade for frontal faces.
 
     HEDGEROW_DATA=... python examples/train_frontalface.py [--out frontalface.hedgerow] [--checkpoint FILE]
 
-HEDGEROW_DATA names a folder with
+HEDGEROW_DATA is a folder with
 
     faces/opencv_faces24.npz    `faces` (16520, 24, 24) uint8, `group`: ten jitters of each of 1,652 photos
-    faces/lfw_faces48.npz       `images` (7701, 48, 48) uint8, aligned heads, one a person
+    faces/lfw_faces48.npz       `images` (7701, 48, 48) uint8, aligned heads, one per person
     negatives/*.jpg             photographs, maps and drawings without faces
 
-The faces are parted by photograph and the negatives by image: what is held out to set the thresholds of the
-stages shows nobody the stages were boosted on. Prints the log, the time and the memory, and writes the model.
+Faces are split by photograph and negatives by image: validation data, which set the thresholds of the stages,
+show no photograph of the training data. Prints the log, the time and the memory, and writes the cascade.
 """
 
 import argparse
@@ -25,17 +25,9 @@ from PIL import Image
 from hedgerow.vision import CascadeTrainer, load_negatives
 
 WINDOW = 24
-HEAD = (
-    24.0,
-    24.4,
-    39.1,
-)  # centre and side, in a picture of 48 x 48, of the square that shows what the other set does
+HEAD = (24.0, 24.4, 39.1)  # centre and side, in an image of 48 x 48, of a crop as in the other data set
 COPIES = 2  # of each head
-TURN, SCALE, SHIFT = (
-    5.0,
-    0.06,
-    0.7,
-)  # standard deviations: degrees, logarithm of the size, pixels of the picture
+ROTATION, SCALE, SHIFT = 5.0, 0.06, 0.7  # standard deviations: degrees, logarithm of the size, pixels
 RECIPE = {
     "features": "core",
     "algorithm": "gentle",
@@ -52,7 +44,7 @@ RECIPE = {
 
 
 def photographs(folder: Path, rng: np.random.Generator) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The faces that are cut out already, half of them mirrored, and their photographs."""
+    """Return the cropped faces, half of them mirrored, and the photographs they are from."""
     data = np.load(folder / "faces" / "opencv_faces24.npz")
     faces = data["faces"].copy()
     mirrored = rng.random(len(faces)) < 0.5
@@ -61,30 +53,30 @@ def photographs(folder: Path, rng: np.random.Generator) -> tuple[NDArray[np.uint
 
 
 def heads(folder: Path, rng: np.random.Generator) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Faces cut out of aligned heads, each a little moved, turned and scaled, half of them mirrored."""
+    """Return faces cropped from aligned heads, shifted, rotated and scaled, half of them mirrored."""
     pictures = np.load(folder / "faces" / "lfw_faces48.npz")["images"]
     faces = np.empty((len(pictures) * COPIES, WINDOW, WINDOW), np.uint8)
     border = 16
     for number, picture in enumerate(np.repeat(pictures, COPIES, axis=0)):
-        turn, larger, right, down = rng.normal(0.0, [TURN, SCALE, SHIFT, SHIFT])
+        angle, log_scale, shift_x, shift_y = rng.normal(0.0, [ROTATION, SCALE, SHIFT, SHIFT])
         mirror = -1.0 if rng.random() < 0.5 else 1.0
-        step = HEAD[2] * np.exp(larger) / WINDOW  # pixels of the picture to a pixel of the window
-        cosine, sine = step * np.cos(np.deg2rad(turn)), step * np.sin(np.deg2rad(turn))
-        x, y, half = HEAD[0] + border + right, HEAD[1] + border + down, WINDOW / 2
+        step = HEAD[2] * np.exp(log_scale) / WINDOW  # pixels of the image per pixel of the window
+        cosine, sine = step * np.cos(np.deg2rad(angle)), step * np.sin(np.deg2rad(angle))
+        x, y, half = HEAD[0] + border + shift_x, HEAD[1] + border + shift_y, WINDOW / 2
         affine = (
             *(mirror * cosine, -sine, x - (mirror * cosine - sine) * half),
             *(mirror * sine, cosine, y - (mirror * sine + cosine) * half),
         )
         wide = Image.fromarray(np.pad(picture, border, mode="edge"))
-        cut = wide.transform(
+        face = wide.transform(
             (WINDOW, WINDOW), Image.Transform.AFFINE, affine, resample=Image.Resampling.BILINEAR
         )
-        faces[number] = np.asarray(cut)
+        faces[number] = np.asarray(face)
     return faces, np.repeat(np.arange(len(pictures)), COPIES)
 
 
 def main() -> None:
-    """Train, print what it took, and save."""
+    """Train, print time and memory, and save the cascade."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", default="frontalface.hedgerow")
     parser.add_argument("--checkpoint")
