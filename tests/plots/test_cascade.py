@@ -280,7 +280,7 @@ def test_the_example_says_what_it_finds_and_what_it_leaves_out(example):
             boxes = np.array([[1, 2, 8, 9]] * len(n), np.int32)
             return example.Detections(boxes, np.ones(len(n)), n)
 
-    found, lines = example.look("mine", Finder(), image, 10)
+    found, lines = example.detect("mine", Finder(), image, 10)
     assert len(found) == 1
     assert lines[0].startswith("mine: 2 stages, 4 trees, ")
     assert lines[1:] == ["  (1, 2) 8 x 9, 12 windows agree", "  1 more where 10 windows or fewer agree"]
