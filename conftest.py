@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from numba.core import event
@@ -15,9 +15,8 @@ FIRST = (
     *("test_check_boosting.py", "test_check_estimator.py", "test_same_bits.py", "test_stage.py"),
     *("test_dask_shards.py", "test_weak_shards.py"),
 )
-COVERED_CASES = (
-    2  # of a parametrised test; the others run the same lines, and tracing slows Python down by half
-)
+COVERED_CASES = 2  # of a parametrised test: tracing slows Python down, and more cases run the same lines
+NOT_COUNTED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,8 +36,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         cases[test] += 1
         repeated = cases[test] > COVERED_CASES and "kernels/test_python" not in test
         random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        if repeated or random or any(item.get_closest_marker(name) for name in ("slow", "compare")):
-            item.add_marker(pytest.mark.no_cover)
+        slow = any(item.get_closest_marker(name) for name in ("slow", "compare"))
+        item.stash[NOT_COUNTED] = repeated or random or slow
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Switch tracing off for a test whose lines are not counted, its fixtures included."""
+    tracer = sys.gettrace()
+    if tracer is None or not item.stash[NOT_COUNTED]:
+        return (yield)
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -321,7 +321,7 @@ def test_a_learner_that_raises_is_named_with_the_round(late):
     X, y = two()
     model = AdaBoostClassifier(Failing(late), random_state=0)
     with pytest.raises(
-        ValueError, match=rf"estimator=Failing\(.*\) failed in round {late + 1}: out of ideas"
+        ValueError, match=rf"estimator=Failing\(.*\) failed in round {late + 1}: the learner fails"
     ) as info:
         model.fit(X, y)
     assert isinstance(info.value.__cause__, RuntimeError)

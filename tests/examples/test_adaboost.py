@@ -188,10 +188,10 @@ def test_a_child_measures_the_data_a_child_has_made(bench, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["peer", "ours", "exact", "gini", "real", "gentle", "logit"])
-def test_every_contender_is_made_with_the_rounds_asked_for(bench, name):
-    model = bench.CONTENDERS[name].make(7, 2)
+def test_every_method_is_made_with_the_number_of_rounds(bench, name):
+    model = bench.METHODS[name].make(7, 2)
     assert model.n_estimators == 7
-    assert (bench.CONTENDERS[name].code_bytes == 0) == (name == "peer")
+    assert (bench.METHODS[name].code_bytes == 0) == (name == "peer")
 
 
 def test_options_say_which_sizes_run(bench):

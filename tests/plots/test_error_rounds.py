@@ -280,7 +280,7 @@ def test_other_learners_have_no_bounds_of_the_class_of_stumps(model, reason, nam
 def test_several_classes_and_categories_have_no_bounds_of_the_class_of_stumps():
     X, y = make_hastie(90, 3, random_state=0)
     three = AdaBoostClassifier(n_estimators=3).fit(X, np.arange(90) % 3)
-    with pytest.raises(ValueError, match="it is for two classes, and there are 3"):
+    with pytest.raises(ValueError, match="requires two classes; the model has 3"):
         draw(three, X, np.arange(90) % 3, bounds="vc")
     frame = pd.DataFrame({"a": X[:, 0], "colour": pd.Categorical(np.where(X[:, 1] > 0, "red", "blue"))})
     model = AdaBoostClassifier(n_estimators=3).fit(frame, y)
