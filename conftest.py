@@ -15,7 +15,7 @@ FIRST = (
     *("test_check_boosting.py", "test_check_estimator.py", "test_same_bits.py", "test_stage.py"),
     *("test_dask_shards.py", "test_weak_shards.py"),
 )
-COVERED_CASES = 2  # of a parametrised test: tracing slows Python down, and more cases run the same lines
+COVERED_CASES = 1  # of a parametrised test: tracing slows Python down, and more cases run the same lines
 NOT_COUNTED = pytest.StashKey[bool]()
 
 
