@@ -5,26 +5,10 @@ from typing import Any
 
 
 def require_extra(module: str, extra: str) -> Any:
-    """Import a module that belongs to an extra.
+    """Import a module that belongs to an extra: "plots", "vision", "cli", "dask" or "skops".
 
-    Parameters
-    ----------
-    module : str
-        For example "matplotlib" or "matplotlib.figure".
-    extra : str
-        "plots", "vision", "cli", "dask" or "skops".
+    If its package is not installed, the ImportError is one line that names the extra.
 
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    ImportError
-        If the package is not installed; the message is one line that names the extra.
-
-    Examples
-    --------
     >>> require_extra("json", extra="plots").__name__
     'json'
     >>> require_extra("no_such_package.parts", extra="plots")

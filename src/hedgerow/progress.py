@@ -17,7 +17,8 @@ from typing import Self, TextIO
 
 _BAR_WIDTH = 20
 _ERASE = "\r\x1b[K"  # back to the first column, and clear the line
-_REDRAW_SECONDS = 0.1  # faster than this nobody reads, and a slow terminal would hold up the computation
+_REDRAW_SECONDS = 0.1  # faster is unreadable, and a slow terminal would delay the computation
+_active: list["ProgressBar"] = []  # the innermost last
 
 
 class ProgressBar:
@@ -54,12 +55,12 @@ class ProgressBar:
         elapsed: bool = False,
         stream: TextIO | None = None,
     ) -> None:
-        self._stream = sys.stderr if stream is None else stream
+        self.stream = sys.stderr if stream is None else stream
         self._lines = lines
         self._clear = clear
         self._show_elapsed = elapsed
-        self._is_terminal = not lines and self._stream.isatty()
-        self._is_drawn = False
+        self._is_terminal = not lines and self.stream.isatty()
+        self._drawn = ""  # the line on the terminal
         self.restart(total, title)
 
     def restart(self, total: int | None, title: str) -> None:
@@ -72,28 +73,20 @@ class ProgressBar:
 
     def __enter__(self) -> Self:
         self._started = time.perf_counter()
+        _active.append(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._is_drawn:
-            return
-        if self._clear:
-            self._write(_ERASE)
-        else:
-            self._write((_ERASE + self._pending if self._pending else "") + "\n")
-        self._is_drawn = False
+        _active.remove(self)
+        if self._drawn:
+            last = "" if self._clear else f"{self._pending or self._drawn}\n"
+            self._write(_ERASE + last)
+        self._drawn = ""
 
     def update(self, done: int, text: str = "") -> None:
-        """Show that `done` steps are complete.
-
-        Parameters
-        ----------
-        done : int
-        text : str
-            Shown after the count.
-        """
+        """Show that `done` steps are complete, and `text` after the count."""
         elapsed = time.perf_counter() - self._started
         if self._lines:
             count = f"[{done}]" if self._total is None else f"[{done}/{self._total}]"
@@ -106,12 +99,12 @@ class ProgressBar:
             if now < self._next_draw and done != self._total:
                 self._pending = line
                 return
-            self._next_draw, self._pending, self._is_drawn = now + _REDRAW_SECONDS, "", True
+            self._next_draw, self._pending, self._drawn = now + _REDRAW_SECONDS, "", line
             self._write(_ERASE + line)
 
     def write_line(self, text: str) -> None:
         """Write a line above the bar."""
-        self._write(f"{_ERASE if self._is_drawn else ''}{text}\n")
+        self._write(f"{_ERASE if self._drawn else ''}{text}\n{self._drawn}")
 
     def _line(self, done: int, elapsed: float, text: str) -> str:
         if self._total is None:
@@ -124,8 +117,17 @@ class ProgressBar:
         return "  ".join(filter(None, (self._title, bar, f"{done:,}/{self._total:,}", duration, text)))
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        self.stream.write(text)
+        self.stream.flush()
+
+
+def write_note(text: str) -> None:
+    """Write a line to standard error, above a bar that is drawn there."""
+    bar = next((one for one in reversed(_active) if one.stream is sys.stderr), None)
+    if bar is None:
+        sys.stderr.write(f"{text}\n")
+    else:
+        bar.write_line(text)
 
 
 def _clock(seconds: float) -> str:

@@ -9,23 +9,10 @@ _MIN_WIDTH = 16  # of a text column that is wrapped
 
 
 def fitting_columns(columns: Sequence[Sequence[str]], wrapped: Sequence[int], width: int) -> list[int]:
-    """Return the leading columns that fit a page; the caller lists the most important ones first.
+    """Return the leading columns that fit a page, at least two; each is a head and its cells.
 
-    Parameters
-    ----------
-    columns : sequence of sequences of str
-        Heads and cells.
-    wrapped : sequence of int
-        Text columns, which may be narrow.
-    width : int
+    The caller lists the most important ones first; those in `wrapped` hold text and may be narrow.
 
-    Returns
-    -------
-    list of int
-        At least two columns.
-
-    Examples
-    --------
     >>> fitting_columns([["method", "a forest"], ["log-loss", "0.1"], ["accuracy", "0.95"]], [], 24)
     [0, 1]
     """
@@ -58,18 +45,9 @@ def format_table(
 ) -> str:
     """Format a table as text.
 
-    Parameters
-    ----------
-    heads : sequence of str
-    rows : iterable of sequences of str
-    left : sequence of int
-        Text columns: aligned left, and wrapped if the table is too wide. The others hold numbers: they are
-        aligned right and never wrapped.
-    width : int
-        Of the page.
+    The columns `left` hold text: they are aligned left, and wrapped if the table is wider than the page. The
+    others hold numbers: they are aligned right and never wrapped.
 
-    Examples
-    --------
     >>> print(format_table(["name", "n"], [["a", "1"], ["b", "20"]]))
      name    n
      ─────────

@@ -3,7 +3,6 @@
 import ast
 import re
 import tempfile
-import warnings
 from functools import cache
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
-from documents import DOCS, ROOT, blocks, read
+from documents import DOCS, blocks, read
 from hedgerow.container import DTYPES
 from hedgerow.theory import certify
 from hedgerow.vision import Cascade, load_cascade
@@ -21,7 +20,6 @@ from hedgerow.vision.model import CascadeModel
 from model_cases import KINDS, MODELS, fitted, plain, reweighted
 
 PAGE = DOCS / "files.md"
-OLD = sorted((ROOT / "tests" / "support" / "data").glob("format_*.safetensors"))
 _DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.Assign)
 _ANYTHING = {"parameters", "history", "card", "certificate", "info", "oob", "versions"}  # what is in them
 _MEMBER = re.compile(r"^(?:members\.\d+\.(?:\d+\.)?|hypothesis\.(?:\d+\.)*weak\.)+")
@@ -116,39 +114,6 @@ def test_the_reader_knows_float32_many_classes_and_one_row(tmp_path):
         hedgerow.save(model.fit(X, y), path)
         for table in (X, X[:1], np.repeat(X, 3, axis=0)):
             assert_same_bits(model, path, table)
-
-
-@pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)
-def test_the_reader_knows_every_format(path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that members are of another scikit-learn
-        model = hedgerow.load(path)
-    entries, _ = reader()[1]["read"](path)
-    if not hasattr(model, "predict") or has_members(entries):
-        pytest.skip("the reader of the page has no cascades and no members in place of trees")
-    schema, rng = entries["schema"], np.random.default_rng(0)
-    members = [one["schema"] for one in entries.get("members", []) if "schema" in one]
-    columns = {}
-    for number in range(schema["n_columns"]):
-        name = schema["names"][number] if schema["names"] else number
-        known = schema["categories"][number] or categories_of(members, name)
-        values = rng.normal(size=80)
-        values[::9] = np.nan
-        columns[name] = pd.Categorical(rng.choice([*known["values"], "violet"], 80)) if known else values
-    X = pd.DataFrame(columns)
-    assert_same_bits(model, path, X if schema["names"] else X.to_numpy())
-
-
-def categories_of(schemas, name):
-    """A bag has no categories, but its members have."""
-    for schema in schemas:
-        if schema["names"] and name in schema["names"]:
-            return schema["categories"][schema["names"].index(name)]
-    return None
-
-
-def has_members(entries):
-    return "skops" in str(entries.get("members")) or isinstance((entries.get("members") or [0])[0], list)
 
 
 def test_the_reader_needs_nothing_of_hedgerow():

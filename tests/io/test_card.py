@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 import hedgerow
 from hedgerow.container import pack, unpack
 from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
-from hedgerow.io.card import MAX_BYTES
+from hedgerow.io.annotations import MAX_BYTES
 from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.theory import Bound, Certificate, certify
 from model_cases import changed, fit, fitted, plain

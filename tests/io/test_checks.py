@@ -1,6 +1,7 @@
-"""Files with one wrong number or entry are refused, with a message that names it; so are other files."""
+"""Load rejects files with one wrong number or entry, with a message that names it, and other files."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,15 +10,23 @@ from hedgerow.container import pack, unpack
 from hedgerow.io import ModelFileError, load
 from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.kernels.cpu.votes import LEAF
-from model_cases import changed, coloured, fitted, regressor
+from model_cases import changed, fitted
 
 SHIFT = np.uint64(36)  # of the child in a node
+GRADIENT = "three classes, categories, names"
 
 
-def put(place, value):
+@cache
+def valid_file(name):
+    data = to_bytes(fitted(name)[0])
+    from_bytes(changed(data))
+    return data
+
+
+def put(index, value):
     def edit(array):
         array = array.copy()
-        array[place] = value
+        array[index] = value
         return array
 
     return edit
@@ -28,8 +37,8 @@ def first(kind, change):
 
     def edit(words):
         words = words.copy()
-        place = np.flatnonzero((words & np.uint64(3)) == kind)[0]
-        words[place] = change(words[place])
+        index = np.flatnonzero((words & np.uint64(3)) == kind)[0]
+        words[index] = change(words[index])
         return words
 
     return edit
@@ -110,11 +119,52 @@ ARRAYS = [
 ]  # fmt: skip
 
 
+GRADIENT_ARRAYS = [
+    ("bins.edges", put(0, np.nan), "numbers below infinity"),
+    ("bins.edges", put(-1, np.inf), "numbers below infinity"),
+    ("bins.edges", lambda a: a[::-1].copy(), "must increase"),
+    ("bins.edges", lambda a: a[1:], "edge_starts: it must go from 0"),
+    ("bins.edge_starts", put(1, -4), "must not decrease"),
+    ("bins.edge_starts", put(0, 1), "must go from 0"),
+    ("bins.edge_starts", lambda a: a[1:], "it must have 5 entries"),
+    ("bins.category_codes", put(0, 0), "code 0 is reserved for missing"),
+    ("bins.category_starts", put(slice(1, 4), 1), "every category must have one code"),
+    ("bins.category_starts", put(slice(None), 0), "must go from 0 to 4"),
+    ("forest.starts", put(0, -1), "must go from 0"),
+    ("forest.starts", put(1, 0), "every tree must have a node|nodes"),
+    ("forest.starts", lambda a: np.delete(a, 1), "every round must have 3 trees"),
+    ("forest.starts", lambda a: a[:0], "at least one entry"),
+    ("forest.output", put(0, 2), "it must count to 2"),
+    ("forest.output", lambda a: a[:-1], "one per tree"),
+    ("forest.left", put(0, -1), "children must follow"),
+    ("forest.left", put(1, 1), "children must follow"),
+    ("forest.left", put(0, 10), "children must be nodes of the same tree"),
+    ("forest.left", put(0, 3), "must have one parent"),
+    ("forest.left", put(0, 0), "must have one parent"),
+    ("forest.left", lambda a: a[:-1], "entries are required, one per node"),
+    ("forest.column", put(0, 4), "a column number is out of range"),
+    ("forest.column", put(0, -1), "a column number is out of range"),
+    ("forest.threshold", put(0, 256), "a bin is out of range|it must be 0 without a numeric"),
+    ("forest.set_number", put(slice(None), -1), "sets are for categorical columns"),
+    ("forest.set_number", lambda a: np.where(a == 0, 1, a).astype(np.int32), "every set must belong"),
+    ("forest.set_number", lambda a: np.where(a < 0, -2, a).astype(np.int32), "it must be -1 without a set"),
+    ("forest.sets", lambda a: a[:-1], "every set must belong to one split"),
+    ("forest.sets", lambda a: a[:, :3], "4 words"),
+    ("forest.sets", lambda a: a.ravel(), "2 axes of uint64"),
+    ("forest.missing_left", put(0, 2), "0 or 1"),
+    ("forest.value", put(0, np.nan), "values must be finite"),
+    ("forest.value", lambda a: a.astype(np.int64), "1 axes of float64"),
+    ("forest.gain", put(0, np.nan), "gains"),
+    ("forest.count", put(0, -1), "counts"),
+    ("forest.count", lambda a: a[:0], "one per node"),
+]  # fmt: skip
+ARRAYS += [(GRADIENT, *case) for case in GRADIENT_ARRAYS]
+
+
 @pytest.mark.parametrize(("name", "array", "edit", "message"), ARRAYS)
-def test_arrays_are_checked(name, array, edit, message):
-    data = to_bytes(fitted(name)[0])
+def test_load_rejects_wrong_arrays(name, array, edit, message):
+    data = valid_file(name)
     edited = edit(unpack(data).arrays[array])
-    from_bytes(changed(data))  # fine as it is
     with pytest.raises(ModelFileError, match=message):
         from_bytes(changed(data, arrays={array: edited}))
 
@@ -164,31 +214,62 @@ ENTRIES = [
     ("three", ["hypothesis", "reason"], 4, "reason must be str; got 4"),
     ("tree", ["classes", "values"], ["no", "so"], "values of 2 outputs are required"),
     ("tree of numbers", ["classes"], [], "classes must be"),
+    (GRADIENT, ["format"], 0, "format 0; formats are numbered from 1"),
+    (GRADIENT, ["format"], True, "format must be int; got True"),
+    (GRADIENT, ["estimator"], "Pipeline", "estimator must be one of .*; got 'Pipeline'"),
+    (GRADIENT, ["estimator"], "GradientBoostingRegressor", "has no parameter 'class_weight'"),
+    (GRADIENT, ["parameters"], [], "parameters must be dict; got"),
+    (GRADIENT, ["parameters"], {"learning_rate": -1.0}, "learning_rate=-1.0 is not allowed"),
+    (GRADIENT, ["parameters"], {"random_state": "now"}, "random_state"),
+    (GRADIENT, ["parameters"], {"class_weight": {"items": [[[], 1]]}}, "class_weight is malformed"),
+    (GRADIENT, ["parameters"], {"class_weight": {"items": 3}}, "class_weight is malformed"),
+    (GRADIENT, ["schema"], {"n_columns": 10**12, "names": None, "categories": []}, "schema"),
+    (GRADIENT, ["schema"], None, "schema must be dict; got None"),
+    (GRADIENT, ["classes"], None, "classes must be a JSON object"),
+    (GRADIENT, ["classes"], {"dtype": "<i8", "values": [0]}, "at least two labels"),
+    (GRADIENT, ["classes"], {"dtype": "<i8", "values": [0, 1]}, "initial_scores: 1 scores are required"),
+    (GRADIENT, ["classes"], {"dtype": "<i8", "values": [2, 1, 0]}, "increasing"),
+    (GRADIENT, ["classes"], {"dtype": "|i1", "values": [0, 1, 400]}, "classes do not fit dtype int8"),
+    (GRADIENT, ["classes"], {"dtype": "<U2", "values": ["a", "b", "long"]}, "increasing labels of dtype <U2"),
+    (GRADIENT, ["classes"], {"dtype": "<U999999999", "values": ["a", "b", "c"]}, "cannot have the dtype"),
+    (GRADIENT, ["classes"], {"dtype": "object", "values": ["a", 1, "c"]}, "classes do not fit dtype object"),
+    (GRADIENT, ["initial_scores"], [0.0, 0.0], "initial_scores: 3 scores are required"),
+    (GRADIENT, ["initial_scores"], [0.0, 0.0, float("nan")], "is not valid JSON: NaN is not allowed"),
+    (GRADIENT, ["initial_scores"], [0.0, 0.0, "0"], "initial_scores must be a list of numbers"),
+    (GRADIENT, ["loss"], {"name": "log_loss"}, "parameters must be dict; got nothing"),
+    (GRADIENT, ["loss"], {"name": "os.system", "parameters": {}}, "loss must be one of .*; got 'os.system'"),
+    (GRADIENT, ["loss"], {"name": "log_loss", "parameters": {"delta": 1.0}}, "other parameters"),
+    (GRADIENT, ["loss"], {"name": "exponential", "parameters": {}}, "two classes"),
+    (GRADIENT, ["history"], {"round": [1, "two"]}, "history: 'round' must be a list of numbers"),
+    (GRADIENT, ["history"], {"round": [0], "train_loss": [10**400]}, "'train_loss' must be a list"),
+    (GRADIENT, ["best_iteration"], 400, "best_iteration must be an integer in 0..3; got 400"),
+    (GRADIENT, ["seed"], -1, "seed must be an integer in 0"),
+    (GRADIENT, ["seed"], 1.5, "seed must be int or null; got 1.5"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "place", "value", "message"), ENTRIES)
-def test_entries_are_checked(name, place, value, message):
-    data = to_bytes(fitted(name)[0])
+@pytest.mark.parametrize(("name", "path", "value", "message"), ENTRIES)
+def test_load_rejects_wrong_entries(name, path, value, message):
+    data = valid_file(name)
     description = json.loads(unpack(data).text)
     inner = description
-    for key in place[:-1]:
+    for key in path[:-1]:
         inner = inner[key]
-    inner[place[-1]] = value
+    inner[path[-1]] = value
     with pytest.raises(ModelFileError, match=message):
         from_bytes(changed(data, **description))
 
 
-def test_trees_of_a_round_that_votes_are_alike():
-    data = to_bytes(fitted("adaboost m1, three classes")[0])
+def test_load_rejects_different_splits_of_the_trees_of_one_round():
+    data = valid_file("adaboost m1, three classes")
     threshold = unpack(data).arrays["forest.threshold"]
-    place = np.flatnonzero(threshold > 1)[0]
+    index = np.flatnonzero(threshold > 1)[0]
     with pytest.raises(ModelFileError, match="the trees of a round must have the same splits"):
-        from_bytes(changed(data, arrays={"forest.threshold": put(place, 1)(threshold)}))
+        from_bytes(changed(data, arrays={"forest.threshold": put(index, 1)(threshold)}))
 
 
-def test_votes_are_not_nested_without_end():
-    data = to_bytes(fitted("three")[0])
+def test_nesting_of_votes_is_limited():
+    data = valid_file("three")
     contents = unpack(data)
     description = json.loads(contents.text)
     inner, arrays = description["hypothesis"], dict(contents.arrays)
@@ -201,109 +282,15 @@ def test_votes_are_not_nested_without_end():
         from_bytes(changed(data, arrays=arrays, hypothesis=inner))
 
 
-# --- gradient boosting of three classes, with categories
-
-DESCRIPTIONS = [
-    ({"format": 0}, "format 0; formats are numbered from 1"),
-    ({"format": True}, "format must be int; got True"),
-    ({"estimator": "Pipeline"}, "estimator must be one of .*; got 'Pipeline'"),
-    ({"estimator": "GradientBoostingRegressor"}, "has no parameter 'class_weight'"),
-    ({"parameters": []}, "parameters must be dict; got"),
-    ({"parameters": {"learning_rate": -1.0}}, "learning_rate=-1.0 is not allowed"),
-    ({"parameters": {"random_state": "now"}}, "random_state"),
-    ({"parameters": {"class_weight": {"items": [[[], 1]]}}}, "class_weight is malformed"),
-    ({"parameters": {"class_weight": {"items": 3}}}, "class_weight is malformed"),
-    ({"schema": {"n_columns": 10**12, "names": None, "categories": []}}, "schema"),
-    ({"schema": None}, "schema must be dict; got None"),
-    ({"classes": None}, "classes must be a JSON object"),
-    ({"classes": {"dtype": "<i8", "values": [0]}}, "at least two labels"),
-    ({"classes": {"dtype": "<i8", "values": [0, 1]}}, "initial_scores: 1 scores are required"),
-    ({"classes": {"dtype": "<i8", "values": [2, 1, 0]}}, "increasing"),
-    ({"classes": {"dtype": "|i1", "values": [0, 1, 400]}}, "classes do not fit dtype int8"),
-    ({"classes": {"dtype": "<U2", "values": ["a", "b", "long"]}}, "increasing labels of dtype <U2"),
-    ({"classes": {"dtype": "<U999999999", "values": ["a", "b", "c"]}}, "classes cannot have the dtype"),
-    ({"classes": {"dtype": "object", "values": ["a", 1, "c"]}}, "classes do not fit dtype object"),
-    ({"initial_scores": [0.0, 0.0]}, "initial_scores: 3 scores are required"),
-    ({"initial_scores": [0.0, 0.0, float("nan")]}, "is not valid JSON: NaN is not allowed"),
-    ({"initial_scores": [0.0, 0.0, "0"]}, "initial_scores must be a list of numbers"),
-    ({"loss": {"name": "log_loss"}}, "parameters must be dict; got nothing"),
-    ({"loss": {"name": "os.system", "parameters": {}}}, "loss must be one of .*; got 'os.system'"),
-    ({"loss": {"name": "log_loss", "parameters": {"delta": 1.0}}}, "other parameters"),
-    ({"loss": {"name": "exponential", "parameters": {}}}, "two classes"),
-    ({"history": {"round": [1, "two"]}}, "history: 'round' must be a list of numbers"),
-    ({"history": {"round": [0], "train_loss": [10**400]}}, "'train_loss' must be a list of numbers"),
-    ({"best_iteration": 400}, "best_iteration must be an integer in 0..3; got 400"),
-    ({"seed": -1}, "seed must be an integer in 0"),
-    ({"seed": 1.5}, "seed must be int or null; got 1.5"),
-]
-
-
-@pytest.mark.parametrize(("entries", "message"), DESCRIPTIONS, ids=lambda value: str(value)[:40])
-def test_descriptions_are_checked(entries, message):
-    data = to_bytes(coloured()[0])
-    from_bytes(changed(data))  # fine as it is
-    with pytest.raises(ModelFileError, match=message):
-        from_bytes(changed(data, **entries))
-
-
-def test_parameters_of_losses_are_checked():
-    data = to_bytes(regressor(loss="huber")[0])
+def test_load_rejects_wrong_parameters_of_losses():
+    data = valid_file("huber")
     for alpha, delta in [(2.0, 1.0), (0.5, -1.0), (0.5, float("inf")), (0.5, "1")]:
         with pytest.raises(ModelFileError, match=r"alpha|delta|finite|Infinity"):
             from_bytes(changed(data, loss={"name": "huber", "parameters": {"alpha": alpha, "delta": delta}}))
 
 
-EDITS = [
-    ("bins.edges", put(0, np.nan), "numbers below infinity"),
-    ("bins.edges", put(-1, np.inf), "numbers below infinity"),
-    ("bins.edges", lambda a: a[::-1].copy(), "must increase"),
-    ("bins.edges", lambda a: a[1:], "edge_starts: it must go from 0"),
-    ("bins.edge_starts", put(1, -4), "must not decrease"),
-    ("bins.edge_starts", put(0, 1), "must go from 0"),
-    ("bins.edge_starts", lambda a: a[1:], "it must have 5 entries"),
-    ("bins.category_codes", put(0, 0), "code 0 is reserved for missing"),
-    ("bins.category_starts", put(slice(1, 4), 1), "every category must have one code"),
-    ("bins.category_starts", put(slice(None), 0), "must go from 0 to 4"),
-    ("forest.starts", put(0, -1), "must go from 0"),
-    ("forest.starts", put(1, 0), "every tree must have a node|nodes"),
-    ("forest.starts", lambda a: np.delete(a, 1), "every round must have 3 trees"),
-    ("forest.starts", lambda a: a[:0], "at least one entry"),
-    ("forest.output", put(0, 2), "it must count to 2"),
-    ("forest.output", lambda a: a[:-1], "one per tree"),
-    ("forest.left", put(0, -1), "children must follow"),
-    ("forest.left", put(1, 1), "children must follow"),
-    ("forest.left", put(0, 10), "children must be nodes of the same tree"),
-    ("forest.left", put(0, 3), "must have one parent"),
-    ("forest.left", put(0, 0), "must have one parent"),
-    ("forest.left", lambda a: a[:-1], "entries are required, one per node"),
-    ("forest.column", put(0, 4), "a column number is out of range"),
-    ("forest.column", put(0, -1), "a column number is out of range"),
-    ("forest.threshold", put(0, 256), "a bin is out of range|it must be 0 without a numeric"),
-    ("forest.set_number", put(slice(None), -1), "sets are for categorical columns"),
-    ("forest.set_number", lambda a: np.where(a == 0, 1, a).astype(np.int32), "every set must belong"),
-    ("forest.set_number", lambda a: np.where(a < 0, -2, a).astype(np.int32), "it must be -1 without a set"),
-    ("forest.sets", lambda a: a[:-1], "every set must belong to one split"),
-    ("forest.sets", lambda a: a[:, :3], "4 words"),
-    ("forest.sets", lambda a: a.ravel(), "2 axes of uint64"),
-    ("forest.missing_left", put(0, 2), "0 or 1"),
-    ("forest.value", put(0, np.nan), "values must be finite"),
-    ("forest.value", lambda a: a.astype(np.int64), "1 axes of float64"),
-    ("forest.gain", put(0, np.nan), "gains"),
-    ("forest.count", put(0, -1), "counts"),
-    ("forest.count", lambda a: a[:0], "one per node"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "edit", "message"), EDITS)
-def test_arrays_of_trees_are_checked(name, edit, message):
-    data = to_bytes(coloured()[0])
-    array = edit(unpack(data).arrays[name])
-    with pytest.raises(ModelFileError, match=message):
-        from_bytes(changed(data, arrays={name: array}))
-
-
-def test_leaves_say_nothing_of_splits():
-    data = to_bytes(coloured()[0])
+def test_load_rejects_splits_in_leaves():
+    data = valid_file(GRADIENT)
     arrays = unpack(data).arrays
     leaf = int(np.flatnonzero(arrays["forest.left"] == 0)[0])
     for name, value in [("column", 1), ("threshold", 1), ("missing_left", 1), ("gain", 1.0)]:
@@ -311,8 +298,8 @@ def test_leaves_say_nothing_of_splits():
             from_bytes(changed(data, arrays={f"forest.{name}": put(leaf, value)(arrays[f"forest.{name}"])}))
 
 
-def test_arrays_are_all_there_and_no_others():
-    contents = unpack(to_bytes(regressor()[0]))
+def test_load_rejects_missing_and_additional_arrays():
+    contents = unpack(valid_file("squared"))
     with pytest.raises(ModelFileError, match=r"'bins\.edges' is missing"):
         from_bytes(pack(contents.text, {k: v for k, v in contents.arrays.items() if k != "bins.edges"}))
     with pytest.raises(ModelFileError, match=r"'forest\.extra' does not belong"):
@@ -322,17 +309,17 @@ def test_arrays_are_all_there_and_no_others():
 # --- files that are not models
 
 
-def test_damage_anywhere_is_found():
-    data = to_bytes(coloured()[0])
+def test_load_rejects_a_file_with_a_changed_bit():
+    data = valid_file(GRADIENT)
     value = data.index(b"learning_rate")
-    for place in (9, value, value + 20, len(data) // 2, len(data) - 1):
+    for position in (9, value, value + 20, len(data) // 2, len(data) - 1):
         broken = bytearray(data)
-        broken[place] ^= 1
+        broken[position] ^= 1
         with pytest.raises(ModelFileError):
             from_bytes(bytes(broken))
 
 
-def test_other_files_are_no_models(tmp_path):
+def test_load_rejects_other_files(tmp_path):
     for data in (b"", b"buy milk", b"\x02" + bytes(7) + b"{}", pack("{}", {}), pack("[]", {})):
         (tmp_path / "file").write_bytes(data)
         with pytest.raises(ModelFileError, match="file: "):

@@ -20,19 +20,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier as ForeignClassifier
 from sklearn.tree import DecisionTreeRegressor as ForeignRegressor
 
-import hedgerow
-from hedgerow import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    AnyBoostClassifier,
-    BaggingClassifier,
-    BaggingRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    LogitBoostClassifier,
-    RandomForestClassifier,
-    SchapireBoostClassifier,
-)
+import hedgerow as hr
 from hedgerow.container import unpack
 from hedgerow.io import ModelFileError, load, save
 from hedgerow.io.foreign import LIBRARIES, dumped, library_versions, loaded
@@ -63,19 +51,19 @@ SAYING = {
 }
 FEW = {"n_estimators": 2, "random_state": 0}
 CLASSIFIERS = {  # of learners that name classes
-    "adaboost": lambda learner: AdaBoostClassifier(learner, **FEW),
-    "adaboost real": lambda learner: AdaBoostClassifier(learner, algorithm="real", **FEW),
-    "anyboost": lambda learner: AnyBoostClassifier(learner, **FEW),
-    "bag": lambda learner: BaggingClassifier(learner, voting="hard", **FEW),
-    "bag, soft": lambda learner: BaggingClassifier(learner, max_features=2, **FEW),
-    "three": lambda learner: SchapireBoostClassifier(learner, random_state=0),
+    "adaboost": lambda learner: hr.AdaBoostClassifier(learner, **FEW),
+    "adaboost real": lambda learner: hr.AdaBoostClassifier(learner, algorithm="real", **FEW),
+    "anyboost": lambda learner: hr.AnyBoostClassifier(learner, **FEW),
+    "bag": lambda learner: hr.BaggingClassifier(learner, voting="hard", **FEW),
+    "bag, soft": lambda learner: hr.BaggingClassifier(learner, max_features=2, **FEW),
+    "three": lambda learner: hr.SchapireBoostClassifier(learner, random_state=0),
 }
 OF_NUMBERS = {  # of learners that say numbers
-    "gradient": lambda learner: GradientBoostingClassifier(estimator=learner, **FEW),
-    "gradient of numbers": lambda learner: GradientBoostingRegressor(estimator=learner, **FEW),
-    "logitboost": lambda learner: LogitBoostClassifier(learner, **FEW),
-    "adaboost.r2": lambda learner: AdaBoostRegressor(learner, **FEW),
-    "bag of numbers": lambda learner: BaggingRegressor(learner, bootstrap_features=True, **FEW),
+    "gradient": lambda learner: hr.GradientBoostingClassifier(estimator=learner, **FEW),
+    "gradient of numbers": lambda learner: hr.GradientBoostingRegressor(estimator=learner, **FEW),
+    "logitboost": lambda learner: hr.LogitBoostClassifier(learner, **FEW),
+    "adaboost.r2": lambda learner: hr.AdaBoostRegressor(learner, **FEW),
+    "bag of numbers": lambda learner: hr.BaggingRegressor(learner, bootstrap_features=True, **FEW),
 }
 BOOSTING_STOPPED = pytest.mark.filterwarnings("ignore:boosting stopped")
 CASES = [(model, learner) for model in CLASSIFIERS for learner in NAMING]
@@ -87,7 +75,7 @@ def rows(model):
     X, signal = np.nan_to_num(X), signal.copy()
     if not is_classifier(model):
         return X, signal
-    two = isinstance(model, AnyBoostClassifier | AdaBoostClassifier)
+    two = isinstance(model, hr.AnyBoostClassifier | hr.AdaBoostClassifier)
     return X, np.array(["low", "mid", "top"])[classes(signal, 2 if two else 3)]
 
 
@@ -148,18 +136,18 @@ def test_equal_models_give_equal_bytes(name, learner):
 
 @BOOSTING_STOPPED
 def test_the_seed_of_members_is_kept():
-    X, y = rows(AdaBoostClassifier())
-    model = AdaBoostClassifier(SGDClassifier(), n_estimators=1, warm_start=True).fit(X, y)
+    X, y = rows(hr.AdaBoostClassifier())
+    model = hr.AdaBoostClassifier(SGDClassifier(), n_estimators=1, warm_start=True).fit(X, y)
     read = from_bytes(to_bytes(model)).set_params(n_estimators=2).fit(X, y)
     assert to_bytes(read) == to_bytes(model.set_params(n_estimators=2).fit(X, y))
 
 
 def test_frames_and_pipelines_with_all_kinds_of_steps_come_back(tmp_path):
-    X, y = rows(AdaBoostClassifier())
+    X, y = rows(hr.AdaBoostClassifier())
     table = pd.DataFrame(X, columns=["a", "b", "c"])
     columns = ColumnTransformer([("a", StandardScaler(), ["a", "b"]), ("b", "passthrough", ["c"])])
     steps = make_pipeline(columns, FunctionTransformer(np.tanh), SimpleImputer(), PCA(2), RidgeClassifier())
-    for model in (AdaBoostClassifier(steps, **FEW), BaggingClassifier(steps, **FEW)):
+    for model in (hr.AdaBoostClassifier(steps, **FEW), hr.BaggingClassifier(steps, **FEW)):
         save(model.fit(table, y), tmp_path / "model")
         same = load(tmp_path / "model")
         np.testing.assert_array_equal(same.predict(table), model.predict(table))
@@ -167,7 +155,7 @@ def test_frames_and_pipelines_with_all_kinds_of_steps_come_back(tmp_path):
 
 
 def test_a_bag_of_boosters_of_another_library_names_the_learner_once():
-    model = BaggingClassifier(AdaBoostClassifier(GaussianNB(), n_estimators=2), **FEW)
+    model = hr.BaggingClassifier(hr.AdaBoostClassifier(GaussianNB(), n_estimators=2), **FEW)
     X, y = rows(model)
     data = to_bytes(model.fit(X, y))
     names = [name for name in unpack(data).arrays if name.startswith("skops.")]
@@ -180,20 +168,20 @@ def test_a_bag_of_boosters_of_another_library_names_the_learner_once():
 
 
 def test_boosted_models_of_ours_need_no_skops(monkeypatch):
-    model = AdaBoostClassifier(RandomForestClassifier(3, max_depth=1, random_state=0), **FEW)
+    model = hr.AdaBoostClassifier(hr.RandomForestClassifier(3, max_depth=1, random_state=0), **FEW)
     X, y = rows(model)
     model.fit(X, y)
-    numbered = GradientBoostingRegressor(estimator=hedgerow.DecisionTreeRegressor(), **FEW).fit(X, X[:, 0])
+    numbered = hr.GradientBoostingRegressor(estimator=hr.DecisionTreeRegressor(), **FEW).fit(X, X[:, 0])
     monkeypatch.setitem(sys.modules, "skops.io", None)
     for one in (model, numbered):
         same = from_bytes(to_bytes(one))
         assert to_bytes(same) == to_bytes(one)
         np.testing.assert_array_equal(same.predict(X), one.predict(X))
-    assert json.loads(unpack(to_bytes(model)).text)["versions"] == {"hedgerow": hedgerow.__version__}
+    assert json.loads(unpack(to_bytes(model)).text)["versions"] == {"hedgerow": hr.__version__}
 
 
 def test_sparse_attributes_and_sets_come_back_in_one_form():
-    X, y = rows(AdaBoostRegressor())
+    X, y = rows(hr.AdaBoostRegressor())
     model = Lasso(alpha=0.1).fit(X, y)
     sparse = LogisticRegression(C=0.01, l1_ratio=1.0, solver="liblinear").fit(X, y > 1).sparsify()
     for one in (model, sparse):
@@ -214,7 +202,9 @@ def test_sparse_attributes_and_sets_come_back_in_one_form():
 
 def test_without_skops_members_are_refused_in_a_line(monkeypatch, tmp_path):
     data, model = file("adaboost", "logistic")
-    bag = BaggingRegressor(make_pipeline(StandardScaler(), Ridge()), **FEW).fit(*rows(BaggingRegressor()))
+    bag = hr.BaggingRegressor(make_pipeline(StandardScaler(), Ridge()), **FEW).fit(
+        *rows(hr.BaggingRegressor())
+    )
     monkeypatch.setitem(sys.modules, "skops.io", None)
     for one in (model, bag):
         with pytest.raises(ModelFileError, match="require skops for such objects: pip install") as e:
@@ -257,18 +247,18 @@ class Nameless(OwnRegressor):
 
 
 def test_members_that_would_not_come_back_are_refused():
-    X, y = rows(AdaBoostRegressor())
+    X, y = rows(hr.AdaBoostRegressor())
     wrong = [
         (OwnRegressor(), "is not a fitted member: .* is not fitted"),
         (Nameless(), "cannot be saved by skops"),
         (
-            make_pipeline(StandardScaler(), hedgerow.DecisionTreeRegressor()),
+            make_pipeline(StandardScaler(), hr.DecisionTreeRegressor()),
             "an object of Hedgerow within an object of",
         ),
         (make_pipeline(FunctionTransformer(lambda X: X), Ridge()), "cannot be saved by skops"),
     ]
     for learner, message in wrong:
-        model = BaggingRegressor(learner, **FEW).fit(X, y)
+        model = hr.BaggingRegressor(learner, **FEW).fit(X, y)
         with pytest.raises(ModelFileError, match=message) as error:
             to_bytes(model)
         assert "\n" not in str(error.value)
@@ -295,16 +285,16 @@ def test_types_that_are_not_trusted_are_named(tmp_path):
 
 
 def test_a_support_vector_machine_needs_trust_though_skops_has_it():
-    X, y = rows(AdaBoostClassifier())
-    data = to_bytes(BaggingClassifier(SVC(), **FEW).fit(X, y))
+    X, y = rows(hr.AdaBoostClassifier())
+    data = to_bytes(hr.BaggingClassifier(SVC(), **FEW).fit(X, y))
     with pytest.raises(ModelFileError, match=r"trusted=\['sklearn.svm._classes.SVC'\]"):
         from_bytes(data)
     from_bytes(data, frozenset({"sklearn.svm._classes.SVC"}))
 
 
 def test_a_class_of_ones_own_is_loaded_if_it_is_trusted():
-    X, y = rows(AdaBoostClassifier())
-    model = BaggingClassifier(OwnClassifier(), **FEW).fit(X, y)
+    X, y = rows(hr.AdaBoostClassifier())
+    model = hr.BaggingClassifier(OwnClassifier(), **FEW).fit(X, y)
     data, name = to_bytes(model), f"{__name__}.OwnClassifier"
     with pytest.raises(ModelFileError, match="OwnClassifier"):
         from_bytes(data)
@@ -322,7 +312,7 @@ def test_trusted_is_a_list_of_names(trusted, tmp_path):
 
 def test_the_versions_of_libraries_are_kept_and_another_one_is_told():
     assert json.loads(unpack(logistic()).text)["versions"] == {
-        "hedgerow": hedgerow.__version__,
+        "hedgerow": hr.__version__,
         **library_versions(),
     }
     for name in LIBRARIES:
@@ -356,7 +346,7 @@ def rezipped(array, old, new):
 
 def broken(learner, X, y, **attributes):
     """The file of a bagging model with other attributes of its first member."""
-    kind = BaggingClassifier if is_classifier(learner) else BaggingRegressor
+    kind = hr.BaggingClassifier if is_classifier(learner) else hr.BaggingRegressor
     model = kind(learner, n_estimators=2, random_state=0).fit(X, y)
     for name, value in attributes.items():
         setattr(model.estimators_[0], name, value)
@@ -378,7 +368,7 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_members_that_cannot_predict_are_refused(name):
     learner, attributes = BROKEN[name]
-    X, y = rows(AdaBoostClassifier())
+    X, y = rows(hr.AdaBoostClassifier())
     target = y if is_classifier(learner()) else X[:, 0]
     from_bytes(broken(learner(), X, target))
     with pytest.raises(ModelFileError, match=r"members\.0 (cannot predict|is not a fitted member)"):
@@ -387,7 +377,7 @@ def test_members_that_cannot_predict_are_refused(name):
 
 @pytest.mark.parametrize("function", [np.log, np.sqrt, np.reciprocal, np.arctanh])
 def test_members_for_positive_or_small_values_are_loaded(function):
-    X, _ = rows(AdaBoostRegressor())
+    X, _ = rows(hr.AdaBoostRegressor())
     X = np.abs(X) / 20 + 0.1
     learner = make_pipeline(FunctionTransformer(function), Ridge())
     same = from_bytes(broken(learner, X, X[:, 0]))

@@ -1,4 +1,4 @@
-"""Files of every kind of model: what is saved comes back, whole and to the last bit."""
+"""Files of every kind of model: a loaded model equals the saved one, bit for bit."""
 
 import pickle
 
@@ -9,54 +9,39 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 import hedgerow
-from hedgerow import (
-    AdaBoostClassifier,
-    AnyBoostClassifier,
-    RandomForestClassifier,
-    estimators,
-)
+from hedgerow import AdaBoostClassifier, AnyBoostClassifier, RandomForestClassifier, estimators
 from hedgerow.boosting.costs import SigmoidCost
 from hedgerow.io import ModelFileError, load, reader, save
 from hedgerow.io.models import KINDS as CODECS
 from hedgerow.io.models import from_bytes, to_bytes
-from model_cases import KINDS, OOB, assert_same, fit, fitted, plain, reweighted
+from model_cases import KINDS, MODELS, OOB, assert_same, fit, fitted, plain, reweighted
+from predictions import all_predictions
 
-ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "apply")
-STAGES = ("staged_predict", "staged_predict_proba", "staged_decision_function")
 ATTRIBUTES = (
-    "feature_importances_",
-    "estimator_weights_",
-    "estimators_samples_",
-    "estimators_features_",
-    "edges_",
+    *("feature_importances_", "estimator_weights_", "estimators_samples_", "estimators_features_", "edges_"),
+)
+ONE_OF_EACH = (  # of the codecs, with and without members
+    *("adaboost", "adaboost gentle", "logitboost, three classes", "anyboost", "adaboost.r2", "three"),
+    *("forest, weighted", "forest of numbers", "extra trees", "bag", "bag of boosters", "tree", "gradient"),
 )
 
 
-def answers(model, X, y):
-    """All that can be asked of a model, by name."""
-    for name in ANSWERS:
-        if hasattr(model, name):
-            yield name, getattr(model, name)(X)
-    for name in STAGES:
-        if hasattr(model, name):
-            yield name, [np.array(stage) for stage in getattr(model, name)(X)]
-    for name in ATTRIBUTES:
-        if hasattr(model, name):
-            yield name, getattr(model, name)
-    if hasattr(model, "margins"):
-        yield "margins", model.margins(X, y)
+def results(model, X, y):
+    """Predictions and attributes of a model, by name."""
+    found = all_predictions(model, X)
+    found |= {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
+    if y is not None and hasattr(model, "margins"):
+        found["margins"] = model.margins(X, y)
     if hasattr(model, "is_training_row"):
-        yield "is_training_row", model.is_training_row(X)
-    if getattr(model, "n_outputs_", 0) == 1:
-        more = ("oob", "jackknife+", "calibrated") if model.oob_score else ()
-        for method in ("quantiles", *more):
-            yield method, model.predict_interval(X[:20], method=method)
+        found["is_training_row"] = model.is_training_row(X)
+    if getattr(model, "n_outputs_", 0) == 1 and model.oob_score:
+        for method in ("oob", "jackknife+", "calibrated"):
+            found[method] = model.predict_interval(X[:20], method=method)
+    return found
 
 
-def assert_same_answers(model, same, X, y):
-    found = dict(answers(model, X, y))
-    assert found
-    assert_same(found, dict(answers(same, X, y)))
+def assert_same_results(model, same, X, y):
+    assert_same(results(model, X, y), results(same, X, y))
 
 
 def test_every_estimator_has_a_codec_and_a_case():
@@ -65,29 +50,26 @@ def test_every_estimator_has_a_codec_and_a_case():
     assert {type(make()[0]) for make in KINDS.values()} == every
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_a_loaded_model_is_the_saved_one(name, tmp_path):
+@pytest.mark.parametrize("name", [*KINDS, *MODELS])
+def test_loaded_model_equals_saved_model(name, tmp_path):
     model, X, y = fitted(name)
     path = tmp_path / "model.safetensors"
     save(model, path)
     same = load(path)
     check_is_fitted(same)
     assert_same(model, same)
-    assert_same_answers(model, same, X, y)
+    assert_same_results(model, same, X, y)
     assert to_bytes(same) == path.read_bytes()
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_equal_models_give_equal_bytes_for_any_number_of_threads(name):
-    model, X, y, *more = KINDS[name]()
-    expected = to_bytes(fitted(name)[0])
-    if "n_jobs" in model.get_params():
-        model.set_params(n_jobs=2)
-    assert to_bytes(model.fit(X, y, **(more[0] if more else {}))) == expected
+    more = {"n_jobs": 2} if "n_jobs" in fitted(name)[0].get_params() else {}
+    assert to_bytes(fit(name, **more)[0]) == to_bytes(fitted(name)[0])
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_a_loaded_model_can_be_pickled_and_cloned(name):
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_loaded_model_can_be_pickled_and_cloned(name):
     model, X, _ = fitted(name)
     same = from_bytes(to_bytes(model))
     read = pickle.loads(pickle.dumps(same))  # noqa: S301 - our own
@@ -99,7 +81,7 @@ def test_a_loaded_model_can_be_pickled_and_cloned(name):
 
 
 @pytest.mark.parametrize("name", ["adaboost", "adaboost gentle", "logitboost, three classes", "adaboost.r2"])
-def test_members_are_derived_from_a_loaded_model(name):
+def test_members_of_loaded_model_equal_those_of_saved_model(name):
     model, X, _ = fitted(name)
     same = from_bytes(to_bytes(model))
     assert len(same.estimators_) == len(model.estimators_) == 4
@@ -110,35 +92,34 @@ def test_members_are_derived_from_a_loaded_model(name):
             np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
-def test_weights_of_votes_and_the_rows_they_were_chosen_with_come_back():
+def test_optimized_vote_weights_and_their_rows_are_restored():
     model, X, y = reweighted()
     same = from_bytes(to_bytes(model))
     assert len(set(model.estimator_weights_.tolist())) > 1
     assert_same(model, same)
-    assert_same_answers(model, same, X, y)
+    assert_same_results(model, same, X, y)
     assert same.is_training_row(X[100:]).all()
 
 
-WARM = [
-    "adaboost", "adaboost gentle", "adaboost, drawn", "adaboost on a grid", "logitboost, three classes",
-    "anyboost sigmoid", "adaboost.r2", "forest", "forest of numbers", "forest, weighted", "extra trees",
-    "bag", "bag, soft", "gradient", "gradient of numbers",
-]  # fmt: skip
+WARM = (
+    *("adaboost gentle", "adaboost, drawn", "adaboost on a grid", "logitboost, three classes", "adaboost.r2"),
+    *("anyboost sigmoid", "forest of numbers", "forest, weighted", "extra trees", "bag, soft", "gradient"),
+)
 
 
 @pytest.mark.parametrize("name", WARM)
-def test_a_loaded_model_goes_on_to_the_same_bytes(name):
+def test_warm_start_of_loaded_model_gives_the_same_bytes(name):
     _, X, y, *more = KINDS[name]()
-    given = more[0] if more else {}
-    model = fit(name)[0].set_params(warm_start=True)
+    arguments = more[0] if more else {}
+    model = fit(name, warm_start=True)[0]
     n_more = model.n_estimators + 3
     read = from_bytes(to_bytes(model)).set_params(n_estimators=n_more)
-    model.set_params(n_estimators=n_more).fit(X, y, **given)
-    assert to_bytes(read.fit(X, y, **given)) == to_bytes(model)
+    model.set_params(n_estimators=n_more).fit(X, y, **arguments)
+    assert to_bytes(read.fit(X, y, **arguments)) == to_bytes(model)
     assert read.n_estimators == n_more
 
 
-def test_a_model_that_went_on_knows_all_its_learners():
+def test_learners_of_all_fits_of_a_warm_start_are_restored():
     X, y = plain(2)
     model = AdaBoostClassifier(n_estimators=2, warm_start=True).fit(X, y)
     deeper = hedgerow.DecisionTreeClassifier(max_depth=2)
@@ -149,7 +130,7 @@ def test_a_model_that_went_on_knows_all_its_learners():
     assert_same(model, same)
 
 
-def test_parameters_that_are_changed_after_the_fit_do_not_change_the_model():
+def test_parameters_changed_after_fit_do_not_change_the_model():
     for name in ("adaboost", "bag"):
         model, X, _ = fit(name)
         expected = model.predict_proba(X)
@@ -159,25 +140,27 @@ def test_parameters_that_are_changed_after_the_fit_do_not_change_the_model():
         assert repr(same) == repr(model)
 
 
-def test_a_score_of_ones_own_comes_back_as_true():
+def test_callable_oob_score_is_restored_as_true():
     X, y = plain(2)
-    model = RandomForestClassifier(**OOB | {"oob_score": lambda y, said: float(np.mean(y == said))}).fit(X, y)
+    model = RandomForestClassifier(
+        **OOB | {"oob_score": lambda y, predicted: float(np.mean(y == predicted))}
+    ).fit(X, y)
     same = from_bytes(to_bytes(model))
     assert same.oob_score is True
     assert same.oob_score_ == model.oob_score_
 
 
-def test_labels_of_members_are_those_of_the_bag():
+def test_members_with_fewer_classes_are_restored():
     model, X, _ = fitted("bag, few rows")
     n_classes = {len(member.classes_) for member in model.estimators_}
     assert n_classes >= {1, 2}  # a constant, and a tree that does not know every class
-    assert_same_answers(model, from_bytes(to_bytes(model)), X, fitted("bag, few rows")[2])
+    assert_same_results(model, from_bytes(to_bytes(model)), X, fitted("bag, few rows")[2])
 
 
-# --- what no file holds
+# --- models that cannot be saved
 
 
-def test_costs_of_ones_own_and_other_models_are_refused(tmp_path):
+def test_save_rejects_custom_costs_and_other_models(tmp_path):
     X, y = plain(2)
     X = np.nan_to_num(X)
     path = tmp_path / "model"
@@ -191,7 +174,7 @@ def test_costs_of_ones_own_and_other_models_are_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_bags_within_bags_have_an_end(monkeypatch):
+def test_nesting_of_members_is_limited(monkeypatch):
     model, _, _ = fitted("bag of bags")
     data = to_bytes(model)
     monkeypatch.setattr(reader, "MAX_LEVELS", 1)
@@ -201,8 +184,8 @@ def test_bags_within_bags_have_an_end(monkeypatch):
         from_bytes(data)
 
 
-def test_an_out_of_bag_score_that_is_no_number_is_refused():
+def test_save_rejects_oob_score_that_is_not_a_number():
     X, y = plain(2)
-    model = RandomForestClassifier(**OOB | {"oob_score": lambda _y, _said: "fine"}).fit(X, y)
+    model = RandomForestClassifier(**OOB | {"oob_score": lambda _y, _predicted: "fine"}).fit(X, y)
     with pytest.raises(ModelFileError, match="oob_score_ must be a finite number; got 'fine'"):
         to_bytes(model)

@@ -21,28 +21,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hedgerow import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    AnyBoostClassifier,
-    BaggingClassifier,
-    BaggingRegressor,
-    DecisionStump,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    LogitBoostClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    SchapireBoostClassifier,
-)
+import hedgerow as hr
 from hedgerow.container import unpack
-from hedgerow.io.checkpoints import checked_notes
+from hedgerow.io.annotations import checked_notes
 from hedgerow.io.models import from_bytes, open_bytes, to_bytes
 from hedgerow.theory import certify, optimize_votes, quantile_grid
+from model_cases import classes
 
 FOLDER = Path(__file__).parent / "data"
 
@@ -71,7 +55,7 @@ def numbers(n=18, n_columns=2):
 
 def plain(n_classes=None, n=18):
     X, signal = numbers(n)
-    return X, signal if n_classes is None else classes_of(signal, n_classes)
+    return X, signal if n_classes is None else classes(signal, n_classes)
 
 
 def pairs():
@@ -88,11 +72,7 @@ def coloured(n_classes=None, n=18):
     signal = signal + which
     if n_classes is None:
         return frame, signal
-    return frame, np.array(["no", "perhaps", "yes"])[classes_of(signal, n_classes)]
-
-
-def classes_of(signal, n_classes):
-    return np.searchsorted(np.quantile(signal, np.arange(1, n_classes) / n_classes), signal)
+    return frame, np.array(["no", "perhaps", "yes"])[classes(signal, n_classes)]
 
 
 # --- models
@@ -103,51 +83,54 @@ OOB = {"n_estimators": 5, "random_state": 0, "oob_score": True}
 TREE = {"n_estimators": 2, "max_leaf_nodes": 4, "min_samples_leaf": 2}
 
 MODELS = {
-    "gradient": lambda: (GradientBoostingClassifier(**TREE), *plain(2)),
-    "gradient, colours": lambda: (GradientBoostingClassifier(random_state=3, **TREE), *coloured(3)),
-    "gradient of numbers": lambda: (GradientBoostingRegressor(loss="huber", subsample=0.9, **TREE), *plain()),
+    "gradient": lambda: (hr.GradientBoostingClassifier(**TREE), *plain(2)),
+    "gradient, colours": lambda: (hr.GradientBoostingClassifier(random_state=3, **TREE), *coloured(3)),
+    "gradient of numbers": lambda: (
+        hr.GradientBoostingRegressor(loss="huber", subsample=0.9, **TREE), *plain(),
+    ),
     "gradient, stopped": lambda: (
-        GradientBoostingRegressor(early_stopping=True, n_iter_no_change=1, random_state=1, **TREE),
+        hr.GradientBoostingRegressor(early_stopping=True, n_iter_no_change=1, random_state=1, **TREE),
         *coloured(),
     ),
-    "adaboost": lambda: (AdaBoostClassifier(**FEW), *plain(2)),
-    "adaboost samme": lambda: (AdaBoostClassifier(algorithm="samme", **FEW), *coloured(3)),
-    "adaboost real": lambda: (AdaBoostClassifier(algorithm="real", **FEW), *coloured(2)),
+    "adaboost": lambda: (hr.AdaBoostClassifier(**FEW), *plain(2)),
+    "adaboost samme": lambda: (hr.AdaBoostClassifier(algorithm="samme", **FEW), *coloured(3)),
+    "adaboost real": lambda: (hr.AdaBoostClassifier(algorithm="real", **FEW), *coloured(2)),
     "adaboost gentle, grid": lambda: (
-        AdaBoostClassifier(
-            DecisionStump(bin_edges=quantile_grid(plain(3)[0], max_bins=4)), algorithm="gentle", **FEW
+        hr.AdaBoostClassifier(
+            hr.DecisionStump(bin_edges=quantile_grid(plain(3)[0], max_bins=4)), algorithm="gentle", **FEW
         ),
         *plain(3),
     ),
-    "logitboost": lambda: (LogitBoostClassifier(**FEW), *coloured(3)),
-    "anyboost": lambda: (AnyBoostClassifier(cost="sigmoid", **FEW), *plain(2)),
-    "adaboost.r2": lambda: (AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), **FEW), *coloured()),
-    "schapire": lambda: (SchapireBoostClassifier(random_state=0), *plain(2, 40)),
-    "forest": lambda: (RandomForestClassifier(**OOB), *plain(2)),
-    "forest, colours": lambda: (RandomForestClassifier(max_depth=2, **DRAWN), *coloured(3)),
-    "forest of numbers": lambda: (RandomForestRegressor(min_samples_leaf=2, **OOB), *coloured()),
-    "forest of pairs": lambda: (RandomForestRegressor(max_depth=2, **DRAWN), *pairs()),
-    "extra trees": lambda: (ExtraTreesClassifier(max_depth=2, **DRAWN), *plain(3)),
-    "extra trees of numbers": lambda: (ExtraTreesRegressor(max_depth=2, **DRAWN), *plain()),
-    "bag": lambda: (BaggingClassifier(DecisionStump(), **OOB), *coloured(2)),
-    "bag, few rows": lambda: (BaggingClassifier(max_samples=2, n_estimators=3, random_state=0), *plain(2)),
+    "logitboost": lambda: (hr.LogitBoostClassifier(**FEW), *coloured(3)),
+    "anyboost": lambda: (hr.AnyBoostClassifier(cost="sigmoid", **FEW), *plain(2)),
+    "adaboost.r2": lambda: (hr.AdaBoostRegressor(hr.DecisionTreeRegressor(max_depth=2), **FEW), *coloured()),
+    "schapire": lambda: (hr.SchapireBoostClassifier(random_state=0), *plain(2, 40)),
+    "forest": lambda: (hr.RandomForestClassifier(**OOB), *plain(2)),
+    "forest, colours": lambda: (hr.RandomForestClassifier(max_depth=2, **DRAWN), *coloured(3)),
+    "forest of numbers": lambda: (hr.RandomForestRegressor(min_samples_leaf=2, **OOB), *coloured()),
+    "forest of pairs": lambda: (hr.RandomForestRegressor(max_depth=2, **DRAWN), *pairs()),
+    "extra trees": lambda: (hr.ExtraTreesClassifier(max_depth=2, **DRAWN), *plain(3)),
+    "extra trees of numbers": lambda: (hr.ExtraTreesRegressor(max_depth=2, **DRAWN), *plain()),
+    "bag": lambda: (hr.BaggingClassifier(hr.DecisionStump(), **OOB), *coloured(2)),
+    "bag, few rows": lambda: (hr.BaggingClassifier(max_samples=2, n_estimators=3, random_state=0), *plain(2)),
     "bag of boosters": lambda: (
-        BaggingClassifier(GradientBoostingClassifier(**TREE), voting="soft", **DRAWN), *plain(2),
+        hr.BaggingClassifier(hr.GradientBoostingClassifier(**TREE), voting="soft", **DRAWN), *plain(2),
     ),
     "bag of numbers": lambda: (
-        BaggingRegressor(DecisionTreeRegressor(max_depth=1), bootstrap=False, max_features=1, **DRAWN),
+        hr.BaggingRegressor(hr.DecisionTreeRegressor(max_depth=1), bootstrap=False, max_features=1, **DRAWN),
         *plain(),
     ),
-    "tree": lambda: (DecisionTreeClassifier(max_depth=2), *coloured(3)),
-    "tree of numbers": lambda: (DecisionTreeRegressor(max_depth=2), *plain()),
-    "stump": lambda: (DecisionStump(), *plain(2)),
+    "tree": lambda: (hr.DecisionTreeClassifier(max_depth=2), *coloured(3)),
+    "tree of numbers": lambda: (hr.DecisionTreeRegressor(max_depth=2), *plain()),
+    "stump": lambda: (hr.DecisionStump(), *plain(2)),
 }  # fmt: skip
 
 
 def voted():
     """A forest whose votes are optimized on rows outside of its training rows."""
     X, y = plain(2, 60)
-    return optimize_votes(RandomForestClassifier(max_depth=1, **DRAWN).fit(X[:20], y[:20]), X[20:], y[20:]), X
+    forest = hr.RandomForestClassifier(max_depth=1, **DRAWN).fit(X[:20], y[:20])
+    return optimize_votes(forest, X[20:], y[20:]), X
 
 
 CHECKPOINTED = (
@@ -203,11 +186,11 @@ def foreign():
     X = np.nan_to_num(X)
     line = make_pipeline(StandardScaler(), Ridge())
     models = {
-        "adaboost of bayes": AdaBoostClassifier(GaussianNB(), **DRAWN).fit(X, y),
-        "bag of lines": BaggingRegressor(line, **DRAWN).fit(X, X[:, 0]),
-        "bag of logistic": BaggingClassifier(LogisticRegression(), **DRAWN).fit(X, y),
-        "gradient of ridge": GradientBoostingRegressor(estimator=Ridge(), **DRAWN).fit(X, X[:, 0]),
-        "schapire of bayes": SchapireBoostClassifier(GaussianNB(), random_state=0).fit(X, y),
+        "adaboost of bayes": hr.AdaBoostClassifier(GaussianNB(), **DRAWN).fit(X, y),
+        "bag of lines": hr.BaggingRegressor(line, **DRAWN).fit(X, X[:, 0]),
+        "bag of logistic": hr.BaggingClassifier(LogisticRegression(), **DRAWN).fit(X, y),
+        "gradient of ridge": hr.GradientBoostingRegressor(estimator=Ridge(), **DRAWN).fit(X, X[:, 0]),
+        "schapire of bayes": hr.SchapireBoostClassifier(GaussianNB(), random_state=0).fit(X, y),
     }
     made = [Seed(name, to_bytes(model), X[:5], foreign=True) for name, model in models.items()]
     return [*stored(foreign=True), *made]

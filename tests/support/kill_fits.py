@@ -21,30 +21,10 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 
-import hedgerow
+import hedgerow as hr
 import trainer_cases
-from hedgerow import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    AnyBoostClassifier,
-    BaggingClassifier,
-    BaggingRegressor,
-    Checkpoint,
-    DecisionStump,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    LogitBoostClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    SchapireBoostClassifier,
-)
 from hedgerow.container import ModelFileError
-from hedgerow.io.checkpoints import ModelStore
-from hedgerow.io.models import from_bytes, to_bytes
+from hedgerow.io.models import ModelStore, from_bytes, to_bytes
 from kill_children import run_and_kill
 
 PER_CASE = 3  # kills per case, approximately
@@ -65,12 +45,12 @@ NO_GAPS = np.nan_to_num(X)  # for learners that refuse missing values
 
 
 class Case(NamedTuple):
-    """A fit: a function that creates the estimator, its data, and the arguments of `Checkpoint` and `fit`."""
+    """A fit: a function that makes the estimator, its data, and the arguments of `Checkpoint` and `fit`."""
 
     make: Any
     y: Any
     X: Any = X
-    frequency: dict = {"rounds": 1}  # noqa: RUF012 - arguments of Checkpoint; empty for a plain path
+    frequency: dict = {"rounds": 1}  # noqa: RUF012 - arguments of hr.Checkpoint; empty for a plain path
     fit_arguments: dict = {}  # noqa: RUF012
 
     def fit(self, path=None):
@@ -78,7 +58,7 @@ class Case(NamedTuple):
         model = self.make()
         checkpoint = None
         if path is not None:
-            checkpoint = Checkpoint(path, **self.frequency) if self.frequency else path
+            checkpoint = hr.Checkpoint(path, **self.frequency) if self.frequency else path
         return to_bytes(model.fit(self.X, self.y, checkpoint=checkpoint, **self.fit_arguments))
 
 
@@ -107,9 +87,9 @@ def make_cases():
     trees = {"n_estimators": 30, "random_state": 1}
     half = X[:1000], X[1000:]
     return {
-        "gradient boosting of classes": Case(lambda: GradientBoostingClassifier(**rounds), THREE),
+        "gradient boosting of classes": Case(lambda: hr.GradientBoostingClassifier(**rounds), THREE),
         "gradient boosting, subsample, early stopping": Case(
-            lambda: GradientBoostingRegressor(
+            lambda: hr.GradientBoostingRegressor(
                 n_estimators=200,
                 subsample=0.6,
                 max_features=0.5,
@@ -120,14 +100,14 @@ def make_cases():
             SIGNAL,
         ),
         "gradient boosting, eval_set, huber, plain path": Case(
-            lambda: GradientBoostingRegressor(loss="huber", early_stopping=True, **drawn),
+            lambda: hr.GradientBoostingRegressor(loss="huber", early_stopping=True, **drawn),
             SIGNAL[:1000],
             half[0],
             {},
             {"eval_set": [(half[1], SIGNAL[1000:])]},
         ),
         "gradient boosting, every 0.02 s, weighted": Case(
-            lambda: GradientBoostingClassifier(n_jobs=2, n_estimators=150),
+            lambda: hr.GradientBoostingClassifier(n_jobs=2, n_estimators=150),
             TWO,
             X,
             {"seconds": 0.02},
@@ -135,66 +115,76 @@ def make_cases():
         ),
         "gradient boosting, warm start": Case(
             warm_started(
-                GradientBoostingRegressor(n_estimators=10, subsample=0.5, random_state=5), SIGNAL, 40
+                hr.GradientBoostingRegressor(n_estimators=10, subsample=0.5, random_state=5), SIGNAL, 40
             ),
             SIGNAL,
         ),
         "gradient boosting of learners": Case(
-            lambda: GradientBoostingRegressor(estimator=DecisionTreeRegressor(max_depth=2), **drawn), SIGNAL
+            lambda: hr.GradientBoostingRegressor(estimator=hr.DecisionTreeRegressor(max_depth=2), **drawn),
+            SIGNAL,
         ),
-        "adaboost": Case(lambda: AdaBoostClassifier(**rounds), TWO),
+        "adaboost": Case(lambda: hr.AdaBoostClassifier(**rounds), TWO),
         "adaboost samme, resample": Case(
-            lambda: AdaBoostClassifier(
-                DecisionTreeClassifier(max_depth=2), algorithm="samme", resample=True, **drawn
+            lambda: hr.AdaBoostClassifier(
+                hr.DecisionTreeClassifier(max_depth=2), algorithm="samme", resample=True, **drawn
             ),
             THREE,
         ),
         "adaboost m1, restart": Case(
-            lambda: AdaBoostClassifier(algorithm="m1", on_chance="restart", n_estimators=25, random_state=3),
+            lambda: hr.AdaBoostClassifier(
+                algorithm="m1", on_chance="restart", n_estimators=25, random_state=3
+            ),
             THREE,
         ),
-        "adaboost real": Case(lambda: AdaBoostClassifier(algorithm="real", **rounds), TWO, X, {"rounds": 7}),
+        "adaboost real": Case(
+            lambda: hr.AdaBoostClassifier(algorithm="real", **rounds), TWO, X, {"rounds": 7}
+        ),
         "adaboost gentle, early stopping": Case(
-            lambda: AdaBoostClassifier(algorithm="gentle", early_stopping=True, **drawn), THREE
+            lambda: hr.AdaBoostClassifier(algorithm="gentle", early_stopping=True, **drawn), THREE
         ),
         "adaboost, warm start": Case(
-            warm_started(AdaBoostClassifier(n_estimators=10, resample=True, random_state=5), TWO, 40), TWO
+            warm_started(hr.AdaBoostClassifier(n_estimators=10, resample=True, random_state=5), TWO, 40), TWO
         ),
         "adaboost of another library's learners": Case(
-            lambda: AdaBoostClassifier(GaussianNB(), resample=True, on_chance="restart", **drawn),
+            lambda: hr.AdaBoostClassifier(GaussianNB(), resample=True, on_chance="restart", **drawn),
             TWO,
             NO_GAPS,
         ),
         "adaboost.r2": Case(
-            lambda: AdaBoostRegressor(DecisionTreeRegressor(max_depth=3), loss="square", **rounds), SIGNAL
+            lambda: hr.AdaBoostRegressor(hr.DecisionTreeRegressor(max_depth=3), loss="square", **rounds),
+            SIGNAL,
         ),
-        "logitboost": Case(lambda: LogitBoostClassifier(**rounds), THREE),
-        "anyboost": Case(lambda: AnyBoostClassifier(cost="sigmoid", **rounds), TWO),
-        "Schapire": Case(lambda: SchapireBoostClassifier(depth=3, random_state=0), TWO),
+        "logitboost": Case(lambda: hr.LogitBoostClassifier(**rounds), THREE),
+        "anyboost": Case(lambda: hr.AnyBoostClassifier(cost="sigmoid", **rounds), TWO),
+        "Schapire": Case(lambda: hr.SchapireBoostClassifier(depth=3, random_state=0), TWO),
         "random forest, out of bag": Case(
-            lambda: RandomForestClassifier(oob_score=True, n_jobs=2, **trees), THREE
+            lambda: hr.RandomForestClassifier(oob_score=True, n_jobs=2, **trees), THREE
         ),
         "random forest of numbers": Case(
-            lambda: RandomForestRegressor(oob_score=True, **trees), SIGNAL, X, {"rounds": 4}
+            lambda: hr.RandomForestRegressor(oob_score=True, **trees), SIGNAL, X, {"rounds": 4}
         ),
         "random forest, warm start": Case(
-            warm_started(RandomForestClassifier(n_estimators=8, random_state=5), TWO, 30), TWO
+            warm_started(hr.RandomForestClassifier(n_estimators=8, random_state=5), TWO, 30), TWO
         ),
         "extra trees, out of bag": Case(
-            lambda: ExtraTreesClassifier(bootstrap=True, oob_score=True, **trees), TWO
+            lambda: hr.ExtraTreesClassifier(bootstrap=True, oob_score=True, **trees), TWO
         ),
-        "extra trees of numbers": Case(lambda: ExtraTreesRegressor(**trees), SIGNAL, X, {"seconds": 0.01}),
-        "bag": Case(lambda: BaggingClassifier(oob_score=True, **trees), THREE),
-        "bag of numbers": Case(lambda: BaggingRegressor(max_features=0.5, **trees), SIGNAL, X, {"rounds": 3}),
+        "extra trees of numbers": Case(lambda: hr.ExtraTreesRegressor(**trees), SIGNAL, X, {"seconds": 0.01}),
+        "bag": Case(lambda: hr.BaggingClassifier(oob_score=True, **trees), THREE),
+        "bag of numbers": Case(
+            lambda: hr.BaggingRegressor(max_features=0.5, **trees), SIGNAL, X, {"rounds": 3}
+        ),
         "bag of boosters": Case(
-            lambda: BaggingClassifier(AdaBoostClassifier(DecisionStump(), n_estimators=5), n_jobs=2, **trees),
+            lambda: hr.BaggingClassifier(
+                hr.AdaBoostClassifier(hr.DecisionStump(), n_estimators=5), n_jobs=2, **trees
+            ),
             TWO,
         ),
         "gradient boosting of another library's learners": Case(
-            lambda: GradientBoostingRegressor(estimator=Ridge(), **drawn), SIGNAL, NO_GAPS
+            lambda: hr.GradientBoostingRegressor(estimator=Ridge(), **drawn), SIGNAL, NO_GAPS
         ),
         "bag of another library's learners": Case(
-            lambda: BaggingClassifier(LogisticRegression(), n_estimators=15, random_state=1), TWO, NO_GAPS
+            lambda: hr.BaggingClassifier(LogisticRegression(), n_estimators=15, random_state=1), TWO, NO_GAPS
         ),
         "cascade": Training({"n_stages": 4}),
     }
@@ -205,7 +195,7 @@ def rounds_in(path):
     if not path.exists():
         return 0
     try:
-        model = hedgerow.load(path)
+        model = hr.load(path)
     except ModelFileError:  # an incomplete vote of three hypotheses cannot predict
         model, _ = ModelStore().read(path, ())
     for name in ("n_stages", "n_estimators_"):

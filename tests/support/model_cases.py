@@ -11,24 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from hedgerow import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    AnyBoostClassifier,
-    BaggingClassifier,
-    BaggingRegressor,
-    DecisionStump,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    LogitBoostClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    SchapireBoostClassifier,
-)
+import hedgerow as hr
 from hedgerow.container import pack, unpack
 from hedgerow.forest import Forest
 from hedgerow.theory import optimize_votes, quantile_grid
@@ -61,23 +44,23 @@ def small(kind, **parameters):
 
 def classifier(**parameters):
     X, signal = numbers()
-    return small(GradientBoostingClassifier, **parameters).fit(X, classes(signal, 2)), X
+    return small(hr.GradientBoostingClassifier, **parameters).fit(X, classes(signal, 2)), X
 
 
 def regressor(**parameters):
     X, signal = numbers()
-    return small(GradientBoostingRegressor, **parameters).fit(X, np.exp(signal / 2)), X
+    return small(hr.GradientBoostingRegressor, **parameters).fit(X, np.exp(signal / 2)), X
 
 
 def coloured():
     X, signal = frame()
     y = np.array(["no", "perhaps", "yes"])[classes(signal, 3)]
-    return small(GradientBoostingClassifier, random_state=3).fit(X, y), X
+    return small(hr.GradientBoostingClassifier, random_state=3).fit(X, y), X
 
 
 def stopped():
     X, signal = numbers()
-    model = small(GradientBoostingRegressor, n_estimators=30, early_stopping=True, n_iter_no_change=3)
+    model = small(hr.GradientBoostingRegressor, n_estimators=30, early_stopping=True, n_iter_no_change=3)
     return model.fit(X, signal, eval_set=[(X[:50], signal[:50]), (X[50:90], signal[50:90])]), X
 
 
@@ -143,71 +126,77 @@ def weighted(kind, data, **parameters):
 def on_grid(kind, **parameters):
     X, y = plain(2)
     grid = quantile_grid(X[:50], 8)
-    if kind is AdaBoostClassifier:
-        return AdaBoostClassifier(DecisionStump(bin_edges=grid), **parameters), X[50:], y[50:]
+    if kind is hr.AdaBoostClassifier:
+        return hr.AdaBoostClassifier(hr.DecisionStump(bin_edges=grid), **parameters), X[50:], y[50:]
     return kind(bin_edges=grid, **parameters), X[50:], y[50:]
 
 
 ADA, FEW = {"n_estimators": 4}, {"n_estimators": 3, "random_state": 0}
 OOB = {"n_estimators": 30, "random_state": 0, "oob_score": True}
 KINDS = {
-    "adaboost": lambda: (AdaBoostClassifier(**ADA), *plain(2)),
-    "adaboost m1, three classes": lambda: (AdaBoostClassifier(algorithm="m1", **ADA), *plain(3)),
-    "adaboost samme, categories": lambda: (AdaBoostClassifier(algorithm="samme", **ADA), *named(3)),
-    "adaboost real": lambda: (AdaBoostClassifier(algorithm="real", **ADA), *named(2)),
+    "adaboost": lambda: (hr.AdaBoostClassifier(**ADA), *plain(2)),
+    "adaboost m1, three classes": lambda: (hr.AdaBoostClassifier(algorithm="m1", **ADA), *plain(3)),
+    "adaboost samme, categories": lambda: (hr.AdaBoostClassifier(algorithm="samme", **ADA), *named(3)),
+    "adaboost real": lambda: (hr.AdaBoostClassifier(algorithm="real", **ADA), *named(2)),
     "adaboost samme.r, trees": lambda: (
-        AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), algorithm="samme.r", **ADA), *plain(3),
+        hr.AdaBoostClassifier(hr.DecisionTreeClassifier(max_depth=2), algorithm="samme.r", **ADA), *plain(3),
     ),
-    "adaboost gentle": lambda: (AdaBoostClassifier(algorithm="gentle", **ADA), *plain(3)),
-    "adaboost, exact": lambda: (AdaBoostClassifier(DecisionStump(max_bins=9000), **ADA), *numbers_many()),
-    "adaboost, drawn": lambda: (AdaBoostClassifier(resample=True, random_state=1, **ADA), *plain(2)),
+    "adaboost gentle": lambda: (hr.AdaBoostClassifier(algorithm="gentle", **ADA), *plain(3)),
+    "adaboost, exact": lambda: (
+        hr.AdaBoostClassifier(hr.DecisionStump(max_bins=9000), **ADA), *numbers_many(),
+    ),
+    "adaboost, drawn": lambda: (hr.AdaBoostClassifier(resample=True, random_state=1, **ADA), *plain(2)),
     "adaboost, early": lambda: (
-        AdaBoostClassifier(n_estimators=30, early_stopping=True, n_iter_no_change=2, random_state=0),
+        hr.AdaBoostClassifier(n_estimators=30, early_stopping=True, n_iter_no_change=2, random_state=0),
         *plain(2),
     ),
-    "adaboost on a grid": lambda: on_grid(AdaBoostClassifier, **ADA),
-    "adaboost, weighted": lambda: weighted(AdaBoostClassifier, plain(2), **ADA),
-    "logitboost": lambda: (LogitBoostClassifier(**ADA), *plain(2)),
-    "logitboost, three classes": lambda: (LogitBoostClassifier(**ADA), *named(3)),
-    "anyboost": lambda: (AnyBoostClassifier(**ADA), *plain(2)),
-    "anyboost sigmoid": lambda: (AnyBoostClassifier(cost="sigmoid", **ADA), *plain(2)),
-    "anyboost logistic": lambda: (AnyBoostClassifier(cost="logistic", **ADA), *named(2)),
-    "adaboost.r2": lambda: (AdaBoostRegressor(**ADA), *plain()),
+    "adaboost on a grid": lambda: on_grid(hr.AdaBoostClassifier, **ADA),
+    "adaboost, weighted": lambda: weighted(hr.AdaBoostClassifier, plain(2), **ADA),
+    "logitboost": lambda: (hr.LogitBoostClassifier(**ADA), *plain(2)),
+    "logitboost, three classes": lambda: (hr.LogitBoostClassifier(**ADA), *named(3)),
+    "anyboost": lambda: (hr.AnyBoostClassifier(**ADA), *plain(2)),
+    "anyboost sigmoid": lambda: (hr.AnyBoostClassifier(cost="sigmoid", **ADA), *plain(2)),
+    "anyboost logistic": lambda: (hr.AnyBoostClassifier(cost="logistic", **ADA), *named(2)),
+    "adaboost.r2": lambda: (hr.AdaBoostRegressor(**ADA), *plain()),
     "adaboost.r2, categories": lambda: (
-        AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), loss="square", **ADA), *named(),
+        hr.AdaBoostRegressor(hr.DecisionTreeRegressor(max_depth=2), loss="square", **ADA), *named(),
     ),
-    "three": lambda: (SchapireBoostClassifier(random_state=0), *named(2)),
-    "nine": lambda: (SchapireBoostClassifier(DecisionTreeClassifier(), depth=2, random_state=0), *plain(2)),
-    "forest": lambda: (RandomForestClassifier(**OOB), *plain(2)),
-    "forest, categories": lambda: (RandomForestClassifier(**FEW), *named(3)),
-    "forest, shallow": lambda: (RandomForestClassifier(max_depth=2, **FEW), *plain(3)),
-    "forest on a grid": lambda: on_grid(RandomForestClassifier, **OOB),
-    "forest, weighted": lambda: weighted(RandomForestClassifier, plain(3), class_weight="balanced", **OOB),
-    "forest, whole": lambda: weighted(RandomForestClassifier, plain(2), bootstrap=False, **FEW),
-    "forest of numbers": lambda: (RandomForestRegressor(min_samples_leaf=4, **OOB), *named()),
-    "forest of numbers, weighted": lambda: weighted(RandomForestRegressor, plain(), **OOB),
-    "forest of pairs": lambda: (RandomForestRegressor(**OOB), *pairs()),
-    "extra trees": lambda: (ExtraTreesClassifier(**FEW), *plain(3)),
-    "extra trees of numbers": lambda: (ExtraTreesRegressor(criterion="poisson", **FEW), *counts()),
-    "bag": lambda: (BaggingClassifier(**OOB), *named(3)),
-    "bag, soft": lambda: (BaggingClassifier(voting="soft", max_features=0.5, **OOB), *plain(2)),
-    "bag, few rows": lambda: (BaggingClassifier(max_samples=3, **FEW | {"n_estimators": 9}), *plain(3)),
-    "bag, columns twice": lambda: (BaggingClassifier(bootstrap_features=True, **FEW), *plain(2)),
-    "bag, weighted": lambda: weighted(BaggingClassifier, plain(2), **OOB),
+    "three": lambda: (hr.SchapireBoostClassifier(random_state=0), *named(2)),
+    "nine": lambda: (
+        hr.SchapireBoostClassifier(hr.DecisionTreeClassifier(), depth=2, random_state=0), *plain(2),
+    ),
+    "forest": lambda: (hr.RandomForestClassifier(**OOB), *plain(2)),
+    "forest, categories": lambda: (hr.RandomForestClassifier(**FEW), *named(3)),
+    "forest, shallow": lambda: (hr.RandomForestClassifier(max_depth=2, **FEW), *plain(3)),
+    "forest on a grid": lambda: on_grid(hr.RandomForestClassifier, **OOB),
+    "forest, weighted": lambda: weighted(hr.RandomForestClassifier, plain(3), class_weight="balanced", **OOB),
+    "forest, whole": lambda: weighted(hr.RandomForestClassifier, plain(2), bootstrap=False, **FEW),
+    "forest of numbers": lambda: (hr.RandomForestRegressor(min_samples_leaf=4, **OOB), *named()),
+    "forest of numbers, weighted": lambda: weighted(hr.RandomForestRegressor, plain(), **OOB),
+    "forest of pairs": lambda: (hr.RandomForestRegressor(**OOB), *pairs()),
+    "extra trees": lambda: (hr.ExtraTreesClassifier(**FEW), *plain(3)),
+    "extra trees of numbers": lambda: (hr.ExtraTreesRegressor(criterion="poisson", **FEW), *counts()),
+    "bag": lambda: (hr.BaggingClassifier(**OOB), *named(3)),
+    "bag, soft": lambda: (hr.BaggingClassifier(voting="soft", max_features=0.5, **OOB), *plain(2)),
+    "bag, few rows": lambda: (hr.BaggingClassifier(max_samples=3, **FEW | {"n_estimators": 9}), *plain(3)),
+    "bag, columns twice": lambda: (hr.BaggingClassifier(bootstrap_features=True, **FEW), *plain(2)),
+    "bag, weighted": lambda: weighted(hr.BaggingClassifier, plain(2), **OOB),
     "bag of boosters": lambda: (
-        BaggingClassifier(GradientBoostingClassifier(n_estimators=2, subsample=0.9), **FEW), *plain(2),
+        hr.BaggingClassifier(hr.GradientBoostingClassifier(n_estimators=2, subsample=0.9), **FEW), *plain(2),
     ),
     "bag of bags": lambda: (
-        BaggingClassifier(BaggingClassifier(DecisionStump(), n_estimators=2), **FEW), *plain(2),
+        hr.BaggingClassifier(hr.BaggingClassifier(hr.DecisionStump(), n_estimators=2), **FEW), *plain(2),
     ),
-    "bag of numbers": lambda: (BaggingRegressor(**OOB), *named()),
-    "bag of forests": lambda: (BaggingRegressor(ExtraTreesRegressor(3), bootstrap=False, **FEW), *plain()),
-    "tree": lambda: (DecisionTreeClassifier(), *named(3)),
-    "tree of numbers": lambda: (DecisionTreeRegressor(), *named()),
-    "stump": lambda: (DecisionStump(), *plain(2)),
-    "stump, categories": lambda: (DecisionStump(), *only_colours()),
-    "gradient": lambda: (small(GradientBoostingClassifier, random_state=3), *named(3)),
-    "gradient of numbers": lambda: (small(GradientBoostingRegressor), *plain()),
+    "bag of numbers": lambda: (hr.BaggingRegressor(**OOB), *named()),
+    "bag of forests": lambda: (
+        hr.BaggingRegressor(hr.ExtraTreesRegressor(3), bootstrap=False, **FEW), *plain(),
+    ),
+    "tree": lambda: (hr.DecisionTreeClassifier(), *named(3)),
+    "tree of numbers": lambda: (hr.DecisionTreeRegressor(), *named()),
+    "stump": lambda: (hr.DecisionStump(), *plain(2)),
+    "stump, categories": lambda: (hr.DecisionStump(), *only_colours()),
+    "gradient": lambda: (small(hr.GradientBoostingClassifier, random_state=3), *named(3)),
+    "gradient of numbers": lambda: (small(hr.GradientBoostingRegressor), *plain()),
 }  # fmt: skip
 
 
@@ -232,10 +221,12 @@ def only_colours():
     return X[["colour"]], y
 
 
-def fit(name):
-    """A model of KINDS, its rows and their targets."""
+def fit(name, **parameters):
+    """A model of KINDS with other parameters, its rows and their targets; no targets for one of MODELS."""
+    if name in MODELS:
+        return *MODELS[name](), None
     model, X, y, *more = KINDS[name]()
-    return model.fit(X, y, **(more[0] if more else {})), X, y
+    return model.set_params(**parameters).fit(X, y, **(more[0] if more else {})), X, y
 
 
 @cache
@@ -247,7 +238,7 @@ def fitted(name):
 def reweighted():
     """A forest whose votes are optimized on rows outside of its training rows."""
     X, y = plain(2)
-    forest = RandomForestClassifier(**OOB).fit(X[:100], y[:100])
+    forest = hr.RandomForestClassifier(**OOB).fit(X[:100], y[:100])
     return optimize_votes(forest, X[100:], y[100:]), X, y
 
 

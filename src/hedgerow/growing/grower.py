@@ -31,9 +31,10 @@ from hedgerow.kernels.cpu.records import (
     Search,
     Workspace,
 )
+from hedgerow.progress import write_note
 from hedgerow.threads import Team
 
-_COMPILING = "hedgerow: compiling kernels for this machine; later fits load them from disk\n"
+_COMPILING = "hedgerow: compiling kernels for this machine; later fits load them from disk"
 _VALUES_PER_THREAD = 20_000  # rows x columns below which a second thread costs more than it saves
 _POOL_BYTES = 128 << 20  # histograms of open nodes that are kept for subtraction; others are computed again
 _NO_LIMIT = 1 << 40
@@ -194,7 +195,7 @@ class TreeGrower:
         if len(table.codes.by_row) != table.n_rows:
             raise ValueError("the table must be encoded by row for growing; use encode(for_growing=True)")
         if sys.stderr.isatty() and not _is_compiled():
-            sys.stderr.write(_COMPILING)
+            write_note(_COMPILING)
         self.table, self.options, self.team = table, options, team
         n_values = table.n_rows * table.n_columns
         self.n_threads = max(1, min(team.n_members, n_values // _VALUES_PER_THREAD))

@@ -80,20 +80,9 @@ OUT_OF_BAG: dict[str, tuple[str, Any]] = {  # attributes of forests and bags; th
 # --- entries
 
 OOB_LOSSES = {"oob_losses": "oob_losses_", "vote_losses": "vote_losses_"}
-ADABOOST_ROUNDS = {  # of the record of the AdaBoost family
-    "weights": "weights",
-    "errors": "errors",
-    "normalizers": "normalizers",
-    "bounds": "bounds",
-    "max_steps": "max_steps",
-    "restarts": "restarts",
-}
-R2_ROUNDS = {name: ADABOOST_ROUNDS[name] for name in ("weights", "errors", "normalizers")}
-BOOTSTRAP_FLAGS = {
-    "replace": "replace",
-    "replace_columns": "replace_columns",
-    "shuffle_columns": "shuffle_columns",
-}
+ADABOOST_ROUNDS = ("weights", "errors", "normalizers", "bounds", "max_steps", "restarts")  # RoundStatistics
+R2_ROUNDS = ADABOOST_ROUNDS[:3]
+BOOTSTRAP_FLAGS = ("replace", "replace_columns", "shuffle_columns")  # attributes of a BootstrapSampler
 CHECKPOINT = {  # keys of the notes of a checkpoint
     "data": "rows",
     "evaluation_sets": "evaluations",

@@ -31,23 +31,12 @@ _PROBE_VALUES = (1.0, 0.0, 0.5)  # a transformer such as np.log may not accept o
 
 @dataclass(frozen=True, eq=False)
 class MemberSpec:
-    """What a member must be.
+    """What a member must be."""
 
-    Parameters
-    ----------
-    classes : array, or None
-        The labels that a classifier may predict; None for a regressor.
-    n_columns : int
-    names : tuple, or None
-        Of the columns.
-    method : str
-        The method that the ensemble calls.
-    """
-
-    classes: NDArray[Any] | None
+    classes: NDArray[Any] | None  # the labels that a classifier may predict; None for a regressor
     n_columns: int
-    names: tuple[str, ...] | None
-    method: str = "predict"
+    names: tuple[str, ...] | None  # of the columns
+    method: str = "predict"  # that the ensemble calls
 
     @classmethod
     def of(cls, schema: Schema, classes: NDArray[Any] | None = None, method: str = "predict") -> "MemberSpec":

@@ -9,7 +9,7 @@ The text is a JSON object:
     estimator           the name of the class
     parameters          of its constructor, except those that cannot change the model; see `parameters`
     card                data of the user; left out if there are none
-    certificate         see `card`; left out if there is none
+    certificate         see `annotations`; left out if there is none
     data_fingerprints   of the training data, see `sections`
     schema, classes     the columns, and the labels of a classifier
     ...                 the entries of this kind of model, see the modules of the codecs in KINDS
@@ -18,6 +18,7 @@ What cannot change the model is left out: threads, printing, seconds. So the sam
 bytes. A cascade is another kind of file, see `hedgerow.vision.storage`.
 """
 
+import hashlib
 import os
 import sys
 from collections.abc import Callable, Collection
@@ -28,25 +29,11 @@ from sklearn.utils.validation import check_is_fitted
 
 import hedgerow
 from hedgerow import estimators
-from hedgerow.container import (
-    JSON,
-    ModelFileError,
-    check_format,
-    file_size,
-    pack,
-    unpack,
-    write_atomically,
-)
-from hedgerow.io.adaboost_family import read_adaboost_family, read_r2, write_adaboost_family, write_r2
-from hedgerow.io.bagging import read_bagging, write_bagging
-from hedgerow.io.card import checked_card, read_card, read_certificate, write_certificate
-from hedgerow.io.decision_trees import read_tree, write_tree
+from hedgerow.container import JSON, ModelFileError, check_format, file_size, pack, unpack, write_atomically
+from hedgerow.io import annotations, bagging, boosting, schapire, trees
 from hedgerow.io.foreign import check_trusted, check_versions, library_versions
-from hedgerow.io.forests import read_forest, write_forest
-from hedgerow.io.gradient_boosting import read_gradient_boosting, write_gradient_boosting
-from hedgerow.io.parameters import read_estimator, write_parameters
+from hedgerow.io.parameters import read_estimator, write_parameters, write_spec
 from hedgerow.io.reader import Arrays, Reader, Writer
-from hedgerow.io.schapire import read_schapire, write_schapire
 from hedgerow.io.sections import read_data_fingerprints, write_data_fingerprints
 from hedgerow.system_memory import format_bytes, require_memory
 
@@ -66,20 +53,20 @@ class Codec(NamedTuple):
     read: Callable[[Reader, Any], None]
 
 
-_GRADIENT_BOOSTING = Codec(write_gradient_boosting, read_gradient_boosting)
-_ADABOOST_FAMILY = Codec(write_adaboost_family, read_adaboost_family)
-_FOREST = Codec(write_forest, read_forest)
-_BAGGING = Codec(write_bagging, read_bagging)
-_TREE = Codec(write_tree, read_tree)
+_GRADIENT_BOOSTING = Codec(boosting.write_gradient_boosting, boosting.read_gradient_boosting)
+_ADABOOST_FAMILY = Codec(boosting.write_adaboost_family, boosting.read_adaboost_family)
+_FOREST = Codec(bagging.write_forest, bagging.read_forest)
+_BAGGING = Codec(bagging.write_bagging, bagging.read_bagging)
+_TREE = Codec(trees.write_tree, trees.read_tree)
 
 KINDS: dict[type[Any], Codec] = {
     estimators.GradientBoostingClassifier: _GRADIENT_BOOSTING,
     estimators.GradientBoostingRegressor: _GRADIENT_BOOSTING,
     estimators.AdaBoostClassifier: _ADABOOST_FAMILY,
-    estimators.AdaBoostRegressor: Codec(write_r2, read_r2),
+    estimators.AdaBoostRegressor: Codec(boosting.write_r2, boosting.read_r2),
     estimators.LogitBoostClassifier: _ADABOOST_FAMILY,
     estimators.AnyBoostClassifier: _ADABOOST_FAMILY,
-    estimators.SchapireBoostClassifier: Codec(write_schapire, read_schapire),
+    estimators.SchapireBoostClassifier: Codec(schapire.write_schapire, schapire.read_schapire),
     estimators.RandomForestClassifier: _FOREST,
     estimators.RandomForestRegressor: _FOREST,
     estimators.ExtraTreesClassifier: _FOREST,
@@ -198,6 +185,8 @@ def load(path: str | os.PathLike[str], *, trusted: Collection[str] = ()) -> Any:
 def load_card(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """Load the card that was saved with a model; None if there is none.
 
+    Errors are those of `load`.
+
     Parameters
     ----------
     path : str or path
@@ -205,11 +194,6 @@ def load_card(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-
-    Raises
-    ------
-    ModelFileError
-        If the file is no model, is damaged, or was written by a later version.
 
     Examples
     --------
@@ -221,11 +205,13 @@ def load_card(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     ...     load_card(path)
     {'rows': 2}
     """
-    return _read_file(path, lambda data: read_card(open_bytes(data)[0]))
+    return _read_file(path, lambda data: annotations.read_card(open_bytes(data)[0]))
 
 
 def load_certificate(path: str | os.PathLike[str]) -> "Certificate | None":
     """Load the certificate that was saved with a model; None if there is none.
+
+    Errors are those of `load`.
 
     Parameters
     ----------
@@ -235,11 +221,6 @@ def load_certificate(path: str | os.PathLike[str]) -> "Certificate | None":
     -------
     hedgerow.theory.Certificate or None
         Equal to the one that was saved.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is no model, is damaged, or was written by a later version.
 
     Examples
     --------
@@ -255,7 +236,7 @@ def load_certificate(path: str | os.PathLike[str]) -> "Certificate | None":
     ...     load_certificate(path).best.name
     'hold-out'
     """
-    return _read_file(path, lambda data: read_certificate(open_bytes(data)[0]))
+    return _read_file(path, lambda data: annotations.read_certificate(open_bytes(data)[0]))
 
 
 def _read_file(path: str | os.PathLike[str], read: Callable[[bytes], T]) -> T:
@@ -296,13 +277,13 @@ def to_bytes(model: Any, card: Any = None, certificate: Any = None, *, checkpoin
     writer = Writer(_write_model)
     writer.entries |= {"format": FORMAT, "hedgerow": hedgerow.__version__}
     if card is not None:
-        writer.entries["card"] = checked_card(card)
+        writer.entries["card"] = annotations.checked_card(card)
     if checkpoint is not None:
         writer.entries["checkpoint"] = checkpoint
     _write_model(model, writer)
     write_data_fingerprints(writer, model)
     if certificate is not None:
-        writer.entries["certificate"] = write_certificate(certificate, model)
+        writer.entries["certificate"] = annotations.write_certificate(certificate, model)
     versions = {"hedgerow": hedgerow.__version__} | (library_versions() if writer.archives else {})
     writer.entries["versions"] = versions
     return pack(JSON.dumps(writer.entries, "the model"), writer.arrays)
@@ -335,8 +316,8 @@ def from_bytes(data: bytes, trusted: frozenset[str] = frozenset(), *, unfinished
         return Cascade.from_bytes(data)
     check_versions(JSON.entry(content, "versions", dict), foreign="skops.0" in arrays)
     try:
-        read_card(content)
-        read_certificate(content)
+        annotations.read_card(content)
+        annotations.read_certificate(content)
         reader = Reader(_read_model, content, arrays, trusted=trusted)
         model = _read_model(reader)
         fingerprints = read_data_fingerprints(reader)
@@ -367,3 +348,31 @@ def _read_model(reader: Reader) -> Any:
     estimator = read_estimator(reader, reader.entries)
     KINDS[type(estimator)].read(reader, estimator)
     return estimator
+
+
+# --- checkpoints
+
+
+class ModelStore:
+    """Writes and reads checkpoints as model files."""
+
+    def check(self, model: Any) -> None:
+        """Refuse an unfitted model that no file could hold."""
+        write_spec(model)
+
+    def write(self, path: str | os.PathLike[str], model: Any, notes: dict[str, Any]) -> None:
+        """Write a fitted model and the notes on its fit."""
+        write_atomically(path, to_bytes(model, checkpoint=annotations.written_notes(notes)))
+
+    def read(self, path: str | os.PathLike[str], trusted: Collection[str]) -> tuple[Any, dict[str, Any]]:
+        """Return the model and the notes of a file, checked."""
+        try:
+            names, data = check_trusted(trusted), read_bytes(path)
+            notes = annotations.checked_notes(open_bytes(data)[0].get("checkpoint"))
+            return from_bytes(data, names, unfinished=True), notes
+        except ModelFileError as error:
+            raise ModelFileError(f"checkpoint={os.fspath(path)!r} cannot be read: {error}") from error
+
+    def digest(self, model: Any) -> str:
+        """Return the digest of the file that a fitted model would be saved as."""
+        return hashlib.sha256(to_bytes(model)).hexdigest()

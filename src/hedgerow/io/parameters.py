@@ -30,7 +30,7 @@ from sklearn.base import clone
 from hedgerow import estimators
 from hedgerow.container import JSON, ModelFileError
 from hedgerow.estimators.fingerprints import RowHashes
-from hedgerow.estimators.parameters import Allowed, check_parameters
+from hedgerow.estimators.parameters import check_parameters
 from hedgerow.io.reader import Reader, Writer, is_foreign, short
 
 _PLAIN = (type(None), bool, int, float, str)
@@ -164,16 +164,13 @@ def decode_labels(data: Any) -> NDArray[Any]:
 
 def _label_dtype(name: Any, values: list[Any]) -> np.dtype[Any]:
     """Return the dtype of that name; one of strings may be longer than the labels, within limits."""
-    if name in _LABEL_DTYPES:
-        known: np.dtype[Any] = np.dtype(name).newbyteorder("=")
-        return known
     width = re.fullmatch("<U([1-9][0-9]{0,8})", name) if isinstance(name, str) else None
     longest = max(len(value) if isinstance(value, str) else 0 for value in values)
     most = min(max(4 * 16 * longest * len(values), _SPARE_TEXT), _MAX_TEXT)
-    if width and 4 * int(width[1]) * len(values) <= most:
-        text: np.dtype[Any] = np.dtype(name).newbyteorder("=")
-        return text
-    raise ModelFileError(f"classes cannot have the dtype {reprlib.repr(name)}")
+    if name not in _LABEL_DTYPES and not (width and 4 * int(width[1]) * len(values) <= most):
+        raise ModelFileError(f"classes cannot have the dtype {reprlib.repr(name)}")
+    dtype: np.dtype[Any] = np.dtype(name).newbyteorder("=")
+    return dtype
 
 
 MAX_LEVELS = 5  # of nested estimators: checking one takes four times as long as checking its own
@@ -198,7 +195,7 @@ def write_spec(estimator: Any, writer: Writer | None = None, level: int = 0) -> 
 def write_parameters(estimator: Any, writer: Writer, level: int = 0) -> dict[str, Any]:
     """Return the parameters as plain data."""
     values = estimator.get_params(deep=False)
-    check_parameters(values, allowed_of(estimator))
+    check_parameters(values, estimator._allowed)  # noqa: SLF001 - a class of Hedgerow
     for name in ("loss", "cost"):
         if not isinstance(values.get(name, ""), str):
             raise ModelFileError(
@@ -223,20 +220,16 @@ def read_spec(reader: Reader, data: Any, name: str = "estimator", level: int = 0
     """Return the estimator that `write_spec` described."""
     _check_level(level)
     if is_foreign(data):
-        return _cloned(reader.foreign(name, data), f"{reader.prefix}{name}")
+        learner = reader.foreign(name, data)
+        try:
+            return clone(learner)  # with checked parameters, and without fitted attributes
+        except Exception as error:
+            raise ModelFileError(f"{reader.prefix}{name} is not an estimator: {short(error)}") from error
     if not isinstance(data, dict) or set(data) != {"estimator", "parameters"}:
         raise ModelFileError(
             f"{name} must be a JSON object of estimator and parameters; got {reprlib.repr(data)}"
         )
     return read_estimator(reader, data, level)
-
-
-def _cloned(learner: Any, name: str) -> Any:
-    """Return a clone, which has checked parameters and no fitted attributes."""
-    try:
-        return clone(learner)
-    except Exception as error:
-        raise ModelFileError(f"{name} is not an estimator: {short(error)}") from error
 
 
 def read_estimator(reader: Reader, entries: Mapping[str, Any], level: int = 0) -> Any:
@@ -258,7 +251,7 @@ def _read_parameters(reader: Reader, kind: type[Any], content: dict[str, Any], l
         parameters[name] = read_spec(reader, data, level=level + 1) if is_learner else decode(data, name)
     values |= parameters
     try:
-        check_parameters(values, allowed_of(estimator))
+        check_parameters(values, estimator._allowed)  # noqa: SLF001
     # An integer may have thousands of digits, and a learner of another library may raise anything.
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ModelFileError(f"parameters: {short(error)}") from error
@@ -266,12 +259,6 @@ def _read_parameters(reader: Reader, kind: type[Any], content: dict[str, Any], l
         if name in values:
             JSON.entry(values, name, *kinds)
     return kind(**parameters)
-
-
-def allowed_of(estimator: Any) -> dict[str, Allowed]:
-    """Return the table of allowed values that `fit` checks parameters with."""
-    rules: dict[str, Allowed] = estimator._allowed  # noqa: SLF001 - a class of Hedgerow
-    return rules
 
 
 def restore_grids(hashes: RowHashes | None, *found: Any) -> None:

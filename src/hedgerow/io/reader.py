@@ -31,29 +31,16 @@ MAX_REPEATED = 1 << 26  # bytes of archives that are read again: a short referen
 class Writer:
     """Collects the entries and arrays of a model.
 
-    Parameters
-    ----------
-    write_model : callable
-        Writes a member to its own section.
-    arrays : dict
-        The arrays of the whole file, shared by all sections.
-    prefix : str
-        Of the names of this section's arrays.
-    level : int
-        The number of models that this one is nested in.
-
-    Examples
-    --------
     >>> writer = Writer(lambda model, section: None)
     >>> writer.section("members.3").put("x", np.zeros(2))
     >>> list(writer.arrays)
     ['members.3.x']
     """
 
-    write_model: Callable[[Any, "Writer"], None]
-    arrays: Arrays = field(default_factory=dict)
-    prefix: str = ""
-    level: int = 0
+    write_model: Callable[[Any, "Writer"], None]  # writes a member to its own section
+    arrays: Arrays = field(default_factory=dict)  # of the whole file, shared by all sections
+    prefix: str = ""  # of the names of this section's arrays
+    level: int = 0  # the number of models that this one is nested in
     entries: dict[str, Any] = field(default_factory=dict)
     archives: dict[bytes, int] = field(default_factory=dict)
 
@@ -88,27 +75,15 @@ class Writer:
 
 @dataclass(eq=False)
 class Reader:
-    """Returns checked entries and arrays of a model; records which arrays were read.
+    """Returns checked entries and arrays of a model; records which arrays were read."""
 
-    Parameters
-    ----------
-    read_model : callable
-        Restores a member from its own section.
-    entries : dict
-        Of this section.
-    arrays : dict
-        Of the whole file.
-    trusted : names of types
-        That objects of other libraries may have, in addition to the known safe ones.
-    """
-
-    read_model: Callable[["Reader"], Any]
-    entries: Mapping[str, Any]
-    arrays: Arrays
+    read_model: Callable[["Reader"], Any]  # restores a member from its own section
+    entries: Mapping[str, Any]  # of this section
+    arrays: Arrays  # of the whole file
     prefix: str = ""
     level: int = 0
     used: set[str] = field(default_factory=set)
-    trusted: frozenset[str] = frozenset()
+    trusted: frozenset[str] = frozenset()  # types of other libraries beside the known safe ones
     repeated: list[int] = field(default_factory=lambda: [0])  # bytes of archives that were read again
 
     def entry(self, name: str, *types: type) -> Any:

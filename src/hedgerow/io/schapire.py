@@ -17,20 +17,10 @@ from numpy.typing import NDArray
 from hedgerow._typing import Integers
 from hedgerow.boosting.schapire_votes import Hypothesis, VoteOfThree, WeakHypothesis
 from hedgerow.container import ModelFileError
+from hedgerow.io import sections
 from hedgerow.io.members import MemberSpec, read_member, write_member
 from hedgerow.io.parameters import decode, encode
 from hedgerow.io.reader import Reader, Writer, require
-from hedgerow.io.sections import (
-    MAX_ROWS,
-    read_grid_fingerprints,
-    read_labels,
-    read_numbers,
-    read_row_fingerprints,
-    read_schema,
-    write_columns,
-    write_numbers,
-    write_row_fingerprints,
-)
 
 _MAX_DEPTH = 10  # as the estimator has it
 _SAMPLES = ("sample_0", "sample_1", "sample_2")
@@ -38,7 +28,7 @@ _SAMPLES = ("sample_0", "sample_1", "sample_2")
 
 def write_schapire(model: Any, writer: Writer) -> None:
     """Write the votes, outermost first; of an unfinished fit, the fitted members."""
-    write_columns(writer, model.schema_, model.classes_)
+    sections.write_columns(writer, model)
     spec = MemberSpec.of(model.schema_, model.classes_)
     if hasattr(model, "_learned"):
         writer.entries["fitted_members"] = [
@@ -47,7 +37,7 @@ def write_schapire(model: Any, writer: Writer) -> None:
         ]
         return
     writer.entries["hypothesis"] = _write_hypothesis(writer.section("hypothesis"), model.hypothesis_, spec)
-    write_row_fingerprints(writer, model)
+    sections.write_row_fingerprints(writer, model)
 
 
 def _write_hypothesis(writer: Writer, hypothesis: Hypothesis, spec: MemberSpec) -> dict[str, Any]:
@@ -64,7 +54,7 @@ def _write_hypothesis(writer: Writer, hypothesis: Hypothesis, spec: MemberSpec) 
             else _write_hypothesis(writer.section(str(number)), member, spec)
             for number, member in enumerate(hypothesis.members)
         ],
-        "errors": write_numbers(hypothesis.errors),
+        "errors": sections.write_numbers(hypothesis.errors),
         "error": encode(float(hypothesis.error), "error"),
         "bound": encode(float(hypothesis.bound), "bound"),
         "reason": hypothesis.reason,
@@ -73,22 +63,22 @@ def _write_hypothesis(writer: Writer, hypothesis: Hypothesis, spec: MemberSpec) 
 
 def read_schapire(reader: Reader, estimator: Any) -> None:
     """Set the fitted attributes."""
-    schema, labels = read_schema(reader), read_labels(reader)
-    spec = MemberSpec.of(schema, labels.classes)
+    schema, classes = sections.read_columns(reader, estimator)
+    spec = MemberSpec.of(schema, classes)
     if "fitted_members" in reader.entries and "checkpoint" in reader.entries:
         members = [
             read_member(reader, f"fitted_members.{number}", entries, spec)
             for number, entries in enumerate(reader.entry("fitted_members", list))
         ]
-        estimator._set_unfinished(members, schema, labels.classes, 0)  # noqa: SLF001 - the notes have the seed
+        estimator._set_unfinished(members, schema, classes, 0)  # noqa: SLF001 - the notes have the seed
         return
     section = reader.section("hypothesis", reader.entry("hypothesis", dict))
-    hypothesis = _read_hypothesis(section, labels.classes, spec, 0)
+    hypothesis = _read_hypothesis(section, classes, spec, 0)
     if not isinstance(hypothesis, VoteOfThree):
         raise ModelFileError("hypothesis: the outermost one must be a vote")
-    estimator._set_hypothesis(hypothesis, schema, labels.classes)  # noqa: SLF001 - as fit sets them
-    read_row_fingerprints(reader, estimator, labels.n_classes)
-    require("grid_fingerprints", read_grid_fingerprints(reader) is None, "it must be null")
+    estimator._set_hypothesis(hypothesis, schema, classes)  # noqa: SLF001 - as fit sets them
+    sections.read_row_fingerprints(reader, estimator)
+    reader.entry("grid_fingerprints", type(None))
 
 
 def _read_hypothesis(reader: Reader, classes: NDArray[Any], spec: MemberSpec, depth: int) -> Hypothesis:
@@ -110,7 +100,7 @@ def _read_hypothesis(reader: Reader, classes: NDArray[Any], spec: MemberSpec, de
         rows,
         tuple(members),
         (samples[0], samples[1], samples[2]),
-        np.array(read_numbers(reader, "errors", 3, finite=False)),
+        np.array(sections.read_numbers(reader, "errors", 3, finite=False)),
         _read_float(reader, "error"),
         _read_float(reader, "bound"),
         reader.entry("reason", str),
@@ -125,6 +115,8 @@ def _read_float(reader: Reader, name: str) -> float:
 
 def _read_rows(reader: Reader, name: str) -> Integers:
     rows: Integers = reader.array(name, np.int64)
-    require(f"{reader.prefix}{name}", (rows >= 0) & (rows < MAX_ROWS), "row numbers must not be negative")
+    require(
+        f"{reader.prefix}{name}", (rows >= 0) & (rows < sections.MAX_ROWS), "row numbers must not be negative"
+    )
     require(f"{reader.prefix}{name}", rows[1:] > rows[:-1], "row numbers must increase")
     return rows

@@ -1,10 +1,9 @@
-"""Sections that several kinds of models share: columns, classes, rounds, trees, fingerprints, pair losses.
+"""Sections that several kinds of models share: columns, classes, rounds, fingerprints, pair losses.
 
 Each has a `write_` function that adds it to a Writer, and a `read_` function that checks and restores it:
 
     schema, classes                 the columns, and the labels of a classifier
     history, seed, best_iteration   of the rounds of boosting
-    bins.*, forest.*                the arrays of a `TreeModel`
     data_fingerprints               [{"n_rows": 150, "n_columns": 4, "X": "<64 digits>", "y": "...",
                                     "sample_weight": null}], one for each fit
     row_fingerprints.*              uint32, hashes of the training rows
@@ -18,19 +17,14 @@ import reprlib
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
-from hedgerow._typing import Floats
 from hedgerow.bagging.pair_losses import STEPS, PairLosses
-from hedgerow.binning import Bins
 from hedgerow.container import JSON, ModelFileError
-from hedgerow.dtypes import MAX_BINS
 from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprints, RowHashes
-from hedgerow.estimators.validation import ClassTarget, NumberTarget
-from hedgerow.forest import Forest, TreeModel
-from hedgerow.io.checks import check_model
-from hedgerow.io.layout import BINS, FOREST, OOB_LOSSES, PAIR_LOSSES, USER_EDGES
-from hedgerow.io.parameters import decode, decode_labels, encode, encode_labels
+from hedgerow.io import parameters
+from hedgerow.io.layout import OOB_LOSSES, PAIR_LOSSES
+from hedgerow.io.parameters import decode, encode
 from hedgerow.io.reader import Reader, Writer, require, short
 from hedgerow.table import Schema
 
@@ -44,15 +38,15 @@ _RANDOM_SHARES = ("subsample", "colsample_bytree", "max_features")
 # --- columns and classes
 
 
-def write_columns(writer: Writer, schema: Schema, classes: NDArray[Any] | None) -> None:
-    """Write the columns and the labels; None for a regressor."""
-    described = schema.to_dict()
+def write_columns(writer: Writer, model: Any) -> None:
+    """Write the columns, and the labels of a classifier."""
+    described = model.schema_.to_dict()
     writer.entries["schema"] = described | {"dtypes": _dtypes(described)}
-    writer.entries["classes"] = None if classes is None else encode_labels(classes)
+    writer.entries["classes"] = parameters.encode_labels(model.classes_) if is_classifier(model) else None
 
 
-def read_schema(reader: Reader) -> Schema:
-    """Read the columns."""
+def read_columns(reader: Reader, estimator: Any) -> tuple[Schema, Any]:
+    """Read the columns, and the labels of a classifier; None for a regressor."""
     described = dict(reader.entry("schema", dict))
     dtypes = described.pop("dtypes", None)
     try:
@@ -60,25 +54,14 @@ def read_schema(reader: Reader) -> Schema:
     except ValueError as error:
         raise ModelFileError(f"schema: {short(error)}") from error
     require("schema", dtypes == _dtypes(described), "dtypes must be those of the columns")
-    return schema
+    if is_classifier(estimator):
+        return schema, parameters.decode_labels(reader.entries.get("classes"))
+    return schema, reader.entry("classes", type(None))
 
 
 def _dtypes(described: dict[str, Any]) -> list[str]:
     """Return the dtypes by which columns are compared: float64 for numbers, that of the categories else."""
     return ["float64" if column is None else column["dtype"] for column in described["categories"]]
-
-
-def read_labels(reader: Reader) -> ClassTarget:
-    """Read the target of a classifier."""
-    return ClassTarget(decode_labels(reader.entries.get("classes")))
-
-
-def read_target(reader: Reader, *, classes: bool) -> ClassTarget | NumberTarget:
-    """Read the target of a classifier or a regressor."""
-    if classes:
-        return read_labels(reader)
-    reader.entry("classes", type(None))
-    return NumberTarget()
 
 
 # --- numbers
@@ -139,7 +122,16 @@ def _is_random(model: Any) -> bool:
     return drawn or isinstance(model.random_state, int | np.integer)
 
 
-def read_history(reader: Reader) -> dict[str, list[float]]:
+def read_rounds(reader: Reader, estimator: Any, model: Any, schema: Schema, classes: Any) -> None:
+    """Set the model of all rounds, its history, best round and seed."""
+    best = reader.entry("best_iteration", int, type(None))
+    if best is not None:
+        best = read_count(reader, "best_iteration", 0, model.n_rounds - 1)
+    seed, history = read_seed(reader), _read_history(reader)
+    estimator._set_rounds(model, schema, classes, seed, history, best)  # noqa: SLF001 - as fit sets them
+
+
+def _read_history(reader: Reader) -> dict[str, list[float]]:
     """Read the history of the rounds; its seconds, which files do not hold, are NaN."""
     history: dict[str, list[float]] = {}
     for name, data in reader.entry("history", dict).items():
@@ -163,48 +155,9 @@ def _is_number(value: Any) -> bool:
     return type(value) is float or (type(value) is int and abs(value) <= 2**53)
 
 
-def read_best(reader: Reader, n_rounds: int) -> int | None:
-    """Read the best round, or None."""
-    if reader.entry("best_iteration", int, type(None)) is None:
-        return None
-    return read_count(reader, "best_iteration", 0, n_rounds - 1)
-
-
 def read_seed(reader: Reader) -> Any:
     """Read the seed, or None if the fit did not use it."""
     return None if reader.entry("seed", int, type(None)) is None else read_count(reader, "seed", 0, 2**63 - 1)
-
-
-# --- trees whose values are added
-
-
-def write_bins(writer: Writer, bins: Bins) -> None:
-    """Write edges, codes, and which edges the user has passed."""
-    writer.put_fields(BINS, bins)
-    writer.put(USER_EDGES, bins.user_defined)
-
-
-def read_bins(reader: Reader) -> Bins:
-    """Read the bins, which are not checked yet."""
-    return Bins(**reader.fields(BINS)).with_user_defined(reader.array(USER_EDGES, np.uint8))
-
-
-def write_trees(
-    writer: Writer, model: TreeModel, schema: Schema, n_outputs: int, *, max_bins: int = MAX_BINS
-) -> None:
-    """Check and write the bins and the forest."""
-    check_model(model, schema, n_outputs, max_bins=max_bins)
-    write_bins(writer, model.bins)
-    writer.put_fields(FOREST, model.forest)
-
-
-def read_trees(
-    reader: Reader, schema: Schema, start: Floats, n_outputs: int, *, max_bins: int = MAX_BINS
-) -> TreeModel:
-    """Read and check the bins and the forest."""
-    model = TreeModel(start, read_bins(reader), Forest(**reader.fields(FOREST)))
-    check_model(model, schema, n_outputs, max_bins=max_bins)
-    return model
 
 
 # --- fingerprints of rows
@@ -246,11 +199,12 @@ def write_row_fingerprints(writer: Writer, model: Any) -> None:
         writer.entries["grid_fingerprints"] = _write_hashes(writer, "grid_fingerprints", model.grid_hashes_)
 
 
-def read_row_fingerprints(reader: Reader, estimator: Any, n_classes: int) -> None:
-    """Set the fingerprints of the training rows, if the file has them."""
+def read_row_fingerprints(reader: Reader, estimator: Any) -> None:
+    """Set the fingerprints of the training rows of a classifier, if the file has them."""
     if reader.entry("row_fingerprints", dict, type(None)) is None:
         return
     section = reader.section("row_fingerprints", reader.entries["row_fingerprints"])
+    n_classes = len(estimator.classes_)
     counts, weighted = section.entry("class_counts", list), section.entry("weighted", bool)
     valid = len(counts) == n_classes and all(type(n) is int and 0 <= n < MAX_ROWS for n in counts)
     rule = f"class_counts must be {n_classes} numbers of rows"
@@ -259,10 +213,11 @@ def read_row_fingerprints(reader: Reader, estimator: Any, n_classes: int) -> Non
     estimator.row_fingerprints_ = RowFingerprints(hashes, np.array(counts, np.int64), weighted)
 
 
-def read_grid_fingerprints(reader: Reader) -> RowHashes | None:
-    """Read the hashes of the rows that bin edges were computed from, if the file has them."""
+def read_grid_fingerprints(reader: Reader, estimator: Any, *learners: Any) -> None:
+    """Set the hashes of the rows that bin edges were computed from; grids among the parameters get them."""
     absent = reader.entry("grid_fingerprints", dict, type(None)) is None
-    return None if absent else _read_hashes(reader, "grid_fingerprints")
+    estimator.grid_hashes_ = None if absent else _read_hashes(reader, "grid_fingerprints")
+    parameters.restore_grids(estimator.grid_hashes_, estimator, *learners)
 
 
 # --- fingerprints of data

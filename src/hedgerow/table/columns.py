@@ -168,34 +168,18 @@ def numbers_of_objects(values: NDArray[Any], label: str, hint: str) -> Floats:
 
 def check_numbers(values: list[Any] | NDArray[Any], label: str, hint: str) -> None:
     """Raise an error unless all Python objects are numbers or missing."""
-    # By type: a column has few types.
-    for kind in set(map(type, values)):
-        problem = _problem(kind)
-        if problem:
-            value = next(value for value in values if type(value) is kind)
-            error = TypeError if problem == "not a number" else ValueError
-            raise error(_not_a_number(problem, value, label, hint))
-
-
-def _problem(kind: type) -> str | None:
-    if issubclass(kind, (str, bytes)):
-        return "a string"
-    if issubclass(kind, (complex, np.complexfloating)):
-        return "complex"
-    if issubclass(kind, (np.datetime64, np.timedelta64)) or not hasattr(kind, "__float__"):
-        if kind is type(None) or kind.__name__ in ("NAType", "NaTType"):
-            return None
-        return "not a number"
-    return None
-
-
-def _not_a_number(problem: str, value: Any, label: str, hint: str) -> str:
-    if problem == "complex":
-        return f"Complex data not supported: {label} holds {value!r}."
-    if problem == "a string":
-        return f"{label} holds strings (for example {value!r}). {hint}"
-    kind = type(value).__name__
-    return f"{label} holds a {kind}: a value of the X argument must be a string or a number. {hint}"
+    for kind in set(map(type, values)):  # by type: a column has few types
+        value = next(value for value in values if type(value) is kind)
+        if issubclass(kind, (str, bytes)):
+            raise ValueError(f"{label} holds strings (for example {value!r}). {hint}")
+        if issubclass(kind, (complex, np.complexfloating)):
+            raise ValueError(f"Complex data not supported: {label} holds {value!r}.")
+        is_number = hasattr(kind, "__float__") and not issubclass(kind, (np.datetime64, np.timedelta64))
+        if not is_number and kind is not type(None) and kind.__name__ not in ("NAType", "NaTType"):
+            raise TypeError(
+                f"{label} holds a {kind.__name__}: a value of the X argument must be a string or a number. "
+                f"{hint}"
+            )
 
 
 # --- names

@@ -144,7 +144,8 @@ def _numbers(column: Series, label: str, hint: str) -> NDArray[Any]:
     if isinstance(dtype, (nw.Categorical, nw.Enum)):
         return _decoded_numbers(column, label, hint)
     if isinstance(dtype, nw.String):
-        return _string_numbers(column, label, hint)
+        check_numbers(column.drop_nulls().head(1).to_list(), label, hint)
+        return np.full(len(column), np.nan, dtype=np.float32)  # all null: missing, whatever the type
     if isinstance(dtype, nw.Object):
         return numbers_of_objects(column.to_numpy(), label, hint)
     if isinstance(dtype, nw.Unknown):
@@ -161,12 +162,6 @@ def proper_numbers(column: Series) -> NDArray[Any]:
             return values
     values = column.cast(nw.Float64).to_numpy()  # no such NumPy dtype, or booleans with nulls
     return values
-
-
-def _string_numbers(column: Series, label: str, hint: str) -> NDArray[Any]:
-    """Raise an error for strings; an all-null column is missing, whatever its type."""
-    check_numbers(column.drop_nulls().head(1).to_list(), label, hint)
-    return np.full(len(column), np.nan, dtype=np.float32)
 
 
 def _decoded_numbers(column: Series, label: str, hint: str) -> Floats:

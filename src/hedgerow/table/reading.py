@@ -114,11 +114,7 @@ def read_table(
         raise ValueError("categorical_features must be None if a schema is passed")
     check_same_columns(source.names, source.shape[1], schema, estimator_name)
     check_not_empty(source.shape, estimator_name)
-    numbers = {
-        column: category_numbers(source.coded(column), positions)
-        for column, positions in schema.category_positions.items()
-    }
-    return source.table(schema, numbers)
+    return _make_table(source, schema, {column: source.coded(column) for column in schema.category_positions})
 
 
 def _read_for_fit(source: _Source, categorical_features: Any) -> Table:
@@ -128,10 +124,12 @@ def _read_for_fit(source: _Source, categorical_features: Any) -> Table:
     coded = {column: source.coded(column) for column in categorical}
     categories = {column: sorted_categories(found) for column, found in coded.items()}
     schema = Schema(n_columns, source.names, tuple(map(categories.get, range(n_columns))))
-    numbers = {
-        column: category_numbers(coded[column], positions)
-        for column, positions in schema.category_positions.items()
-    }
+    return _make_table(source, schema, coded)
+
+
+def _make_table(source: _Source, schema: Schema, coded: Mapping[int, CodedColumn]) -> Table:
+    positions = schema.category_positions
+    numbers = {column: category_numbers(found, positions[column]) for column, found in coded.items()}
     return source.table(schema, numbers)
 
 
@@ -254,15 +252,10 @@ def check_same_columns(
     if names is not None and schema.names is not None:
         if names != schema.names:
             raise ValueError(_different_names(names, schema.names))
-    elif names is not None:
+    elif names is not None or schema.names is not None:
+        passed, fitted = ("has", "without") if schema.names is None else ("does not have valid", "with")
         warnings.warn(
-            f"X has feature names, but {estimator_name} was fitted without feature names",
-            UserWarning,
-            stacklevel=4,
-        )
-    elif schema.names is not None:
-        warnings.warn(
-            f"X does not have valid feature names, but {estimator_name} was fitted with feature names",
+            f"X {passed} feature names, but {estimator_name} was fitted {fitted} feature names",
             UserWarning,
             stacklevel=4,
         )
@@ -274,8 +267,7 @@ def check_same_columns(
 
 
 def _different_names(names: tuple[str, ...], fitted: tuple[str, ...]) -> str:
-    unseen = sorted(set(names) - set(fitted))
-    missing = sorted(set(fitted) - set(names))
+    unseen, missing = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
     message = "The feature names should match those that were passed during fit.\n"
     if unseen:
         message += f"Feature names unseen at fit time:\n{_listed(unseen)}"
@@ -305,31 +297,23 @@ def chosen_columns(
         raise TypeError(f"categorical_features={categorical_features!r} is not a list; {_ALLOWED}.")
     entries = list(categorical_features)
     if all(isinstance(entry, (bool, np.bool)) for entry in entries) and entries:
-        return _masked(entries, n_columns)
+        if len(entries) != n_columns:
+            raise ValueError(
+                f"categorical_features is a boolean mask of {len(entries)} entries, but X has "
+                f"{n_columns} columns; a mask must have one entry per column."
+            )
+        return frozenset(column for column, chosen in enumerate(entries) if chosen)
     if all(isinstance(entry, (int, np.integer)) for entry in entries):
-        return _positioned(entries, n_columns)
+        outside = [int(entry) for entry in entries if not 0 <= entry < n_columns]
+        if outside:
+            raise ValueError(
+                f"categorical_features names the positions {outside}, but X has {n_columns} columns; "
+                f"positions must be in 0..{n_columns - 1}."
+            )
+        return frozenset(int(entry) for entry in entries)
     if all(isinstance(entry, str) for entry in entries):
         return _named(entries, names)
     raise ValueError(f"categorical_features={categorical_features!r} mixes types; {_ALLOWED}.")
-
-
-def _masked(entries: list[Any], n_columns: int) -> frozenset[int]:
-    if len(entries) != n_columns:
-        raise ValueError(
-            f"categorical_features is a boolean mask of {len(entries)} entries, but X has "
-            f"{n_columns} columns; a mask needs one entry per column."
-        )
-    return frozenset(column for column, chosen in enumerate(entries) if chosen)
-
-
-def _positioned(entries: list[Any], n_columns: int) -> frozenset[int]:
-    outside = [int(entry) for entry in entries if not 0 <= entry < n_columns]
-    if outside:
-        raise ValueError(
-            f"categorical_features names the positions {outside}, but X has {n_columns} columns; "
-            f"positions must lie in 0..{n_columns - 1}."
-        )
-    return frozenset(int(entry) for entry in entries)
 
 
 def _named(entries: list[str], names: tuple[str, ...] | None) -> frozenset[int]:

@@ -1,7 +1,9 @@
-"""A single tree in a file: its nodes once, and the values of its leaves, (outputs, nodes).
+"""Trees whose values are added: bins and nodes in a file, and the codec of a single tree.
+
+    bins.*, forest.*    see `layout.BINS` and `layout.FOREST`
 
 A classification tree returns a share for each class. In memory it is one tree per class with the same splits;
-in the file the splits are stored once.
+in the file the splits are stored once, and forest.value has the shape (outputs, nodes).
 """
 
 from typing import Any
@@ -9,22 +11,55 @@ from typing import Any
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.dtypes import MAX_WIDE_BINS
-from hedgerow.estimators import DecisionTreeRegressor
+from hedgerow.binning import Bins
+from hedgerow.dtypes import MAX_BINS, MAX_WIDE_BINS
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.io.checks import check_model
-from hedgerow.io.layout import FOREST
+from hedgerow.io.layout import BINS, FOREST, USER_EDGES
 from hedgerow.io.reader import Reader, Writer, require
-from hedgerow.io.sections import read_bins, read_schema, read_target, write_bins, write_columns
+from hedgerow.io.sections import read_columns, write_columns
+from hedgerow.table import Schema
 
 _ONCE = {name: field for name, field in FOREST.items() if field.attribute not in ("output", "value")}
+
+
+def write_bins(writer: Writer, bins: Bins) -> None:
+    """Write edges, codes, and which edges the user has passed."""
+    writer.put_fields(BINS, bins)
+    writer.put(USER_EDGES, bins.user_defined)
+
+
+def read_bins(reader: Reader) -> Bins:
+    """Read the bins, which are not checked yet."""
+    return Bins(**reader.fields(BINS)).with_user_defined(reader.array(USER_EDGES, np.uint8))
+
+
+def write_trees(
+    writer: Writer, model: TreeModel, schema: Schema, n_outputs: int, *, max_bins: int = MAX_BINS
+) -> None:
+    """Check and write the bins and the forest."""
+    check_model(model, schema, n_outputs, max_bins=max_bins)
+    write_bins(writer, model.bins)
+    writer.put_fields(FOREST, model.forest)
+
+
+def read_trees(
+    reader: Reader, schema: Schema, start: Floats, n_outputs: int, *, max_bins: int = MAX_BINS
+) -> TreeModel:
+    """Read and check the bins and the forest."""
+    model = TreeModel(start, read_bins(reader), Forest(**reader.fields(FOREST)))
+    check_model(model, schema, n_outputs, max_bins=max_bins)
+    return model
+
+
+# --- a single tree
 
 
 def write_tree(model: Any, writer: Writer) -> None:
     """Write a tree or a stump."""
     fitted: TreeModel = model.model_
     check_model(fitted, model.schema_, len(fitted.start), max_bins=MAX_WIDE_BINS)
-    write_columns(writer, model.schema_, getattr(model, "classes_", None))
+    write_columns(writer, model)
     write_bins(writer, fitted.bins)
     writer.put_fields(_ONCE, fitted.forest.select(range(1)))
     writer.put("forest.value", fitted.forest.value.reshape(len(fitted.start), -1))
@@ -32,9 +67,8 @@ def write_tree(model: Any, writer: Writer) -> None:
 
 def read_tree(reader: Reader, estimator: Any) -> None:
     """Set the fitted attributes."""
-    schema = read_schema(reader)
-    target = read_target(reader, classes=not isinstance(estimator, DecisionTreeRegressor))
-    n_outputs = 1 if target.n_classes is None else target.n_classes
+    schema, classes = read_columns(reader, estimator)
+    n_outputs = 1 if classes is None else len(classes)
     values, once = reader.array("forest.value", np.float64, 2), reader.fields(_ONCE)
     require("forest.starts", len(once["starts"]) == 2, "there must be one tree")
     require("forest.value", len(values) == n_outputs, f"values of {n_outputs} outputs are required")
@@ -42,10 +76,10 @@ def read_tree(reader: Reader, estimator: Any) -> None:
     bins = read_bins(reader)
     check_model(TreeModel(np.zeros(1), bins, first), schema, 1, max_bins=MAX_WIDE_BINS)
     require("forest.value", np.isfinite(values), "values must be finite")
-    if target.classes is not None:
+    if classes is not None:
         require("forest.value", np.abs(values - 0.5) <= 0.5 + 1e-9, "class shares must be in 0..1")
     model = TreeModel(np.zeros(n_outputs), bins, _copies(first, values))
-    estimator._set_model(model, schema, target.classes)  # noqa: SLF001 - as fit sets them
+    estimator._set_model(model, schema, classes)  # noqa: SLF001 - as fit sets them
 
 
 def _copies(first: Forest, values: Floats) -> Forest:
