@@ -81,8 +81,8 @@ class ProgressBar:
     ) -> None:
         _active.remove(self)
         if self._drawn:
-            last = "" if self._clear else f"{self._pending or self._drawn}\n"
-            self._write(_ERASE + last)
+            last = f"{_ERASE if self._pending else ''}{self._pending}\n"
+            self._write(_ERASE if self._clear else last)
         self._drawn = ""
 
     def update(self, done: int, text: str = "") -> None:

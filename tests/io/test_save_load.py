@@ -46,7 +46,11 @@ def test_history_is_restored_without_seconds():
 
 def test_parameters_that_influence_the_model_are_restored():
     model, _ = regressor(
-        monotonic_cst=(1, 0, 0, -1), interaction_cst=[{2, 0}, {1}], n_jobs=2, verbose=0, random_state=5
+        monotonic_cst=(1, 0, 0, -1),
+        interaction_cst=[{2, 0}, {1}],
+        n_jobs=2,
+        verbose=0,
+        random_state=np.int64(5),
     )
     found = from_bytes(to_bytes(model)).get_params()
     assert found["monotonic_cst"] == [1, 0, 0, -1]

@@ -8,7 +8,7 @@ from python_bodies import python_bodies
 
 # these take seconds for what others show
 LONG = {"bag", "bag, soft", "bag, weighted", "bag of numbers", "adaboost, exact", "forest of pairs"}
-LONG |= {"forest of numbers, weighted", "generator"}  # the last one holds a generator: nothing to compare
+LONG |= {"forest of numbers, weighted"}
 
 
 @pytest.mark.parametrize("name", sorted(KINDS.keys() - LONG))

@@ -85,9 +85,8 @@ MODELS = {
     "poisson": lambda: regressor(loss="poisson"),
     "gamma": lambda: regressor(loss="gamma"),
     "tweedie": lambda: regressor(loss="tweedie", power=1.3),
-    "constraints": lambda: regressor(monotonic_cst=np.array([1, 0, 0, -1]), interaction_cst=[{2, 0}, {1}]),
-    "sampling": lambda: regressor(subsample=0.5, max_features=0.5, random_state=np.int64(7)),
-    "generator": lambda: regressor(subsample=0.5, random_state=np.random.RandomState(1)),
+    "constraints": lambda: regressor(monotonic_cst=[1, 0, 0, -1], interaction_cst=[[0, 2], [1]]),
+    "sampling": lambda: regressor(subsample=0.5, max_features=0.5, random_state=7),
     "early stopping": stopped,
     "without trees": without_trees,
 }

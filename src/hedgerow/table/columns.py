@@ -171,9 +171,9 @@ def check_numbers(values: list[Any] | NDArray[Any], label: str, hint: str) -> No
     for kind in set(map(type, values)):  # by type: a column has few types
         value = next(value for value in values if type(value) is kind)
         if issubclass(kind, (str, bytes)):
-            raise ValueError(f"{label} holds strings (for example {value!r}). {hint}")
+            raise ValueError(f"{label} holds strings (for example {value!r}). {hint}")  # noqa: TRY004 - as scikit-learn
         if issubclass(kind, (complex, np.complexfloating)):
-            raise ValueError(f"Complex data not supported: {label} holds {value!r}.")
+            raise ValueError(f"Complex data not supported: {label} holds {value!r}.")  # noqa: TRY004
         is_number = hasattr(kind, "__float__") and not issubclass(kind, (np.datetime64, np.timedelta64))
         if not is_number and kind is not type(None) and kind.__name__ not in ("NAType", "NaTType"):
             raise TypeError(
