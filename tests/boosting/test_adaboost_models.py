@@ -55,7 +55,7 @@ def test_neither_the_order_of_the_members_nor_the_way_changes_a_bit(members, ran
     assert expected.tobytes() == weighted_medians(np.array([values]), weights).tobytes()
 
 
-def test_many_rows_and_members_and_threads():
+def test_many_rows_members_and_threads():
     random = np.random.default_rng(0)
     values, weights = random.integers(0, 9, (50, 70)).astype(float), random.integers(1, 5, 70) / 4
     expected = [defined(row, weights) for row in values.tolist()]
@@ -73,14 +73,14 @@ def test_a_weight_beside_which_the_others_vanish_decides_alone():
     assert weighted_medians(np.array([[1.0, 7.0, 3.0]]), [1e-300, 1e300, 1e-300]) == [7.0]
 
 
-def test_the_values_given_are_left_as_they_are():
+def test_weighted_medians_does_not_change_its_input():
     values = np.array([[3.0, 1.0, 2.0]])
     weighted_medians(values, [1.0, 1.0, 1.0])
     assert values.tolist() == [[3.0, 1.0, 2.0]]
 
 
 @pytest.mark.parametrize("weight", [None, np.array([1.0, 2.0, 0.0])])
-def test_followed_rows_tell_the_weighted_mean_of_their_errors(weight):
+def test_median_rows_return_the_weighted_mean_error(weight):
     y = np.array([0.0, 1.0, 5.0])
     with Team(1) as team:
         rows = MedianRows(y, weight, team)

@@ -29,7 +29,7 @@ def test_early_stopping(losses, patience, tol, stops, best):
     assert stopper.best_round == best
 
 
-def test_early_stopping_of_a_fit_that_goes_on():
+def test_early_stopping_of_a_warm_start():
     stopper = EarlyStopping(patience=2)
     assert [stopper(done) for done in rounds([5, 5, 5], first=40)] == [False, False, True]
     assert stopper.best_round == 40
@@ -51,12 +51,12 @@ def test_early_stopping_starts_anew_with_another_fit():
         ({"tol": float("nan")}, "tol=nan is not allowed"),
     ],
 )
-def test_early_stopping_refuses(parameters, message):
+def test_early_stopping_rejects_invalid_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         EarlyStopping(**parameters)
 
 
-def test_early_stopping_needs_something_to_watch():
+def test_early_stopping_requires_an_evaluation_set():
     with pytest.raises(ValueError, match="EarlyStopping needs an evaluation set"):
         EarlyStopping()(Round(0, 1, 0.0))
 

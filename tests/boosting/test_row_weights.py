@@ -34,7 +34,7 @@ def assert_proportional(rounded, weight):
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 7, 1000])
-def test_without_weights_all_rows_weigh_the_same(n_rows):
+def test_without_weights_all_rows_have_the_same_weight(n_rows):
     rounded = row_weights(n_rows=n_rows).initial_distribution().rounded
     assert len(set(rounded.tolist())) == 1
     assert abs(int(rounded[0]) * n_rows - WHOLE) <= n_rows * 2**8
@@ -80,7 +80,7 @@ def test_a_positive_weight_is_never_zero():
     assert made.rounded.tolist()[1:3] == [1, 1]
 
 
-def test_rows_that_take_no_part_weigh_nothing():
+def test_rows_that_are_not_trained_on_have_weight_zero():
     weights = row_weights([1.0, 0.0, 2.5, 3.0], validation_rows=np.array([3], np.uint32))
     assert weights.initial_distribution().rounded.tolist()[1::2] == [0, 0]
     assert weights.rows.tolist() == [0, 2]
@@ -193,7 +193,7 @@ def test_moments_of_a_target_that_is_zero():
 
 
 @pytest.mark.parametrize("steepness", [0.5, 1.0, 2.0])
-def test_two_classes_weigh_by_their_margin(steepness):
+def test_weights_of_two_classes_depend_on_the_margin(steepness):
     rng = np.random.default_rng(8)
     raw, classes = rng.normal(size=(1, 200)) * 4, rng.integers(0, 2, 200).astype(np.int32)
     weight, shift = row_weights(n_rows=200).exponential(raw, classes, steepness)
@@ -205,7 +205,7 @@ def test_two_classes_weigh_by_their_margin(steepness):
     assert weight.max() == 1.0
 
 
-def test_several_classes_weigh_by_the_score_of_their_own():
+def test_weights_of_several_classes_depend_on_the_score_of_the_label():
     rng = np.random.default_rng(9)
     raw, classes = rng.normal(size=(4, 100)), rng.integers(0, 4, 100).astype(np.int32)
     factor = rng.exponential(size=100)

@@ -71,7 +71,7 @@ def test_the_votes_for_several_classes_are_the_scores(kind):
 @pytest.mark.parametrize("learning_rate", [1.0, 0.3])
 @pytest.mark.parametrize("kind", ["real", "gentle", "logit"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_members_that_say_numbers_add_up_to_the_score(kind, n_classes, learning_rate):
+def test_predictions_of_regression_members_add_up_to_the_score(kind, n_classes, learning_rate):
     X, y = problem(n_classes)
     model = make_kind(kind, n_estimators=8, learning_rate=learning_rate).fit(X, y)
     scores = np.zeros_like(model.decision_function(X))
@@ -81,7 +81,7 @@ def test_members_that_say_numbers_add_up_to_the_score(kind, n_classes, learning_
     np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-12, atol=1e-12)
 
 
-def test_a_member_stands_for_itself():
+def test_a_member_is_a_complete_stump():
     X, y = two()
     model = AdaBoostClassifier(n_estimators=5).fit(X, y)
     stump = model.estimators_[0]
@@ -205,7 +205,7 @@ def test_margins_of_several_classes_are_votes_less_those_of_the_strongest_other(
     np.testing.assert_allclose(model.margins(X, y), own - strongest, atol=1e-12)
 
 
-def test_margins_go_on_growing_after_the_training_error_is_zero():
+def test_margins_grow_after_the_training_error_is_zero():
     X, y = breast()
     model = AdaBoostClassifier(n_estimators=300).fit(X, y)
     first = model.history_["train_error"].index(0.0)
@@ -220,7 +220,7 @@ def test_margins_go_on_growing_after_the_training_error_is_zero():
 
 
 @pytest.mark.parametrize("name", ["margins", "outlier_scores"])
-def test_margins_and_outliers_know_their_labels(name):
+def test_margins_and_outlier_scores_reject_unknown_labels(name):
     X, y = two()
     model = AdaBoostClassifier(n_estimators=3).fit(X, np.array(["no", "yes"])[y])
     with pytest.raises(ValueError, match="'perhaps'"):
@@ -301,7 +301,7 @@ def test_frames_with_categories_and_gaps(kind):
         model.predict(table.drop(columns="colour"))
 
 
-def test_a_stump_on_categories_says_which():
+def test_a_stump_on_categories_prints_them():
     table, y = frame()
     table, y = table[["colour"]], (table["colour"] == "red").to_numpy().astype(int)
     (stump,) = AdaBoostClassifier().fit(table, y).estimators_
@@ -389,6 +389,6 @@ def test_changing_parameters_does_not_change_a_fitted_model(kind):
     assert len(model.estimators_) == model.n_estimators_
 
 
-def test_members_of_an_unfitted_model_are_asked_for_in_vain():
+def test_members_of_an_unfitted_model_raise_not_fitted():
     with pytest.raises(NotFittedError, match="AdaBoostClassifier instance is not fitted"):
         _ = AdaBoostClassifier().estimators_

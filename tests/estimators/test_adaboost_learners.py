@@ -163,7 +163,7 @@ def test_members_have_seeds_derived_from_random_state():
 
 
 @pytest.mark.parametrize("kind", [*ALGORITHMS, "logit", "any exponential"])
-def test_our_own_learners_can_be_boosted_by_resampling(kind):
+def test_hedgerow_trees_can_be_boosted_by_resampling(kind):
     X, y = two()
     plain = make_kind(kind, random_state=0).fit(X, y)
     drawn, same, other = (
@@ -330,7 +330,7 @@ def test_a_learner_that_raises_is_named_with_the_round(late):
 
 @pytest.mark.parametrize("label", ["maybe", 7, np.nan])
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
-def test_unknown_labels_are_refused(label, labels):
+def test_fit_rejects_members_that_predict_unknown_labels(label, labels):
     X, y = two()
     with pytest.raises(
         ValueError, match=r"estimator=ConstantClassifier\(.*predicted .* not among the classes"
@@ -339,14 +339,14 @@ def test_unknown_labels_are_refused(label, labels):
 
 
 @pytest.mark.parametrize("answer", ["nan", "one column", "flat", "short", "long"])
-def test_odd_probabilities_are_refused(answer):
+def test_fit_rejects_invalid_probabilities(answer):
     X, y = two()
     with pytest.raises(ValueError, match="estimator=BadProbabilities"):
         AdaBoostClassifier(BadProbabilities(answer), algorithm="real").fit(X, y)
 
 
 @pytest.mark.parametrize("more", [-1, 1, 10**6])
-def test_one_answer_a_row_is_needed(more):
+def test_fit_rejects_a_wrong_number_of_predictions(more):
     X, y = two()
     models = (
         AdaBoostClassifier(WrongNumberOfLabels(more)),
@@ -391,7 +391,7 @@ def test_a_learner_of_the_wrong_kind_is_refused(model, message):
         model.fit(X, y)
 
 
-def test_the_same_stump_from_both_libraries_is_the_same_model():
+def test_the_same_stump_gives_the_same_model_in_both_libraries():
     X, y = several()
     ours = AdaBoostClassifier(DecisionStump("gini", max_bins=65535), n_estimators=6).fit(X, y)
     theirs = AdaBoostClassifier(SklearnStump(), n_estimators=6).fit(X, y)

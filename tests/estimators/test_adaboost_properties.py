@@ -175,7 +175,7 @@ def assert_product(model):
     seed=seeds, kind=kinds, learner=learners, n_classes=st.integers(2, 4), rate=rates, weighting=weightings,
     resample=st.booleans(),
 )  # fmt: skip
-def test_a_model_agrees_with_itself(seed, kind, learner, n_classes, rate, weighting, resample):
+def test_all_prediction_methods_are_consistent(seed, kind, learner, n_classes, rate, weighting, resample):
     options = {"learning_rate": rate, "resample": resample, "random_state": 3}
     model = model_of(kind, learner, n_estimators=6, **options)
     assume(model is not None and (n_classes == 2 or kind in SEVERAL_KINDS))

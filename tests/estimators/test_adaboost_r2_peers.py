@@ -41,7 +41,7 @@ def fitted(model, X, y, **more):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("learning_rate", [1.0, 0.3])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_round_is_theirs_when_resampling_does_not_matter(loss, learning_rate, weighted):
+def test_every_round_is_that_of_scikit_learn_when_resampling_does_not_matter(loss, learning_rate, weighted):
     X, y = guesses()
     weight = np.random.default_rng(1).random(len(y)) if weighted else None
     parameters = {"n_estimators": 12, "loss": loss, "learning_rate": learning_rate, "random_state": 0}
@@ -95,7 +95,7 @@ def mean_score(name, kind, **parameters):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", ["diabetes", "friedman1"])
-def test_the_quality_is_theirs(name, loss):
+def test_the_accuracy_is_that_of_scikit_learn(name, loss):
     # The differences of six means scatter by about 0.01; three times that is left to chance.
     theirs = mean_score(name, TheirAdaBoost, loss=loss)
     assert mean_score(name, AdaBoostRegressor, loss=loss, resample=True) > theirs - 0.03

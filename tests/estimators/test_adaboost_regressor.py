@@ -156,7 +156,7 @@ def test_a_constant_target_is_learned_at_once(value, estimator):
     np.testing.assert_allclose(model.predict(X), value, rtol=1e-12)
 
 
-def test_a_first_learner_at_chance_is_kept_alone_with_a_warning():
+def test_a_first_learner_at_chance_is_kept_with_a_warning():
     with pytest.warns(UserWarning, match=r"mean loss of 0.75 in round 1, and 1/2 is chance: the model has"):
         model, X = columns([1, 1, 1, 0], [4, 2, 0, 0])
     assert model.estimator_weights_.tolist() == [1.0]
@@ -202,7 +202,7 @@ def test_an_interrupt_keeps_the_rounds_before_it_and_raises_when_there_are_none(
         AdaBoostRegressor(Interrupted(), random_state=1).fit(X, y)
 
 
-def test_a_learner_that_predicts_no_number_is_refused():
+def test_fit_rejects_predictions_that_are_not_numbers():
     X, y = np.full((5, 1), np.nan), np.arange(5.0)
     with pytest.raises(ValueError, match=r"Column.* predicted a value that is not finite"):
         AdaBoostRegressor(Column(), random_state=0).fit(X, y)

@@ -52,7 +52,7 @@ def test_early_stopping_keeps_the_rounds_up_to_the_best(held_out):
         assert plain.sample_weights_.tobytes() == model.sample_weights_.tobytes()
 
 
-def test_callbacks_are_told_and_may_end_the_fit():
+def test_callbacks_receive_rounds_and_may_stop_the_fit():
     X, y = noisy()
     seen = []
     model = AdaBoostRegressor(n_estimators=9).fit(
@@ -97,7 +97,7 @@ def test_a_warm_start_is_one_long_fit(parameters):
 
 
 @pytest.mark.filterwarnings("ignore:boosting stopped")  # a first member at chance
-def test_a_warm_start_after_an_end_is_the_model_that_ended():
+def test_a_warm_start_after_the_last_round_changes_nothing():
     for predictions in (
         ([0, 0, 1, 2], [0, 0, 0, 0], [4, 2, 0, 0]),
         ([1, 1, 1, 0], [4, 2, 0, 0], [0, 0, 1, 2]),

@@ -35,7 +35,7 @@ def halves():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_record_has_one_entry_a_round(kind):
+def test_the_statistics_have_one_entry_per_round(kind):
     X, y = two()
     model = make_kind(kind, n_estimators=7).fit(X, y)
     names = ["estimator_weights_", "estimator_errors_", "edges_", "normalizers_", "training_error_bound_"]
@@ -170,7 +170,7 @@ def test_early_stopping_of_foreign_learners(name):
     np.testing.assert_allclose(model.sample_weights_, expected / expected.sum(), rtol=1e-9)
 
 
-def test_held_out_rows_take_no_part_in_the_fit():
+def test_validation_rows_are_not_trained_on():
     X, y = breast()
     options = {"early_stopping": True, "n_iter_no_change": 5, "n_estimators": 60, "random_state": 4}
     model = AdaBoostClassifier(validation_fraction=0.2, **options).fit(X, y)
@@ -201,7 +201,7 @@ def test_without_improvement_the_first_round_is_kept():
 # --- callbacks
 
 
-def test_callbacks_are_told_of_errors_and_may_end_the_fit():
+def test_callbacks_receive_errors_and_may_stop_the_fit():
     train, test = halves()
     told = []
 
@@ -218,7 +218,7 @@ def test_callbacks_are_told_of_errors_and_may_end_the_fit():
     assert told[0].n_rounds == 50
 
 
-def test_a_callback_that_fails_is_heard_and_an_interrupt_is_a_stop():
+def test_an_error_in_a_callback_is_raised_and_an_interrupt_stops_the_fit():
     X, y = two()
 
     def fail(_done):
@@ -286,7 +286,7 @@ def test_a_warm_start_with_the_same_rounds_changes_nothing():
     assert model.n_estimators_ == 5
 
 
-def test_a_warm_start_goes_on_from_early_stopping():
+def test_a_warm_start_continues_after_early_stopping():
     train, test = halves()
     model = AdaBoostClassifier(
         n_estimators=200, early_stopping=True, n_iter_no_change=5, warm_start=True
@@ -317,7 +317,7 @@ def test_a_warm_start_from_another_kind_of_model_is_refused(change, message):
     assert np.array_equal(model.decision_function(X), scores)
 
 
-def test_a_cold_start_forgets():
+def test_a_fit_without_warm_start_is_a_new_fit():
     X, y = two()
     model = AdaBoostClassifier(n_estimators=5).fit(X, y)
     model.fit(X, 1 - y)
@@ -326,7 +326,7 @@ def test_a_cold_start_forgets():
     assert model.history_["round"] == list(range(5))
 
 
-def test_a_warm_start_after_a_perfect_round_is_the_model_that_ended():
+def test_a_warm_start_after_a_perfect_round_changes_nothing():
     X = np.arange(10.0)[:, np.newaxis]
     y = X[:, 0] > 4
     long = AdaBoostClassifier(n_estimators=8).fit(X, y)

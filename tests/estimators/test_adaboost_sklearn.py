@@ -51,7 +51,7 @@ def test_a_model_of_foreign_members_survives_joblib(tmp_path):
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-def test_parameters_of_the_learner_are_reached():
+def test_nested_parameters_of_the_learner_can_be_set():
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2))
     assert model.get_params()["estimator__max_depth"] == 2
     model.set_params(estimator__max_depth=3, algorithm="real")
@@ -136,7 +136,7 @@ def test_parameters_of_our_learners_are_checked_too():
         AdaBoostClassifier(DecisionTreeClassifier("entropy")).fit(X, y)
 
 
-def test_a_failed_fit_leaves_the_old_model_whole():
+def test_a_failed_fit_does_not_change_the_model():
     X, y = two()
     model = AdaBoostClassifier(n_estimators=5).fit(X, y)
     before = model.decision_function(X)
@@ -149,7 +149,7 @@ def test_a_failed_fit_leaves_the_old_model_whole():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_unfitted_model_says_so(kind):
+def test_an_unfitted_model_raises_not_fitted(kind):
     model = make_kind(kind)
     for name in ("predict", "predict_proba", "decision_function"):
         with pytest.raises(ValueError, match="not fitted yet"):

@@ -138,7 +138,7 @@ def test_thresholds_have_an_edge_of_one_sixth_over_any_weighting_of_an_interval(
     assert max(edges) > 1 / 6 + 0.01  # the weightings differ
 
 
-def test_the_edge_of_one_sixth_is_met_when_the_three_parts_weigh_the_same():
+def test_the_edge_is_one_sixth_if_the_three_intervals_have_equal_weight():
     X, y = make_interval(40, low=-0.4, high=0.3, random_state=5)
     part = np.digitize(X[:, 0], [-0.4, 0.3 + 1e-12])
     assert np.array_equal(y == 1, part == 1)
@@ -194,7 +194,7 @@ def test_random_labels_are_memorised_within_the_rounds_of_the_theory(seed):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_the_bounds_of_the_theory_stand_in_their_order(name):
+def test_the_bounds_of_the_theory_are_ordered(name):
     X, y = PROBLEMS[name]()
     model = AdaBoostClassifier(n_estimators=60).fit(X, y)
     errors = staged_errors(model, X, y)
@@ -218,7 +218,7 @@ def test_the_bound_of_thousands_of_rounds_of_three_random_classes_is_still_a_num
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("learning_rate", [10.0, 100.0, 1000.0])
-def test_no_row_is_forgotten_however_large_the_steps(learning_rate, n_classes):
+def test_every_row_keeps_a_positive_weight_for_any_learning_rate(learning_rate, n_classes):
     X, y = problem(n_classes)
     model = AdaBoostClassifier(n_estimators=20, learning_rate=learning_rate).fit(X, y)
     assert np.all(model.sample_weights_ > 0)

@@ -240,14 +240,14 @@ class Bad:
         (Bad(cost=lambda m: float(np.exp(-m).sum())), "it must be one finite number >= 0"),
     ],
 )
-def test_a_bad_cost_is_refused(cost, message):
+def test_fit_rejects_invalid_costs(cost, message):
     X, y = two()
     with pytest.raises(ValueError, match=f"^cost=Bad: {message}"):
         AnyBoostClassifier(cost=cost).fit(X, y)
 
 
 @pytest.mark.parametrize("cost", ["hinge", None, 3, Squared, np.exp])
-def test_what_is_no_cost_is_refused(cost):
+def test_fit_rejects_objects_that_are_not_costs(cost):
     X, y = two()
     with pytest.raises(ValueError, match=r"^cost=.* is not allowed: it must be 'exponential'"):
         AnyBoostClassifier(cost=cost).fit(X, y)

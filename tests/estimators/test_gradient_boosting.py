@@ -166,7 +166,7 @@ def test_cross_validation_in_other_processes():
     assert shared.mean() > 0.75
 
 
-def test_column_names_are_kept_and_forgotten():
+def test_column_names_are_those_of_the_last_fit():
     X, y = numbers()
     model = regressor().fit(pd.DataFrame(X, columns=list("abcd")), y)
     assert list(model.feature_names_in_) == list("abcd")

@@ -124,7 +124,7 @@ def test_penalties_shrink_the_model():
     assert spread[0] > spread[3] > spread[4]
 
 
-def test_categorical_smoothing_distrusts_rare_categories():
+def test_categorical_smoothing_limits_the_influence_of_rare_categories():
     rng = np.random.default_rng(0)
     kind = np.concatenate([np.repeat([0, 1], 200), np.arange(2, 42)])
     y = np.concatenate([np.repeat([0.0, 1.0], 200), rng.normal(0.5, 3.0, 40)])
@@ -181,7 +181,7 @@ def test_monotonic_constraints_hold_for_classes(loss, newton):
 
 
 @pytest.mark.parametrize("n_rounds", [1, 5])
-def test_a_constraint_that_is_true_moves_no_line_search(n_rounds):
+def test_an_inactive_constraint_does_not_change_the_line_search(n_rounds):
     # The steps are of the size of y, far beyond the values that the grower takes from gradients of size 1.
     # In both rounds the medians of the leaves stand in order, so that nothing may move them.
     X, _ = signal(600)
@@ -313,7 +313,7 @@ def test_rows_left_out_of_a_tree_are_scored_too():
 # --- threads
 
 
-def test_fits_in_several_threads_do_not_meet():
+def test_concurrent_fits_are_independent():
     X, y = numbers()
     wanted = [regressor(max_leaf_nodes=leaves).fit(X, y) for leaves in range(2, 10)]
     with ThreadPoolExecutor(4) as pool:

@@ -205,7 +205,7 @@ def test_a_learner_that_predicts_nothing_useful_is_named():
         regressor(estimator=Broken()).fit(X, y)
 
 
-def test_a_learner_that_fits_nothing_takes_no_step():
+def test_a_learner_without_correlation_has_step_zero():
     X, _ = numbers()
     model = regressor(estimator=Ridge()).fit(X, np.full(len(X), 3.0))
     assert np.array_equal(model.predict(X), np.full(len(X), 3.0))
@@ -256,7 +256,7 @@ def small_tree():
         ([1, -1], [4.0, 1.0, 5.0], [2.0, 3.8, 3.8]),  # then (20 * 2 + 30 * 5) / 50
     ],
 )
-def test_steps_are_put_in_order(directions, steps, wanted):
+def test_edges_of_steps_are_sorted(directions, steps, wanted):
     values = np.array(steps)
     order_steps(values, small_tree(), np.array(directions, np.int8))
     np.testing.assert_allclose(values, wanted)

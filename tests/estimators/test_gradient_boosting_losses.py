@@ -204,13 +204,13 @@ class Broken(Square):
         (lambda y: (y.astype(str), y), "gradient must be real numbers; got dtype <U32"),
     ],
 )
-def test_a_broken_custom_loss_is_named(gradient, message):
+def test_fit_names_the_invalid_method_of_a_custom_loss(gradient, message):
     X, y = numbers()
     with pytest.raises(ValueError, match=f"square.gradient_hessian.*{message}"):
         regressor(loss=Broken(gradient)).fit(X, y)
 
 
-def test_a_broken_loss_value_is_found_when_it_is_followed():
+def test_fit_rejects_invalid_values_of_a_custom_loss_when_evaluated():
     X, y = numbers()
     model = regressor(loss=Broken(loss=lambda y: np.full(len(y), np.nan)))
     model.fit(X, y)  # without an evaluation set nobody asks

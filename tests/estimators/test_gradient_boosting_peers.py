@@ -131,7 +131,7 @@ def beside(make, loss, X, y, measure):
     return [measure(y_test, getattr(model.fit(X_train, y_train), ask)(X_test)) for model in models]
 
 
-def test_log_loss_beside_hist_gradient_boosting():
+def test_log_loss_is_as_good_as_hist_gradient_boosting():
     mine, theirs = beside("classes", "log_loss", *load_breast_cancer(return_X_y=True), log_loss)
     assert mine < 1.1 * theirs
     mine, theirs = beside("classes", "log_loss", *classes(3000, 2), log_loss)
@@ -140,19 +140,19 @@ def test_log_loss_beside_hist_gradient_boosting():
     assert mine < 1.02 * theirs
 
 
-def test_squared_error_beside_hist_gradient_boosting():
+def test_squared_error_is_as_good_as_hist_gradient_boosting():
     X, y = make_friedman1(4000, random_state=0)
     mine, theirs = beside("numbers", "squared_error", X, y, mean_squared_error)
     assert mine < 1.03 * theirs
 
 
-def test_absolute_error_beside_hist_gradient_boosting():
+def test_absolute_error_is_as_good_as_hist_gradient_boosting():
     X, y = make_friedman1(4000, random_state=0)
     mine, theirs = beside("numbers", "absolute_error", X, y, mean_absolute_error)
     assert mine < 1.03 * theirs
 
 
-def test_poisson_beside_hist_gradient_boosting():
+def test_poisson_is_as_good_as_hist_gradient_boosting():
     X, f = signal(4000)
     mine, theirs = beside("numbers", "poisson", X, target("poisson", f), mean_poisson_deviance)
     assert mine < 1.03 * theirs

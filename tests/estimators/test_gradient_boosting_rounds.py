@@ -111,7 +111,7 @@ def test_early_stopping_keeps_the_best_round():
     )  # early stopping is only a choice of n_estimators
 
 
-def test_early_stopping_watches_the_first_evaluation_set():
+def test_early_stopping_uses_the_first_evaluation_set():
     X, y = noisy()
     stopper = regressor(
         n_estimators=100, learning_rate=0.3, early_stopping=True, random_state=0, n_iter_no_change=3
@@ -152,7 +152,7 @@ def test_held_out_rows_act_as_an_evaluation_set():
     np.testing.assert_allclose(by_hand.predict(X), model.predict(X))
 
 
-def test_the_gradients_of_held_out_rows_do_not_go_stale(monkeypatch):
+def test_the_gradients_of_validation_rows_are_updated(monkeypatch):
     # Left as they were at the start, they would set the scale of the integer statistics for all rows.
     X, y = numbers()
     gradients = []
@@ -245,7 +245,7 @@ def test_time_limit(monkeypatch):
     assert model.history_["seconds"] == [1.0, 2.0, 3.0]
 
 
-def test_early_stopping_as_a_callback_ends_but_does_not_cut_back():
+def test_early_stopping_as_a_callback_does_not_truncate_the_model():
     X, y = noisy()
     stopper = EarlyStopping(patience=3)
     for _ in range(2):  # the same object may watch several fits
@@ -257,7 +257,7 @@ def test_early_stopping_as_a_callback_ends_but_does_not_cut_back():
 
 
 @pytest.mark.parametrize("callbacks", [print, [print, 3], "print", {"a": print}])
-def test_callbacks_must_be_a_list_of_callables(callbacks):
+def test_fit_rejects_callbacks_that_are_not_callable(callbacks):
     with pytest.raises(
         TypeError, match=r"callbacks=.* is not allowed: it must be a list of callables or None"
     ):

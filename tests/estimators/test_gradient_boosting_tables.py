@@ -35,7 +35,7 @@ def test_missingness_itself_is_found():
     assert model.feature_importances_[1] > 0.99
 
 
-def test_values_missing_only_at_prediction_follow_the_heavier_side():
+def test_values_missing_only_at_prediction_go_to_the_heavier_side():
     x = np.linspace(0, 1, 100)[:, None]
     y = np.where(x[:, 0] > 0.7, 1.0, 0.0)
     model = regressor(learning_rate=1.0, n_estimators=1, max_leaf_nodes=2).fit(x, y)
@@ -43,7 +43,7 @@ def test_values_missing_only_at_prediction_follow_the_heavier_side():
     assert np.isfinite(regressor().fit(*numbers()).predict(np.full((2, 4), np.nan))).all()
 
 
-def test_a_column_of_missing_values_is_no_help_and_no_harm():
+def test_a_column_of_missing_values_does_not_change_the_model():
     X, y = numbers()
     wide = np.column_stack([X, np.full(len(X), np.nan)])
     model = regressor().fit(wide, y)

@@ -65,7 +65,7 @@ def test_a_warm_start_keeps_a_random_seed():
     assert same_forests(warm, regressor(n_estimators=8, subsample=0.5, random_state=seed).fit(X, y))
 
 
-def test_a_warm_start_may_change_its_pace_and_its_rows():
+def test_a_warm_start_may_change_the_learning_rate_and_the_rows():
     X, y = numbers(600)
     warm = regressor(warm_start=True).fit(X[:300], y[:300])
     warm.set_params(n_estimators=20, learning_rate=0.5).fit(X[300:], y[300:])
@@ -96,14 +96,14 @@ def test_the_history_of_a_warm_start_continues_that_of_the_model():
     assert model.best_iteration_ is None
 
 
-def test_without_warm_start_a_fit_forgets():
+def test_a_fit_without_warm_start_is_a_new_fit():
     X, y = numbers()
     model = regressor(n_estimators=20).fit(X, y)
     model.set_params(n_estimators=10).fit(X, -y)
     assert same_forests(model, regressor().fit(X, -y))
 
 
-def test_what_a_warm_start_cannot_change():
+def test_a_warm_start_rejects_changed_parameters():
     X, y = numbers()
     model = regressor(warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match="n_estimators=9 is below the 10 rounds of the fitted model"):
@@ -216,7 +216,7 @@ def fail(_):
         lambda model, X, y: model.set_params(warm_start=True, n_estimators=20).fit(X, y, callbacks=[fail]),
     ],
 )
-def test_a_fit_that_fails_leaves_the_old_model(bad):
+def test_a_failed_fit_does_not_change_the_model(bad):
     X, y = numbers()
     model = regressor().fit(X, y)
     fitted = {name: value for name, value in vars(model).items() if name.endswith("_") or name == "_seed"}

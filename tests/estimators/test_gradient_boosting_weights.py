@@ -161,7 +161,7 @@ def test_class_weights_multiply_sample_weights():
     assert same_forests(model, classifier().fit(X, y, weight * np.where(y == 0, 3, 1)))
 
 
-def test_balanced_classes_weigh_the_same():
+def test_balanced_classes_have_the_same_weight():
     X, y = skewed()
     by_hand = len(y) / (2 * np.bincount(y))
     model = classifier(class_weight="balanced").fit(X, y)

@@ -151,7 +151,7 @@ def test_the_class_is_that_of_the_fit_not_of_later_parameters():
     assert model.hypothesis_class_.n_leaves == 8
 
 
-def test_edges_that_are_given_make_the_class_finite():
+def test_user_defined_edges_make_the_class_finite():
     X, y = _two_columns(0)
     given = AdaBoostClassifier(DecisionStump(bin_edges=[[0.0], [1.0, 2.0]]), n_estimators=2).fit(X, y)
     assert given.hypothesis_class_.n_edges == (1, 2)

@@ -124,7 +124,7 @@ def test_errors_are_those_of_the_signs_of_the_responses():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_data_without_noise_do_not_break_it(n_classes):
+def test_data_without_noise_are_fitted(n_classes):
     X = np.arange(30.0)[:, None]
     y = np.arange(30) * n_classes // 30
     model = LogitBoostClassifier(n_estimators=300).fit(X, y)
@@ -134,7 +134,7 @@ def test_data_without_noise_do_not_break_it(n_classes):
     assert model.training_error_bound_[-1] < 1e-9
 
 
-def test_one_class_of_weight_is_learnt():
+def test_one_class_with_weight_is_predicted():
     X, y = two(60)
     model = LogitBoostClassifier(n_estimators=20).fit(X, y, sample_weight=y)
     assert np.all(model.predict(X) == 1)

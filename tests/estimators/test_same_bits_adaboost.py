@@ -256,7 +256,7 @@ def test_a_weight_of_zero_is_no_row(name):
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if "stopping" not in name and name != "restarts"])
-def test_five_rounds_and_five_more_are_ten(name):
+def test_a_warm_start_of_five_rounds_equals_a_fit_of_ten(name):
     model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=10)
     at_once = bits(model.fit(X, y, weight))
     parts, _ = CASES[name](n_rows=SMALL, n_estimators=5, warm_start=True)
@@ -268,7 +268,7 @@ def test_five_rounds_and_five_more_are_ten(name):
 
 
 @pytest.mark.parametrize("name", ["discrete", "gentle, three classes", "logit", "anyboost, sigmoid"])
-def test_going_on_follows_an_evaluation_set(name):
+def test_a_warm_start_continues_with_an_evaluation_set(name):
     model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=10)
     evaluated = {"eval_set": [(X[::3], y[::3])]}
     at_once = bits(model.fit(X, y, weight, **evaluated))

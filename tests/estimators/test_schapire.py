@@ -144,7 +144,7 @@ def test_too_few_mistakes_leave_the_first_hypothesis_alone():
     assert model.training_error_ == model.errors_[0] == np.mean(Fixed().predict(X) != y) > 0
 
 
-def test_too_few_right_answers_leave_the_first_hypothesis_alone():
+def test_too_few_correct_predictions_leave_the_first_hypothesis_alone():
     X, y = signs(noise=0.02)
     model = boosted(Fixed(contrary=True)).fit(X, y)
     assert "rows outside S1 correctly, and S2 requires 10" in model.stop_reason_
@@ -204,7 +204,7 @@ def test_a_vote_within_a_vote_of_one_class_is_a_constant_too():
 
 @pytest.mark.parametrize("n_rows", [2, 3, 5, 19, 28, 29, 40])
 @pytest.mark.parametrize("first_share", [None, 0.01, 0.5, 0.99])
-def test_tiny_tables_are_learned_from_too(n_rows, first_share):
+def test_tiny_tables_are_fitted(n_rows, first_share):
     X, y = np.arange(n_rows, dtype=float)[:, None], np.arange(n_rows) % 2
     for depth in (1, 3):
         model = boosted(depth=depth, first_share=first_share).fit(X, y)
@@ -249,7 +249,7 @@ def test_the_model_is_a_function_of_the_seed():
     assert np.array_equal(drawn[0].predict(X), drawn[1].predict(X))
 
 
-def test_members_have_seeds_of_their_own_and_the_learner_given_stays_untouched():
+def test_members_have_different_seeds_and_the_estimator_is_not_changed():
     X, y = moons()
     learner = make_pipeline(StandardScaler(), ExtraTreeClassifier(max_depth=2))
     model = boosted(learner, random_state=10).fit(X, y)
@@ -273,7 +273,7 @@ def test_the_error_of_a_learner_names_its_hypothesis(place, name):
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-def test_places_in_the_recursion_have_readable_names():
+def test_nodes_of_the_recursion_have_readable_names():
     assert [node_path(node) for node in (0, 1, 3, 4, 9, 12, 13)] == [
         "the vote", "h1", "h3", "h1.h1", "h2.h3", "h3.h3", "h1.h1.h1",
     ]  # fmt: skip
@@ -298,7 +298,7 @@ def test_predictions_that_are_no_labels_are_refused(answer, message):
         boosted(Odd()).fit(*moons())
 
 
-def test_a_failed_fit_leaves_the_old_model_whole():
+def test_a_failed_fit_does_not_change_the_model():
     X, y = moons()
     model = boosted().fit(X, y)
     before = model.predict(X)
@@ -308,7 +308,7 @@ def test_a_failed_fit_leaves_the_old_model_whole():
     assert np.array_equal(model.predict(X), before)
 
 
-def test_a_column_of_answers_is_flattened():
+def test_a_column_of_predictions_is_flattened():
     class Column(DecisionTreeClassifier):
         def predict(self, X):
             return super().predict(X)[:, None]
@@ -357,7 +357,7 @@ def test_parameters_are_checked_before_the_work(name, value, allowed):
     assert str(caught.value) == f"{name}={value!r} is not allowed: it must be {allowed}"
 
 
-def test_it_can_be_read():
+def test_the_hypothesis_is_printed_as_a_tree():
     X, y = moons()
     lines = str(boosted(depth=2).fit(X, y).hypothesis_).splitlines()
     assert lines[0].startswith("from 1000 rows: vote of three, error 0.")
@@ -379,7 +379,7 @@ def test_trials_are_printed(capsys):
     assert [one for one in lines if one.startswith("  S1 of 250, ")]
 
 
-def test_it_lives_among_the_tools_of_scikit_learn():
+def test_it_works_with_tools_of_scikit_learn():
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(boosted(GaussianNB()), {"depth": [1, 2], "first_share": [None, 0.4]}).fit(X, y)
     assert search.best_score_ > 0.9

@@ -45,7 +45,7 @@ def four_classes(n_rows=1200, seed=0):
 # --- the map of errors
 
 
-def test_the_map_of_errors():
+def test_amplified_error_is_its_formula_and_converges_to_zero():
     for a in np.linspace(0.0, 0.5, 11):
         assert amplified_error(a) == pytest.approx(3 * a**2 - 2 * a**3, abs=1e-15)
         assert amplified_error(a, 0) == a
@@ -64,7 +64,7 @@ def test_the_map_of_errors():
         (0.3, -1, "depth=-1 is not allowed: it must be an integer >= 0"),
     ],
 )
-def test_what_the_map_is_not_for(error, depth, message):
+def test_amplified_error_rejects_invalid_arguments(error, depth, message):
     with pytest.raises(ValueError, match=message):
         amplified_error(error, depth)
 
@@ -119,7 +119,7 @@ def test_the_training_error_is_below_the_bound_whatever_the_hypotheses(data):
         assert np.mean(vote(answers) != y) <= amplified_error(worst) + 1e-12
 
 
-def test_the_bound_is_met_in_the_worst_case():
+def test_the_bound_is_attained_in_the_worst_case():
     # Every error is exactly 1/4: h2 errs on a quarter of both halves, h3 on a quarter of the rows in dispute.
     y = np.zeros(64, int)
     first, second, third = (y.copy() for _ in range(3))
@@ -214,7 +214,7 @@ def test_the_first_sample_is_a_fair_draw():
 
 @pytest.mark.parametrize("make", [moons, four_classes])
 @pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: type(e).__name__)
-def test_nearly_all_rows_take_part(estimator, make):
+def test_nearly_all_rows_are_in_a_sample(estimator, make):
     shares = []
     for seed in range(4):
         X, y = make(seed=seed)

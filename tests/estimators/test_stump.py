@@ -133,7 +133,7 @@ def test_columns_have_their_names(frame):
     assert stump.feature_ == 1
 
 
-def test_a_stump_that_looks_for_missing_values():
+def test_a_stump_that_splits_off_missing_values():
     X = [[1.0], [2.0], [3.0], [NAN], [NAN]]
     stump = DecisionStump().fit(X, ["full", "full", "full", "empty", "empty"])
     assert str(stump) == "x0 present: full, missing: empty"
@@ -152,7 +152,7 @@ def test_missing_values_take_the_side_that_fits():
 
 
 @pytest.mark.parametrize(("copies", "side"), [([3, 1], 0), ([1, 3], 1), ([2, 2], 0)])
-def test_missing_values_that_were_never_seen_follow_the_heavier_side(copies, side):
+def test_missing_values_absent_in_training_go_to_the_heavier_side(copies, side):
     stump = DecisionStump().fit(np.repeat([[1.0], [2.0]], copies, axis=0), np.repeat([0, 1], copies))
     assert stump.predict([[NAN]]).tolist() == [side]
 
@@ -180,7 +180,7 @@ def test_a_categorical_stump(kind):
     assert stump.score(X, y) == 1.0
 
 
-def test_unseen_categories_follow_the_heavier_side():
+def test_unknown_categories_go_to_the_heavier_side():
     X = pd.DataFrame({"c": pd.Categorical(["a", "b", "b"], categories=["a", "b", "never"])})
     stump = DecisionStump().fit(X, [0, 1, 1])
     asked = pd.DataFrame({"c": pd.Categorical(["never", None, "a"], categories=["a", "b", "never"])})
@@ -286,7 +286,7 @@ def test_a_fitted_stump_can_be_cloned_and_pickled():
     assert not hasattr(clone(stump), "feature_")
 
 
-def test_fitting_again_forgets_what_was():
+def test_a_second_fit_is_a_new_fit():
     X, y = noisy()
     stump = DecisionStump().fit(pd.DataFrame({"c": pd.Categorical(["a", "b"])}), [0, 1])
     assert stump.left_categories_ is not None

@@ -68,8 +68,10 @@ def test_every_name_makes_its_loss():
     assert make_loss("quantile", task="regression", quantile=0.1).quantile == 0.1
     assert make_loss("huber", task="regression", alpha=0.8).alpha == 0.8
     assert make_loss("tweedie", task="regression", power=1.2).power == 1.2
-    ready = Huber()
-    assert make_loss(ready, task="regression") is ready
+    ready = Huber(0.7)
+    copied = make_loss(ready, task="regression")
+    assert copied is not ready
+    assert copied.alpha == 0.7
     assert isinstance(make_loss(PseudoHuber(), task="regression"), CustomLoss)
 
 
@@ -88,7 +90,7 @@ def test_every_name_makes_its_loss():
         ("tweedie", {"task": "regression", "power": 3.0}, r"power must lie in \[1, 2\]; got 3.0"),
     ],
 )
-def test_make_loss_refuses(loss, options, message):
+def test_make_loss_rejects_invalid_arguments(loss, options, message):
     with pytest.raises(ValueError, match=message):
         make_loss(loss, **options)
     with pytest.raises(ValueError, match="n_classes must be at least 2"):
@@ -149,7 +151,7 @@ def test_custom_probabilities_are_checked():
     np.testing.assert_array_equal(plain.inverse(np.zeros((1, 2))), 0.5)
 
 
-def test_custom_functions_see_read_only_arrays_and_optional_methods_are_used():
+def test_custom_functions_receive_read_only_arrays_and_optional_methods_are_used():
     def spoil(y, raw):
         raw += 1
         return raw, y
@@ -171,7 +173,7 @@ def test_custom_search_recovers_from_steps_that_overflow():
     assert loss.start(y, None)[0] == pytest.approx(10.0, rel=1e-12)
 
 
-def test_a_custom_loss_with_half_a_link_says_which_half_it_has():
+def test_a_custom_loss_without_link_raises_not_implemented():
     class HalfLinked(PseudoHuber):
         def inverse_link(self, raw):
             return raw

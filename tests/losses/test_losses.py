@@ -118,7 +118,7 @@ def test_multinomial_gradients_add_up_to_zero():
     np.testing.assert_allclose(gradient.sum(axis=0), 0.0, atol=1e-15)
 
 
-def test_a_row_met_exactly_has_no_gradient():
+def test_a_row_predicted_exactly_has_no_gradient():
     y = np.array([1.0, 2.0])
     for loss in (AbsoluteError(), Quantile(0.2), Huber()):
         np.testing.assert_array_equal(fill(loss, y, y[np.newaxis].copy())[0], 0.0)

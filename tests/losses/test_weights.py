@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hedgerow.losses.base import leaf_quantile
+from hedgerow.losses.line_search import leaf_quantile
 from loss_cases import MAKERS, leaves, sample
 
 ALL = pytest.mark.parametrize("name", MAKERS)
@@ -53,7 +53,7 @@ def test_a_leaf_without_weight_or_rows_has_step_zero(name):
 
 
 @ALL
-def test_no_weight_at_all_is_refused(name):
+def test_mean_loss_rejects_weights_of_sum_zero(name):
     loss = MAKERS[name]()
     y, raw = sample(loss)
     with pytest.raises(ValueError, match=r"its sum is 0\.0"):

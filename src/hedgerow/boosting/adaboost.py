@@ -20,17 +20,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaboost_family import (
-    CHANCE,
-    AdaBoostRule,
-    ScoreUpdate,
-    Step,
+from hedgerow.boosting.adaboost_family import CHANCE, AdaBoostRule, ScoreUpdate, Step
+from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
+from hedgerow.boosting.weak_learners import (
+    ClassTargets,
+    FittedMember,
+    NumericTargets,
+    Targets,
     probability_directions,
     split_error,
     vote_directions,
 )
-from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
-from hedgerow.boosting.weak_learners import ClassTargets, FittedMember, NumericTargets, Targets
 from hedgerow.kernels.cpu.elementary import exp, exp_into, log
 from hedgerow.threads import Team
 

@@ -8,7 +8,7 @@ error. `hedgerow.boosting.adaboost.RULES` lists the rules of `AdaBoostClassifier
 
 import abc
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Protocol
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers
 from hedgerow.boosting.loop import RoundResult, StopBoosting
 from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
-from hedgerow.boosting.weak_learners import ClassTargets, Fitted, FittedMember, Targets
+from hedgerow.boosting.weak_learners import ClassTargets, FittedMember, Targets, probability_directions
 from hedgerow.kernels.cpu.adaboost import add_table, wrong_weight
 from hedgerow.kernels.cpu.elementary import exp, log_into
 from hedgerow.kernels.cpu.random import RESTART, draw_rows
@@ -153,26 +153,21 @@ class RuleOptions:
         return len(self.labels)
 
 
-class MemberScores(Protocol):
-    """Computes scores of the training rows; see `hedgerow.boosting.adaboost_fit`."""
+class MemberOutputs(Protocol):
+    """Computes outputs of a model for the training rows; see `hedgerow.boosting.adaboost_fit`."""
 
     def train_scores(self, model: Any) -> Floats:
-        """Scores (outputs, rows) of a model."""
+        """Scores (outputs, rows) of a sum of members."""
+
+    def member_predictions(self, model: Any, rows: Any = None) -> Iterator[Floats]:
+        """Predictions of each member of a median; None for the training rows."""
 
 
 class AdaBoostRule(abc.ABC):
     """An update rule of the AdaBoost family.
 
-    Parameters
-    ----------
-    train : ScoredRows
-        The scores are zero, or those of a model that the fit starts from.
-    evaluations : sequence of ScoredRows
-        Evaluation sets, whose error is computed in every round.
-    weights : RowWeights
-    options : RuleOptions
-    statistics : RoundStatistics
-        Statistics of the model that the fit starts from.
+    The scores of `train` are zero, or those of a model that the fit starts from, with its `statistics`. The
+    error of the evaluation sets is computed in every round.
     """
 
     two_classes_only: ClassVar[bool] = False  # estimators refuse a target of more classes
@@ -311,13 +306,13 @@ class AdaBoostRule(abc.ABC):
         """Weights of the training rows after the last round, not normalized."""
         return self.distribution.weight
 
-    def resume(self, model: Any, ensemble: MemberScores) -> None:
+    def resume(self, model: Any, ensemble: MemberOutputs) -> None:
         """Restore the weights of the last restart, if there was one in the rounds of the model."""
         draw = self.statistics.restarts[-1] if self.statistics.restarts else -1
         if draw >= 0:
             self._restart_from(int(draw), ensemble.train_scores(model.cut(rounds_before(draw))))
 
-    def truncate(self, model: Any, ensemble: MemberScores) -> None:
+    def truncate(self, model: Any, ensemble: MemberOutputs) -> None:
         """Go back to the weights after the rounds of a truncated model."""
         self.train.raw = ensemble.train_scores(model)
         self.statistics = self.statistics.first(model.n_rounds)
@@ -400,34 +395,3 @@ class AdaBoostRule(abc.ABC):
     def smoothing(self) -> float:
         """1 / (2 m), added to a weight of zero before a logarithm (Schapire and Singer 1999)."""
         return 1.0 / (2.0 * self.weights.n_copies)
-
-
-# --- directions in score space
-
-
-def vote_directions(classes: NDArray[np.int32] | list[int], n_classes: int) -> Floats:
-    """Directions (outputs, rows) of votes for classes."""
-    if n_classes == 2:
-        return 2.0 * np.asarray(classes)[np.newaxis] - 1.0
-    votes: Floats = (np.arange(n_classes)[:, np.newaxis] == np.asarray(classes)).astype(np.float64)
-    return votes
-
-
-def probability_directions(probabilities: Floats, floor: float) -> Floats:
-    """Directions (outputs, rows) of probabilities (classes, rows), which are raised to `floor`."""
-    logs = np.maximum(probabilities, floor)
-    log_into(logs.reshape(-1), logs.reshape(-1))
-    if len(logs) == 2:
-        return np.asarray(0.5 * (logs[1:] - logs[:1]))
-    mean = np.zeros(logs.shape[1])
-    for of_class in logs:  # in this order: np.mean may add in another
-        mean += of_class
-    directions: Floats = (logs - mean / len(logs)) * (len(logs) - 1.0)
-    return directions
-
-
-def split_error(fitted: Fitted) -> tuple[int, int]:
-    """Integer weights of the rows that the votes of the leaves classify correctly and wrongly."""
-    sums: list[list[int]] = fitted.sums.tolist()
-    right = sum(row[vote] for row, vote in zip(sums, fitted.votes, strict=True))
-    return right, sum(map(sum, sums)) - right

@@ -9,22 +9,22 @@ Classifiers add up the scores of their members, AdaBoost.R2 takes the weighted m
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats
-from hedgerow.binning import BinnedTable, Bins, find_bins
-from hedgerow.boosting.adaboost_family import RoundStatistics, RuleOptions, ScoredRows, Step
+from hedgerow._typing import Floats, RowNumbers
+from hedgerow.binning import Bins, find_bins
+from hedgerow.boosting.adaboost_family import AdaBoostRule, RoundStatistics, RuleOptions, ScoredRows, Step
 from hedgerow.boosting.adaboost_models import MedianMembers, MedianModel, MedianRows, MedianTrees, VoteModel
 from hedgerow.boosting.callbacks import HistoryDict
-from hedgerow.boosting.loop import EvaluatedRule, FitOptions, run_rounds
+from hedgerow.boosting.loop import FitOptions, run_rounds
+from hedgerow.boosting.r2 import R2Rule
 from hedgerow.boosting.row_weights import RowWeights, class_dtype
-from hedgerow.boosting.weak_learners import MemberLearner, WeakTreeLearner
+from hedgerow.boosting.weak_learners import CodedRows, MemberLearner, RowSubset, WeakTreeLearner, code_rows
 from hedgerow.forest import Forest, TreeModel
-from hedgerow.growing.weak_shards import RemoteRows, RowSubset, ShardedWeakGrower
-from hedgerow.growing.weak_tree import WeakGrower, WeakRules
+from hedgerow.growing.weak_tree import WeakRules
 from hedgerow.kernels.cpu.adaboost import WHOLE
 from hedgerow.members import predict_values, take_rows
 from hedgerow.memory import (
@@ -36,34 +36,10 @@ from hedgerow.memory import (
 )
 from hedgerow.table import Table
 from hedgerow.table.dataset import Dataset
-from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
 
 Model = TreeModel | VoteModel | MedianModel
-CodedRows = BinnedTable | RemoteRows
-
-
-class FamilyRule(EvaluatedRule, Protocol):
-    """An update rule of the family, as the fit uses it: an `AdaBoostRule` or an `R2Rule`."""
-
-    evaluations: Sequence[Any]
-    statistics: RoundStatistics
-    steps: list[Step]
-    stop_reason: str
-    train: Any
-
-    @property
-    def row_weight(self) -> Floats:
-        """Weights of the training rows after the last round, not normalized."""
-
-    def is_finished(self) -> bool:
-        """Whether no round can follow; sets the reason."""
-
-    def resume(self, model: Any, ensemble: Any) -> None:
-        """Restore the state after the rounds of a model."""
-
-    def truncate(self, model: Any, ensemble: Any) -> None:
-        """Go back to the state after the rounds of a truncated model."""
+FamilyRule = AdaBoostRule | R2Rule
 
 
 @dataclass(eq=False, kw_only=True)
@@ -71,11 +47,11 @@ class AdaBoostOptions(FitOptions):
     """Options of the family.
 
     make_rule : a rule class, or a partial of one
-    rule : RuleOptions
     n_outputs : number of scores of a row
     prediction_type : what members of other libraries predict: "classes", "probabilities" or "numbers"
     median : whether the prediction is the weighted median of the members (AdaBoost.R2)
-    tree_rules : limits of trees; None for members of other libraries. `estimator` has the bin edges.
+    tree_rules : limits of trees; None for members of other libraries
+    user_edges : the user's bin edges by column; None without any
     """
 
     make_rule: Callable[..., FamilyRule]
@@ -85,6 +61,7 @@ class AdaBoostOptions(FitOptions):
     median: bool = False
     tree_rules: WeakRules | None = None
     max_bins: int = 255
+    user_edges: list[Floats | None] | None = None
     resample: bool = False
 
 
@@ -116,7 +93,9 @@ def fit_adaboost(
         team = stack.enter_context(Team(options.n_threads, options.chunk_rows))
         weights = RowWeights(train.sample_weight, train.table.n_rows, options.validation_rows, team)
         make_ensemble = _MemberEnsemble if options.tree_rules is None else _TreeEnsemble
-        ensemble: _Ensemble = make_ensemble(train, options, weights, previous[0] if previous else None)
+        ensemble: _TreeEnsemble | _MemberEnsemble = make_ensemble(
+            train, options, weights, previous[0] if previous else None
+        )
         stack.callback(ensemble.close)
         statistics = previous[1].first(previous[0].n_rounds) if previous else RoundStatistics()
         make_rule = _median_rule if options.median else _score_rule
@@ -179,7 +158,7 @@ def _score_rule(
     train: Dataset,
     evaluations: Sequence[Dataset],
     options: AdaBoostOptions,
-    ensemble: "_Ensemble",
+    ensemble: "_TreeEnsemble | _MemberEnsemble",
     weights: RowWeights,
     statistics: RoundStatistics,
 ) -> FamilyRule:
@@ -199,7 +178,7 @@ def _score_rule(
     if validation_rows is not None:
         weight = None if train.sample_weight is None else train.sample_weight[validation_rows]
         raw = np.ascontiguousarray(scored_train.raw[:, validation_rows])
-        rows = ensemble.take(scored_train.rows, validation_rows)
+        rows = ensemble.take(validation_rows)
         classes = scored_train.classes[validation_rows]
         sets.insert(0, ScoredRows(classes, rounded(weight, len(classes)), raw, rows, weight))
     return options.make_rule(scored_train, sets, weights, options.rule, statistics)
@@ -209,7 +188,7 @@ def _median_rule(
     train: Dataset,
     evaluations: Sequence[Dataset],
     options: AdaBoostOptions,
-    ensemble: "_Ensemble",
+    ensemble: "_TreeEnsemble | _MemberEnsemble",
     weights: RowWeights,
     statistics: RoundStatistics,
 ) -> FamilyRule:
@@ -229,94 +208,52 @@ def _median_rule(
 # --- ensembles: a learner, its input, and the model of its members
 
 
-class _Ensemble(Protocol):
-    learner: Any
-
-    def encode(self, data: Dataset) -> Any:
-        """Rows of a dataset as the fitted learners read them."""
-
-    def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
-        """Select encoded training rows."""
-
-    def scores(self, data: Dataset) -> Floats:
-        """Scores of the previous model; zero without one."""
-
-    def train_scores(self, model: Any) -> Floats:
-        """Scores of the training rows with a model."""
-
-    def member_predictions(self, model: Any, rows: Any = None) -> Iterator[Floats]:
-        """Predictions of each member of a median; None for the training rows."""
-
-    def model(self, steps: list[Step]) -> Any:
-        """The previous model and the steps as one model."""
-
-    def close(self) -> None:
-        """Release remote rows."""
-
-
 class _TreeEnsemble:
     """Trees, grown on codes."""
 
     def __init__(self, train: Dataset, options: AdaBoostOptions, weights: RowWeights, previous: Any) -> None:
         assert options.tree_rules is not None  # noqa: S101 - `fit_adaboost` has checked it
-        team, n_threads = weights.team, options.n_threads
-        self._previous: TreeModel | None = previous.trees if isinstance(previous, MedianTrees) else previous
-        edges = options.estimator.edges_by_column(train.table.schema)
+        team, edges = weights.team, options.user_edges
+        is_median = isinstance(previous, MedianTrees)
+        self._previous: TreeModel | None = previous.trees if is_median else previous
+        self._previous_weights: list[float] = previous.weights if is_median else []
         self.bins: Bins = (
             find_bins(train.table, options.max_bins, copies=weights.counts, team=team, user_edges=edges)
             if self._previous is None
             else self._previous.bins.checked_for_warm_start(edges)
         )
-        self._team, self._n_threads, self._options = team, n_threads, options
-        self._previous_weights: list[float] = previous.weights if isinstance(previous, MedianTrees) else []
-        self._remote: dict[Table, RemoteRows] = {}
-        self._train, self._coded = train, self._encode(train.table)
-        rules, coded = options.tree_rules, self._coded
+        self._team, self._options = team, options
+        self._rows: dict[Table, CodedRows] = {}
+        self._train = self.encode(train)
         self.learner = WeakTreeLearner(
-            ShardedWeakGrower(coded, rules, team)
-            if isinstance(coded, RemoteRows)
-            else WeakGrower(coded, rules, team),
-            weights, resample=options.resample, seed=options.rule.seed, team=team,
+            self._train.make_grower(options.tree_rules, team),
+            weights, resample=options.resample, seed=options.rule.seed,
         )  # fmt: skip
 
     def encode(self, data: Dataset) -> CodedRows:
-        return self._coded if data is self._train else self._encode(data.table)
+        """Return the rows as the fitted learners read them."""
+        if data.table not in self._rows:
+            self._rows[data.table] = code_rows(data.table, self.bins, self._team)
+        return self._rows[data.table]
 
-    def _encode(self, table: Table) -> CodedRows:
-        if not isinstance(table, RemoteTable):
-            return self.bins.encode(table, self._team, for_growing=False)
-        if table not in self._remote:
-            self._remote[table] = RemoteRows(table, self.bins, self._n_threads)
-        return self._remote[table]
-
-    def take(self, rows: CodedRows, numbers: NDArray[np.uint32]) -> BinnedTable | RowSubset:
-        return RowSubset(numbers) if isinstance(rows, RemoteRows) else rows.take(numbers)
+    def take(self, numbers: RowNumbers) -> RowSubset:
+        """Select training rows."""
+        return RowSubset(numbers)
 
     def scores(self, data: Dataset) -> Floats:
-        return self._scores(data.table, self._previous)
+        """Scores of the previous model; zero without one."""
+        if self._previous is None or not self._previous.n_rounds:
+            return np.zeros((self._options.n_outputs, data.table.n_rows))
+        return self.encode(data).scores(self._previous.forest, self._options.n_outputs)
 
     def train_scores(self, model: TreeModel) -> Floats:
-        return self._scores(self._train.table, model)
-
-    def _scores(self, table: Table, model: TreeModel | None) -> Floats:
-        n_outputs = self._options.n_outputs
-        if model is None or not model.n_rounds:
-            return np.zeros((n_outputs, table.n_rows))
-        if isinstance(table, RemoteTable):
-            rows = self._encode(table)
-            assert isinstance(rows, RemoteRows)  # noqa: S101 - the table is remote
-            return rows.scores(model.forest, n_outputs)
-        return model.scores(table, self._n_threads)
+        """Scores of the training rows with a model."""
+        return self._train.scores(model.forest, self._options.n_outputs)
 
     def member_predictions(self, model: MedianTrees, rows: CodedRows | None = None) -> Iterator[Floats]:
-        coded, forest = self._coded if rows is None else rows, model.trees.forest
+        """Predictions of each member of a median; None for the training rows."""
         for tree in range(model.n_rounds):
-            if isinstance(coded, RemoteRows):
-                yield coded.scores(forest.select(range(tree, tree + 1)), 1)[0]
-                continue
-            values = np.zeros(coded.n_rows)
-            forest.add_coded_scores(coded, tree, values, self._team)
-            yield values
+            yield (rows or self._train).scores(model.trees.forest.select(range(tree, tree + 1)), 1)[0]
 
     def model(self, steps: list[Step]) -> TreeModel | MedianTrees:
         trees, outputs, values, scales = [], list[int](), [np.empty(0)], list[float]()
@@ -341,8 +278,9 @@ class _TreeEnsemble:
         return MedianTrees(_median_weights(self._previous_weights, steps), model)
 
     def close(self) -> None:
-        while self._remote:
-            self._remote.popitem()[1].close()
+        """Release remote rows."""
+        while self._rows:
+            self._rows.popitem()[1].close()
 
 
 class _MemberEnsemble:
@@ -362,7 +300,7 @@ class _MemberEnsemble:
     def encode(self, data: Dataset) -> Any:
         return data.X
 
-    def take(self, rows: Any, numbers: NDArray[np.uint32]) -> Any:
+    def take(self, numbers: RowNumbers) -> Any:
         return take_rows(self.learner.X, numbers)
 
     def scores(self, data: Dataset) -> Floats:

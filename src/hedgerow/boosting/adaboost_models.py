@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaboost_family import probability_directions, vote_directions
+from hedgerow.boosting.weak_learners import probability_directions, vote_directions
 from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.forest import find_leaves
 from hedgerow.kernels.cpu.gradients import leaf_quantiles
@@ -46,23 +46,14 @@ class VoteModel:
     probabilities    log(p1 / p0) / 2, else (K - 1)(log p_k - mean of log p)      (Zhu et al. 2009)
     numbers          the prediction, one member for each output
 
-    Parameters
-    ----------
-    members : rounds x outputs
-    weights : float (rounds,), alpha
-    prediction_type : {"classes", "probabilities", "numbers"}
-    classes : array of labels
-    n_outputs : int
-    floor : float
-        Lower limit of probabilities.
     """
 
-    members: list[list[Any]]
-    weights: list[float]
+    members: list[list[Any]]  # rounds x outputs
+    weights: list[float]  # alpha of every round
     prediction_type: str
-    classes: NDArray[Any]
+    classes: NDArray[Any]  # the labels
     n_outputs: int
-    floor: float
+    floor: float  # lower limit of probabilities
 
     @property
     def n_rounds(self) -> int:
@@ -123,14 +114,7 @@ def weighted_medians(values: Floats, weights: Sequence[float]) -> Floats:
 
 
 class RunningMedians:
-    """Weighted medians of rows, to which members are added one by one.
-
-    Parameters
-    ----------
-    n_rows : int
-    over_rows : callable
-        Runs a task over chunks of the rows, as `Team.over_rows`.
-    """
+    """Weighted medians of rows, to which members are added one by one; over_rows : `Team.over_rows`."""
 
     def __init__(self, n_rows: int, over_rows: OverRows) -> None:
         self.medians = np.empty(n_rows)
@@ -245,10 +229,6 @@ class MedianMembers(MedianModel):
 class MedianRows:
     """Rows with their running medians, whose mean absolute error is computed.
 
-    Parameters
-    ----------
-    y, weight : float64 (n,); the weight may be None
-    team : Team
     rows : input of the learner, or None
     subset : numbers of these rows among the training rows, if they are some of them
     """

@@ -10,28 +10,21 @@ m' = m once the sum is at least 1. Its steps are at most a tenth of the sum: oth
 would be the whole ensemble.
 """
 
+import abc
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaboost_family import (
-    CHANCE,
-    AdaBoostRule,
-    RoundStatistics,
-    RuleOptions,
-    ScoredRows,
-    ScoreUpdate,
-    Step,
-    split_error,
-    vote_directions,
-)
+from hedgerow.boosting.adaboost_family import CHANCE, AdaBoostRule, ScoredRows, ScoreUpdate, Step
 from hedgerow.boosting.costs import MarginCost
 from hedgerow.boosting.loop import RoundResult
-from hedgerow.boosting.row_weights import Distribution, RowWeights
+from hedgerow.boosting.row_weights import Distribution
+from hedgerow.boosting.weak_learners import split_error, vote_directions
 from hedgerow.kernels.cpu.elementary import log
+from hedgerow.threads import cached_property
 
 _MAX_STEP = 32.0
 _MAX_RELATIVE_STEP = 0.1  # of the sum of weights, for normalized margins
@@ -39,27 +32,50 @@ _SEARCH_ITERATIONS = 60
 _FLAT = 1e-14  # a slope this small relative to the slope at 0 is rounding
 
 
-class AnyRule(AdaBoostRule):
+class LossRule(AdaBoostRule):
+    """A rule that lowers a mean loss, of which its bound is a multiple; Z is the factor of the bound."""
+
+    measure = "loss"
+    _flat = False  # whether the loss has no slope at any row
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._last_bound = self.bound()
+
+    @abc.abstractmethod
+    def mean_loss(self, rows: ScoredRows) -> float:
+        """Weighted mean loss at the current scores."""
+
+    def train_loss(self) -> float:
+        """Mean loss of the training rows."""
+        return self.mean_loss(self.train)
+
+    def result(self, step: Step) -> RoundResult:
+        """Losses of the round; Z is the factor by which the bound changed."""
+        bound, before = self.statistics.bounds[-1], self._last_bound
+        step.normalizer = self.statistics.normalizers[-1] = bound / before if before else 1.0  # it may be 0
+        self._last_bound = bound
+        last = step.last or self._flat
+        return RoundResult(step.n_leaves, self.train_loss(), self.evaluate(), self.measure, last)
+
+    def evaluate(self) -> tuple[float, ...]:
+        """Return the mean loss of each evaluation set at the current scores."""
+        return tuple(self.mean_loss(rows) for rows in self.evaluations)
+
+
+class AnyRule(LossRule):
     """AnyBoost on a margin cost."""
 
     two_classes_only = True
-    measure = "loss"
 
-    def __init__(
-        self,
-        train: ScoredRows,
-        evaluations: Sequence[ScoredRows],
-        weights: RowWeights,
-        options: RuleOptions,
-        statistics: RoundStatistics | None = None,
-        *,
-        cost: MarginCost,
-    ) -> None:
+    def __init__(self, *args: Any, cost: MarginCost, **kwargs: Any) -> None:
         self.cost = cost
         self.normalised = bool(getattr(cost, "normalised", False))
-        self._signs = np.where(train.classes == 1, 1.0, -1.0)
-        super().__init__(train, evaluations, weights, options, statistics)
-        self._last_bound = self.bound()
+        super().__init__(*args, **kwargs)
+
+    @cached_property
+    def _signs(self) -> Floats:
+        return np.where(self.train.classes == 1, 1.0, -1.0)
 
     @property
     def length(self) -> float:
@@ -132,22 +148,10 @@ class AnyRule(AdaBoostRule):
     def bound(self) -> float:
         """Mean cost, divided by the cost of margin 0."""
         zero = float(self._costs(np.zeros(1))[0])
-        return self._mean_cost(self.train) / zero if zero > 0 else math.nan
+        return self.mean_loss(self.train) / zero if zero > 0 else math.nan
 
-    def result(self, step: Step) -> RoundResult:
-        """Costs of the round; Z is the factor by which the bound changed."""
-        bound = self.statistics.bounds[-1]
-        factor = bound / self._last_bound if self._last_bound else 1.0  # the cost of a hinge may be 0
-        step.normalizer = self.statistics.normalizers[-1] = factor
-        self._last_bound = bound
-        train, last = self._mean_cost(self.train), step.last or self._flat
-        return RoundResult(step.n_leaves, train, self.evaluate(), self.measure, last)
-
-    def evaluate(self) -> tuple[float, ...]:
-        """Return the mean cost of each evaluation set at the current scores."""
-        return tuple(self._mean_cost(rows) for rows in self.evaluations)
-
-    def _mean_cost(self, rows: ScoredRows) -> float:
+    def mean_loss(self, rows: ScoredRows) -> float:
+        """Weighted mean cost at the current scores."""
         signs = np.where(rows.classes == 1, 1.0, -1.0)
         costs = self._costs(signs * rows.raw[0] / self.length)
         if rows is self.train:

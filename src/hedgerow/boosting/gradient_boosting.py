@@ -10,7 +10,7 @@ are in memory, in files or on a cluster: see `hedgerow.backends.base`.
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from hedgerow._typing import Floats
 from hedgerow.backends.base import Backend, EvaluationRows, TrainingRows, TreeFit, TreeRound
@@ -35,26 +35,14 @@ Model = TreeModel | MemberModel
 
 @dataclass(eq=False, kw_only=True)
 class GradientBoostingOptions(FitOptions):
-    """Options of gradient boosting.
-
-    Parameters
-    ----------
-    loss : Loss
-    learning_rate : float
-    growth : GrowthOptions
-    max_bins : int
-    newton : bool
-        Whether trees are fitted to gradients and hessians, or to gradients only.
-    subsample : float
-        Fraction of the rows that are drawn for every round.
-    """
+    """Options of gradient boosting."""
 
     loss: Loss
     learning_rate: float
     growth: GrowthOptions
     max_bins: int = 255
-    newton: bool = True
-    subsample: float = 1.0
+    newton: bool = True  # fit trees to gradients and hessians, not to gradients only
+    subsample: float = 1.0  # fraction of the rows that are drawn for every round
 
 
 @dataclass(eq=False)
@@ -118,17 +106,10 @@ def _require_memory(
 
 
 class GradientRule:
-    """The update rule of gradient boosting.
+    """The update rule of gradient boosting; the training rows are also the weak learner.
 
-    Parameters
-    ----------
-    training : TrainingRows
-        The training rows, which are also the weak learner.
-    others : sequence of EvaluationRows
-    rounds : list
-        Receives what is fitted in every round.
-    evaluate_training : bool
-        Compute the loss of the training rows even without evaluation sets; it takes a pass over the rows.
+    rounds : receives what is fitted in every round
+    evaluate_training : compute the loss of the training rows even without evaluation sets, in another pass
     """
 
     def __init__(
@@ -160,22 +141,9 @@ class GradientRule:
         return tuple(rows.mean_loss() for rows in self.evaluated)
 
 
-class _Ensemble(Protocol):
-    """What differs between trees and regressors of other libraries."""
-
-    def training_rows(self, train: Dataset) -> TrainingRows:
-        """Prepare the training rows."""
-
-    def evaluation_rows(self, rows: Dataset) -> EvaluationRows:
-        """Prepare an evaluation set."""
-
-    def model(self) -> Model:
-        """Make a model of all rounds so far."""
-
-
 def _start_ensemble(
     train: Dataset, options: GradientBoostingOptions, previous: Model | None, rounds: list[Any], team: Team
-) -> _Ensemble:
+) -> "_TreeEnsemble | MemberEnsemble":
     weight = mask_weights(train.sample_weight, options.validation_rows, len(train.y))
     start = previous.start if previous else options.loss.start(train.y, weight)
     if options.estimator is None and not isinstance(previous, MemberModel):

@@ -79,17 +79,8 @@ class MemberOptions(Protocol):
 class MemberEnsemble:
     """Regressors of other libraries, which receive X as the user passed it.
 
-    Parameters
-    ----------
-    options : MemberOptions
-    previous : MemberModel or None
-        The model that the fit starts from.
-    rounds : list of MemberRound
-        All rounds so far, without those of `previous`.
-    start : float64 (outputs,)
-    weight : float64 (rows,) or None
-        Weights of the training rows; 0 for validation rows.
-    team : Team
+    rounds : all rounds so far, without those of the `previous` model
+    weight : weights of the training rows, 0 for validation rows; or None
     """
 
     def __init__(
@@ -144,16 +135,7 @@ class MemberScores(Scores):
 
 
 class MemberTrainingRows(MemberScores):
-    """Training rows of regressors of other libraries.
-
-    Parameters
-    ----------
-    options : MemberOptions
-        `seed` seeds the rows that are drawn, and the `random_state` of every clone.
-    rows : MemberScores
-    validation : MemberScores or None
-    team : Team
-    """
+    """Training rows; the seed is that of the rows that are drawn and of the `random_state` of the clones."""
 
     def __init__(
         self, options: MemberOptions, rows: MemberScores, validation: MemberScores | None, team: Team

@@ -10,51 +10,37 @@ shifts all scores of a row equally and changes no probability.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaboost_family import (
-    CHANCE,
-    AdaBoostRule,
-    RoundStatistics,
-    RuleOptions,
-    ScoredRows,
-    ScoreUpdate,
-    Step,
-)
-from hedgerow.boosting.loop import RoundResult
-from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights
+from hedgerow.boosting.adaboost_family import CHANCE, ScoredRows, ScoreUpdate, Step
+from hedgerow.boosting.anyboost import LossRule
+from hedgerow.boosting.row_weights import Classes, Distribution
 from hedgerow.boosting.weak_learners import FittedMember, NumericTargets, Targets
-from hedgerow.losses import make_loss
+from hedgerow.losses import Loss, make_loss
 from hedgerow.losses.base import LogitLink, SoftmaxLink
+from hedgerow.threads import cached_property
 
 MAX_RESPONSE = 4.0
 MIN_WEIGHT = 2.0**-51  # of p (1 - p): twice the machine epsilon
 
 
-class LogitRule(AdaBoostRule):
+class LogitRule(LossRule):
     """LogitBoost."""
 
     prediction_type = "numbers"
-    measure = "loss"
     no_progress = "the weak learner is no better than chance, it finds nothing to add,"
 
-    def __init__(
-        self,
-        train: ScoredRows,
-        evaluations: Sequence[ScoredRows],
-        weights: RowWeights,
-        options: RuleOptions,
-        statistics: RoundStatistics | None = None,
-    ) -> None:
-        self.loss = make_loss("log_loss", task="classification", n_classes=options.n_classes)
-        self.share = 0.5 if options.n_classes == 2 else (options.n_classes - 1.0) / options.n_classes
-        self._y = train.classes.astype(np.float64)
-        super().__init__(train, evaluations, weights, options, statistics)
-        self._last_bound = self.bound()
+    @cached_property
+    def loss(self) -> Loss:
+        """The log-loss."""
+        return make_loss("log_loss", task="classification", n_classes=self.n_classes)
+
+    @cached_property
+    def _y(self) -> Floats:
+        return self.train.classes.astype(np.float64)
 
     @classmethod
     def steepness_for(cls, n_classes: int) -> float:
@@ -98,19 +84,20 @@ class LogitRule(AdaBoostRule):
 
     def step(self, fitted: list[Any]) -> Step | None:
         """Add half of f, or (K - 1) / K of it."""
-        weight = self.learning_rate * self.share
+        k = self.n_classes
+        weight = self.learning_rate * (0.5 if k == 2 else (k - 1.0) / k)
         updates, max_step, wrong, total = [], 0.0, 0, 0
-        for k, learner in enumerate(fitted):
+        for output, learner in enumerate(fitted):
             if isinstance(learner, FittedMember):
                 directions = self.directions(learner)
-                updates.append(ScoreUpdate(learner, k, None, directions))
+                updates.append(ScoreUpdate(learner, output, None, directions))
                 predicted, largest = directions[0], weight * float(np.abs(directions).max())
             else:
                 values = weight * learner.values[np.newaxis]
-                updates.append(ScoreUpdate(learner, k, values))
+                updates.append(ScoreUpdate(learner, output, values))
                 predicted, largest = values[0][learner.leaf_ids], float(np.abs(values).max())
-            rounded = self.weights.distribution(self._weights[k]).rounded
-            wrong += int(rounded[self._responses[k] * predicted <= 0].sum())
+            rounded = self.weights.distribution(self._weights[output]).rounded
+            wrong += int(rounded[self._responses[output] * predicted <= 0].sum())
             total += int(rounded.sum())
             max_step = max(max_step, largest)
         if max_step < CHANCE:
@@ -119,20 +106,13 @@ class LogitRule(AdaBoostRule):
 
     def bound(self) -> float:
         """Mean log-loss to base 2: a misclassified row has a probability of at most 1/2."""
-        return self._mean_loss(self.train) / math.log(2.0)
+        return self.mean_loss(self.train) / math.log(2.0)
 
-    def result(self, step: Step) -> RoundResult:
-        """Log-losses of the round; Z is the factor by which the bound changed."""
-        bound = self.statistics.bounds[-1]
-        factor = bound / self._last_bound if self._last_bound else 1.0  # the loss may have become 0
-        step.normalizer = self.statistics.normalizers[-1] = factor
-        self._last_bound = bound
-        return RoundResult(step.n_leaves, bound * math.log(2.0), self.evaluate(), self.measure)
+    def train_loss(self) -> float:
+        """Mean log-loss of the training rows, from the bound."""
+        return self.statistics.bounds[-1] * math.log(2.0)
 
-    def evaluate(self) -> tuple[float, ...]:
-        """Return the log-loss of each evaluation set at the current scores."""
-        return tuple(self._mean_loss(rows) for rows in self.evaluations)
-
-    def _mean_loss(self, rows: ScoredRows) -> float:
+    def mean_loss(self, rows: ScoredRows) -> float:
+        """Weighted mean log-loss at the current scores."""
         weight = self.weights.sample_weight if rows is self.train else rows.weight
         return self.loss.mean_loss(rows.classes.astype(np.float64), rows.raw * self.steepness, weight)

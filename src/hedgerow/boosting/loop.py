@@ -168,8 +168,6 @@ def _delayed_interrupts() -> Iterator[Callable[[], None]]:
 class Checkpointer(Protocol):
     """Stores a fit that is in progress, so that it can be resumed.
 
-    Attributes
-    ----------
     past_rounds : rounds of the resumed fit; callbacks are called with them again
     initial_losses : validation losses before the first round, if the fit started from a model
     """
@@ -188,24 +186,11 @@ class Checkpointer(Protocol):
 class FitOptions:
     """Options that all methods share.
 
-    Parameters
-    ----------
-    n_rounds : int
-    seed : int
-    estimator : the user's weak learner, or None
-    n_threads, chunk_rows : int
-    patience, tol : int or None, float
-        Number of rounds without an improvement of more than `tol` that stop the fit; None for no early
-        stopping.
-    verbose : int
-        1 for a progress bar, 2 for a line per round.
-    callbacks : sequence of callables
-        The user's callbacks.
-    validation_rows : uint32 rows
-        Training rows that are used for validation instead of training.
-    title : str
-        Title of the progress bar.
-    checkpointer : Checkpointer or None
+    patience, tol : number of rounds without an improvement of more than `tol` that stop the fit; None for no
+        early stopping
+    verbose : 1 for a progress bar, 2 for a line per round
+    validation_rows : training rows that are used for validation instead of training
+    title : of the progress bar
     """
 
     n_rounds: int

@@ -13,13 +13,20 @@ The prediction is the median of the members, weighted by alpha.
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.adaboost_family import CHANCE, RoundStatistics, RuleOptions, ScoreUpdate, Step
+from hedgerow.boosting.adaboost_family import (
+    CHANCE,
+    MemberOutputs,
+    RoundStatistics,
+    RuleOptions,
+    ScoreUpdate,
+    Step,
+)
 from hedgerow.boosting.adaboost_models import MedianRows
 from hedgerow.boosting.loop import RoundResult, StopBoosting
 from hedgerow.boosting.row_weights import RowWeights
@@ -39,28 +46,11 @@ _EXACT_RANGE, _EXACT_SIZE = 1e-9, 2.0**-50
 _MAX_ALPHA = 2.0**900  # so that sums are finite
 
 
-class MemberPredictions(Protocol):
-    """Computes predictions of the members of a model; see `hedgerow.boosting.adaboost_fit`."""
-
-    def member_predictions(self, model: Any, rows: Any = None) -> Iterator[Floats]:
-        """Predictions of each member; None for the training rows."""
-
-
 class R2Rule:
     """AdaBoost.R2 as an update rule.
 
-    Parameters
-    ----------
-    y : float64 (n,)
-    train : MedianRows or None
-        The training rows, if their error is computed.
-    evaluations : sequence of MedianRows
-        Evaluation sets.
-    weights : RowWeights
-    options : RuleOptions
-    statistics : RoundStatistics
-        Statistics of the model that the fit starts from.
-    loss : {"linear", "square", "exponential"}
+    `train` has the training rows if their error is computed. `statistics` are those of the model that the fit
+    starts from.
     """
 
     def __init__(
@@ -206,17 +196,17 @@ class R2Rule:
         self.stop_reason = _no_better_than_chance(error, n_rounds - 1) if error else _perfect(n_rounds)
         return True
 
-    def resume(self, model: Any, ensemble: MemberPredictions) -> None:
+    def resume(self, model: Any, ensemble: MemberOutputs) -> None:
         """Restore D and the medians after the rounds of a model, with the same bits."""
         self._replay(model, ensemble, medians=True)
 
-    def truncate(self, model: Any, ensemble: MemberPredictions) -> None:
+    def truncate(self, model: Any, ensemble: MemberOutputs) -> None:
         """Go back to D after the rounds of a truncated model."""
         self.statistics = self.statistics.first(model.n_rounds)
         self._initialize_weights()
         self._replay(model, ensemble, medians=False)
 
-    def _replay(self, model: Any, ensemble: MemberPredictions, *, medians: bool) -> None:
+    def _replay(self, model: Any, ensemble: MemberOutputs, *, medians: bool) -> None:
         alphas = self.statistics.weights[: -1 if self._has_ended() else None]  # the last one left D unchanged
         others = [
             ensemble.member_predictions(model, one.rows)

@@ -39,30 +39,15 @@ def class_dtype(n_classes: int) -> type[np.integer[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """Weights of the rows in one round.
+    """Weights of the rows in one round."""
 
-    Parameters
-    ----------
-    weight : float64 (n,), u
-    rounded : int64 (n,), q
-    total : float, the sum of u times the copies
-    """
-
-    weight: Floats
-    rounded: Integers
-    total: float
+    weight: Floats  # u
+    rounded: Integers  # q
+    total: float  # the sum of u times the copies
 
 
 class RowWeights:
-    """The sample weights of the training rows, and the computation of distributions from them.
-
-    Parameters
-    ----------
-    sample_weight : float64 (n,) or None
-    n_rows : int
-    validation_rows : uint32 rows that are not trained on, or None
-    team : Team
-    """
+    """The sample weights of the training rows, and the computation of distributions from them."""
 
     def __init__(
         self,

@@ -80,20 +80,11 @@ def amplified_error(error: float, depth: int = 1) -> float:
 
 
 class SampleLearner:
-    """Fits clones of a scikit-learn classifier to samples of the training rows.
+    """Fits clones of a scikit-learn classifier to samples of the training rows, with class numbers y.
 
-    Parameters
-    ----------
-    estimator : scikit-learn classifier
-    X : the rows as the user passed them
-    y : int64 (n,), class numbers
-    classes : array of the labels, sorted
-    seed : int
-        Seed of the clones that have a `random_state`.
-    fitted : list of estimators, optional
-        The first estimators of a resumed fit; new ones are appended. Every fit uses them in the same order.
-    after_fit : callable, optional
-        Called after every estimator that is appended.
+    seed : of the clones that have a `random_state`
+    fitted : the first estimators of a resumed fit; new ones are appended. Every fit uses them in this order.
+    after_fit : called after every estimator that is appended
     """
 
     def __init__(
@@ -188,16 +179,8 @@ def search_size(n_rows: int, attempt: Callable[[int], Any]) -> tuple[Any, Any]:
     the next one leaves as many more rows as are required at the same error, but at least a third of the rows
     stay in S1.
 
-    Parameters
-    ----------
-    n_rows : int
-    attempt : callable
-        Returns an object with `n_used`, or a `Shortage`, for a size.
-
-    Returns
-    -------
-    (trial or None, shortage or None)
-        The trial nearest to the target, and the last shortage.
+    `attempt(size)` returns an object with `n_used`, or a `Shortage`. The result is the trial nearest to the
+    target or None, and the last shortage or None.
     """
     target = TARGET_SHARE * n_rows
     least, high = max(1, n_rows // 3), n_rows - 4 * MIN_HALF
@@ -231,13 +214,8 @@ def search_size(n_rows: int, attempt: Callable[[int], Any]) -> tuple[Any, Any]:
 class SchapireBooster:
     """Boosts a weak learner by three hypotheses, recursively.
 
-    Parameters
-    ----------
-    learner : SampleLearner
-    first_share : float or None
-        m1 as a share of S, at every level; None to search it.
-    log : callable
-        Called with the remaining depth and a line of text for every trial.
+    first_share : m1 as a share of S, at every level; None to search it
+    log : called with the remaining depth and a line of text for every trial
     """
 
     def __init__(

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._typing import Floats, Integers
-from hedgerow.binning import BinnedTable
+from hedgerow._typing import Floats, Integers, RowNumbers
+from hedgerow.binning import Bins
 from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights, draw_sample
-from hedgerow.growing.weak_shards import RemoteRows, RowSubset, ShardedWeakGrower
-from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakTree
+from hedgerow.forest import Forest
+from hedgerow.growing.weak_shards import RemoteRows, ShardedWeakGrower
+from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakRules, WeakTree
 from hedgerow.kernels.cpu.adaboost import tally
+from hedgerow.kernels.cpu.elementary import log_into
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.members import (
     accepts_weights,
@@ -28,6 +30,8 @@ from hedgerow.members import (
     predict_values,
     take_rows,
 )
+from hedgerow.table import Table
+from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team, cached_property
 
 _TARGET_STEPS = 1 << 30  # resolution of a numeric target between 0 and its largest value, when resampling
@@ -55,25 +59,61 @@ class NumericTargets:
 Targets = ClassTargets | NumericTargets
 
 
+# --- rows
+
+
+@dataclass(frozen=True, eq=False)
+class RowSubset:
+    """Some of the training rows; their leaves are known from those of all training rows."""
+
+    numbers: RowNumbers
+
+
+class LocalRows:
+    """Codes of a table in memory; `RemoteRows` has the same methods for a remote table."""
+
+    def __init__(self, table: Table, bins: Bins, team: Team) -> None:
+        self.codes, self._team = bins.encode(table, team, for_growing=False), team
+
+    def make_grower(self, rules: WeakRules, team: Team) -> WeakGrower:
+        """Return a grower of trees on these rows."""
+        return WeakGrower(self.codes, rules, team)
+
+    def leaf_ids(self, tree: WeakTree) -> LeafIds:
+        """Return the node number of the leaf of every row."""
+        return tree.apply(self.codes, self._team)
+
+    def scores(self, forest: Forest, n_outputs: int) -> Floats:
+        """Sum the leaf values of the trees of a forest, (outputs, rows)."""
+        scores = np.zeros((n_outputs, self.codes.n_rows))
+        for tree, output in enumerate(forest.output):
+            forest.add_coded_scores(self.codes, tree, scores[output], self._team)
+        return scores
+
+    def close(self) -> None:
+        """Nothing is remote."""
+
+
+CodedRows = LocalRows | RemoteRows
+
+
+def code_rows(table: Table, bins: Bins, team: Team) -> CodedRows:
+    """Encode the rows of a table where they are; nothing else depends on the kind of table."""
+    if isinstance(table, RemoteTable):
+        return RemoteRows(table, bins, team.n_members)
+    return LocalRows(table, bins, team)
+
+
 # --- fitted learners
 
 
 class FittedTree:
-    """A tree grown on codes.
+    """A tree grown on codes, with the leaves of the training rows.
 
-    Parameters
-    ----------
-    tree : WeakTree
-    leaf_ids : int (n,)
-        Leaves of the training rows.
-    sums : int64 (nodes, classes)
-        Weight of each class under the distribution in every leaf; 0 in inner nodes.
-    sample_sums : int64 (nodes, classes), or (nodes, 2)
-        The same for the rows that the tree was grown on: a drawn sample, or all. For numeric targets the
-        weights and the weighted targets.
-    team : Team
-    target_range : (float, float, float)
-        For numeric targets: `max_abs`, the smallest and the largest value.
+    sums : int64 (nodes, classes), weights of the distribution in every leaf; 0 in inner nodes
+    sample_sums : the same for the rows that the tree was grown on, a drawn sample or all; for numeric targets
+        the weights and the weighted targets, (nodes, 2)
+    target_range : for numeric targets `max_abs`, the smallest and the largest value
     """
 
     def __init__(
@@ -82,11 +122,10 @@ class FittedTree:
         leaf_ids: LeafIds,
         sums: Integers,
         sample_sums: Integers,
-        team: Team,
         target_range: tuple[float, float, float] = (0.0, 0.0, 0.0),
     ) -> None:
         self.tree, self.leaf_ids, self.sums, self.sample_sums = tree, leaf_ids, sums, sample_sums
-        self.n_leaves, self._range, self._team = tree.n_leaves, target_range, team
+        self.n_leaves, self._range = tree.n_leaves, target_range
 
     @property
     def compact(self) -> WeakTree:
@@ -109,24 +148,16 @@ class FittedTree:
         means: Floats = np.divide(moment, weight, out=np.zeros(len(weight)), where=weight > 0)
         return np.clip(means * max_abs, low, high)
 
-    def apply(self, rows: BinnedTable | RemoteRows | RowSubset) -> LeafIds:
+    def apply(self, rows: "CodedRows | RowSubset") -> LeafIds:
         """Return the leaves of other rows, or of a subset of the training rows."""
         if isinstance(rows, RowSubset):
             subset: LeafIds = self.leaf_ids[rows.numbers]
             return subset
-        return rows.leaf_ids(self.tree) if isinstance(rows, RemoteRows) else self.tree.apply(rows, self._team)
+        return rows.leaf_ids(self.tree)
 
 
 class FittedMember:
-    """A fitted estimator of another library.
-
-    Parameters
-    ----------
-    member : estimator
-    X : the training rows
-    targets : Targets
-    prediction_type : {"classes", "probabilities", "numbers"}
-    """
+    """A fitted estimator of another library, with the training rows."""
 
     n_leaves = 0
 
@@ -185,6 +216,37 @@ class FittedMember:
 Fitted = FittedTree | FittedMember
 
 
+# --- directions in score space
+
+
+def vote_directions(classes: NDArray[Any] | list[int], n_classes: int) -> Floats:
+    """Directions (outputs, rows) of votes for classes."""
+    if n_classes == 2:
+        return 2.0 * np.asarray(classes)[np.newaxis] - 1.0
+    votes: Floats = (np.arange(n_classes)[:, np.newaxis] == np.asarray(classes)).astype(np.float64)
+    return votes
+
+
+def probability_directions(probabilities: Floats, floor: float) -> Floats:
+    """Directions (outputs, rows) of probabilities (classes, rows), which are raised to `floor`."""
+    logs = np.maximum(probabilities, floor)
+    log_into(logs.reshape(-1), logs.reshape(-1))
+    if len(logs) == 2:
+        return np.asarray(0.5 * (logs[1:] - logs[:1]))
+    mean = np.zeros(logs.shape[1])
+    for of_class in logs:  # in this order: np.mean may add in another
+        mean += of_class
+    directions: Floats = (logs - mean / len(logs)) * (len(logs) - 1.0)
+    return directions
+
+
+def split_error(fitted: Fitted) -> tuple[int, int]:
+    """Integer weights of the rows that the votes of the leaves classify correctly and wrongly."""
+    sums: list[list[int]] = fitted.sums.tolist()
+    right = sum(row[vote] for row, vote in zip(sums, fitted.votes, strict=True))
+    return right, sum(map(sum, sums)) - right
+
+
 # --- learners
 
 
@@ -207,28 +269,17 @@ class Resampler:
 
 
 class WeakTreeLearner:
-    """Fits trees on codes.
-
-    Parameters
-    ----------
-    grower : WeakGrower or ShardedWeakGrower
-    weights : RowWeights
-    resample : bool
-        Grow trees on rows drawn by the distribution, instead of on weighted rows.
-    seed : int
-    team : Team
-    """
+    """Fits trees on codes; with `resample` to rows drawn by the distribution, instead of weighted rows."""
 
     def __init__(
         self,
         grower: WeakGrower | ShardedWeakGrower,
         weights: RowWeights,
         *,
-        resample: bool,
-        seed: int,
-        team: Team,
+        resample: bool = False,
+        seed: int = 0,
     ) -> None:
-        self.grower, self.weights, self.resample, self.team = grower, weights, resample, team
+        self.grower, self.weights, self.resample = grower, weights, resample
         self._resampler = Resampler(seed)
 
     def fit(self, targets: list[Targets], iteration: int) -> list[FittedTree]:
@@ -249,7 +300,7 @@ class WeakTreeLearner:
         if self.resample:
             sums = np.zeros_like(sample_sums)
             tally(leaf_ids, targets.classes, targets.distribution.rounded, sums)
-        return FittedTree(tree, leaf_ids, sums, sample_sums, self.team)
+        return FittedTree(tree, leaf_ids, sums, sample_sums)
 
     def _fit_numbers(self, targets: NumericTargets, index: int) -> FittedTree:
         values, max_abs = targets.values, targets.max_abs
@@ -262,7 +313,7 @@ class WeakTreeLearner:
         if self.weights.n_training_rows < self.weights.n_rows:
             values = values[self.weights.rows]
         target_range = max_abs, float(values.min()), float(values.max())
-        return FittedTree(tree, leaf_ids, tree.sums, tree.sums, self.team, target_range)
+        return FittedTree(tree, leaf_ids, tree.sums, tree.sums, target_range)
 
     def _counts(self, rounded: Integers, index: int) -> Integers:
         """How often each row is drawn, in as many draws as there are training rows."""
@@ -271,18 +322,10 @@ class WeakTreeLearner:
 
 
 class MemberLearner:
-    """Fits clones of an estimator of another library.
+    """Fits clones of an estimator of another library to X as the user passed it.
 
-    Parameters
-    ----------
-    estimator : scikit-learn classifier or regressor
-    X : the training rows as the user passed them
-    weights : RowWeights
-    prediction_type : {"classes", "probabilities", "numbers"}
-    resample : bool
-        Fit to rows drawn by the distribution; always done for estimators without `sample_weight`.
-    seed : int
-        Seed of the draws and of the clones that have a `random_state`.
+    Estimators without `sample_weight` are always fitted to rows drawn by the distribution. The seed is that
+    of the draws and of the clones that have a `random_state`.
     """
 
     def __init__(

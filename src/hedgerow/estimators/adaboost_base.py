@@ -4,6 +4,7 @@ An estimator defines its constructor and its update rule. The rule defines what 
 of the rows and the scale of the scores; see `hedgerow.boosting.adaboost_family`.
 """
 
+import abc
 import math
 from collections.abc import Iterator
 from contextlib import suppress
@@ -53,13 +54,13 @@ class AdaBoostBase(BoostingBase):
     _statistics: RoundStatistics
     _learners: tuple[Any, ...]  # weak learners of all fits: those of a warm start may differ
 
+    @abc.abstractmethod
     def _weak_learner(self) -> Any:
         """Return the weak learner, or the default one."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _make_rule(self) -> Any:
         """Return a rule class, or a partial of one."""
-        raise NotImplementedError
 
     def _has_members(self) -> bool:
         return not isinstance(self._weak_learner(), WeakTreeEstimator)
@@ -69,9 +70,9 @@ class AdaBoostBase(BoostingBase):
             getattr(self._weak_learner(), "categorical_features", None) if not self._has_members() else None
         )
 
+    @abc.abstractmethod
     def _check_warm_start(self) -> None:
         """Raise an error if the fitted model cannot be continued with these parameters."""
-        raise NotImplementedError
 
     def _check_learner(self) -> None:
         """Raise an error for a weak learner that the rule cannot use."""
@@ -90,9 +91,9 @@ class AdaBoostBase(BoostingBase):
     def _run(self, data: FitInput) -> AdaBoostResult:
         return fit_adaboost(data.train, data.evaluation_sets, self._options(data), data.previous)
 
+    @abc.abstractmethod
     def _options(self, data: FitInput) -> AdaBoostOptions:
         """Return the options of the engine."""
-        raise NotImplementedError
 
     def _family_options(
         self, data: FitInput, labels: NDArray[Any], criterion: str | None = None, **own: Any
@@ -107,6 +108,7 @@ class AdaBoostBase(BoostingBase):
             rule=RuleOptions(labels, float(self.learning_rate), restart, data.seed, not grows_trees),
             tree_rules=learner.weak_rules(criterion) if grows_trees else None,
             max_bins=int(learner.max_bins) if grows_trees else 255,
+            user_edges=learner.edges_by_column(data.schema) if grows_trees else None,
             resample=bool(self.resample),
             estimator=learner,
             **own,
@@ -145,8 +147,9 @@ class AdaBoostBase(BoostingBase):
         state.pop("_cached_members", None)
         return state
 
+    @abc.abstractmethod
     def _members(self) -> list[Any]:
-        raise NotImplementedError
+        """Return the members as estimators."""
 
     def _as_regressor(self, model: TreeModel, forest: Forest) -> DecisionTreeRegressor:
         """Return a tree of the model as an estimator, with the parameters of the fitted weak learner."""

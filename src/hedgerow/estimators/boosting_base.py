@@ -4,6 +4,7 @@ Both have rounds: a fit that may stop early, a history, scores after every round
 shape (outputs, rows), with one output for numbers and for two classes.
 """
 
+import abc
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -48,7 +49,7 @@ COMMON: dict[str, Allowed] = {  # parameters of all boosting estimators
 }
 
 
-class BoostingBase(EnsembleBase):
+class BoostingBase(EnsembleBase, abc.ABC):
     """Base class of estimators that are fitted in rounds."""
 
     history_: HistoryDict
@@ -150,13 +151,9 @@ class BoostingBase(EnsembleBase):
         self._set_fingerprints(data)
         n_before = 0 if data.previous is None else self.model_.n_rounds
         before = self.history_ if n_before else {}
+        history = join_histories(before, n_before, result.history)
         self._set_rounds(
-            result.model,
-            data.schema,
-            data.target.classes,
-            data.seed,
-            join_histories(before, n_before, result.history),
-            result.best_round,
+            result.model, data.schema, data.target.classes, data.seed, history, result.best_round
         )
 
     def _set_rounds(
@@ -181,9 +178,8 @@ class BoostingBase(EnsembleBase):
         """Raise an error if there is no memory for scores and probabilities, by row and by column."""
         classes = getattr(self, "classes_", None)
         n_outputs, arrays = (1, 1) if classes is None else (max(2, len(classes)), 3)
-        if table.n_rows * n_outputs <= _SMALL:
-            return
-        require_prediction_memory(type(self).__name__, table.n_rows, n_outputs, arrays)
+        if table.n_rows * n_outputs > _SMALL:
+            require_prediction_memory(type(self).__name__, table.n_rows, n_outputs, arrays)
 
     def _raw(self, X: Any) -> Floats:
         """Return raw scores (outputs, rows)."""
@@ -192,22 +188,18 @@ class BoostingBase(EnsembleBase):
             return joined
         table = self._read(X)
         self._require_memory(table)
-        scores: Floats
-        if isinstance(self.model_, TreeModel):
-            scores = self.model_.scores(table, resolve_n_jobs(self.n_jobs))
-        else:
-            scores = self.model_.scores(X, table.n_rows)
+        is_trees = isinstance(self.model_, TreeModel)
+        inputs = (table, resolve_n_jobs(self.n_jobs)) if is_trees else (X, table.n_rows)
+        scores: Floats = self.model_.scores(*inputs)
         return scores
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
         """Return raw scores after every round; arrays may be reused."""
         table = self._read(X)
         self._require_memory(table)
-        stages: Iterator[Floats]
-        if isinstance(self.model_, TreeModel):
-            stages = self.model_.staged_scores(table, resolve_n_jobs(self.n_jobs))
-        else:
-            stages = self.model_.staged_scores(X, table.n_rows)
+        is_trees = isinstance(self.model_, TreeModel)
+        inputs = (table, resolve_n_jobs(self.n_jobs)) if is_trees else (X, table.n_rows)
+        stages: Iterator[Floats] = self.model_.staged_scores(*inputs)
         return stages
 
     # --- trees
@@ -271,15 +263,13 @@ class BoostingClassifier(ClassifierBase, RowFingerprintsMixin, BoostingBase):
     The predicted class always has the largest probability; ties go to the first class.
     """
 
-    classes_: NDArray[Any]
-
     def _probabilities(self, raw: Floats) -> Floats:
         """Return probabilities (rows, classes) of raw scores, by the link of a loss that is minimised."""
         return as_probabilities(self.loss_.link.inverse(raw))
 
+    @abc.abstractmethod
     def _largest_margin(self, n_rounds: int) -> float:
         """Return the largest possible lead of a label's score after `n_rounds` rounds."""
-        raise NotImplementedError
 
     @supports_dask
     def decision_function(self, X: Any) -> Floats:

@@ -5,6 +5,7 @@ it computes once. A fitted one holds a `TreeModel` of a single tree. For classes
 each class in its weight, in one copy of the tree for each class; for numbers it has their mean.
 """
 
+import abc
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,14 +30,14 @@ from hedgerow.table import Schema
 from hedgerow.threads import Team, resolve_n_jobs
 
 
-class WeakTreeEstimator(EnsembleBase):
+class WeakTreeEstimator(EnsembleBase, abc.ABC):
     """Base class of the stump and the trees."""
 
     model_: TreeModel
 
+    @abc.abstractmethod
     def weak_rules(self, criterion: str | None = None) -> WeakRules:
         """Return the limits of the tree; `criterion` replaces that of the estimator."""
-        raise NotImplementedError
 
     def edges_by_column(self, schema: Schema) -> list[Floats | None] | None:
         """Return the bin edges of the parameter `bin_edges`, by column; None without any."""
@@ -73,8 +74,7 @@ class WeakTreeEstimator(EnsembleBase):
             weights = RowWeights(train.sample_weight, data.n_rows, None, team)
             bins = find_bins(train.table, self.max_bins, copies=weights.counts, team=team, user_edges=edges)
             grower = WeakGrower(bins.encode(train.table, team, for_growing=False), self.weak_rules(), team)
-            learner = WeakTreeLearner(grower, weights, resample=False, seed=0, team=team)
-            nodes, values = self._grow(learner, data)
+            nodes, values = self._grow(WeakTreeLearner(grower, weights), data)
         trees = []
         for output in values:
             trees.append(nodes.copy())
@@ -87,9 +87,9 @@ class WeakTreeEstimator(EnsembleBase):
         n_nodes = weak_tree_nodes(size.n_rows, rules.max_depth, rules.max_leaf_nodes, classes=classes)
         return estimate_weak_trees(size, n_classes or 2, n_nodes)
 
+    @abc.abstractmethod
     def _grow(self, learner: WeakTreeLearner, data: FitInput) -> tuple[NDArray[np.void], Floats]:
         """Return the nodes of a tree and their values (outputs, nodes)."""
-        raise NotImplementedError
 
     def _set_fitted(self, result: TreeModel, data: FitInput) -> None:
         self._set_model(result, data.schema, data.target.classes)
@@ -267,8 +267,8 @@ def _left_categories(
     assert categories is not None  # noqa: S101 - only a categorical column is split by a set
     first = int(model.bins.table_starts[column])
     codes = model.bins.tables[first : first + len(categories)].tolist()
-    words = goes_left.tolist()
-    return [name for name, code in zip(categories, codes, strict=True) if words[code >> 6] >> (code & 63) & 1]
+    bits = goes_left.tolist()
+    return [name for name, code in zip(categories, codes, strict=True) if bits[code >> 6] >> (code & 63) & 1]
 
 
 _TREE_ALLOWED: dict[str, Allowed] = {

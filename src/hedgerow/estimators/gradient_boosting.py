@@ -1,6 +1,6 @@
 """Gradient boosting for classes and for numbers."""
 
-import copy
+import abc
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -9,26 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats
-from hedgerow.boosting.gradient_boosting import (
-    FitResult,
-    GradientBoostingOptions,
-    fit_gradient_boosting,
-)
+from hedgerow.boosting.gradient_boosting import FitResult, GradientBoostingOptions, fit_gradient_boosting
 from hedgerow.boosting.gradient_members import MemberModel
 from hedgerow.estimators import parameters
 from hedgerow.estimators.base import RegressorBase, supports_dask
 from hedgerow.estimators.boosting_base import COMMON, BoostingBase, BoostingClassifier
 from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
-from hedgerow.estimators.parameters import (
-    Allowed,
-    class_weights,
-    flag,
-    loss_for,
-    nothing,
-    one_of,
-    real,
-    whole,
-)
+from hedgerow.estimators.parameters import Allowed, flag, loss_for, nothing, one_of, real, whole
 from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.forest import TreeModel
 from hedgerow.growing.grower import GrowthOptions
@@ -42,17 +29,12 @@ _ALLOWED: dict[str, Allowed] = {
     "max_leaf_nodes": whole(2) | nothing(),
     "max_depth": whole(1) | nothing(),
     "min_samples_leaf": whole(1),
-    "min_child_weight": real(0),
-    "min_split_gain": real(0),
-    "l1_regularization": real(0),
-    "l2_regularization": real(0),
-    "categorical_smoothing": real(0),
+    **dict.fromkeys(("min_child_weight", "min_split_gain", "categorical_smoothing"), real(0)),
+    **dict.fromkeys(("l1_regularization", "l2_regularization"), real(0)),
     "monotonic_cst": parameters.directions() | nothing(),
     "interaction_cst": one_of("pairwise", "no_interactions") | parameters.groups() | nothing(),
     "max_bins": whole(2, 255),
-    "subsample": real(0, 1, above=True),
-    "colsample_bytree": real(0, 1, above=True),
-    "max_features": real(0, 1, above=True),
+    **dict.fromkeys(("subsample", "colsample_bytree", "max_features"), real(0, 1, above=True)),
     "newton": flag(),
     "estimator": parameters.regressor() | nothing(),
 }
@@ -63,9 +45,9 @@ class GradientBoostingBase(BoostingBase):
 
     loss_: Loss
 
+    @abc.abstractmethod
     def _make_loss(self, n_classes: int | None) -> Loss:
         """Return the loss for targets of so many classes."""
-        raise NotImplementedError
 
     def _check_target(self, y: Floats, target: Target) -> None:
         self._make_loss(target.n_classes).check_target(y)
@@ -163,14 +145,10 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         Number of rounds; with several classes, each round grows one tree per class.
     learning_rate : float
         Shrinkage: factor of each step.
-    max_leaf_nodes : int or None
-        Maximal number of leaves of a tree, which is grown best first; None for no limit.
-    max_depth : int or None
-        Maximal depth of a tree; None for no limit.
-    min_samples_leaf : int
-        Minimal number of rows of a leaf.
-    min_child_weight : float
-        Minimal sum of hessians of a leaf.
+    max_leaf_nodes, max_depth : int or None
+        Limits of a tree, which is grown best first; None for no limit.
+    min_samples_leaf, min_child_weight : int, float
+        Minimal number of rows and minimal sum of hessians of a leaf.
     min_split_gain : float
         A split must reduce twice the objective by more than this.
     l1_regularization, l2_regularization : float
@@ -178,13 +156,10 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         influence the choice of splits.
     max_bins : int
         Maximal number of bins of a numeric column, up to 255; missing values have a bin of their own.
-    subsample : float
-        Fraction of the rows that is drawn for each round.
-    colsample_bytree, max_features : float
-        Fraction of the columns that is drawn for each tree, and for each node.
+    subsample, colsample_bytree, max_features : float
+        Fraction of the rows drawn for each round, and of the columns for each tree and for each node.
     categorical_features : None, "from_dtype", mask, positions or names
-        Columns that are split by sets of categories; None and "from_dtype" for those of a categorical
-        dtype.
+        Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
     categorical_smoothing : float
         Weight that is added to every category, which limits the influence of rare ones.
     monotonic_cst : sequence or dict, optional
@@ -194,8 +169,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm with a line search in each leaf.
     estimator : regressor, optional
-        Another weak learner, fitted to the pseudo-residuals, with one line search for the whole step. The
-        parameters of trees, bins and constraints are then ignored.
+        Another weak learner, fitted to the pseudo-residuals, with one line search for the step. Parameters of
+        trees, bins and constraints are then ignored.
     early_stopping : bool or "auto"
         Stop when the validation loss no longer falls; "auto" does so above 10,000 rows.
     validation_fraction : float
@@ -226,10 +201,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         With early stopping, the round of lowest validation loss.
     feature_importances_ : array
         Fraction of each column in the total gain; `importances("split")` counts splits.
-    n_features_in_, feature_names_in_
+    classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
-    classes_ : array
-        The class labels.
 
     Examples
     --------
@@ -243,7 +216,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     _allowed: ClassVar[dict[str, Allowed]] = {
         **_ALLOWED,
         "loss": loss_for("classification"),
-        "class_weight": class_weights() | one_of("balanced") | nothing(),
+        "class_weight": parameters.class_weights() | one_of("balanced") | nothing(),
     }
 
     def __init__(
@@ -285,7 +258,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
         return replace(super()._input_options(), class_weight=self.class_weight)
 
     def _make_loss(self, n_classes: int | None) -> Loss:
-        loss = make_loss(_copied(self.loss), task="classification", n_classes=n_classes)
+        loss = make_loss(self.loss, task="classification", n_classes=n_classes)
         accepted = 2 if isinstance(loss, CustomLoss) else getattr(loss, "n_classes", None)
         if accepted != n_classes:
             raise ValueError(f"loss={self.loss!r} is not a loss for the {n_classes} classes of y")
@@ -308,14 +281,10 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         Number of rounds, with one tree each.
     learning_rate : float
         Shrinkage: factor of each step.
-    max_leaf_nodes : int or None
-        Maximal number of leaves of a tree, which is grown best first; None for no limit.
-    max_depth : int or None
-        Maximal depth of a tree; None for no limit.
-    min_samples_leaf : int
-        Minimal number of rows of a leaf.
-    min_child_weight : float
-        Minimal sum of hessians of a leaf.
+    max_leaf_nodes, max_depth : int or None
+        Limits of a tree, which is grown best first; None for no limit.
+    min_samples_leaf, min_child_weight : int, float
+        Minimal number of rows and minimal sum of hessians of a leaf.
     min_split_gain : float
         A split must reduce twice the objective by more than this.
     l1_regularization, l2_regularization : float
@@ -323,13 +292,10 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         and "huber", where a line search finds these, they only influence the choice of splits.
     max_bins : int
         Maximal number of bins of a numeric column, up to 255; missing values have a bin of their own.
-    subsample : float
-        Fraction of the rows that is drawn for each round.
-    colsample_bytree, max_features : float
-        Fraction of the columns that is drawn for each tree, and for each node.
+    subsample, colsample_bytree, max_features : float
+        Fraction of the rows drawn for each round, and of the columns for each tree and for each node.
     categorical_features : None, "from_dtype", mask, positions or names
-        Columns that are split by sets of categories; None and "from_dtype" for those of a categorical
-        dtype.
+        Columns split by sets of categories; None and "from_dtype" select those of a categorical dtype.
     categorical_smoothing : float
         Weight that is added to every category, which limits the influence of rare ones.
     monotonic_cst : sequence or dict, optional
@@ -339,8 +305,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     newton : bool
         Second-order steps; False for Friedman's first-order algorithm with a line search in each leaf.
     estimator : regressor, optional
-        Another weak learner, fitted to the pseudo-residuals, with one line search for the whole step. The
-        parameters of trees, bins and constraints are then ignored.
+        Another weak learner, fitted to the pseudo-residuals, with one line search for the step. Parameters of
+        trees, bins and constraints are then ignored.
     early_stopping : bool or "auto"
         Stop when the validation loss no longer falls; "auto" does so above 10,000 rows.
     validation_fraction : float
@@ -348,12 +314,9 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     n_iter_no_change, tol : int, float
         Rounds without an improvement of more than `tol` that stop the fit. The model keeps the rounds up
         to the best one.
-    quantile : float
-        Quantile of loss="quantile".
-    alpha : float
-        For loss="huber": the quantile of absolute residuals beyond which the loss is linear.
-    power : float
-        For loss="tweedie": the variance is proportional to this power of the mean, from 1 to 2.
+    quantile, alpha, power : float
+        For loss="quantile" the quantile; for "huber" the quantile of absolute residuals beyond which the loss
+        is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
     warm_start : bool
         Add rounds to the fitted model.
     random_state : int, RandomState or None
@@ -432,13 +395,8 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         self._set_parameters(locals())
 
     def _make_loss(self, n_classes: int | None) -> Loss:
-        return make_loss(
-            _copied(self.loss),
-            task="regression",
-            quantile=self.quantile,
-            alpha=self.alpha,
-            power=self.power,
-        )
+        own = {"quantile": self.quantile, "alpha": self.alpha, "power": self.power}
+        return make_loss(self.loss, task="regression", **own)
 
     @supports_dask
     def predict(self, X: Any) -> Floats:
@@ -449,15 +407,9 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
         float64 array of shape (n_samples,)
         """
         raw = self._raw(X)[0]  # first: it checks that the model is fitted
-        means: Floats = self.loss_.link.inverse(raw)
-        return means
+        return self.loss_.link.inverse(raw)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Predictions after every round."""
         for raw in self._staged_raw(X):
             yield self.loss_.link.inverse(raw[0])
-
-
-def _copied(loss: Any) -> Any:
-    """Return a loss object that the fit may change; the parameter is not changed."""
-    return copy.copy(loss) if isinstance(loss, Loss) else loss

@@ -154,6 +154,10 @@ class RemoteRows:
         self._losses = LossCounter()
         self.sent_classes: list[NDArray[Any]] = []  # stored by the shards; empty after shards were lost
 
+    def make_grower(self, rules: WeakRules, team: Team) -> "ShardedWeakGrower":
+        """Return a grower of trees on these rows."""
+        return ShardedWeakGrower(self, rules, team)
+
     def leaf_ids(self, tree: WeakTree) -> LeafIds:
         """Return the node number of the leaf of every row."""
         if len(tree.nodes) == 1:
@@ -183,13 +187,6 @@ class RemoteRows:
     def close(self) -> None:
         """Release the shards."""
         self.shards.close()
-
-
-@dataclass(frozen=True, eq=False)
-class RowSubset:
-    """Some of the training rows, whose leaves are taken from those of all training rows."""
-
-    numbers: NDArray[np.uint32]
 
 
 class ShardedWeakGrower:

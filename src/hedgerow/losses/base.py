@@ -1,4 +1,4 @@
-"""Loss: the interface of all losses, the links they use, searches for steps, and the table of names.
+"""Loss: the interface of all losses, the links they use, and the table of names.
 
 A loss L(y, raw) compares a target with a raw score. Shapes: n rows and K outputs (K is 1 except for several
 classes); y float64 (n,), raw, gradient and hessian float64 (K, n) in C order, weight float64 (n,) or None.
@@ -7,25 +7,21 @@ classes); y float64 (n,), raw, gradient and hessian float64 (K, n) in C order, w
 """
 
 import abc
-import itertools
+import copy
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, RowNumbers
 from hedgerow.kernels.cpu.elementary import exp_into, log_into, sigmoid_into
-from hedgerow.kernels.cpu.gradients import leaf_quantiles, leaf_sums, pair_sum, softmax
-
-_Derivatives = Callable[[Floats], tuple[Floats, Floats]]  # slopes and curvatures at steps
+from hedgerow.kernels.cpu.gradients import leaf_sums, pair_sum, softmax
+from hedgerow.losses.line_search import minimise
 
 BLOCK_ROWS = 65_536  # rows whose losses are held at once
 NO_WEIGHT = np.empty(0)  # for kernels: every row has weight 1
-
-_MAX_ITERATIONS = 100  # Newton needs about 6; bisection to the last bit about 60
-_RELATIVE_STEP = 1e-12  # a move this small relative to the step ends the search
 _RELATIVE_SLOPE = 1e-14  # a slope this small relative to the sum of |slopes| is rounding
 
 
@@ -33,10 +29,7 @@ _RELATIVE_SLOPE = 1e-14  # a slope this small relative to the sum of |slopes| is
 
 
 class Link(abc.ABC):
-    """A function between the mean of the target and the raw score of the model, and its inverse.
-
-    Arrays of any shape; exp and log have the same bits on every CPU.
-    """
+    """A function between the mean of the target and the raw score of the model; for arrays of any shape."""
 
     @abc.abstractmethod
     def link(self, mean: Floats) -> Floats:
@@ -235,53 +228,31 @@ class Loss(abc.ABC):
     ) -> Floats:
         """Find the step of least loss for each leaf.
 
-        Parameters
-        ----------
-        y, raw, weight
-            All rows; raw is (K, n).
-        rows : uint32
-            Row numbers grouped by leaf.
-        starts : int64 (n_leaves + 1,)
-            Leaf l holds rows[starts[l]:starts[l + 1]].
-        output : int
-            The output k whose tree is grown.
-
-        Returns
-        -------
-        float64 (n_leaves,)
-            argmin over step of the sum in the leaf of weight * L(y, raw + step), within
-            +-step_bound; 0 for a leaf without weight.
+        rows are the row numbers grouped by leaf: leaf l holds rows[starts[l]:starts[l + 1]]. output is the
+        output whose tree is grown. Returns for each leaf the step that minimises the sum of
+        weight * L(y, raw + step), within +-step_bound; 0 for a leaf without weight.
         """
-        targets, scores = y[rows], raw[output][rows]
-        weights = gather_weight(weight, rows)
+        weights = NO_WEIGHT if weight is None else weight[rows]
+        return self.leaf_steps(y[rows], raw[output][rows], weights, starts)
+
+    def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
+        """`line_search` for targets, scores and weights in the order of the leaves, all (rows,)."""
         counts = np.diff(starts)
 
         def derivatives(step: Floats) -> tuple[Floats, Floats]:
-            moved = (scores + np.repeat(step, counts))[np.newaxis]
-            gradient, hessian = self._derivatives(targets, moved)
-            slope = leaf_sums(gradient[0], weights, starts)
-            return slope, leaf_sums(hessian[0], weights, starts)
+            gradient, hessian = self._derivatives(y, (raw + np.repeat(step, counts))[np.newaxis])
+            return leaf_sums(gradient[0], weight, starts), leaf_sums(hessian[0], weight, starts)
 
-        gradient, _ = self._derivatives(targets, scores[np.newaxis])
-        noise = _RELATIVE_SLOPE * leaf_sums(np.abs(gradient[0]), weights, starts)
+        gradient, _ = self._derivatives(y, raw[np.newaxis])
+        noise = _RELATIVE_SLOPE * leaf_sums(np.abs(gradient[0]), weight, starts)
         bound = np.full(counts.size, self.step_bound)
         return minimise(derivatives, -bound, bound, noise)
 
     def global_line_search(self, y: Floats, raw: Floats, direction: Floats, weight: Floats | None) -> float:
-        """Find the step length rho >= 0 of least loss along one direction for all rows.
+        """Find the step length rho >= 0 of least loss along one direction, (n,) or (K, n), for all rows.
 
-        Parameters
-        ----------
-        y, raw, weight
-            All rows; raw is (K, n).
-        direction : float64 (n,) or (K, n)
-            The predictions of the weak learner.
-
-        Returns
-        -------
-        float
-            argmin over rho of the sum of weight * L(y, raw + rho * direction); no score changes by more than
-            step_bound.
+        Returns argmin over rho of the sum of weight * L(y, raw + rho * direction); no score changes by more
+        than step_bound.
         """
         directions = np.atleast_2d(direction)
         largest = float(np.max(np.abs(directions), initial=0.0))
@@ -311,82 +282,38 @@ class Loss(abc.ABC):
         return gradient, hessian
 
 
-# --- means, quantiles and searches, for all leaves at once
+class KernelLoss(Loss):
+    """A loss of one output with kernels: fill(y, raw, gradient, hessian, ...) and loss(y, raw, out, ...)."""
+
+    kernels: ClassVar[tuple[Callable[..., None], Callable[..., None]]]
+
+    def kernel_parameters(self) -> tuple[float, ...]:
+        """Further arguments of both kernels."""
+        return ()
+
+    def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
+        """Write dL/draw and d2L/draw2, unweighted, for the rows [start, stop)."""
+        arrays = (y[start:stop], *(array[0, start:stop] for array in (raw, gradient, hessian)))
+        self.kernels[0](*arrays, *self.kernel_parameters())
+
+    def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
+        """Return the losses (stop - start,) of the rows [start, stop), unweighted."""
+        out = np.empty(stop - start)
+        self.kernels[1](y[start:stop], raw[0, start:stop], out, *self.kernel_parameters())
+        return out
+
+
+# --- sums and means over rows and leaves
 # The values of all leaves follow one another; `starts` are their boundaries, as in the kernels.
-
-
-def minimise(derivatives: _Derivatives, low: Floats, high: Floats, noise: Floats) -> Floats:
-    """Minimise convex functions of one step each, starting from the step 0, by bracketed Newton.
-
-    A Newton move is used if it stays inside the bracket and is at most half the previous move. Otherwise the
-    search tries the bound, once; then it halves the bracket or, without a bound, doubles its move.
-
-    Parameters
-    ----------
-    derivatives : callable
-        Slopes and curvatures (m,) at steps (m,). Curvatures may be approximate; slopes that are not finite
-        mean that the step is too large.
-    low, high : float64 (m,)
-        Bounds of the steps, low <= 0 <= high; may be infinite.
-    noise : float64 (m,)
-        Slopes up to this size count as zero.
-
-    Returns
-    -------
-    float64 (m,)
-    """
-    step = np.zeros_like(low)
-    move = np.full_like(low, np.inf)
-    # The bracket, one float wider than the bounds as long as a bound has not been tried.
-    left, right = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
-    for _ in range(_MAX_ITERATIONS):
-        slope, curvature = derivatives(step)
-        slope = np.where(np.isfinite(slope), slope, np.copysign(np.inf, step))
-        left = np.where(slope < 0.0, step, left)
-        right = np.where(slope > 0.0, step, right)
-        with np.errstate(all="ignore"):
-            newton = np.clip(step - slope / curvature, low, high)
-            usable = (curvature > 0.0) & (newton > left) & (newton < right)
-            usable &= np.abs(newton - step) <= 0.5 * np.abs(move)
-            bound = np.where(slope < 0.0, high, low)
-            untried = np.isfinite(bound) & np.where(slope < 0.0, right > high, left < low)
-            middle = left + 0.5 * (right - left)
-            further = step - np.sign(slope) * np.where(np.isfinite(move), 2.0 * np.abs(move), 0.0)
-        other = np.where(np.isfinite(middle), middle, further)
-        target = np.where(usable, newton, np.where(untried, bound, other))
-        target = np.where(np.abs(slope) <= noise, step, target)
-        move = target - step
-        step = target
-        if np.all(np.abs(move) <= _RELATIVE_STEP * np.abs(step)):
-            break
-    return np.clip(step, low, high)
 
 
 def leaf_means(values: Floats, weight: Floats, starts: Integers) -> Floats:
     """Return the weighted mean of every leaf; 0 for a leaf without weight."""
     sums: Floats = leaf_sums(values, weight, starts)
-    totals = leaf_weights(weight, starts)
-    return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0.0)
-
-
-def leaf_weights(weight: Floats, starts: Integers) -> Floats:
-    """Return the total weight of every leaf; the number of rows if `weight` is empty."""
-    if not weight.size:
-        return np.diff(starts).astype(np.float64)
-    return np.asarray(leaf_sums(weight, np.empty(0), starts))
-
-
-def leaf_quantile(values: Floats, weight: Floats, starts: Integers, level: float) -> Floats:
-    """Return for every leaf the smallest value at or below which lies the share `level` of its weight."""
+    totals: Floats = np.diff(starts).astype(np.float64)
     if weight.size:
-        return np.asarray(leaf_quantiles(values.copy(), weight.copy(), starts, level))
-    found = np.zeros(starts.size - 1)
-    for leaf, (a, b) in enumerate(itertools.pairwise(starts)):
-        if b > a:
-            rank = max(math.ceil(level * (b - a)), 1) - 1
-            # + 0.0: CPUs differ in the order of the equal values 0 and -0
-            found[leaf] = np.partition(values[a:b], rank)[rank] + 0.0
-    return found
+        totals = leaf_sums(weight, NO_WEIGHT, starts)
+    return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0.0)
 
 
 def total_weight(y: Floats, weight: Floats | None) -> float:
@@ -405,11 +332,6 @@ def weighted_mean(values: Floats, weight: Floats | None) -> float:
     total_weight(values, weight)  # raises if there is none
     whole = np.array([0, values.size], dtype=np.int64)
     return float(leaf_means(values, NO_WEIGHT if weight is None else weight, whole)[0])
-
-
-def gather_weight(weight: Floats | None, rows: RowNumbers) -> Floats:
-    """Return the weights of some rows, as kernels expect them."""
-    return NO_WEIGHT if weight is None else weight[rows]
 
 
 # --- the table of names
@@ -441,8 +363,7 @@ def make_loss(
     Parameters
     ----------
     loss : str or object
-        A name in `LOSSES`, a `Loss`, or an object with ``loss`` and ``gradient_hessian``, see
-        `CustomLoss`.
+        A name in `LOSSES`, a `Loss` (it is copied), or an object as `CustomLoss` describes it.
     task : {"regression", "classification"}
         The kind of target.
     n_classes : int, optional
@@ -471,7 +392,7 @@ def make_loss(
             )
         return LOSSES[task][loss](LossOptions(n_classes or 2, quantile, alpha, power))
     if isinstance(loss, Loss):
-        return loss
+        return copy.copy(loss)  # a fit may change it
     if n_classes is not None and n_classes > 2:
         raise ValueError(f"a custom loss supports two classes; y has {n_classes} (loss={loss!r})")
     from hedgerow.losses.custom import CustomLoss  # noqa: PLC0415 - it imports this module

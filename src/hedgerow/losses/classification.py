@@ -6,16 +6,16 @@ Two classes have one raw score, (1, n), for class 1; K classes have one for each
 import numpy as np
 
 from hedgerow._typing import Floats, Integers, RowNumbers
-from hedgerow.kernels.cpu import gradients as kernels
-from hedgerow.kernels.cpu.gradients import leaf_sums
+from hedgerow.kernels.cpu import gradients
 from hedgerow.losses.base import (
     LOSSES,
+    NO_WEIGHT,
+    KernelLoss,
     LogitLink,
     Loss,
     LossOptions,
     SoftmaxLink,
     exp,
-    gather_weight,
     leaf_means,
     log,
     weighted_mean,
@@ -40,7 +40,15 @@ class _ClassLoss(Loss):
         self._require_target(valid, y, f"a class number from 0 to {self.n_classes - 1}")
 
 
-class BinaryLogLoss(_ClassLoss):
+class _BinaryLoss(_ClassLoss, KernelLoss):
+    """A loss of two classes, whose one score is that of class 1."""
+
+    def start(self, y: Floats, weight: Floats | None) -> Floats:
+        """Score of the share of class 1."""
+        return self.link.link(np.array([_share(y, 1, weight)]))
+
+
+class BinaryLogLoss(_BinaryLoss):
     """log(1 + exp(raw)) - y raw: minus the log-likelihood of y; raw is the log odds of class 1.
 
     >>> loss = BinaryLogLoss()
@@ -49,27 +57,12 @@ class BinaryLogLoss(_ClassLoss):
     """
 
     name = "log_loss"
+    kernels = (gradients.fill_logistic, gradients.loss_logistic)
     step_bound = 4.0  # a leaf of one class has an infinite step (Friedman et al. 2000 clip at 4)
     link = LogitLink()
 
-    def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Log odds of class 1."""
-        return self.link.link(np.array([_share(y, 1, weight)]))
 
-    def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
-        """Gradient p - y, hessian p (1 - p)."""
-        kernels.fill_logistic(
-            y[start:stop], raw[0, start:stop], gradient[0, start:stop], hessian[0, start:stop]
-        )
-
-    def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
-        """Minus log-likelihoods."""
-        out = np.empty(stop - start)
-        kernels.loss_logistic(y[start:stop], raw[0, start:stop], out)
-        return out
-
-
-class Exponential(_ClassLoss):
+class Exponential(_BinaryLoss):
     """exp(-s raw) with s = 2y - 1: the loss of AdaBoost; raw is half the log odds of class 1.
 
     Scores are clamped to +-500 where they are exponents, so that gradients stay finite.
@@ -80,43 +73,19 @@ class Exponential(_ClassLoss):
     """
 
     name = "exponential"
+    kernels = (gradients.fill_exponential, gradients.loss_exponential)
     step_bound = 2.0  # 4 on the scale of log odds
     link = LogitLink(slope=2.0)
 
-    def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """Half the log odds of class 1."""
-        return self.link.link(np.array([_share(y, 1, weight)]))
-
-    def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
-        """Gradient -s exp(-s raw), hessian exp(-s raw)."""
-        kernels.fill_exponential(
-            y[start:stop], raw[0, start:stop], gradient[0, start:stop], hessian[0, start:stop]
-        )
-
-    def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
-        """Exponential losses."""
-        out = np.empty(stop - start)
-        kernels.loss_exponential(y[start:stop], raw[0, start:stop], out)
-        return out
-
-    def line_search(
-        self,
-        y: Floats,
-        raw: Floats,
-        weight: Floats | None,
-        rows: RowNumbers,
-        starts: Integers,
-        output: int = 0,
-    ) -> Floats:
+    def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
         """Half the log odds of each leaf under the weights exp(-s raw): a closed form."""
         # a e**-step + b e**step, the sums of the losses of classes 1 and 0, has its minimum at
         # step = log(a / b) / 2
-        limit = kernels.EXPONENT_LIMIT
-        scores, weights = np.clip(raw[output][rows], -limit, limit), gather_weight(weight, rows)
-        positive = y[rows] == 1.0
+        limit = gradients.EXPONENT_LIMIT
+        scores, positive = np.clip(raw, -limit, limit), y == 1.0
         losses = exp(np.where(positive, -scores, scores))
-        a = leaf_means(np.where(positive, losses, 0.0), weights, starts)
-        b = leaf_means(np.where(positive, 0.0, losses), weights, starts)
+        a = leaf_means(np.where(positive, losses, 0.0), weight, starts)
+        b = leaf_means(np.where(positive, 0.0, losses), weight, starts)
         with np.errstate(divide="ignore"):
             ratio = np.divide(a, b, out=np.ones_like(a), where=(a > 0.0) | (b > 0.0))
         return np.clip(0.5 * log(ratio), -self.step_bound, self.step_bound)
@@ -156,12 +125,12 @@ class MultinomialLogLoss(_ClassLoss):
 
     def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
         """Gradient p_k - [y = k], hessian p_k (1 - p_k)."""
-        kernels.fill_softmax(y, raw, gradient, hessian, start, stop)
+        gradients.fill_softmax(y, raw, gradient, hessian, start, stop)
 
     def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
         """Minus log-likelihoods."""
         out = np.empty(stop - start)
-        kernels.loss_softmax(y, raw, out, start, stop)
+        gradients.loss_softmax(y, raw, out, start, stop)
         return out
 
     def line_search(
@@ -179,10 +148,10 @@ class MultinomialLogLoss(_ClassLoss):
         trees of a round change the scores. `raw` must be the scores before the round.
         """
         p = np.empty((1, y.size))
-        kernels.softmax(raw, output, p)
-        chances, weights = p[0][rows], gather_weight(weight, rows)
-        slope = leaf_sums((y[rows] == output) - chances, weights, starts)
-        curvature = leaf_sums(chances * (1.0 - chances), weights, starts)
+        gradients.softmax(raw, output, p)
+        chances, weights = p[0][rows], NO_WEIGHT if weight is None else weight[rows]
+        slope = gradients.leaf_sums((y[rows] == output) - chances, weights, starts)
+        curvature = gradients.leaf_sums(chances * (1.0 - chances), weights, starts)
         factor = (self.n_classes - 1) / self.n_classes
         with np.errstate(all="ignore"):  # with a tiny curvature the step is clipped below
             step = np.divide(factor * slope, curvature, out=np.zeros_like(slope), where=slope != 0.0)

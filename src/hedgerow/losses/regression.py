@@ -2,23 +2,21 @@
 
 import numpy as np
 
-from hedgerow._typing import Floats, Integers, RowNumbers
-from hedgerow.kernels.cpu import gradients as kernels
+from hedgerow._typing import Floats, Integers
+from hedgerow.kernels.cpu import gradients
 from hedgerow.losses.base import (
     LOSSES,
     NO_WEIGHT,
-    IdentityLink,
+    KernelLoss,
     LogLink,
     Loss,
     exp,
-    gather_weight,
     leaf_means,
-    leaf_quantile,
     log,
-    minimise,
     total_weight,
     weighted_mean,
 )
+from hedgerow.losses.line_search import leaf_quantile, minimise
 
 SMALLEST_MEAN = 2.0**-52  # of the start, for targets of weight 0 or all 0: log is -36
 
@@ -38,47 +36,27 @@ def _require(parameter: str, value: float, allowed: str, accepted: bool) -> None
         raise ValueError(f"{parameter} must lie in {allowed}; got {value!r}")
 
 
-class SquaredError(Loss):
-    """(raw - y)**2 / 2: the mean.
+class SquaredError(KernelLoss):
+    """(raw - y)**2 / 2: the mean. The gradient is raw - y, the hessian 1.
 
     >>> SquaredError().start(np.array([1.0, 2.0, 6.0]), None)
     array([3.])
     """
 
     name = "squared_error"
+    kernels = (gradients.fill_squared, gradients.loss_squared)
     constant_hessian = True
-    link = IdentityLink()
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
         """Mean of y."""
         return np.array([weighted_mean(y, weight)])
 
-    def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
-        """Gradient raw - y, hessian 1."""
-        kernels.fill_squared(
-            y[start:stop], raw[0, start:stop], gradient[0, start:stop], hessian[0, start:stop]
-        )
-
-    def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
-        """Half the squared errors."""
-        out = np.empty(stop - start)
-        kernels.loss_squared(y[start:stop], raw[0, start:stop], out)
-        return out
-
-    def line_search(
-        self,
-        y: Floats,
-        raw: Floats,
-        weight: Floats | None,
-        rows: RowNumbers,
-        starts: Integers,
-        output: int = 0,
-    ) -> Floats:
+    def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
         """Mean residual of each leaf."""
-        return leaf_means((y - raw[output])[rows], gather_weight(weight, rows), starts)
+        return leaf_means(y - raw, weight, starts)
 
 
-class Quantile(Loss):
+class Quantile(KernelLoss):
     """The pinball loss: quantile * (y - raw) below y, (1 - quantile) * (raw - y) above.
 
     The quantile of weighted rows is the smallest y at or below which lies that share of the
@@ -96,9 +74,9 @@ class Quantile(Loss):
     """
 
     name = "quantile"
+    kernels = (gradients.fill_pinball, gradients.loss_pinball)
     constant_hessian = True
     needs_line_search = True
-    link = IdentityLink()
 
     def __init__(self, quantile: float = 0.5) -> None:
         _require("quantile", quantile, "(0, 1), ends excluded", 0.0 < quantile < 1.0)
@@ -109,33 +87,17 @@ class Quantile(Loss):
     def __repr__(self) -> str:
         return f"Quantile({self.quantile!r})"
 
+    def kernel_parameters(self) -> tuple[float, ...]:
+        """Slopes below and above y."""
+        return (self.under, self.over)
+
     def start(self, y: Floats, weight: Floats | None) -> Floats:
         """Quantile of y."""
         return np.array([_quantile(y, weight, self.quantile)])
 
-    def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
-        """Gradient -under below y and over above it, 0 at y; hessian 1."""
-        g, h = gradient[0, start:stop], hessian[0, start:stop]
-        kernels.fill_pinball(y[start:stop], raw[0, start:stop], g, h, self.under, self.over)
-
-    def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
-        """Pinball losses."""
-        out = np.empty(stop - start)
-        kernels.loss_pinball(y[start:stop], raw[0, start:stop], out, self.under, self.over)
-        return out
-
-    def line_search(
-        self,
-        y: Floats,
-        raw: Floats,
-        weight: Floats | None,
-        rows: RowNumbers,
-        starts: Integers,
-        output: int = 0,
-    ) -> Floats:
+    def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
         """Quantile of the residuals of each leaf."""
-        residuals = (y - raw[output])[rows]
-        return leaf_quantile(residuals, gather_weight(weight, rows), starts, self.quantile)
+        return leaf_quantile(y - raw, weight, starts, self.quantile)
 
 
 class AbsoluteError(Quantile):
@@ -155,7 +117,7 @@ class AbsoluteError(Quantile):
         return "AbsoluteError()"
 
 
-class Huber(Loss):
+class Huber(KernelLoss):
     """Squared error up to |raw - y| = delta, absolute error beyond.
 
     `prepare` sets delta before each round to the alpha quantile of |y - raw| in the training rows (Friedman
@@ -176,9 +138,9 @@ class Huber(Loss):
     """
 
     name = "huber"
+    kernels = (gradients.fill_huber, gradients.loss_huber)
     constant_hessian = True
     needs_line_search = True
-    link = IdentityLink()
 
     def __init__(self, alpha: float = 0.9) -> None:
         _require("alpha", alpha, "(0, 1), ends excluded", 0.0 < alpha < 1.0)
@@ -187,6 +149,10 @@ class Huber(Loss):
 
     def __repr__(self) -> str:
         return f"Huber({self.alpha!r})"
+
+    def kernel_parameters(self) -> tuple[float, ...]:
+        """Return delta."""
+        return (self.delta,)
 
     def prepare(self, y: Floats, raw: Floats, weight: Floats | None) -> None:
         """Set delta."""
@@ -214,34 +180,14 @@ class Huber(Loss):
         bound = np.array([self.delta])
         return median + minimise(derivatives, -bound, bound, np.zeros(1))
 
-    def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
-        """Gradient raw - y clipped at delta, hessian 1."""
-        g, h = gradient[0, start:stop], hessian[0, start:stop]
-        kernels.fill_huber(y[start:stop], raw[0, start:stop], g, h, self.delta)
-
-    def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
-        """Huber losses with the current delta."""
-        out = np.empty(stop - start)
-        kernels.loss_huber(y[start:stop], raw[0, start:stop], out, self.delta)
-        return out
-
-    def line_search(
-        self,
-        y: Floats,
-        raw: Floats,
-        weight: Floats | None,
-        rows: RowNumbers,
-        starts: Integers,
-        output: int = 0,
-    ) -> Floats:
+    def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
         """Median plus mean of the clipped deviations in each leaf."""
-        residuals, weights = (y - raw[output])[rows], gather_weight(weight, rows)
-        medians = leaf_quantile(residuals, weights, starts, 0.5)
-        deviations = residuals - np.repeat(medians, np.diff(starts))
-        return medians + leaf_means(np.clip(deviations, -self.delta, self.delta), weights, starts)
+        medians = leaf_quantile(y - raw, weight, starts, 0.5)
+        deviations = y - raw - np.repeat(medians, np.diff(starts))
+        return medians + leaf_means(np.clip(deviations, -self.delta, self.delta), weight, starts)
 
 
-class Tweedie(Loss):
+class Tweedie(KernelLoss):
     """Half the Tweedie deviance of the mean exp(raw), up to a constant of y.
 
     The variance grows as mean**power. Scores are clamped to +-500 where they are exponents, so
@@ -260,6 +206,7 @@ class Tweedie(Loss):
     """
 
     name = "tweedie"
+    kernels = (gradients.fill_tweedie, gradients.loss_tweedie)
     step_bound = 10.0  # a leaf of zeros has an infinite step; a factor of exp(10) = 22026 is enough
     link = LogLink()
 
@@ -269,6 +216,10 @@ class Tweedie(Loss):
 
     def __repr__(self) -> str:
         return f"Tweedie({self.power!r})"
+
+    def kernel_parameters(self) -> tuple[float, ...]:
+        """Return the power."""
+        return (self.power,)
 
     def check_target(self, y: Floats) -> None:
         """Require values of at least 0, for power 2 above 0."""
@@ -284,33 +235,13 @@ class Tweedie(Loss):
         """Log of the mean of y."""
         return self.link.link(np.array([max(weighted_mean(y, weight), SMALLEST_MEAN)]))
 
-    def fill(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
-        """Gradient m - t, hessian (2 - power) m + (power - 1) t; see the kernel."""
-        g, h = gradient[0, start:stop], hessian[0, start:stop]
-        kernels.fill_tweedie(y[start:stop], raw[0, start:stop], g, h, self.power)
-
-    def row_losses(self, y: Floats, raw: Floats, start: int, stop: int) -> Floats:
-        """Half deviances, up to a constant of y."""
-        out = np.empty(stop - start)
-        kernels.loss_tweedie(y[start:stop], raw[0, start:stop], out, self.power)
-        return out
-
-    def line_search(
-        self,
-        y: Floats,
-        raw: Floats,
-        weight: Floats | None,
-        rows: RowNumbers,
-        starts: Integers,
-        output: int = 0,
-    ) -> Floats:
+    def leaf_steps(self, y: Floats, raw: Floats, weight: Floats, starts: Integers) -> Floats:
         """Logarithm of (sum of t / sum of m) of each leaf: a closed form."""
         # The gradient m e**((2 - power) step) - t e**((1 - power) step) is 0 at step = log(t / m).
-        limit = kernels.EXPONENT_LIMIT
-        scores = np.clip(raw[output][rows], -limit, limit)
-        weights = gather_weight(weight, rows)
-        m = leaf_means(exp((2.0 - self.power) * scores), weights, starts)
-        t = leaf_means(y[rows] * exp((1.0 - self.power) * scores), weights, starts)
+        limit = gradients.EXPONENT_LIMIT
+        scores = np.clip(raw, -limit, limit)
+        m = leaf_means(exp((2.0 - self.power) * scores), weight, starts)
+        t = leaf_means(y * exp((1.0 - self.power) * scores), weight, starts)
         ratio = np.divide(t, m, out=np.ones_like(m), where=m > 0.0)  # no weight: no step
         return np.clip(log(ratio), -self.step_bound, self.step_bound)
 

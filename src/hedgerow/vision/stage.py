@@ -128,7 +128,7 @@ class FeatureLearner:
         leaf_ids = tree.apply(self.coded, self.team)
         sums = np.zeros((len(tree.nodes), 2), np.int64)
         tally(leaf_ids, classes, weight, sums)
-        return [FittedTree(tree, leaf_ids, sums, sums, self.team)]
+        return [FittedTree(tree, leaf_ids, sums, sums)]
 
 
 def _trim_weights(weight: NDArray[np.int64], classes: NDArray[np.uint8], trim: float) -> NDArray[np.uint32]:
