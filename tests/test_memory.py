@@ -9,24 +9,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from hedgerow import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    AnyBoostClassifier,
-    BaggingClassifier,
-    BaggingRegressor,
-    DecisionStump,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    LogitBoostClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    SchapireBoostClassifier,
-)
+import all_estimators
+import hedgerow as hr
+from all_estimators import small
 from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.memory import (
     FitSize,
@@ -42,27 +27,13 @@ from hedgerow.vision.integral import integral_image
 
 FEW = {"n_estimators": 3, "n_jobs": 1}
 CLASSIFIERS = [
-    GradientBoostingClassifier(**FEW),
-    AdaBoostClassifier(**FEW),
-    AdaBoostClassifier(algorithm="gentle", **FEW),
-    LogitBoostClassifier(**FEW),
-    AnyBoostClassifier(**FEW),
-    SchapireBoostClassifier(random_state=0),
-    RandomForestClassifier(random_state=0, **FEW),
-    ExtraTreesClassifier(random_state=0, **FEW),
-    BaggingClassifier(random_state=0, **FEW),
-    DecisionStump(),
-    DecisionTreeClassifier(),
-    AdaBoostClassifier(LogisticRegression(), n_estimators=1),
+    *map(small, all_estimators.CLASSIFIERS),
+    small(hr.AdaBoostClassifier, algorithm="gentle"),
+    hr.AdaBoostClassifier(LogisticRegression(), n_estimators=1),
 ]
 REGRESSORS = [
-    GradientBoostingRegressor(**FEW),
-    GradientBoostingRegressor(estimator=LinearRegression(), **FEW),
-    AdaBoostRegressor(**FEW),
-    RandomForestRegressor(random_state=0, **FEW),
-    ExtraTreesRegressor(random_state=0, **FEW),
-    BaggingRegressor(random_state=0, **FEW),
-    DecisionTreeRegressor(),
+    *map(small, all_estimators.REGRESSORS),
+    hr.GradientBoostingRegressor(estimator=LinearRegression(), **FEW),
 ]
 MODELS = [*CLASSIFIERS, *REGRESSORS]
 NAMES = [f"{type(m).__name__}-{i}" for i, m in enumerate(MODELS)]
@@ -110,7 +81,15 @@ def test_a_huge_broadcast_table_is_refused_by_its_shape(monkeypatch, model):
 
 
 @pytest.mark.parametrize("make", [sparse.coo_matrix, sparse.coo_array], ids=["matrix", "array"])
-@pytest.mark.parametrize("model", [MODELS[0], MODELS[1], MODELS[6], MODELS[8], MODELS[11]], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [
+        *map(small, (hr.GradientBoostingClassifier, hr.AdaBoostClassifier, hr.RandomForestClassifier)),
+        small(hr.BaggingClassifier),
+        CLASSIFIERS[-1],
+    ],
+    ids=str,
+)
 def test_a_huge_sparse_table_with_few_entries_is_refused_too(monkeypatch, make, model):
     monkeypatch.setenv("HEDGEROW_MEMORY", "8GB")
     X = make((np.ones(2), ([0, 10**9 - 1], [0, 9_999])), shape=(10**9, 10_000))
@@ -125,7 +104,7 @@ def test_a_huge_sparse_table_with_few_entries_is_refused_too(monkeypatch, make, 
 
 def test_an_evaluation_set_counts(monkeypatch):
     X, y, _ = rows(2000)
-    model = GradientBoostingClassifier(**FEW)
+    model = hr.GradientBoostingClassifier(**FEW)
     need = sum(estimate_gradient_boosting(FitSize(name="", n_rows=2000, n_columns=4, n_rounds=3)).values())
     monkeypatch.setenv("HEDGEROW_MEMORY", str(need + 100_000))
     model.fit(X, y)
@@ -141,7 +120,7 @@ def test_thousands_of_classes_are_counted_by_their_scores(monkeypatch):
     X, _, _ = rows(6000)
     monkeypatch.setenv("HEDGEROW_MEMORY", "300MB")
     with pytest.raises(MemoryError, match=r"and 3,000 outputs needs about .* \(.*gradients \d+ MB"):
-        GradientBoostingClassifier(n_estimators=1, n_jobs=1).fit(X, np.arange(6000) % 3000)
+        hr.GradientBoostingClassifier(n_estimators=1, n_jobs=1).fit(X, np.arange(6000) % 3000)
 
 
 # --- answers
@@ -153,7 +132,7 @@ def test_answers_are_refused_by_their_size_only(monkeypatch, model):
     model.fit(X, labels if model in CLASSIFIERS else numbers)
     monkeypatch.setenv("HEDGEROW_MEMORY", "100kB")
     model.predict(X[:50])
-    if isinstance(model, SchapireBoostClassifier | AdaBoostRegressor):
+    if isinstance(model, hr.SchapireBoostClassifier | hr.AdaBoostRegressor):
         return  # they say one number a row
     large = np.broadcast_to(X[0], (10**9, 4))
     with pytest.raises(MemoryError, match=r"for 1,000,000,000 rows with . outputs needs about"):
@@ -162,8 +141,11 @@ def test_answers_are_refused_by_their_size_only(monkeypatch, model):
 
 def test_leaves_of_many_trees_and_stages_of_medians_are_refused(monkeypatch):
     X, y, numbers = rows(300)
-    boosted, forest = GradientBoostingClassifier(**FEW).fit(X, y), RandomForestClassifier(**FEW).fit(X, y)
-    medians = AdaBoostRegressor(**FEW).fit(X, numbers)
+    boosted, forest = (
+        hr.GradientBoostingClassifier(**FEW).fit(X, y),
+        hr.RandomForestClassifier(**FEW).fit(X, y),
+    )
+    medians = hr.AdaBoostRegressor(**FEW).fit(X, numbers)
     monkeypatch.setenv("HEDGEROW_MEMORY", "2kB")
     for ask in (boosted.apply, forest.apply, lambda X: next(iter(medians.staged_predict(X)))):
         with pytest.raises(MemoryError, match="300 rows"):
@@ -207,19 +189,19 @@ def measured(monkeypatch, model, X, y, **more):
 
 
 CASES = {
-    "boosting": (GradientBoostingClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
-    "boosting wide": (GradientBoostingRegressor(n_estimators=3, n_jobs=1), 6_000, 100),
+    "boosting": (hr.GradientBoostingClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
+    "boosting wide": (hr.GradientBoostingRegressor(n_estimators=3, n_jobs=1), 6_000, 100),
     "boosting stopped": (
-        GradientBoostingClassifier(n_estimators=3, early_stopping=True, n_jobs=1),
+        hr.GradientBoostingClassifier(n_estimators=3, early_stopping=True, n_jobs=1),
         60_000,
         10,
     ),
-    "adaboost": (AdaBoostClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
-    "gentle": (AdaBoostClassifier(n_estimators=3, algorithm="gentle", n_jobs=1), 60_000, 10),
-    "logitboost": (LogitBoostClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
-    "r2": (AdaBoostRegressor(n_estimators=3, n_jobs=1), 60_000, 10),
-    "stump": (DecisionStump(n_jobs=1), 60_000, 10),
-    "forest": (RandomForestRegressor(n_estimators=10, n_jobs=1, random_state=0), 8_000, 5),
+    "adaboost": (hr.AdaBoostClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
+    "gentle": (hr.AdaBoostClassifier(n_estimators=3, algorithm="gentle", n_jobs=1), 60_000, 10),
+    "logitboost": (hr.LogitBoostClassifier(n_estimators=3, n_jobs=1), 60_000, 10),
+    "r2": (hr.AdaBoostRegressor(n_estimators=3, n_jobs=1), 60_000, 10),
+    "stump": (hr.DecisionStump(n_jobs=1), 60_000, 10),
+    "forest": (hr.RandomForestRegressor(n_estimators=10, n_jobs=1, random_state=0), 8_000, 5),
 }
 
 
@@ -237,8 +219,8 @@ def test_needs_are_near_what_fits_of_many_classes_use(monkeypatch):
     X, _, _ = rows(4000, 5)
     y = np.arange(4000) % 100
     for model in (
-        LogitBoostClassifier(n_estimators=2, n_jobs=1),
-        AdaBoostClassifier(n_estimators=2, n_jobs=1),
+        hr.LogitBoostClassifier(n_estimators=2, n_jobs=1),
+        hr.AdaBoostClassifier(n_estimators=2, n_jobs=1),
     ):
         assert 0.6 < measured(monkeypatch, model, X, y) < 2.4
 
@@ -283,5 +265,5 @@ def test_max_samples_of_a_forest_is_a_number_whatever_its_integer_type(monkeypat
     X, y, _ = rows(20_000)
     estimates = []
     monkeypatch.setattr(FitSize, "require", lambda _size, *parts, **_advice: estimates.extend(parts))
-    RandomForestClassifier(max_samples=max_samples, random_state=0, **FEW).fit(X, y)
+    hr.RandomForestClassifier(max_samples=max_samples, random_state=0, **FEW).fit(X, y)
     assert estimates[-1]["trees"] < 10_000  # 3 trees of at most 50 leaves

@@ -21,6 +21,11 @@ from hedgerow._typing import Floats
 # --- fitting
 
 
+def is_hedgerow(estimator: Any) -> bool:
+    """Whether an estimator is one of this library."""
+    return type(estimator).__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
 def seeded_clone(estimator: Any, seed: int) -> Any:
     """Clone an estimator and set each of its `random_state` parameters to the seed."""
     member = clone(estimator)
@@ -29,10 +34,22 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
 
 
 def fit_member(
-    estimator: Any, seed: int, X: Any, y: NDArray[Any], sample_weight: Floats | None = None, *, step: str
+    estimator: Any,
+    seed: int,
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: Floats | None = None,
+    *,
+    step: str,
+    parallel: bool = False,
 ) -> Any:
-    """Fit a seeded clone; `step` is the text that locates an error, such as "in round 3"."""
+    """Fit a seeded clone; `step` is the text that locates an error, such as "in round 3".
+
+    With `parallel` members are fitted at the same time: those of Hedgerow then use one thread by default.
+    """
     member = seeded_clone(estimator, seed)
+    if parallel and is_hedgerow(member) and getattr(member, "n_jobs", 1) is None:
+        member.set_params(n_jobs=1)
     with member_errors(estimator, step):
         member.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
     return member
@@ -46,12 +63,9 @@ def member_errors(estimator: Any, step: str) -> Iterator[None]:
     except MemoryError:
         raise
     except Exception as error:
-        only_type = isinstance(error, TypeError) and not isinstance(
-            error, ValueError
-        )  # scikit-learn has both
-        raise (TypeError if only_type else ValueError)(
-            f"estimator={estimator!r} failed {step}: {error}"
-        ) from error
+        # some errors of scikit-learn are both
+        kind = TypeError if isinstance(error, TypeError) and not isinstance(error, ValueError) else ValueError
+        raise kind(f"estimator={estimator!r} failed {step}: {error}") from error
 
 
 def accepts_weights(estimator: Any) -> bool:

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from hedgerow.bagging.members import FittedMembers, JobRunner, Voting
+from hedgerow.bagging.members import FittedMembers, JobRunner
 from hedgerow.bagging.raw_table import RawTable
 from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
 
@@ -46,24 +46,24 @@ def test_votes_of_scikit_learn_members_are_the_same(name):
         CLASSIFIERS[name], n_estimators=25, max_features=0.5, oob_score=True, random_state=0
     )
     theirs.fit(X, y)
-    bag = FittedMembers(theirs.estimators_, theirs.estimators_features_, Voting(np.array([0, 1]), soft=True))
+    bag = FittedMembers(theirs.estimators_, theirs.estimators_features_, np.array([0, 1]), soft=True)
     table = RawTable.of(X, "a test")
-    np.testing.assert_allclose(bag.means(table, ALONE).T, theirs.predict_proba(X), rtol=1e-12)
+    np.testing.assert_allclose(bag.means(table, ALONE), theirs.predict_proba(X), rtol=1e-12)
     oob = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
     assert oob.votes.min() > 0
-    np.testing.assert_allclose(oob.means.T, theirs.oob_decision_function_, rtol=1e-12)
-    assert theirs.oob_score_ == pytest.approx(np.mean(np.argmax(oob.means, axis=0) == y))
+    np.testing.assert_allclose(oob.means, theirs.oob_decision_function_, rtol=1e-12)
+    assert theirs.oob_score_ == pytest.approx(np.mean(np.argmax(oob.means, axis=1) == y))
 
 
 def test_means_of_scikit_learn_members_are_the_same():
     X, y = load_diabetes(return_X_y=True)
     theirs = TheirRegressor(KNeighborsRegressor(), n_estimators=30, oob_score=True, random_state=0).fit(X, y)
-    bag = FittedMembers(theirs.estimators_, theirs.estimators_features_, Voting(None, soft=False))
+    bag = FittedMembers(theirs.estimators_, theirs.estimators_features_, None, soft=False)
     table = RawTable.of(X, "a test")
-    np.testing.assert_allclose(bag.means(table, ALONE)[0], theirs.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(bag.means(table, ALONE)[:, 0], theirs.predict(X), rtol=1e-12)
     oob = bag.out_of_bag(table, TheirDraws(theirs, len(X)), ALONE)
     assert oob.votes.min() > 0
-    np.testing.assert_allclose(oob.means[0], theirs.oob_prediction_, rtol=1e-12)
+    np.testing.assert_allclose(oob.means[:, 0], theirs.oob_prediction_, rtol=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

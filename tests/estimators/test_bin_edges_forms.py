@@ -10,7 +10,7 @@ import pytest
 from bin_edges_cases import BOOSTED, GRID, NAN, WEAK, boosted, problem
 from forest_cases import KINDS, frame
 from hedgerow import AdaBoostClassifier, DecisionStump, RandomForestClassifier
-from hedgerow.estimators.bin_edges import edges_by_column, uses_positions
+from hedgerow.estimators.column_parameters import edges_by_column, uses_positions
 from hedgerow.growing.deep import DeepGrower
 from hedgerow.growing.weak_tree import WeakGrower
 from hedgerow.table import Schema

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from boosting_cases import classes, classifier, numbers, regressor
-from hedgerow.estimators.constraints import interaction_groups, monotonic_directions
+from hedgerow.estimators.column_parameters import interaction_groups, monotonic_directions
 from hedgerow.table import Schema
 
 PLAIN = Schema(3, None, (None, None, None))

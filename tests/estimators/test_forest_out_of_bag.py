@@ -5,7 +5,17 @@ import pytest
 from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score
 
-from forest_cases import KINDS, bag_counts, classes, counts, data_for, frame, numbers, predictions_by_tree
+from forest_cases import (
+    CLASSIFIERS,
+    KINDS,
+    bag_counts,
+    classes,
+    counts,
+    data_for,
+    frame,
+    numbers,
+    predictions_by_tree,
+)
 from hedgerow import RandomForestClassifier, RandomForestRegressor
 
 SETTINGS = {
@@ -152,9 +162,10 @@ def test_oob_score_may_be_a_function():
 def test_another_fit_removes_the_score(kind):
     X, y = data_for(kind)
     model = kind(20, bootstrap=True, oob_score=True, random_state=0).fit(X, y)
-    assert len([name for name in vars(model) if name.startswith("oob_") and name.endswith("_")]) == len(
-        [name for name in type(model)._oob_names if name.startswith("oob_")]
-    )
+    assert {name for name in vars(model) if name.startswith("oob_") and name.endswith("_")} == {
+        *("oob_score_", "oob_votes_"),
+        *(["oob_decision_function_", "oob_losses_"] if kind in CLASSIFIERS else ["oob_prediction_"]),
+    }
     model.set_params(oob_score=False).fit(X, y)
     assert not [name for name in vars(model) if name.startswith("oob_") and name.endswith("_")]
 

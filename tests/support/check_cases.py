@@ -11,68 +11,45 @@ from sklearn.tree import DecisionTreeClassifier as ForeignTree
 from sklearn.tree import DecisionTreeRegressor as ForeignRegressionTree
 from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 
-from hedgerow import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    AnyBoostClassifier,
-    BaggingClassifier,
-    BaggingRegressor,
-    DecisionStump,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    LogitBoostClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    SchapireBoostClassifier,
-)
+import hedgerow as hr
+from all_estimators import ESTIMATORS
 from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
 
 FAST = {"n_estimators": 5, "learning_rate": 0.5}
-STUMP, FOREIGN_STUMP = DecisionTreeRegressor(max_depth=1), ForeignTree(max_depth=1)
+STUMP, FOREIGN_STUMP = hr.DecisionTreeRegressor(max_depth=1), ForeignTree(max_depth=1)
 
 BOOSTING = [
-    GradientBoostingClassifier(),
-    GradientBoostingRegressor(),
+    *(kind() for kind in ESTIMATORS if "Boost" in kind.__name__),
     *(
         kind(**FAST, **parameters)
-        for kind in (GradientBoostingClassifier, GradientBoostingRegressor)
+        for kind in (hr.GradientBoostingClassifier, hr.GradientBoostingRegressor)
         for parameters in ({"newton": False, "min_samples_leaf": 1}, {"estimator": Ridge()})
     ),
-    AdaBoostClassifier(),
-    *(AdaBoostClassifier(algorithm=name) for name in ("samme", "real", "samme.r", "gentle")),
+    *(hr.AdaBoostClassifier(algorithm=name) for name in ("samme", "real", "samme.r", "gentle")),
     # more than a stump: M1 needs errors below 1/2, of three random classes too
-    AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), algorithm="m1", n_estimators=10),
-    AdaBoostClassifier(FOREIGN_STUMP, algorithm="samme", n_estimators=5),
-    AdaBoostClassifier(ForeignRegressionTree(max_depth=1), algorithm="gentle", n_estimators=5),
-    AdaBoostRegressor(),
-    AdaBoostRegressor(STUMP, loss="square", learning_rate=0.5, n_estimators=10),
-    AdaBoostRegressor(ForeignRegressionTree(max_depth=3), loss="exponential", n_estimators=5),
-    LogitBoostClassifier(),
-    AnyBoostClassifier(),
-    AnyBoostClassifier(FOREIGN_STUMP, cost="sigmoid", n_estimators=5),
-    SchapireBoostClassifier(),
-    SchapireBoostClassifier(FOREIGN_STUMP, depth=2, first_share=0.4, random_state=0),
+    hr.AdaBoostClassifier(hr.DecisionTreeClassifier(max_depth=3), algorithm="m1", n_estimators=10),
+    hr.AdaBoostClassifier(FOREIGN_STUMP, algorithm="samme", n_estimators=5),
+    hr.AdaBoostClassifier(ForeignRegressionTree(max_depth=1), algorithm="gentle", n_estimators=5),
+    hr.AdaBoostRegressor(STUMP, loss="square", learning_rate=0.5, n_estimators=10),
+    hr.AdaBoostRegressor(ForeignRegressionTree(max_depth=3), loss="exponential", n_estimators=5),
+    hr.AnyBoostClassifier(FOREIGN_STUMP, cost="sigmoid", n_estimators=5),
+    hr.SchapireBoostClassifier(FOREIGN_STUMP, depth=2, first_share=0.4, random_state=0),
 ]
-BAGGED = [
-    BaggingClassifier(),
-    BaggingClassifier(n_estimators=3, bootstrap=False, max_features=0.7, voting="hard"),
-    BaggingClassifier(DecisionStump(), n_estimators=2, n_jobs=2),
-    BaggingClassifier(ExtraTreeClassifier(), n_estimators=5, max_samples=0.9, bootstrap_features=True),
-    BaggingClassifier(LinearSVC(), n_estimators=2),
-    BaggingRegressor(),
-    BaggingRegressor(n_estimators=3, bootstrap=False, max_features=0.7),
-    BaggingRegressor(ExtraTreeRegressor(), n_estimators=5, max_samples=0.9, bootstrap_features=True),
-    BaggingRegressor(KNeighborsRegressor(), n_estimators=2),
-    RandomForestClassifier(),
-    RandomForestClassifier(
+OTHERS = [
+    *(kind() for kind in ESTIMATORS if "Boost" not in kind.__name__),
+    *(LogisticBaseline(), RidgeBaseline()),  # which `hedgerow.selection` compares with
+    hr.BaggingClassifier(n_estimators=3, bootstrap=False, max_features=0.7, voting="hard"),
+    hr.BaggingClassifier(hr.DecisionStump(), n_estimators=2, n_jobs=2),
+    hr.BaggingClassifier(ExtraTreeClassifier(), n_estimators=5, max_samples=0.9, bootstrap_features=True),
+    hr.BaggingClassifier(LinearSVC(), n_estimators=2),
+    hr.BaggingRegressor(n_estimators=3, bootstrap=False, max_features=0.7),
+    hr.BaggingRegressor(ExtraTreeRegressor(), n_estimators=5, max_samples=0.9, bootstrap_features=True),
+    hr.BaggingRegressor(KNeighborsRegressor(), n_estimators=2),
+    hr.RandomForestClassifier(
         n_estimators=3, criterion="entropy", max_features=None, class_weight="balanced", n_jobs=1
     ),
-    RandomForestClassifier(n_estimators=3, criterion="log_loss", bootstrap=False, max_leaf_nodes=6),
-    RandomForestClassifier(
+    hr.RandomForestClassifier(n_estimators=3, criterion="log_loss", bootstrap=False, max_leaf_nodes=6),
+    hr.RandomForestClassifier(
         n_estimators=5,
         max_features=0.6,
         max_depth=4,
@@ -80,24 +57,14 @@ BAGGED = [
         class_weight="balanced_subsample",
         min_samples_leaf=2,
     ),
-    RandomForestRegressor(),
-    RandomForestRegressor(n_estimators=3, max_features="sqrt", max_leaf_nodes=12, bootstrap=False),
-    RandomForestRegressor(n_estimators=3, max_features=0.5, min_samples_leaf=0.02, keep_targets=False),
-    ExtraTreesClassifier(),
-    ExtraTreesClassifier(n_estimators=5, bootstrap=True, criterion="entropy", max_features="log2"),
-    ExtraTreesRegressor(),
-    ExtraTreesRegressor(n_estimators=5, bootstrap=True, min_samples_split=4),
+    hr.RandomForestRegressor(n_estimators=3, max_features="sqrt", max_leaf_nodes=12, bootstrap=False),
+    hr.RandomForestRegressor(n_estimators=3, max_features=0.5, min_samples_leaf=0.02, keep_targets=False),
+    hr.ExtraTreesClassifier(n_estimators=5, bootstrap=True, criterion="entropy", max_features="log2"),
+    hr.ExtraTreesRegressor(n_estimators=5, bootstrap=True, min_samples_split=4),
+    hr.DecisionStump(criterion="gini", max_bins=65_535),
+    hr.DecisionTreeClassifier("error", max_depth=None, max_leaf_nodes=9, max_bins=65_535),
+    hr.DecisionTreeRegressor(max_depth=None, min_weight_fraction_leaf=0.02),
 ]
-SINGLE = [
-    DecisionStump(),
-    DecisionStump(criterion="gini", max_bins=65_535),
-    DecisionTreeClassifier(),
-    DecisionTreeClassifier("error", max_depth=None, max_leaf_nodes=9, max_bins=65_535),
-    DecisionTreeRegressor(),
-    DecisionTreeRegressor(max_depth=None, min_weight_fraction_leaf=0.02),
-]
-COMPARED_WITH = [LogisticBaseline(), RidgeBaseline()]  # by `hedgerow.selection`
-OTHERS = [*BAGGED, *SINGLE, *COMPARED_WITH]
 
 COPIES = "rows of weight zero or two are drawn, or held out, one by one: they cannot equal none or two copies"
 TIES = "splits of equal gain are chosen by rounding, in scikit-learn's trees"
@@ -106,20 +73,20 @@ WEIGHT_CHECKS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in (
 SPECIAL = [
     *(
         (kind(**FAST, **parameters), reason, WEIGHT_CHECKS)
-        for kind in (GradientBoostingClassifier, GradientBoostingRegressor)
+        for kind in (hr.GradientBoostingClassifier, hr.GradientBoostingRegressor)
         for parameters, reason in [
             ({"subsample": 0.7, "early_stopping": True}, COPIES),
             ({"estimator": ForeignRegressionTree(max_depth=2)}, TIES),
         ]
     ),
     (
-        AdaBoostClassifier(on_chance="restart", learning_rate=0.5, early_stopping=True, n_estimators=10),
+        hr.AdaBoostClassifier(on_chance="restart", learning_rate=0.5, early_stopping=True, n_estimators=10),
         COPIES, WEIGHT_CHECKS,
     ),
-    (AdaBoostClassifier(FOREIGN_STUMP, algorithm="real", n_estimators=5), TIES, WEIGHT_CHECKS),
-    (LogitBoostClassifier(ForeignRegressionTree(max_depth=1), n_estimators=5), TIES, WEIGHT_CHECKS),
+    (hr.AdaBoostClassifier(FOREIGN_STUMP, algorithm="real", n_estimators=5), TIES, WEIGHT_CHECKS),
+    (hr.LogitBoostClassifier(ForeignRegressionTree(max_depth=1), n_estimators=5), TIES, WEIGHT_CHECKS),
     (
-        RandomForestRegressor(n_estimators=3, criterion="poisson", max_features=1),
+        hr.RandomForestRegressor(n_estimators=3, criterion="poisson", max_features=1),
         NEGATIVE, ["check_regressor_multioutput"],
     ),
 ]  # fmt: skip

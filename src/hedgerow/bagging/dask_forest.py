@@ -9,6 +9,8 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from threading import local
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -44,12 +46,7 @@ _SENDING = "sending codes to the workers"
 
 
 class WorkerTreeTask:
-    """A task as a worker holds it: in memory that kernels can write to, with a grower for every thread.
-
-    Parameters
-    ----------
-    task : TreeTask
-    """
+    """A task as a worker holds it: in memory that kernels can write to, with a grower for every thread."""
 
     def __init__(self, task: "TreeTask") -> None:
         self.__setstate__(task)
@@ -118,16 +115,7 @@ def _has_attributes(value: Any) -> bool:
 
 
 class DaskTreeGrower:
-    """Grows trees on the workers of a cluster, ahead of the loop; see `forest.TreeGrower`.
-
-    Parameters
-    ----------
-    task : TreeTask
-    numbers : range
-        The numbers of the trees.
-    client : distributed.Client
-    settings : hedgerow.distributed.Settings
-    """
+    """Grows trees on the workers of a cluster, ahead of the loop; see `forest.TreeGrower`."""
 
     def __init__(self, task: "TreeTask", numbers: range, client: Client, settings: Settings) -> None:
         self._client, self._settings = client, settings
@@ -158,11 +146,11 @@ class DaskTreeGrower:
 
     def close(self) -> Iterator[VotingTree]:
         """Release the cluster; yield the trees that are grown but not collected."""
+        killed = require_extra("distributed", extra="dask").KilledWorker
         try:
-            while not self._has_failed and self._pending and self._pending[0][1].status == "finished":
-                yield self._gather(self._pending.popleft()[1])
-        except Exception:  # noqa: BLE001, S110 - the cluster may be lost, and the fit is over
-            pass
+            with suppress(OSError, RuntimeError, CancelledError, killed):  # the fit is over
+                while not self._has_failed and self._pending and self._pending[0][1].status == "finished":
+                    yield self._gather(self._pending.popleft()[1])
         finally:
             release(self._client, [future for _, future in self._pending])
             release(self._client, [self._task])
@@ -173,17 +161,11 @@ class DaskTreeGrower:
         for _ in range(_MOST_LOSSES):
             key = f"hedgerow-tree-task-{uuid4().hex}"
             try:
-                return self._client.scatter(
-                    {key: self._sent},
-                    broadcast=True,
-                    direct=self._settings.direct,
-                    timeout=self._settings.timeout,
-                )[key]
-            except BaseException as error:
-                incomplete = require_extra("distributed", extra="dask").Future(
-                    key, self._client
-                )  # some workers may hold it
-                release(self._client, [incomplete])
+                direct, timeout = self._settings.direct, self._settings.timeout
+                sent = {key: self._sent}
+                return self._client.scatter(sent, broadcast=True, direct=direct, timeout=timeout)[key]
+            except BaseException as error:  # some workers may hold the task
+                release(self._client, [require_extra("distributed", extra="dask").Future(key, self._client)])
                 short = translate_error(error, self._client, _SENDING)
                 if short is not error:
                     raise short from error
@@ -217,9 +199,8 @@ class DaskTreeGrower:
                 future.release()
                 return tree
             if future.status == "error":
-                raise translate_error(
-                    future.exception(timeout=self._settings.timeout), self._client, _GROWING
-                )
+                failure = future.exception(timeout=self._settings.timeout)
+                raise translate_error(failure, self._client, _GROWING)
             if future.status in ("cancelled", "lost"):
                 self._restart()
                 continue

@@ -40,27 +40,15 @@ _ROW_WEIGHT_BITS = 30  # of row weights if there are class weights too, which th
 
 @dataclass(frozen=True, kw_only=True)
 class ForestOptions:
-    """Options of a forest, as the parameters of the estimators define them.
+    """Options of a forest, as the parameters of the estimators define them; see `RandomForestClassifier`.
 
-    Parameters
-    ----------
-    n_classes : int or None
-        None for regression.
-    criterion : {"gini", "entropy", "squared_error", "poisson"}
-    max_features, min_samples_split, min_samples_leaf, max_samples
-        A number, or a fraction; see `RandomForestClassifier`.
-    random_cuts : bool
-        Try one random cut of each column (extremely randomised trees).
-    directions : int8 (columns,)
-        Monotonic constraints: -1, 0 or 1; empty for none.
-    edges : sequence of arrays or None
-        Bin edges of columns that are not binned at quantiles.
-    balance_trees : bool
-        Compute class weights for the sample of every tree, so that all classes have the same total weight.
-    keep_targets : bool
-        Store the training targets of the leaves.
-    out_of_bag : bool
-        Compute out-of-bag predictions.
+    n_classes : None for regression.
+    random_cuts : try one random cut of each column (extremely randomised trees).
+    directions : int8 (columns,), monotonic constraints: -1, 0 or 1; empty for none.
+    edges : bin edges of columns that are not binned at quantiles.
+    balance_trees : compute class weights for the sample of every tree, so that all classes have the same
+        total weight.
+    keep_targets : store the training targets of the leaves.
     """
 
     n_classes: int | None
@@ -126,15 +114,7 @@ def columns_per_node(max_features: Any, n_columns: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class TreeTask:
-    """The data that all trees are grown on.
-
-    Parameters
-    ----------
-    grower : DeepGrower
-    sampler : TreeSampler
-    balance : bool
-        Compute class weights for every tree.
-    """
+    """The data that all trees are grown on; with `balance`, class weights are computed for every tree."""
 
     grower: DeepGrower
     sampler: TreeSampler
@@ -214,15 +194,7 @@ def make_tree_grower(task: TreeTask, numbers: range, table: Table, n_threads: in
 
 @dataclass(frozen=True, eq=False)
 class FittedForest:
-    """Result of a fit, or of the trees so far.
-
-    Parameters
-    ----------
-    model : ForestModel
-    sampler : TreeSampler
-    leaf_targets : LeafTargets or None
-    out_of_bag : OutOfBag or None
-    """
+    """Result of a fit, or of the trees so far."""
 
     model: ForestModel
     sampler: TreeSampler
@@ -237,17 +209,10 @@ def fit_forest(
     run: FitOptions,
     previous: FittedForest | None = None,
 ) -> FittedForest:
-    """Fit a forest, or add trees to a previous one.
+    """Fit a forest, or add trees to a previous one, which must have the same data and options.
 
-    Parameters
-    ----------
-    data : Dataset
-    tree_weight : float64 (n,) or None
-        Weights of the rows within a tree, beyond those that sampling accounts for.
-    options : ForestOptions
-    run : FitOptions
-    previous : FittedForest or None
-        Its trees come first; data and options must be those of its fit.
+    tree_weight : float64 (n,) or None, weights of the rows within a tree, beyond those that sampling
+        accounts for.
     """
     weight = data.sample_weight
     with Team(run.n_threads) as team:

@@ -23,7 +23,6 @@ Hence ranks of ceil(level * (n + 1)), and infinite bounds if there are too few r
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -34,7 +33,6 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.leaf_targets import LeafTargets, chunk_rows
 from hedgerow.kernels.cpu.leaf_targets import jackknife_bounds, tree_answers
-from hedgerow.threads import over_rows
 from hedgerow.voting import CodedRows, VoteForest
 
 METHODS = ("oob", "jackknife+", "quantiles", "calibrated")
@@ -96,21 +94,10 @@ def oob_interval(
 ) -> Bounds:
     """Predictions plus quantiles of the out-of-bag residuals, with equal tails.
 
-    Parameters
-    ----------
-    prediction : float64 (rows,)
-    residuals : float64 (n,)
-        Targets minus out-of-bag predictions; NaN for rows without one, which are ignored.
-    coverage : float
-    weight : float64 (n,) or None
-        Relative weights of the residuals.
+    residuals : float64 (n,), targets minus out-of-bag predictions; NaN for rows without one, which are
+        ignored.
+    weight : float64 (n,) or None, relative weights of the residuals.
 
-    Returns
-    -------
-    lower, upper : float64 (rows,)
-
-    Examples
-    --------
     >>> residuals = np.arange(-9.0, 10.0)  # 19 of them: each tail is 1/20
     >>> oob_interval(np.array([100.0]), residuals, 0.9)
     (array([91.]), array([109.]))
@@ -146,15 +133,9 @@ def _upper(values: Floats, weight: Floats | None, level: float) -> float:
 class OutOfBagTrees:
     """The trees that were not trained on a row, for every training row.
 
-    Parameters
-    ----------
-    bits : uint8 (n, groups)
-        Bit k of group g is tree 8 g + k.
-    counts : int64 (n,)
-        The number of these trees.
+    bits : uint8 (n, groups); bit k of group g is tree 8 g + k.
+    counts : int64 (n,), the number of these trees.
 
-    Examples
-    --------
     >>> in_bag = np.packbits([[1, 1, 0], [0, 1, 0]], axis=1, bitorder="little")  # two trees, three rows
     >>> OutOfBagTrees.of(in_bag, 3).counts
     array([1, 0, 2])
@@ -175,8 +156,22 @@ class OutOfBagTrees:
         return cls(bits, np.bitwise_count(bits).sum(axis=1, dtype=np.int64))
 
 
-class _JackknifePlus:
-    """The training rows as the kernel takes them, and the rank of the bounds."""
+class JackknifePlus:
+    """The jackknife+ after the bootstrap: training rows as the kernel takes them, and the rank of the bounds.
+
+    Rows that every tree was trained on, and those whose residual is NaN, are ignored. With a coverage below a
+    half the lower bound may exceed the upper one, if trees differ by more than their errors: both bounds are
+    then their mean.
+
+    Three trees, each trained without one of three rows; with 3 rows, the largest has rank 3 of 4:
+
+    >>> in_bag = np.packbits([[0, 1, 1], [1, 0, 1], [1, 1, 0]], axis=1, bitorder="little")
+    >>> plus = JackknifePlus(OutOfBagTrees.of(in_bag, 3), np.array([1.0, -2.0, 0.5]), 0.75)
+    >>> lower, upper = np.empty(1), np.empty(1)
+    >>> plus.bounds(np.array([[10.0, 11.0, 12.0]]), lower, upper)
+    >>> lower, upper
+    (array([9.]), array([13.]))
+    """
 
     def __init__(self, trees: OutOfBagTrees, residuals: Floats, coverage: float) -> None:
         used = (trees.counts > 0) & np.isfinite(residuals)
@@ -193,89 +188,14 @@ class _JackknifePlus:
         sums = np.empty((self._bits.shape[1], 256))
         below, above = np.empty(self._n), np.empty(self._n)
         jackknife_bounds(
-            predictions,
-            self._bits,
-            self._counts,
-            self._residuals,
-            self._rank,
-            sums,
-            below,
-            above,
-            lower,
-            upper,
-        )
+            predictions, self._bits, self._counts, self._residuals, self._rank, sums, below, above,
+            lower, upper,
+        )  # fmt: skip
         crossed = lower > upper
         lower[crossed] = upper[crossed] = (lower[crossed] + upper[crossed]) / 2
 
 
-def jackknife_plus(
-    predictions: Floats, trees: OutOfBagTrees, residuals: Floats, coverage: float, n_threads: int = 1
-) -> Bounds:
-    """Bounds by the jackknife+ after the bootstrap.
-
-    Parameters
-    ----------
-    predictions : float64 (rows, trees)
-        The prediction of each tree.
-    trees : OutOfBagTrees
-        Of n training rows. Rows that every tree was trained on are ignored; from about 30 trees on there are
-        hardly any.
-    residuals : float64 (n,)
-        Targets minus out-of-bag predictions; rows with NaN are ignored.
-    coverage : float
-        1 - alpha. With a coverage below a half the lower bound may exceed the upper one, if trees differ by
-        more than their errors: both bounds are then their mean.
-    n_threads : int
-
-    Returns
-    -------
-    lower, upper : float64 (rows,)
-
-    Examples
-    --------
-    Three trees, each trained without one of three rows; with 3 rows, the largest has rank 3 of 4:
-
-    >>> in_bag = np.packbits([[0, 1, 1], [1, 0, 1], [1, 1, 0]], axis=1, bitorder="little")
-    >>> predictions, residuals = np.array([[10.0, 11.0, 12.0]]), np.array([1.0, -2.0, 0.5])
-    >>> jackknife_plus(predictions, OutOfBagTrees.of(in_bag, 3), residuals, 0.75)
-    (array([9.]), array([13.]))
-    """
-    plus = _JackknifePlus(trees, residuals, coverage)
-    lower, upper = np.empty(len(predictions)), np.empty(len(predictions))
-    over_rows(
-        len(predictions),
-        lambda a, b: plus.bounds(predictions[a:b], lower[a:b], upper[a:b]),
-        n_threads,
-        chunk_rows(len(predictions), predictions.shape[1], n_threads),
-    )
-    return lower, upper
-
-
 # --- intervals of a forest
-
-
-def _over_predictions(
-    forest: VoteForest, rows: CodedRows, n_threads: int, use: Callable[[Floats, int, int], None]
-) -> None:
-    """Call use(predictions, start, stop) for chunks of the rows; memory does not grow with their number."""
-
-    def predict(leaves: Integers, start: int, stop: int) -> None:
-        predictions = np.empty(leaves.shape)
-        tree_answers(leaves, forest.trees, predictions)
-        use(predictions, start, stop)
-
-    forest.over_leaves(rows, n_threads, chunk_rows(rows.n_rows, forest.n_trees, n_threads), predict)
-
-
-def tree_predictions(forest: VoteForest, rows: CodedRows, n_threads: int) -> Floats:
-    """Prediction (rows, trees) of each tree of a forest with one output."""
-    out = np.empty((rows.n_rows, forest.n_trees))
-
-    def copy(predictions: Floats, start: int, stop: int) -> None:
-        out[start:stop] = predictions
-
-    _over_predictions(forest, rows, n_threads, copy)
-    return out
 
 
 def jackknife_interval(
@@ -286,12 +206,16 @@ def jackknife_interval(
     coverage: float,
     n_threads: int,
 ) -> Bounds:
-    """`jackknife_plus` for new rows, a chunk at a time."""
-    plus = _JackknifePlus(trees, residuals, coverage)
+    """Bounds by the jackknife+ for new rows, a chunk at a time; memory does not grow with their number."""
+    plus = JackknifePlus(trees, residuals, coverage)
     lower, upper = np.empty(rows.n_rows), np.empty(rows.n_rows)
-    _over_predictions(
-        forest, rows, n_threads, lambda predictions, a, b: plus.bounds(predictions, lower[a:b], upper[a:b])
-    )
+
+    def fill(leaves: Integers, start: int, stop: int) -> None:
+        predictions = np.empty(leaves.shape)
+        tree_answers(leaves, forest.trees, predictions)
+        plus.bounds(predictions, lower[start:stop], upper[start:stop])
+
+    forest.over_leaves(rows, n_threads, chunk_rows(rows.n_rows, forest.n_trees, n_threads), fill)
     return lower, upper
 
 
@@ -308,22 +232,9 @@ def calibrated_levels(ranks: Floats, coverage: float, weight: Floats | None = No
     A target y is at most the quantile q if the weight below y is less than q, and at least that quantile if
     the weight up to y is q or more.
 
-    Parameters
-    ----------
-    ranks : float64 (n, 2)
-        See `LeafTargets.ranks`; rows with NaN are ignored.
-    coverage : float
-    weight : float64 (n,) or None
-        Relative weights of the rows.
+    The levels are from 0 to 1, or infinite if there are too few rows for the coverage, or if too many of them
+    lie beyond all targets of their leaves. Rows whose ranks (`LeafTargets.ranks`) are NaN are ignored.
 
-    Returns
-    -------
-    low, high : float
-        From 0 to 1; infinite if there are too few rows for the coverage, or if too many of them lie beyond
-        all targets of their leaves.
-
-    Examples
-    --------
     >>> ranks = np.repeat(np.arange(1, 20)[:, np.newaxis] / 20, 2, axis=1)  # uniform
     >>> low, high = calibrated_levels(ranks, 0.8)
     >>> round(low, 6), round(high, 6)
@@ -341,11 +252,7 @@ def calibrated_levels(ranks: Floats, coverage: float, weight: Floats | None = No
 
 
 def between_levels(
-    leaves: LeafTargets,
-    forest: VoteForest,
-    rows: CodedRows,
-    levels: tuple[float, float],
-    n_threads: int,
+    leaves: LeafTargets, forest: VoteForest, rows: CodedRows, levels: tuple[float, float], n_threads: int
 ) -> Bounds:
     """Quantiles of the targets in the leaves at two levels, such as `calibrated_levels`."""
     bounds = leaves.quantiles(forest, rows, np.clip(levels, 0.0, 1.0), n_threads)

@@ -54,21 +54,12 @@ class LeafTargets:
 
     Rows of equal target and weight share one position among the sorted targets, and one entry of a leaf.
 
-    Parameters
-    ----------
-    starts : uint32 or uint64 (leaves + 1,)
-        Leaf k, counted over all trees, has the entries starts[k]:starts[k + 1].
-    positions : uint32 (entries,)
-        Positions in `targets`, ascending within a leaf.
-    draws : unsigned (entries,)
-        How often the tree drew rows of this target.
-    targets : float64 (positions,)
-        In ascending order.
-    weights : float64 (positions,) or empty
-        Weight of a row of this target.
+    starts : uint32 or uint64 (leaves + 1,); leaf k of all trees has the entries starts[k]:starts[k + 1].
+    positions : uint32 (entries,), positions in `targets`, ascending within a leaf.
+    draws : unsigned (entries,), how often the tree drew rows of this target.
+    targets : float64 (positions,), in ascending order.
+    weights : float64 (positions,) or empty, weight of a row of this target.
 
-    Examples
-    --------
     A tree with two leaves, of rows 0, 2 and rows 1, 3; row 2 was drawn twice:
 
     >>> no, starts, rows = np.empty(0), np.array([0, 2, 4]), np.array([0, 2, 1, 3], np.uint32)
@@ -95,17 +86,10 @@ class LeafTargets:
         draws: Callable[[int], Integers],
         weight: Floats | None = None,
     ) -> "LeafTargets":
-        """Collect the rows of the leaves of grown trees.
+        """Collect the rows of the leaves of trees that were grown with `keep_rows`.
 
-        Parameters
-        ----------
-        trees : sequence of VotingTree
-            Grown with `keep_rows`.
-        y : float64 (n,)
-        draws : callable
-            draws(t) : int64 (n,), how often trees[t] drew each row.
-        weight : float64 (n,) or None
-            Weights of the rows within trees; None if rows were drawn by weight.
+        draws(t) : int64 (n,), how often trees[t] drew each row.
+        weight : float64 (n,), weights of the rows within trees; None if rows were drawn by weight.
         """
         order, position_of, targets, weights = _sorted_targets(y, weight)
         leaf_of = np.empty(len(y), np.int64)
@@ -119,27 +103,15 @@ class LeafTargets:
             size = np.empty(n_leaves, np.int64)
             position, count = np.empty(n_rows, np.uint32), np.empty(n_rows, np.int64)
             n = gather_leaves(
-                tree.leaf_starts,
-                tree.leaf_rows,
-                draws(number),
-                order,
-                position_of,
-                leaf_of,
-                size,
-                position,
-                count,
-            )
+                tree.leaf_starts, tree.leaf_rows, draws(number), order, position_of, leaf_of,
+                size, position, count,
+            )  # fmt: skip
             sizes.append(size)
             positions.append(position[:n].copy())
             counts.append(count[:n].astype(np.min_scalar_type(int(count[:n].max(initial=0)))))
         ends = np.cumsum(np.concatenate(sizes))
-        return cls(
-            _starts(np.concatenate([[0], ends])),
-            np.concatenate(positions),
-            np.concatenate(counts),
-            targets,
-            weights,
-        )
+        starts = _starts(np.concatenate([[0], ends]))
+        return cls(starts, np.concatenate(positions), np.concatenate(counts), targets, weights)
 
     @classmethod
     def join(cls, first: "LeafTargets", second: "LeafTargets") -> "LeafTargets":
@@ -165,21 +137,10 @@ class LeafTargets:
         return LeafEntries(self.starts, self.positions, self.draws, self.targets, self.weights)
 
     def quantiles(self, forest: VoteForest, rows: CodedRows, quantiles: Floats, n_threads: int) -> Floats:
-        """Quantiles of the target for every row; see the module docstring.
+        """Quantiles (rows, q) of the target for every row; see the module docstring.
 
-        Parameters
-        ----------
-        forest : VoteForest
-            The trees of these leaves.
-        rows : CodedRows
-        quantiles : float64 (q,)
-            From 0, the smallest target in the leaves, to 1, the largest; in any order.
-        n_threads : int
-            Each uses 8 bytes per training row beside the leaves of its chunk.
-
-        Returns
-        -------
-        float64 array of shape (rows, q)
+        quantiles : float64 (q,), from 0, the smallest target in the leaves, to 1, the largest; in any order.
+        n_threads : each uses 8 bytes per training row beside the leaves of its chunk.
         """
         self._check_forest(forest)
         order = np.argsort(quantiles, kind="stable")
@@ -200,31 +161,12 @@ class LeafTargets:
         return out
 
     def ranks(
-        self,
-        forest: VoteForest,
-        rows: CodedRows,
-        in_bag: NDArray[np.uint8],
-        y: Floats,
-        n_threads: int,
+        self, forest: VoteForest, rows: CodedRows, in_bag: NDArray[np.uint8], y: Floats, n_threads: int
     ) -> Floats:
-        """Ranks of targets in the distributions that the out-of-bag trees of their rows predict.
+        """Ranks (n, 2) of the training targets y in the distributions that their out-of-bag trees predict.
 
-        Parameters
-        ----------
-        forest, n_threads
-            As in `quantiles`.
-        rows : CodedRows
-            The training rows.
-        in_bag : uint8 (trees, bytes)
-            Bits of the rows that each tree was trained on.
-        y : float64 (n,)
-            The training targets.
-
-        Returns
-        -------
-        float64 array of shape (n, 2)
-            The weight of targets below y, and of targets up to y; NaN for rows that every tree was trained
-            on.
+        A rank is the weight of targets below y, and of targets up to y; NaN for rows that every tree was
+        trained on. in_bag : uint8 (trees, bytes), bits of the rows that each tree was trained on.
         """
         self._check_forest(forest)
         out = np.empty((rows.n_rows, 2))

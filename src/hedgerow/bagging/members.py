@@ -24,11 +24,11 @@ from hedgerow.bagging.sampling import BootstrapSampler, OutOfBag
 from hedgerow.boosting.loop import FitOptions, IndependentMembers, run_rounds
 from hedgerow.members import (
     ConstantHypothesis,
-    member_errors,
+    fit_member,
+    is_hedgerow,
     predict_classes,
     predict_probabilities,
     predict_values,
-    seeded_clone,
 )
 from hedgerow.threads import resolve_n_jobs
 
@@ -36,11 +36,6 @@ _MANY_ROWS = 10_000  # fewer rows are predicted faster by one thread than by sev
 
 
 # --- jobs
-
-
-def is_hedgerow(estimator: Any) -> bool:
-    """Whether an estimator is one of this library."""
-    return type(estimator).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -51,11 +46,7 @@ class JobRunner:
     as joblib and scikit-learn run them: in `n_jobs` processes, one by default. A
     `joblib.parallel_config` applies to both; with ``backend="dask"`` the workers of a cluster run the jobs.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-    threads : bool
-        Whether the members are Hedgerow estimators.
+    threads : whether the members are Hedgerow estimators.
     """
 
     n_jobs: int | None
@@ -70,10 +61,6 @@ class JobRunner:
     def n_concurrent(self) -> int:
         """The number of jobs that run at the same time, if it can be determined."""
         return resolve_n_jobs(self.n_jobs) if self.threads else resolve_n_jobs(self.n_jobs or 1)
-
-    def for_prediction(self, n_rows: int) -> "JobRunner":
-        """Return the runner for predictions of so many rows."""
-        return JobRunner(1, self.threads) if self.threads and n_rows < _MANY_ROWS else self
 
     def run(self, jobs: Iterable[Any]) -> Iterator[Any]:
         """Yield the results of delayed calls, in the order of the calls, as they become available."""
@@ -90,16 +77,8 @@ class JobRunner:
 class MemberTask:
     """The data that all members are fitted to.
 
-    Parameters
-    ----------
-    estimator : classifier or regressor, not fitted
-    table : RawTable
-    y : array of labels or numbers (n,)
-    weight : float64 (n,) or None
-        Passed to the members; None if rows are drawn by weight or have none.
-    sampler : BootstrapSampler
-    is_classifier : bool
-        Whether y are labels.
+    y : labels or numbers (n,).
+    weight : float64 (n,), passed to the members; None if rows are drawn by weight or have none.
     """
 
     estimator: Any
@@ -115,7 +94,7 @@ class MemberTask:
         return 8 * n_rows * (n_columns + 4)
 
 
-def fit_member(task: MemberTask, number: int) -> Any:
+def fit_to_sample(task: MemberTask, number: int) -> Any:
     """Fit a clone to its sample, in which rows are repeated as often as they are drawn.
 
     Few estimators can be fitted to one class: for such a sample, return a `ConstantHypothesis`.
@@ -127,13 +106,10 @@ def fit_member(task: MemberTask, number: int) -> Any:
         return ConstantHypothesis(y[:1])
     all_rows = not sampler.replace and len(rows) == len(task.y)
     X = task.table.take(None if all_rows else rows, None if sampler.all_columns else sampler.columns(number))
-    weight = {} if task.weight is None else {"sample_weight": task.weight[rows]}
-    member = seeded_clone(task.estimator, sampler.member_seed(number))
-    if is_hedgerow(member) and "n_jobs" in member.get_params(deep=False) and member.n_jobs is None:
-        member.set_params(n_jobs=1)  # members already run in parallel
-    with member_errors(task.estimator, f"as member {number}, fitted to {len(rows)} rows"):
-        member.fit(X, y, **weight)
-    return member
+    return fit_member(
+        task.estimator, sampler.member_seed(number), X, y, None if task.weight is None else task.weight[rows],
+        step=f"as member {number}, fitted to {len(rows)} rows", parallel=True,
+    )  # fmt: skip
 
 
 class _MembersAhead:
@@ -147,7 +123,7 @@ class _MembersAhead:
         for number in self._numbers:
             if self._stopped:
                 return
-            yield delayed(fit_member)(self._task, number)
+            yield delayed(fit_to_sample)(self._task, number)
 
     def fit(self, targets: int, iteration: int) -> Any:
         return next(self._results)
@@ -191,76 +167,63 @@ def fit_bagging(
 # --- predictions
 
 
-@dataclass(frozen=True, eq=False)
-class Voting:
-    """What is averaged: probabilities, votes or numbers.
+def predict_member(
+    member: Any,
+    table: RawTable,
+    columns: Integers | None,
+    classes: NDArray[Any] | None,
+    soft: bool,
+    rows: Integers | None = None,
+) -> Floats:
+    """Return predictions (outputs, rows) of a member; 0 for classes that were not in its sample.
 
-    Parameters
-    ----------
-    classes : array of labels, or None for regressors
-    soft : bool
-        Use the probabilities of members that have them. Other members vote for the class they predict.
+    With `soft`, members that have probabilities return them; others vote for the class they predict.
+    `classes` is None for regressors.
 
-    Examples
-    --------
     >>> from sklearn.svm import LinearSVC
     >>> member = LinearSVC().fit([[0.0], [1.0]], ["no", "yes"])
-    >>> Voting(np.array(["maybe", "no", "yes"]), soft=True).predict(member, [[1.0], [0.0]])
+    >>> table, classes = RawTable.of([[1.0], [0.0]], ""), np.array(["maybe", "no", "yes"])
+    >>> predict_member(member, table, None, classes, soft=True)
     array([[0., 0.],
            [0., 1.],
            [1., 0.]])
     """
+    X = table.take(rows, columns)
+    if classes is None:
+        return predict_values(member, X)[np.newaxis]
+    if soft and hasattr(member, "predict_proba"):
+        return predict_probabilities(member, X, classes)
+    predicted = predict_classes(member, X, classes)
+    votes: Floats = (np.arange(len(classes))[:, np.newaxis] == predicted).astype(np.float64)
+    return votes
 
+
+@dataclass(frozen=True, eq=False)
+class FittedMembers:
+    """Fitted members and how they vote.
+
+    columns : the columns that each was fitted to, None for all.
+    classes, soft : see `predict_member`.
+    weights : float64 (members,) of sum 1, or None for equal weights.
+    """
+
+    members: Sequence[Any]
+    columns: Sequence[Integers | None]
     classes: NDArray[Any] | None
     soft: bool
+    weights: Floats | None = None
 
     @property
     def n_outputs(self) -> int:
         """The number of classes; 1 for regressors."""
         return 1 if self.classes is None else len(self.classes)
 
-    def predict(self, member: Any, X: Any) -> Floats:
-        """Predictions (outputs, rows) of a member; 0 for classes that were not in its sample."""
-        if self.classes is None:
-            return predict_values(member, X)[np.newaxis]
-        if self.soft and hasattr(member, "predict_proba"):
-            return predict_probabilities(member, X, self.classes)
-        predicted = predict_classes(member, X, self.classes)
-        votes: Floats = (np.arange(len(self.classes))[:, np.newaxis] == predicted).astype(np.float64)
-        return votes
-
-    def predict_all(self, member: Any, table: RawTable, columns: Integers | None) -> Floats:
-        """Predictions of a member, fitted to these columns, for all rows."""
-        return self.predict(member, table.take(None, columns))
-
-    def predict_out_of_bag(
-        self, member: Any, table: RawTable, sampler: BootstrapSampler, number: int, columns: Integers | None
-    ) -> tuple[Integers, Floats]:
-        """The rows that are not in the sample of member `number`, and its predictions for them."""
-        rows = sampler.out_of_bag(number)
-        if not rows.size:  # few estimators accept a table without rows
-            return rows, np.empty((self.n_outputs, 0))
-        return rows, self.predict(member, table.take(rows, columns))
-
-
-@dataclass(frozen=True, eq=False)
-class FittedMembers:
-    """Fitted members, the columns each was fitted to (None for all), and how they vote.
-
-    weights : float64 (members,) of sum 1, or None for equal weights.
-    """
-
-    members: Sequence[Any]
-    columns: Sequence[Integers | None]
-    voting: Voting
-    weights: Floats | None = None
-
     def means(self, table: RawTable, runner: JobRunner) -> Floats:
-        """Mean predictions (outputs, rows)."""
-        sums = np.zeros((self.voting.n_outputs, table.shape[0]))
+        """Mean predictions (rows, outputs)."""
+        sums = np.zeros((self.n_outputs, table.shape[0]))
         for number, predicted in enumerate(self._predictions(table, runner)):
             sums += predicted if self.weights is None else self.weights[number] * predicted
-        return sums / len(self.members) if self.weights is None else sums
+        return np.ascontiguousarray((sums / len(self.members) if self.weights is None else sums).T)
 
     def losses(self, table: RawTable, classes: Integers, runner: JobRunner) -> Losses:
         """Loss of each member on every row, (rows, members); see `pair_losses`."""
@@ -270,19 +233,25 @@ class FittedMembers:
         return out
 
     def _predictions(self, table: RawTable, runner: JobRunner) -> Iterator[Floats]:
-        predict = delayed(self.voting.predict_all)
-        jobs = (predict(m, table, c) for m, c in zip(self.members, self.columns, strict=True))
-        return runner.for_prediction(table.shape[0]).run(jobs)
+        """Yield the predictions (outputs, rows) of each member."""
+        if runner.threads and table.shape[0] < _MANY_ROWS:
+            runner = JobRunner(1, threads=True)
+        return runner.run(
+            delayed(predict_member)(member, table, columns, self.classes, self.soft)
+            for member, columns in zip(self.members, self.columns, strict=True)
+        )
 
     def out_of_bag(
         self, table: RawTable, sampler: BootstrapSampler, runner: JobRunner, classes: Integers | None = None
     ) -> OutOfBag:
         """Predict the training rows; classes : class numbers of the rows, None for regressors."""
-        predict = delayed(self.voting.predict_out_of_bag)
         numbered = enumerate(zip(self.members, self.columns, strict=True))
-        jobs = (predict(member, table, sampler, number, columns) for number, (member, columns) in numbered)
+        jobs = (
+            delayed(_predict_out_of_bag)(member, table, sampler, number, columns, self.classes, self.soft)
+            for number, (member, columns) in numbered
+        )
         n_rows, n_members = table.shape[0], len(self.members)
-        sums, votes = np.zeros((self.voting.n_outputs, n_rows)), np.zeros(n_rows, np.int64)
+        sums, votes = np.zeros((self.n_outputs, n_rows)), np.zeros(n_rows, np.int64)
         losses = np.full((0 if classes is None else n_rows, n_members), IN_BAG, np.int16)
         for number, (rows, predicted) in enumerate(runner.run(jobs)):
             sums[:, rows] += predicted
@@ -290,5 +259,21 @@ class FittedMembers:
             if classes is not None:
                 losses[rows, number] = loss_steps(predicted, classes[rows])
         means = np.divide(sums, votes, out=np.full_like(sums, np.nan), where=votes > 0)
-        pairs = None if classes is None else PairLosses.of([losses], n_members, self.voting.n_outputs)
-        return OutOfBag(means, votes, pairs)
+        pairs = None if classes is None else PairLosses.of([losses], n_members, self.n_outputs)
+        return OutOfBag(np.ascontiguousarray(means.T), votes, pairs)
+
+
+def _predict_out_of_bag(
+    member: Any,
+    table: RawTable,
+    sampler: BootstrapSampler,
+    number: int,
+    columns: Integers | None,
+    classes: NDArray[Any] | None,
+    soft: bool,
+) -> tuple[Integers, Floats]:
+    """The rows that are not in the sample of member `number`, and its predictions for them."""
+    rows = sampler.out_of_bag(number)
+    if not rows.size:  # few estimators accept a table without rows
+        return rows, np.empty((1 if classes is None else len(classes), 0))
+    return rows, predict_member(member, table, columns, classes, soft, rows)

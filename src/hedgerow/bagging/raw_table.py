@@ -33,16 +33,7 @@ _NUMBERS = (Real, np.bool, Decimal)  # integers and floats of Python and NumPy a
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """An array, a CSR matrix or a data frame.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or data frame
-    shape : (rows, columns)
-    is_frame : bool
-    names : tuple of str or None
-        Column names of a data frame.
-    """
+    """An array, a CSR matrix or a data frame, whose column names are `names`."""
 
     X: Any
     shape: tuple[int, int]

@@ -51,17 +51,8 @@ def count_or_share(name: str, value: Any, n: int, counted: str) -> int:
 
 
 def bootstrap_counts(n_rows: int, n_draws: int, seed: int, member: int, out: NDArray[np.integer]) -> None:
-    """Count how often each row is drawn with replacement.
+    """Count how often each row is drawn with replacement; raise `OverflowError` if a count does not fit.
 
-    Parameters
-    ----------
-    n_rows, n_draws : int
-    seed, member : int
-    out : uint8, uint16, ... or int64 array of shape (n_rows,)
-        The counts. Raises `OverflowError` if a count does not fit.
-
-    Examples
-    --------
     >>> counts = np.empty(6, np.uint8)
     >>> bootstrap_counts(6, 6, seed=0, member=3, out=counts)
     >>> counts
@@ -73,16 +64,8 @@ def bootstrap_counts(n_rows: int, n_draws: int, seed: int, member: int, out: NDA
 def weighted_counts(ends: Integers, n_draws: int, seed: int, member: int, out: NDArray[np.integer]) -> None:
     """Count how often each row is drawn with replacement, in proportion to its tickets.
 
-    Parameters
-    ----------
-    ends : int64 (n_rows,)
-        Cumulative sums of the tickets; see `tickets`. One ticket per row gives the draws of
-        `bootstrap_counts`.
-    n_draws, seed, member, out
-        As in `bootstrap_counts`.
+    ends : int64 (n_rows,), cumulative sums of the tickets. One per row gives the draws of `bootstrap_counts`.
 
-    Examples
-    --------
     >>> counts = np.empty(3, np.uint8)
     >>> weighted_counts(np.array([2, 2, 3]), 6, seed=0, member=0, out=counts)
     >>> counts
@@ -99,8 +82,6 @@ def _refuse_overflow(fits: bool, out: NDArray[np.integer]) -> None:
 def sample_without(n_rows: int, n_draws: int, seed: int, member: int) -> Integers:
     """Draw row numbers without replacement; return them in ascending order.
 
-    Examples
-    --------
     >>> sample_without(10, 4, seed=0, member=0)
     array([0, 3, 5, 6])
     """
@@ -115,8 +96,6 @@ def chosen_columns(
 ) -> Integers:
     """Draw column numbers with or without replacement; in ascending order or, with `shuffle`, as drawn.
 
-    Examples
-    --------
     >>> chosen_columns(5, 3, seed=0, member=0, replace=False)
     array([1, 2, 3])
     >>> chosen_columns(5, 3, seed=0, member=0, replace=True)
@@ -144,16 +123,10 @@ def tickets(weight: Floats) -> Integers:
 class SamplingPool:
     """The rows to sample from.
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows of the table.
-    order : uint32 (p,)
-        The rows of positive weight, sorted by their keys.
-    ends : int64 (p,) or empty
-        Cumulative sums of their tickets; empty for one ticket each.
-    size : int
-        What fractions refer to: the number of copies if weights are integers, otherwise of rows.
+    n_rows : rows of the table.
+    order : uint32 (p,), the rows of positive weight, sorted by their keys.
+    ends : int64 (p,), cumulative sums of their tickets; empty for one ticket each.
+    size : what fractions refer to: the number of copies if weights are integers, otherwise of rows.
     """
 
     n_rows: int
@@ -184,21 +157,12 @@ class SamplingPool:
 class BootstrapSampler:
     """Samples of rows and columns for the members of an ensemble.
 
-    Parameters
-    ----------
-    pool : SamplingPool
-    n_draws : int
-        Rows per member.
-    replace : bool
-        Draw rows with replacement.
-    n_columns, n_chosen : int
-        Columns of the table, and columns per member.
-    replace_columns : bool
-    shuffle_columns : bool
-        Permute the columns of every member. A Hedgerow tree uses the first of equally good splits, and small
-        nodes of a deep tree have many of these: with one order for all, members would be correlated and their
-        mean worse.
-    seed : int
+    n_draws : rows per member.
+    replace : draw rows with replacement.
+    n_columns, n_chosen : columns of the table, and columns per member.
+    shuffle_columns : permute the columns of every member. A Hedgerow tree uses the first of equally good
+        splits, and small nodes of a deep tree have many of these: with one order for all, members would be
+        correlated and their mean worse.
     """
 
     pool: SamplingPool
@@ -258,13 +222,9 @@ class BootstrapSampler:
     def columns(self, member: int) -> Integers:
         """Column numbers, in the order in which the member receives them."""
         return chosen_columns(
-            self.n_columns,
-            self.n_chosen,
-            self.seed,
-            member,
-            replace=self.replace_columns,
-            shuffle=self.shuffle_columns,
-        )
+            self.n_columns, self.n_chosen, self.seed, member,
+            replace=self.replace_columns, shuffle=self.shuffle_columns,
+        )  # fmt: skip
 
     def member_seed(self, member: int) -> int:
         """The random state of the member itself, below 2**31."""
@@ -286,13 +246,8 @@ class BootstrapSampler:
 class TreeSampler:
     """The rows of every tree, and how often each row counts.
 
-    Parameters
-    ----------
-    draws : BootstrapSampler
-    replace : bool
-        Draw rows with replacement; otherwise every tree is grown on all rows.
-    copies : int64 (n,)
-        How often each row counts in trees that are grown on all rows.
+    replace : draw rows with replacement; otherwise every tree is grown on all rows.
+    copies : int64 (n,), how often each row counts in trees that are grown on all rows.
     """
 
     draws: BootstrapSampler
@@ -349,18 +304,11 @@ class TreeSampler:
 class OutOfBag:
     """Predictions of the training rows by the members that were not trained on them.
 
-    Parameters
-    ----------
-    means : float64 (outputs, rows) of bagging, (rows, outputs) of forests
-        NaN for rows that every member was trained on.
-    votes : int64 (rows,)
-        The number of members that were not trained on the row.
-    losses : PairLosses or None
-        Of classifiers.
-    ranks : float64 (rows, 2) or None
-        Of forests that store the targets of their leaves, see `LeafTargets.ranks`.
-    score : float
-        Set by the estimator, which defines the metric.
+    means : float64 (rows, outputs), NaN for rows that every member was trained on.
+    votes : int64 (rows,), the number of members that were not trained on the row.
+    losses : of classifiers.
+    ranks : float64 (rows, 2), of forests that store the targets of their leaves, see `LeafTargets.ranks`.
+    score : set by the estimator, which defines the metric.
     """
 
     means: Floats

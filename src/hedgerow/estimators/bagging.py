@@ -1,18 +1,14 @@
 """Bagging of any estimator, with the interface of scikit-learn."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.bagging.members import FittedBagging
 from hedgerow.bagging.pair_losses import PairLosses
 from hedgerow.bagging.raw_table import row_keys
-from hedgerow.bagging.sampling import OutOfBag
 from hedgerow.estimators import parameters
 from hedgerow.estimators.bagging_base import ALLOWED, BaggingBase
 from hedgerow.estimators.base import ClassifierBase, RegressorBase, supports_dask
@@ -20,7 +16,7 @@ from hedgerow.estimators.decision_trees import DecisionTreeClassifier, DecisionT
 from hedgerow.estimators.fingerprints import RowHashes, short
 from hedgerow.estimators.parameters import Allowed, nothing, one_of
 from hedgerow.estimators.validation import FitInput
-from hedgerow.estimators.votes import WeightedVote, out_of_bag_doubts
+from hedgerow.estimators.votes import WeightedVote
 
 
 class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
@@ -117,12 +113,6 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
         **ALLOWED,
         "voting": one_of("soft", "hard"),
     }
-    _oob_names: ClassVar[tuple[str, ...]] = (
-        "oob_score_",
-        "oob_votes_",
-        "oob_decision_function_",
-        *("oob_losses_", "vote_losses_"),
-    )
 
     def __init__(
         self,
@@ -145,32 +135,11 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
     def _member_estimator(self) -> Any:
         return DecisionTreeClassifier(max_depth=None) if self.estimator is None else self.estimator
 
-    def _out_of_bag_predictions(
-        self, oob: OutOfBag, data: FitInput
-    ) -> tuple[NDArray[Any], Callable[..., float]]:
-        from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
-
-        assert data.target.classes is not None  # noqa: S101 - labels have classes
-        return data.target.classes[np.argmax(oob.means, axis=0)], accuracy_score
-
     def _set_fitted(self, result: FittedBagging, data: FitInput) -> None:
         super()._set_fitted(result, data)
         values = self._member_estimator().get_params()
         edges = [value for name, value in values.items() if name.endswith("bin_edges")]
         self.grid_hashes_ = next((one.hashes for one in edges if hasattr(one, "hashes")), None)
-
-    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
-        super()._set_out_of_bag(oob, data)
-        assert oob.losses is not None  # noqa: S101 - of classes
-        self.oob_decision_function_ = np.ascontiguousarray(oob.means.T)
-        self.oob_losses_ = replace(oob.losses, doubts=out_of_bag_doubts(data.train.sample_weight))
-
-    @property
-    def estimator_weights_(self) -> Floats:
-        """Weight of every member in the vote: equal for all, unless `reweighted` has changed it."""
-        check_is_fitted(self, "estimators_")
-        n = len(self.estimators_)
-        return np.full(n, 1.0 / n) if self._weights is None else self._weights.copy()
 
     def _set_weights(self, weights: Floats) -> None:
         self._weights = weights
@@ -196,7 +165,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
         -------
         float64 array of shape (n_samples, n_classes)
         """
-        return np.ascontiguousarray(self._means(X).T)
+        return self._means(X)
 
     @supports_dask
     def predict(self, X: Any) -> NDArray[Any]:
@@ -207,7 +176,7 @@ class BaggingClassifier(ClassifierBase, WeightedVote, BaggingBase):
         array of shape (n_samples,)
         """
         means = self._means(X)
-        labels: NDArray[Any] = self.classes_[np.argmax(means, axis=0)]
+        labels: NDArray[Any] = self.classes_[np.argmax(means, axis=1)]
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -259,7 +228,6 @@ class BaggingRegressor(RegressorBase, BaggingBase):
     """
 
     _allowed: ClassVar[dict[str, Allowed]] = {"estimator": parameters.regressor() | nothing(), **ALLOWED}
-    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_", "oob_prediction_")
 
     def __init__(
         self,
@@ -281,17 +249,6 @@ class BaggingRegressor(RegressorBase, BaggingBase):
     def _member_estimator(self) -> Any:
         return DecisionTreeRegressor(max_depth=None) if self.estimator is None else self.estimator
 
-    def _out_of_bag_predictions(
-        self, oob: OutOfBag, data: FitInput
-    ) -> tuple[NDArray[Any], Callable[..., float]]:
-        from sklearn.metrics import r2_score  # noqa: PLC0415 - loads 0.05 s of modules
-
-        return oob.means[0], r2_score
-
-    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
-        super()._set_out_of_bag(oob, data)
-        self.oob_prediction_ = oob.means[0]
-
     @supports_dask
     def predict(self, X: Any) -> Floats:
         """Mean of the predictions of the members.
@@ -300,7 +257,7 @@ class BaggingRegressor(RegressorBase, BaggingBase):
         -------
         float64 array of shape (n_samples,)
         """
-        prediction: Floats = self._means(X)[0]
+        prediction: Floats = self._means(X)[:, 0]
         return prediction
 
     def __sklearn_tags__(self) -> Any:

@@ -1,6 +1,6 @@
 """BaggingBase: the base of bagging of any estimator, for classes and for numbers."""
 
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -10,18 +10,17 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.bagging.members import FittedBagging, FittedMembers, JobRunner, MemberTask, Voting, fit_bagging
+from hedgerow.bagging.members import FittedBagging, FittedMembers, JobRunner, MemberTask, fit_bagging
 from hedgerow.bagging.raw_table import RawTable, row_keys
-from hedgerow.bagging.sampling import BootstrapSampler, OutOfBag, SamplingPool, count_or_share
+from hedgerow.bagging.sampling import BootstrapSampler, SamplingPool, count_or_share
 from hedgerow.boosting.loop import FitOptions
 from hedgerow.estimators import parameters
-from hedgerow.estimators.base import EnsembleBase
-from hedgerow.estimators.bin_edges import uses_positions
+from hedgerow.estimators.column_parameters import uses_positions
 from hedgerow.estimators.decision_trees import WeakTreeEstimator
 from hedgerow.estimators.parameters import Allowed, flag, nothing, real, whole
 from hedgerow.estimators.remote_input import require_in_memory
 from hedgerow.estimators.validation import FitInput, InputOptions
-from hedgerow.estimators.votes import OutOfBagVotes
+from hedgerow.estimators.votes import BaggedEnsemble
 from hedgerow.memory import FitSize, estimate_bagging
 from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
@@ -40,33 +39,22 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class BaggingBase(OutOfBagVotes, EnsembleBase):
+class BaggingBase(BaggedEnsemble):
     """Base class of bagging; subclasses define the constructor, the default member and the predictions."""
 
     estimators_: list[Any]
-    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_")
+    _member: ClassVar[str] = "member"
     _weights: Floats | None = None
     _soft: bool = False
 
+    @abstractmethod
     def _member_estimator(self) -> Any:
         """The estimator whose clones are the members."""
-        raise NotImplementedError
-
-    def _out_of_bag_predictions(
-        self, oob: OutOfBag, data: FitInput
-    ) -> tuple[NDArray[Any], Callable[..., float]]:
-        """Out-of-bag predictions (rows,) and the default metric."""
-        raise NotImplementedError
 
     # --- fit
 
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        checkpoint: Any = None,
-        target: str | None = None,
+        self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None, target: Any = None
     ) -> Self:
         """Fit the members, each to its own sample.
 
@@ -91,10 +79,7 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
         -------
         self
         """
-        self._fit(X, y, sample_weight, target=target, checkpoint=checkpoint)
-        if self.oob_score:
-            self._warn_without_votes("member")
-        return self
+        return self._fit_members(X, y, sample_weight, target, checkpoint)
 
     def _input_options(self) -> InputOptions:
         name = type(self).__name__
@@ -106,19 +91,10 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
     def _previous(self) -> list[Any] | None:
         if not self._is_warm_start():
             return None
-        if self.n_estimators < len(self.estimators_):
-            raise ValueError(
-                f"n_estimators={self.n_estimators} is below the {len(self.estimators_)} members of the "
-                "fitted model; with warm_start=True it must be at least as many"
-            )
-        if self._weights is not None:
-            raise ValueError(
-                "warm_start=True cannot add members to a model whose members have weights of their own; set "
-                "warm_start=False to start again"
-            )
+        self._check_warm_start()
         return list(self.estimators_)
 
-    def _run(self, data: FitInput) -> FittedBagging:
+    def _run(self, data: FitInput) -> Any:
         table: Any = data.train.table
         weight, classes = data.train.sample_weight, data.target.classes
         sampler = self._make_sampler(table, data)
@@ -141,24 +117,20 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
         result = fit_bagging(task, data.previous or [], options, self._runner())
         if not self.oob_score:
             return result
-        voting = Voting(classes, getattr(self, "voting", None) == "soft")
         numbers = range(len(result.members))
         columns = [None if sampler.all_columns else sampler.columns(number) for number in numbers]
-        members = FittedMembers(result.members, columns, voting)
+        members = FittedMembers(result.members, columns, classes, self._votes_softly())
         class_numbers = None if classes is None else data.train.y.astype(np.int64)
         oob = members.out_of_bag(task.table, sampler, self._runner(), class_numbers)
-        predicted, metric = self._out_of_bag_predictions(oob, data)
-        score = self._out_of_bag_score(task.y, predicted, oob.votes, weight, metric)
-        return replace(result, out_of_bag=replace(oob, score=score))
+        return self._with_oob_score(replace(result, out_of_bag=oob), data)
+
+    def _votes_softly(self) -> bool:
+        return getattr(self, "voting", None) == "soft"
 
     def _make_sampler(self, table: RawTable, data: FitInput) -> BootstrapSampler:
         """Return the sampler; checks that depend on the number of rows and columns."""
-        replace_rows, weight, estimator = (
-            bool(self.bootstrap),
-            data.train.sample_weight,
-            self._member_estimator(),
-        )
-        if weight is not None and not replace_rows and not has_fit_parameter(estimator, "sample_weight"):
+        weight, estimator = data.train.sample_weight, self._member_estimator()
+        if weight is not None and not self.bootstrap and not has_fit_parameter(estimator, "sample_weight"):
             raise ValueError(
                 f"sample_weight with bootstrap=False is passed to the members, but estimator={estimator!r} "
                 "has no sample_weight in its fit; set bootstrap=True to draw rows by weight"
@@ -233,27 +205,17 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
 
     # --- fitted attributes
 
-    def _set_fitted(self, result: FittedBagging, data: FitInput) -> None:
-        self._set_members(result, data.schema, data.target.classes)
-        self._set_fingerprints(data)
-        if result.out_of_bag is not None:
-            self._set_out_of_bag(result.out_of_bag, data)
-
     def _set_members(self, result: FittedBagging, schema: Schema, classes: NDArray[Any] | None) -> None:
-        """Set the attributes of the model; out-of-bag attributes of an earlier fit are removed."""
         self._set_columns(schema)
         self.estimators_, self._sampler, self._weights = result.members, result.sampler, None
-        self._soft = getattr(self, "voting", None) == "soft"  # set_params does not change a fitted model
+        self._soft = self._votes_softly()  # set_params does not change a fitted model
         self._seed = result.sampler.seed
         self.estimators_features_ = [result.sampler.columns(number) for number in range(len(result.members))]
         if classes is not None:
             self.classes_ = classes
-        for name in self._oob_names:
-            if hasattr(self, name):
-                delattr(self, name)
 
-    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
-        self.oob_votes_, self.oob_score_ = oob.votes, oob.score
+    def _n_members_and_weights(self) -> tuple[int, Floats | None]:
+        return len(self.estimators_), self._weights
 
     @property
     def estimators_samples_(self) -> list[Integers]:
@@ -267,9 +229,9 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
         return JobRunner.of(self._member_estimator(), self.n_jobs)
 
     def _members(self) -> FittedMembers:
-        voting = Voting(getattr(self, "classes_", None), self._soft)
         columns = [None if self._sampler.all_columns else drawn for drawn in self.estimators_features_]
-        return FittedMembers(self.estimators_, columns, voting, self._weights)
+        classes = getattr(self, "classes_", None)
+        return FittedMembers(self.estimators_, columns, classes, self._soft, self._weights)
 
     def _read_raw(self, X: Any) -> RawTable:
         """Return X in memory with the columns of the model."""
@@ -287,9 +249,9 @@ class BaggingBase(OutOfBagVotes, EnsembleBase):
         return table.as_matrix() if self._sampler.replace_columns else table
 
     def _means(self, X: Any) -> Floats:
-        """Mean predictions (outputs, rows) of the members."""
+        """Mean predictions (rows, outputs) of the members."""
         table, members = self._member_input(X), self._members()
-        require_prediction_memory(type(self).__name__, table.shape[0], members.voting.n_outputs, arrays=2)
+        require_prediction_memory(type(self).__name__, table.shape[0], members.n_outputs, arrays=2)
         return members.means(table, self._runner())
 
     def _member_tags(self) -> Any:

@@ -17,8 +17,9 @@ after `_run`. With a checkpoint it is also called on copies of the estimator, wi
 passes to `data.checkpointer`, so that it must not change anything but attributes of `self`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, nullcontext
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -28,17 +29,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
+from hedgerow.estimators import validation
 from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprintsMixin, RowHashes
 from hedgerow.estimators.parameters import Allowed, check_parameters
 from hedgerow.estimators.remote_input import is_dask, predict_stream, require_in_memory, score_remote
-from hedgerow.estimators.validation import (
-    FitInput,
-    InputOptions,
-    Target,
-    make_seed,
-    open_input,
-    validate_fit_input,
-)
+from hedgerow.estimators.validation import FitInput, InputOptions, Target
 from hedgerow.table import Schema, Table, read_table
 from hedgerow.table.remote import RemoteInput, RemoteTable
 from hedgerow.table.table import plain_table
@@ -70,7 +65,7 @@ def supports_dask(method: Method) -> Method:
     return call  # type: ignore[return-value]
 
 
-class EnsembleBase(BaseEstimator):  # type: ignore[misc]
+class EnsembleBase(BaseEstimator, ABC):  # type: ignore[misc]
     """Base class of all estimators, see the module."""
 
     data_fingerprints_: tuple[DataFingerprint, ...]
@@ -119,13 +114,13 @@ class EnsembleBase(BaseEstimator):  # type: ignore[misc]
         """Return whether evaluation sets can influence the model."""
         return False
 
+    @abstractmethod
     def _run(self, data: FitInput) -> Any:
         """Run the engine and return its result."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _set_fitted(self, result: Any, data: FitInput) -> None:
         """Set the fitted attributes."""
-        raise NotImplementedError
 
     # --- the one fit
 
@@ -142,12 +137,16 @@ class EnsembleBase(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         check_parameters(self.get_params(deep=False), self._allowed)
         options = self._input_options()
-        X, y, sample_weight = open_input(X, y, sample_weight, target, options)
-        with _released_after(X):
-            checkpointer = None if checkpoint is None else self._open_checkpoint(checkpoint)
-            model = self if checkpointer is None else checkpointer.model
+        X, y, sample_weight = validation.open_input(X, y, sample_weight, target, options)
+        with closing(X) if isinstance(X, RemoteInput) else nullcontext():  # releases what workers hold
+            model, checkpointer = self, None
+            if checkpoint is not None:
+                from hedgerow.estimators.checkpoint import Checkpointer  # noqa: PLC0415 - only if it is used
+
+                checkpointer = Checkpointer(self, checkpoint)
+                model = checkpointer.model
             previous = model._previous()  # noqa: SLF001 - a copy of self
-            data = validate_fit_input(
+            data = validation.validate_fit_input(
                 X, y, sample_weight, options,
                 eval_set=eval_set, callbacks=callbacks, has_checkpoint=checkpointer is not None,
             )  # fmt: skip
@@ -164,17 +163,12 @@ class EnsembleBase(BaseEstimator):  # type: ignore[misc]
             checkpointer.copy_to(self)
         return self
 
-    def _open_checkpoint(self, checkpoint: Any) -> Any:
-        from hedgerow.estimators.checkpoint import Checkpointer  # noqa: PLC0415 - only if it is used
-
-        return Checkpointer(self, checkpoint)
-
     def _fit_seed(self, data: FitInput) -> int:
         """Return the seed; that of the fitted model if it is continued."""
         resumed = data.checkpointer is not None and data.checkpointer.resumed
         continues = resumed or bool(getattr(self, "warm_start", False))
         seed: int | None = getattr(self, "_seed", None) if continues else None
-        return make_seed(getattr(self, "random_state", 0)) if seed is None else seed
+        return validation.make_seed(getattr(self, "random_state", 0)) if seed is None else seed
 
     def _finish_hashes(self, data: FitInput) -> None:
         """Add hashes of evaluation sets that influence the model; release targets of remote tables."""
@@ -235,12 +229,33 @@ class EnsembleBase(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _released_after(X: Any) -> AbstractContextManager[Any]:
-    """Return a context that releases what other machines hold for a remote X."""
-    return closing(X) if isinstance(X, RemoteInput) else nullcontext()
+class ScoreMixin:
+    """Mixin with the score of classifiers and regressors, also of remote tables."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of a classifier; R² of a regressor, the share of the variance that it explains.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            Or rows in files, as `fit` takes them.
+        y : array or Dask collection of shape (n_samples,)
+            Or the name of a column, if X is in files.
+        sample_weight : array or Dask collection of shape (n_samples,), optional
+            Or the name of a column, if y is one.
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import accuracy_score, r2_score  # noqa: PLC0415 - loads 0.05 s of modules
+
+        metric = accuracy_score if isinstance(self, ClassifierMixin) else r2_score
+        score = score_remote(self, metric, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight)) if score is None else score  # type: ignore[misc]
 
 
-class ClassifierBase(ClassifierMixin):  # type: ignore[misc]
+class ClassifierBase(ScoreMixin, ClassifierMixin):  # type: ignore[misc]
     """Mixin of classifiers; it comes before the base class."""
 
     classes_: NDArray[Any]
@@ -256,51 +271,9 @@ class ClassifierBase(ClassifierMixin):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of the predictions.
 
-        Parameters
-        ----------
-        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
-            Or rows in files, as `fit` takes them.
-        y : array or Dask collection of shape (n_samples,)
-            Or the name of a column, if X is in files.
-        sample_weight : array or Dask collection of shape (n_samples,), optional
-            Or the name of a column, if y is one.
-
-        Returns
-        -------
-        float
-        """
-        from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
-
-        score = score_remote(self, accuracy_score, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight)) if score is None else score
-
-
-class RegressorBase(RegressorMixin):  # type: ignore[misc]
+class RegressorBase(ScoreMixin, RegressorMixin):  # type: ignore[misc]
     """Mixin of regressors; it comes before the base class."""
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R², the share of the variance that the predictions explain.
-
-        Parameters
-        ----------
-        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
-            Or rows in files, as `fit` takes them.
-        y : array or Dask collection of shape (n_samples,)
-            Or the name of a column, if X is in files.
-        sample_weight : array or Dask collection of shape (n_samples,), optional
-            Or the name of a column, if y is one.
-
-        Returns
-        -------
-        float
-        """
-        from sklearn.metrics import r2_score  # noqa: PLC0415 - loads 0.05 s of modules
-
-        score = score_remote(self, r2_score, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight)) if score is None else score
 
 
 def score_margins(raw: Floats, classes: NDArray[np.integer[Any]], max_step: float) -> Floats:

@@ -138,23 +138,11 @@ def register_store(store: Store) -> None:
 class Checkpointer:
     """A fit with a checkpoint: reads it, validates it and writes it.
 
-    Parameters
-    ----------
-    estimator : the estimator that is fitted
-    checkpoint : str, path or Checkpoint
-
-    Attributes
-    ----------
-    model : estimator
-        A copy of the estimator that is fitted instead of it; it has the rounds of the checkpoint.
-    resumed : bool
-        Whether there was a checkpoint.
-    from_model : bool
-        Whether the first fit was a warm start.
-    past_rounds : list of Round
-        The rounds of the checkpoint.
-    initial_losses : tuple of float or None
-        Losses of the evaluation sets before the first round of a warm start.
+    model : a copy of the estimator that is fitted instead of it; it has the rounds of the checkpoint.
+    resumed : whether there was a checkpoint.
+    from_model : whether the first fit was a warm start.
+    past_rounds : the rounds of the checkpoint.
+    initial_losses : losses of the evaluation sets before the first round of a warm start.
     """
 
     def __init__(self, estimator: Any, checkpoint: Any) -> None:

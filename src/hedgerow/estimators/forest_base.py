@@ -1,6 +1,5 @@
 """ForestBase: the base of random forests and extremely randomised trees, for classes and for numbers."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -11,18 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.forest import FittedForest, ForestOptions, fit_forest, rounded_up
 from hedgerow.bagging.pair_losses import STEPS, PairLosses
-from hedgerow.bagging.sampling import OutOfBag
 from hedgerow.boosting.loop import FitOptions
 from hedgerow.dtypes import MAX_BINS
 from hedgerow.estimators import parameters
-from hedgerow.estimators.base import ClassifierBase, EnsembleBase, RegressorBase, supports_dask
-from hedgerow.estimators.bin_edges import edges_by_column
-from hedgerow.estimators.constraints import monotonic_directions
-from hedgerow.estimators.forest_quantiles import ForestQuantiles
+from hedgerow.estimators.base import ClassifierBase, supports_dask
+from hedgerow.estimators.column_parameters import edges_by_column, monotonic_directions
 from hedgerow.estimators.parameters import Allowed, flag, nothing, one_of, real, whole
 from hedgerow.estimators.targets import apply_class_weight, class_factors
-from hedgerow.estimators.validation import FitInput, InputOptions, Target
-from hedgerow.estimators.votes import OutOfBagVotes, WeightedVote, out_of_bag_doubts
+from hedgerow.estimators.validation import FitInput, InputOptions
+from hedgerow.estimators.votes import BaggedEnsemble, WeightedVote, out_of_bag_doubts
 from hedgerow.growing.statistics import is_whole
 from hedgerow.memory import FitSize, distinct_rows, estimate_forest, forest_tree_leaves
 from hedgerow.system_memory import require_prediction_memory
@@ -57,12 +53,12 @@ ALLOWED: dict[str, Allowed] = {
 }
 
 
-class ForestBase(OutOfBagVotes, EnsembleBase):
+class ForestBase(BaggedEnsemble):
     """Base class of forests; subclasses define the constructor, the target and its predictions."""
 
     model_: ForestModel
+    _member: ClassVar[str] = "tree"
     _random_cuts: ClassVar[bool] = False
-    _oob_names: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_votes_")
 
     # --- fit
 
@@ -96,38 +92,25 @@ class ForestBase(OutOfBagVotes, EnsembleBase):
         -------
         self
         """
-        self._fit(X, y, sample_weight, target=target, checkpoint=checkpoint)
-        if self.oob_score:
-            self._warn_without_votes("tree")
-        return self
+        return self._fit_members(X, y, sample_weight, target, checkpoint)
 
     def _input_options(self) -> InputOptions:
         self._check_sampling()
         return super()._input_options()
 
-    def _run(self, data: FitInput) -> FittedForest:
-        train, n_threads, options = data.train, resolve_n_jobs(self.n_jobs), self._options(data)
+    def _run(self, data: FitInput) -> Any:
+        options = self._options(data)
         self._require_memory(data, options)
         run = FitOptions(
             checkpointer=data.checkpointer,
             n_rounds=int(self.n_estimators),
             seed=data.seed,
-            n_threads=n_threads,
+            n_threads=resolve_n_jobs(self.n_jobs),
             verbose=int(self.verbose),
             title=type(self).__name__,
         )
-        fitted = fit_forest(train, self._tree_weight(data), options, run, data.previous)
-        if fitted.out_of_bag is None:
-            return fitted
-        y, predicted, metric = self._out_of_bag_predictions(fitted.out_of_bag, data)
-        score = self._out_of_bag_score(y, predicted, fitted.out_of_bag.votes, train.sample_weight, metric)
-        return replace(fitted, out_of_bag=replace(fitted.out_of_bag, score=score))
-
-    def _out_of_bag_predictions(
-        self, oob: OutOfBag, data: FitInput
-    ) -> tuple[NDArray[Any], NDArray[Any], Callable[..., float]]:
-        """Targets, out-of-bag predictions and the default metric."""
-        raise NotImplementedError
+        fitted = fit_forest(data.train, self._tree_weight(data), options, run, data.previous)
+        return self._with_oob_score(fitted, data)
 
     def _tree_weight(self, data: FitInput) -> Floats | None:
         """Weights of rows within a tree: sample weights, unless rows are drawn by weight."""
@@ -189,17 +172,7 @@ class ForestBase(OutOfBagVotes, EnsembleBase):
         """The forest that a warm start adds trees to."""
         if not self._is_warm_start():
             return None
-        if self.model_.weights is not None:
-            raise ValueError(
-                "warm_start=True cannot add trees to a forest whose trees have weights of their own; set "
-                "warm_start=False to start again"
-            )
-        n_trees = self.model_.forest.n_trees
-        if self.n_estimators < n_trees:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} is below the {n_trees} trees of the fitted model; with "
-                "warm_start=True it must be at least as many"
-            )
+        self._check_warm_start()
         return FittedForest(self.model_, self._tree_sampler, getattr(self, "_leaf_targets", None))
 
     def _require_memory(self, data: FitInput, options: ForestOptions) -> None:
@@ -227,25 +200,15 @@ class ForestBase(OutOfBagVotes, EnsembleBase):
 
     # --- fitted attributes
 
-    def _set_fitted(self, result: FittedForest, data: FitInput) -> None:
-        self._set_forest(result, data.schema, data.target.classes)
-        self._set_fingerprints(data)
-        if result.out_of_bag is not None:
-            self._set_out_of_bag(result.out_of_bag, data)
-
-    def _set_forest(self, fitted: FittedForest, schema: Schema, classes: NDArray[Any] | None) -> None:
-        """Set the attributes of the model; out-of-bag attributes of an earlier fit are removed."""
+    def _set_members(self, result: FittedForest, schema: Schema, classes: NDArray[Any] | None) -> None:
         self._set_columns(schema)
-        self.model_, self._tree_sampler = fitted.model, fitted.sampler
-        self._seed, self.n_estimators_ = fitted.sampler.draws.seed, fitted.model.forest.n_trees
+        self.model_, self._tree_sampler = result.model, result.sampler
+        self._seed, self.n_estimators_ = result.sampler.draws.seed, result.model.forest.n_trees
         if classes is not None:
             self.classes_, self.n_classes_ = classes, len(classes)
-        for name in self._oob_names:
-            if hasattr(self, name):
-                delattr(self, name)
 
-    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
-        self.oob_votes_, self.oob_score_ = oob.votes, oob.score
+    def _n_members_and_weights(self) -> tuple[int, Floats | None]:
+        return self.model_.forest.n_trees, self.model_.weights
 
     # --- predictions
 
@@ -294,10 +257,6 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
         "criterion": one_of("gini", "entropy", "log_loss"),
         "class_weight": nothing() | one_of("balanced", "balanced_subsample") | parameters.class_weights(),
     }
-    _oob_names: ClassVar[tuple[str, ...]] = (
-        *("oob_score_", "oob_votes_", "oob_decision_function_"),
-        *("oob_losses_", "vote_losses_"),
-    )
 
     def _tree_weight(self, data: FitInput) -> Floats | None:
         own = super()._tree_weight(data)
@@ -309,15 +268,6 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
         factors = class_factors(self.class_weight, y, classes, weight)[y.astype(np.int64)]
         return factors if own is None else factors * own
 
-    def _out_of_bag_predictions(
-        self, oob: OutOfBag, data: FitInput
-    ) -> tuple[NDArray[Any], NDArray[Any], Callable[..., float]]:
-        from sklearn.metrics import accuracy_score  # noqa: PLC0415 - loads 0.05 s of modules
-
-        classes = data.target.classes
-        assert classes is not None  # noqa: S101 - labels have classes
-        return classes[data.train.y.astype(np.int64)], classes[np.argmax(oob.means, axis=1)], accuracy_score
-
     def _set_fitted(self, result: FittedForest, data: FitInput) -> None:
         before = self._doubts if self.warm_start else ()
         weight = data.train.sample_weight
@@ -326,11 +276,8 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
         self.grid_hashes_ = getattr(self.bin_edges, "hashes", None)
         super()._set_fitted(result, data)
 
-    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
-        super()._set_out_of_bag(oob, data)
-        assert oob.losses is not None  # noqa: S101 - of classes
-        self.oob_decision_function_ = oob.means
-        self.oob_losses_ = replace(oob.losses, doubts=self._doubts)
+    def _out_of_bag_doubts(self, data: FitInput) -> tuple[str, ...]:
+        return self._doubts
 
     def vote_losses(self, X: Any, y: Any) -> PairLosses:
         """Losses of the trees on new rows, one by one and in pairs.
@@ -351,13 +298,6 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
         rows = EncodedRows(table, self.model_.bins)
         losses = self.model_.forest.losses(rows, classes, STEPS, n_threads)
         return PairLosses.of(losses, self.n_estimators_, len(self.classes_), n_threads=n_threads)
-
-    @property
-    def estimator_weights_(self) -> Floats:
-        """Weight of every tree in the vote: equal for all, unless `reweighted` has changed it."""
-        check_is_fitted(self, "model_")
-        n_trees, weights = self.model_.forest.n_trees, self.model_.weights
-        return np.full(n_trees, 1.0 / n_trees) if weights is None else weights.copy()
 
     def _set_weights(self, weights: Floats) -> None:
         self.model_ = replace(self.model_, weights=weights)
@@ -383,69 +323,3 @@ class ForestClassifier(ClassifierBase, WeightedVote, ForestBase):
         means = self._means(X)
         labels: NDArray[Any] = self.classes_[np.argmax(means, axis=1)]
         return labels
-
-
-class ForestRegressor(RegressorBase, ForestQuantiles, ForestBase):
-    """Base class of forests for numbers, of one or several outputs."""
-
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        **ALLOWED,
-        "criterion": one_of("squared_error", "poisson"),
-        "keep_targets": flag(),
-    }
-    _oob_names: ClassVar[tuple[str, ...]] = (
-        *("oob_score_", "oob_votes_", "oob_prediction_"),
-        *("_residuals", "_residual_weight", "_ranks"),
-    )
-
-    def _input_options(self) -> InputOptions:
-        return replace(super()._input_options(), multi_output=True)
-
-    def _check_target(self, y: Floats, target: Target) -> None:
-        if self.criterion == "poisson":
-            bad = np.flatnonzero((y.reshape(len(y), -1) < 0).any(axis=1))
-            if bad.size:
-                raise ValueError(
-                    f"y[{bad[0]}] is {y[bad[0]]}, which criterion='poisson' does not allow: it must be >= 0"
-                )
-
-    def _out_of_bag_predictions(
-        self, oob: OutOfBag, data: FitInput
-    ) -> tuple[NDArray[Any], NDArray[Any], Callable[..., float]]:
-        from sklearn.metrics import r2_score  # noqa: PLC0415 - loads 0.05 s of modules
-
-        return data.train.y, _one_or_more(oob.means), r2_score
-
-    def _set_forest(self, fitted: FittedForest, schema: Schema, classes: NDArray[Any] | None) -> None:
-        super()._set_forest(fitted, schema, classes)
-        self.n_outputs_, self._leaf_targets = fitted.model.forest.n_outputs, fitted.leaf_targets
-
-    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
-        super()._set_out_of_bag(oob, data)
-        self.oob_prediction_ = _one_or_more(oob.means)
-        if self.n_outputs_ == 1:
-            self._residuals = data.train.y.ravel() - self.oob_prediction_
-            self._residual_weight = data.train.sample_weight
-        if oob.ranks is not None:
-            self._ranks = oob.ranks
-
-    @supports_dask
-    def predict(self, X: Any) -> Floats:
-        """Mean over the trees of the mean target in the leaf of every row.
-
-        Returns
-        -------
-        float64 array of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        return _one_or_more(self._means(X))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.target_tags.positive_only = self.criterion == "poisson"
-        return tags
-
-
-def _one_or_more(means: Floats) -> Floats:
-    """Means (rows, outputs) as (rows,) if there is one output."""
-    return means[:, 0] if means.shape[1] == 1 else means

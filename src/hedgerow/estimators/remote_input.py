@@ -30,17 +30,8 @@ def open_remote(
 ) -> tuple[Any, Any, Any]:
     """Return a `RemoteInput`, None and None where X is remote, else X, y and sample_weight unchanged.
 
-    Parameters
-    ----------
-    X, y, sample_weight : as passed to `fit`
-        Where X is remote, y and sample_weight may be names of columns.
-    target : str or None
-        Name of the column of the target.
-    n_threads, verbose : int
-        For reading files.
+    Where X is remote, y and sample_weight may be names of columns; `target` is the name of the target column.
 
-    Examples
-    --------
     >>> open_remote([[1.0]], [2.0], None, None)
     ([[1.0]], [2.0], None)
     >>> open_remote("rows.parquet", None, None, "label")[1:]

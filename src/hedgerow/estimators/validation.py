@@ -121,29 +121,14 @@ def make_seed(random_state: Any) -> int:
 class InputOptions:
     """What an estimator accepts.
 
-    Parameters
-    ----------
-    name : str
-        Name of the estimator in error messages.
-    is_classifier : bool
-    categorical_features : None, "from_dtype", mask, positions or names
-    schema, classes : of the fitted model, for a warm start
-    class_weight : dict, "balanced" or None
-    check_target : callable, optional
-        Called with encoded targets; raises an error for those that the method cannot be fitted to.
-    in_memory : str or None
-        Why X must be in memory, as the beginning of an error message; None where X may be remote.
-    raw : bool
-        Whether members of other libraries receive X: `Dataset.table` is then a `RawTable`, its values are not
-        validated.
-    grows_trees : bool
-        Whether trees are grown on the table, which limits its size.
-    multi_output : bool
-        Whether y may have several columns.
-    hash_rows : bool
-        Whether `row_fingerprints` are computed.
-    n_threads : int
-    verbose : int
+    name : of the estimator, in error messages.
+    schema, classes : of the fitted model, for a warm start.
+    check_target : called with encoded targets; raises an error for those that cannot be fitted.
+    in_memory : why X must be in memory, as the beginning of an error message; None where X may be remote.
+    raw : members of other libraries receive X: `Dataset.table` is a `RawTable`, its values are not validated.
+    grows_trees : trees are grown on the table, which limits its size.
+    multi_output : y may have several columns.
+    hash_rows : `row_fingerprints` are computed.
     """
 
     name: str
@@ -166,22 +151,9 @@ class InputOptions:
 class FitInput:
     """The validated input of a fit.
 
-    Attributes
-    ----------
-    train : Dataset
-        Its weights are multiplied by the weights of the classes.
-    target : ClassTarget or NumberTarget
-    schema : Schema
-    fingerprint : DataFingerprint
-    row_fingerprints : RowFingerprints or None
-    evaluation_sets : list of Dataset
-    evaluation_fingerprints : list of DataFingerprint
-        For a fit with a checkpoint.
-    callbacks : list of callables
-    seed : int
-    previous : Any
-        What a warm start continues, else None. It is what the estimator's `_previous` returns.
-    checkpointer : Checkpointer or None
+    train : its weights are multiplied by the weights of the classes.
+    evaluation_fingerprints : for a fit with a checkpoint.
+    previous : what a warm start continues: the result of the estimator's `_previous`.
     """
 
     train: Dataset

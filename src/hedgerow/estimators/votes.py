@@ -1,4 +1,4 @@
-"""Votes: margins of classifiers, members that vote with weights, and out-of-bag votes.
+"""Votes of members: margins, weights of the members, and the base class of bagging and forests.
 
 A margin measures how clearly a vote favours the label, from -1 (all against it) to 1 (all for it).
 """
@@ -6,18 +6,24 @@ A margin measures how clearly a vote favours the label, from -1 (all against it)
 import copy
 import math
 import warnings
-from collections.abc import Callable
-from typing import Any, Self
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
-from hedgerow.estimators.base import score_margins
+from hedgerow.bagging.sampling import OutOfBag
+from hedgerow.estimators.base import EnsembleBase, score_margins
 from hedgerow.estimators.fingerprints import RowFingerprintsMixin
+from hedgerow.estimators.validation import FitInput
+from hedgerow.table import Schema
 
 _OF_EQUAL_VOTES = ("oob_score_", "oob_decision_function_", "oob_votes_")
+_WEIGHTED = "rows were drawn by sample_weight: out-of-bag rows are not distributed like new rows"
+_BALANCED = "class_weight='balanced' depends on the labels of all rows, also of out-of-bag rows"
 
 
 class VoteMargins(RowFingerprintsMixin):
@@ -40,16 +46,104 @@ class VoteMargins(RowFingerprintsMixin):
         return score_margins(np.ascontiguousarray(shares.T), self._class_numbers(y, len(shares)), 1.0)
 
 
+# --- bagging and forests
+
+
+class BaggedEnsemble(EnsembleBase):
+    """Base class of bagging and forests: independent members, out-of-bag predictions and warm starts."""
+
+    oob_votes_: Integers
+    _member: ClassVar[str]  # name of a member in messages
+    _oob_names: ClassVar[tuple[str, ...]] = (
+        *("oob_score_", "oob_votes_", "oob_decision_function_", "oob_prediction_", "oob_losses_"),
+        *("vote_losses_", "_residuals", "_residual_weight", "_ranks"),
+    )
+
+    @abstractmethod
+    def _n_members_and_weights(self) -> tuple[int, Floats | None]:
+        """Return the number of fitted members and their weights in the vote; None for equal weights."""
+
+    @abstractmethod
+    def _set_members(self, result: Any, schema: Schema, classes: NDArray[Any] | None) -> None:
+        """Set the attributes of the members, from a fit or a file."""
+
+    def _fit_members(self, X: Any, y: Any, sample_weight: Any, target: Any, checkpoint: Any) -> Self:
+        self._fit(X, y, sample_weight, target=target, checkpoint=checkpoint)
+        if self.oob_score and not self.oob_votes_.all():
+            warnings.warn(
+                f"{np.sum(self.oob_votes_ == 0)} of {len(self.oob_votes_)} rows are in the bag of every "
+                f"{self._member}: they have no out-of-bag prediction (NaN) and are ignored in oob_score_; "
+                f"use more {self._member}s",
+                stacklevel=3,
+            )
+        return self
+
+    def _check_warm_start(self) -> None:
+        n_members, weights = self._n_members_and_weights()
+        if weights is not None:
+            raise ValueError(
+                f"warm_start=True cannot add {self._member}s to a model whose {self._member}s have weights "
+                "of their own; set warm_start=False to start again"
+            )
+        if self.n_estimators < n_members:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is below the {n_members} {self._member}s of the fitted "
+                "model; with warm_start=True it must be at least as many"
+            )
+
+    def _with_oob_score(self, result: Any, data: FitInput) -> Any:
+        """Add the score of the out-of-bag predictions of all rows with votes and a positive weight."""
+        oob, weight, classes = result.out_of_bag, data.train.sample_weight, data.target.classes
+        if oob is None:
+            return result
+        from sklearn.metrics import accuracy_score, r2_score  # noqa: PLC0415 - loads 0.05 s of modules
+
+        y, predicted, metric, score = data.train.y, squeeze_outputs(oob.means), r2_score, math.nan
+        if classes is not None:
+            y, metric = classes[y.astype(np.int64)], accuracy_score
+            predicted = classes[np.argmax(oob.means, axis=1)]
+        used = oob.votes > 0 if weight is None else (oob.votes > 0) & (weight > 0)
+        if used.any() and callable(self.oob_score):
+            score = self.oob_score(y[used], predicted[used])
+        elif used.any():
+            used_weight = None if weight is None else weight[used]
+            score = float(metric(y[used], predicted[used], sample_weight=used_weight))
+        return replace(result, out_of_bag=replace(oob, score=score))
+
+    def _set_fitted(self, result: Any, data: FitInput) -> None:
+        for name in self._oob_names:
+            self.__dict__.pop(name, None)
+        self._set_members(result, data.schema, data.target.classes)
+        self._set_fingerprints(data)
+        if result.out_of_bag is not None:
+            self._set_out_of_bag(result.out_of_bag, data)
+
+    def _set_out_of_bag(self, oob: OutOfBag, data: FitInput) -> None:
+        self.oob_votes_, self.oob_score_ = oob.votes, oob.score
+        if oob.losses is None:
+            self.oob_prediction_ = squeeze_outputs(oob.means)
+        else:
+            self.oob_decision_function_ = oob.means
+            self.oob_losses_ = replace(oob.losses, doubts=self._out_of_bag_doubts(data))
+
+    def _out_of_bag_doubts(self, data: FitInput) -> tuple[str, ...]:
+        """Reasons why out-of-bag rows may not be like new ones."""
+        return out_of_bag_doubts(data.train.sample_weight)
+
+
 class WeightedVote(VoteMargins):
-    """Mixin of classifiers that are the weighted mean of their members; it comes before the base class."""
+    """Mixin of classifiers that are the weighted mean of their members; it comes before `BaggedEnsemble`."""
 
     @property
     def estimator_weights_(self) -> Floats:
-        """Weight of every member in the vote: equal weights, unless `reweighted` has changed them."""
-        raise NotImplementedError
+        """Weight of every member in the vote: equal for all, unless `reweighted` has changed it."""
+        check_is_fitted(self)
+        n, weights = self._n_members_and_weights()  # type: ignore[attr-defined]
+        return np.full(n, 1.0 / n) if weights is None else weights.copy()
 
+    @abstractmethod
     def _set_weights(self, weights: Floats) -> None:
-        raise NotImplementedError
+        """Set the weights of the members."""
 
     def reweighted(self, weights: Any) -> Self:
         """Return a copy whose members vote with other weights; this model is not changed.
@@ -71,7 +165,6 @@ class WeightedVote(VoteMargins):
         >>> forest.reweighted([3, 1]).estimator_weights_
         array([0.75, 0.25])
         """
-        check_is_fitted(self)
         n = len(self.estimator_weights_)
         values = np.asarray(weights)
         allowed = f"it must be {n} numbers >= 0, one for every member, and not all zero"
@@ -92,44 +185,9 @@ class WeightedVote(VoteMargins):
         return other
 
 
-# --- out-of-bag votes
-
-_WEIGHTED = "rows were drawn by sample_weight: out-of-bag rows are not distributed like new rows"
-_BALANCED = "class_weight='balanced' depends on the labels of all rows, also of out-of-bag rows"
-
-
-class OutOfBagVotes:
-    """Mixin of bagging and forests."""
-
-    oob_score: Any
-    oob_votes_: Integers
-
-    def _out_of_bag_score(
-        self,
-        y: NDArray[Any],
-        predicted: NDArray[Any],
-        votes: Integers,
-        sample_weight: Floats | None,
-        metric: Callable[..., float],
-    ) -> float:
-        """Score of the predictions of all rows with votes and a positive weight."""
-        counts = votes > 0 if sample_weight is None else (votes > 0) & (sample_weight > 0)
-        if not counts.any():
-            return math.nan
-        if callable(self.oob_score):
-            score: float = self.oob_score(y[counts], predicted[counts])
-            return score
-        weight = None if sample_weight is None else sample_weight[counts]
-        return float(metric(y[counts], predicted[counts], sample_weight=weight))
-
-    def _warn_without_votes(self, member: str) -> None:
-        n_without, n = np.sum(self.oob_votes_ == 0), len(self.oob_votes_)
-        if n_without:
-            warnings.warn(
-                f"{n_without} of {n} rows are in the bag of every {member}: they have no out-of-bag "
-                f"prediction (NaN) and are ignored in oob_score_; use more {member}s",
-                stacklevel=3,
-            )
+def squeeze_outputs(means: Floats) -> Floats:
+    """Means (rows, outputs) as (rows,) if there is one output."""
+    return means[:, 0] if means.shape[1] == 1 else means
 
 
 def out_of_bag_doubts(

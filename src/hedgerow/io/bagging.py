@@ -78,7 +78,7 @@ def read_forest(reader: Reader, estimator: Any) -> None:
     model = ForestModel(bins, forest, _read_weights(reader, forest.n_trees))
     sampling = _read_sampling(reader, schema.n_columns)
     leaves = None if n_pure else _read_leaf_targets(reader, forest)
-    estimator._set_forest(FittedForest(model, sampling, leaves), schema, classes)  # noqa: SLF001
+    estimator._set_members(FittedForest(model, sampling, leaves), schema, classes)  # noqa: SLF001
     _read_out_of_bag(reader, estimator, sampling.draws.pool.n_rows, forest.n_trees, n_outputs)
     if classes is not None:
         sections.read_row_fingerprints(reader, estimator)

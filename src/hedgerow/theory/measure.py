@@ -11,10 +11,10 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_features
 
 from hedgerow._typing import Floats
-from hedgerow.bagging.members import JobRunner, is_hedgerow
+from hedgerow.bagging.members import JobRunner
 from hedgerow.estimators import parameters, validation
 from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, whole
-from hedgerow.members import ConstantHypothesis, seeded_clone
+from hedgerow.members import ConstantHypothesis, fit_member
 from hedgerow.progress import ProgressBar
 from hedgerow.theory.decomposition import (
     Decomposition,
@@ -200,18 +200,8 @@ class _Experiment:
         if classes is not None and len(classes) == 1:
             member = ConstantHypothesis(classes)  # most learners cannot fit one class
         else:
-            member = seeded_clone(self.estimator, seeds_of(self.seed, number)[1])
-            if is_hedgerow(member) and "n_jobs" in member.get_params(deep=False) and member.n_jobs is None:
-                member.set_params(n_jobs=1)  # the repeats are what runs in parallel
-            try:
-                member.fit(X, y)
-            except MemoryError:
-                raise
-            except Exception as error:
-                kind = TypeError if isinstance(error, TypeError) else ValueError
-                raise kind(
-                    f"estimator={self.estimator!r} failed in repeat {number} with {len(y)} rows: {error}"
-                ) from error
+            seed, step = seeds_of(self.seed, number)[1], f"in repeat {number} with {len(y)} rows"
+            member = fit_member(self.estimator, seed, X, y, step=step, parallel=True)
         return self._predict(member, classes)
 
     def _predict(self, member: Any, classes: NDArray[Any] | None) -> _Predictions:
