@@ -16,7 +16,7 @@ import typer
 
 import hedgerow
 from hedgerow.cli import errors
-from hedgerow.cli.model_file import ARGUMENTS
+from hedgerow.cli.options import ARGUMENTS
 
 HELP = "Boosting, bagging and forests for a table: a model, a certificate of its error, and a report."
 

@@ -9,7 +9,7 @@ from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError, input_errors
 from hedgerow.cli.options import check_output_file, describe_file
 from hedgerow.cli.output import Output
-from hedgerow.cli.prepared_table import print_table, read_training_table
+from hedgerow.cli.table_model import print_table, read_training_table
 from hedgerow.selection import METHODS
 from hedgerow.selection import compare as compare_methods
 
@@ -19,13 +19,9 @@ def compare(
     target: options.Target,
     method: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"A method: {', '.join(METHODS)}; can be repeated. All by default.",
-            show_default=False,
-        ),
+        options.option("NAME", f"A method: {', '.join(METHODS)}; can be repeated. All by default."),
     ] = None,
-    folds: Annotated[int, typer.Option(metavar="NUMBER", help="Number of folds.")] = 5,
+    folds: Annotated[int, options.option("NUMBER", "Number of folds.")] = 5,
     task: options.Task = "auto",
     drop: options.Drop = None,
     categorical: options.Categorical = None,
@@ -58,9 +54,7 @@ def compare(
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML report to write.")] = Path(
-        "hedgerow-demo.html"
-    ),
+    out: Annotated[Path, options.option("FILE", "The HTML report to write.")] = Path("hedgerow-demo.html"),
     full: Annotated[
         bool, typer.Option("--full", help="Use all rows and repetitions, which takes some minutes.")
     ] = False,

@@ -4,14 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hedgerow.cli import options
 from hedgerow.cli.errors import CommandError, UsageError, input_errors
-from hedgerow.cli.model_file import TableModel, command_line, read_model
-from hedgerow.cli.options import check_output_file, describe_file
+from hedgerow.cli.options import check_output_file, command_line, describe_file
 from hedgerow.cli.output import Output
-from hedgerow.cli.prepared_table import PreparedTable, print_table
+from hedgerow.cli.table_model import PreparedTable, TableModel, print_table, read_model
 from hedgerow.container import ModelFileError
 from hedgerow.datafiles import read_typed
 from hedgerow.io import load_certificate
@@ -59,20 +56,14 @@ def certify(
     model: options.Model,
     data: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="DATA",
-            help="Rows that are new to the model, or its training file, of which the held-out rows are used. "
+        options.argument(
+            "DATA",
+            "Rows that are new to the model, or its training file, of which the held-out rows are used. "
             "Without DATA the stored certificate is printed.",
-            show_default=False,
         ),
     ] = None,
-    delta: Annotated[
-        float, typer.Option(metavar="NUMBER", help="Probability that the certificate is wrong.")
-    ] = _DELTA,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A .json or .html file to write.", show_default=False),
-    ] = None,
+    delta: Annotated[float, options.option("NUMBER", "Probability that the certificate is wrong.")] = _DELTA,
+    out: Annotated[Path | None, options.option("FILE", "A .json or .html file to write.")] = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -87,8 +78,10 @@ def certify(
     if data is None:
         certificate = _stored_certificate(loaded, delta, output)
     else:
-        X, y = _new_rows(loaded, data, output)
-        certificate = certify_model(loaded.model, X, y, delta=delta, is_chosen=loaded.is_chosen)
+        table = loaded.prepare(data, read_typed(data), output)
+        certificate = certify_model(
+            loaded.model, *table.take(table.test), delta=delta, is_chosen=loaded.is_chosen
+        )
     output.page(certificate)
     if out is not None:
         certificate.save(out)
@@ -110,14 +103,6 @@ def _stored_certificate(loaded: TableModel, delta: float, output: Output) -> Cer
     return certify_model(loaded.model, delta=delta, is_chosen=loaded.is_chosen)
 
 
-def _new_rows(loaded: TableModel, data: Path, output: Output) -> tuple[Any, Any]:
-    """Return the rows of a file that the model was not fitted to."""
-    table, is_training_file = loaded.prepare(data, read_typed(data))
-    if is_training_file:
-        output.text(f"{data} is the training file: its {len(table.test):,} held-out rows are used")
-    return table.take(table.test)
-
-
 # --- report
 
 
@@ -126,11 +111,7 @@ def report(
     data: options.Data,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The HTML file to write; by default the name of MODEL with the suffix .html.",
-            show_default=False,
-        ),
+        options.option("FILE", "The HTML file to write; by default the name of MODEL with the suffix .html."),
     ] = None,
     seed: options.Seed = 0,
     force: options.Force = False,
@@ -142,10 +123,8 @@ def report(
     options.check_numbers(seed, None)
     replaces = check_output_file("--out", path, force=force, suffixes=(".html",), others=(model, data))
     loaded = read_model(model)
-    table, is_training_file = loaded.prepare(data, read_typed(data))
+    table = loaded.prepare(data, read_typed(data), output)
     print_table(table, output)
-    if is_training_file:
-        output.text(f"{data} is the training file: the report uses its {len(table.test):,} held-out rows")
     evaluation = evaluate(loaded.model, table, _choice(loaded))
     trained_by = loaded.card.get("command")
     commands = (*([trained_by] if isinstance(trained_by, str) else []), command_line())

@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError, input_errors
-from hedgerow.cli.model_file import TableModel, read_model
 from hedgerow.cli.output import Output, format_score
+from hedgerow.cli.table_model import TableModel, read_model
 from hedgerow.datafiles import read_typed
 from hedgerow.estimators import DecisionStump
 
@@ -22,13 +21,11 @@ def explain(
     model: options.Model,
     data: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="DATA",
-            help="Rows for partial dependence; with the target, also for permutation importances.",
-            show_default=False,
+        options.argument(
+            "DATA", "Rows for partial dependence; with the target, also for permutation importances."
         ),
     ] = None,
-    top: Annotated[int, typer.Option(metavar="NUMBER", help="Number of columns to show.")] = 10,
+    top: Annotated[int, options.option("NUMBER", "Number of columns to show.")] = 10,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
 ) -> None:
@@ -68,11 +65,9 @@ def _explain_rows(
     table = read_typed(data)
     X, y = loaded.recipe.features(table), None
     if loaded.recipe.target in table.column_names:
-        prepared, is_training_file = loaded.prepare(data, table)
+        prepared = loaded.prepare(data, table, output)
         X, y = prepared.take(prepared.test)
-        if is_training_file:
-            output.text(f"{data} is the training file: its {len(prepared.test):,} held-out rows are used")
-        elif hasattr(loaded.model, "row_fingerprints_"):
+        if not len(prepared.train) and hasattr(loaded.model, "row_fingerprints_"):
             n_seen = int(loaded.model.is_training_row(X).sum())
             if 2 * n_seen > len(y):
                 output.note(

@@ -1,48 +1,58 @@
 """Options that several commands share, and checks of options before any work starts."""
 
 import os
+import shlex
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hedgerow.cli.errors import CommandError, UsageError
 from hedgerow.datafiles.errors import nearest_names
 
-Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA", help="A table: CSV (also compressed), Parquet or Arrow.", show_default=False
-    ),
-]
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model file of `hedgerow train`.", show_default=False)
-]
-Target = Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False)]
-Task = Annotated[
-    str, typer.Option(metavar="NAME", help="The kind of target: auto, classification or regression.")
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="A column to leave out; can be repeated.", show_default=False),
-]
-Categorical = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN", help="A column to use as categories; can be repeated.", show_default=False
-    ),
-]
-Seed = Annotated[int, typer.Option(metavar="NUMBER", help="Seed of all random choices.")]
+ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("ARGUMENTS", default=())  # of the running command
+
+
+def option(metavar: str, text: str) -> Any:
+    """Return an option with a value; its default is shown unless it is None."""
+    return typer.Option(metavar=metavar, help=text)
+
+
+def argument(metavar: str, text: str) -> Any:
+    """Return an argument; its default is None, if any, and is not shown."""
+    return typer.Argument(metavar=metavar, help=text, show_default=False)
+
+
+Data = Annotated[Path, argument("DATA", "A table: CSV (also compressed), Parquet or Arrow.")]
+Model = Annotated[Path, argument("MODEL", "A model file of `hedgerow train`.")]
+Target = Annotated[str, option("COLUMN", "The column to predict.")]
+Task = Annotated[str, option("NAME", "The kind of target: auto, classification or regression.")]
+Drop = Annotated[list[str] | None, option("COLUMN", "A column to leave out; can be repeated.")]
+Categorical = Annotated[list[str] | None, option("COLUMN", "A column to use as categories; can be repeated.")]
+Seed = Annotated[int, option("NUMBER", "Seed of all random choices.")]
 Threads = Annotated[
-    int | None,
-    typer.Option(
-        metavar="NUMBER",
-        help="Number of threads; all cores by default. Results do not depend on it.",
-        show_default=False,
-    ),
+    int | None, option("NUMBER", "Number of threads; all cores by default. Results do not depend on it.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+def command_line() -> str:
+    """Return the running command for a shell, without options that do not change the result.
+
+    >>> token = ARGUMENTS.set(("train", "a b.csv", "--threads", "2", "--json"))
+    >>> command_line()
+    "hedgerow train 'a b.csv'"
+    >>> ARGUMENTS.reset(token)
+    """
+    kept, is_value = [], False
+    for argument in ARGUMENTS.get():
+        ignored = argument in ("--threads", "--force", "--json") or argument.startswith("--threads=")
+        if not (is_value or ignored):
+            kept.append(argument)
+        is_value = argument == "--threads"
+    return shlex.join(["hedgerow", *kept])
 
 
 def check_choice(option: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -69,20 +79,9 @@ def check_output_file(
     suffixes: tuple[str, ...] = (),
     others: tuple[Path | None, ...] = (),
 ) -> bool:
-    """Raise an error unless a file can be written; return whether it replaces one.
+    """Raise an error unless the file of an option can be written; return whether it replaces one.
 
-    Parameters
-    ----------
-    option : str
-        The option that names the file, such as "--out".
-    path : Path or None
-        None if nothing will be written.
-    force : bool
-        Whether an existing file may be replaced.
-    suffixes : tuple of str
-        The allowed suffixes; all by default.
-    others : tuple of Path or None
-        Files that the same command reads or writes, which must be different.
+    All suffixes are allowed by default. `others` are files that the same command reads or writes.
     """
     if path is None:
         return False

@@ -11,10 +11,9 @@ from pyarrow import csv
 
 from hedgerow.cli import options
 from hedgerow.cli.errors import UsageError
-from hedgerow.cli.model_file import TableModel, read_model
 from hedgerow.cli.options import check_output_file, describe_file
 from hedgerow.cli.output import Output, format_score
-from hedgerow.cli.prepared_table import errors_of
+from hedgerow.cli.table_model import TableModel, errors_of, read_model
 from hedgerow.datafiles import DataFileError, TypedTable, read_typed, unknown_name, write_data
 from hedgerow.selection import METRICS, score_model, take_rows
 
@@ -26,15 +25,13 @@ def predict(
     data: options.Data,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The file to write, CSV, Parquet or Arrow by its suffix; CSV to standard output by default.",
-            show_default=False,
+        options.option(
+            "FILE",
+            "The file to write, CSV, Parquet or Arrow by its suffix; CSV to standard output by default.",
         ),
     ] = None,
     keep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column of DATA to copy; can be repeated.", show_default=False),
+        list[str] | None, options.option("COLUMN", "A column of DATA to copy; can be repeated.")
     ] = None,
     keep_all: Annotated[bool, typer.Option("--keep-all", help="Copy all columns of DATA.")] = False,
     threads: options.Threads = None,

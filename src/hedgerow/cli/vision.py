@@ -25,31 +25,18 @@ ALGORITHMS = ("gentle", "real", "discrete")
 _OTHER_SUFFIXES = (".yml", ".yaml", ".json", ".gz")  # formats of OpenCV that cannot be written
 
 
-Images = Annotated[list[Path], typer.Argument(metavar="IMAGE...", help="Image files.", show_default=False)]
+Images = Annotated[list[Path], options.argument("IMAGE...", "Image files.")]
 Detector = Annotated[
-    str,
-    typer.Option(metavar="CASCADE", help="frontalface, a cascade file of Hedgerow, or an OpenCV XML file."),
+    str, options.option("CASCADE", "frontalface, a cascade file of Hedgerow, or an OpenCV XML file.")
 ]
-Profile = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CASCADE", help="A second cascade, for profiles that face left.", show_default=False
-    ),
-]
-Folder = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="A folder for copies with rectangles.", show_default=False),
-]
-ScaleFactor = Annotated[
-    float, typer.Option(metavar="NUMBER", help="Factor between consecutive object sizes.")
-]
+Profile = Annotated[str | None, options.option("CASCADE", "A second cascade, for profiles that face left.")]
+Folder = Annotated[Path | None, options.option("FOLDER", "A folder for copies with rectangles.")]
+ScaleFactor = Annotated[float, options.option("NUMBER", "Factor between consecutive object sizes.")]
 Neighbors = Annotated[
-    int, typer.Option(metavar="NUMBER", help="Minimum number of overlapping windows besides the first.")
+    int, options.option("NUMBER", "Minimum number of overlapping windows besides the first.")
 ]
-Smallest = Annotated[
-    str | None, typer.Option(metavar="WxH", help="Smallest object size.", show_default=False)
-]
-Largest = Annotated[str | None, typer.Option(metavar="WxH", help="Largest object size.", show_default=False)]
+Smallest = Annotated[str | None, options.option("WxH", "Smallest object size.")]
+Largest = Annotated[str | None, options.option("WxH", "Largest object size.")]
 
 
 def detect(
@@ -113,58 +100,30 @@ def read_size(option: str, text: str) -> tuple[int, int]:
 
 
 Objects = Annotated[
-    Path,
-    typer.Argument(
-        metavar="POSITIVES",
-        help="Images of the objects: a folder, an annotation file or a .vec file.",
-        show_default=False,
-    ),
+    Path, options.argument("POSITIVES", "Images of the objects: a folder, an annotation file or a .vec file.")
 ]
 Others = Annotated[
-    Path,
-    typer.Argument(
-        metavar="NEGATIVES",
-        help="Images without objects: a folder, or a file of paths.",
-        show_default=False,
-    ),
+    Path, options.argument("NEGATIVES", "Images without objects: a folder, or a file of paths.")
 ]
 CascadeFile = Annotated[
     Path,
-    typer.Option(
-        metavar="FILE",
-        help="The cascade file: OpenCV's format for the suffix .xml, otherwise Hedgerow's.",
-        show_default=False,
-    ),
+    options.option("FILE", "The cascade file: OpenCV's format for the suffix .xml, otherwise Hedgerow's."),
 ]
-Window = Annotated[str, typer.Option(metavar="WxH", help="Size of the detection window.")]
-FeatureKind = Annotated[str, typer.Option(metavar="NAME", help=f"Kind of features: {', '.join(FEATURES)}.")]
-Algorithm = Annotated[str, typer.Option(metavar="NAME", help=f"Boosting algorithm: {', '.join(ALGORITHMS)}.")]
-Stages = Annotated[int, typer.Option(metavar="NUMBER", help="Maximum number of stages.")]
-HitRate = Annotated[
-    float, typer.Option(metavar="SHARE", help="Minimum share of objects that a stage accepts.")
-]
-FalseAlarm = Annotated[
-    float, typer.Option(metavar="SHARE", help="Maximum share of other windows that a stage accepts.")
-]
-Learners = Annotated[int, typer.Option(metavar="NUMBER", help="Maximum number of trees of a stage.")]
+Window = Annotated[str, options.option("WxH", "Size of the detection window.")]
+FeatureKind = Annotated[str, options.option("NAME", f"Kind of features: {', '.join(FEATURES)}.")]
+Algorithm = Annotated[str, options.option("NAME", f"Boosting algorithm: {', '.join(ALGORITHMS)}.")]
+Stages = Annotated[int, options.option("NUMBER", "Maximum number of stages.")]
+HitRate = Annotated[float, options.option("SHARE", "Minimum share of objects that a stage accepts.")]
+FalseAlarm = Annotated[float, options.option("SHARE", "Maximum share of other windows that a stage accepts.")]
+Learners = Annotated[int, options.option("NUMBER", "Maximum number of trees of a stage.")]
 Pool = Annotated[
-    int | None,
-    typer.Option(
-        metavar="NUMBER", help="Number of features sampled for a stage; all by default.", show_default=False
-    ),
+    int | None, options.option("NUMBER", "Number of features sampled for a stage; all by default.")
 ]
-NegativeWindows = Annotated[
-    int, typer.Option(metavar="NUMBER", help="Number of negative windows for a stage.")
-]
-Copies = Annotated[int, typer.Option(metavar="NUMBER", help="Number of shifted copies of each object.")]
+NegativeWindows = Annotated[int, options.option("NUMBER", "Number of negative windows for a stage.")]
+Copies = Annotated[int, options.option("NUMBER", "Number of shifted copies of each object.")]
 Mirror = Annotated[bool, typer.Option("--mirror", help="Add mirror images of the objects.")]
 Checkpoint = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="A file written after every stage, from which training resumes.",
-        show_default=False,
-    ),
+    Path | None, options.option("FILE", "A file written after every stage, from which training resumes.")
 ]
 
 

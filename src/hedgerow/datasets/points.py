@@ -89,11 +89,7 @@ def load_three_points() -> Data:
 
 
 def make_interval(
-    n_samples: int = 100,
-    low: float = -0.5,
-    high: float = 0.5,
-    noise: float = 0.0,
-    random_state: Any = None,
+    n_samples: int = 100, low: float = -0.5, high: float = 0.5, noise: float = 0.0, random_state: Any = None
 ) -> Data:
     """Simulate points on a line that are +1 inside an interval and -1 on both sides of it.
 

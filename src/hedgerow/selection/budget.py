@@ -77,15 +77,9 @@ class FitTime:
 
 
 def sample_size(n_rows: int, seconds: float, estimate: Callable[[int], float]) -> int:
-    """Return the largest number of rows for which the first trials fit the time, to two digits.
+    """Return the largest number of the `n_rows` rows for which the first trials fit the time, to two digits.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of all rows.
-    seconds : float
-    estimate : callable
-        Seconds of the first trials on a number of rows; increasing.
+    `estimate` returns the seconds of the first trials on a number of rows; it is increasing.
 
     Examples
     --------

@@ -26,14 +26,7 @@ from hedgerow.selection.explanation import constant_predictions, describe_valida
 from hedgerow.selection.methods import AUTO, METHODS, Setting, settings_for, usable_methods
 from hedgerow.selection.metrics import Metric, find_metric
 from hedgerow.selection.results import Choice, Trial
-from hedgerow.selection.splits import (
-    TrainingData,
-    first_rows,
-    fold_rows,
-    hold_out,
-    sample_rows,
-    take_rows,
-)
+from hedgerow.selection.splits import TrainingData, first_rows, fold_rows, hold_out, sample_rows, take_rows
 from hedgerow.selection.trials import Progress, Split, TrialContext, TrialResult, fit_final, run_trial
 
 _SMALL = 2_000  # rows below which there are folds instead of one split

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,14 +46,7 @@ class CompareRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as numbers, texts, lists and dicts."""
-        return {
-            "method": self.method,
-            "title": self.title,
-            "scores": {name: list(pair) for name, pair in self.scores.items()},
-            "fit_seconds": self.fit_seconds,
-            "predict_seconds": self.predict_seconds,
-            "note": self.note,
-        }
+        return {**asdict(self), "scores": {name: list(pair) for name, pair in self.scores.items()}}
 
 
 @dataclass(frozen=True)
@@ -84,12 +77,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as numbers, texts, lists and dicts."""
-        return {
-            "format": FORMAT,
-            "task": self.task,
-            "folds": self.folds,
-            "rows": [row.to_dict() for row in self.rows],
-        }
+        return {"format": FORMAT, **asdict(self), "rows": [row.to_dict() for row in self.rows]}
 
     def __str__(self) -> str:
         return self.text()

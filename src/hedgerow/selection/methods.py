@@ -8,22 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hedgerow.estimators import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    AnyBoostClassifier,
-    DecisionStump,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    LogitBoostClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    SchapireBoostClassifier,
-)
+from hedgerow import estimators
+from hedgerow.estimators import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
 from hedgerow.selection.linear import LogisticBaseline, RidgeBaseline
 from hedgerow.selection.splits import check_task
 
@@ -96,16 +82,16 @@ METHODS: dict[str, Method] = {
         Method(
             "gradient",
             "gradient boosting",
-            GradientBoostingClassifier,
-            GradientBoostingRegressor,
+            estimators.GradientBoostingClassifier,
+            estimators.GradientBoostingRegressor,
             defaults={"n_estimators": 100, "learning_rate": 0.1},
             rounds="loss",
         ),
         Method(
             "adaboost",
             "AdaBoost",
-            AdaBoostClassifier,
-            AdaBoostRegressor,
+            estimators.AdaBoostClassifier,
+            estimators.AdaBoostRegressor,
             defaults={"n_estimators": 100},
             regression_defaults={"max_depth": 6},
             member=DecisionTreeClassifier,
@@ -114,7 +100,7 @@ METHODS: dict[str, Method] = {
         Method(
             "logitboost",
             "LogitBoost",
-            LogitBoostClassifier,
+            estimators.LogitBoostClassifier,
             None,
             defaults={"n_estimators": 100, "learning_rate": 0.5},
             member=DecisionTreeRegressor,
@@ -123,8 +109,8 @@ METHODS: dict[str, Method] = {
         Method(
             "forest",
             "random forest",
-            RandomForestClassifier,
-            RandomForestRegressor,
+            estimators.RandomForestClassifier,
+            estimators.RandomForestRegressor,
             defaults={"n_estimators": 200},
             regression_defaults={"max_features": 0.5},
             rounds="members",
@@ -134,23 +120,23 @@ METHODS: dict[str, Method] = {
         Method(
             "bagging",
             "bagging of trees",
-            RandomForestClassifier,
-            RandomForestRegressor,
+            estimators.RandomForestClassifier,
+            estimators.RandomForestRegressor,
             defaults={"n_estimators": 100, "max_features": 1.0},
             rounds="members",
         ),
         Method(
             "extra-trees",
             "extremely randomised trees",
-            ExtraTreesClassifier,
-            ExtraTreesRegressor,
+            estimators.ExtraTreesClassifier,
+            estimators.ExtraTreesRegressor,
             defaults={"n_estimators": 200},
             rounds="members",
         ),
         Method(
             "adaboost-real",
             "real AdaBoost",
-            AdaBoostClassifier,
+            estimators.AdaBoostClassifier,
             None,
             defaults={"n_estimators": 100, "algorithm": "real"},
             member=DecisionTreeClassifier,
@@ -159,7 +145,7 @@ METHODS: dict[str, Method] = {
         Method(
             "adaboost-gentle",
             "gentle AdaBoost",
-            AdaBoostClassifier,
+            estimators.AdaBoostClassifier,
             None,
             defaults={"n_estimators": 100, "algorithm": "gentle"},
             member=DecisionTreeRegressor,
@@ -168,7 +154,7 @@ METHODS: dict[str, Method] = {
         Method(
             "anyboost",
             "AnyBoost, logistic cost",
-            AnyBoostClassifier,
+            estimators.AnyBoostClassifier,
             None,
             defaults={"n_estimators": 100, "cost": "logistic"},
             member=DecisionTreeClassifier,
@@ -176,15 +162,13 @@ METHODS: dict[str, Method] = {
             max_classes=2,
         ),
         Method(
-            "schapire", "Schapire's three hypotheses", SchapireBoostClassifier, None, member=DecisionStump
+            "schapire",
+            "Schapire's three hypotheses",
+            estimators.SchapireBoostClassifier,
+            None,
+            member=DecisionStump,
         ),
-        Method(
-            "tree",
-            "one tree",
-            DecisionTreeClassifier,
-            DecisionTreeRegressor,
-            defaults={"max_depth": 5},
-        ),
+        Method("tree", "one tree", DecisionTreeClassifier, DecisionTreeRegressor, defaults={"max_depth": 5}),
         Method(
             "stump", "one stump", DecisionStump, DecisionTreeRegressor, regression_defaults={"max_depth": 1}
         ),
@@ -283,23 +267,12 @@ def _member(kind: Any, method: str, depth: int | None) -> Any:
 
 @dataclass(frozen=True)
 class Setting:
-    """Parameters of a method to try.
-
-    Parameters
-    ----------
-    method : str
-    parameters : mapping
-        For `make_model`; ``n_estimators`` is the maximum where validation finds the number of rounds.
-    patience : int
-        Rounds without a lower validation loss after which early stopping ends the fit.
-    likely_rounds : int
-        Expected number of rounds, for a first estimate of the time.
-    """
+    """Parameters of a method to try, for `make_model`."""
 
     method: str
-    parameters: Mapping[str, Any]
-    patience: int = 25
-    likely_rounds: int = 100
+    parameters: Mapping[str, Any]  # n_estimators is the maximum where validation finds the number of rounds
+    patience: int = 25  # rounds without a lower validation loss after which early stopping ends the fit
+    likely_rounds: int = 100  # expected number of rounds, for a first estimate of the time
 
     def shortened(self, n_rounds: int) -> "Setting":
         """Return the setting with another number of rounds, if the method has rounds."""

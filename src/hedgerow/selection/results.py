@@ -2,7 +2,7 @@
 
 import math
 import reprlib
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from hedgerow.selection.methods import METHODS
@@ -15,7 +15,6 @@ FORMAT = 1  # of the dicts
 _CHECK = JsonChecker()
 _MAX_LENGTH = 10_000  # of texts and lists
 STATUSES = ("done", "cut short", "skipped", "failed")
-_TRIAL_KEYS = ("method", "title", "parameters", "scores", "spread", "fit_seconds", "status", "note")
 _KEYS = ("format", "task", "metric", "validation", "trials", "best", "reason", "seconds", "budget")
 
 
@@ -75,16 +74,7 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as numbers, texts, lists and dicts."""
-        return {
-            "method": self.method,
-            "title": self.title,
-            "parameters": dict(self.parameters),
-            "scores": dict(self.scores),
-            "spread": self.spread,
-            "fit_seconds": self.fit_seconds,
-            "status": self.status,
-            "note": self.note,
-        }
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Any) -> "Trial":
@@ -96,7 +86,7 @@ class Trial:
         >>> Trial.from_dict(trial.to_dict()) == trial
         True
         """
-        _CHECK.fields(content, _TRIAL_KEYS, "a trial")
+        _CHECK.fields(content, [one.name for one in fields(cls)], "a trial")
         scores = content["scores"] if type(content["scores"]) is dict else {}
         _CHECK.fields(content["scores"], [name for name in METRICS if name in scores], "scores")
         return cls(
@@ -161,37 +151,12 @@ class Choice:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the model as numbers, texts, lists and dicts."""
-        return {
-            "format": FORMAT,
-            "task": self.task,
-            "metric": self.metric,
-            "validation": self.validation,
-            "trials": [trial.to_dict() for trial in self.trials],
-            "best": self.best.to_dict(),
-            "reason": self.reason,
-            "seconds": self.seconds,
-            "budget": self.budget,
-        }
+        content = {"format": FORMAT, **{name: getattr(self, name) for name in _KEYS[1:]}}
+        return {**content, "trials": [trial.to_dict() for trial in self.trials], "best": self.best.to_dict()}
 
     @classmethod
     def from_dict(cls, content: Any, model: Any = None) -> "Choice":
-        """Read the result of `to_dict`; every value is checked.
-
-        Parameters
-        ----------
-        content : dict
-            Possibly from an untrusted file.
-        model : estimator, optional
-            The model of the choice.
-
-        Returns
-        -------
-        Choice
-
-        Raises
-        ------
-        ValueError
-            In one line, if a value is not one that `to_dict` returns.
+        """Read the result of `to_dict`, possibly from an untrusted file; ValueError, in one line, for others.
 
         Examples
         --------

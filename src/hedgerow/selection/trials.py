@@ -25,6 +25,8 @@ from hedgerow.selection.results import Trial
 from hedgerow.selection.splits import TrainingData
 from hedgerow.threads import resolve_n_jobs
 
+Progress = Callable[[int, int, str], None]
+
 _FIRST_SHARE = 0.1  # of the members, grown first to measure the time of one
 
 
@@ -40,20 +42,10 @@ class Split:
 
 @dataclass(frozen=True)
 class TrialContext:
-    """The options that all trials share.
-
-    Parameters
-    ----------
-    task : str
-    metric : Metric
-        Ranks the trials, and finds the number of rounds of methods that are scored after every round.
-    splits : sequence of Split
-    seed : int
-    n_jobs : int or None
-    """
+    """The options that all trials share."""
 
     task: str
-    metric: Metric
+    metric: Metric  # ranks the trials, and finds the number of rounds of methods scored after every round
     splits: Sequence[Split]
     seed: int
     n_jobs: int | None
@@ -80,26 +72,13 @@ class SplitFit:
 
 @dataclass(frozen=True, eq=False)
 class TrialResult:
-    """A trial with measurements that are not stored.
-
-    Parameters
-    ----------
-    trial : Trial
-    row_scores : array or None
-        Scores of the validation rows by the metric that ranks the trials.
-    seconds : float
-        Total time.
-    n_rounds : int
-        Maximum number of fitted rounds or members over the splits; usually more than the best number.
-    round_seconds : float
-        Time of a round; 0 if not measured.
-    """
+    """A trial with measurements that are not stored."""
 
     trial: Trial
-    row_scores: Floats | None = None
+    row_scores: Floats | None = None  # of the validation rows, by the metric that ranks the trials
     seconds: float = 0.0
-    n_rounds: int = 0
-    round_seconds: float = 0.0
+    n_rounds: int = 0  # the maximum over the splits that were fitted; usually more than the best number
+    round_seconds: float = 0.0  # 0 if not measured
 
 
 class Interrupted(KeyboardInterrupt):
@@ -111,19 +90,9 @@ class OutOfTime(Exception):  # noqa: N818 - the end of a trial, not an error
 
 
 def run_trial(context: TrialContext, setting: Setting, limit: float | None) -> TrialResult:
-    """Fit and score a setting.
+    """Fit and score a setting; a setting that raises has the status "failed" and the first line of the error.
 
-    Parameters
-    ----------
-    context : TrialContext
-    setting : Setting
-    limit : float or None
-        Maximum seconds; a fit that would take longer ends with fewer rounds.
-
-    Returns
-    -------
-    TrialResult
-        A setting that raises has the status "failed" and the first line of the error.
+    A fit that would take longer than `limit` seconds ends with fewer rounds.
     """
     title = METHODS[setting.method].title_for(context.task)
     start = time.perf_counter()
@@ -131,12 +100,10 @@ def run_trial(context: TrialContext, setting: Setting, limit: float | None) -> T
         with fit_warnings() as notes:
             fits = _fit_splits(context, setting, limit)
             trial, row_scores = _score_fits(context, setting, title, fits)
-    except OutOfTime as end:
-        trial = Trial(setting.method, title, dict(setting.parameters), status="skipped", note=str(end))
-        return TrialResult(trial, None, time.perf_counter() - start)
     except Exception as error:  # noqa: BLE001 - other methods may succeed
-        note = first_line(error)
-        trial = Trial(setting.method, title, dict(setting.parameters), status="failed", note=note)
+        out_of_time = isinstance(error, OutOfTime)
+        status, note = ("skipped", str(error)) if out_of_time else ("failed", first_line(error))
+        trial = Trial(setting.method, title, dict(setting.parameters), status=status, note=note)
         return TrialResult(trial, None, time.perf_counter() - start)
     if notes and not trial.note:
         trial = replace(trial, note=notes[0])
@@ -352,6 +319,3 @@ def first_line(error: BaseException) -> str:
         if isinstance(error, ValueError | TypeError) and line
         else f"{type(error).__name__}: {line}".rstrip(": ")
     )
-
-
-Progress = Callable[[int, int, str], None]

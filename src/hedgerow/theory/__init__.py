@@ -8,6 +8,7 @@ own: bounds on the training error, from the hypothesis class, from margins, from
 from hedgerow.theory.certificate import Bound, Certificate, InapplicableBound
 from hedgerow.theory.certify import certify
 from hedgerow.theory.class_bounds import growth_bound, growth_deviation, stump_bound, tree_bound, vc_bound
+from hedgerow.theory.decomposition import BiasVariance
 from hedgerow.theory.deviations import binary_kl, holdout_bound, kl_lower, kl_upper
 from hedgerow.theory.grid import quantile_grid
 from hedgerow.theory.growth import (
@@ -32,7 +33,6 @@ from hedgerow.theory.margin_bounds import (
 from hedgerow.theory.measure import bias_variance
 from hedgerow.theory.optimize import optimize_votes
 from hedgerow.theory.resamples import Resamples
-from hedgerow.theory.results import BiasVariance
 from hedgerow.theory.training import edges, exponential_bound, rounds_to_zero_error, training_error_bound
 from hedgerow.theory.vote_bounds import c_bound, chebyshev_cantelli_bound, first_order_bound, tandem_bound
 

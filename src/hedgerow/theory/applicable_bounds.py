@@ -51,25 +51,13 @@ _CITED_CONSTANTS = "if the constants of the theorem are right: they were taken f
 
 @dataclass(frozen=True)
 class ApplicableBound:
-    """A bound whose conditions can hold for a model.
-
-    Parameters
-    ----------
-    name, conditions, proviso : str
-        As in `Bound`.
-    n : int
-        Number of rows.
-    compute : callable
-        Returns the bound and the text `found` for a share of delta.
-    minimum : callable or None
-        Returns the smallest value over all samples of this size for a share of delta.
-    """
+    """A bound whose conditions can hold for a model, as functions of its share of delta."""
 
     name: str
-    n: int
+    n: int  # rows
     conditions: str
     compute: Callable[[float], Computed]
-    minimum: Callable[[float], float] | None = None
+    minimum: Callable[[float], float] | None = None  # the smallest value over all samples of this size
     proviso: str = ""
 
     def is_always_vacuous(self, delta: float) -> bool:
@@ -259,25 +247,24 @@ def _bounds_from_votes(
         return BoundList.none(names, "a member was fitted to every row")
     gibbs, tandem = losses.gibbs(weights), losses.tandem(weights)
     cost = f", KL {kl:.3g}" if kl else ""
-    single, joint = f"mean loss {gibbs:.4f}{cost}", f"joint loss {tandem:.4f}{cost}"
+    joint = f"joint loss {tandem:.4f}{cost}"
+
+    def first_order(delta: float) -> Computed:
+        return vote_bounds.first_order_bound(gibbs, n, kl, delta), f"mean loss {gibbs:.4f}{cost}"
+
+    def second_order(delta: float) -> Computed:
+        return vote_bounds.tandem_bound(tandem, pairs, kl, delta), joint
 
     def c_bound(delta: float) -> Computed:
         disagreement = losses.disagreement(weights)
         bound = vote_bounds.c_bound(gibbs, disagreement, n, pairs, kl, delta)
         return bound, f"mean loss {gibbs:.4f}, disagreement {disagreement:.4f}{cost}"
 
-    forms: tuple[tuple[int, Callable[[float], Computed]], ...] = (
-        (n, lambda delta: (vote_bounds.first_order_bound(gibbs, n, kl, delta), single)),
-        (pairs, lambda delta: (vote_bounds.tandem_bound(tandem, pairs, kl, delta), joint)),
-        (pairs, c_bound),
-        (
-            pairs,
-            lambda delta: (
-                vote_bounds.chebyshev_cantelli_bound(gibbs, tandem, n, pairs, kl, delta),
-                f"mean loss {gibbs:.4f}, {joint}",
-            ),
-        ),
-    )
+    def cantelli(delta: float) -> Computed:
+        bound = vote_bounds.chebyshev_cantelli_bound(gibbs, tandem, n, pairs, kl, delta)
+        return bound, f"mean loss {gibbs:.4f}, {joint}"
+
+    forms = ((n, first_order), (pairs, second_order), (pairs, c_bound), (pairs, cantelli))
     bounds, inapplicable = [], []
     for name, (rows, form) in zip(names, forms, strict=True):
         if form is c_bound and losses.n_classes != 2:

@@ -15,15 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow._typing import Floats
-from hedgerow.theory.growth import (
-    boosted_growth,
-    boosted_stump_growth,
-    boosted_tree_growth,
-    counts,
-    numbers,
-    plain,
-    sauer,
-)
+from hedgerow.theory import growth
+from hedgerow.theory.growth import counts, numbers, plain
 
 
 def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -> Any:
@@ -44,27 +37,23 @@ def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -
     >>> round(growth_deviation(stump_growth(2000, 10), 1000, 0.05), 4)
     0.3462
     """
-    points, growth = counts("m", m), numbers("log_growth_2m", log_growth_2m, 0.0)
+    points, log_growth = counts("m", m), numbers("log_growth_2m", log_growth_2m, 0.0)
     probability = np.asarray(delta)
     if probability.dtype.kind not in "fiu" or not np.all((probability > 0.0) & (probability < 1.0)):
         raise ValueError(f"delta={delta!r} is not allowed: it must be a number > 0 and < 1")
-    return plain(np.sqrt(8.0 / points * (growth + np.log(4.0 / probability))))
+    return plain(np.sqrt(8.0 / points * (log_growth + np.log(4.0 / probability))))
 
 
 def vc_bound(m: ArrayLike, D: ArrayLike, delta: ArrayLike) -> Any:
     """Return the deviation from the training error for a class of VC dimension D.
 
-    It uses Sauer's lemma.
-
     Parameters
     ----------
-    m : int or array
-        Training rows.
+    m, delta
+        As in `growth_deviation`.
     D : float or array
         The VC dimension or an upper bound on it. For 2m < D all labelings are counted, and the result is
         above 1.
-    delta : float or array
-        Probability that the bound does not hold.
 
     Examples
     --------
@@ -72,7 +61,7 @@ def vc_bound(m: ArrayLike, D: ArrayLike, delta: ArrayLike) -> Any:
     >>> round(vc_bound(10**6, boosted_vc_dimension(100, 3), 0.05), 4)
     0.6457
     """
-    return growth_deviation(sauer(_twice(m), D), m, delta)
+    return growth_deviation(growth.sauer(_twice(m), D), m, delta)
 
 
 def growth_bound(m: ArrayLike, d: ArrayLike, T: ArrayLike, delta: ArrayLike) -> Any:
@@ -83,7 +72,7 @@ def growth_bound(m: ArrayLike, d: ArrayLike, T: ArrayLike, delta: ArrayLike) -> 
     >>> round(growth_bound(10**6, 3, 100, 0.05), 4)  # less than that of vc_bound
     0.2082
     """
-    return growth_deviation(boosted_growth(_twice(m), d, T), m, delta)
+    return growth_deviation(growth.boosted_growth(_twice(m), d, T), m, delta)
 
 
 def stump_bound(
@@ -96,7 +85,7 @@ def stump_bound(
     >>> round(stump_bound(10**6, 3, 100, 0.05), 4)
     0.1476
     """
-    return growth_deviation(boosted_stump_growth(_twice(m), n_columns, T, missing=missing), m, delta)
+    return growth_deviation(growth.boosted_stump_growth(_twice(m), n_columns, T, missing=missing), m, delta)
 
 
 def tree_bound(
@@ -115,8 +104,8 @@ def tree_bound(
     >>> round(tree_bound(10**6, 3, 8, 100, 0.05), 4)
     0.3247
     """
-    growth = boosted_tree_growth(_twice(m), n_columns, n_leaves, T, missing=missing)
-    return growth_deviation(growth, m, delta)
+    log_growth = growth.boosted_tree_growth(_twice(m), n_columns, n_leaves, T, missing=missing)
+    return growth_deviation(log_growth, m, delta)
 
 
 def _twice(m: ArrayLike) -> Floats:

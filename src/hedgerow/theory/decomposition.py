@@ -1,64 +1,38 @@
-"""Decomposition of the error of many fitted clones at the same test points.
+"""Decomposition of the error of many fitted clones at the same test points, and its result, `BiasVariance`.
 
 The predictions are one array (R, outputs, n) of R repeats at n test points: a number, or a probability or a
 vote (1 or 0) for every class. A term (error, noise, bias, variance, ...) has one number per test point and is
 averaged over the points.
 
-Squared loss, at one point with the true mean f, predictions a_r and their mean a (Geman et al. 1992):
-
-    variance    s^2 = sum of |a_r - a|^2 / (R - 1)
-    bias        |a - f|^2 - s^2 / R
-    error       noise + mean of |a_r - f|^2  =  noise + bias + variance
-
-Both terms are unbiased: |a - f|^2 alone is too large by s^2 / R on average. The division by R - 1, not R,
-adds the same amount to the variance, so the sum is exact. A bias near zero may be negative by chance.
-
-Zero-one loss, at one point with the most probable label t, probabilities q_k of the labels (q_t = 1 - noise,
-the others equal), fractions p_k of the votes, and the main prediction m, the class with most votes (Domingos
-2000):
-
-    bias        1 if m is not t, else 0
-    variance    1 - p_m: how often a prediction differs from the main prediction
-    error       1 - sum of p_k q_k  =  c1 noise + bias + c2 variance
-    c1          p_t - (1 - p_t) / (K - 1): noise corrects some wrong predictions
-    c2          1 where m = t; else -p_t / (1 - p_m), since only predictions of t are correct
-
-The variance at a biased point lowers the error. c2 variance is therefore reported as two terms: the unbiased
-variance 1 - p_m where m = t, and the biased variance p_t elsewhere. Their difference, the net variance, is
-the variance effect of James (2003).
+The formulas are in `bias_variance`. The net variance of the zero-one loss, unbiased minus biased variance, is
+c2 (1 - p_m) of Domingos, with c2 = 1 where m = t and -p_t / (1 - p_m) elsewhere, and the variance effect of
+James.
 
 Standard errors come from a bootstrap over the repeats. The jackknife would be cheaper, but it is inconsistent
 for a majority vote, as it is for a median.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
 
-Terms = dict[str, Floats]  # by name, (n,)
+Terms = dict[str, Floats]  # arrays (n,) by name
 
 _N_REPLICATES = 200  # a standard error is then known to 5 %
 
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """Terms at the test points, and their means in the bootstrap.
-
-    Parameters
-    ----------
-    points : dict of float64 (n,)
-    replicates : dict of float64 (200,)
-        From the same bootstrap samples for equal numbers of repeats, so that differences can be paired.
-    centre : float64 (outputs, n)
-        The mean prediction, or the fractions of the votes.
-    """
+    """Terms at the test points, and their means in the bootstrap."""
 
     points: Terms
-    replicates: dict[str, Floats]
-    centre: Floats
+    replicates: Terms  # (200,), from the same samples for equal numbers of repeats: differences can be paired
+    centre: Floats  # (outputs, n): the mean prediction, or the fractions of the votes
 
 
 def class_truth(labels: Integers, noise: Floats, n_classes: int) -> Floats:
@@ -81,17 +55,10 @@ def one_hot(votes: Integers, n_classes: int) -> Floats:
 
 
 def squared(predictions: Floats, truth: Floats, noise: Floats, scale: float = 1.0) -> Decomposition:
-    """Decompose scale * |a - y|^2.
+    """Decompose scale * |a - y|^2 of predictions (R, outputs, n), R >= 2.
 
-    Parameters
-    ----------
-    predictions : float64 (R, outputs, n), R >= 2
-    truth : float64 (outputs, n)
-        The mean of y.
-    noise : float64 (n,)
-        The mean of scale * |y - truth|^2.
-    scale : float
-        1/2 for probabilities: the loss of a certain prediction is then 0 or 1.
+    truth (outputs, n) is the mean of y, and noise (n,) the mean of scale * |y - truth|^2. The scale is 1/2
+    for probabilities: the loss of a certain prediction is then 0 or 1.
     """
     n_repeats = len(predictions)
 
@@ -115,16 +82,9 @@ def squared(predictions: Floats, truth: Floats, noise: Floats, scale: float = 1.
 
 
 def zero_one(predictions: Floats, labels: Integers, noise: Floats) -> Decomposition:
-    """Decompose the fraction of wrong votes.
+    """Decompose the fraction of wrong votes (R, K, n), 1 for one class and 0 for the others; R, K >= 2.
 
-    Parameters
-    ----------
-    predictions : float64 (R, K, n), R >= 2, K >= 2
-        Votes: 1 for one class, 0 for the others.
-    labels : int64 (n,)
-        The most probable label.
-    noise : float64 (n,)
-        Probability of the other labels together.
+    labels (n,) are the most probable labels, and noise (n,) the probability of all others together.
     """
     (n_repeats, n_classes, _), rows = predictions.shape, np.arange(len(labels))
     truth = class_truth(labels, noise, n_classes)
@@ -150,7 +110,7 @@ def zero_one(predictions: Floats, labels: Integers, noise: Floats) -> Decomposit
     return Decomposition(terms(np.ones(n_repeats)), _bootstrap(terms, n_repeats), predictions.mean(axis=0))
 
 
-def _bootstrap(terms: Callable[[Floats], Terms], n_repeats: int) -> dict[str, Floats]:
+def _bootstrap(terms: Callable[[Floats], Terms], n_repeats: int) -> Terms:
     """Return the means of the terms in bootstrap samples of the repeats."""
     even = np.full(n_repeats, 1 / n_repeats)
     draws = np.random.default_rng(n_repeats).multinomial(n_repeats, even, _N_REPLICATES)
@@ -164,3 +124,177 @@ def _bootstrap(terms: Callable[[Floats], Terms], n_repeats: int) -> dict[str, Fl
 def standard_error(replicates: Floats, n_repeats: int) -> float:
     """Return the standard error of a term, with the factor that makes it unbiased for a mean."""
     return float(replicates.std() * np.sqrt(n_repeats / (n_repeats - 1)))
+
+
+# --- the result
+
+# The terms of a sum as they are printed: sign, name of the attribute, text.
+_ADDED = (("+", "bias", "bias²"), ("+", "variance", "variance"))
+_SUMS = {
+    "squared": _ADDED,
+    "brier": _ADDED,
+    "kohavi_wolpert": _ADDED,
+    "zero_one": (
+        ("+", "bias", "bias"),
+        ("+", "unbiased_variance", "unbiased variance"),
+        ("−", "biased_variance", "biased variance"),
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BiasVariance:
+    """Bias and variance of an estimator, measured by `bias_variance`.
+
+    ``error = net_noise + bias + net_variance`` up to rounding, for every loss. Except for the zero-one loss,
+    the net terms equal noise and variance.
+
+    Attributes
+    ----------
+    name : str
+        The class of the estimator.
+    loss : str
+        The decomposed loss.
+    n_repeats, n_points : int
+        Numbers of training sets and of test points.
+    noise_known : bool
+        Whether `noise` was passed. If not, it is 0, and the noise is part of the bias.
+    error, noise, bias, variance : float
+        Means over the test points; `bias` is the squared bias of the squared losses.
+    unbiased_variance, biased_variance : float
+        Zero-one loss: the variance at points where the main prediction is correct, which increases the error,
+        and the fraction of correct predictions where it is wrong, which decreases the error. With two classes
+        and without noise their sum is the variance. For other losses, the variance and 0.
+    net_noise, net_variance : float
+        Contributions of noise and variance to the error.
+    standard_errors : dict of float
+        Standard errors of all terms from a bootstrap over the repeats: the variation with other training
+        sets at the same test points.
+    per_point : dict of float64 arrays of shape (n_points,)
+        The terms at every test point.
+    replicates : dict of float64 arrays of shape (200,)
+        The terms in the bootstrap samples, which are the same for all results with equal `n_repeats`.
+    main_prediction : array of shape (n_points,) or (n_points, n_classes)
+        The mean prediction, the mean probabilities (Brier), or the label with most votes.
+    classes : array of labels or None
+        All labels.
+    seed : int
+        Results with the same seed and sampler have the same training sets.
+
+    Examples
+    --------
+    >>> from hedgerow import DecisionTreeRegressor
+    >>> from hedgerow.theory import bias_variance
+    >>> from sklearn.datasets import make_friedman1
+    >>> def sampler(seed):
+    ...     return make_friedman1(100, noise=1.0, random_state=seed)
+    >>> test = make_friedman1(200, noise=0.0, random_state=12345)
+    >>> stump, deep = (
+    ...     bias_variance(DecisionTreeRegressor(max_depth=d), sampler, test=test, noise=1.0, random_state=0)
+    ...     for d in (1, None)
+    ... )
+    >>> print(deep)
+    Bias and variance of DecisionTreeRegressor, squared loss, 50 repeats, 200 test points
+      error       16.86 ± 0.39
+      = noise      1.00
+      + bias²      4.57 ± 0.21
+      + variance  11.29 ± 0.34
+    >>> difference, standard_error = stump.difference(deep, "bias")
+    >>> difference > 4 * standard_error
+    True
+    """
+
+    name: str
+    loss: str
+    n_repeats: int
+    n_points: int
+    noise_known: bool
+    error: float
+    noise: float
+    bias: float
+    variance: float
+    unbiased_variance: float
+    biased_variance: float
+    net_noise: float
+    net_variance: float
+    standard_errors: Mapping[str, float]
+    per_point: Mapping[str, Floats]
+    replicates: Mapping[str, Floats]
+    main_prediction: NDArray[Any]
+    classes: NDArray[Any] | None
+    seed: int
+
+    def difference(self, other: "BiasVariance", term: str = "error") -> tuple[float, float]:
+        """Return the difference of a term between this result and another.
+
+        Parameters
+        ----------
+        other : BiasVariance
+            With the same loss. If it has the same seed and number of repeats, it must have the same sampler:
+            both then have the same training sets, and the difference is computed in pairs.
+        term : str
+            "error", "bias", "variance", ...
+
+        Returns
+        -------
+        difference, standard_error : float
+        """
+        if not isinstance(other, BiasVariance):
+            raise TypeError(f"other must be a BiasVariance; got {type(other).__name__}")
+        if other.loss != self.loss:
+            raise ValueError(f"other must have the loss {self.loss!r}; got {other.loss!r}")
+        if term not in self.standard_errors:
+            allowed = ", ".join(map(repr, self.standard_errors))
+            raise ValueError(f"term={term!r} is not allowed: it must be one of {allowed}")
+        value = getattr(self, term) - getattr(other, term)
+        if (self.seed, self.n_repeats) == (other.seed, other.n_repeats):
+            differences = self.replicates[term] - other.replicates[term]
+            return value, standard_error(differences, self.n_repeats)
+        return value, float(np.hypot(self.standard_errors[term], other.standard_errors[term]))
+
+    @property
+    def sum_of_terms(self) -> list[tuple[str, str, str]]:
+        """The terms of the error: sign, name of the attribute, and text."""
+        terms = list(_SUMS[self.loss])
+        if not self.noise_known:
+            sign, term, text = terms[0]
+            terms[0] = (sign, term, f"{text} and noise")
+        elif self.noise > 0:
+            terms.insert(0, ("+", "net_noise" if self.loss == "zero_one" else "noise", "noise"))
+        return terms
+
+    def __str__(self) -> str:
+        """Return the sum, one term per line."""
+        lines = [("error", self.error, self.standard_errors["error"])]
+        for number, (sign, term, text) in enumerate(self.sum_of_terms):
+            mark = sign if number else "="
+            error = 0.0 if term == "noise" else self.standard_errors[term]  # the noise is an input
+            lines.append((f"{mark} {text}", getattr(self, term), error))
+        decimals = _decimals(lines[0][2], self.error)
+        figures = [f"{value:.{decimals}f}" for _, value, _ in lines]
+        width, wide = max(len(line[0]) for line in lines), max(map(len, figures))
+        head = (
+            f"Bias and variance of {self.name}, {self.loss.replace('_', '-')} loss, "
+            f"{self.n_repeats} repeats, {self.n_points} test points"
+        )
+        body = [
+            f"  {text:{width}}  {figure:>{wide}}" + (f" ± {error:.{decimals}f}" if error else "")
+            for (text, _, error), figure in zip(lines, figures, strict=True)
+        ]
+        return "\n".join([head, *body])
+
+    def __repr__(self) -> str:
+        terms = ", ".join(
+            f"{name}={getattr(self, name):.4g}" for name in ("error", "noise", "bias", "variance")
+        )
+        return f"BiasVariance({self.name}, {self.loss!r}, {terms}, n_repeats={self.n_repeats})"
+
+
+def _decimals(error: float, value: float) -> int:
+    """Return the decimals for two digits of a standard error, or four of the value if there is none.
+
+    >>> [_decimals(error, 1.0) for error in (0.0, 0.0012, 0.39, 12.0)]
+    [4, 4, 2, 0]
+    """
+    scale = error or abs(value) / 1000
+    return int(np.clip(np.ceil(-np.log10(scale)) + 1, 0, 12)) if scale > 0 else 4

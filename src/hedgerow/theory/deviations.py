@@ -24,6 +24,7 @@ from scipy.special import betaincc
 
 from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, real, whole
+from hedgerow.theory.growth import plain
 
 _SERIES = 0.5  # |x| up to which ln(1 + x) is taken as a series
 _COEFFICIENTS = [2.0 / (2 * k + 3) for k in range(17, -1, -1)]  # of s^2 <= 1/9: the rest is below 1e-17
@@ -53,8 +54,8 @@ def binary_kl(q: ArrayLike, p: ArrayLike) -> Any:
     >>> binary_kl([0.1, 0.3], 0.1)
     array([0.        , 0.15366359])
     """
-    q, p = np.broadcast_arrays(_shares("q", q), _shares("p", p))
-    return _plain(_kl(q, p))
+    q, p = np.broadcast_arrays(_numbers("q", q, 1.0), _numbers("p", p, 1.0))
+    return plain(_kl(q, p))
 
 
 def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
@@ -76,7 +77,7 @@ def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
     >>> round(kl_upper(0.1, 0.05), 6), kl_upper(0.3, 0.0), kl_upper(1.0, 0.1)
     (0.220079, 0.3, 1.0)
     """
-    q, c = np.broadcast_arrays(_shares("q", q), _divergences("c", c))
+    q, c = np.broadcast_arrays(_numbers("q", q, 1.0), _numbers("c", c, math.inf))
     goal = np.maximum(c * _SLACK, 1e-300)  # smaller ones have too few digits
     with np.errstate(all="ignore"):  # both branches of np.where are computed
         # All three are above the result: (p - q)^2 <= c / 2 (Pinsker) and (p - q)^2 <= 2 p c, for small c;
@@ -86,29 +87,18 @@ def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
         start = q + np.fmin(near, far) * (1.0 + 1e-9)
     start = np.nextafter(np.nextafter(start, 2.0), 2.0)
     found = _outside(q, np.minimum(start, _MOST), goal, _MOST, 1.0)
-    return _plain(np.where(c == 0.0, q, np.where((q >= _MOST) | (c == np.inf), 1.0, found)))
+    return plain(np.where(c == 0.0, q, np.where((q >= _MOST) | (c == np.inf), 1.0, found)))
 
 
 def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
-    """Return the smallest p <= q with kl(q||p) <= c, rounded down.
-
-    Parameters
-    ----------
-    q : float or array
-        From 0 to 1.
-    c : float or array
-        At least 0.
-
-    Returns
-    -------
-    p : float or float64 array
+    """Return the smallest p <= q with kl(q||p) <= c, rounded down; the parameters are those of `kl_upper`.
 
     Examples
     --------
     >>> round(kl_lower(0.1, 0.05), 6), kl_lower(0.3, 0.0), kl_lower(0.0, 0.1)
     (0.031278, 0.3, 0.0)
     """
-    q, c = np.broadcast_arrays(_shares("q", q), _divergences("c", c))
+    q, c = np.broadcast_arrays(_numbers("q", q, 1.0), _numbers("c", c, math.inf))
     goal = np.maximum(c * _SLACK, 1e-300)  # smaller ones have too few digits
     with np.errstate(all="ignore"):
         # Below it: (q - p)^2 <= c / 2, (q - p)^2 <= 2 q c and ln p >= ln q + ((1 - q) ln(1 - q) - c) / q.
@@ -118,7 +108,7 @@ def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
         start = np.fmax(near, far)
     start = np.nextafter(np.nextafter(start, -1.0), -1.0)
     found = _outside(q, np.maximum(start, _LEAST), goal, _LEAST, 0.0)
-    return _plain(np.where(c == 0.0, q, np.where((q <= _LEAST) | (c == np.inf), 0.0, found)))
+    return plain(np.where(c == 0.0, q, np.where((q <= _LEAST) | (c == np.inf), 0.0, found)))
 
 
 def holdout_bound(n_errors: int, n: int, delta: float) -> float:
@@ -192,12 +182,8 @@ def _outside(q: Floats, outer: Floats, c: Floats, last: float, end: float) -> Fl
     Newton's steps from outside: kl is convex in p, so that they stay outside but for rounding, and each is
     taken back by more than its rounding error. They end when that leaves nothing of a step.
 
-    Parameters
-    ----------
-    q, outer, c : float64 arrays of one shape
-        `outer`, on the side of `end` from q, should have kl(q||outer) >= c.
-    last, end : float
-        The number next to an end of the unit interval, and that end: 1 or 0.
+    `outer`, on the side of `end` from q, should have kl(q||outer) >= c; `end` is 1 or 0, and `last` the
+    number next to it.
     """
     sign = 1.0 if end == 1.0 else -1.0
     shape, q, c, outer = q.shape, q.ravel(), c.ravel(), outer.ravel()
@@ -220,28 +206,10 @@ def _outside(q: Floats, outer: Floats, c: Floats, last: float, end: float) -> Fl
     return np.where(beyond, end, outer).reshape(shape)
 
 
-def _shares(name: str, values: ArrayLike) -> Floats:
-    array = _floats(values)
-    if not np.all((array >= 0.0) & (array <= 1.0)):
-        raise ValueError(
-            f"{name}={values!r} is not allowed: it must be a number >= 0 and <= 1, or such numbers"
-        )
-    return array
-
-
-def _divergences(name: str, values: ArrayLike) -> Floats:
-    array = _floats(values)
-    if not np.all(array >= 0.0):
-        raise ValueError(f"{name}={values!r} is not allowed: it must be a number >= 0, or such numbers")
-    return array
-
-
-def _floats(values: ArrayLike) -> Floats:
-    """Return float64, and NaN, which fails every check, for other types."""
+def _numbers(name: str, values: ArrayLike, high: float) -> Floats:
+    """Check numbers from 0 to `high` and return them as float64."""
     array = np.asarray(values)
-    return array.astype(np.float64) if array.dtype.kind in "fiu" else np.full(array.shape, np.nan)
-
-
-def _plain(array: Floats) -> Any:
-    """Return a float for a scalar, and an array otherwise."""
-    return float(array) if array.ndim == 0 else array
+    if array.dtype.kind not in "fiu" or not np.all((array >= 0.0) & (array <= high)):
+        allowed = "a number >= 0" if high == math.inf else f"a number >= 0 and <= {high:g}"
+        raise ValueError(f"{name}={values!r} is not allowed: it must be {allowed}, or such numbers")
+    return array.astype(np.float64)

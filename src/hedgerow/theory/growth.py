@@ -67,8 +67,6 @@ def sauer(m: ArrayLike, d: ArrayLike) -> Any:
 def boosted_growth(m: ArrayLike, d: ArrayLike, T: ArrayLike) -> Any:
     """Return ln G(m) of votes of T classifiers of VC dimension d.
 
-    It is d T ln(em/d) + T ln(em/T), at most m ln 2.
-
     Parameters
     ----------
     m, T : int or array
@@ -107,14 +105,14 @@ def boosted_vc_dimension(T: ArrayLike, d: ArrayLike) -> Any:
 
 
 def stump_growth(m: ArrayLike, n_columns: ArrayLike, *, missing: bool = False) -> Any:
-    """Return ln G(m) of stumps, which have at most 2 + 2 n_columns (m - 1) labelings.
+    """Return ln G(m) of stumps.
 
     Parameters
     ----------
     m, n_columns : int or array
-        At least 1.
+        Points and columns, at least 1.
     missing : bool
-        Whether values may be missing: 2 + n_columns (4 (m - 2) + 2) for m >= 2.
+        Whether values may be missing.
 
     Examples
     --------
@@ -134,7 +132,7 @@ def boosted_stump_growth(m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, *, mi
     m, n_columns, T : int or array
         Points, columns and rounds, at least 1.
     missing : bool
-        As in `stump_growth`.
+        Whether values may be missing.
 
     Examples
     --------
@@ -146,16 +144,14 @@ def boosted_stump_growth(m: ArrayLike, n_columns: ArrayLike, T: ArrayLike, *, mi
 
 
 def tree_growth(m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, *, missing: bool = False) -> Any:
-    """Return ln G(m) of trees with at most L leaves.
-
-    There are at most Catalan(L-1) (n_columns (m-1) + 1)^(L-1) 2^L labelings.
+    """Return ln G(m) of trees.
 
     Parameters
     ----------
     m, n_columns, n_leaves : int or array
-        Points, columns, and the maximum number L of leaves of a tree; at least 1.
+        Points, columns, and the maximum number of leaves of a tree; at least 1.
     missing : bool
-        Whether values may be missing: 2 n_columns (m-1) + 1 instead.
+        Whether values may be missing.
 
     Examples
     --------
@@ -169,14 +165,7 @@ def tree_growth(m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, *, miss
 def boosted_tree_growth(
     m: ArrayLike, n_columns: ArrayLike, n_leaves: ArrayLike, T: ArrayLike, *, missing: bool = False
 ) -> Any:
-    """Return ln G(m) of votes of T trees.
-
-    Parameters
-    ----------
-    m, n_columns, n_leaves, T : int or array
-        Points, columns, the maximum number of leaves of a tree, and rounds; at least 1.
-    missing : bool
-        As in `tree_growth`.
+    """Return ln G(m) of votes of T trees; the other parameters are those of `tree_growth`.
 
     Examples
     --------
@@ -233,12 +222,7 @@ def stump_vc_dimension(n_columns: int, *, missing: bool = False) -> int:
 def tree_vc_dimension(n_columns: int, n_leaves: int, *, missing: bool = False) -> int:
     """Return an upper bound on the VC dimension of trees: the largest m with m ln 2 <= ln G(m).
 
-    Parameters
-    ----------
-    n_columns, n_leaves : int
-        Columns, and the maximum number of leaves of a tree; at least 1.
-    missing : bool
-        As in `tree_growth`.
+    The parameters are those of `tree_growth`, as single integers.
 
     Examples
     --------

@@ -127,13 +127,8 @@ def gao_zhou_bound(margins: ArrayLike, n_hypotheses: int, delta: float) -> Margi
 
     Parameters
     ----------
-    margins : array-like of shape (m,)
-        Normalised margins of the training rows, from -1 to 1; at least 5.
-    n_hypotheses : int
-        The size of the hypothesis class, which must not depend on the rows. It may have any number of
-        digits.
-    delta : float
-        Probability that the bound does not hold; above 0 and below 1.
+    margins, n_hypotheses, delta
+        As in `schapire_bound`.
 
     Returns
     -------

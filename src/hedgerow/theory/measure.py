@@ -16,16 +16,9 @@ from hedgerow.estimators import parameters, validation
 from hedgerow.estimators.parameters import check_parameters, flag, nothing, one_of, whole
 from hedgerow.members import ConstantHypothesis, fit_member
 from hedgerow.progress import ProgressBar
-from hedgerow.theory.decomposition import (
-    Decomposition,
-    class_truth,
-    one_hot,
-    squared,
-    standard_error,
-    zero_one,
-)
+from hedgerow.theory import decomposition
+from hedgerow.theory.decomposition import BiasVariance, Decomposition, one_hot
 from hedgerow.theory.resamples import Pair, Resamples, as_pair, seeds_of
-from hedgerow.theory.results import BiasVariance
 
 _OF_CLASSES = ("zero_one", "kohavi_wolpert", "brier")
 _ALLOWED = {
@@ -99,7 +92,7 @@ def bias_variance(
         error = noise + (|a − f|² − s² / R) + s² = noise + bias² + variance
 
     exactly. Division by R − 1 and subtraction of s² / R make both terms unbiased for any number of repeats; a
-    bias near zero may be slightly negative. The Brier score is half the squared loss of the vectors of
+    bias near zero may be negative by chance. The Brier score is half the squared loss of the vectors of
     probabilities. The decomposition of Kohavi and Wolpert uses votes as probabilities 0 and 1.
 
     Zero-one loss (Domingos), with the label t, fractions p of the votes, and the main prediction m, the class
@@ -254,7 +247,7 @@ def _decompose(
 ) -> Decomposition:
     if classes is None:
         values = np.stack([one.values[np.newaxis] for one in predictions])
-        return squared(values, experiment.y[np.newaxis], experiment.noise)
+        return decomposition.squared(values, experiment.y[np.newaxis], experiment.noise)
     n_classes = max(len(classes), 2)  # one class has an unobserved alternative
     labels = np.searchsorted(classes, experiment.y)
     if experiment.loss == "brier":
@@ -262,10 +255,10 @@ def _decompose(
     else:
         values = np.stack([one_hot(np.searchsorted(classes, a.values), n_classes) for a in predictions])
     if experiment.loss == "zero_one":
-        return zero_one(values, labels, experiment.noise)
-    truth = class_truth(labels, experiment.noise, n_classes)
+        return decomposition.zero_one(values, labels, experiment.noise)
+    truth = decomposition.class_truth(labels, experiment.noise, n_classes)
     # The mean of |e_t - q|^2 over labels t drawn by q is 1 - |q|^2.
-    return squared(values, truth, 0.5 * (1.0 - (truth * truth).sum(axis=0)), 0.5)
+    return decomposition.squared(values, truth, 0.5 * (1.0 - (truth * truth).sum(axis=0)), 0.5)
 
 
 def _spread(one: _Predictions, classes: NDArray[Any], n_classes: int) -> Floats:
@@ -294,7 +287,9 @@ def _result(
         n_points=len(experiment.y),
         noise_known=experiment.noise_known,
         **means,
-        standard_errors={name: standard_error(r, n_repeats) for name, r in found.replicates.items()},
+        standard_errors={
+            name: decomposition.standard_error(one, n_repeats) for name, one in found.replicates.items()
+        },
         per_point=found.points,
         replicates=found.replicates,
         main_prediction=centre,

@@ -97,15 +97,12 @@ def tandem_bound(tandem: float, n_pairs: int, kl: float, delta: float) -> float:
         rho x rho-mean of the product of the losses of two members on rows neither was fitted to, 0 to 1.
     n_pairs : int
         The smallest number of such rows of any pair.
-    kl : float
-        KL(rho||pi) of the weights from the prior, at least 0.
-    delta : float
-        Probability that the bound does not hold; above 0 and below 1.
+    kl, delta : float
+        As in `first_order_bound`.
 
     Returns
     -------
     bound : float
-        On the error of the vote; at most 1.
 
     References
     ----------
@@ -127,24 +124,17 @@ def c_bound(gibbs: float, disagreement: float, n: int, n_pairs: int, kl: float, 
 
     Parameters
     ----------
-    gibbs : float
-        rho-mean of the losses of the members, as in `first_order_bound`.
+    gibbs, n, n_pairs, kl, delta
+        As in `first_order_bound` and `tandem_bound`.
     disagreement : float
         rho x rho-mean of the fraction of such rows where the predictions of two members differ; for
         probabilities p of one class, of p_i (1 - p_j) + p_j (1 - p_i).
-    n, n_pairs : int
-        The smallest number of such rows of any member, and of any pair.
-    kl : float
-        KL(rho||pi) of the weights from the prior, at least 0.
-    delta : float
-        Probability that the bound does not hold; above 0 and below 1.
 
     Returns
     -------
     bound : float
-        On the error of the vote; at most 1, and 1 if the upper bound of G is not below 1/2. It is also 1 if
-        the two bounds contradict each other, (1 - 2 G)^2 > 1 - 2 D, which happens with probability delta at
-        most.
+        1 if the upper bound of G is not below 1/2, or if the two bounds contradict each other,
+        (1 - 2 G)^2 > 1 - 2 D, which happens with probability delta at most.
 
     References
     ----------
@@ -177,22 +167,13 @@ def chebyshev_cantelli_bound(
 
     Parameters
     ----------
-    gibbs : float
-        rho-mean of the losses of the members, as in `first_order_bound`.
-    tandem : float
-        rho x rho-mean of their products, as in `tandem_bound`.
-    n, n_pairs : int
-        The smallest number of such rows of any member, and of any pair.
-    kl : float
-        KL(rho||pi) of the weights from the prior, at least 0.
-    delta : float
-        Probability that the bound does not hold; above 0 and below 1.
+    gibbs, tandem, n, n_pairs, kl, delta
+        As in `first_order_bound` and `tandem_bound`.
 
     Returns
     -------
     bound : float
-        On the error of the vote; at most 1. It is also 1 if the two bounds contradict each other, T < G^2:
-        which happens with probability delta at most.
+        1 if the two bounds contradict each other, T < G^2, which happens with probability delta at most.
 
     References
     ----------
