@@ -1,29 +1,24 @@
 """The arithmetic of the model of costs; nothing is measured here."""
 
-import importlib
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hedgerow.binning import row_stride
 from hedgerow.distributed.actor import ActorNode, call_tree
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def scripts():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
-        return importlib.import_module("cost_terms"), importlib.import_module("cost_model")
+from scripts import load_script
 
 
 @pytest.fixture(scope="module")
-def terms(scripts):
-    return scripts[0]
+def model():
+    return load_script("benchmarks/cost_model.py")
+
+
+@pytest.fixture(scope="module")
+def terms(model):
+    return model.model
 
 
 @pytest.fixture
@@ -144,8 +139,7 @@ def test_memory_of_a_worker_is_that_of_its_rows(terms, shape):
     assert terms.worker_bytes(job, shape) == pytest.approx(1e7 * 89, rel=0.02)
 
 
-def test_figures_have_three_digits(scripts):
-    model = scripts[1]
+def test_figures_have_three_digits(model):
     assert [model.number(value) for value in (0.01234, 12345.0, 2.0, 99.96, 0.0)] == [
         "0.0123", "12,300", "2", "100", "0",
     ]  # fmt: skip
@@ -153,8 +147,7 @@ def test_figures_have_three_digits(scripts):
     assert (model.size_of(57_344), model.time_of(0.0421), model.time_of(75)) == ("57.3 kB", "42.1 ms", "75 s")
 
 
-def test_the_page_has_a_place_for_every_table(scripts):
-    model = scripts[1]
+def test_the_page_has_a_place_for_every_table(model):
     page = model.PAGE.read_text(encoding="utf-8")
     names = ["constants", "check", "plan", "before the first round", "remedies", "other families"]
     for name in names:

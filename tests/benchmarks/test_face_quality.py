@@ -1,18 +1,16 @@
 """The measure of face detectors: boxes from landmarks, hits, false positives, ranks."""
 
-import importlib
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from scripts import load_script
+
 
 @pytest.fixture(scope="module")
 def quality():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-        return importlib.import_module("face_quality")
+    return load_script("benchmarks/face_quality.py")
 
 
 def photo(quality, faces, size=(200, 300)):

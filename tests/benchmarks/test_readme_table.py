@@ -1,18 +1,13 @@
 """The comparison tables of README.md and docs/measured.md are those that `make table` writes."""
 
-import importlib
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from scripts import ROOT, load_script
 
 
 @pytest.fixture(scope="module")
 def script():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
-        return importlib.import_module("readme_table")
+    return load_script("benchmarks/readme_table.py")
 
 
 @pytest.mark.parametrize(("page", "n_rows"), [("README.md", 5), ("docs/measured.md", 12)])

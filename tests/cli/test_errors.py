@@ -38,13 +38,13 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(CARS.encode() * 500)[:400])
     (tmp_path / "cut.parquet").write_bytes(b"PAR1" + bytes(300))
     (tmp_path / "model.hedgerow").write_bytes(b"not a model")
-    (tmp_path / "there.hedgerow").write_bytes(b"somebody else's")
-    words = [
+    (tmp_path / "there.hedgerow").write_bytes(b"another file")
+    remarks = [
         " ".join(rng.choice(["the", "car", "was", "red", "and", "fast", "so"], 9)) + f" {i}"
         for i in range(60)
     ]
     parquet.write_table(
-        pa.table({"remark": words, "y": [i % 2 for i in range(60)]}), tmp_path / "text.parquet"
+        pa.table({"remark": remarks, "y": [i % 2 for i in range(60)]}), tmp_path / "text.parquet"
     )
     parquet.write_table(
         pa.table({"parts": [[1, 2], [3]] * 20, "a": range(40), "y": [0, 1] * 20}), tmp_path / "nested.parquet"
@@ -75,7 +75,7 @@ BAD = {
     ),
     "unknown task": ([*TRAIN, "--task", "class"], USAGE, ["'class'"]),
     "unknown metric": ([*TRAIN, "--metric", "acuracy"], USAGE, ["'accuracy'"]),
-    "seed is a word": ([*TRAIN, "--seed", "lucky"], USAGE, ["--seed"]),
+    "seed is not a number": ([*TRAIN, "--seed", "lucky"], USAGE, ["--seed"]),
     "negative seed": ([*TRAIN, "--seed", "-1"], USAGE, ["--seed -1"]),
     "no rows left": ([*TRAIN, "--hold-out", "1.5"], USAGE, ["--hold-out 1.5"]),
     "negative budget": ([*TRAIN, "--budget", "-5"], USAGE, ["--budget -5"]),
@@ -100,7 +100,7 @@ BAD = {
     ),
     "one fold": (["compare", "cars.csv", "--target", "when", "--folds", "1"], USAGE, ["--folds 1"]),
     "impossible delta": (["certify", "model.hedgerow", "--delta", "2"], USAGE, ["--delta 2"]),
-    "size in words": (["detect", "notes.txt", "--min-size", "small"], USAGE, ["--min-size small", "24x24"]),
+    "not a size": (["detect", "notes.txt", "--min-size", "small"], USAGE, ["--min-size small", "24x24"]),
     # --- columns
     "column missing": (["train", "cars.csv", "--target", "wen"], FAILED, ["'wen'", "'when'"]),
     "dropped column missing": (
@@ -130,10 +130,10 @@ BAD = {
     "a spreadsheet": (["train", "sheet.csv", "--target", "y"], FAILED, ["sheet.csv"]),
     "a gzip file cut short": (["train", "cut.csv.gz", "--target", "when"], FAILED, ["cut.csv.gz"]),
     "a Parquet file cut short": (["train", "cut.parquet", "--target", "when"], FAILED, ["cut.parquet"]),
-    "model file is there": (
+    "model file exists": (
         [*TRAIN, "--out", "there.hedgerow"], FAILED, ["there.hedgerow", "--force"],
     ),
-    "folder is not there": (
+    "folder does not exist": (
         [*TRAIN, "--out", "nowhere/m.hedgerow"], FAILED, ["nowhere"],
     ),
     "model goes to a folder": (
@@ -150,8 +150,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_command_line_gets_one_line_and_writes_nothing(kind, folder, capsys):
-    arguments, code, words = BAD[kind]
+def test_a_wrong_command_prints_one_line_and_writes_nothing(kind, folder, capsys):
+    arguments, code, texts = BAD[kind]
     before = snapshot(folder)
     assert main(arguments) == code
     printed = capsys.readouterr()
@@ -160,20 +160,20 @@ def test_a_bad_command_line_gets_one_line_and_writes_nothing(kind, folder, capsy
     assert printed.err.endswith("\n")
     assert "Traceback" not in printed.err
     assert len(printed.err) < 700
-    for word in words:
-        assert word in printed.err
+    for text in texts:
+        assert text in printed.err
     assert snapshot(folder) == before
 
 
 @pytest.mark.parametrize("kind", ["column missing", "unknown option", "no such file"])
 @pytest.mark.usefixtures("folder")
-def test_with_json_the_error_is_an_object_too(kind, capsys):
-    arguments, code, words = BAD[kind]
+def test_with_json_the_error_is_also_an_object(kind, capsys):
+    arguments, code, texts = BAD[kind]
     assert main([*arguments, "--json"]) == code
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     assert found["exit_code"] == code
-    assert all(word in found["error"] for word in words)
+    assert all(text in found["error"] for text in texts)
     assert printed.err.count("\n") == 1
 
 
@@ -190,7 +190,7 @@ def test_an_image_that_cannot_be_read_does_not_stop_the_others(folder, capsys):
     assert len(found["images"]) == 2
 
 
-def test_an_interrupt_ends_with_130_and_nothing_written(monkeypatch, capsys, folder):
+def test_an_interrupt_exits_with_130_and_writes_nothing(monkeypatch, capsys, folder):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import threading
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 from pyarrow import csv, parquet
 
 from hedgerow import AdaBoostClassifier
-from hedgerow.cli import errors, main, model_file
+from hedgerow.cli import errors, main
 from hedgerow.cli.evaluate import certify_model
 from hedgerow.cli.output import Output, plain
+from hedgerow.cli.table_model import read_model
 from hedgerow.datafiles import column_types, files
 from hedgerow.datafiles.column_types import infer_type
 from hedgerow.datasets import make_gaussian
@@ -29,33 +31,41 @@ def small_table(n_rows=120, seed=0, noise=0.3):
     return pa.table({"a b": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": np.where(score > 0, "p", "n")})
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    csv.write_csv(small_table(), tmp_path / "t.csv")
-    return tmp_path
-
-
-@pytest.fixture(scope="module")
-def chosen(tmp_path_factory):
-    """A model that `auto` has chosen."""
-    place = tmp_path_factory.mktemp("chosen")
-    csv.write_csv(small_table(), place / "t.csv")
-    line = ["train", str(place / "t.csv"), "--target", "y", "--budget", "1"]
-    assert main([*line, "--out", str(place / "m.hedgerow")]) == 0
-    return place / "m.hedgerow"
+def train(*more):
+    return main(["train", "t.csv", "--target", "y", "--method", "adaboost", *more])
 
 
 def predict(*more):
     return main(["predict", "m.hedgerow", "t.csv", *more])
 
 
-def train(*more):
-    return main(["train", "t.csv", "--target", "y", "--method", "adaboost", *more])
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with a table and two models of it: of AdaBoost, and of the method that `auto` chooses."""
+    folder = tmp_path_factory.mktemp("trained")
+    csv.write_csv(small_table(), folder / "t.csv")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert train("--out", "m.hedgerow") == 0
+        assert main(["train", "t.csv", "--target", "y", "--budget", "0.5", "--out", "chosen.hedgerow"]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(trained, tmp_path, monkeypatch):
+    """A copy of that folder, and the working directory."""
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def chosen(trained):
+    return trained / "chosen.hedgerow"
 
 
 @pytest.mark.parametrize("command", ["train", "train-cascade"])
-def test_a_pipe_is_never_replaced_by_a_file(command, folder, capsys):
+def test_a_pipe_is_not_replaced(command, folder, capsys):
     os.mkfifo(folder / "pipe")
     (folder / "images").mkdir()
     lines = {
@@ -67,19 +77,20 @@ def test_a_pipe_is_never_replaced_by_a_file(command, folder, capsys):
     assert (folder / "pipe").is_fifo()
 
 
-def test_a_table_can_come_through_a_pipe(folder):
+def test_a_table_is_read_from_a_pipe(folder):
     os.mkfifo(folder / "pipe.csv")
     content = (folder / "t.csv").read_bytes()
     threading.Thread(target=(folder / "pipe.csv").write_bytes, args=(content,), daemon=True).start()
-    assert main(["train", "pipe.csv", "--target", "y", "--method", "adaboost", "--out", "m.hedgerow"]) == 0
-    assert load_card("m.hedgerow")["data"]["sha256"] is None
+    assert main(["train", "pipe.csv", "--target", "y", "--method", "adaboost", "--out", "n.hedgerow"]) == 0
+    assert load_card("n.hedgerow")["data"]["sha256"] is None
 
 
-def test_the_model_file_is_the_same_for_any_number_of_threads(folder):
-    assert train("--threads", "1", "--out", "m.hedgerow") == 0
-    first = (folder / "m.hedgerow").read_bytes()
-    assert train("--threads=2", "--out", "m.hedgerow", "--force") == 0
-    assert (folder / "m.hedgerow").read_bytes() == first
+def test_the_model_file_does_not_depend_on_the_number_of_threads(folder):
+    contents = []
+    for more in (["--threads", "1"], ["--threads=2", "--force"]):
+        assert train(*more, "--out", "n.hedgerow") == 0
+        contents.append((folder / "n.hedgerow").read_bytes())
+    assert contents[0] == contents[1]
 
 
 def test_the_card_stores_no_seconds(chosen):
@@ -93,7 +104,7 @@ def test_a_later_report_shows_how_the_method_was_chosen(folder, chosen, capsys):
     assert "How the method was chosen" in (folder / "r.html").read_text()
     damaged = load_card(chosen)
     damaged["choice"]["best"]["status"] = "perfect"
-    save(model_file.read_model(chosen).model, "d.hedgerow", card=damaged)
+    save(read_model(chosen).model, "d.hedgerow", card=damaged)
     capsys.readouterr()
     assert main(["report", "d.hedgerow", "t.csv", "--out", "d.html"]) == FAILED
     printed = capsys.readouterr().err
@@ -103,7 +114,7 @@ def test_a_later_report_shows_how_the_method_was_chosen(folder, chosen, capsys):
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "message"),
     [
         (["train", "t.csv", "--target", "y", "--budget", "inf"], "--budget inf"),
         (["train", "t.csv", "--target", "y", "--metric", "rmse"], "--metric rmse"),
@@ -112,52 +123,49 @@ def test_a_later_report_shows_how_the_method_was_chosen(folder, chosen, capsys):
         (["explain", "m.hedgerow", "--seed", "-5"], "--seed -5"),
     ],
 )
-def test_invalid_options_are_refused_by_their_names(line, words, capsys):
-    assert train("--out", "m.hedgerow") == 0
-    capsys.readouterr()
+def test_invalid_options_are_named(line, message, capsys):
     assert main(line) == WRONG_USAGE
-    assert words in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_a_table_too_small_is_refused_with_the_name_of_the_file(folder, capsys):
+def test_a_table_with_too_few_rows_is_refused(folder, capsys):
     csv.write_csv(pa.table({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}), folder / "four.csv")
     assert main(["train", "four.csv", "--target", "y"]) == FAILED
     assert "four.csv: 1 of 4 rows are held out; the remaining 3 are too few" in capsys.readouterr().err
 
 
-def test_a_column_kept_twice_is_written_once_and_training_rows_are_reported(folder, capsys):
-    assert train("--out", "m.hedgerow") == 0
+def test_predict_writes_a_repeated_column_once_and_notes_training_rows(folder, capsys):
     assert main(["predict", "m.hedgerow", "t.csv", "--keep", "b", "--keep", "b", "--out", "p.csv"]) == 0
     assert csv.read_csv(folder / "p.csv").column_names[:2] == ["b", "predicted y"]
     assert "the model was fitted to most of its rows" in capsys.readouterr().err
 
 
-def test_copies_of_rows_are_reported_and_single_rows_are_not(folder, capsys):
-    assert train("--out", "m.hedgerow") == 0
+def test_copied_rows_are_reported(folder, capsys):
+    assert train("--out", "n.hedgerow") == 0
     assert "copies" not in capsys.readouterr().err
     csv.write_csv(pa.concat_tables([small_table()] * 3), folder / "t.csv")
-    assert train("--out", "m.hedgerow", "--force") == 0
+    assert train("--out", "n.hedgerow", "--force") == 0
     assert "held-out rows are copies of training rows" in capsys.readouterr().err
 
 
-def test_a_good_column_is_no_leak_and_a_leak_is_quoted_for_the_shell(folder, capsys):
-    assert train("--out", "m.hedgerow") == 0
+def test_a_leaking_column_is_reported_and_quoted_for_the_shell(folder, capsys):
+    assert train("--out", "n.hedgerow") == 0
     assert "alone predicts" not in capsys.readouterr().err
     csv.write_csv(small_table(noise=0.0), folder / "t.csv")
-    assert train("--out", "m.hedgerow", "--force") == 0
+    assert train("--out", "n.hedgerow", "--force") == 0
     assert "--drop 'a b'" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_few_rows_held_out_are_no_proof_of_a_leak(capsys):
-    assert train("--hold-out", "0.0001", "--out", "m.hedgerow") == 0
+def test_few_held_out_rows_report_no_leak(capsys):
+    assert train("--hold-out", "0.0001", "--out", "n.hedgerow") == 0
     printed = capsys.readouterr()
     assert "alone predicts" not in printed.err
     assert "scores of the 1 held-out row" in printed.out
 
 
 @pytest.mark.parametrize("width", [60, 80, 118])
-def test_the_table_of_trials_fits_the_page(width, chosen, capsys):
+def test_the_table_of_trials_fits_the_width(width, chosen, capsys):
     choice = Choice.from_dict(load_card(chosen)["choice"])
     output = Output()
     output.width = width
@@ -167,9 +175,8 @@ def test_the_table_of_trials_fits_the_page(width, chosen, capsys):
     assert any(choice.best.title in line for line in lines[3:])
 
 
-def test_a_model_without_a_card_is_distinguished(folder, capsys):
-    assert train("--out", "m.hedgerow") == 0
-    save(model_file.read_model(folder / "m.hedgerow").model, "bare.hedgerow")
+def test_a_model_without_a_card_is_refused(folder, capsys):
+    save(read_model(folder / "m.hedgerow").model, "bare.hedgerow")
     assert main(["predict", "bare.hedgerow", "t.csv"]) == FAILED
     assert "without the card" in capsys.readouterr().err
 
@@ -179,7 +186,7 @@ def test_a_leak_that_misses_a_rare_class_is_reported(folder, capsys):
     y = rng.choice(3, 2000, p=[0.49, 0.50, 0.01])
     table = pa.table({"x": rng.standard_normal(2000), "hurt": (y == 1).astype(np.int64), "y": y})
     csv.write_csv(table, folder / "t.csv")
-    assert train("--out", "m.hedgerow") == 0
+    assert train("--out", "n.hedgerow") == 0
     assert "'hurt' alone predicts" in capsys.readouterr().err
 
 
@@ -191,10 +198,9 @@ def test_a_leak_that_misses_a_rare_class_is_reported(folder, capsys):
     ],
 )
 def test_a_recipe_of_another_model_is_refused(change, folder, capsys):
-    assert train("--out", "m.hedgerow") == 0
     content = load_card("m.hedgerow")
     content["recipe"].update(change)
-    save(model_file.read_model(folder / "m.hedgerow").model, "k.hedgerow", card=content)
+    save(read_model(folder / "m.hedgerow").model, "k.hedgerow", card=content)
     capsys.readouterr()
     assert main(["predict", "k.hedgerow", "t.csv"]) == FAILED
     printed = capsys.readouterr().err
@@ -203,7 +209,7 @@ def test_a_recipe_of_another_model_is_refused(change, folder, capsys):
 
 @pytest.mark.usefixtures("folder")
 def test_predict_refuses_options_that_contradict_the_table(folder, capsys):
-    assert train("--out", "m.hedgerow") == 0
+    assert train("--out", "n.hedgerow") == 0
     (folder / "clash.csv").write_text("a b,b,c,predicted y\n1,2,3,x\n")
     capsys.readouterr()
     for more, message in (
@@ -220,8 +226,7 @@ def test_predict_refuses_options_that_contradict_the_table(folder, capsys):
 
 
 @pytest.mark.usefixtures("folder")
-def test_predictions_are_the_same_for_any_number_of_threads(capsys):
-    assert train("--out", "m.hedgerow") == 0
+def test_predictions_do_not_depend_on_the_number_of_threads(capsys):
     outputs = []
     for more in ([], ["--threads", "2"]):
         capsys.readouterr()
@@ -230,8 +235,7 @@ def test_predictions_are_the_same_for_any_number_of_threads(capsys):
     assert outputs[0] == outputs[1]
 
 
-def test_rows_that_the_library_refuses_are_an_error_of_the_user(folder, capsys):
-    assert train("--out", "m.hedgerow") == 0
+def test_rows_that_the_library_refuses_are_a_command_error(folder, capsys):
     other = small_table().set_column(3, "y", pa.array(["q"] * 120))
     csv.write_csv(other, folder / "other.csv")
     huge = pa.array(1e300 * np.random.default_rng(0).standard_normal(120))
@@ -248,9 +252,9 @@ def test_rows_that_the_library_refuses_are_an_error_of_the_user(folder, capsys):
 
 @pytest.mark.usefixtures("folder")
 def test_train_stores_the_certificate_that_certify_prints(capsys):
-    assert train("--out", "m.hedgerow") == 0
+    assert train("--out", "n.hedgerow") == 0
     statement = capsys.readouterr().out.partition("certificate: ")[2].splitlines()[0]
-    certificate = load_certificate("m.hedgerow")
+    certificate = load_certificate("n.hedgerow")
     assert certificate.statement == statement
     assert certificate["hold-out"].n == 24
     assert main(["certify", "m.hedgerow"]) == 0
@@ -261,8 +265,6 @@ def test_train_stores_the_certificate_that_certify_prints(capsys):
 
 @pytest.mark.usefixtures("folder")
 def test_certify_without_rows_computes_another_delta_without_the_hold_out_bound(capsys):
-    assert train("--out", "m.hedgerow") == 0
-    capsys.readouterr()
     assert main(["certify", "m.hedgerow", "--delta", "0.1", "--json"]) == 0
     captured = capsys.readouterr()
     assert "hold-out" not in [bound["name"] for bound in json.loads(captured.out)["bounds"]]
@@ -271,8 +273,8 @@ def test_certify_without_rows_computes_another_delta_without_the_hold_out_bound(
 
 @pytest.mark.usefixtures("folder")
 def test_regression_models_store_no_certificate():
-    assert main(["train", "t.csv", "--target", "b", "--method", "gradient", "--out", "m.hedgerow"]) == 0
-    assert load_certificate("m.hedgerow") is None
+    assert main(["train", "t.csv", "--target", "b", "--method", "gradient", "--out", "n.hedgerow"]) == 0
+    assert load_certificate("n.hedgerow") is None
 
 
 def test_bounds_from_training_rows_have_a_proviso_if_auto_chose_the_method():
@@ -289,7 +291,7 @@ def test_bounds_from_training_rows_have_a_proviso_if_auto_chose_the_method():
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_model_that_auto_chose_has_the_same_provisos_in_its_file_and_later(chosen, capsys):
+def test_certify_gives_the_stored_provisos_of_a_chosen_model(chosen, capsys):
     stored = load_certificate(chosen)
     assert main(["certify", str(chosen), "t.csv", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["bounds"] == plain(stored.to_dict())["bounds"]
@@ -298,9 +300,7 @@ def test_a_model_that_auto_chose_has_the_same_provisos_in_its_file_and_later(cho
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("width", [60, 118])
-def test_a_certificate_fits_the_terminal(width, capsys):
-    assert train("--out", "m.hedgerow") == 0
-    capsys.readouterr()
+def test_a_certificate_fits_the_width(width, capsys):
     output = Output()
     output.width = width
     output.page(load_certificate("m.hedgerow"))
@@ -321,7 +321,7 @@ def test_the_type_of_a_column_is_inferred_once(folder, monkeypatch):
     monkeypatch.setattr(column_types, "infer_type", count)
     text = pa.array(["red", "blue", "green", "red"] * 30)
     csv.write_csv(small_table().append_column("hue", text), folder / "t.csv")
-    assert train("--out", "m.hedgerow") == 0
+    assert train("--out", "n.hedgerow") == 0
     assert len(calls) == 5
     parquet.write_table(small_table().append_column("hue", text), folder / "t.parquet")
     calls.clear()

@@ -1,10 +1,7 @@
 """The example of the AdaBoost variants and the AdaBoost benchmark, on sizes that take no time."""
 
-import importlib.util
 import io
-import sys
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,31 +9,17 @@ from rich.console import Console
 from rich.progress import Progress
 from sklearn.metrics import log_loss
 
-ROOT = Path(__file__).parents[2]
-
-
-def load(path, name):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+from scripts import load_script
 
 
 @pytest.fixture(scope="module")
 def variants():
-    yield load(ROOT / "examples" / "adaboost_variants.py", "example_adaboost_variants")
-    del sys.modules["example_adaboost_variants"]
+    return load_script("examples/adaboost_variants.py")
 
 
 @pytest.fixture(scope="module")
 def bench():
-    before = set(sys.modules)
-    sys.path.insert(0, str(ROOT / "benchmarks"))  # its scripts import one another
-    yield load(ROOT / "benchmarks" / "adaboost.py", "benchmark_adaboost")
-    sys.path.remove(str(ROOT / "benchmarks"))
-    for name in {"benchmark_adaboost", "gradient_boosting", "measure", "peers"} - before:
-        sys.modules.pop(name, None)
+    return load_script("benchmarks/adaboost.py")
 
 
 def results(variants, losses):

@@ -1,9 +1,6 @@
 """The example of bagged learners, on sizes that take no time."""
 
-import importlib.util
 import io
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,17 +10,12 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-PATH = Path(__file__).parents[2] / "examples" / "bagging_learners.py"
+from scripts import load_script
 
 
 @pytest.fixture
 def example():
-    spec = importlib.util.spec_from_file_location("example_bagging_learners", PATH)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    return load_script("examples/bagging_learners.py")
 
 
 def results(example, alone, ours, theirs):

@@ -1,9 +1,6 @@
 """The example of depths chosen by validation, on sizes that take no time."""
 
-import importlib.util
 import io
-import sys
-from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -12,19 +9,16 @@ from rich.console import Console
 from rich.progress import Progress
 from sklearn.datasets import load_iris
 
-PATH = Path(__file__).parents[2] / "examples" / "forest_depth.py"
+from scripts import load_script
+
 mpl.use("Agg")
 
 
 @pytest.fixture
 def example(monkeypatch):
-    spec = importlib.util.spec_from_file_location("example_forest_depth", PATH)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
+    module = load_script("examples/forest_depth.py")
     monkeypatch.setattr(module, "DEPTHS", (1, 3, None))
-    yield module
-    del sys.modules[spec.name]
+    return module
 
 
 def curves(example, out_of_bag, cross_validated, test):

@@ -1,9 +1,5 @@
 """The examples of certificates beside test errors and of chosen vote weights, on sizes that take no time."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -11,28 +7,17 @@ from sklearn.ensemble import RandomForestClassifier as TheirForest
 
 from hedgerow import RandomForestClassifier
 from hedgerow.theory import applicable_bounds, certify
-
-FOLDER = Path(__file__).parents[2] / "examples"
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+from scripts import load_script
 
 
 @pytest.fixture(scope="module")
 def certificates():
-    yield load("certificates")
-    del sys.modules["example_certificates"]
+    return load_script("examples/certificates.py")
 
 
 @pytest.fixture(scope="module")
 def votes():
-    yield load("optimize_votes")
-    del sys.modules["example_optimize_votes"]
+    return load_script("examples/optimize_votes.py")
 
 
 # --- certificates

@@ -5,6 +5,7 @@ import importlib.metadata
 import re
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -29,6 +30,7 @@ def numbers_of(version):
     return [int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3]]
 
 
+@cache
 def imported():
     """Modules of other packages that the source imports, each with a file that imports it."""
     found = {}

@@ -1,4 +1,4 @@
-"""Bounds move the right way with every argument, whatever the others are."""
+"""Bounds are monotonic in every argument."""
 
 import math
 
@@ -22,7 +22,7 @@ flags = st.booleans()
 factors = st.integers(1, 1000)
 
 
-quick = settings(deadline=None, derandomize=True, max_examples=80)
+quick = settings(deadline=None, derandomize=True, max_examples=40)
 
 
 def ordered(values):
@@ -113,7 +113,7 @@ def test_the_holdout_bound_rises_with_errors_and_falls_with_delta(n, data, delta
 
 @quick
 @given(ordered(shares), ordered(sizes), ordered(divergences), ordered(deltas))
-def test_first_and_second_order_bounds_move_the_right_way(mean, n, kl, delta):
+def test_first_and_second_order_bounds_are_monotonic(mean, n, kl, delta):
     for bound in (vote_bounds.first_order_bound, vote_bounds.tandem_bound):
         small, large = bound(mean[0], n[1], kl[0], delta[1]), bound(mean[1], n[0], kl[1], delta[0])
         not_above(small, large)
@@ -133,7 +133,7 @@ def votes(draw):
 
 @quick
 @given(votes(), ordered(sizes), ordered(sizes), ordered(divergences), ordered(deltas), shares)
-def test_bounds_by_two_means_move_the_right_way(vote, n, n_pairs, kl, delta, more):
+def test_bounds_of_two_means_are_monotonic(vote, n, n_pairs, kl, delta, more):
     gibbs, tandem = vote
     disagreement = max(0.0, 2 * gibbs - 2 * tandem)
     small, large = (n[1], n_pairs[1], kl[0], delta[1]), (n[0], n_pairs[0], kl[1], delta[0])
@@ -155,7 +155,7 @@ def test_bounds_by_two_means_move_the_right_way(vote, n, n_pairs, kl, delta, mor
     ordered(deltas),
     shares,
 )
-def test_margin_bounds_move_the_right_way(margins, repeats, n_hypotheses, delta, shift):
+def test_margin_bounds_are_monotonic(margins, repeats, n_hypotheses, delta, shift):
     for bound in (margin_bounds.schapire_bound, margin_bounds.gao_zhou_bound):
         small = bound(np.repeat(margins, repeats[1]), n_hypotheses[0], delta[1]).value
         large = bound(np.repeat(margins, repeats[0]), n_hypotheses[1], delta[0]).value

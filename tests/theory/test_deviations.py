@@ -12,8 +12,8 @@ import oracle_bounds as oracle
 from hedgerow.theory.deviations import binary_kl, holdout_bound, kl_lower, kl_upper
 
 EPSILON = 2.0**-52
-SHARES = [0.0, 1e-300, 1e-100, 1e-12, 1e-3, 0.1, 0.3, 0.5, 0.77, 0.999, 1 - 1e-12, 1 - EPSILON, 1.0]
-AMOUNTS = [1e-300, 1e-100, 1e-30, 1e-15, 1e-8, 1e-3, 0.05, 0.7, 5.0, 36.0, 50.0, 700.0, 1e5]
+SHARES = [0.0, 1e-300, 1e-12, 0.1, 0.5, 0.999, 1 - EPSILON, 1.0]
+AMOUNTS = [1e-300, 1e-15, 1e-3, 0.7, 36.0, 700.0, 1e5]
 
 
 def random_share(rng):
@@ -21,9 +21,9 @@ def random_share(rng):
     return float((rng.random(), 10.0 ** rng.uniform(-300, 0), 1.0 - 10.0 ** rng.uniform(-15, 0))[kind])
 
 
-def test_kl_has_all_its_digits_anywhere():
+def test_kl_is_accurate_to_all_digits():
     rng = np.random.default_rng(0)
-    for _ in range(800):
+    for _ in range(300):
         q = random_share(rng)
         near = q * (1 + rng.choice([-1, 1]) * 10.0 ** rng.uniform(-15, -0.1))
         p = min(float(near if rng.random() < 0.6 else random_share(rng)), 1.0)
@@ -45,7 +45,7 @@ def test_kl_at_the_ends():
 
 @pytest.mark.parametrize("q", SHARES)
 @pytest.mark.parametrize("c", AMOUNTS)
-def test_inverses_are_on_the_safe_side_and_next_to_the_truth(q, c):
+def test_inverses_are_rounded_outwards_and_accurate(q, c):
     upper, lower = kl_upper(q, c), kl_lower(q, c)
     assert 0.0 <= lower <= q <= upper <= 1.0
     assert isinstance(upper, float)
@@ -58,14 +58,14 @@ def test_inverses_are_on_the_safe_side_and_next_to_the_truth(q, c):
     assert inside >= q or lower < 1e-307 or oracle.kl(q, inside) < c * (1 + 64 * EPSILON)
 
 
-def test_inverses_of_random_arguments_are_on_the_safe_side():
+def test_inverses_of_random_arguments_are_rounded_outwards():
     rng = np.random.default_rng(1)
-    q = np.array([random_share(rng) for _ in range(400)])
-    c = 10.0 ** rng.uniform(-18, 3, 400)
+    q = np.array([random_share(rng) for _ in range(120)])
+    c = 10.0 ** rng.uniform(-18, 3, 120)
     for share, amount, upper, lower in zip(q, c, kl_upper(q, c), kl_lower(q, c), strict=True):
         assert upper == 1.0 or oracle.kl(share, upper) >= amount
         assert lower == 0.0 or oracle.kl(share, lower) >= amount
-        assert upper == kl_upper(float(share), float(amount))  # alone or in company
+        assert upper == kl_upper(float(share), float(amount))
         assert lower == kl_lower(float(share), float(amount))
 
 
@@ -86,7 +86,7 @@ def test_no_errors_has_a_closed_form(c):
     assert kl_upper(1.0, c) == 1.0
 
 
-def test_nothing_and_everything_allowed():
+def test_inverses_at_zero_and_infinite_divergence():
     assert kl_upper(0.3, 0.0) == kl_lower(0.3, 0.0) == 0.3
     assert kl_upper(0.3, math.inf) == 1.0
     assert kl_lower(0.3, math.inf) == 0.0
@@ -110,8 +110,8 @@ def test_holdout_bound_to_many_digits(k, n, delta):
     assert oracle.at_most(k, n, bound) <= delta < oracle.at_most(k, n, bound * (1 - 1e-8))
 
 
-@pytest.mark.parametrize("delta", [0.9, 0.05, 1e-12])
-@pytest.mark.parametrize("right", [1, 3, 1000])
+@pytest.mark.parametrize("delta", [0.9, 1e-12])
+@pytest.mark.parametrize("right", [1, 1000])
 @pytest.mark.parametrize("n", [1001, 10**9])
 def test_holdout_bound_where_nearly_all_are_errors(right, n, delta):
     bound = holdout_bound(n - right, n, delta)
@@ -127,8 +127,8 @@ def test_holdout_bound_of_only_errors_is_one():
     assert holdout_bound(5, 5, 0.05) == holdout_bound(1, 1, 0.9) == 1.0
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 20, 57])
-@pytest.mark.parametrize("delta", [0.3, 0.05, 1e-6])
+@pytest.mark.parametrize("n", [1, 5, 57])
+@pytest.mark.parametrize("delta", [0.3, 1e-6])
 def test_bounds_fail_with_probability_delta_at_most(n, delta):
     errors = np.arange(n + 1)
     exact = np.array([holdout_bound(int(k), n, delta) for k in errors])

@@ -11,7 +11,7 @@ import oracle_bounds as oracle
 from hedgerow.theory.deviations import binary_kl, kl_lower, kl_upper
 from hedgerow.theory.vote_bounds import c_bound, chebyshev_cantelli_bound, first_order_bound, tandem_bound
 
-ENDLESS = 10**15  # rows: nothing is left to chance
+MANY = 10**15  # rows: the deviation is negligible
 
 
 def described(losses, rho):
@@ -26,7 +26,7 @@ def described(losses, rho):
 def test_no_bound_is_below_the_share_of_rows_where_half_the_vote_is_wrong(soft):
     rng = np.random.default_rng(0)
     tight = {"first": 9.0, "tandem": 9.0, "c": 9.0, "cantelli": 9.0}
-    for _ in range(120):
+    for _ in range(60):
         n_rows, n_voters = rng.integers(1, 30), rng.integers(1, 8)
         hardness = rng.beta(0.3, 1.5, n_rows)[:, np.newaxis]
         losses = rng.random((n_rows, n_voters))
@@ -35,21 +35,21 @@ def test_no_bound_is_below_the_share_of_rows_where_half_the_vote_is_wrong(soft):
         wrong = np.mean(losses @ rho >= 0.5)
         gibbs, tandem, disagreement = described(losses, rho)
         bounds = {
-            "first": first_order_bound(gibbs, ENDLESS, 0.0, 0.05),
-            "tandem": tandem_bound(tandem, ENDLESS, 0.0, 0.05),
-            "c": c_bound(gibbs, disagreement, ENDLESS, ENDLESS, 0.0, 0.05),
-            "cantelli": chebyshev_cantelli_bound(gibbs, tandem, ENDLESS, ENDLESS, 0.0, 0.05),
+            "first": first_order_bound(gibbs, MANY, 0.0, 0.05),
+            "tandem": tandem_bound(tandem, MANY, 0.0, 0.05),
+            "c": c_bound(gibbs, disagreement, MANY, MANY, 0.0, 0.05),
+            "cantelli": chebyshev_cantelli_bound(gibbs, tandem, MANY, MANY, 0.0, 0.05),
         }
         for name, bound in bounds.items():
             assert wrong <= bound <= 1.0, name
             tight[name] = min(tight[name], bound / wrong if 0 < wrong < 1 else 9.0)
-    assert max(tight.values()) < 2.0  # each comes near it somewhere
+    assert max(tight.values()) < 2.0  # each is near it in one of the cases
 
 
-def test_two_classes_make_cantelli_with_the_best_mu_the_c_bound():
+def test_chebyshev_cantelli_equals_the_c_bound_for_two_classes():
     gibbs, tandem = 0.25, 0.1
-    one = chebyshev_cantelli_bound(gibbs, tandem, ENDLESS, ENDLESS, 0.0, 0.05)
-    other = c_bound(gibbs, 2 * gibbs - 2 * tandem, ENDLESS, ENDLESS, 0.0, 0.05)
+    one = chebyshev_cantelli_bound(gibbs, tandem, MANY, MANY, 0.0, 0.05)
+    other = c_bound(gibbs, 2 * gibbs - 2 * tandem, MANY, MANY, 0.0, 0.05)
     assert one == pytest.approx(other, abs=1e-5)
     assert one == pytest.approx((tandem - gibbs**2) / (tandem - gibbs**2 + (0.5 - gibbs) ** 2), abs=1e-5)
 
@@ -59,7 +59,7 @@ def test_the_moment_of_kl_is_at_most_two_roots(n):
     assert math.sqrt(n) <= oracle.moment_of_kl(n) <= 2 * math.sqrt(n)
 
 
-def test_the_smallest_number_of_rows_stands_for_more():
+def test_the_deviation_falls_with_the_number_of_rows():
     n = np.arange(1.0, 10**5)
     assert np.all(np.diff(np.log(2 * np.sqrt(n)) / n) < 0)
 
@@ -87,12 +87,12 @@ def test_the_c_bound_takes_half_of_delta_for_each_mean():
     assert c_bound(0.2, 0.28, 5000, 900, 0.7, 0.04) == pytest.approx(1 - (1 - 2 * G) ** 2 / (1 - 2 * D))
 
 
-def test_the_c_bound_says_nothing_of_voters_that_guess():
-    assert c_bound(0.5, 0.4, ENDLESS, ENDLESS, 0.0, 0.05) == 1.0
+def test_the_c_bound_is_1_for_random_voters():
+    assert c_bound(0.5, 0.4, MANY, MANY, 0.0, 0.05) == 1.0
     assert c_bound(0.45, 0.4, 50, 50, 0.0, 0.05) == 1.0
 
 
-def test_contradicting_estimates_say_nothing():
+def test_contradicting_estimates_give_1():
     # Voters that are hardly ever wrong cannot disagree on 80 % of the rows, nor be wrong together less often
     # than their mean loss squared.
     assert c_bound(0.01, 0.8, 10**6, 10**6, 0.0, 0.05) == 1.0
@@ -100,11 +100,9 @@ def test_contradicting_estimates_say_nothing():
 
 
 def test_the_closed_form_is_the_smallest_over_all_mu():
-    mu = np.concatenate([-np.geomspace(1e4, 1e-5, 3000), [0.0], np.linspace(1e-5, 0.4999, 5000)])
+    mu = np.concatenate([-np.geomspace(1e4, 1e-5, 1000), [0.0], np.linspace(1e-5, 0.4999, 2000)])
     signs = set()
-    cases = itertools.product(
-        [0.01, 0.1, 0.3, 0.48, 0.6], [0.3, 0.6, 0.9, 1.0], [60, 2000, 10**6], [0.0, 2.0]
-    )
+    cases = itertools.product([0.01, 0.3, 0.48, 0.6], [0.3, 0.9, 1.0], [60, 10**6], [0.0, 2.0])
     for gibbs, share, n, kl in cases:
         tandem = max(gibbs * share, gibbs**2)
         n_pairs = n // 2

@@ -1,0 +1,226 @@
+"""A table that a command reads, and the model files of `hedgerow train`.
+
+The test rows ("held out") are a function of the labels, the share and the seed. The card of a model stores
+these and a checksum of the file: for the same file, `certify` and `report` find the same test rows. The card
+is one JSON object:
+
+kind         "hedgerow table model 1"
+hedgerow     the version that wrote it
+recipe       how a table becomes X and y (`Recipe.to_dict`)
+data         name, SHA-256 and number of rows of the training file, and the rows without a target
+hold_out     share and seed of the test rows, and the number of test and training rows
+estimator    the class of the model
+choice       how the method was chosen (`Choice.to_dict`), null if --method named it
+scores       scores of the test rows
+command      the command line that trained the model
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hedgerow._typing import Integers
+from hedgerow.cli.errors import CommandError, input_errors
+from hedgerow.cli.options import check_choice
+from hedgerow.cli.output import Output
+from hedgerow.container import ModelFileError
+from hedgerow.datafiles import (
+    DataFileError,
+    Recipe,
+    TableSummary,
+    TypedTable,
+    describe,
+    make_recipe,
+    read_typed,
+)
+from hedgerow.io import load, load_card
+from hedgerow.selection import hold_out, take_rows
+
+TASKS = ("auto", "classification", "regression")
+KIND = "hedgerow table model 1"
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedTable:
+    """X and y of a file, split into training and test rows."""
+
+    path: Path
+    recipe: Recipe
+    summary: TableSummary
+    X: pa.Table
+    y: NDArray[Any]
+    train: Integers
+    test: Integers
+    row_numbers: Integers  # in the file, from 1; rows without a target are left out
+
+    @property
+    def task(self) -> str:
+        """Classification or regression."""
+        return self.recipe.task
+
+    def take(self, rows: Integers) -> tuple[Any, NDArray[Any]]:
+        """Return X and y of some rows."""
+        return take_rows(self.X, rows), self.y[rows]
+
+
+def file_checksum(path: Path) -> str | None:
+    """Return the SHA-256 of a file; None for a pipe, which cannot be read again."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_training_table(
+    path: Path,
+    target: str,
+    *,
+    task: str = "auto",
+    drop: list[str] | None = None,
+    categorical: list[str] | None = None,
+    share: float = 0.0,
+    seed: int = 0,
+) -> PreparedTable:
+    """Read a file, make its recipe and split its rows; a share of 0 means no test rows."""
+    check_choice("--task", task, TASKS)
+    table = read_typed(path)
+    with errors_of(path):
+        recipe = make_recipe(
+            table,
+            target,
+            task=None if task == "auto" else task,
+            drop=drop or (),
+            categorical=categorical or (),
+        )
+    return prepare_table(path, table, recipe, share, seed)
+
+
+@contextmanager
+def errors_of(path: Path) -> Iterator[None]:
+    """Begin the messages of errors of a table with the name of its file."""
+    try:
+        yield
+    except DataFileError as error:
+        raise DataFileError(f"{path}: {error}") from error
+
+
+def prepare_table(path: Path, table: TypedTable, recipe: Recipe, share: float, seed: int) -> PreparedTable:
+    """Apply a recipe to a table, and split its rows."""
+    with errors_of(path):
+        known = recipe.has_label(table)
+        summary = describe(table)
+        table = table.filter(known)
+        X, y = recipe.features(table), recipe.labels(table)
+    train, test = np.arange(len(y), dtype=np.int64), np.empty(0, np.int64)
+    if share:
+        with input_errors():
+            train, test = hold_out(y, recipe.task, share, seed)
+    return PreparedTable(path, recipe, summary, X, y, train, test, np.flatnonzero(known.to_numpy()) + 1)
+
+
+def print_table(table: PreparedTable, output: Output) -> None:
+    """Print the size, the target and the columns of a table."""
+    summary, recipe = table.summary, table.recipe
+    output.text(f"{table.path}: {summary.n_rows:,} rows, {len(summary.columns):,} columns", "bold")
+    output.text(f"target {recipe.target!r}: {_describe_target(table)}")
+    kinds = [column.kind for column in recipe.columns]
+    counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+    output.text(f"columns used: {len(kinds)} ({counts})")
+    for name, reason in recipe.dropped:
+        output.text(f"left out: {name} ({reason})")
+    for note in recipe.notes:
+        output.text(f"note: {note}")
+
+
+def _describe_target(table: PreparedTable) -> str:
+    """Describe the target: its classes with their counts, or its range."""
+    if table.task == "regression":
+        values = table.y.astype(np.float64)
+        return f"numbers, regression; {values.min():g} to {values.max():g}, mean {values.mean():g}"
+    classes, counts = np.unique(table.y, return_counts=True)
+    shown = [f"{label}: {count:,}" for label, count in zip(classes, counts, strict=True)]
+    more = f", and {len(shown) - 8} more" if len(shown) > 8 else ""
+    return f"classification, {len(classes)} classes ({', '.join(shown[:8])}{more})"
+
+
+# --- model files
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """A model of a table, with its card."""
+
+    path: Path
+    model: Any
+    recipe: Recipe
+    card: dict[str, Any]
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether `auto` chose the method."""
+        return self.card.get("choice") is not None
+
+    def was_trained_on(self, path: Path) -> bool:
+        """Return whether a file is the training file, by its checksum."""
+        known = self.card["data"].get("sha256")
+        return known is not None and file_checksum(path) == known
+
+    def prepare(self, path: Path, table: TypedTable, output: Output) -> PreparedTable:
+        """Apply the recipe to a table with the target.
+
+        The test rows are those held out of the training file, which is printed, or all rows of another file.
+        """
+        if self.recipe.target not in table.column_names:
+            raise CommandError(
+                f"{path}: there is no column {self.recipe.target!r}, the target; true values are required"
+            )
+        share, seed = (self.card["hold_out"][name] for name in ("share", "seed"))
+        if not self.was_trained_on(path):
+            new = prepare_table(path, table, self.recipe, 0.0, seed)
+            return replace(new, train=new.train[:0], test=new.train)
+        prepared = prepare_table(path, table, self.recipe, share, seed)
+        output.text(f"{path} is the training file: its {len(prepared.test):,} held-out rows are used")
+        return prepared
+
+
+def read_model(path: Path) -> TableModel:
+    """Read a model file of `hedgerow train`; every value of its card is checked."""
+    if not path.is_file():
+        reason = "this is a folder" if path.is_dir() else "no such file"
+        raise CommandError(f"{path}: {reason}; a model file is required")
+    model, card = load(path), load_card(path)
+    if card is None or card.get("kind") != KIND:
+        raise CommandError(
+            f"{path}: a model without the card of `hedgerow train`; use it from Python: hedgerow.load"
+        )
+    try:
+        recipe = Recipe.from_dict(card.get("recipe"))
+        _check_hold_out(card["data"], card["hold_out"])
+        _check_recipe(recipe, model)
+    except (KeyError, ValueError) as error:
+        raise ModelFileError(f"{path}: the card of the model is damaged: {error}") from error
+    return TableModel(path, model, recipe, card)
+
+
+def _check_hold_out(data: Any, hold_out: Any) -> None:
+    if not isinstance(data, dict) or not isinstance(hold_out, dict):
+        raise ValueError("data and hold_out must be objects")  # noqa: TRY004 - the content of a file
+    share, seed = hold_out["share"], hold_out["seed"]
+    if type(share) is not float or not 0 < share < 1 or type(seed) is not int or not 0 <= seed < 2**63:
+        raise ValueError(f"hold_out is {hold_out}")
+
+
+def _check_recipe(recipe: Recipe, model: Any) -> None:
+    """Raise ValueError if a recipe belongs to another model."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and tuple(names) != recipe.feature_names:
+        raise ValueError("its recipe makes other columns than those of the model")
+    if (recipe.task == "classification") != hasattr(model, "classes_"):
+        raise ValueError(f"its recipe is for {recipe.task}, and the model is not")
