@@ -165,13 +165,14 @@ def _check_table(table: PreparedTable, chosen: TrainOptions) -> None:
 def _fit(table: PreparedTable, chosen: TrainOptions, output: Output) -> tuple[Any, Any]:
     """Fit the named method, or the best one, to the training rows; return also the Choice, if any."""
     X, y = table.take(table.train)
-    method, common = chosen.method, {"random_state": chosen.seed, "n_jobs": chosen.threads}
+    method = chosen.method
+    common: dict[str, Any] = {"random_state": chosen.seed, "n_jobs": chosen.threads}
     title = "choosing" if method == "auto" else f"fitting {METHODS[method].title}"
     with output.progress(title) as progress, input_errors():
         if method != "auto":
             return make_model(method, table.task, **common).fit(X, y), None
-        limits: dict[str, Any] = {"metric": chosen.metric, "budget": chosen.budget}
-        choice = choose(X, y, table.task, progress=progress, **limits, **common)
+        common |= {"metric": chosen.metric, "budget": chosen.budget}
+        choice = choose(X, y, table.task, progress=progress, **common)
     return choice.model, choice
 
 
