@@ -231,7 +231,7 @@ def test_stored_codes_say_which_column_and_which_code(usual):
             assert stored == 0
             continue
         column, code = unusual[0], int(codes[row, unusual[0]])
-        assert stored == table.codes.places[column] + code - (code > usual)
+        assert stored == table.codes.stored_entries[column] + code - (code > usual)
 
 
 @settings(deadline=None, max_examples=40, derandomize=True)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.dtypes import CODE, MAX_BINS, MOST_ROWS, WIDE_CODE
-from hedgerow.kernels.cpu.binning import cut_places, encode, middles, store_rows
+from hedgerow.kernels.cpu.binning import cut_positions, encode, middles, store_rows
 from hedgerow.kernels.cpu.forest import MOST_COLUMNS
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, sample_rows
 from hedgerow.kernels.cpu.records import Codes
@@ -157,8 +157,8 @@ class BinnedTable:
         if for_growing:
             team.over_rows(n, lambda a, b: store_rows(by_column, stored, usual, base, by_row, a, b))
         starts = np.concatenate([[0], np.cumsum(bundles.widths)]).astype(np.int64)
-        places = starts[stored] + base
-        codes = Codes(by_row, by_column, bins.offsets, bins.n_bins, bins.categorical, starts, places, usual)
+        entries = starts[stored] + base
+        codes = Codes(by_row, by_column, bins.offsets, bins.n_bins, bins.categorical, starts, entries, usual)
         return cls(bins, codes, stored)
 
     @property
@@ -305,10 +305,10 @@ def _column_edges(values: NDArray[Any], counts: Integers, max_bins: int) -> Floa
         values.sort()  # before the conversion: twice as fast for float32
     values = values.astype(np.float64, copy=False)
     values += 0.0  # turns -0.0 into 0.0
-    places = np.empty(max_bins, np.int64)
-    n = cut_places(values, counts, max_bins, places)
+    positions = np.empty(max_bins, np.int64)
+    n = cut_positions(values, counts, max_bins, positions)
     edges = np.empty(n)
-    middles(values, places, edges)
+    middles(values, positions, edges)
     return edges
 
 

@@ -48,11 +48,11 @@ def test_every_split_is_one_of_the_best_and_every_leaf_has_to_be_one(criterion, 
     assert sorted(row for rows in leaves.values() for row in rows) == problem.task().rows
 
 
-@pytest.mark.parametrize("near_rows", [1, 5])
+@pytest.mark.parametrize("block_rows", [1, 5])
 @settings(max_examples=30, deadline=None)
 @given(problem=ANY)
-def test_options_hold_for_any_order_of_nodes(near_rows, problem):
-    with patch.object(deep, "_NEAR_ROWS", near_rows):
+def test_options_hold_for_any_order_of_nodes(block_rows, problem):
+    with patch.object(deep, "_BLOCK_ROWS", block_rows):
         problem.check(problem.grow(keep_rows=not problem.n_classes))
 
 
@@ -65,7 +65,7 @@ def test_nodes_of_many_rows_are_searched_as_those_of_few(n_classes):
     problem = simple(codes, y, n_classes, columns_per_node=2, min_leaf=8)
     whole = problem.grow()
     problem.check(whole)
-    with patch.object(deep, "_NEAR_ROWS", 64):
+    with patch.object(deep, "_BLOCK_ROWS", 64):
         problem.check(problem.grow())
 
 
@@ -198,8 +198,8 @@ def test_rows_of_the_leaves_are_those_in_the_bag():
     rng = np.random.default_rng(5)
     problem = simple(rng.integers(1, 9, (60, 2)), rng.normal(size=60), min_leaf=3)
     problem = replace(problem, draws=rng.multinomial(60, np.full(60, 1 / 60)))
-    for near_rows in (1, 10, 4096):
-        with patch.object(deep, "_NEAR_ROWS", near_rows):
+    for block_rows in (1, 10, 4096):
+        with patch.object(deep, "_BLOCK_ROWS", block_rows):
             tree = problem.grow(keep_rows=True)
         assert sorted(tree.leaf_rows.tolist()) == np.flatnonzero(problem.draws).tolist()
         nodes = decode(tree.words, tree.sets, tree.set_number)

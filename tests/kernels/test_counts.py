@@ -29,12 +29,12 @@ from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.binning import check_counts, find_bins
 from hedgerow.dtypes import MOST_ROWS
 from hedgerow.growing.statistics import Quantiser, Weights
-from hedgerow.kernels.cpu.adaboost import add_table, descend, fill_exponents, find_sides, wrong_weight
-from hedgerow.kernels.cpu.binning import add_code_keys, cut_places, encode, store_rows
+from hedgerow.kernels.cpu.adaboost import add_table, descend, fill_exponents, find_stump_sides, wrong_weight
+from hedgerow.kernels.cpu.binning import add_code_keys, cut_positions, encode, store_rows
 from hedgerow.kernels.cpu.forest import MOST_COLUMNS
 from hedgerow.kernels.cpu.gradients import add_leaf_values
 from hedgerow.kernels.cpu.histogram import add_packed, add_wide
-from hedgerow.kernels.cpu.partition import count_copies, count_left, split_share
+from hedgerow.kernels.cpu.partition import count_copies, count_left, split_rows
 from hedgerow.kernels.cpu.random import EDGE_SAMPLE, draw, sample_rows
 from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.votes import _choose_rows, new_walk
@@ -127,7 +127,7 @@ def test_rows_are_parted_and_counted_beyond_two_to_the_31(far):
     codes[FAR:], copies[FAR:] = np.arange(64) % 4, 2**31
     rows, spare = far_rows(), np.empty((2, 64), np.uint32)
     split = numeric_split()
-    assert split_share(codes, split, rows, spare, 0, 64) == 32  # codes 1 and 2; 0 is missing and goes right
+    assert split_rows(codes, split, rows, 0, 64, *spare) == 32  # codes 1 and 2; 0 is missing and goes right
     np.testing.assert_array_equal(spare[0, :32], rows[(np.arange(64) % 4 == 1) | (np.arange(64) % 4 == 2)])
     assert count_left(codes, split, rows, 0, 64, copies) == 32 * 2**31
     assert count_copies(rows, 0, 64, copies) == 64 * 2**31
@@ -153,7 +153,7 @@ def test_weak_trees_read_rows_beyond_two_to_the_31(far):
     nodes["split"][0] = numeric_split()
     nodes["left"][0], nodes["depth"][1:] = 1, 1
     cells, again = far(N, np.uint8), far(N, np.int32)
-    find_sides(codes, nodes, FAR, N, cells)
+    find_stump_sides(codes, nodes, FAR, N, cells)
     descend(codes, nodes, FAR, N, again)
     assert cells[FAR:].tolist() == again[FAR:].tolist() == [2, 1, 1, 2] * 16
     sample = WeakSample(weight, np.empty(0, np.int64), classes)
@@ -332,7 +332,7 @@ def test_one_value_with_nearly_all_copies_is_still_cut_off():
     copies = np.ones(len(values), np.int64)
     copies[:5] = 2**43  # together nearly as many as are taken for copies
     out = np.empty(65_535, np.int64)
-    n = cut_places(values, copies, 65_535, out)
+    n = cut_positions(values, copies, 65_535, out)
     assert n > 20_000  # bins of three rows
     assert out[0] == 4
 

@@ -5,7 +5,7 @@ import pytest
 
 import oracle
 from hedgerow.growing.weak_tree import codes_left
-from hedgerow.kernels.cpu.partition import count_copies, gather_share, in_set, share, split_share
+from hedgerow.kernels.cpu.partition import count_copies, gather_share, in_set, share, split_rows
 from hedgerow.kernels.cpu.records import SPLIT, Statistics
 from reference_grower import RowsInMemory
 from tree_cases import make_binned
@@ -48,7 +48,7 @@ def part_by_members(codes, split, rows, start, stop, n_members):
     lefts = np.zeros(n_members, int)
     for member in range(n_members):
         first, last = share(start, stop, member, n_members)
-        lefts[member] = split_share(codes, split, rows, spare, first, last)
+        lefts[member] = split_rows(codes, split, rows, first, last, *spare[:, first:])
     for member in reversed(range(n_members)):
         gather_share(rows, spare, start, stop, lefts, member, n_members)
     return rows, int(lefts.sum())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import oracle_vision as oracle
-from hedgerow.kernels.cpu import detect_scan, grey
+from hedgerow.kernels.cpu import detect_scan, image
 from hedgerow.threads import Team
 from hedgerow.vision import scan as scan_module
 from hedgerow.vision.detections import group_rectangles
@@ -121,7 +121,7 @@ def test_grey_values_are_the_same():
 
     def case():
         out = np.empty(200, np.uint8)
-        grey.mix(colours, 0, 2, out)
+        image.mix_colours(colours, 0, 2, out)
         return out
 
     np.testing.assert_array_equal(*both_ways(case))

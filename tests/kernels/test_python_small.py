@@ -99,7 +99,7 @@ def test_weights_of_voters_are_the_same():
 
     def case():
         votes = np.full(6, 1 / 6)
-        steps = [vote_weights.lower_votes(matrix, pull, votes, 200, 1e-14) for pull in (0.1, 1e-9)]
+        steps = [vote_weights.minimize_objective(matrix, pull, votes, 200, 1e-14) for pull in (0.1, 1e-9)]
         return votes, steps, vote_weights.mean_of_pairs(matrix, votes)
 
     check(case)

@@ -13,7 +13,7 @@ import oracle
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.growing.statistics import RowStatistics
 from hedgerow.kernels.cpu.records import NODE, SPLIT, Search, Statistics
-from hedgerow.kernels.cpu.split import leaf_value, search_column, worth
+from hedgerow.kernels.cpu.split import gains_enough, leaf_value, search_column
 from reference_grower import best_split, running_sums
 from tree_cases import assert_is_oracle_split, codes_in, make_binned, oracle_table
 
@@ -250,10 +250,10 @@ def test_a_leaf_without_curvature_has_value_zero():
 
 
 @pytest.mark.parametrize(
-    ("gain", "min_gain", "is_worth"),
+    ("gain", "min_gain", "expected"),
     [(2.0, 1.0, True), (1.0, 1.0, False), (1e-8, 0.0, False), (2e-8, 0.0, True), (-INF, 0.0, False)],
 )
-def test_a_split_must_gain_more_than_the_limit_and_more_than_rounding(gain, min_gain, is_worth):
+def test_a_split_must_gain_more_than_the_limit_and_more_than_rounding(gain, min_gain, expected):
     node, split = np.zeros(1, NODE)[0], np.zeros(1, SPLIT)[0]
     node["gradient"], node["hessian"], split["gain"] = 100, 100, gain  # a score of 100: noise is 1e-8
-    assert worth(split, node, rules_for(1, min_split_gain=min_gain)) == is_worth
+    assert gains_enough(split, node, rules_for(1, min_split_gain=min_gain)) == expected

@@ -94,7 +94,7 @@ class Problem:
             rules=self.rules,
             seed=self.seed,
             tree=self.tree,
-            near_rows=min(deep._NEAR_ROWS, most),
+            block_rows=min(deep._BLOCK_ROWS, most),
             exact=int(weight.sum()) < 2**25,
         )
 

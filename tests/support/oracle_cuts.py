@@ -55,7 +55,7 @@ class TreeTask:
     rules: object
     seed: int
     tree: int
-    near_rows: int
+    block_rows: int
     exact: bool = True  # the weights are so small that sums of squares have no rounding
 
     @property

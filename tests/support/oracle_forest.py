@@ -99,7 +99,7 @@ class Replay:
         if most <= len(task.rows):
             self._grow_best_first(waiting[0], most)
         else:
-            later = self._grow_depth_first(waiting[0], task.near_rows)
+            later = self._grow_depth_first(waiting[0], task.block_rows)
             for node in later:
                 assert not self._grow_depth_first(node, 0)
         assert self.n_nodes == len(self.nodes)

@@ -49,9 +49,9 @@ def count_bits(bits):
 # --- features of windows
 
 
-def _corners(field, places, offsets, first, n):
-    """field[place + offsets[first + k]] of every window, as numbers modulo 2**32: (n, windows)."""
-    wanted = np.asarray(offsets[first : first + n], np.int64)[:, None] + places
+def _corners(field, positions, offsets, first, n):
+    """field[position + offsets[first + k]] of every window, as numbers modulo 2**32: (n, windows)."""
+    wanted = np.asarray(offsets[first : first + n], np.int64)[:, None] + positions
     return np.asarray(field)[wanted]
 
 
@@ -59,8 +59,8 @@ def _sum(a, b, c, d):
     return a - b - c + d  # arrays of int32 wrap
 
 
-def _haar(field, places, node, offsets, weights, thresholds, inverse):
-    corners = _corners(field, places, offsets, 12 * node, 12)
+def _haar(field, positions, node, offsets, weights, thresholds, inverse):
+    corners = _corners(field, positions, offsets, 12 * node, 12)
     value = None
     for k in range(3):
         weight = weights[3 * node + k]
@@ -70,46 +70,48 @@ def _haar(field, places, node, offsets, weights, thresholds, inverse):
     return value * inverse < thresholds[node]
 
 
-def haar_left(field, place, node, offsets, weights, thresholds, inverse):
-    return bool(_haar(field, np.array([place]), node, offsets, weights, thresholds, np.float32(inverse))[0])
+def haar_left(field, position, node, offsets, weights, thresholds, inverse):
+    return bool(
+        _haar(field, np.array([position]), node, offsets, weights, thresholds, np.float32(inverse))[0]
+    )
 
 
-def haar_lanes_left(field, place, node, offsets, weights, thresholds, inverse):
-    return _haar(field, place + np.arange(LANES), node, offsets, weights, thresholds, inverse)
+def haar_lanes_left(field, position, node, offsets, weights, thresholds, inverse):
+    return _haar(field, position + np.arange(LANES), node, offsets, weights, thresholds, inverse)
 
 
-def _lbp(field, places, node, offsets, subsets):
-    grid = _corners(field, places, offsets, 16 * node, 16).reshape(4, 4, -1)
+def _lbp(field, positions, node, offsets, subsets):
+    grid = _corners(field, positions, offsets, 16 * node, 16).reshape(4, 4, -1)
     cells = _sum(grid[:3, :3], grid[:3, 1:], grid[1:, :3], grid[1:, 1:])
-    code = np.zeros(len(places), np.int64)
+    code = np.zeros(len(positions), np.int64)
     for row, column in CELLS:
         code = 2 * code + (cells[row, column] >= cells[1, 1])
     words = np.asarray(subsets[8 * node : 8 * node + 8]).astype(np.int64)
     return (words[code // 32] >> (code % 32)) & 1 == 1
 
 
-def lbp_left(field, place, node, offsets, subsets):
-    return bool(_lbp(field, np.array([place]), node, offsets, subsets)[0])
+def lbp_left(field, position, node, offsets, subsets):
+    return bool(_lbp(field, np.array([position]), node, offsets, subsets)[0])
 
 
-def lbp_lanes_left(field, place, node, offsets, subsets):
-    return _lbp(field, place + np.arange(LANES), node, offsets, subsets)
+def lbp_lanes_left(field, position, node, offsets, subsets):
+    return _lbp(field, position + np.arange(LANES), node, offsets, subsets)
 
 
-def _inverse(field, places, corners, area):
-    loaded = _corners(field, places, corners, 0, 8)
+def _inverse(field, positions, corners, area):
+    loaded = _corners(field, positions, corners, 0, 8)
     total = _sum(*loaded[:4]).astype(np.float64)
     squares = _sum(*loaded[4:]).view(np.uint32).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return (1.0 / np.sqrt(area * squares - total * total)).astype(np.float32)
 
 
-def inverse_norm(field, place, corners, area):
-    return _inverse(field, np.array([place]), corners, area)[0]
+def inverse_norm(field, position, corners, area):
+    return _inverse(field, np.array([position]), corners, area)[0]
 
 
-def inverse_norm_lanes(field, place, corners, area):
-    return _inverse(field, place + np.arange(LANES), corners, area)
+def inverse_norm_lanes(field, position, corners, area):
+    return _inverse(field, position + np.arange(LANES), corners, area)
 
 
 # --- lanes
@@ -139,12 +141,12 @@ def at_least(sums, threshold):
     return _bits(sums >= threshold)
 
 
-def load_lanes(array, place):
-    return array[place : place + LANES].copy()
+def load_lanes(array, position):
+    return array[position : position + LANES].copy()
 
 
-def store_lanes(array, place, lanes):
-    array[place : place + LANES] = lanes
+def store_lanes(array, position, lanes):
+    array[position : position + LANES] = lanes
 
 
 def store_inverse(array, inverse):
@@ -155,7 +157,7 @@ def load_inverse(array):
     return array[:LANES].copy()
 
 
-def gather_tile(field, places, offset, block, target, stride):
+def gather_tile(field, positions, offset, block, target, stride):
     for lane in range(LANES):
         for k in range(TILE):
-            block[target + k * stride + lane] = field[places[lane] + offset + k]
+            block[target + k * stride + lane] = field[positions[lane] + offset + k]

@@ -25,7 +25,7 @@ from hedgerow.growing.statistics import RowStatistics
 from hedgerow.growing.weak_tree import codes_left
 from hedgerow.kernels.cpu.random import NODE_COLUMNS, choose_columns
 from hedgerow.kernels.cpu.records import SPLIT, Codes, Rules, Search, Statistics
-from hedgerow.kernels.cpu.split import NO_GAIN, best_column, leaf_value, search_column, worth
+from hedgerow.kernels.cpu.split import NO_GAIN, best_column, gains_enough, leaf_value, search_column
 
 
 class RowsInMemory:
@@ -142,7 +142,7 @@ class _Tree:
         if node["depth"] >= self.rules.max_depth:
             return
         best = best_split(self.store.bins, self.rules, histogram, node, self.allowed_columns(number))
-        if worth(best, node, self.rules):
+        if gains_enough(best, node, self.rules):
             node["split"] = best
             self.histograms[number] = histogram
             heapq.heappush(self.open, (-float(best["gain"]), number))

@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from forest_cases import classes
 from hedgerow import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from hedgerow.bagging.pair_losses import IN_BAG, STEPS, PairLosses
-from hedgerow.kernels.cpu.vote_weights import lower_votes, mean_of_pairs
+from hedgerow.kernels.cpu.vote_weights import mean_of_pairs, minimize_objective
 from hedgerow.theory import certify, optimize_votes
 from hedgerow.theory.optimize import best_weights, divergence
 from hedgerow.theory.vote_bounds import tandem_bound
@@ -41,7 +41,7 @@ def indefinite(rng, n):
 def lowered(matrix, pull, start=None, n_steps=5000, tolerance=1e-14):
     n = len(matrix)
     weights = np.full(n, 1.0 / n) if start is None else start.copy()
-    value = lower_votes(np.ascontiguousarray(matrix), pull, weights, n_steps, tolerance)
+    value = minimize_objective(np.ascontiguousarray(matrix), pull, weights, n_steps, tolerance)
     return weights, value
 
 

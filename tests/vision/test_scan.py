@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import oracle_vision as oracle
-from hedgerow.kernels.cpu.detect import judge_patches
+from hedgerow.kernels.cpu.detect import evaluate_patches
 from hedgerow.kernels.cpu.detect_scan import scan_bands
 from hedgerow.threads import Team
 from hedgerow.vision import scan as scan_module
@@ -105,7 +105,7 @@ def test_one_compiled_kernel_serves_all_models_and_images():
         passing_windows(model, image.T)
         evaluate_windows(model, image[None, :10, :12])
     assert len(scan_bands.signatures) == 1
-    assert len(judge_patches.signatures) == 1
+    assert len(evaluate_patches.signatures) == 1
 
 
 def test_a_window_and_an_image_of_too_many_places_are_refused(monkeypatch):

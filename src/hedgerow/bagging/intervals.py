@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.leaf_targets import LeafTargets, chunk_rows
-from hedgerow.kernels.cpu.leaf_targets import jackknife_bounds, tree_answers
+from hedgerow.kernels.cpu.leaf_targets import jackknife_bounds, predict_trees
 from hedgerow.voting import CodedRows, VoteForest
 
 METHODS = ("oob", "jackknife+", "quantiles", "calibrated")
@@ -212,7 +212,7 @@ def jackknife_interval(
 
     def fill(leaves: Integers, start: int, stop: int) -> None:
         predictions = np.empty(leaves.shape)
-        tree_answers(leaves, forest.trees, predictions)
+        predict_trees(leaves, forest.trees, predictions)
         plus.bounds(predictions, lower[start:stop], upper[start:stop])
 
     forest.over_leaves(rows, n_threads, chunk_rows(rows.n_rows, forest.n_trees, n_threads), fill)

@@ -27,7 +27,7 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.kernels.cpu.leaf_targets import (
     UNITS,
     LeafEntries,
-    Ledger,
+    UnitSums,
     gather_leaves,
     leaf_quantiles,
     leaf_ranks,
@@ -151,7 +151,7 @@ class LeafTargets:
         ascending = np.empty((rows.n_rows, len(order)))
 
         def fill(leaves: Integers, start: int, stop: int) -> None:
-            ledger = Ledger(np.zeros(n_positions, np.int64), np.zeros(n_coarse, np.int64))
+            ledger = UnitSums(np.zeros(n_positions, np.int64), np.zeros(n_coarse, np.int64))
             out = ascending[start:stop]
             leaf_quantiles(leaves, forest.trees, self._entries, thresholds, ledger, shift, out)
 

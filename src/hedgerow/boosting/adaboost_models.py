@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats
 from hedgerow.boosting.weak_learners import probability_directions, vote_directions
 from hedgerow.forest import TreeModel
+from hedgerow.kernels.cpu.adaboost import update_medians
 from hedgerow.kernels.cpu.forest import find_leaves
 from hedgerow.kernels.cpu.gradients import leaf_quantiles
-from hedgerow.kernels.cpu.median import insert_and_find
 from hedgerow.losses.base import weighted_mean
 from hedgerow.members import predict_classes, predict_probabilities, predict_values
 from hedgerow.system_memory import require_memory
@@ -132,7 +132,7 @@ class RunningMedians:
         values, members, medians = self._values, self._members, self.medians
         whole, predicted = whole_weights(weights).astype(np.int64), np.ascontiguousarray(predicted)
         self._over_rows(
-            len(medians), lambda a, b: insert_and_find(values, members, predicted, whole, medians, a, b)
+            len(medians), lambda a, b: update_medians(values, members, predicted, whole, medians, a, b)
         )
 
 

@@ -33,7 +33,7 @@ from hedgerow.boosting.schapire_votes import (
     vote,
     weak_errors,
 )
-from hedgerow.kernels.cpu.random import THREE_SAMPLES, draw_rows
+from hedgerow.kernels.cpu.random import SCHAPIRE_SAMPLES, draw_rows
 from hedgerow.members import ConstantHypothesis, fit_member, indexable_rows, member_errors, take_rows
 
 MIN_HALF = 5  # rows in each half of S2: with fewer h2 learns nothing, and its vote makes the result worse
@@ -242,7 +242,7 @@ class SchapireBooster:
     def _order(self, n_rows: int, node: int) -> Integers:
         """Random order in which the samples are drawn from S."""
         draws = np.empty(n_rows, np.uint64)
-        draw_rows(self.learner.seed, THREE_SAMPLES, node, draws)
+        draw_rows(self.learner.seed, SCHAPIRE_SAMPLES, node, draws)
         return np.argsort(draws, kind="stable")
 
     def _member(self, task: "_Task", number: int, sample: Integers) -> tuple[Hypothesis, Integers]:

@@ -18,7 +18,7 @@ from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights, dra
 from hedgerow.forest import Forest
 from hedgerow.growing.weak_shards import RemoteRows, ShardedWeakGrower
 from hedgerow.growing.weak_tree import LeafIds, WeakGrower, WeakRules, WeakTree
-from hedgerow.kernels.cpu.adaboost import tally
+from hedgerow.kernels.cpu.adaboost import sum_by_leaf
 from hedgerow.kernels.cpu.elementary import log_into
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.members import (
@@ -209,7 +209,7 @@ class FittedMember:
         """Weights of the distribution by predicted and true class."""
         targets = self._class_targets
         sums = np.zeros((len(targets.labels),) * 2, np.int64)
-        tally(self.leaf_ids, targets.classes, targets.distribution.rounded, sums)
+        sum_by_leaf(self.leaf_ids, targets.classes, targets.distribution.rounded, sums)
         return sums
 
 
@@ -299,7 +299,7 @@ class WeakTreeLearner:
         sums = sample_sums = tree.sums
         if self.resample:
             sums = np.zeros_like(sample_sums)
-            tally(leaf_ids, targets.classes, targets.distribution.rounded, sums)
+            sum_by_leaf(leaf_ids, targets.classes, targets.distribution.rounded, sums)
         return FittedTree(tree, leaf_ids, sums, sample_sums)
 
     def _fit_numbers(self, targets: NumericTargets, index: int) -> FittedTree:

@@ -38,7 +38,7 @@ CRITERIA = {
     )
 }
 
-_NEAR_ROWS = 4096  # rows of a node that are copied to one block: their codes fit into the second-level cache
+_BLOCK_ROWS = 4096  # rows of a node that are copied to one block: their codes fit into the second-level cache
 _HIST_BYTES = 1 << 20  # histograms of a node that are held at a time
 _LOGS = 1 << 16
 _SUM_BITS = 61  # of the sums of targets
@@ -221,7 +221,7 @@ class DeepGrower:
             direction=direction,
             n_bins=codes.n_bins,
             stored=table.stored,
-            base=codes.places - codes.stored_offsets[table.stored],
+            base=codes.stored_entries - codes.stored_offsets[table.stored],
             usual=codes.usual,
             shared=(np.bincount(table.stored) > 1).astype(np.uint8),
         )
@@ -294,7 +294,7 @@ class DeepGrower:
         if not self.target.is_classes:  # impurity is the mean over the outputs
             unit = self.target.unit / self.target.n_outputs
         if options.criterion == "squared_error":
-            unit = max(unit * self.target.unit, 5e-324)  # the square of numbers near 1e-160 is 0
+            unit = max(unit * self.target.unit, 5e-324)  # the square of numbers block 1e-160 is 0
         if options.criterion == "entropy":
             unit = 1.0 / math.log(2.0)  # in bits, as in scikit-learn
         return DeepRules(
@@ -331,7 +331,7 @@ class DeepGrower:
 
     @cached_property
     def _memory(self) -> Growing:
-        n, near, target = self._most_rows, min(_NEAR_ROWS, self._most_rows), self.target
+        n, block, target = self._most_rows, min(_BLOCK_ROWS, self._most_rows), self.target
         n_slots = min(n, self.options.max_leaves or n) + 3
         return Growing(
             rows=np.empty(n, np.uint32),
@@ -339,18 +339,18 @@ class DeepGrower:
             nodes=self._open(n_slots),
             heap=np.empty(n_slots, np.int64),
             free=np.empty(n_slots - 1, np.int64),  # the last slot holds a set of bytes
-            small=np.empty((n, 4), np.int64),
-            small_bounds=np.empty((n, 2)),
-            small_key=np.empty(n, np.uint64),
-            near=DeepRows(
-                codes=np.zeros((near, self._codes.shape[1]), np.uint8),
-                weight=np.empty(near, np.int64),
-                draws=np.empty(near if self._counts_draws else 0, np.int64),
-                classes=np.empty(near if target.is_classes else 0, target.classes.dtype),
-                numbers=np.empty((near, target.numbers.shape[1]), np.int64),
-                same=np.empty((near, target.same.shape[1]), np.int64),
+            deferred=np.empty((n, 4), np.int64),
+            deferred_bounds=np.empty((n, 2)),
+            deferred_key=np.empty(n, np.uint64),
+            block=DeepRows(
+                codes=np.zeros((block, self._codes.shape[1]), np.uint8),
+                weight=np.empty(block, np.int64),
+                draws=np.empty(block if self._counts_draws else 0, np.int64),
+                classes=np.empty(block if target.is_classes else 0, target.classes.dtype),
+                numbers=np.empty((block, target.numbers.shape[1]), np.int64),
+                same=np.empty((block, target.same.shape[1]), np.int64),
             ),
-            near_rows=np.empty(near, np.uint32),
+            block_rows=np.empty(block, np.uint32),
             scratch=self._scratch(),
             state=np.zeros(8, np.int64),
         )
@@ -358,7 +358,7 @@ class DeepGrower:
     def _open(self, n_slots: int) -> Open:
         words = -(-len(self._columns.stored) // 64)
         return Open(
-            place=np.empty((n_slots, 4), np.int64),
+            extent=np.empty((n_slots, 4), np.int64),
             key=np.empty(n_slots, np.uint64),
             split=np.empty((n_slots, 4), np.int64),
             goes_left=np.empty((n_slots, 4), np.uint64),
@@ -388,11 +388,11 @@ class DeepGrower:
             filled=np.empty(at_once, np.uintp),
             number=np.full(n_stored, -1, np.int64),
             hist=np.zeros(at_once * 256 * stride, np.int64),
-            seen=np.empty(at_once * 4, np.uint64),
+            present=np.empty(at_once * 4, np.uint64),
             own=np.empty(256 * stride, np.int64),
             sorted=np.empty(256 * stride, np.int64),
             codes=np.empty(256, np.int64),
-            places=np.empty(256, np.int64),
+            positions=np.empty(256, np.int64),
             keys=np.empty(256),
             channels=np.empty(stride + 1, np.int64),
             local=np.empty(stride + 1, np.int64),

@@ -27,8 +27,8 @@ from hedgerow.growing.gradient_shard import codes_by_row
 from hedgerow.growing.grower import GrownTree, GrowthOptions, make_nodes, make_workspace
 from hedgerow.growing.shards import ShardedRows, Sums
 from hedgerow.growing.statistics import RowStatistics, packed_bits, wide_bits
-from hedgerow.kernels.cpu.advance import search_again, take_children, take_root
-from hedgerow.kernels.cpu.frontier import N_NODES, N_OPEN, finish, search_alone, settle
+from hedgerow.kernels.cpu.advance import search_again, split_from_sums, start_from_sums
+from hedgerow.kernels.cpu.frontier import N_NODES, N_OPEN, finish, search_alone, select_next
 from hedgerow.kernels.cpu.records import Rules, Statistics
 from hedgerow.kernels.cpu.split import best_column, search_column
 
@@ -98,7 +98,7 @@ class ShardedGrower:
         memory = (work.frontier, work.histograms, work.search)
         self._partitioned, self._n_identifiers = {}, 1
         self._identifiers[0] = 0
-        number = int(take_root(codes, rules, nodes, *memory, histogram, n_rows, count))
+        number = int(start_from_sums(codes, rules, nodes, *memory, histogram, n_rows, count))
         while number >= 0:
             if number not in self._partitioned:
                 self._partition_ahead(number, rules)
@@ -107,7 +107,7 @@ class ShardedGrower:
             if n_left < least or node["count"] - n_left < least:
                 number = self._search_with_counts(number, rules)
                 continue
-            following = take_children(codes, rules, nodes, number, *memory, *done.histograms, done.counts)
+            following = split_from_sums(codes, rules, nodes, number, *memory, *done.histograms, done.counts)
             left = int(node["left"])
             self._identifiers[left], self._identifiers[left + 1] = done.left, done.left + 1
             number = int(following)
@@ -167,7 +167,7 @@ class ShardedGrower:
                 codes, rules, histogram, counts, nodes[number], best, work.search, _ONE_THREAD, found[best]
             )
             counted.add(best)
-        return int(settle(rules, nodes, frontier))
+        return int(select_next(rules, nodes, frontier))
 
 
 # --- the trees of a round

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.dtypes import MAX_BINS, MISSING_CODE
-from hedgerow.kernels.cpu.adaboost import class_sums, descend, find_sides, grow_stump
+from hedgerow.kernels.cpu.adaboost import class_sums, descend, find_stump_sides, grow_stump
 from hedgerow.kernels.cpu.records import NODE, SPLIT
 from hedgerow.kernels.cpu.weak import (
     COLUMNS_AT_ONCE,
@@ -122,7 +122,7 @@ def find_leaf_ids(nodes: NDArray[np.void], codes: NDArray[Any], team: Team) -> L
         return np.zeros(n_rows, np.uint8)
     leaf_ids = np.empty(n_rows, np.uint8 if len(nodes) <= _FEW_NODES else np.int32)
     simple = len(nodes) == _STUMP_NODES and not nodes["split"]["categorical"][0]
-    find = find_sides if simple else descend
+    find = find_stump_sides if simple else descend
     team.over_rows(n_rows, lambda a, b: find(codes, nodes, a, b, leaf_ids))
     return leaf_ids
 

@@ -21,7 +21,7 @@ from hedgerow.estimators.bagging import BaggingClassifier
 from hedgerow.estimators.forest_base import ForestClassifier
 from hedgerow.estimators.parameters import check_parameters, real
 from hedgerow.kernels.cpu.elementary import log
-from hedgerow.kernels.cpu.vote_weights import lower_votes
+from hedgerow.kernels.cpu.vote_weights import minimize_objective
 from hedgerow.theory.applicable_bounds import refuse_training_rows
 from hedgerow.theory.vote_bounds import divergence, tandem_bound
 
@@ -48,7 +48,7 @@ def best_weights(losses: PairLosses, delta: float) -> Floats:
             break
         lowest, best = value, weights
         weights = weights.copy()
-        lower_votes(matrix, 2.0 / (balance * n), weights, _STEPS, _TOLERANCE)
+        minimize_objective(matrix, 2.0 / (balance * n), weights, _STEPS, _TOLERANCE)
         weights /= math.fsum(weights)
     bound = tandem_bound(losses.tandem(best), n, divergence(best), delta)
     return best if bound < tandem_bound(losses.tandem(equal), n, 0.0, delta) else equal

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import map_coordinates
 
-from hedgerow.kernels.cpu.grey import mix
+from hedgerow.kernels.cpu.image import mix_colours
 from hedgerow.optional import require_extra
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def as_grey(image: ImageLike, *, channels: str = "rgb") -> Grey:
         return pixels
     out = np.empty(pixels.shape[:2], np.uint8)
     red, blue = _CHANNELS[order]
-    mix(pixels.reshape(-1, pixels.shape[2]), red, blue, out.reshape(-1))
+    mix_colours(pixels.reshape(-1, pixels.shape[2]), red, blue, out.reshape(-1))
     return out
 
 

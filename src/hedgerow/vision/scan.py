@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.kernels.cpu.detect import judge_patches
+from hedgerow.kernels.cpu.detect import evaluate_patches
 from hedgerow.kernels.cpu.detect_lanes import LANES, TILE
 from hedgerow.kernels.cpu.detect_scan import DEPTHS, scan_bands
 from hedgerow.threads import Team
@@ -354,7 +354,7 @@ def evaluate_windows(
     def evaluate_rows(start: int, stop: int) -> None:
         blank = np.zeros(model.width, np.uint8)
         work = np.empty(layout.planes * plane, np.int32), np.empty((3, pitch), np.int32), blank
-        judge_patches(patches[start:stop], nodes, norm, work, stages[start:stop], scores[start:stop])
+        evaluate_patches(patches[start:stop], nodes, norm, work, stages[start:stop], scores[start:stop])
 
     if team is None or n <= _EVALUATE_ROWS:
         evaluate_rows(0, n)

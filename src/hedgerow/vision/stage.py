@@ -21,7 +21,7 @@ from hedgerow.boosting.loop import StopBoosting, boost
 from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.boosting.weak_learners import ClassTargets, FittedTree
 from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree, codes_left
-from hedgerow.kernels.cpu.adaboost import tally
+from hedgerow.kernels.cpu.adaboost import sum_by_leaf
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.threads import Team
 from hedgerow.vision.features import Features
@@ -127,7 +127,7 @@ class FeatureLearner:
             raise StopBoosting
         leaf_ids = tree.apply(self.coded, self.team)
         sums = np.zeros((len(tree.nodes), 2), np.int64)
-        tally(leaf_ids, classes, weight, sums)
+        sum_by_leaf(leaf_ids, classes, weight, sums)
         return [FittedTree(tree, leaf_ids, sums, sums)]
 
 

@@ -14,16 +14,16 @@ import numpy as np
 
 from hedgerow.kernels.cpu.elementary import exp
 from hedgerow.kernels.cpu.gradients import pair_sum
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel
 from hedgerow.kernels.cpu.partition import in_set
 from hedgerow.kernels.cpu.weak import search_columns
 
-WHOLE = 2.0**61  # what all integer weights sum to, nearly
+WHOLE = 2.0**61  # the approximate sum of all integer weights
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_exponents(raw, classes, steepness, factor, out, start, stop):
-    """out = exponent of the weight; returns the largest one of the rows with a positive factor.
+    """out = exponent of the weight; return the largest one of the rows with a positive factor.
 
     An empty factor stands for ones, here and below.
     """
@@ -47,11 +47,11 @@ def fill_exponents(raw, classes, steepness, factor, out, start, stop):
     return largest
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def raise_exponents(exponents, factor, shift):
     """exponents = factor * exp(exponents - shift), in place; never 0 by underflow, see `round_weights`.
 
-    Above the shift are only rows of factor 0, for which 0 * inf must not come about.
+    Only rows of factor 0 are above the shift, for which 0 * inf must not occur.
     """
     if factor.size:
         for i in range(exponents.size):
@@ -61,12 +61,12 @@ def raise_exponents(exponents, factor, shift):
             exponents[i] = exp(max(exponents[i] - shift, -700.0))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def weighted_sum(values, copies):
-    """Sum of values, each as often as it has copies (float64; once when that is empty), as high + low.
+    """Sum of values, each times its copies (float64; 1 if empty), as high + low.
 
     To about 100 bits, so that a row with two copies and two equal rows have the same sum; see `pair_sum`.
-    Four sums side by side: one alone waits for each addition.
+    Four interleaved sums: a single one waits for each addition.
     """
     if copies.size:
         return pair_sum(values, copies)
@@ -88,11 +88,11 @@ def weighted_sum(values, copies):
     return total, ((lost + more) + last_low) + ((low[0] + low[1]) + (low[2] + low[3]))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def weigh_rows(raw, classes, steepness, factor, copies, out, rounded):
-    """All of a distribution in one call, for as many rows as one block of a sum has; see `RowWeights`.
+    """Compute a distribution in one call, for at most one block of rows; see `RowWeights`.
 
-    Small data spend more time on calls than on rows. Returns the sum of the weights and their shift.
+    On small data, calls take more time than rows. Returns the sum of the weights and their shift.
     """
     shift = fill_exponents(raw, classes, steepness, factor, out, 0, out.size)
     raise_exponents(out, factor, shift)
@@ -102,7 +102,7 @@ def weigh_rows(raw, classes, steepness, factor, copies, out, rounded):
     return total, shift
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def round_weights(values, copies, scale, out):
     """out = values * scale as integers, at least 1 for a positive value, times the copies.
 
@@ -116,7 +116,7 @@ def round_weights(values, copies, scale, out):
             out[i] *= np.int64(copies[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def round_moments(values, targets, copies, scale, unit, weight, second):
     """weight = values * scale and second = values * scale * target * unit as integers, times the copies."""
     for i in range(values.size):
@@ -133,9 +133,9 @@ def round_moments(values, targets, copies, scale, unit, weight, second):
 # --- stumps and leaves
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def grow_stump(codes, n_bins, categorical, sample, work, nodes, sums, leaf_ids):
-    """A whole stump in one call: on small data, calls cost more than rows.
+    """Grow a stump in one call: on small data, calls take more time than rows.
 
     work : (limits, hist, found, left) of `search_columns`, for all columns. The tree is written to nodes,
     three zeroed NODE records, sums (3, channels) and leaf_ids (n,). Returns the number of nodes.
@@ -151,8 +151,8 @@ def grow_stump(codes, n_bins, categorical, sample, work, nodes, sums, leaf_ids):
     else:
         for i in range(weight.shape[0]):
             totals[sample.classes[i]] += weight[i]
-    everyone = np.empty(0, np.uint32)  # a global one would be read-only, and have the search compiled anew
-    search_columns(codes, n_bins, categorical, sample, everyone, totals, limits, hist, found, left)
+    all_rows = np.empty(0, np.uint32)  # a read-only global array would compile the search once more
+    search_columns(codes, n_bins, categorical, sample, all_rows, totals, limits, hist, found, left)
     best = 0
     for column in range(1, found.shape[0]):
         if found[column].gain > found[best].gain:
@@ -173,13 +173,13 @@ def grow_stump(codes, n_bins, categorical, sample, work, nodes, sums, leaf_ids):
     if chosen.categorical:
         descend(codes, nodes, 0, leaf_ids.shape[0], leaf_ids)
     else:
-        find_sides(codes, nodes, 0, leaf_ids.shape[0], leaf_ids)
+        find_stump_sides(codes, nodes, 0, leaf_ids.shape[0], leaf_ids)
     return 3
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def descend(codes, nodes, start, stop, leaf_ids):
-    """leaf_ids[row] = number of the leaf of the row, for rows coded by column."""
+    """leaf_ids[row] = number of the leaf of the row, for codes by column."""
     depth = 0
     for number in range(nodes.shape[0]):
         depth = max(depth, nodes[number].depth)
@@ -200,36 +200,36 @@ def descend(codes, nodes, start, stop, leaf_ids):
             leaf_ids[row] = left + (0 if goes_left else 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def find_sides(codes, nodes, start, stop, leaf_ids):
-    """The same for one split, by numeric threshold: a row goes to node 1 or to node 2."""
+@kernel
+def find_stump_sides(codes, nodes, start, stop, leaf_ids):
+    """The same for a stump with a numeric threshold: the leaves are nodes 1 and 2."""
     split = nodes[0].split
     column = codes[split.column]
-    threshold, unseen = split.threshold, 2 - split.missing_left
+    threshold, missing_side = split.threshold, 2 - split.missing_left
     for row in range(start, stop):
         code = np.int64(column[row])
         side = 1 if code <= threshold else 2
-        leaf_ids[row] = side if code else unseen
+        leaf_ids[row] = side if code else missing_side
 
 
 # --- sums by class and leaf, scores, errors
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def class_sums(classes, weight, sums):
     """sums[class] += weight."""
     for i in range(classes.size):
         sums[classes[i]] += weight[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def tally(leaf_ids, classes, weight, sums):
+@kernel
+def sum_by_leaf(leaf_ids, classes, weight, sums):
     """sums[leaf, class] += weight."""
     for i in range(leaf_ids.size):
         sums[leaf_ids[i], classes[i]] += weight[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_table(raw, leaf_ids, table, start, stop):
     """raw[k, row] += table[k, leaf of the row]."""
     for k in range(raw.shape[0]):
@@ -238,9 +238,9 @@ def add_table(raw, leaf_ids, table, start, stop):
             scores[i] += values[leaf_ids[i]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def wrong_weight(raw, classes, weight, start, stop):
-    """Sum of the weights of the rows whose largest score is not their class's; the first of equal ones.
+    """Sum of the weights of the rows whose first largest score is not that of their class.
 
     An empty weight stands for ones.
     """
@@ -256,3 +256,34 @@ def wrong_weight(raw, classes, weight, start, stop):
         if best != classes[i]:
             wrong += weight[i] if weight.size else 1
     return wrong
+
+
+# --- medians of AdaBoost.R2
+
+
+@kernel
+def update_medians(values, members, predictions, weights, out, start, stop):
+    """Insert the predictions of the last member into sorted lists, and write the weighted medians to `out`.
+
+    values : float64 (n, capacity), predictions of a row in rising order, in the first entries.
+    members : int32 (n, capacity), the member of each prediction. weights : int64 (members,); integer sums do
+    not depend on the order of equal values. The median is the smallest value at which the running sum of the
+    weights is at least half of the total.
+    """
+    last = weights.size - 1
+    total = np.int64(0)
+    for weight in weights:
+        total += weight
+    for row in range(start, stop):
+        ordered, member, value = values[row], members[row], predictions[row]
+        i = last
+        while i > 0 and ordered[i - 1] > value:
+            ordered[i], member[i] = ordered[i - 1], member[i - 1]
+            i -= 1
+        ordered[i], member[i] = value, last
+        i = 0
+        running = weights[member[0]]
+        while 2 * running < total:
+            i += 1
+            running += weights[member[i]]
+        out[row] = ordered[i] + 0.0  # -0 becomes 0: the order of the two is arbitrary

@@ -14,37 +14,36 @@ import numpy as np
 from hedgerow.kernels.cpu.frontier import (
     FILL,
     LARGE,
-    LARGE_PLACE,
+    LARGE_SLOT,
     SMALL,
-    SMALL_PLACE,
+    SMALL_SLOT,
     allow_columns,
     commit,
-    plant,
-    settle,
+    select_next,
+    start_tree,
 )
 from hedgerow.kernels.cpu.grow import search_nodes
 from hedgerow.kernels.cpu.histogram import add_packed, add_wide, clear, widen
 from hedgerow.kernels.cpu.intrinsics import prefetch
-from hedgerow.kernels.cpu.jit import njit
-from hedgerow.kernels.cpu.partition import in_set
+from hedgerow.kernels.cpu.jit import kernel
+from hedgerow.kernels.cpu.partition import count_copies, in_set, split_rows
 
-_AHEAD = 16  # rows between asking for a row and using it
+_AHEAD = 16  # rows between the prefetch and the use of a row
 LEFT, RIGHT, NEITHER = (np.int64(i) for i in range(3))  # the side that is summed
-_ALONE, _ONLY = np.int64(0), np.int64(1)  # member 0 of 1
+_MEMBER, _N_MEMBERS = np.int64(0), np.int64(1)
 
 # --- in a shard
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _part_by_row(by_row, split, rows, spare, start, stop):
-    """Partition rows[start:stop]: left ones to rows[start:], right ones to spare; returns both ends.
+@kernel
+def _split_by_row(by_row, split, rows, start, stop, lefts, rights):
+    """`hedgerow.kernels.cpu.partition.split_rows` with codes by row.
 
-    The left end never passes the row that is read. See `hedgerow.kernels.cpu.partition.split_share` for the
-    comparison. Measured on 1M x 28: 5 ns a row, as each reads another cache line; by column it is 1 ns.
+    Measured on 1M x 28: 5 ns a row, as each reads another cache line; by column it is 1 ns.
     """
     column, one = np.uintp(split.column), np.uintp(1)
     stride = np.uintp(by_row.strides[0])
-    end_left, end_right = np.uintp(start), np.uintp(0)
+    left, right = np.uintp(0), np.uintp(0)
     base = by_row.dtype.type(1 - split.missing_left)
     threshold = by_row.dtype.type(split.threshold - np.int64(base))
     for k in range(np.uintp(start), np.uintp(stop)):
@@ -56,40 +55,14 @@ def _part_by_row(by_row, split, rows, spare, start, stop):
             goes_left = np.uintp(in_set(split.goes_left, np.int64(code)))
         else:
             goes_left = np.uintp(by_row.dtype.type(code - base) <= threshold)
-        rows[end_left] = row
-        spare[end_right] = row
-        end_left += goes_left
-        end_right += one - goes_left
-    return np.int64(end_left), np.int64(end_right)
+        lefts[left] = row
+        rights[right] = row
+        left += goes_left
+        right += one - goes_left
+    return np.int64(left)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _part_by_column(codes, split, rows, spare, start, stop):
-    """The same with the codes of the column of the split, one after the other."""
-    one = np.uintp(1)
-    end_left, end_right = np.uintp(start), np.uintp(0)
-    base = codes.dtype.type(1 - split.missing_left)
-    threshold = codes.dtype.type(split.threshold - np.int64(base))
-    if split.categorical:
-        for k in range(np.uintp(start), np.uintp(stop)):
-            row = rows[k]
-            goes_left = np.uintp(in_set(split.goes_left, np.int64(codes[np.uintp(row)])))
-            rows[end_left] = row
-            spare[end_right] = row
-            end_left += goes_left
-            end_right += one - goes_left
-    else:
-        for k in range(np.uintp(start), np.uintp(stop)):
-            row = rows[k]
-            goes_left = np.uintp(codes.dtype.type(codes[np.uintp(row)] - base) <= threshold)
-            rows[end_left] = row
-            spare[end_right] = row
-            end_left += goes_left
-            end_right += one - goes_left
-    return np.int64(end_left), np.int64(end_right)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sum_run(codes, statistics, rows, start, stop, stored, packed, out):
     """out (2, entries) = sums of gradient and hessian of rows[start:stop]; packed : zeroed scratch.
 
@@ -108,9 +81,9 @@ def sum_run(codes, statistics, rows, start, stop, stored, packed, out):
         start = middle
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def advance_run(codes, statistics, split, side, rows, spare, run, stored, packed, out):
-    """Partition the run of a node and sum one side into `out`; returns rows and copies that go left.
+    """Partition the run of a node and sum one side into `out`; return the rows and copies that go left.
 
     run : int64 (2,), the run is rows[run[0]:run[1]]. spare : uint32, as long as the longest run.
     packed, out : zeroed scratch (entries,), and (2, entries) for the sums; with NEITHER `out` is not used.
@@ -118,25 +91,20 @@ def advance_run(codes, statistics, split, side, rows, spare, run, stored, packed
     start, stop = run[0], run[1]
     if codes.by_column.shape[1]:
         column = codes.by_column[split.column]
-        left, right = _part_by_column(column, split, rows, spare, start, stop)
+        n_left = split_rows(column, split, rows, start, stop, rows[start:], spare)
     else:
-        left, right = _part_by_row(codes.by_row, split, rows, spare, start, stop)
-    for k in range(right):
-        rows[left + k] = spare[k]
+        n_left = _split_by_row(codes.by_row, split, rows, start, stop, rows[start:], spare)
+    middle = start + n_left
+    for k in range(stop - middle):
+        rows[middle + k] = spare[k]
     if side == LEFT:
-        sum_run(codes, statistics, rows, start, left, stored, packed, out)
+        sum_run(codes, statistics, rows, start, middle, stored, packed, out)
     elif side == RIGHT:
-        sum_run(codes, statistics, rows, left, stop, stored, packed, out)
-    copies = statistics.copies
-    count = left - start
-    if copies.shape[0]:
-        count = np.int64(0)
-        for k in range(start, left):
-            count += copies[np.uintp(rows[k])]
-    return left - start, count
+        sum_run(codes, statistics, rows, middle, stop, stored, packed, out)
+    return n_left, count_copies(rows, start, middle, statistics.copies)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def count_codes(codes, columns, rows, start, stop, copies, out):
     """out[entry] += copies (or 1) of rows[start:stop], for the codes of some columns."""
     for k in range(start, stop):
@@ -146,9 +114,9 @@ def count_codes(codes, columns, rows, start, stop, copies, out):
             out[codes.offsets[column] + np.int64(codes.by_row[row, column])] += times
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def find_nodes(by_row, nodes, rows, out):
-    """out[i] = number of the leaf that rows[i] comes to."""
+    """out[i] = number of the leaf of rows[i]."""
     for i in range(rows.shape[0]):
         row, number = np.uintp(rows[i]), np.int64(0)
         while nodes[number].left > 0:
@@ -165,9 +133,9 @@ def find_nodes(by_row, nodes, rows, out):
 # --- in the process that grows the tree
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _run_up(offsets, columns, sums):
-    """Sums by code become running sums over the codes of each column."""
+@kernel
+def _accumulate(offsets, columns, sums):
+    """Turn sums by code into running sums over the codes of each column, in place."""
     for column in columns:
         for channel in range(2):
             entries = sums[channel, offsets[column] : offsets[column + 1]]
@@ -177,71 +145,72 @@ def _run_up(offsets, columns, sums):
                 entries[entry] = run
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _search_and_settle(codes, rules, nodes, frontier, memory, search):
+@kernel
+def _search_and_select(codes, rules, nodes, frontier, memory, search):
     allow_columns(rules, frontier)
-    search_nodes(codes, rules, nodes, frontier, memory, search, _ALONE, _ONLY)
-    return settle(rules, nodes, frontier)
+    search_nodes(codes, rules, nodes, frontier, memory, search, _MEMBER, _N_MEMBERS)
+    return select_next(rules, nodes, frontier)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def take_root(codes, rules, nodes, frontier, memory, search, sums, n_rows, count):
-    """Start a tree with the sums (2, entries) of all rows; returns the node to split next, -1 for none."""
-    plant(nodes, n_rows, count, frontier)
+@kernel
+def start_from_sums(codes, rules, nodes, frontier, memory, search, sums, n_rows, count):
+    """Start a tree with the sums (2, entries) of all rows; return the node to split next, -1 for none."""
+    start_tree(nodes, n_rows, count, frontier)
     root, column = nodes[0], rules.columns[0]
     root.gradient, root.hessian = 0, 0
-    for entry in range(
-        codes.offsets[column], codes.offsets[column + 1]
-    ):  # every row has a code in any column
+    # every row has a code in any column
+    for entry in range(codes.offsets[column], codes.offsets[column + 1]):
         root.gradient += sums[0, entry]
         root.hessian += sums[1, entry]
-    _run_up(codes.offsets, rules.columns, sums)
-    memory.pool[frontier.control[SMALL_PLACE]] = sums
-    return _search_and_settle(codes, rules, nodes, frontier, memory, search)
+    _accumulate(codes.offsets, rules.columns, sums)
+    memory.pool[frontier.control[SMALL_SLOT]] = sums
+    return _search_and_select(codes, rules, nodes, frontier, memory, search)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def take_children(codes, rules, nodes, number, frontier, memory, search, left, right, facts):
-    """Carry out the split of node `number`, search its children; returns the node to split next.
+@kernel
+def split_from_sums(codes, rules, nodes, number, frontier, memory, search, left, right, counts):
+    """Split node `number` and search its children; return the node to split next.
 
-    left, right : sums (2, entries) of the children; only those that `facts` names are present.
-    facts : int64 (4,), rows and copies that went left, and whether the sums of each side are present.
+    left, right : sums (2, entries) of the children; only those that `counts` marks are present.
+    counts : int64 (4,), rows and copies that went left, and whether the sums of each side are present.
     """
-    parent = nodes[number].slot  # may be given back and be that of the smaller child next
-    commit(rules, nodes, number, facts[0], facts[1], frontier)
+    parent = nodes[number].slot  # may be freed and become the slot of the smaller child
+    commit(rules, nodes, number, counts[0], counts[1], frontier)
     control, pool = frontier.control, memory.pool
     if control[SMALL] >= 0 or control[LARGE] >= 0:
-        if facts[2]:
-            _run_up(codes.offsets, rules.columns, left)
-        if facts[3]:
-            _run_up(codes.offsets, rules.columns, right)
+        if counts[2]:
+            _accumulate(codes.offsets, rules.columns, left)
+        if counts[3]:
+            _accumulate(codes.offsets, rules.columns, right)
         side = control[FILL] - nodes[number].left  # of the child with fewer rows
         mine, others = (left, right) if side == 0 else (right, left)
-        place, other_place = pool[control[SMALL_PLACE]], pool[control[LARGE_PLACE]]
+        small_sums, large_sums = pool[control[SMALL_SLOT]], pool[control[LARGE_SLOT]]
         for channel in range(2):
             for entry in range(pool.shape[2]):
-                if facts[2 + side]:
+                if counts[2 + side]:
                     fewer = mine[channel, entry]
-                    more = others[channel, entry] if facts[3 - side] else pool[parent, channel, entry] - fewer
+                    more = (
+                        others[channel, entry] if counts[3 - side] else pool[parent, channel, entry] - fewer
+                    )
                 else:
                     more = others[channel, entry]
                     fewer = pool[parent, channel, entry] - more
-                place[channel, entry] = fewer
+                small_sums[channel, entry] = fewer
                 if control[LARGE] >= 0:
-                    other_place[channel, entry] = more
-    return _search_and_settle(codes, rules, nodes, frontier, memory, search)
+                    large_sums[channel, entry] = more
+    return _search_and_select(codes, rules, nodes, frontier, memory, search)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def search_again(codes, rules, nodes, frontier, memory, search, sums):
-    """Search the one node that `search_alone` named; returns where its running sums are.
+    """Search the one node that `search_alone` selected; return the slot of its running sums.
 
-    sums : (2, entries) of its rows if they were not kept, else (2, 0).
+    sums : (2, entries) of its rows if the pool does not hold them, else (2, 0).
     """
-    place = frontier.control[SMALL_PLACE]
+    slot = frontier.control[SMALL_SLOT]
     if sums.shape[1]:
-        _run_up(codes.offsets, rules.columns, sums)
-        memory.pool[place] = sums
+        _accumulate(codes.offsets, rules.columns, sums)
+        memory.pool[slot] = sums
     allow_columns(rules, frontier)
-    search_nodes(codes, rules, nodes, frontier, memory, search, _ALONE, _ONLY)
-    return place
+    search_nodes(codes, rules, nodes, frontier, memory, search, _MEMBER, _N_MEMBERS)
+    return slot

@@ -1,7 +1,7 @@
-"""Kernels that read tables: bin edges, codes of values, and keys of rows.
+"""Bin edges, codes of values, and keys of rows.
 
-The edges of all columns lie one after the other in one sorted-by-column float64 array; code k of a numeric
-column holds the values with edges[k - 2] < x <= edges[k - 1], code 0 is missing.
+The edges of all columns lie one after the other in one float64 array, rising within a column; code k of a
+numeric column holds the values with edges[k - 2] < x <= edges[k - 1], code 0 is missing.
 
 A key is a hash of the values of a row, or of their codes. It is a sum over the columns, so that blocks of
 columns can be added one after the other, and equal rows have equal keys on any machine.
@@ -9,16 +9,16 @@ columns can be added one after the other, and equal rows have equal keys on any 
 
 import numpy as np
 
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel, njit
 from hedgerow.kernels.cpu.random import ROW_KEYS, draw
 
-_ROWS_OF_A_BIN = 3  # at least, in a column that must be cut: finer bins cost time and find nothing
+_ROWS_OF_A_BIN = 3  # minimum, in a column with more values than bins: finer bins cost time and gain nothing
 _ROWS_AT_ONCE = 256  # a block of rows stays in cache while its columns are visited one by one
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def encode(block, edges, starts, tables, table_starts, by_row, by_column, first_row):
-    """Codes of a block of rows, written at `first_row` of both layouts.
+    """Write the codes of a block of rows to both layouts, from `first_row` on.
 
     block : float (rows, columns), missing is NaN, a category is its number.
     edges, starts : edges of column f are edges[starts[f]:starts[f + 1]].
@@ -28,58 +28,58 @@ def encode(block, edges, starts, tables, table_starts, by_row, by_column, first_
     """
     n_rows, n_columns = block.shape
     values = np.empty(_ROWS_AT_ONCE, np.float64)
-    places = np.empty(_ROWS_AT_ONCE, np.int64)
+    positions = np.empty(_ROWS_AT_ONCE, np.int64)
     for top in range(0, n_rows, _ROWS_AT_ONCE):
         n = min(_ROWS_AT_ONCE, n_rows - top)
         for f in range(n_columns):
             for i in range(n):
                 values[i] = np.float64(block[top + i, f])
             if table_starts[f + 1] > table_starts[f]:
-                _look_up(tables, table_starts[f], values, n, places)
+                _category_codes(tables, table_starts[f], values, n, positions)
             else:
-                _count_below(edges, starts[f], starts[f + 1] - starts[f], values, n, places)
+                _count_below(edges, starts[f], starts[f + 1] - starts[f], values, n, positions)
             for i in range(n):
-                code = 0 if np.isnan(values[i]) else places[i]
+                code = 0 if np.isnan(values[i]) else positions[i]
                 if by_row.shape[0]:
                     by_row[first_row + top + i, f] = code
                 if by_column.shape[0]:
                     by_column[f, first_row + top + i] = code
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _look_up(tables, first, values, n, places):
+@kernel
+def _category_codes(tables, first, values, n, positions):
     for i in range(n):
         number = 0.0 if np.isnan(values[i]) else values[i]
-        places[i] = tables[first + np.int64(number)]
+        positions[i] = tables[first + np.int64(number)]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _count_below(edges, first, n_edges, values, n, places):
-    """places = 1 + how many of the column's edges are below each value.
+@kernel
+def _count_below(edges, first, n_edges, values, n, positions):
+    """positions = 1 + how many of the column's edges are below each value.
 
     A binary search in step for all values at once, without a data-dependent branch: nine times faster
-    than value by value, where every comparison is a coin toss for the branch predictor.
+    than value by value, where the branch predictor fails at every second comparison.
     """
     for i in range(n):
-        places[i] = first
+        positions[i] = first
     length = n_edges
     while length > 1:
         half = length >> 1
         for i in range(n):
-            places[i] += half * (edges[places[i] + half - 1] < values[i])
+            positions[i] += half * (edges[positions[i] + half - 1] < values[i])
         length -= half
     for i in range(n):
-        last = n_edges > 0 and edges[places[i]] < values[i]
-        places[i] += 1 - first + np.int64(last)
+        last = n_edges > 0 and edges[positions[i]] < values[i]
+        positions[i] += 1 - first + np.int64(last)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def cut_places(values, copies, max_bins, out):
-    """Where to cut sorted values into at most `max_bins` bins of about equal weight.
+@kernel
+def cut_positions(values, copies, max_bins, out):
+    """Find the cuts of sorted values into at most `max_bins` bins of about equal weight.
 
     values : sorted, no NaN. copies : int64 weights of the values, or empty for one each.
-    out : gets the index of the last value of every bin but the last; returns how many.
-    A value that fills a bin alone gets one, and the others share what is left; with no more distinct
+    out : the index of the last value of every bin but the last is written to it; return how many.
+    A value that fills a bin gets one alone, and the others share the remaining ones; with no more distinct
     values than bins, each has its own.
     """
     n = values.shape[0]
@@ -96,7 +96,7 @@ def cut_places(values, copies, max_bins, out):
             continue
         in_bin += run
         run = 0
-        # the bin is full when it holds its share of what is left: in_bin / rest >= 1 / bins_left
+        # the bin is full when it holds its share of the rest: in_bin / rest >= 1 / bins_left
         if few or (in_bin * bins_left >= rest and in_bin >= _ROWS_OF_A_BIN):
             out[n_cuts] = i
             n_cuts += 1
@@ -108,16 +108,16 @@ def cut_places(values, copies, max_bins, out):
     return n_cuts
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def middles(values, places, edges):
+@kernel
+def middles(values, positions, edges):
     """Edges between values[p] and values[p + 1]: low <= edge < high, halfway where that is representable."""
     for i in range(edges.shape[0]):
-        low, high = values[places[i]], values[places[i] + 1]
+        low, high = values[positions[i]], values[positions[i] + 1]
         edge = low / 2.0 + high / 2.0
         edges[i] = edge if low <= edge < high else low
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def store_rows(by_column, stored, usual, base, by_row, start, stop):
     """Fill by_row[start:stop] from the codes by column; see `hedgerow.binning.Bundles` for shared columns."""
     for top in range(start, stop, _ROWS_AT_ONCE):

@@ -1,13 +1,13 @@
-"""The codes that a column has in a node, and the sums of the rows of each: what its cuts are found from.
+"""The codes of a column in a node, and the sums of the rows of each code, for the search of cuts.
 
-See `deep_split` for the sums and their channels. For one column after the other they are written to the same
-place: codes[:n], rising, and own[i * m : (i + 1) * m], the sums of the rows with codes[i], of the m channels
-that are not empty in the node.
+See `deep_split` for the sums and their channels. They are written to the same arrays for every column:
+codes[:n], rising, and own[i * m : (i + 1) * m], the sums of the rows with codes[i], of the m channels that
+are not empty in the node.
 
-A forest has millions of nodes of a few rows. A histogram of 256 codes for ten rows is waste: only the codes
-that occur are visited, as the set bits of four words, and only their entries are cleared. All columns drawn
-for a node are added up in one pass over its rows, which lie together by row. Very few rows are put in order
-directly: on numbers, where most nodes are that small, that is more than twice as fast.
+A forest has millions of nodes of a few rows. A histogram of 256 codes for ten rows is a waste: only the codes
+that occur are visited, as the set bits of four machine words, and only their entries are cleared. All columns
+drawn for a node are added up in one pass over its rows, whose codes are stored by row. Very few rows are
+sorted directly: on numbers, where most nodes are that small, that is more than twice as fast.
 """
 
 from typing import NamedTuple
@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.intrinsics import lowest_bit, prefetch
-from hedgerow.kernels.cpu.jit import deep_part
+from hedgerow.kernels.cpu.jit import deep_inline
 
 _WORDS = 4  # of 64 codes each
 _CODES, _SIX, _LOW = np.uintp(256), np.uintp(6), np.uintp(63)
-_MANY_ROWS = 2048  # from here on finding the codes in the histogram is quicker than noting them
-_AHEAD = 16  # rows whose codes are fetched before they are needed
+_MANY_ROWS = 2048  # from here on finding the codes in the histogram is faster than setting their bits
+_AHEAD = 16  # rows between the prefetch and the use of a row
 _ONE = np.uint64(1)
 
 
 class DeepRows(NamedTuple):
     """The rows that trees are grown on, or those of a subtree."""
 
-    codes: NDArray[np.uint8]  # (n, stride), columns that exclude one another sharing a place
-    weight: NDArray[np.int64]  # (n,) draws times the row's own weight; 0 for a row that takes no part
+    codes: NDArray[np.uint8]  # (n, stride), mutually exclusive columns share a stored column
+    weight: NDArray[np.int64]  # (n,) draws times the row's own weight; 0 for a row that is not used
     draws: NDArray[np.int64]  # (n,) or empty when they are the weights
     classes: NDArray[np.integer]  # (n,) or empty
     numbers: NDArray[np.int64]  # (n, outputs), the row's own weight already in; (n, 0) for classes
@@ -37,34 +37,36 @@ class DeepRows(NamedTuple):
 
 
 class DeepColumns(NamedTuple):
-    """The columns, and where their codes are stored; see `hedgerow.binning.Bundles`."""
+    """The columns, and the stored columns of their codes; see `hedgerow.binning.Bundles`."""
 
     categorical: NDArray[np.uint8]  # (columns,)
     direction: NDArray[np.int8]  # (columns,) -1, 0 or 1, or empty without constraints
     n_bins: NDArray[np.int64]  # (columns,) the largest code
-    stored: NDArray[np.int64]  # (columns,) the place of its codes in a row
+    stored: NDArray[np.int64]  # (columns,) number of its stored column
     base: NDArray[np.int64]  # (columns,)
-    usual: NDArray[np.int64]  # (columns,) the code that a shared place does not hold, -1 for a place alone
+    usual: NDArray[
+        np.int64
+    ]  # (columns,) the code that a shared column does not store, -1 if it is not shared
     shared: NDArray[np.uint8]  # (stored columns,)
 
 
 class Scratch(NamedTuple):
     """Memory of a thread for the search."""
 
-    order: NDArray[np.int64]  # (columns,) drawn ones first, within a node
-    swapped: NDArray[np.int64]  # (columns,) with what place
-    chosen: NDArray[np.int64]  # (columns,) those looked at together
+    order: NDArray[np.int64]  # (columns,) those drawn for the node first
+    swapped: NDArray[np.int64]  # (columns,) positions that were exchanged
+    chosen: NDArray[np.int64]  # (columns,) those searched together
     filled: NDArray[np.uintp]  # (at once,) stored columns that have a histogram
     number: NDArray[np.int64]  # (stored columns,) of its histogram, or -1
     hist: NDArray[np.int64]  # (at once * 256 * channels,) zero between nodes
-    seen: NDArray[np.uint64]  # (at once * 4,) a bit for every byte that occurs
+    present: NDArray[np.uint64]  # (at once * 4,) a bit for every byte that occurs
     own: NDArray[np.int64]  # (256 * channels,) sums of the codes of a column
     sorted: NDArray[np.int64]  # (256 * channels,) the same in another order
     codes: NDArray[np.int64]  # (256,) those of a column, in the order they are cut
-    places: NDArray[np.int64]  # (256,)
+    positions: NDArray[np.int64]  # (256,)
     keys: NDArray[np.float64]  # (256,)
     channels: NDArray[np.int64]  # (channels,) those of the node that are not empty
-    local: NDArray[np.int64]  # (channels,) the place of each among these
+    local: NDArray[np.int64]  # (channels,) index of each among these
     sums: NDArray[np.int64]  # (channels,) of the node, without the empty ones
     means: NDArray[np.int64]  # (channels,) of the numbers, rounded down
     side: NDArray[np.int64]  # (2, channels)
@@ -72,31 +74,31 @@ class Scratch(NamedTuple):
     logs: NDArray[np.float64]  # w ln w for w = 0, 1, 2, ...
 
 
-@deep_part
+@deep_inline
 def fill(data, rows, scratch, first, last, start, stop):
-    """Histograms first to last - 1, and the bytes they have.
+    """Fill histograms first to last - 1, and the sets of the bytes that occur.
 
-    Indices are unsigned: Numba would test each signed one for being negative.
+    Indices are unsigned: Numba would test whether a signed one is negative.
     """
     for i in range(first * _WORDS, last * _WORDS):
-        scratch.seen[i] = 0
+        scratch.present[i] = 0
     if data.classes.shape[0] == 0 or data.draws.shape[0]:
         _fill_channels(data, rows, scratch, first, last, start, stop)
         return
-    filled, hist, seen = scratch.filled[first:last], scratch.hist, scratch.seen
+    filled, hist, present = scratch.filled[first:last], scratch.hist, scratch.present
     stride, n = np.uintp(scratch.side.shape[1]), np.uintp(last - first)
     width, offset = stride * _CODES, np.uintp(first) * stride * _CODES
     if stop - start < _MANY_ROWS:
         for r in range(start, stop):
             row = np.uintp(rows[r])
             weight, base = data.weight[row], offset + np.uintp(data.classes[row])
-            note = np.uintp(first * _WORDS)
+            mark = np.uintp(first * _WORDS)
             for i in range(n):
                 code = np.uintp(data.codes[row, filled[i]])
                 hist[base + code * stride] += weight
-                seen[note + (code >> _SIX)] |= _ONE << (code & _LOW)
+                present[mark + (code >> _SIX)] |= _ONE << (code & _LOW)
                 base += width
-                note += np.uintp(_WORDS)
+                mark += np.uintp(_WORDS)
         return
     row_bytes, end = np.uintp(data.codes.shape[1]), stop - 1
     for r in range(start, stop):
@@ -107,13 +109,13 @@ def fill(data, rows, scratch, first, last, start, stop):
             hist[base + np.uintp(data.codes[row, filled[i]]) * stride] += weight
             base += width
     for i in range(first, last):
-        _note_codes(scratch, i)
+        _mark_codes(scratch, i)
 
 
-@deep_part
+@deep_inline
 def _fill_channels(data, rows, scratch, first, last, start, stop):
     """The same for numbers, and where draws are counted."""
-    filled, hist, seen = scratch.filled[first:last], scratch.hist, scratch.seen
+    filled, hist, present = scratch.filled[first:last], scratch.hist, scratch.present
     stride, n = np.uintp(scratch.side.shape[1]), np.uintp(last - first)
     width, offset = stride * _CODES, np.uintp(first) * stride * _CODES
     counted, outputs = data.draws.shape[0] > 0, np.uintp(data.numbers.shape[1])
@@ -122,22 +124,22 @@ def _fill_channels(data, rows, scratch, first, last, start, stop):
         weight = data.weight[row]
         draws = data.draws[row] if counted else weight
         channel = np.uintp(data.classes[row]) if data.classes.shape[0] else np.uintp(0)
-        base, note = offset, np.uintp(first * _WORDS)
+        base, mark = offset, np.uintp(first * _WORDS)
         for i in range(n):
             code = np.uintp(data.codes[row, filled[i]])
-            place = base + code * stride
-            hist[place + channel] += weight
+            entry = base + code * stride
+            hist[entry + channel] += weight
             for k in range(outputs):
-                hist[place + np.uintp(1) + k] += draws * data.numbers[row, k]
+                hist[entry + np.uintp(1) + k] += draws * data.numbers[row, k]
             if counted:
-                hist[place + stride - np.uintp(1)] += draws
-            seen[note + (code >> _SIX)] |= _ONE << (code & _LOW)
+                hist[entry + stride - np.uintp(1)] += draws
+            present[mark + (code >> _SIX)] |= _ONE << (code & _LOW)
             base += width
-            note += np.uintp(_WORDS)
+            mark += np.uintp(_WORDS)
 
 
-@deep_part
-def _note_codes(scratch, number):
+@deep_inline
+def _mark_codes(scratch, number):
     """Set the bits of the bytes with weight, from a histogram of classes."""
     stride = np.uintp(scratch.side.shape[1])
     base = np.uintp(number) * _CODES * stride
@@ -145,13 +147,13 @@ def _note_codes(scratch, number):
         entry = base + code * stride
         for k in range(stride):
             if scratch.hist[entry + k]:
-                scratch.seen[np.uintp(number * _WORDS) + (code >> _SIX)] |= _ONE << (code & _LOW)
+                scratch.present[np.uintp(number * _WORDS) + (code >> _SIX)] |= _ONE << (code & _LOW)
                 break
 
 
-@deep_part
-def forget(data, scratch, columns_shared, n_filled, n_channels):
-    """Zero the histograms of shared places, which `take_shared` leaves as they are."""
+@deep_inline
+def clear_shared(data, scratch, columns_shared, n_filled, n_channels):
+    """Zero the histograms of shared columns, which `take_shared` does not change."""
     stride, n_all = np.uintp(scratch.side.shape[1]), np.uintp(n_channels + np.int64(data.draws.shape[0] > 0))
     for number in range(n_filled):
         stored = scratch.filled[number]
@@ -160,7 +162,7 @@ def forget(data, scratch, columns_shared, n_filled, n_channels):
             continue
         base = np.uintp(number) * _CODES * stride
         for word in range(_WORDS):
-            bits = scratch.seen[number * _WORDS + word]
+            bits = scratch.present[number * _WORDS + word]
             while bits != 0:
                 entry = base + (np.uintp(word * 64) + lowest_bit(bits)) * stride
                 bits &= bits - _ONE
@@ -168,13 +170,13 @@ def forget(data, scratch, columns_shared, n_filled, n_channels):
                     scratch.hist[entry + np.uintp(scratch.channels[j])] = 0
 
 
-@deep_part
+@deep_inline
 def take_codes(data, scratch, number, n_channels):
-    """Move the sums of a column that has a place alone out of its histogram; returns how many codes."""
+    """Move the sums of a column that is not shared out of its histogram; return the number of codes."""
     stride, n_all = np.uintp(scratch.side.shape[1]), np.uintp(n_channels + np.int64(data.draws.shape[0] > 0))
     base, own, n = np.uintp(number) * _CODES * stride, np.uintp(0), np.uintp(0)
     for word in range(_WORDS):
-        bits = scratch.seen[number * _WORDS + word]
+        bits = scratch.present[number * _WORDS + word]
         while bits != 0:
             code = np.uintp(word * 64) + lowest_bit(bits)
             entry = base + code * stride
@@ -189,9 +191,9 @@ def take_codes(data, scratch, number, n_channels):
     return np.int64(n)
 
 
-@deep_part
+@deep_inline
 def take_shared(data, columns, column, scratch, number, n_channels):
-    """Copy the sums of a column that shares its place; its usual code has the rest of the node."""
+    """Copy the sums of a shared column; its usual code has the remaining rows of the node."""
     stride, m = scratch.side.shape[1], n_channels + np.int64(data.draws.shape[0] > 0)
     usual, base, own, channels = columns.usual[column], columns.base[column], scratch.own, scratch.channels
     first, n, rest = number * 64 * _WORDS * stride, 0, 0
@@ -200,7 +202,7 @@ def take_shared(data, columns, column, scratch, number, n_channels):
             rest = n
         else:
             byte = base + code - np.int64(code > usual)
-            if not (scratch.seen[number * _WORDS + (byte >> 6)] >> np.uint64(byte & 63)) & _ONE:
+            if not (scratch.present[number * _WORDS + (byte >> 6)] >> np.uint64(byte & 63)) & _ONE:
                 continue
             for j in range(m):
                 own[n * m + j] = scratch.hist[first + byte * stride + channels[j]]
@@ -221,9 +223,9 @@ def take_shared(data, columns, column, scratch, number, n_channels):
     return n
 
 
-@deep_part
+@deep_inline
 def take_few(data, columns, column, rows, start, stop, scratch, n_channels):
-    """Put very few rows in the order of their codes, one after the other; returns how many codes."""
+    """Sort very few rows by their codes, one after the other; return the number of codes."""
     m, counted = n_channels + np.int64(data.draws.shape[0] > 0), data.draws.shape[0] > 0
     stored, codes, own = columns.stored[column], scratch.codes, scratch.own
     n = np.int64(0)
@@ -252,9 +254,9 @@ def take_few(data, columns, column, rows, start, stop, scratch, n_channels):
     return n
 
 
-@deep_part
+@deep_inline
 def _code_of(columns, column, byte):
-    """The code of a column, given the byte at its place."""
+    """The code of a column for a byte of its stored column."""
     usual, away = columns.usual[column], byte - columns.base[column]
     if usual < 0:
         return byte
@@ -263,9 +265,9 @@ def _code_of(columns, column, byte):
     return away + np.int64(away >= usual)
 
 
-@deep_part
+@deep_inline
 def add_row(data, row, sums, first, stride):
-    """Add a row to the sums that begin at `first`."""
+    """Add a row to the sums from `first` on."""
     counted = data.draws.shape[0] > 0
     draws = data.draws[row] if counted else data.weight[row]
     sums[first + (np.int64(data.classes[row]) if data.classes.shape[0] else 0)] += data.weight[row]

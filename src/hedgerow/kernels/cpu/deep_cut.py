@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.elementary import log
-from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
+from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel
 
 GINI, ENTROPY, SQUARED, POISSON = (np.int64(i) for i in range(4))
 
-_ONE = np.uint64(1)
-
 
 class Case(NamedTuple):
-    """What is cut: a column of a node."""
+    """A column of a node."""
 
     own: NDArray[np.int64]  # (codes * stride,) sums of the codes, in the order they are cut
     codes: NDArray[np.int64]  # (256,) those that occur, in the order they are cut
@@ -30,23 +28,25 @@ class Case(NamedTuple):
     counted: bool  # the last channel is that of the draws
     categorical: bool
     missing: bool  # code 0 occurs in a numeric column
-    drawn: int  # the only cut that is tried: the last code that goes left (its place, for categories), or -1
+    drawn: (
+        int  # the only cut that is tried: the last code that goes left (its position, for categories), or -1
+    )
 
 
 class Least(NamedTuple):
-    """What a side must have."""
+    """Minimum of a side."""
 
     draws: int
     weight: int
 
 
-@deep_part
+@deep_inline
 def scan_two(case, least, top):
     """The best cut for two classes by Gini, or for one number by squares, that gains more than `top`.
 
-    Returns the place of the last code that goes left, or -1, whether missing goes left, and the gain.
-    With h the weight and g the difference of the classes, sum_k W_k**2 / W is (h + g**2 / h) / 2. A number is
-    taken from the node's mean, so that no digits cancel. All sums are in registers.
+    Returns the position of the last code that goes left, or -1, whether missing goes left, and the gain.
+    With h the weight and g the difference of the classes, sum_k W_k**2 / W is (h + g**2 / h) / 2. Numbers are
+    relative to the mean of the node, so that no digits cancel. All sums are in registers.
     """
     own, n, two = case.own, case.n, case.classes
     half, mean = (0.5, np.int64(0)) if two else (1.0, case.means[1])
@@ -60,7 +60,9 @@ def scan_two(case, least, top):
         if missing_left:
             h = own[0] + own[1] if two else own[0]
             g = own[1] - own[0] if two else own[1] - mean * own[0]
-        last = n if case.missing and not missing_left else n - 1  # the last cut leaves missing alone
+        last = (
+            n if case.missing and not missing_left else n - 1
+        )  # the last cut separates missing from all values
         for i in range(np.int64(case.missing), last):
             u, v = own[np.uintp(2 * i)], own[np.uintp(2 * i + 1)]
             h += u + v if two else u
@@ -75,12 +77,12 @@ def scan_two(case, least, top):
     return at, side, top
 
 
-@deep_part
+@deep_inline
 def scan_gini(case, least, top, side):
     """The same for any number of classes by Gini.
 
     With the weights T_k of a node and L_k of its left side, those of its right side have the squares
-    sum_k T_k**2 - 2 sum_k T_k L_k + sum_k L_k**2: the two sums are kept up to date, without a branch.
+    sum_k T_k**2 - 2 sum_k T_k L_k + sum_k L_k**2: the two sums are updated without a branch.
     side : float64 (2, channels), scratch.
     """
     own, n, stride = case.own, case.n, np.uintp(case.stride)
@@ -89,7 +91,7 @@ def scan_gini(case, least, top, side):
         side[1, j] = np.float64(case.sums[j])
         whole += side[1, j]
         squares += side[1, j] * side[1, j]
-    lightest, worth_before = np.float64(max(least.draws, least.weight)), squares / whole
+    lightest, whole_purity = np.float64(max(least.draws, least.weight)), squares / whole
     at, missing_side = np.int64(-1), np.int64(0)
     for missing_left in range(2 if case.missing else 1):
         for j in range(stride):
@@ -106,15 +108,17 @@ def scan_gini(case, least, top, side):
                 side[0, j] = before + moved
             if min(left, whole - left) < lightest or (case.drawn >= 0 and _is_not_drawn(case, i)):
                 continue
-            gain = low / left + (squares - 2.0 * cross + low) / (whole - left) - worth_before
-            if gain > top and not (missing_left and i == 0):  # missing alone was tried on the other side
+            gain = low / left + (squares - 2.0 * cross + low) / (whole - left) - whole_purity
+            if gain > top and not (
+                missing_left and i == 0
+            ):  # the cut that separates missing was tried on the other side
                 top, at, missing_side = gain, i, np.int64(missing_left)
     return at, missing_side, top
 
 
-@deep_part
+@deep_inline
 def scan_entropy(case, least, top, side, logs):
-    """The same by entropy: a side of the weights W_k is worth sum_k W_k ln W_k - W ln W.
+    """The same by entropy: the purity of a side of weights W_k is sum_k W_k ln W_k - W ln W.
 
     side : int64 (2, channels), scratch. logs : see `_log_times`.
     """
@@ -150,7 +154,7 @@ def scan_entropy(case, least, top, side, logs):
     return at, missing_side, top
 
 
-@deep_part
+@deep_inline
 def _log_times(w, logs):
     """Compute w ln w; logs : float64, that of 0, 1, 2, ... for the small weights that most nodes have."""
     if w < logs.shape[0]:
@@ -160,13 +164,13 @@ def _log_times(w, logs):
 
 @deep_kernel
 def scan(case, least, top, criterion, direction, bounds, side):
-    """The same for any classes or numbers and any criterion, with draws counted and directions kept.
+    """The same for any classes or numbers and any criterion, with counted draws and monotonic constraints.
 
     direction : -1, 0 or 1, or 2 without constraints. bounds : float64 (4,), lowest and highest value allowed,
-    and place for the values of both sides. side : int64 (2, stride), scratch.
+    and the values of both sides, which are written. side : int64 (2, stride), scratch.
     """
     own, sums, stride, n = case.own, case.sums, case.stride, case.n
-    whole = worth(case, sums, criterion)
+    whole = purity(case, sums, criterion)
     at, missing_side = np.int64(-1), np.int64(0)
     for missing_left in range(2 if case.missing else 1):
         for k in range(stride):
@@ -180,27 +184,27 @@ def scan(case, least, top, criterion, direction, bounds, side):
                 continue
             if case.drawn >= 0 and _is_not_drawn(case, i):
                 continue
-            gain = worth(case, side[0], criterion) + worth(case, side[1], criterion) - whole
+            gain = purity(case, side[0], criterion) + purity(case, side[1], criterion) - whole
             if not gain > top:
                 continue
             if direction != 2:
                 low, high = _value(case, side[0]), _value(case, side[1])
                 if direction * (high - low) < 0.0:
                     continue
-                bounds[2], bounds[3] = hold(low, bounds), hold(high, bounds)
+                bounds[2], bounds[3] = clip(low, bounds), clip(high, bounds)
             top, at, missing_side = gain, i, np.int64(missing_left)
     return at, missing_side, top
 
 
 @deep_kernel
 def _is_not_drawn(case, i):
-    """Whether the cut after place i is another than the one that was drawn."""
+    """Whether the cut after position i is not the one that was drawn."""
     if case.categorical:
         return i != case.drawn
     return case.codes[i] > case.drawn or (i + 1 < case.n and case.codes[i + 1] <= case.drawn)
 
 
-@deep_part
+@deep_inline
 def weight_of(case, sums):
     """The weight of a set of rows."""
     if not case.classes:
@@ -219,11 +223,11 @@ def _is_too_light(case, sums, least):
 
 
 @deep_kernel
-def worth(case, sums, criterion):
-    """What a split makes large, added up over its two sides.
+def purity(case, sums, criterion):
+    """The purity of a set of rows: a split maximises its sum over both sides.
 
-    GINI sum_k W_k**2 / W, ENTROPY sum_k W_k ln(W_k / W), SQUARED sum_k G_k**2 / W with numbers taken from the
-    node's mean, POISSON sum_k G_k ln(G_k / W), where no G_k may be 0.
+    GINI sum_k W_k**2 / W, ENTROPY sum_k W_k ln(W_k / W), SQUARED sum_k G_k**2 / W with numbers relative to
+    the mean of the node, POISSON sum_k G_k ln(G_k / W), where every G_k must be positive.
     """
     total = 0.0
     weight, n = np.float64(weight_of(case, sums)), case.stride - np.int64(case.counted)
@@ -255,13 +259,13 @@ def worth(case, sums, criterion):
 
 @deep_kernel
 def _value(case, sums):
-    """What a leaf would predict: the share of the second class, or the mean."""
+    """The prediction of a leaf: the share of the second class, or the mean."""
     return np.float64(sums[1]) / np.float64(weight_of(case, sums))
 
 
-@deep_part
-def hold(value, bounds):
-    """The value within the bounds of its node: leaves are held there, whatever column they are split by."""
+@deep_inline
+def clip(value, bounds):
+    """The value within the bounds of its node, which hold for all leaves below it."""
     return min(max(value, bounds[0]), bounds[1])
 
 
@@ -269,11 +273,11 @@ def hold(value, bounds):
 
 
 @deep_kernel
-def sort_codes(case, unsorted, keys, places):
-    """Put codes and sums in order of rising mean of the first number, or share of the heaviest class.
+def sort_codes(case, unsorted, keys, positions):
+    """Sort codes and sums by rising mean of the first number, or share of the heaviest class.
 
     One of the cuts in that order is the best of all sets for two classes and for one number (Fisher 1958).
-    unsorted : the sums by rising codes. keys : float64 (256,), places : int64 (256,), scratch.
+    unsorted : the sums by rising codes. keys : float64 (256,), positions : int64 (256,), scratch.
     """
     stride, codes = case.stride, case.codes
     which = np.int64(not case.classes)
@@ -285,19 +289,19 @@ def sort_codes(case, unsorted, keys, places):
         key = np.float64(sums[which]) / np.float64(weight_of(case, sums))
         at = i
         while at > 0 and keys[at - 1] > key:
-            keys[at], codes[at], places[at] = keys[at - 1], codes[at - 1], places[at - 1]
+            keys[at], codes[at], positions[at] = keys[at - 1], codes[at - 1], positions[at - 1]
             at -= 1
-        keys[at], codes[at], places[at] = key, code, i
+        keys[at], codes[at], positions[at] = key, code, i
     for i in range(case.n):
         for k in range(stride):
-            case.own[i * stride + k] = unsorted[places[i] * stride + k]
+            case.own[i * stride + k] = unsorted[positions[i] * stride + k]
 
 
-@deep_part
+@deep_inline
 def sum_left(case, at, missing_left, channels, sums):
-    """Sums of the codes up to place `at`, those of missing among them when it goes left; returns the weight.
+    """Write the sums of the codes up to position `at`, with missing if `missing_left`; return the weight.
 
-    channels : int64, where the channels of the case are in the sums, all of which are written.
+    channels : int64, indices of the channels of the case in `sums`; all of `sums` is written.
     """
     for k in range(sums.shape[0]):
         sums[k] = 0
@@ -308,16 +312,3 @@ def sum_left(case, at, missing_left, channels, sums):
     for j in range(case.stride - np.int64(case.counted) if case.classes else 1):
         weight += sums[channels[j]]
     return weight
-
-
-@deep_kernel
-def make_set(case, at, heavier, goes_left):
-    """The set of codes up to place `at`; codes that do not occur go left if that is the heavier side."""
-    for word in range(goes_left.shape[0]):
-        goes_left[word] = ~np.uint64(0) if heavier else np.uint64(0)
-    for i in range(case.n):
-        bit = _ONE << np.uint64(case.codes[i] & 63)
-        if i <= at:
-            goes_left[case.codes[i] >> 6] |= bit
-        else:
-            goes_left[case.codes[i] >> 6] &= ~bit

@@ -1,14 +1,13 @@
 """The best split of a node of a deep tree: the trees of forests, each grown by one thread.
 
-A row brings a whole weight and either a class or whole numbers. A node is rows[start:stop], and what is known
-of a set of rows are its sums, one integer a channel:
+A row has an integer weight and either a class or integers. A node is rows[start:stop]. A set of rows is
+described by its sums, one integer per channel:
 
     classes    channel k = weight of class k
     numbers    channel 0 = weight, channel k = sum of weight * number k
-    either     a last channel = draws, only where weights are not the draws themselves
+    either     a last channel = draws, only if weights differ from the draws
 
-Few classes are left in a deep node; only these are looked at, and two of them, the usual case, fit into
-registers.
+A deep node has few classes; only these are visited, and two of them, the usual case, fit into registers.
 """
 
 from typing import NamedTuple
@@ -16,20 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.kernels.cpu.deep_codes import (
-    fill,
-    forget,
-    take_codes,
-    take_few,
-    take_shared,
-)
+from hedgerow.kernels.cpu.deep_codes import clear_shared, fill, take_codes, take_few, take_shared
 from hedgerow.kernels.cpu.deep_cut import (
     ENTROPY,
     GINI,
     SQUARED,
     Case,
     Least,
-    make_set,
     scan,
     scan_entropy,
     scan_gini,
@@ -38,17 +30,18 @@ from hedgerow.kernels.cpu.deep_cut import (
     sum_left,
     weight_of,
 )
-from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
+from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel
+from hedgerow.kernels.cpu.partition import fill_set
 from hedgerow.kernels.cpu.random import below, draw_from
 
-_FEW_ROWS = 8  # up to here rows are put in order one by one
+_FEW_ROWS = 8  # up to here rows are sorted one by one
 _ALL_CODES = np.int64(255)
 _LEFT, _RIGHT, _CUTS = np.uint64(2**40), np.uint64(2**40 + 1), np.uint64(2**40 + 2)  # above any column
 _ONE = np.uint64(1)
 
 
 class DeepRules(NamedTuple):
-    """What a tree may become; weights and gains are in the units of the integers."""
+    """Limits of a tree; weights and gains in units of the integers."""
 
     criterion: int
     max_depth: int
@@ -64,34 +57,34 @@ class DeepRules(NamedTuple):
 
 
 class Open(NamedTuple):
-    """Nodes that can be split, and how: a slot each."""
+    """Open nodes and their best splits, one slot each."""
 
-    place: NDArray[np.int64]  # (slots, 4) number in the tree, start, stop, depth
-    key: NDArray[np.uint64]  # (slots,) what its draws follow from; see `child_key`
+    extent: NDArray[np.int64]  # (slots, 4) number in the tree, start, stop, depth
+    key: NDArray[np.uint64]  # (slots,) of its random draws; see `child_key`
     split: NDArray[np.int64]  # (slots, 4) column, threshold, missing_left, categorical
     goes_left: NDArray[np.uint64]  # (slots, 4) the codes of a categorical split
     gain: NDArray[np.float64]
     sums: NDArray[np.int64]  # (slots, channels)
     left: NDArray[np.int64]  # (slots, channels) sums of the left side
     bounds: NDArray[np.float64]  # (slots, 4) lowest and highest value allowed, values of both sides
-    constant: NDArray[np.uint64]  # (slots, words) a bit for every column known to have one code
+    constant: NDArray[np.uint64]  # (slots, words) a bit for every column that has only one code
 
 
-@deep_part
+@deep_inline
 def child_key(key, right):
-    """The key of a child: draws follow from the way to a node, not from the order of growing."""
+    """The key of a child: draws depend on the path to a node, not on the order of growth."""
     return draw_from(key, _RIGHT if right else _LEFT)
 
 
-@deep_part
+@deep_inline
 def best_split(data, columns, rules, rows, nodes, slot, scratch):
-    """Find the best split of the node in a slot, over columns drawn for it; whether there is one.
+    """Find the best split of the node in a slot, over columns drawn for it; return whether there is one.
 
-    A column of one code does not count as drawn: others are drawn in its place until there are enough, or
-    none are left. (In scikit-learn it counts unless all drawn are such; on Covertype, whose deep nodes have
-    few columns that still vary, this rule makes trees a third smaller and the forest two points better.)
+    A column of one code does not count as drawn: others are drawn instead until there are enough, or none
+    is left. (In scikit-learn it counts unless all drawn columns have one code; on Covertype, whose deep nodes
+    have few columns that still vary, this rule makes trees a third smaller and the forest two points better.)
     """
-    constant, start, stop = nodes.constant[slot], nodes.place[slot, 1], nodes.place[slot, 2]
+    constant, start, stop = nodes.constant[slot], nodes.extent[slot, 1], nodes.extent[slot, 2]
     n_channels = _list_channels(data, nodes.sums[slot], scratch)
     if not _may_split(data, rules, rows, nodes, slot, n_channels):
         return False
@@ -132,17 +125,17 @@ def best_split(data, columns, rules, rows, nodes, slot, scratch):
                 wanted -= 1
                 _search(data, columns, rules, nodes, slot, scratch, column, n_codes, n_channels)
         if n_filled == at_once or wanted <= 0 or drawn == n_columns:
-            forget(data, scratch, columns.shared, n_filled, n_channels)
+            clear_shared(data, scratch, columns.shared, n_filled, n_channels)
             n_filled = 0
-    for place in range(drawn - 1, -1, -1):  # as it was: draws do not depend on what was drawn elsewhere
-        other = scratch.swapped[place]
-        scratch.order[place], scratch.order[other] = scratch.order[other], scratch.order[place]
+    for i in range(drawn - 1, -1, -1):  # restore the order: draws do not depend on those of other nodes
+        other = scratch.swapped[i]
+        scratch.order[i], scratch.order[other] = scratch.order[other], scratch.order[i]
     return nodes.gain[slot] > -np.inf and nodes.gain[slot] >= rules.min_gain
 
 
-@deep_part
+@deep_inline
 def _list_channels(data, sums, scratch):
-    """List the channels that are not empty; returns how many, without that of the draws, which is last."""
+    """List the channels that are not empty; return how many, without that of the draws, which is last."""
     n, counted = np.int64(0), np.int64(data.draws.shape[0] > 0)
     for k in range(sums.shape[0]):
         if sums[k] or data.classes.shape[0] == 0:
@@ -152,10 +145,10 @@ def _list_channels(data, sums, scratch):
     return n - counted
 
 
-@deep_part
+@deep_inline
 def _may_split(data, rules, rows, nodes, slot, n_channels):
-    """Whether the rules allow a split at all, and the targets differ."""
-    sums, (_, start, stop, depth) = nodes.sums[slot], nodes.place[slot]
+    """Whether the rules allow a split, and the targets differ."""
+    sums, (_, start, stop, depth) = nodes.sums[slot], nodes.extent[slot]
     if stop - start < 2 or depth >= rules.max_depth:
         return False
     weight = sums[0]
@@ -181,9 +174,9 @@ def _targets_differ(same, rows, start, stop):
     return False
 
 
-@deep_part
+@deep_inline
 def _search(data, columns, rules, nodes, slot, scratch, column, n, n_channels):
-    """Keep the best cut of a column in the slot if it gains more than what is there."""
+    """Store the best cut of a column in the slot if it gains more than the cut there."""
     codes, split = scratch.codes, nodes.split[slot]
     categorical = columns.categorical[column] != 0
     missing = not categorical and codes[0] == 0
@@ -196,7 +189,7 @@ def _search(data, columns, rules, nodes, slot, scratch, column, n, n_channels):
         missing, drawn,
     )  # fmt: skip
     if categorical:
-        sort_codes(case, scratch.own, scratch.keys, scratch.places)
+        sort_codes(case, scratch.own, scratch.keys, scratch.positions)
     least, constrained = Least(rules.min_rows, rules.min_weight), columns.direction.shape[0] > 0
     plain = not (case.counted or constrained)
     if plain and n_channels == 2 and rules.criterion in (GINI, SQUARED):
@@ -217,12 +210,12 @@ def _search(data, columns, rules, nodes, slot, scratch, column, n, n_channels):
         left = sum_left(case, at, side, scratch.channels, nodes.left[slot])
         heavier = 2 * left >= weight_of(case, case.sums)
         if categorical:
-            make_set(case, at, heavier, nodes.goes_left[slot])
+            fill_set(nodes.goes_left[slot], case.codes, case.n, at, heavier)
         elif not missing:
-            split[2] = np.int64(heavier)  # where values go that are missing later
+            split[2] = np.int64(heavier)  # the side of values that are missing in prediction
 
 
-@deep_part
+@deep_inline
 def _threshold(case, at, random_cuts):
     """The largest code that goes left: halfway to the next that occurs, or the one drawn."""
     if case.categorical:
@@ -234,7 +227,7 @@ def _threshold(case, at, random_cuts):
 
 @deep_kernel
 def _draw_cut(key, column, codes, n, categorical):
-    """The only cut that is tried: uniform over the codes from the lowest to the highest, or over places."""
+    """Draw the only cut to try: uniform over the codes from the lowest to the highest, or over positions."""
     drawn = draw_from(draw_from(key, _CUTS), column)
     if categorical:
         return below(drawn, n - 1)

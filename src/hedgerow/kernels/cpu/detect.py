@@ -2,7 +2,7 @@
 
 `nodes` is a tuple of arrays, the same for every window:
 
-    offsets     int32 (N * 12,) or (N * 16,): corners of every node's feature, from the window's place
+    offsets     int32 (N * 12,) or (N * 16,): corners of every node's feature, relative to the window
     weights     float32 (N * 3,) and threshold float32 (N,), Haar only
     subsets     int32 (N * 8,), LBP only
     left, right int32 (N,): > 0 a node of the same tree, counted from its root; <= 0 the leaf of number -child
@@ -29,15 +29,15 @@ from hedgerow.kernels.cpu.detect_lanes import (
     store_lanes,
 )
 from hedgerow.kernels.cpu.image import add_row, add_tilted_row, spread_row
-from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
+from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel
 
-REFUSED = -1  # a window of too little contrast
+LOW_CONTRAST = -1  # stages passed of a window of too little contrast
 CONTRAST = 0.1  # A * inverse must be below: the pixels' standard deviation is above 10
 
 
-@deep_part
-def judge_one(field, place, nodes, inverse, stages):
-    """Send one window through stages first to last - 1; returns (stages passed, sum of the last stage seen).
+@deep_inline
+def evaluate_window(field, position, nodes, inverse, stages):
+    """Evaluate stages first to last - 1 on one window; return (stages passed, sum of the last one evaluated).
 
     stages : (first, last, sum to return if there is no stage). inverse float32 is 0 for LBP.
     """
@@ -51,9 +51,9 @@ def judge_one(field, place, nodes, inverse, stages):
             node = root
             while True:
                 if lbp:
-                    goes_left = lbp_left(field, place, node, offsets, subsets)
+                    goes_left = lbp_left(field, position, node, offsets, subsets)
                 else:
-                    goes_left = haar_left(field, place, node, offsets, weights, threshold, inverse)
+                    goes_left = haar_left(field, position, node, offsets, weights, threshold, inverse)
                 child = np.int64(left[np.uintp(node)]) if goes_left else np.int64(right[np.uintp(node)])
                 if child <= 0:
                     break
@@ -65,10 +65,10 @@ def judge_one(field, place, nodes, inverse, stages):
 
 
 @deep_kernel
-def stage_sums(field, place, nodes, inverse, stage, scratch):
+def stage_sums(field, position, nodes, inverse, stage, scratch):
     """Sums of one stage for sixteen windows. scratch float64 (nodes of the largest tree * 16,).
 
-    All nodes of a tree are evaluated, the last one first: a node chooses between what its children chose.
+    All nodes of a tree are evaluated, the last one first: a node selects one of the results of its children.
     """
     offsets, weights, threshold, subsets, left, right, values, tree_starts, stage_starts, _ = nodes
     lbp = subsets.size > 0
@@ -80,9 +80,9 @@ def stage_sums(field, place, nodes, inverse, stage, scratch):
         while True:
             node = root + own
             if lbp:
-                goes_left = lbp_lanes_left(field, place, node, offsets, subsets)
+                goes_left = lbp_lanes_left(field, position, node, offsets, subsets)
             else:
-                goes_left = haar_lanes_left(field, place, node, offsets, weights, threshold, inverse)
+                goes_left = haar_lanes_left(field, position, node, offsets, weights, threshold, inverse)
             on_left, on_right = np.int64(left[np.uintp(node)]), np.int64(right[np.uintp(node)])
             if on_left > 0:
                 a = load_lanes(scratch, on_left * LANES)
@@ -102,9 +102,10 @@ def stage_sums(field, place, nodes, inverse, stage, scratch):
 
 
 @deep_kernel
-def judge_patches(patches, nodes, norm, work, passed, scores):
-    """Judge windows uint8 (n, h, w): passed int32 (n,), stages or REFUSED, scores float64 (n,), or -inf.
+def evaluate_patches(patches, nodes, norm, work, passed, scores):
+    """Evaluate windows uint8 (n, h, w).
 
+    passed : int32 (n,), stages or LOW_CONTRAST. scores : float64 (n,), -inf for low contrast.
     work : field int32 (2 or 3 planes of (h + 1) (w + 1)) tilted int32 (3, w + 1), blank: w zeros uint8.
     """
     corners, area = norm
@@ -130,7 +131,7 @@ def judge_patches(patches, nodes, norm, work, passed, scores):
         if area > 0.0:
             inverse = inverse_norm(flat, 0, corners, area)
             if not area * np.float64(inverse) < CONTRAST:
-                passed[i] = REFUSED
+                passed[i] = LOW_CONTRAST
                 scores[i] = -np.inf
                 continue
-        passed[i], scores[i] = judge_one(flat, 0, nodes, inverse, (0, n_stages, 0.0))
+        passed[i], scores[i] = evaluate_window(flat, 0, nodes, inverse, (0, n_stages, 0.0))

@@ -1,10 +1,10 @@
 """Sixteen windows at once: vectors of LLVM as values of Numba kernels.
 
-`Lanes` is a vector of sixteen numbers, one for each of sixteen neighbouring windows. The functions here take
-the integral images of a band (flat int32), the place of the first window in it and the offsets of a feature's
-corners from there; lane i reads `place + offset + i`. LLVM cuts the vectors into what the machine has
-(AVX-512, AVX2, SSE, NEON). They are written out, not left to the loop vectoriser, as that puts tests for
-overlapping arrays before every loop, which cost more than sixteen windows.
+`Lanes` is a vector of sixteen numbers, one for each of sixteen neighbouring windows. The functions read
+the integral images of a band (flat int32) from the position of the first window and the offsets of the
+corners of a feature; lane i reads `position + offset + i`. LLVM splits the vectors into those of the machine
+(AVX-512, AVX2, SSE, NEON). They are explicit, not left to the loop vectoriser, which tests for overlapping
+arrays before every loop: that takes longer than sixteen windows.
 
 Every function has a twin for one window with the same roundings: float32 products and sums in the order of
 the rectangles, never fused, and float64 sums of leaves.
@@ -53,8 +53,8 @@ def _splat(builder, value, wide):
         return value
     vector = ir.VectorType(value.type, LANES)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_I32, 0))
-    places = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
-    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), places)
+    zeros = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
+    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
 
 
 def _constant(value, kind, wide):
@@ -71,10 +71,10 @@ def _data(context, builder, kind, value):
 
 
 class _Corners:
-    """Loads of corners: data[place + offsets[first + k]], each corner once."""
+    """Loads of corners: data[position + offsets[first + k]], each corner once."""
 
-    def __init__(self, builder, data, place, offsets, first, wide):
-        self.builder, self.data, self.place = builder, data, place
+    def __init__(self, builder, data, position, offsets, first, wide):
+        self.builder, self.data, self.position = builder, data, position
         self.offsets, self.first, self.wide = offsets, first, wide
         self.loaded = {}
 
@@ -82,9 +82,9 @@ class _Corners:
         """Corner k of the feature."""
         if k not in self.loaded:
             builder = self.builder
-            place = builder.gep(self.offsets, [builder.add(self.first, ir.Constant(_I64, k))])
-            offset = builder.sext(builder.load(place), _I64)
-            address = builder.gep(self.data, [builder.add(self.place, offset)])
+            pointer = builder.gep(self.offsets, [builder.add(self.first, ir.Constant(_I64, k))])
+            offset = builder.sext(builder.load(pointer), _I64)
+            address = builder.gep(self.data, [builder.add(self.position, offset)])
             if self.wide:
                 address = builder.bitcast(address, _like(_I32, self.wide).as_pointer())
             self.loaded[k] = builder.load(address, align=4)
@@ -101,8 +101,7 @@ def _haar_value(builder, corners, weights, node, wide):
     first = builder.mul(node, ir.Constant(_I64, 3))
 
     def product(k):
-        place = builder.gep(weights, [builder.add(first, ir.Constant(_I64, k))])
-        weight = builder.load(place)
+        weight = builder.load(builder.gep(weights, [builder.add(first, ir.Constant(_I64, k))]))
         total = builder.sitofp(corners.sum(range(4 * k, 4 * k + 4)), _like(_F32, wide))
         return weight, builder.fmul(_splat(builder, weight, wide), total)
 
@@ -122,9 +121,9 @@ def _haar(wide):
         data, offsets, weights, thresholds = (
             _data(context, builder, kinds[k], args[k]) for k in (0, 3, 4, 5)
         )
-        place, node, inverse = args[1], args[2], args[6]
+        position, node, inverse = args[1], args[2], args[6]
         first = builder.mul(node, ir.Constant(_I64, HAAR_CORNERS))
-        corners = _Corners(builder, data, place, offsets, first, wide)
+        corners = _Corners(builder, data, position, offsets, first, wide)
         value = builder.fmul(_haar_value(builder, corners, weights, node, wide), inverse)
         threshold = _splat(builder, builder.load(builder.gep(thresholds, [node])), wide)
         return builder.fcmp_ordered("<", value, threshold)
@@ -133,26 +132,26 @@ def _haar(wide):
 
 
 @intrinsic
-def haar_left(typingctx, field, place, node, offsets, weights, thresholds, inverse):
-    """Whether a Haar node sends the window at `place` left; inverse float32 is that of A sigma."""
+def haar_left(typingctx, field, position, node, offsets, weights, thresholds, inverse):
+    """Whether a Haar node sends the window at `position` left; inverse float32 is that of A sigma."""
     result = types.boolean(field, types.intp, types.intp, offsets, weights, thresholds, types.float32)
     return result, _haar(wide=False)
 
 
 @intrinsic
-def haar_lanes_left(typingctx, field, place, node, offsets, weights, thresholds, inverse):
-    """The same for sixteen windows from `place` on."""
+def haar_lanes_left(typingctx, field, position, node, offsets, weights, thresholds, inverse):
+    """The same for sixteen windows from `position` on."""
     result = _MASK(field, types.intp, types.intp, offsets, weights, thresholds, _FLOATS)
     return result, _haar(wide=True)
 
 
 def _subset_word(builder, subsets, node, high, wide):
-    """Word `high` (0 to 7) of a node's subset: a choice in three steps, as no vector load goes by lane."""
+    """Word `high` (0 to 7) of a node's subset: selected in three steps, as no vector load is by lane."""
     first = builder.mul(node, ir.Constant(_I64, 8))
     words = []
     for k in range(8):
-        place = builder.gep(subsets, [builder.add(first, ir.Constant(_I64, k))])
-        words.append(_splat(builder, builder.load(place), wide))
+        pointer = builder.gep(subsets, [builder.add(first, ir.Constant(_I64, k))])
+        words.append(_splat(builder, builder.load(pointer), wide))
     for bit in range(3):
         digit = builder.and_(high, _constant(1 << bit, _I32, wide))
         odd = builder.icmp_unsigned("!=", digit, _constant(0, _I32, wide))
@@ -166,9 +165,9 @@ def _lbp(wide):
     def codegen(context, builder, signature, args):
         kinds = signature.args
         data, offsets, subsets = (_data(context, builder, kinds[k], args[k]) for k in (0, 3, 4))
-        place, node = args[1], args[2]
+        position, node = args[1], args[2]
         first = builder.mul(node, ir.Constant(_I64, LBP_CORNERS))
-        corners = _Corners(builder, data, place, offsets, first, wide)
+        corners = _Corners(builder, data, position, offsets, first, wide)
         centre = corners.sum(_CENTRE)
         code = _constant(0, _I32, wide)
         for k, cell in enumerate(_CELLS):
@@ -191,21 +190,21 @@ def _lbp(wide):
 
 
 @intrinsic
-def lbp_left(typingctx, field, place, node, offsets, subsets):
-    """Whether an LBP node sends the window at `place` left."""
+def lbp_left(typingctx, field, position, node, offsets, subsets):
+    """Whether an LBP node sends the window at `position` left."""
     return types.boolean(field, types.intp, types.intp, offsets, subsets), _lbp(wide=False)
 
 
 @intrinsic
-def lbp_lanes_left(typingctx, field, place, node, offsets, subsets):
-    """The same for sixteen windows from `place` on."""
+def lbp_lanes_left(typingctx, field, position, node, offsets, subsets):
+    """The same for sixteen windows from `position` on."""
     return _MASK(field, types.intp, types.intp, offsets, subsets), _lbp(wide=True)
 
 
 def _inverse(wide):
     """The code of 1 / sqrt(A sum of squares - (sum)**2): float64, then rounded to float32.
 
-    Everything under the root is exact. It may be 0, or below if the squares wrapped: inf or nan comes back.
+    The radicand is exact. It may be 0, or negative if the squares wrapped: the result is inf or nan.
     """
 
     def codegen(context, builder, signature, args):
@@ -226,13 +225,13 @@ def _inverse(wide):
 
 
 @intrinsic
-def inverse_norm(typingctx, field, place, corners, area):
-    """1 / (A sigma), float32, of the window at `place`; corners int32 (8,) of S and then of Q."""
+def inverse_norm(typingctx, field, position, corners, area):
+    """1 / (A sigma), float32, of the window at `position`; corners int32 (8,) of S and then of Q."""
     return types.float32(field, types.intp, corners, types.float64), _inverse(wide=False)
 
 
 @intrinsic
-def inverse_norm_lanes(typingctx, field, place, corners, area):
+def inverse_norm_lanes(typingctx, field, position, corners, area):
     """The same for sixteen windows."""
     return _FLOATS(field, types.intp, corners, types.float64), _inverse(wide=True)
 
@@ -293,14 +292,14 @@ def at_least(typingctx, sums, threshold):
     return types.uint64(_DOUBLES, types.float64), codegen
 
 
-def _lanes_at(context, builder, kind, array, place):
+def _lanes_at(context, builder, kind, array, position):
     data = _data(context, builder, kind, array)
-    return builder.bitcast(builder.gep(data, [place]), _like(_F64, wide=True).as_pointer())
+    return builder.bitcast(builder.gep(data, [position]), _like(_F64, wide=True).as_pointer())
 
 
 @intrinsic
-def load_lanes(typingctx, array, place):
-    """Sixteen float64 from array[place] on."""
+def load_lanes(typingctx, array, position):
+    """Sixteen float64 from array[position] on."""
 
     def codegen(context, builder, signature, args):
         return builder.load(_lanes_at(context, builder, signature.args[0], *args), align=8)
@@ -309,8 +308,8 @@ def load_lanes(typingctx, array, place):
 
 
 @intrinsic
-def store_lanes(typingctx, array, place, lanes):
-    """Write sixteen float64 to array[place] on."""
+def store_lanes(typingctx, array, position, lanes):
+    """Write sixteen float64 to array[position] on."""
 
     def codegen(context, builder, signature, args):
         builder.store(args[2], _lanes_at(context, builder, signature.args[0], *args[:2]), align=8)
@@ -325,7 +324,7 @@ def _floats_at(context, builder, kind, array):
 
 @intrinsic
 def store_inverse(typingctx, array, inverse):
-    """Write sixteen float32 to the first places of an array."""
+    """Write sixteen float32 to the first entries of an array."""
 
     def codegen(context, builder, signature, args):
         builder.store(args[1], _floats_at(context, builder, signature.args[0], args[0]), align=4)
@@ -363,22 +362,22 @@ def _transposed(builder, rows):
 
 
 @intrinsic
-def gather_tile(typingctx, field, places, offset, block, target, stride):
-    """Copy TILE numbers of each of sixteen windows so that the lanes of a number lie side by side.
+def gather_tile(typingctx, field, positions, offset, block, target, stride):
+    """Copy TILE numbers of each of sixteen windows so that the lanes of a number are neighbours.
 
-    block[target + k * stride + lane] = field[places[lane] + offset + k], k < TILE; places int64 (16,).
+    block[target + k * stride + lane] = field[positions[lane] + offset + k], k < TILE; positions int64 (16,).
     """
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
-        data, where, out = (_data(context, builder, kinds[k], args[k]) for k in (0, 1, 3))
+        data, starts, out = (_data(context, builder, kinds[k], args[k]) for k in (0, 1, 3))
         offset, target, stride = args[2], args[4], args[5]
         pointer = ir.VectorType(_I32, TILE).as_pointer()
         for lane in range(0, LANES, TILE):
             rows = []
             for k in range(TILE):
-                place = builder.load(builder.gep(where, [ir.Constant(_I64, lane + k)]))
-                address = builder.gep(data, [builder.add(place, offset)])
+                position = builder.load(builder.gep(starts, [ir.Constant(_I64, lane + k)]))
+                address = builder.gep(data, [builder.add(position, offset)])
                 rows.append(builder.load(builder.bitcast(address, pointer), align=4))
             at = builder.add(target, ir.Constant(_I64, lane))
             for row in _transposed(builder, rows):
@@ -386,12 +385,12 @@ def gather_tile(typingctx, field, places, offset, block, target, stride):
                 at = builder.add(at, stride)
         return context.get_dummy_value()
 
-    return types.void(field, places, types.intp, block, types.intp, types.intp), codegen
+    return types.void(field, positions, types.intp, block, types.intp, types.intp), codegen
 
 
 @intrinsic
 def count_bits(typingctx, bits):
-    """How many bits of a uint64 are set."""
+    """The number of set bits of a uint64."""
 
     def codegen(context, builder, signature, args):
         return builder.ctpop(args[0])

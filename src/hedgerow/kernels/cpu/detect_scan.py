@@ -1,7 +1,7 @@
 """All windows of an image pyramid, band by band.
 
-A band is a few dozen rows of windows of one level: its integral images stay in the cache from when they are
-made until the last window has read them, and bands are the tasks that threads share.
+A band is a few dozen rows of windows of one level: its integral images stay in the cache until the last
+window has been evaluated, and bands are the tasks that threads share.
 
     levels   int64 (L, 6): width, height, step, start of its columns and of its rows in `tables`, and whether
              it is the image itself
@@ -9,10 +9,10 @@ made until the last window has read them, and bands are the tasks that threads s
     tasks    int64 (n, 3): level, first row of windows, end of the rows of windows
     shape    window width, window height, pitch and plane of a field, planes (1 without squares, 3 with T)
     work     field int32, mixed uint16, pixels uint8 (2, W), tilted int32 (3, W + 1), scratch float64,
-             inverses float32 (16,), block int32, waiting (see `judge_waiting`): the memory of one member
+             inverses float32 (16,), block int32, waiting (see `evaluate_waiting`): the memory of one member
     hits     int32 (n, 3): task, x, y, and float64 (n,): sum of the last stage
 
-What is called for a row or less often is not inlined: it would be compiled once more in each of its callers.
+Functions that are called once a row or less often are not inlined: each caller would compile them again.
 """
 
 import numpy as np
@@ -32,33 +32,33 @@ from hedgerow.kernels.cpu.detect_lanes import (
 )
 from hedgerow.kernels.cpu.image import add_row, add_tilted_row, mix_columns, mix_rows, spread_row
 from hedgerow.kernels.cpu.intrinsics import atomic_add, lowest_bit
-from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
+from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel
 
 
 def _skip_table():
-    """Which of eight windows are judged: [skip the first, rejected bits] -> judged bits; bit 8: skip on."""
+    """OpenCV's rule: [skip first, rejected bits of 8 windows] -> evaluated bits; bit 8: skip next."""
     table = np.zeros((2, 256), np.uint16)
     for skip in range(2):
         for rejected in range(256):
             skipping = bool(skip)
             for i in range(8):
-                judged = not skipping
-                table[skip, rejected] |= judged << i
-                skipping = judged and bool(rejected >> i & 1)
+                evaluated = not skipping
+                table[skip, rejected] |= evaluated << i
+                skipping = evaluated and bool(rejected >> i & 1)
             table[skip, rejected] |= skipping << 8
     return table
 
 
-_JUDGED = _skip_table()
-CROWD = 5  # of sixteen windows: fewer wait until others have come so far
-DEPTHS = 4  # of groups of what is left of groups
-ROOM, NOBODY = np.int64(LANES - CROWD), np.int64(0)  # who may go on waiting, see `judge_waiting`
+_EVALUATED = _skip_table()
+MIN_LANES = 5  # of sixteen windows: fewer wait until they can be grouped with others
+DEPTHS = 4  # of groups of remaining windows of groups
+MOST_WAITING, NONE_WAITING = np.int64(LANES - MIN_LANES), np.int64(0)  # see `evaluate_waiting`
 _ALL = np.uint64((1 << LANES) - 1)
 
 
 @deep_kernel
 def fill_band(image, level, tables, shape, first, n_rows, work):
-    """Make the integral images of `n_rows` rows of a level from row `first` on."""
+    """Compute the integral images of `n_rows` rows of a level from row `first` on."""
     column_index, column_weight, row_index, row_weight = tables
     width, step, columns, rows, plain = level[0], level[2], level[3], level[4], level[5]
     _, _, pitch, plane, planes = shape
@@ -89,20 +89,20 @@ def fill_band(image, level, tables, shape, first, n_rows, work):
             spread_row(new[: width + 1], flat, 2 * plane + (y + 1) * pitch, half)
 
 
-@deep_part
-def judge_lanes(field, place, nodes, norm, mode, work):
-    """Send sixteen windows through the stages, as long as enough of them are left.
+@deep_inline
+def evaluate_lanes(field, position, nodes, norm, mode, work):
+    """Evaluate the stages on sixteen windows, as long as enough of them are left.
 
     mode : (number of stages, valid bits, skip: 0 or 1 for OpenCV's rule, 2 without it). Returns (bits of the
     windows left, stages they have passed, skip for the next windows). work[4] holds their sums, work[5] their
     norms.
 
-    OpenCV's rule: a window rejected by the first stage takes the next one with it, unseen.
+    OpenCV's rule: the window after one that the first stage rejects is not evaluated.
     """
     n_stages, valid, skip = mode
     corners, area = norm
     scratch, inverses = work[4], work[5]
-    inverse = inverse_norm_lanes(field, place, corners, area)
+    inverse = inverse_norm_lanes(field, position, corners, area)
     alive = valid
     if area > 0.0:
         alive &= contrast_bits(inverse, area)
@@ -111,62 +111,62 @@ def judge_lanes(field, place, nodes, norm, mode, work):
     store_inverse(inverses, inverse)
     stage = np.int64(0)
     while stage < n_stages:
-        sums = stage_sums(field, place, nodes, inverse, stage, scratch)
+        sums = stage_sums(field, position, nodes, inverse, stage, scratch)
         passed = at_least(sums, nodes[9][stage])
         if stage == 0 and skip != 2:
             rejected = alive & ~passed
-            judged = np.uint64(0)
+            evaluated = np.uint64(0)
             for eight in range(0, LANES, 8):
-                bits = _JUDGED[skip, np.int64((rejected >> np.uint64(eight)) & np.uint64(255))]
+                bits = _EVALUATED[skip, np.int64((rejected >> np.uint64(eight)) & np.uint64(255))]
                 skip = np.int64(bits >> 8)
-                judged |= np.uint64(bits & 255) << np.uint64(eight)
-            alive &= judged
+                evaluated |= np.uint64(bits & 255) << np.uint64(eight)
+            alive &= evaluated
         alive &= passed
         stage += 1
         if stage == n_stages:
             store_lanes(scratch, 0, sums)
-        elif count_bits(alive) < CROWD:
+        elif count_bits(alive) < MIN_LANES:
             break
     return alive, stage, skip
 
 
-@deep_part
-def copy_windows(field, pitch, step, shape, places, block):
+@deep_inline
+def copy_windows(field, pitch, step, shape, positions, block):
     """Copy the integral images of sixteen windows, number by number: block[(y (w + 1) + x) 16 + lane]."""
     wide, high, _, plane, planes = shape
     column = np.int64(LANES)
     pitch_out = (wide + 1) * column
     plane_out = (high + 1) * pitch_out
-    for p in range(0, planes, 2):  # the squares have done their duty
+    for p in range(0, planes, 2):  # the squares are not needed any more
         for y in range(high + 1):
             source = p * plane + y * pitch
             target = (p >> 1) * plane_out + y * pitch_out
-            # what a tile has too much is overwritten by the next row
+            # excess entries of a tile are overwritten by the next row
             for half in range(step):
                 for x in range(half, wide + 1, TILE * step):
                     offset = source + half * (pitch // 2) + x // step
-                    gather_tile(field, places, offset, block, target + x * column, step * column)
+                    gather_tile(field, positions, offset, block, target + x * column, step * column)
 
 
-@deep_part
-def judge_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits):
-    """Judge the windows that wait at a depth; those left when the group has shrunk wait one deeper."""
-    all_places, all_windows, all_inverses, number = work[7]
-    places, windows, inverses = all_places[depth], all_windows[depth], all_inverses[depth]
+@deep_inline
+def evaluate_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits):
+    """Evaluate the windows that wait at a depth; the last few of the group wait at the next depth."""
+    all_positions, all_windows, all_inverses, number = work[7]
+    positions, windows, inverses = all_positions[depth], all_windows[depth], all_inverses[depth]
     found, scores = hits
     scratch, block = work[4], work[6]
     n = number[depth]
     number[depth] = 0
     stage = np.int64(windows[0, 3])
     for i in range(n):
-        stage = min(stage, np.int64(windows[i, 3]))  # to pass a stage twice does no harm
+        stage = min(stage, np.int64(windows[i, 3]))  # passing a stage twice has no effect
     for i in range(n, LANES):
-        places[i] = places[0]
+        positions[i] = positions[0]
         inverses[i] = inverses[0]
-    copy_windows(field, shape[2], step, shape, places, block)
+    copy_windows(field, shape[2], step, shape, positions, block)
     inverse = load_inverse(inverses)
     alive = (np.uint64(1) << np.uint64(n)) - np.uint64(1)
-    enough = CROWD if depth + 1 < DEPTHS else 1
+    enough = MIN_LANES if depth + 1 < DEPTHS else 1
     while stage < n_stages:
         sums = stage_sums(block, np.int64(0), nodes, inverse, stage, scratch)
         alive &= at_least(sums, nodes[9][stage])
@@ -181,7 +181,7 @@ def judge_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits):
         if stage < n_stages:
             i = number[depth + 1]
             number[depth + 1] = i + 1
-            all_places[depth + 1, i] = places[lane]
+            all_positions[depth + 1, i] = positions[lane]
             all_inverses[depth + 1, i] = inverses[lane]
             for k in range(3):
                 all_windows[depth + 1, i, k] = windows[lane, k]
@@ -195,37 +195,39 @@ def judge_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits):
 
 
 @deep_kernel
-def judge_waiting(field, step, shape, nodes, n_stages, most, work, hits, n_hits):
-    """Judge the windows that wait, sixteen from anywhere in the band at a time.
+def evaluate_waiting(field, step, shape, nodes, n_stages, most, work, hits, n_hits):
+    """Evaluate the waiting windows, sixteen from anywhere in the band at a time.
 
-    waiting : places int64 (D, 16), windows int32 (D, 16, 4): task, x, y and stages passed, inverses float32
-    (D, 16), number int64 (D,). Neighbours load a corner together, and strangers must be brought together
-    first: but that costs less than to send two or three windows alone through the long last stages. A group
-    shrinks as well, so that what is left of several ones waits for a new group, one deeper.
+    waiting : positions int64 (D, 16), windows int32 (D, 16, 4): task, x, y and stages passed, inverses
+    float32 (D, 16), number int64 (D,). Neighbours load a corner together, and other windows must be copied
+    first: but that takes less time than two or three windows alone in the long last stages. Groups shrink as
+    well, so that the remaining windows of several groups wait for a new group at the next depth.
 
-    most : so many may go on waiting; LANES - CROWD leaves room for more, 0 is for the end of a band.
+    most : so many may wait on; 0 at the end of a band.
     """
     number = work[7][3]
     for depth in range(DEPTHS):
         if number[depth] > most:
-            n_hits = judge_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits)
+            n_hits = evaluate_group(field, step, shape, nodes, n_stages, depth, work, hits, n_hits)
     return n_hits
 
 
 @deep_kernel
 def scan_row(row, shape, cascade, mode, work, hits, n_hits):
-    """Judge the windows of one row of a band. row : (place, number of windows, step, y, task)."""
-    place, n_windows, step, y, task = row
-    nodes, nodes_of_block, norm = cascade
+    """Evaluate the windows of one row of a band. row : (position, number of windows, step, y, task)."""
+    position, n_windows, step, y, task = row
+    nodes, block_nodes, norm = cascade
     n_stages, skip = mode
     found, scores = hits
-    places, windows, inverses, number = work[7]
+    positions, windows, inverses, number = work[7]
     flat, scratch, own_inverses = work[0], work[4], work[5]
     for start in range(0, n_windows, LANES):
         valid = _ALL
         if n_windows - start < LANES:
             valid = (np.uint64(1) << np.uint64(n_windows - start)) - np.uint64(1)
-        alive, stage, skip = judge_lanes(flat, place + start, nodes, norm, (n_stages, valid, skip), work)
+        alive, stage, skip = evaluate_lanes(
+            flat, position + start, nodes, norm, (n_stages, valid, skip), work
+        )
         done = stage == n_stages
         while alive != np.uint64(0):
             lane = np.int64(lowest_bit(alive))
@@ -238,7 +240,7 @@ def scan_row(row, shape, cascade, mode, work, hits, n_hits):
                 n_hits += 1
                 continue
             i = number[0]
-            places[0, i] = place + start + lane
+            positions[0, i] = position + start + lane
             windows[0, i, 0] = task
             windows[0, i, 1] = (start + lane) * step
             windows[0, i, 2] = y
@@ -246,24 +248,26 @@ def scan_row(row, shape, cascade, mode, work, hits, n_hits):
             inverses[0, i] = own_inverses[lane]
             number[0] = i + 1
             if i + 1 == LANES:
-                n_hits = judge_waiting(flat, step, shape, nodes_of_block, n_stages, ROOM, work, hits, n_hits)
+                n_hits = evaluate_waiting(
+                    flat, step, shape, block_nodes, n_stages, MOST_WAITING, work, hits, n_hits
+                )
     return n_hits
 
 
 @deep_kernel
 def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode):
-    """Take tasks until none is left, or until the hits of the next one might not fit.
+    """Process tasks until none is left, or until the hits of the next one might not fit.
 
     pyramid : (levels, tables). cascade : (offsets (3, ...): for step 1, step 2 and for a block; the other
     arrays of nodes; norm corners (2, 8); area). progress int64: [0] the next task, shared by the members.
-    mode : (number of stages, skip, first task), where a first task >= 0 was taken before. Returns (number of
-    hits, task taken but not done, or -1). The hits of a task are in no particular order.
+    mode : (number of stages, skip, first task), where a first task >= 0 was reserved before. Returns (number
+    of hits, task reserved but not done, or -1). The hits of a task are in no particular order.
     """
     levels, tables = pyramid
     offsets, rest, corners, area = cascade
     n_stages, skip, task = mode
     wide, high, pitch = shape[0], shape[1], shape[2]
-    nodes_of_block = (offsets[2], *rest)
+    block_nodes = (offsets[2], *rest)
     n_hits = np.int64(0)
     while True:
         if task < 0:
@@ -277,9 +281,11 @@ def scan_bands(image, pyramid, tasks, cascade, shape, work, hits, progress, mode
         if n_hits + n_windows * ((end - first + step - 1) // step) > hits[1].size:
             return n_hits, task
         fill_band(image, level, tables, shape, first, min(end - 1 + high, level[1]) - first, work)
-        both = ((offsets[step - 1], *rest), nodes_of_block, (corners[step - 1], area))
+        both = ((offsets[step - 1], *rest), block_nodes, (corners[step - 1], area))
         for y in range(first, end, step):
             row = ((y - first) * pitch, n_windows, step, y, task)
             n_hits = scan_row(row, shape, both, (n_stages, skip), work, hits, n_hits)
-        n_hits = judge_waiting(work[0], step, shape, nodes_of_block, n_stages, NOBODY, work, hits, n_hits)
+        n_hits = evaluate_waiting(
+            work[0], step, shape, block_nodes, n_stages, NONE_WAITING, work, hits, n_hits
+        )
         task = np.int64(-1)

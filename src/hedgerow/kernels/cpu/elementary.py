@@ -1,4 +1,4 @@
-"""exp, log and their relatives for one float64, written so that every CPU gives the same bits.
+"""exp, log and their relatives for one float64, with the same bits on every CPU.
 
 A float64 is 2**k * m. `exp` splits x = n ln 2 + r with |r| <= ln(2) / 2, evaluates a polynomial in
 r and puts n into the exponent bits of the result. `log` reads k from the bits, keeps m in
@@ -20,7 +20,7 @@ arithmetic.
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -45,14 +45,14 @@ SMALLEST_NORMAL = 2.2250738585072014e-308
 TWO_54 = 18014398509481984.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _power_of_two(shifted: float) -> float:
     """2**n for n + ROUND: n moves from the low bits of the mantissa to the exponent."""
     bits = np.float64(shifted).view(np.int64)
     return np.int64((bits + EXPONENT_BIAS) << MANTISSA_BITS).view(np.float64)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _exp_reduced(x: float, n: float) -> float:
     """exp(x - n ln 2) = exp(r) = 1 + r + r**2 q(r) for |r| <= ln(2) / 2, q off by at most 4e-18."""
     high = x - n * LN2_HIGH  # exact
@@ -71,7 +71,7 @@ def _exp_reduced(x: float, n: float) -> float:
     return 1.0 + (high + (r * r * q - low))  # high + (.. - low) instead of r: one rounding less
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def exp(x: float) -> float:
     """exp(x), with subnormal results; exp(-inf) = 0, exp(710) = inf, exp(nan) = nan."""
     x = EXP_LARGEST if x > EXP_LARGEST else x  # noqa: FURB136 - min() does not let nan pass
@@ -82,7 +82,7 @@ def exp(x: float) -> float:
     return _exp_reduced(x, n) * _power_of_two(half) * _power_of_two(rest)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def exp_clamped(x: float) -> float:
     """exp(x) with x clamped to [-708, 708]: cheaper than `exp`, never 0 and never inf."""
     x = EXP_CLAMP if x > EXP_CLAMP else x  # noqa: FURB136 - min() does not let nan pass
@@ -91,7 +91,7 @@ def exp_clamped(x: float) -> float:
     return _exp_reduced(x, shifted - ROUND) * _power_of_two(shifted)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def log(x: float) -> float:
     """Natural logarithm; log(0) = -inf, log(x < 0) = nan, log(inf) = inf, log(nan) = nan."""
     subnormal = x < SMALLEST_NORMAL
@@ -121,7 +121,7 @@ def log(x: float) -> float:
     return np.nan if x < 0.0 else result
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def log1p(x: float) -> float:
     """log(1 + x), exact to 2 ulp near 0: log(u) + (what rounding 1 + x to u lost) / u."""
     u = 1.0 + x
@@ -130,13 +130,13 @@ def log1p(x: float) -> float:
     return log(u) + correction
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sigmoid(x: float) -> float:
     """1 / (1 + exp(-x)), between 3.3e-308 and 1."""
     return 1.0 / (1.0 + exp_clamped(-x))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def softplus(x: float) -> float:
     """log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|))."""
     positive = 0.0 if x < 0.0 else x  # noqa: FURB136 - max() does not let nan pass
@@ -144,21 +144,21 @@ def softplus(x: float) -> float:
     return positive + log1p(exp(-magnitude))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def exp_into(x: Floats, out: Floats) -> None:
     """Write exp(x) for a one-dimensional x; out may be x."""
     for i in range(x.size):
         out[i] = exp(x[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def log_into(x: Floats, out: Floats) -> None:
     """Write log(x) for a one-dimensional x; out may be x."""
     for i in range(x.size):
         out[i] = log(x[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sigmoid_into(x: Floats, out: Floats) -> None:
     """Write 1 / (1 + exp(-x)) for a one-dimensional x; out may be x."""
     for i in range(x.size):

@@ -1,15 +1,15 @@
-"""Prediction: rows down the trees of a flat forest.
+"""Prediction of a flat forest.
 
-There are two ways to a leaf, with the same result:
+There are two ways to find the leaf of a row, with the same result:
 
 - masking (QuickScorer, Lucchese et al. 2015): number the leaves of a small tree from left to right, start
-  with all bits set, let every node whose test sends a row right clear the bits of its left subtree; the
-  lowest bit left is the leaf. No node waits for another and LLVM vectorises the rows: 0.07 ns a node and
-  row, on the values themselves, without coding them.
-- walking: follow the children, all rows of a block taking each step together, so that one row's latency
-  hides behind the others; a leaf is its own child. It works on codes.
+  with all bits set; every node whose test sends a row right clears the bits of its left subtree; the
+  lowest set bit is the leaf. No node waits for another and LLVM vectorises the rows: 0.07 ns per node
+  and row, on the values themselves, without encoding them.
+- walking: follow the children, all rows of a block taking each step together, so that the latency of
+  one row hides behind the others; a leaf is its own child. It works on codes.
 
-The first 31 splits of a tree, in the order of growing, are masked; what is left below them is walked. A few
+The first 31 splits of a tree, in the order of growing, are masked; the nodes below them are walked. A few
 rows are only walked: there is nothing to vectorise over.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from hedgerow.kernels.cpu.binning import encode
 from hedgerow.kernels.cpu.intrinsics import lowest_bit
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel, njit
 from hedgerow.kernels.cpu.partition import in_set
 
 TOP_LEAVES = 32  # one bit each
@@ -25,7 +25,7 @@ _TOP_NODES = 2 * TOP_LEAVES - 1
 _ROWS_AT_ONCE = 256
 _FEW_ROWS = 8
 
-# A node in one word, so that a step down loads one: left child, column, threshold, kind.
+# A node is one machine word, so that a step is one load: left child, column, threshold, kind.
 CHILD_SHIFT, COLUMN_SHIFT, THRESHOLD_SHIFT = 36, 18, 2
 MOST_NODES, MOST_COLUMNS = 1 << 28, 1 << 18
 MISSING_LEFT = 0  # codes <= threshold go left, missing among them as code 0
@@ -38,7 +38,7 @@ _COLUMN_MASK = np.uint64(MOST_COLUMNS - 1)
 
 @njit(cache=True, nogil=True)
 def mask_top(left, start, stop, masks, entry):
-    """Masks of the first 31 splits of the tree in left[start:stop], and the nodes its 32 bits stand for.
+    """Masks of the first 31 splits of the tree in left[start:stop], and the nodes of its 32 bits.
 
     left : child numbers within the tree, 0 in a leaf. masks : uint32, for every top split the leaves that
     are not in its left subtree. entry : int32 (32,), nodes counted over the whole forest.
@@ -84,8 +84,8 @@ def depth_below(child, start, stop, entry, n_entries, depth):
     for node in range(start, stop):
         whole = max(whole, depth[node])
         depth[node] = -1
-    for place in range(n_entries):
-        depth[entry[place]] = 0
+    for i in range(n_entries):
+        depth[entry[i]] = 0
     below = 0
     for node in range(start, stop):
         if depth[node] >= 0 and child[node] != node:
@@ -95,22 +95,22 @@ def depth_below(child, start, stop, entry, n_entries, depth):
     return whole, below
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _column(word):
     return np.uintp((word >> _COLUMN) & _COLUMN_MASK)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _threshold(word):
     return np.uint16(word >> _THRESHOLD)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _kind(word):
     return np.uint16(word & np.uint64(3))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _walk(trees, codes, at, n, n_steps):
     """Take `n_steps` steps down from the nodes at[:n]."""
     words = trees.words
@@ -131,32 +131,32 @@ def _walk(trees, codes, at, n, n_steps):
                 at[i] = np.int64(word >> _CHILD) + right
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _mask(trees, tree, thresholds, values, codes, bits, n):
-    """bits[:n] = for every row the set of top leaves that no test has ruled out."""
-    everything = ~np.uint32(0)
+    """bits[:n] = for every row the set of top leaves that no test excludes."""
+    all_leaves = ~np.uint32(0)
     for i in range(n):
-        bits[i] = everything
-    seen = 0
+        bits[i] = all_leaves
+    n_masked = 0
     node = trees.starts[tree]
-    while seen < trees.n_top[tree]:
+    while n_masked < trees.n_top[tree]:
         mask = trees.masks[node]
-        if mask != everything:
-            seen += 1
+        if mask != all_leaves:
+            n_masked += 1
             column, kind = _column(trees.words[node]), _kind(trees.words[node])
             threshold = thresholds[node]
             if kind == BY_SET:
                 members = trees.sets[trees.set_number[node]]
                 for i in range(n):
-                    bits[i] &= everything if in_set(members, np.int64(codes[column, i])) else mask
+                    bits[i] &= all_leaves if in_set(members, np.int64(codes[column, i])) else mask
             elif kind == MISSING_RIGHT:
                 x = values[column]
                 for i in range(n):  # NaN is not <= anything
-                    bits[i] &= everything if x[i] <= threshold else mask
+                    bits[i] &= all_leaves if x[i] <= threshold else mask
             else:
                 x = values[column]
                 for i in range(n):  # nor > anything
-                    bits[i] &= mask if x[i] > threshold else everything
+                    bits[i] &= mask if x[i] > threshold else all_leaves
         node += 1
 
 
@@ -166,7 +166,7 @@ def _encode(rows, bins, codes):
     encode(rows, bins.edges, bins.edge_starts, bins.tables, bins.table_starts, none, codes, 0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
     """out[:, row] += values of the trees chosen[0]..chosen[1] - 1, in the order of the trees.
 
@@ -206,7 +206,7 @@ def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
 
 @njit(cache=True, nogil=True)
 def find_leaves(block, bins, trees, out, first_row):
-    """out[row, tree] = number, within its tree, of the leaf the row comes to."""
+    """out[row, tree] = number, within its tree, of the leaf of the row."""
     n_rows, n_columns = block.shape
     codes = np.empty((n_columns, min(_ROWS_AT_ONCE, n_rows)), np.uint16)
     at = np.empty(_ROWS_AT_ONCE, np.int64)
@@ -222,7 +222,7 @@ def find_leaves(block, bins, trees, out, first_row):
 
 @njit(cache=True, nogil=True)
 def add_coded(codes, trees, tree, start, stop, out):
-    """out[row] += value of one tree, for rows that are already coded by column."""
+    """out[row] += value of one tree, for codes by column."""
     at = np.empty(_ROWS_AT_ONCE, np.int64)
     for top in range(start, stop, _ROWS_AT_ONCE):
         n = min(_ROWS_AT_ONCE, stop - top)

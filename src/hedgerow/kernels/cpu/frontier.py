@@ -1,25 +1,25 @@
-"""The frontier: the open nodes of a tree being grown, kept by member 0 of the team.
+"""The frontier: the open nodes of a tree being grown, managed by member 0 of the team.
 
-Open nodes wait in a heap, the largest gain first and the older node among equals. A waiting node keeps
-its histogram in a slot of the pool, so that its larger child needs only a subtraction; when the pool is
-full a node waits without one and both its children are summed from their rows. Sums are integers: the tree
+Open nodes are in a heap, the largest gain first and the older node among equals. The histogram of an open
+node stays in a slot of the pool, so that its larger child needs only a subtraction; when the pool is full, an
+open node has none and both its children are summed from their rows. Sums are integers: the tree
 is the same either way.
 """
 
 import numpy as np
 
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel
 from hedgerow.kernels.cpu.random import NODE_COLUMNS, choose_columns
-from hedgerow.kernels.cpu.split import NO_GAIN, best_column, leaf_value, worth
+from hedgerow.kernels.cpu.split import NO_GAIN, best_column, gains_enough, leaf_value
 
-# Places in Frontier.control.
+# Indices of Frontier.control.
 NEXT = 0  # the node to split, -1 to stop
 SMALL = 1  # the child with fewer rows, -1 when it need not be searched
 LARGE = 2
-SMALL_PLACE = 3  # where in the pool their histograms go
-LARGE_PLACE = 4
+SMALL_SLOT = 3  # slots of the pool for their histograms
+LARGE_SLOT = 4
 FILL = 5  # the node whose rows are summed first, the smaller child, and in 6 the larger one
-N_FILLS = 7  # 1, 0 when the histogram is there, 2 when the parent's was not kept
+N_FILLS = 7  # 1, 0 when the histogram is present, 2 when that of the parent is not
 TRIED = 8  # whether a split of the node was tried and did not fit
 N_NODES = 9
 N_LEAVES = 10
@@ -30,13 +30,13 @@ N_FREE = 12
 _FIRST, _SECOND = np.int64(0), np.int64(1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _before(nodes, one, other):
     a, b = nodes[one].split.gain, nodes[other].split.gain
     return a > b or (a == b and one < other)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _push(nodes, frontier, number):
     heap = frontier.heap
     at = frontier.control[N_OPEN]
@@ -47,7 +47,7 @@ def _push(nodes, frontier, number):
     heap[at] = number
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _pop(nodes, frontier):
     heap = frontier.heap
     top = heap[0]
@@ -69,25 +69,25 @@ def _pop(nodes, frontier):
     return top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _borrow(frontier, scratch):
-    """A free slot, or the given scratch place behind the slots."""
+@kernel
+def _allocate(frontier, scratch):
+    """A free slot, or scratch entry `scratch` behind the slots."""
     if frontier.control[N_FREE] == 0:
         return frontier.slots.shape[0] + scratch
     frontier.control[N_FREE] -= 1
     return frontier.slots[frontier.control[N_FREE]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _give_back(frontier, place):
-    if 0 <= place < frontier.slots.shape[0]:
-        frontier.slots[frontier.control[N_FREE]] = place
+@kernel
+def _release(frontier, slot):
+    if 0 <= slot < frontier.slots.shape[0]:
+        frontier.slots[frontier.control[N_FREE]] = slot
         frontier.control[N_FREE] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def allow_columns(rules, frontier):
-    """Mark the columns the named nodes may be split on: their interaction groups, then a random choice."""
+    """Mark the columns the selected nodes may be split on: their interaction groups, then a random choice."""
     chosen = frontier.chosen
     for which in range(2):
         number, allowed, n = frontier.control[SMALL + which], frontier.allowed[which], 0
@@ -106,20 +106,20 @@ def allow_columns(rules, frontier):
             key = rules.tree * (1 << 32) + number
             choose_columns(chosen[:n], rules.columns_per_node, rules.seed, NODE_COLUMNS, key)
             n = rules.columns_per_node
-        for place in range(n):
-            allowed[chosen[place]] = 1
+        for i in range(n):
+            allowed[chosen[i]] = 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _splittable(node, rules):
-    """Whether a node could be split at all, before looking at its histogram."""
+    """Whether a node could be split at all, whatever its histogram."""
     large = node.count >= 2 * rules.min_count and node.hessian >= 2 * rules.min_hessian
     return large and node.depth < rules.max_depth
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def plant(nodes, n_rows, count, frontier):
-    """Start a tree: one open node with all rows, all slots free. Its sums come with its histogram."""
+@kernel
+def start_tree(nodes, n_rows, count, frontier):
+    """Start a tree: one open node with all rows, all slots free. Its sums follow from its histogram."""
     root = nodes[0]
     root.left = 0
     root.start = 0
@@ -135,7 +135,7 @@ def plant(nodes, n_rows, count, frontier):
     control[N_OPEN] = 0
     control[N_FREE] = 0
     for slot in range(frontier.slots.shape[0] - 1, -1, -1):
-        _give_back(frontier, slot)
+        _release(frontier, slot)
     for word in range(frontier.groups.shape[1]):
         frontier.groups[0, word] = ~np.uint64(0)
     control[FILL] = 0
@@ -143,13 +143,13 @@ def plant(nodes, n_rows, count, frontier):
     control[TRIED] = 0
     control[SMALL] = 0
     control[LARGE] = -1
-    control[SMALL_PLACE] = _borrow(frontier, _FIRST)
-    root.slot = control[SMALL_PLACE]
+    control[SMALL_SLOT] = _allocate(frontier, _FIRST)
+    root.slot = control[SMALL_SLOT]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _bound_children(rules, node, left, right):
-    """Hand the bounds on leaf values down; a monotonic split parts them in the middle of its two values."""
+    """Pass the bounds on leaf values down; a monotonic split divides them halfway between its two values."""
     left.lower, left.upper = node.lower, node.upper
     right.lower, right.upper = node.lower, node.upper
     if rules.monotonic.shape[0] == 0 or rules.monotonic[node.split.column] == 0:
@@ -168,7 +168,7 @@ def _bound_children(rules, node, left, right):
         left.lower, right.upper = middle, middle
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _add_children(rules, nodes, number, n_left, count, frontier):
     node = nodes[number]
     node.left = frontier.control[N_NODES]
@@ -189,17 +189,17 @@ def _add_children(rules, nodes, number, n_left, count, frontier):
         child.slot = -1
         child.split.gain = NO_GAIN
         for word in range(frontier.groups.shape[1]):
-            kept = frontier.groups[number, word] & rules.groups[node.split.column, word]
-            frontier.groups[node.left + side, word] = kept
+            common = frontier.groups[number, word] & rules.groups[node.split.column, word]
+            frontier.groups[node.left + side, word] = common
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def commit(rules, nodes, number, n_left, count, frontier):
-    """Make the children of a partitioned node and say which of them need a histogram and where."""
+    """Add the children of a partitioned node; write to `control` which of them need a histogram."""
     control = frontier.control
     _add_children(rules, nodes, number, n_left, count, frontier)
     node = nodes[number]
-    last = control[N_LEAVES] >= rules.max_leaves  # no more splits: nobody will ask the children
+    last = control[N_LEAVES] >= rules.max_leaves  # no more splits: the children are not searched
     small, large = node.left, node.left + 1
     if nodes[small].stop - nodes[small].start > nodes[large].stop - nodes[large].start:
         small, large = large, small
@@ -212,20 +212,20 @@ def commit(rules, nodes, number, n_left, count, frontier):
     control[SMALL] = small if small_open else -1
     control[LARGE] = large if large_open else -1
     if large_open:
-        control[LARGE_PLACE] = node.slot if node.slot >= 0 else _borrow(frontier, _SECOND)
+        control[LARGE_SLOT] = node.slot if node.slot >= 0 else _allocate(frontier, _SECOND)
     else:
-        _give_back(frontier, node.slot)
-    control[SMALL_PLACE] = _borrow(frontier, _FIRST) if small_open else frontier.slots.shape[0]
+        _release(frontier, node.slot)
+    control[SMALL_SLOT] = _allocate(frontier, _FIRST) if small_open else frontier.slots.shape[0]
     node.slot = -1
     if small_open:
-        nodes[small].slot = control[SMALL_PLACE]
+        nodes[small].slot = control[SMALL_SLOT]
     if large_open:
-        nodes[large].slot = control[LARGE_PLACE]
+        nodes[large].slot = control[LARGE_SLOT]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def search_alone(nodes, number, frontier):
-    """Name one node to be searched again in place of two children."""
+    """Select one node to be searched again instead of two children."""
     control = frontier.control
     slot = nodes[number].slot
     control[FILL] = number
@@ -233,12 +233,12 @@ def search_alone(nodes, number, frontier):
     control[TRIED] = 1
     control[SMALL] = number
     control[LARGE] = -1
-    control[SMALL_PLACE] = slot if slot >= 0 else frontier.slots.shape[0]
+    control[SMALL_SLOT] = slot if slot >= 0 else frontier.slots.shape[0]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def settle(rules, nodes, frontier):
-    """Open the searched nodes that are worth splitting; returns the best open node, -1 when done."""
+@kernel
+def select_next(rules, nodes, frontier):
+    """Open the searched nodes whose split gains enough; return the best open node, -1 when done."""
     for which in range(2):
         number = frontier.control[SMALL + which]
         if number < 0:
@@ -248,12 +248,12 @@ def settle(rules, nodes, frontier):
         opens = best >= 0
         if opens:
             _copy_split(frontier.found[which, best], node.split)
-            opens = worth(node.split, node, rules)
+            opens = gains_enough(node.split, node, rules)
         if opens:
             _push(nodes, frontier, number)
         else:
             node.split.gain = NO_GAIN
-            _give_back(frontier, node.slot)
+            _release(frontier, node.slot)
         if not opens or node.slot >= frontier.slots.shape[0]:
             node.slot = -1
     if frontier.control[N_OPEN] == 0 or frontier.control[N_LEAVES] >= rules.max_leaves:
@@ -261,7 +261,7 @@ def settle(rules, nodes, frontier):
     return _pop(nodes, frontier)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _copy_split(source, target):
     target.gain = source.gain
     target.left_gradient = source.left_gradient
@@ -274,16 +274,10 @@ def _copy_split(source, target):
         target.goes_left[word] = source.goes_left[word]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def finish(rules, nodes, frontier):
-    """Give every node its value: -T(G) / (H + l2), within its bounds."""
+    """Compute the value of every node: -T(G) / (H + l2), within its bounds."""
     for number in range(frontier.control[N_NODES]):
         node = nodes[number]
-        node.value = leaf_value(
-            np.float64(node.gradient),
-            np.float64(node.hessian),
-            rules.l1,
-            rules.l2,
-            node.lower,
-            node.upper,
-        )
+        gradient, hessian = np.float64(node.gradient), np.float64(node.hessian)
+        node.value = leaf_value(gradient, hessian, rules.l1, rules.l2, node.lower, node.upper)

@@ -3,7 +3,7 @@
 y, raw, gradient and hessian are float64 with one entry a row; with several outputs raw, gradient
 and hessian are (K, n). A `fill_*` loop writes gradient = dL/draw and hessian = d2L/draw2 of
 unweighted rows, a `loss_*` loop writes L; each row depends on itself alone, so that threads may
-take any pieces. `weight` is (n,), or empty when all rows weigh one: one compiled signature for
+process any pieces. `weight` is (n,), or empty when all rows weigh one: one compiled signature for
 both. `starts` (n_leaves + 1,) cuts arrays whose rows are grouped by leaf:
 
     rows   = [ r3 r7 r8 | r0 r2 | r1 r4 r5 r6 ]
@@ -17,9 +17,9 @@ other weight multiplies before the rounding.
 import numpy as np
 
 from hedgerow.kernels.cpu.elementary import Floats, Integers, exp_clamped, log, log1p
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel
 
-EXPONENT_LIMIT = 500.0  # exp(500) = 1e217 leaves room for a target, a weight and a sum below 1e308
+EXPONENT_LIMIT = 500.0  # exp(500) = 1e217 times a target, a weight and a sum stays below 1e308
 SOFTMAX_ROWS = 1024  # rows whose largest score and normaliser stay in the first-level cache
 SPLITTER = 134217729.0  # 2**27 + 1: cuts a float64 into two halves of 26 bits
 _MOST_COUNTED = 1024  # steps of a row in the sums of `pack`
@@ -28,7 +28,7 @@ _MOST_COUNTED = 1024  # steps of a row in the sums of `pack`
 # --- squared, absolute, quantile, Huber
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_squared(y: Floats, raw: Floats, gradient: Floats, hessian: Floats) -> None:
     """L = (raw - y)**2 / 2."""
     for i in range(y.size):
@@ -36,7 +36,7 @@ def fill_squared(y: Floats, raw: Floats, gradient: Floats, hessian: Floats) -> N
         hessian[i] = 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def loss_squared(y: Floats, raw: Floats, out: Floats) -> None:
     """L = (raw - y)**2 / 2."""
     for i in range(y.size):
@@ -44,18 +44,18 @@ def loss_squared(y: Floats, raw: Floats, out: Floats) -> None:
         out[i] = 0.5 * difference * difference
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_pinball(
     y: Floats, raw: Floats, gradient: Floats, hessian: Floats, under: float, over: float
 ) -> None:
-    """L = under * (y - raw) below y, over * (raw - y) above; a row met exactly has gradient 0."""
+    """L = under * (y - raw) below y, over * (raw - y) above; gradient 0 where raw = y."""
     for i in range(y.size):
         g = over if raw[i] > y[i] else 0.0
         gradient[i] = -under if raw[i] < y[i] else g
         hessian[i] = 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def loss_pinball(y: Floats, raw: Floats, out: Floats, under: float, over: float) -> None:
     """L = under * (y - raw) below y, over * (raw - y) above."""
     for i in range(y.size):
@@ -63,7 +63,7 @@ def loss_pinball(y: Floats, raw: Floats, out: Floats, under: float, over: float)
         out[i] = over * difference if difference > 0.0 else -under * difference
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_huber(y: Floats, raw: Floats, gradient: Floats, hessian: Floats, delta: float) -> None:
     """Gradient = raw - y, clamped to [-delta, delta]."""
     for i in range(y.size):
@@ -73,7 +73,7 @@ def fill_huber(y: Floats, raw: Floats, gradient: Floats, hessian: Floats, delta:
         hessian[i] = 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def loss_huber(y: Floats, raw: Floats, out: Floats, delta: float) -> None:
     """L = r**2 / 2 up to |r| = delta, then delta * (|r| - delta / 2); r = raw - y."""
     for i in range(y.size):
@@ -84,13 +84,13 @@ def loss_huber(y: Floats, raw: Floats, out: Floats, delta: float) -> None:
 # --- Poisson, gamma, Tweedie: one family, power 1 to 2, mean = exp(raw)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _clamp_exponent(raw: float) -> float:
     raw = EXPONENT_LIMIT if raw > EXPONENT_LIMIT else raw  # noqa: FURB136 - nan must pass
     return -EXPONENT_LIMIT if raw < -EXPONENT_LIMIT else raw  # noqa: FURB136
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_tweedie(y: Floats, raw: Floats, gradient: Floats, hessian: Floats, power: float) -> None:
     """Gradient = m - t with m = exp((2 - power) raw), t = y exp((1 - power) raw)."""
     above, below = 2.0 - power, power - 1.0  # both >= 0
@@ -102,7 +102,7 @@ def fill_tweedie(y: Floats, raw: Floats, gradient: Floats, hessian: Floats, powe
         hessian[i] = above * m + below * t
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def loss_tweedie(y: Floats, raw: Floats, out: Floats, power: float) -> None:
     """Half the deviance of a mean exp(raw), up to a constant of y.
 
@@ -121,7 +121,7 @@ def loss_tweedie(y: Floats, raw: Floats, out: Floats, power: float) -> None:
 # --- two classes: y is 0 or 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_logistic(y: Floats, raw: Floats, gradient: Floats, hessian: Floats) -> None:
     """Gradient = p - y, hessian = p (1 - p), with p = 1 / (1 + exp(-raw))."""
     for i in range(y.size):
@@ -131,7 +131,7 @@ def fill_logistic(y: Floats, raw: Floats, gradient: Floats, hessian: Floats) -> 
         hessian[i] = p * (e * p)  # e p = 1 - p, without the cancellation where p is near 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def loss_logistic(y: Floats, raw: Floats, out: Floats) -> None:
     """L = log(1 + exp(raw)) - y raw."""
     for i in range(y.size):
@@ -140,7 +140,7 @@ def loss_logistic(y: Floats, raw: Floats, out: Floats) -> None:
         out[i] = linear + log1p(exp_clamped(-abs(score)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_exponential(y: Floats, raw: Floats, gradient: Floats, hessian: Floats) -> None:
     """Gradient = -s exp(-s raw), hessian = exp(-s raw), with s = 2y - 1."""
     for i in range(y.size):
@@ -150,7 +150,7 @@ def fill_exponential(y: Floats, raw: Floats, gradient: Floats, hessian: Floats) 
         hessian[i] = e
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def loss_exponential(y: Floats, raw: Floats, out: Floats) -> None:
     """L = exp(-s raw), with s = 2y - 1."""
     for i in range(y.size):
@@ -160,7 +160,7 @@ def loss_exponential(y: Floats, raw: Floats, out: Floats) -> None:
 # --- several classes: y is the class number, p = softmax of the column of raw (K, n)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _normalise(raw: Floats, start: int, stop: int, top: Floats, total: Floats) -> None:
     """Top = the largest score of each row, total = sum over outputs of exp(raw - top)."""
     n = stop - start
@@ -175,7 +175,7 @@ def _normalise(raw: Floats, start: int, stop: int, top: Floats, total: Floats) -
             total[i] += exp_clamped(scores[i] - top[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_softmax(y: Floats, raw: Floats, gradient: Floats, hessian: Floats, start: int, stop: int) -> None:
     """Gradient[k] = p_k - [y = k], hessian[k] = p_k (1 - p_k), for rows [start, stop)."""
     top, total = np.empty(SOFTMAX_ROWS), np.empty(SOFTMAX_ROWS)
@@ -191,7 +191,7 @@ def fill_softmax(y: Floats, raw: Floats, gradient: Floats, hessian: Floats, star
                 h[i] = p * (1.0 - p)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def loss_softmax(y: Floats, raw: Floats, out: Floats, start: int, stop: int) -> None:
     """L = log(sum over k of exp(raw_k)) - raw_y, for rows [start, stop); out starts at `start`."""
     top, total = np.empty(SOFTMAX_ROWS), np.empty(SOFTMAX_ROWS)
@@ -203,9 +203,9 @@ def loss_softmax(y: Floats, raw: Floats, out: Floats, start: int, stop: int) -> 
             piece[i] = log(total[i]) + (top[i] - raw[int(y[a + i]), a + i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def softmax(raw: Floats, first: int, out: Floats) -> None:
-    """Write p of the outputs first, first + 1, ... for every row; out is (outputs wanted, n)."""
+    """Write p of the outputs first, first + 1, ... for every row; out is (outputs, n)."""
     top, total = np.empty(SOFTMAX_ROWS), np.empty(SOFTMAX_ROWS)
     n = raw.shape[1]
     for a in range(0, n, SOFTMAX_ROWS):
@@ -220,12 +220,12 @@ def softmax(raw: Floats, first: int, out: Floats) -> None:
 # --- sums and quantiles over leaves
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pair_sum(values: Floats, weight: Floats) -> tuple[float, float]:
     """Sum weight * values as high + low, to about 100 bits.
 
-    Products and sums keep what rounding loses (Dekker, Knuth). Hence a weight of 2 gives the
-    float64 that the row given twice gives, and the order of the rows does not matter either.
+    Products and sums keep what rounding loses (Dekker, Knuth). Hence a weight of 2 has the
+    same sum as the row repeated, and the order of the rows does not matter either.
     """
     high, low = 0.0, 0.0
     weighted = weight.size > 0
@@ -245,7 +245,7 @@ def pair_sum(values: Floats, weight: Floats) -> tuple[float, float]:
     return high, low
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def leaf_sums(values: Floats, weight: Floats, starts: Integers) -> Floats:
     """Sum weight * values in every leaf; see `pair_sum`."""
     sums = np.empty(starts.size - 1)
@@ -256,12 +256,12 @@ def leaf_sums(values: Floats, weight: Floats, starts: Integers) -> Floats:
     return sums
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def leaf_quantiles(values: Floats, weight: Floats, starts: Integers, level: float) -> Floats:
     """In every leaf the smallest value v with weight(values <= v) >= level * weight(all).
 
     No interpolation: a weight of 2 is the row twice, a weight of 0 no row. A leaf without weight
-    gives 0. Both arrays are reordered.
+    has 0. Both arrays are reordered.
     """
     quantiles = np.empty(starts.size - 1)
     for leaf in range(quantiles.size):
@@ -270,9 +270,9 @@ def leaf_quantiles(values: Floats, weight: Floats, starts: Integers, level: floa
     return quantiles
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _quantile(values: Floats, weight: Floats, level: float) -> float:
-    """Quickselect by weight: keep the part in which the running weight passes the target."""
+    """Quickselect by weight: continue in the segment in which the running weight passes the target."""
     a, b, total = 0, 0, 0.0
     for i in range(values.size):
         if weight[i] > 0.0:
@@ -283,14 +283,14 @@ def _quantile(values: Floats, weight: Floats, level: float) -> float:
         return 0.0
     target, before, state = level * total, 0.0, np.uint64(b)
     while True:
-        # a pivot from hashed places: no order of the rows is a bad order
+        # a pivot from hashed positions: no order of the rows is a worst case
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         size = np.uint64(b - a)
         first = values[a + np.int64((state >> np.uint64(33)) % size)]
         second = values[a + np.int64((state >> np.uint64(17)) % size)]
         third = values[a + np.int64((state >> np.uint64(3)) % size)]
         pivot: float = max(min(first, second), min(max(first, second), third))
-        less, equal, smaller, same = _three_parts(values, weight, a, b, pivot)
+        less, equal, smaller, same = _three_segments(values, weight, a, b, pivot)
         if smaller > a and before + less >= target:
             b = smaller
         elif same == b or before + less + equal >= target:
@@ -299,11 +299,11 @@ def _quantile(values: Floats, weight: Floats, level: float) -> float:
             a, before = same, before + less + equal
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _three_parts(
+@kernel
+def _three_segments(
     values: Floats, weight: Floats, a: int, b: int, pivot: float
 ) -> tuple[float, float, int, int]:
-    """Reorder [a, b) into [ < pivot | = pivot | > pivot ]; weights of two parts, two boundaries."""
+    """Reorder [a, b) into [ < pivot | = pivot | > pivot ]; return two weights, two boundaries."""
     less, equal = 0.0, 0.0
     i, smaller, same = a, a, b  # [a, smaller) < pivot, [smaller, i) = pivot, [same, b) > pivot
     while i < same:
@@ -327,9 +327,9 @@ def _three_parts(
 # --- gradients as integers
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def largest(gradient, hessian, weight, copies, start, stop):
-    """The largest |gradient| and hessian of rows [start, stop) that have weight, and how many are not finite.
+    """The largest |gradient| and hessian of rows [start, stop) with weight, and the number not finite.
 
     The rows are sliced before the loop: an index that might be negative keeps LLVM from vectorising.
     """
@@ -350,7 +350,7 @@ def largest(gradient, hessian, weight, copies, start, stop):
     return top_g, top_h, bad
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pack(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
     """out = gradient * 2**32 + hessian as integers, times copies.
 
@@ -374,9 +374,9 @@ def pack(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
     return sum_g, sum_h, least
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def spread(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop):
-    """The same into two channels: out[:, 0] gradients, out[:, 1] hessians; returns the smallest hessian."""
+    """The same into two channels: out[:, 0] gradients, out[:, 1] hessians; return the smallest hessian."""
     least = np.int64(1 << 62)
     for i in range(start, stop):
         scale = weight[i] if weight.shape[0] else 1.0
@@ -392,9 +392,9 @@ def spread(gradient, hessian, weight, copies, g_scale, h_scale, out, start, stop
 # --- scores
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_leaf_values(scores, rows, starts, values, start, stop):
-    """scores[row] += values[leaf] for rows[start:stop]; leaf l owns rows[starts[l]:starts[l + 1]]."""
+    """scores[row] += values[leaf] for rows[start:stop]; leaf l has rows[starts[l]:starts[l + 1]]."""
     leaf = np.searchsorted(starts, start, side="right") - 1
     while start < stop:
         end = min(stop, starts[leaf + 1])

@@ -1,6 +1,6 @@
 """Growing one tree: a single kernel that all members of a team run together.
 
-    plant -> [ take the open node with the largest gain
+    start -> [ take the open node with the largest gain
                partition its rows                      (rows shared by members)
                histogram of the smaller child          (rows shared by members)
                sibling by subtraction, search both     (columns shared by members) ] until done
@@ -8,7 +8,7 @@
 Only member 0 changes nodes, heap and slots; the others read its decisions from `work.frontier.control`.
 Between two barriers every array has one writer per element. Sums are integers and choices are made in a fixed
 order, so the tree does not depend on the number of members. The sums give gains, not counts: the minimal leaf
-size is checked by counting the best split, in small nodes at once, in large ones when it is carried out, and
+size is checked by counting the best split, in small nodes at once, in large ones when it is made, and
 a column whose best split is too small is searched again with exact counts. A node's gain can only fall then,
 so that the best-first order is the same as with counts from the start.
 """
@@ -18,19 +18,19 @@ import numpy as np
 from hedgerow.kernels.cpu.frontier import (
     FILL,
     LARGE,
-    LARGE_PLACE,
+    LARGE_SLOT,
     N_FILLS,
     N_NODES,
     NEXT,
     SMALL,
-    SMALL_PLACE,
+    SMALL_SLOT,
     TRIED,
     allow_columns,
     commit,
     finish,
-    plant,
     search_alone,
-    settle,
+    select_next,
+    start_tree,
 )
 from hedgerow.kernels.cpu.histogram import (
     fill_private,
@@ -39,8 +39,8 @@ from hedgerow.kernels.cpu.histogram import (
     sum_stored,
 )
 from hedgerow.kernels.cpu.intrinsics import barrier
-from hedgerow.kernels.cpu.jit import njit
-from hedgerow.kernels.cpu.partition import count_copies, count_left, gather_share, share, split_share
+from hedgerow.kernels.cpu.jit import kernel, njit
+from hedgerow.kernels.cpu.partition import count_copies, count_left, gather_share, share, split_rows
 from hedgerow.kernels.cpu.split import best_column, search_column
 
 _LEADER = np.int64(0)  # a literal would compile its callee once more
@@ -49,25 +49,25 @@ VERIFIED_ROWS = 2048  # nodes up to this size have their best split counted at o
 ROWS_PER_MEMBER = 2048  # below this a second thread costs more than it brings
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def members_for(n_rows, n_members):
     """How many members share the rows of a node."""
     return min(n_members, max(1, n_rows // ROWS_PER_MEMBER))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _own_columns(rules, member, n_members):
     """The member's columns: neighbours, so that two members seldom write to one cache line."""
     first, last = share(0, rules.columns.shape[0], member, n_members)
     return rules.columns[first:last]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, member, n_members):
-    """Bring the histograms of the nodes named in control into the pool.
+    """Compute the histograms of the nodes selected in control.
 
     The smaller child is summed from its rows, the larger by subtraction, or from its rows too when the
-    parent's histogram was not kept.
+    pool does not hold the histogram of the parent.
     """
     offsets, pool, used, partial = codes.offsets, memory.pool, memory.used, memory.partial
     for turn in range(control[N_FILLS]):
@@ -85,36 +85,36 @@ def _histograms(codes, statistics, rules, nodes, rows, control, memory, sync, me
                 only = codes.stored_offsets[rules.stored[0] :]
                 node.gradient, node.hessian = sum_stored(only, n_private, packed, partial, used)
             barrier(sync, n_members)
-        place, parent = control[SMALL_PLACE + turn], control[LARGE_PLACE]
+        slot, parent = control[SMALL_SLOT + turn], control[LARGE_SLOT]
         for column in _own_columns(rules, member, n_members):
-            merge_column(codes, column, node, n_private, packed, partial, used, pool[place])
+            merge_column(codes, column, node, n_private, packed, partial, used, pool[slot])
             if control[LARGE] >= 0 and control[N_FILLS] == 1:
-                subtract_column(offsets[column], offsets[column + 1], pool[parent], pool[place])
+                subtract_column(offsets[column], offsets[column + 1], pool[parent], pool[slot])
         if turn + 1 < control[N_FILLS]:
             barrier(sync, n_members)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def search_nodes(codes, rules, nodes, frontier, memory, search, member, n_members):
-    """Best split of every column for the nodes named in control, each member its own columns."""
+    """Best split of every column for the nodes selected in control, each member its own columns."""
     control = frontier.control
     columns = _own_columns(rules, member, n_members)
     for turn in range(2 * columns.shape[0]):
         which, column = turn & 1, columns[turn >> 1]
         number = control[SMALL + which]
         if number >= 0 and frontier.allowed[which, column]:
-            histogram, split = memory.pool[control[SMALL_PLACE + which]], frontier.found[which, column]
+            histogram, split = memory.pool[control[SMALL_SLOT + which]], frontier.found[which, column]
             uncounted = memory.counts[:0]
             search_column(codes, rules, histogram, uncounted, nodes[number], column, search, member, split)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _verify(codes, copies, rules, nodes, rows, frontier, memory, search):
-    """Make the best split of a node one whose children are large enough.
+    """Replace a best split whose children are too small.
 
     Done at once for small nodes, for others when their split was tried and did not fit. Member 0 counts
-    the rows it would send left; if that is too few or too many, its column is searched
-    again with exact counts, until the best split fits.
+    the rows that it sends left; if these are too few or too many, its column is searched again with exact
+    counts, until the best split fits.
     """
     control = frontier.control
     for which in range(2):
@@ -122,7 +122,7 @@ def _verify(codes, copies, rules, nodes, rows, frontier, memory, search):
         size = nodes[max(number, 0)].stop - nodes[max(number, 0)].start
         if number < 0 or (size > VERIFIED_ROWS and not control[TRIED]):
             continue
-        node, histogram = nodes[number], memory.pool[control[SMALL_PLACE + which]]
+        node, histogram = nodes[number], memory.pool[control[SMALL_SLOT + which]]
         best = best_column(rules, frontier.allowed[which], frontier.found[which])
         while best >= 0:
             split, column = frontier.found[which, best], codes.by_column[best]
@@ -139,16 +139,17 @@ def _verify(codes, copies, rules, nodes, rows, frontier, memory, search):
             best = best_column(rules, frontier.allowed[which], frontier.found[which])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _carry_out(codes, copies, rules, nodes, number, work, sync, member, n_members):
-    """Carry out the split of a node, or name it to be searched again if a child would be too small."""
+@kernel
+def _split_node(codes, copies, rules, nodes, number, work, sync, member, n_members):
+    """Split a node, or select it to be searched again if a child would be too small."""
     node, lefts, frontier = nodes[number], work.lefts, work.frontier
     start, stop, whole = node.start, node.stop, node.count
     n_workers = members_for(stop - start, n_members)
     if member < n_workers:
         first, last = share(start, stop, member, n_workers)
         column = codes.by_column[node.split.column]
-        lefts[0, member] = split_share(column, node.split, work.rows, work.spare, first, last)
+        left, right = work.spare[0, first:], work.spare[1, first:]
+        lefts[0, member] = split_rows(column, node.split, work.rows, first, last, left, right)
         lefts[1, member] = count_copies(work.spare[0], first, first + lefts[0, member], copies)
     barrier(sync, n_members)
     n_left, count = lefts[0, 0], lefts[1, 0]
@@ -166,13 +167,13 @@ def _carry_out(codes, copies, rules, nodes, number, work, sync, member, n_member
     barrier(sync, n_members)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members):
-    """Grow a tree on work.rows[:n_rows] into `nodes`; returns the number of nodes."""
+    """Grow a tree on work.rows[:n_rows] into `nodes`; return the number of nodes."""
     frontier, memory, control = work.frontier, work.histograms, work.frontier.control
     if member == 0:
         count = count_copies(work.rows, 0, n_rows, statistics.copies)
-        plant(nodes, n_rows, count, frontier)
+        start_tree(nodes, n_rows, count, frontier)
     barrier(sync, n_members)
     while True:
         if control[SMALL] >= 0 or control[LARGE] >= 0:
@@ -185,12 +186,12 @@ def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members)
         if member == 0:
             if rules.min_count > 1:
                 _verify(codes, statistics.copies, rules, nodes, work.rows, frontier, memory, work.search)
-            control[NEXT] = settle(rules, nodes, frontier)
+            control[NEXT] = select_next(rules, nodes, frontier)
         barrier(sync, n_members)
         number = control[NEXT]
         if number < 0:
             break
-        _carry_out(codes, statistics.copies, rules, nodes, number, work, sync, member, n_members)
+        _split_node(codes, statistics.copies, rules, nodes, number, work, sync, member, n_members)
     if member == 0:
         finish(rules, nodes, frontier)
     return control[N_NODES]
@@ -220,7 +221,7 @@ def leaves_in_order(nodes, leaves, starts):
     starts[n] = nodes[0].stop
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def convert_units(nodes, gradient_unit, hessian_unit):
     """Values, bounds and gains of a grown tree from integer steps to the units of the loss.
 

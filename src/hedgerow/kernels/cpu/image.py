@@ -6,26 +6,29 @@ c = 256 - weight, d = weight for columns, and e, g for rows,
 
     pixel = (e (c p00 + d p01) + g (c p10 + d p11) + 2**15) >> 16
 
-which is exact until the last shift: rows or columns may come first.
+which is exact until the last shift: the order of rows and columns does not matter.
 
 A band is some rows of a level with their integral images, counted from the first row of the band: the sum of
-a rectangle does not depend on where counting began. Its planes lie one after the other in a flat int32 array:
+a rectangle does not depend on the first row. Its planes lie one after the other in a flat int32 array:
 
     plane 0   S[y, x]: sum of the pixels above and left of (x, y)
     plane 1   Q[y, x]: the same of the squared pixels, modulo 2**32
     plane 2   T[y, x]: sum of the pixels in the cone that opens upwards from (x, y), for tilted features
 
-A plane has `pitch` numbers a row. If windows are two columns apart, the even columns of a row come first and
-the odd ones begin at `half`: so the same corner of neighbouring windows always lies in neighbouring memory,
+A plane has `pitch` numbers per row. If windows are two columns apart, the even columns of a row are first and
+the odd ones begin at `half`: so the same corner of neighbouring windows is always in neighbouring memory,
 and sixteen windows load it at once.
 """
 
 import numpy as np
 
-from hedgerow.kernels.cpu.jit import deep_kernel, deep_part
+from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel, kernel
+
+_RED, _GREEN, _BLUE = 9798, 19235, 3735  # weights of grey values, see `mix_colours`
+_SHIFT = 15
 
 
-@deep_part
+@deep_inline
 def mix_rows(upper, lower, weight, mixed):
     """Mixture of two rows of an image, uint8 (w,), in 1/256: mixed uint16, at least w + 1 long."""
     second = np.uint16(weight)
@@ -36,7 +39,7 @@ def mix_rows(upper, lower, weight, mixed):
     mixed[n] = 0  # read with weight 0 at the right border
 
 
-@deep_part
+@deep_inline
 def mix_columns(mixed, index, weight, pixels):
     """Pixels uint8 (w,) of a row of a level from mixed rows uint16; index uint32 (w,), weight uint16 (w,)."""
     for i in range(index.size):
@@ -63,11 +66,11 @@ def resize(image, rows, columns, mixed, out):
         mix_columns(mixed, column_index, column_weight, out[y])
 
 
-@deep_part
+@deep_inline
 def add_row(pixels, field, above, plane, half):
-    """Write the row of S and Q below the one that begins at `above`; its place is `above` + pitch.
+    """Write the row of S and Q below the one that begins at `above`; it begins at `above` + pitch.
 
-    pixels : uint8 (w,); field : tuple (flat int32, pitch). half is 0 where columns are in their own order.
+    pixels : uint8 (w,); field : tuple (flat int32, pitch). half is 0 if columns are in their own order.
     """
     flat, pitch = field
     n = pixels.size
@@ -97,7 +100,7 @@ def add_row(pixels, field, above, plane, half):
         new_square[j] = np.int32(np.uint32(old_square[j]) + squares)
 
 
-@deep_part
+@deep_inline
 def add_tilted_row(pixels, before, older, old, new):
     """One row of T from the two above it: int32 (w + 1,) each; pixels and before are two rows of the level.
 
@@ -115,7 +118,7 @@ def add_tilted_row(pixels, before, older, old, new):
     new[n] = np.int32(old[n - 1] + np.int32(pixels[n - 1]) + np.int32(before[n - 1]))
 
 
-@deep_part
+@deep_inline
 def spread_row(row, flat, start, half):
     """Copy a row of T into its plane, even columns first if half is not 0."""
     if half == 0:
@@ -124,3 +127,17 @@ def spread_row(row, flat, start, half):
         return
     for x in range(row.size):
         flat[np.uintp(start + (x >> 1) + (x & 1) * half)] = row[x]
+
+
+@kernel
+def mix_colours(colours, red, blue, out):
+    """Grey values of `colours` uint8 (n, channels) into `out` uint8 (n,); `red` and `blue` are columns.
+
+    In the fixed point of OpenCV: grey = (9798 red + 19235 green + 3735 blue + 2^14) >> 15. The weights are
+    0.299, 0.587 and 0.114 (ITU-R BT.601) in units of 2^-15, and sum to 2^15.
+    """
+    for i in range(out.size):
+        total = np.int32(_RED) * np.int32(colours[i, red])
+        total += np.int32(_GREEN) * np.int32(colours[i, 1])
+        total += np.int32(_BLUE) * np.int32(colours[i, blue])
+        out[i] = np.uint8((total + np.int32(1 << (_SHIFT - 1))) >> np.int32(_SHIFT))

@@ -1,7 +1,7 @@
-"""The few machine instructions that Numba has no name for.
+"""Machine instructions that Numba does not offer.
 
 All of them act on arrays by byte offset or by element and return at once; none of them changes a result,
-they only decide when memory is read and when a thread waits.
+they only affect when memory is read and when a thread waits.
 """
 
 import sys
@@ -19,7 +19,7 @@ _SPINS_BEFORE_YIELD = 2000  # about two microseconds: longer than a barrier betw
 
 @intrinsic
 def prefetch(typingctx, array, byte_offset):
-    """Ask for the cache line at `byte_offset` of `array`; a wrong offset is harmless."""
+    """Request the cache line at `byte_offset` of `array`; a wrong offset is harmless."""
 
     def codegen(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -42,7 +42,7 @@ def _element(context, builder, signature, args):
 
 @intrinsic
 def atomic_add(typingctx, array, index, value):
-    """Add `value` to an int64 element as one indivisible step; returns what was there before."""
+    """Add `value` to an int64 element as one indivisible step; return its value before."""
 
     def codegen(context, builder, signature, args):
         return builder.atomic_rmw("add", _element(context, builder, signature, args), args[2], "seq_cst")
@@ -62,7 +62,7 @@ def atomic_load(typingctx, array, index):
 
 @intrinsic
 def lowest_bit(typingctx, bits):
-    """Place of the lowest set bit of an unsigned integer that is not zero."""
+    """Index of the lowest set bit of an unsigned integer that is not zero."""
 
     def codegen(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
@@ -84,7 +84,7 @@ def yield_time_slice(typingctx):
 
 @njit(cache=True, nogil=True)
 def barrier(sync, n_members):
-    """Wait until all members of the team have come here.
+    """Wait until all members of the team have called it.
 
     sync : int64 (16,), element 0 counts arrivals, element 8 (another cache line) counts barriers passed.
     """

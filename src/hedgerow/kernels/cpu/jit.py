@@ -1,12 +1,9 @@
-"""How kernels are compiled, and how what is compiled is kept.
+"""Compilation of kernels: decorators, and a cache that several processes may write to at once.
 
-`njit` is Numba's, with a cache that several processes may write to at once.
-
-The kernels of deep trees and of detection hand dozens of arrays from function to function and make none.
-`_nrt=False` leaves out the counting of references to arrays, which they do not need: half of the time of a
-tree of small nodes went into it. Parts that are called for every node are inlined by LLVM: their arguments
-would be some 300 words on the stack. (Numba's own `inline="always"` runs as fast, but takes much longer to
-compile.)
+The kernels of deep trees and of detection pass dozens of arrays from function to function and create none.
+`_nrt=False` omits the reference counting of arrays: it took half of the time of a tree of small nodes.
+Functions that are called for every node are inlined by LLVM: their arguments would take some 300 machine
+words on the stack. (Numba's own `inline="always"` runs as fast, but takes much longer to compile.)
 """
 
 import hashlib
@@ -17,7 +14,7 @@ from numba.core.caching import IndexDataCacheFile
 
 
 class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
-    """The files of a kernel's compiled versions, each named by what it was compiled for.
+    """The files of a kernel's compiled versions, each named by a hash of its signature.
 
     Numba numbers them. Two processes that compile two versions at the same time both take the next number,
     and the index may then name a file that holds the other one's code, which reads integers as floats.
@@ -32,7 +29,7 @@ class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
 
 
 def njit(**options: Any) -> Any:
-    """Numba's `njit`; options are its own."""
+    """Numba's `njit` with the cache of this module."""
 
     def compiled(function: Any) -> Any:
         dispatcher = numba.njit(**options)(function)
@@ -44,7 +41,9 @@ def njit(**options: Any) -> Any:
     return compiled
 
 
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-deep_kernel = njit(**_OPTIONS)
-deep_part = njit(**_OPTIONS, forceinline=True)
+kernel = njit(**_OPTIONS)
+inlined_kernel = njit(**_OPTIONS, forceinline=True)
+deep_kernel = njit(**_OPTIONS, _nrt=False)
+deep_inline = njit(**_OPTIONS, _nrt=False, forceinline=True)

@@ -1,15 +1,15 @@
-"""What a forest knows beyond its mean: the targets in its leaves, and who learned from which row.
+"""The targets in the leaves of a forest: quantiles, ranks and out-of-bag predictions.
 
 The targets of a forest are entries, leaf by leaf:
 
-    starts   (leaves + 1,)  entries starts[k]:starts[k + 1] are those of leaf k, trees one after the other
-    places   (entries,)     places among the sorted targets, rising within a leaf
-    draws    (entries,)     how often the tree drew rows with this target
+    starts     (leaves + 1,)  entries starts[k]:starts[k + 1] are those of leaf k, trees one after the other
+    positions  (entries,)     positions among the sorted targets, rising within a leaf
+    draws      (entries,)     how often the tree drew rows with this target
 
-Every tree spreads 2**40 units over the entries of a leaf. Units are whole numbers: their sums do not depend
-on the order of the trees, and a quantile has the same bits everywhere.
+Every tree distributes 2**40 units over the entries of a leaf. Units are integers: their sums do not depend on
+the order of the trees, and a quantile has the same bits on every machine.
 
-Trees that did not learn from a row are bits, (rows, groups) bytes with a bit for each of eight trees.
+The trees that were not fitted to a row are bits, (rows, groups) bytes with a bit for each of eight trees.
 """
 
 from typing import NamedTuple
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.forest import CHILD_SHIFT
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel
 
-UNITS = 2**40  # of a tree; 2**22 trees do not overflow
+UNITS = 2**40  # per tree; 2**22 trees do not overflow
 
 _CHILD = np.uint64(CHILD_SHIFT)
 _UNITS = float(UNITS)
@@ -30,29 +30,29 @@ class LeafEntries(NamedTuple):
     """The entries as the kernels read them."""
 
     starts: NDArray[np.unsignedinteger]  # (leaves + 1,)
-    places: NDArray[np.uint32]  # (entries,)
+    positions: NDArray[np.uint32]  # (entries,)
     draws: NDArray[np.unsignedinteger]  # (entries,)
-    targets: NDArray[np.float64]  # (places,) rising
-    weights: NDArray[np.float64]  # (places,) or empty
+    targets: NDArray[np.float64]  # (positions,) rising
+    weights: NDArray[np.float64]  # (positions,) or empty
 
 
-class Ledger(NamedTuple):
-    """Memory to add units up in, all zero between two rows."""
+class UnitSums(NamedTuple):
+    """Sums of units, all zero between two rows."""
 
-    fine: NDArray[np.int64]  # (places,)
-    coarse: NDArray[np.int64]  # (places >> shift + 1,) sums of 2**shift neighbours
+    fine: NDArray[np.int64]  # (positions,)
+    coarse: NDArray[np.int64]  # (positions >> shift + 1,) sums of 2**shift neighbours
 
 
 # --- entries
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def gather_leaves(leaf_starts, leaf_rows, drawn, order, place_of, leaf_of, sizes, places, draws):
-    """Entries of a tree; returns how many.
+@kernel
+def gather_leaves(leaf_starts, leaf_rows, drawn, order, position_of, leaf_of, sizes, positions, draws):
+    """Write the entries of a tree; return how many.
 
-    leaf_starts, leaf_rows : of the tree, see `GrownTree`. drawn : (n,) how often the tree drew each row.
-    order : (n,) rows by rising target; place_of : (n,) the place of each of them.
-    leaf_of : int64 (n,) scratch. sizes : int64 (leaves,) entries of each leaf. places, draws : (n,) entries.
+    leaf_starts, leaf_rows : of the tree, see `VotingTree`. drawn : (n,) how often the tree drew each row.
+    order : (n,) rows by rising target; position_of : (n,) the position of each of them.
+    leaf_of : int64 (n,) scratch. sizes : int64 (leaves,) entries per leaf. positions, draws : (n,) entries.
     """
     leaf_of[:] = -1
     for leaf in range(sizes.shape[0]):
@@ -65,15 +65,15 @@ def gather_leaves(leaf_starts, leaf_rows, drawn, order, place_of, leaf_of, sizes
         if leaf < 0:
             continue
         end = leaf_starts[leaf] + sizes[leaf]
-        if sizes[leaf] and places[end - 1] == place_of[i]:
+        if sizes[leaf] and positions[end - 1] == position_of[i]:
             draws[end - 1] += drawn[row]
         else:
-            places[end], draws[end] = place_of[i], drawn[row]
+            positions[end], draws[end] = position_of[i], drawn[row]
             sizes[leaf] += 1
     n = 0
     for leaf in range(sizes.shape[0]):  # equal targets are one entry: close the gaps
         for j in range(leaf_starts[leaf], leaf_starts[leaf] + sizes[leaf]):
-            places[n], draws[n] = places[j], draws[j]
+            positions[n], draws[n] = positions[j], draws[j]
             n += 1
     return n
 
@@ -81,9 +81,9 @@ def gather_leaves(leaf_starts, leaf_rows, drawn, order, place_of, leaf_of, sizes
 # --- quantiles
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def leaf_quantiles(nodes, trees, entries, needed, ledger, shift, out):
-    """out[row, j] = the smallest target at which the units of all trees reach needed[j].
+@kernel
+def leaf_quantiles(nodes, trees, entries, needed, sums, shift, out):
+    """out[row, j] = the smallest target at which the running sum of the units is at least needed[j].
 
     nodes : int64 (rows, trees) leaves as `find_vote_leaves` writes them. needed : int64 (quantiles,) rising,
     from 1 to all units.
@@ -91,63 +91,65 @@ def leaf_quantiles(nodes, trees, entries, needed, ledger, shift, out):
     for row in range(nodes.shape[0]):
         for tree in range(nodes.shape[1]):
             leaf = _leaf(trees, tree, nodes[row, tree])
-            _pay(entries, np.int64(entries.starts[leaf]), np.int64(entries.starts[leaf + 1]), ledger, shift)
-        _read(entries.targets, ledger, needed, shift, out[row])
+            _add_units(
+                entries, np.int64(entries.starts[leaf]), np.int64(entries.starts[leaf + 1]), sums, shift
+            )
+        _find_targets(entries.targets, sums, needed, shift, out[row])
         for tree in range(nodes.shape[1]):
             leaf = _leaf(trees, tree, nodes[row, tree])
-            for place in entries.places[entries.starts[leaf] : entries.starts[leaf + 1]]:
-                ledger.fine[place] = 0
-                ledger.coarse[place >> shift] = 0
+            for position in entries.positions[entries.starts[leaf] : entries.starts[leaf + 1]]:
+                sums.fine[position] = 0
+                sums.coarse[position >> shift] = 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _leaf(trees, tree, node):
     """The leaf at a node, counted over all trees."""
     return trees.value_starts[tree] + np.int64(trees.words[trees.starts[tree] + node] >> _CHILD)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _pay(entries, start, stop, ledger, shift):
-    """Spread the units of a tree over the entries start:stop, in proportion to draws times weight.
+@kernel
+def _add_units(entries, start, stop, sums, shift):
+    """Distribute the units of a tree over the entries start:stop, in proportion to draws times weight.
 
-    An entry gets the rise of floor(units * share of the entries up to it), so that all of them are spent.
+    An entry gets the increase of floor(units * share of the entries up to it): the total is exact.
     """
     weighted = entries.weights.shape[0] > 0
     whole = 0.0
     for j in range(start, stop):
-        whole += entries.draws[j] * (entries.weights[entries.places[j]] if weighted else 1.0)
-    running, spent = 0.0, np.int64(0)
+        whole += entries.draws[j] * (entries.weights[entries.positions[j]] if weighted else 1.0)
+    running, before = 0.0, np.int64(0)
     for j in range(start, stop):
-        place = entries.places[j]
-        running += entries.draws[j] * (entries.weights[place] if weighted else 1.0)
-        due = np.int64(running / whole * _UNITS)  # a sum in the order of `whole`: the last ratio is 1
-        ledger.fine[place] += due - spent
-        ledger.coarse[place >> shift] += due - spent
-        spent = due
+        position = entries.positions[j]
+        running += entries.draws[j] * (entries.weights[position] if weighted else 1.0)
+        after = np.int64(running / whole * _UNITS)  # a sum in the order of `whole`: the last ratio is 1
+        sums.fine[position] += after - before
+        sums.coarse[position >> shift] += after - before
+        before = after
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _read(targets, ledger, needed, shift, out):
-    """Find the targets: coarse sums first, then within one of them."""
-    part, before = 0, np.int64(0)
+@kernel
+def _find_targets(targets, sums, needed, shift, out):
+    """Find the quantiles: coarse sums first, then within one of them."""
+    block, before = 0, np.int64(0)
     for j in range(needed.shape[0]):
-        while before + ledger.coarse[part] < needed[j]:
-            before += ledger.coarse[part]
-            part += 1
-        place = part << shift
-        reached = before + ledger.fine[place]
-        while reached < needed[j]:
-            place += 1
-            reached += ledger.fine[place]
-        out[j] = targets[place]
+        while before + sums.coarse[block] < needed[j]:
+            before += sums.coarse[block]
+            block += 1
+        position = block << shift
+        running = before + sums.fine[position]
+        while running < needed[j]:
+            position += 1
+            running += sums.fine[position]
+        out[j] = targets[position]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def leaf_ranks(nodes, trees, entries, in_bag, first_row, y, out):
-    """Shares of the weight below y[row], and up to it, among the trees that did not learn from the row.
+    """Shares of the weight below y[row], and up to it, among the trees that were not fitted to the row.
 
     in_bag : uint8 (trees, bytes), a bit for every row of the table, of which nodes[0] is row `first_row`.
-    out : float64 (rows, 2), NaN where every tree learned from the row.
+    out : float64 (rows, 2), NaN where every tree was fitted to the row.
     """
     weighted = entries.weights.shape[0] > 0
     for i in range(nodes.shape[0]):
@@ -159,11 +161,11 @@ def leaf_ranks(nodes, trees, entries, in_bag, first_row, y, out):
             leaf = _leaf(trees, tree, nodes[i, tree])
             whole, less, no_more = 0.0, 0.0, 0.0
             for j in range(np.int64(entries.starts[leaf]), np.int64(entries.starts[leaf + 1])):
-                place = entries.places[j]
-                whole += entries.draws[j] * (entries.weights[place] if weighted else 1.0)
-                if entries.targets[place] < y[i]:
+                position = entries.positions[j]
+                whole += entries.draws[j] * (entries.weights[position] if weighted else 1.0)
+                if entries.targets[position] < y[i]:
                     less = whole
-                if entries.targets[place] <= y[i]:
+                if entries.targets[position] <= y[i]:
                     no_more = whole
             below += np.int64(less / whole * _UNITS)
             up_to += np.int64(no_more / whole * _UNITS)
@@ -172,31 +174,31 @@ def leaf_ranks(nodes, trees, entries, in_bag, first_row, y, out):
         out[i, 1] = up_to / (n_trees * _UNITS)
 
 
-# --- trees that did not learn from a row
+# --- trees that were not fitted to a row
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def tree_answers(nodes, trees, out):
-    """out[row, tree] = what the tree says, for one output. nodes : see `leaf_quantiles`."""
+@kernel
+def predict_trees(nodes, trees, out):
+    """out[row, tree] = prediction of the tree, for one output. nodes : see `leaf_quantiles`."""
     for row in range(out.shape[0]):
         for tree in range(out.shape[1]):
             out[row, tree] = trees.values[_leaf(trees, tree, nodes[row, tree]), 0]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def jackknife_bounds(answers, left_out, n_left_out, residuals, rank, sums, below, above, lower, upper):
-    """Bounds of the jackknife+ after the bootstrap, for every row of `answers`.
+@kernel
+def jackknife_bounds(predictions, left_out, n_left_out, residuals, rank, sums, below, above, lower, upper):
+    """Bounds of the jackknife+ after the bootstrap, for every row of `predictions`.
 
-    With m_i the mean of the trees that did not learn from training row i, lower is the `rank`-th largest of
+    With m_i the mean of the trees that were not fitted to training row i, lower is the `rank`-th largest of
     m_i - residuals[i], upper the `rank`-th smallest of m_i + residuals[i].
 
-    answers : float64 (rows, trees). left_out : uint8 (n, groups) bits. n_left_out : (n,) at least 1.
-    sums : float64 (groups, 256) scratch, the sum of the answers of every subset of a group: a training row
-    costs an addition for eight trees. below, above : float64 (n,) scratch.
+    predictions : float64 (rows, trees). left_out : uint8 (n, groups) bits. n_left_out : (n,) at least 1.
+    sums : float64 (groups, 256) scratch, the sum of the predictions of every subset of a group: a training
+    row takes one addition for eight trees. below, above : float64 (n,) scratch.
     """
     n, n_groups = left_out.shape
-    for row in range(answers.shape[0]):
-        _sum_subsets(answers[row], sums)
+    for row in range(predictions.shape[0]):
+        _sum_subsets(predictions[row], sums)
         for i in range(n):
             whole = 0.0
             for g in range(n_groups):
@@ -208,21 +210,21 @@ def jackknife_bounds(answers, left_out, n_left_out, residuals, rank, sums, below
         upper[row] = nth_smallest(above, rank - 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _sum_subsets(answers, sums):
-    """sums[g, bits] = the sum of answers[8 g + k] over the set bits k; trees that are not there say 0."""
+@kernel
+def _sum_subsets(predictions, sums):
+    """sums[g, bits] = the sum of predictions[8 g + k] over the set bits k; 0 for trees that do not exist."""
     for g in range(sums.shape[0]):
         sums[g, 0] = 0.0
         for k in range(8):
             tree = 8 * g + k
-            said = answers[tree] if tree < answers.shape[0] else 0.0
+            value = predictions[tree] if tree < predictions.shape[0] else 0.0
             for bits in range(1 << k):
-                sums[g, bits + (1 << k)] = sums[g, bits] + said
+                sums[g, bits + (1 << k)] = sums[g, bits] + value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def nth_smallest(values, n):
-    """The value that would stand at place n if they were sorted; puts them in another order (Hoare 1961)."""
+    """The value at index n if they were sorted; reorders them (quickselect, Hoare 1961)."""
     low, high = 0, values.shape[0] - 1
     while low < high:
         first, middle, last = values[low], values[(low + high) >> 1], values[high]

@@ -3,40 +3,51 @@
     rows[start:stop] = [a b c d e f g h]  ->  [b c f g | a d e h]
 
 Each member writes the left rows of its share to one spare array and the right rows to another, without a
-branch; the shares are then copied to where the counts of all members say. Measured on 1M rows: 0.8 ns a
-row, a quarter of what it costs to fill one array from both ends with a prefetch.
+branch; the shares are then copied to offsets computed from the counts of all members. Measured on 1M rows:
+0.8 ns per row, a quarter of the time to fill one array from both ends with a prefetch.
 """
 
 import numpy as np
 
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def share(start, stop, member, n_members):
-    """The member's part of start..stop."""
+    """The member's share of start..stop."""
     size = (stop - start + n_members - 1) // n_members
     first = min(start + member * size, stop)
     return first, min(first + size, stop)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def in_set(goes_left, code):
     """Whether bit `code` of a 256-bit set is 1."""
     return (goes_left[code >> 6] >> np.uint64(code & 63)) & np.uint64(1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def split_share(codes, split, rows, spare, start, stop):
-    """Write the left rows of rows[start:stop] to spare[0, start:], the right ones to spare[1, start:].
+@kernel
+def fill_set(goes_left, codes, n, last, others_left):
+    """Write the set of codes[:last + 1]; codes that are not in codes[:n] belong to it if `others_left`."""
+    for word in range(goes_left.shape[0]):
+        goes_left[word] = ~np.uint64(0) if others_left else np.uint64(0)
+    for i in range(n):
+        bit = np.uint64(1) << np.uint64(codes[i] & 63)
+        if i <= last:
+            goes_left[codes[i] >> 6] |= bit
+        else:
+            goes_left[codes[i] >> 6] &= ~bit
 
-    A missing code is 0. Counting codes from `base` in their own unsigned type makes it the largest when
-    missing goes right and leaves it the smallest when missing goes left: one comparison for both.
-    Returns how many rows go left.
+
+@kernel
+def split_rows(codes, split, rows, start, stop, lefts, rights):
+    """Copy rows[start:stop] to `lefts` and `rights`, in order; return how many go left.
+
+    `lefts` may be rows[start:]: a write never passes the row that is read. A missing code is 0.
+    Counting codes from `base` in their own unsigned type makes it the largest if missing goes right and
+    leaves it the smallest if missing goes left: one comparison for both.
     """
-    lefts, rights = spare[0], spare[1]
-    left, right = np.uintp(start), np.uintp(start)
-    one = np.uintp(1)
+    left, right, one = np.uintp(0), np.uintp(0), np.uintp(1)
     if split.categorical:
         for k in range(np.uintp(start), np.uintp(stop)):
             row = rows[k]
@@ -55,10 +66,10 @@ def split_share(codes, split, rows, spare, start, stop):
             rights[right] = row
             left += goes_left
             right += one - goes_left
-    return np.int64(left) - start
+    return np.int64(left)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def gather_share(rows, spare, start, stop, lefts, member, n_members):
     """Copy the member's share back: all left rows first, in order, then all right rows, in order."""
     first, last = share(start, stop, member, n_members)
@@ -78,9 +89,9 @@ def gather_share(rows, spare, start, stop, lefts, member, n_members):
             out[k] = source[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def count_copies(rows, start, stop, copies):
-    """How many rows stand in rows[start:stop], each as often as its integer weight says."""
+    """The number of rows in rows[start:stop], each counted as often as its integer weight."""
     if copies.shape[0] == 0:
         return stop - start
     total = 0
@@ -89,9 +100,9 @@ def count_copies(rows, start, stop, copies):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def count_left(codes, split, rows, start, stop, copies):
-    """How many of rows[start:stop] a split would send left, each as often as its integer weight says."""
+    """The number of rows[start:stop] that a split sends left, each counted as often as its integer weight."""
     base = codes.dtype.type(1 - split.missing_left)
     threshold = codes.dtype.type(split.threshold - np.int64(base))
     total = 0

@@ -9,13 +9,13 @@ import numpy as np
 
 from hedgerow.kernels.cpu.jit import njit
 
-# What a draw is for; two purposes never share numbers.
+# Purposes of draws; two purposes never share numbers.
 EDGE_SAMPLE = 1
 ROW_SAMPLE = 2
 TREE_COLUMNS = 3
 NODE_COLUMNS = 4
 VALIDATION = 5
-THREE_SAMPLES = 6
+SCHAPIRE_SAMPLES = 6
 RESAMPLE = 7
 RESTART = 8
 BOOTSTRAP = 9
@@ -42,7 +42,7 @@ def _mix(x):
 
 @njit(cache=True, nogil=True)
 def stream(seed, purpose, first):
-    """What the draws of all `second` have in common; see `draw_from`."""
+    """The key that the draws of all `second` share; see `draw_from`."""
     key = _mix(np.uint64(seed) + _GOLDEN * np.uint64(purpose))
     return _mix(key ^ (np.uint64(first) + _GOLDEN))
 
@@ -61,23 +61,23 @@ def draw(seed, purpose, first, second):
 
 @njit(cache=True, nogil=True)
 def below(number, n):
-    """A drawn number as one of 0 to n - 1, for n up to 2**32; a third of the time that % takes."""
+    """Map a draw to 0..n - 1, for n up to 2**32; takes a third of the time of %."""
     return np.int64(((number >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @njit(cache=True, nogil=True)
 def choose_columns(columns, n_chosen, seed, purpose, first):
-    """Move `n_chosen` random entries to the front of `columns` (Fisher-Yates, one draw a place)."""
+    """Move `n_chosen` random entries to the front of `columns` (Fisher-Yates, one draw per position)."""
     n, key = columns.shape[0], stream(seed, purpose, first)
-    for place in range(n_chosen):
-        left = np.uint64(n - place)
-        other = place + np.int64(draw_from(key, place) % left)
-        columns[place], columns[other] = columns[other], columns[place]
+    for i in range(n_chosen):
+        left = np.uint64(n - i)
+        other = i + np.int64(draw_from(key, i) % left)
+        columns[i], columns[other] = columns[other], columns[i]
 
 
 @njit(cache=True, nogil=True)
 def sample_rows(fraction, seed, purpose, first, start, stop, out):
-    """Write the rows of [start, stop) whose draw is below `fraction`; returns how many."""
+    """Write the rows of [start, stop) whose draw is below `fraction`; return how many."""
     limit, key = np.uint64(fraction * 2.0**53), stream(seed, purpose, first)
     n = 0
     for row in range(start, stop):
@@ -113,7 +113,7 @@ def count_draws(n_rows, n_draws, seed, member, most, out):
 
 @njit(cache=True, nogil=True)
 def count_weighted_draws(ends, n_draws, seed, member, most, out):
-    """The same with ends[row] - ends[row - 1] tickets a row; all ends one apart give the same draws."""
+    """The same with ends[row] - ends[row - 1] tickets per row; one ticket each has the same draws."""
     out[:] = 0
     size, key = np.uint64(ends[-1]), stream(seed, BOOTSTRAP, member)
     for i in range(n_draws):

@@ -1,8 +1,8 @@
-"""What the growing kernels pass to each other.
+"""Records and arrays that the growing kernels share.
 
-A tree being grown is an array of NODE records; node 0 is the root and the two children of a split stand
-side by side, so that a split keeps only `left`. Everything else comes in NamedTuples of plain arrays:
-Codes (the data), Statistics (what the loss asks for), Rules (what a split must respect) and Workspace
+A tree being grown is an array of NODE records; node 0 is the root and the two children of a split are
+neighbours, so that a split stores only `left`. Everything else is in NamedTuples of plain arrays:
+Codes (the data), Statistics (gradients and hessians), Rules (limits of splits) and Workspace
 (memory that is reused from tree to tree).
 """
 
@@ -34,9 +34,9 @@ NODE = np.dtype(
         ("left", np.int64),  # number of the left child, the right one follows it; 0 in a leaf
         ("start", np.int64),  # the node's rows are rows[start:stop]
         ("stop", np.int64),
-        ("count", np.int64),  # rows, each counted as many times as its integer weight says
+        ("count", np.int64),  # rows, each counted as often as its integer weight
         ("depth", np.int64),
-        ("slot", np.int64),  # where its histogram is kept, -1 for nowhere
+        ("slot", np.int64),  # of its histogram in the pool, -1 without one
         ("gradient", np.int64),
         ("hessian", np.int64),
         ("lower", np.float64),  # bounds on the leaf value, from monotonic constraints
@@ -49,7 +49,7 @@ NODE = np.dtype(
 
 
 class Codes(NamedTuple):
-    """The binned table, as kernels see it."""
+    """The binned table, as kernels read it."""
 
     by_row: NDArray[Any]  # (n, stride) stored columns, rows padded; for histograms
     by_column: NDArray[Any]  # (columns, n); for partitions
@@ -57,9 +57,7 @@ class Codes(NamedTuple):
     n_bins: NDArray[np.int64]  # (columns,) codes 1..n_bins are values
     categorical: NDArray[np.uint8]  # (columns,)
     stored_offsets: NDArray[np.int64]  # (stored columns + 1,) the same for the columns as stored by row
-    places: NDArray[
-        np.int64
-    ]  # (columns,) entry of a column's code 0 among those; see hedgerow.binning.Bundles
+    stored_entries: NDArray[np.int64]  # (columns,) entry of code 0 among these; see hedgerow.binning.Bundles
     usual: NDArray[np.int64]  # (columns,) the code that is not stored, -1 for none
 
 
@@ -76,7 +74,7 @@ class Statistics(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What growing must respect; limits and penalties in units of the integer statistics."""
+    """Limits and penalties of a tree, in units of the integer statistics."""
 
     columns: NDArray[np.int64]  # the columns this tree may use, ascending
     stored: NDArray[np.int64]  # the stored columns that hold them, ascending
@@ -96,11 +94,11 @@ class Rules(NamedTuple):
 
 
 class Frontier(NamedTuple):
-    """The open nodes of the tree, kept by member 0."""
+    """The open nodes of the tree, managed by member 0."""
 
     heap: NDArray[np.int64]  # open nodes, best first
-    slots: NDArray[np.int64]  # stack of free places in the pool
-    control: NDArray[np.int64]  # what member 0 tells the others, see kernels.cpu.frontier
+    slots: NDArray[np.int64]  # stack of free slots of the pool
+    control: NDArray[np.int64]  # decisions of member 0 for the others, see kernels.cpu.frontier
     groups: NDArray[np.uint64]  # (nodes, words) interaction groups still open in a node
     found: NDArray[Any]  # (2, columns) SPLIT records: best split of each column for two nodes
     allowed: NDArray[np.uint8]  # (2, columns) which columns the two nodes may use
@@ -118,7 +116,7 @@ class Histograms(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What a member needs to search a column."""
+    """Scratch memory of the search of a column."""
 
     sums: NDArray[np.int64]  # (members, 3, longest column) running sums of gradient, hessian, count
     gains: NDArray[np.float64]  # (members, longest column)

@@ -17,13 +17,14 @@ threshold.
 
 import numpy as np
 
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import inlined_kernel, kernel
+from hedgerow.kernels.cpu.partition import fill_set
 
 NO_GAIN = -np.inf
 _NOISE = 1e-10  # a gain below this share of the node's score is rounding, not structure
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def leaf_value(gradient, hessian, l1, l2, lower, upper):
     """argmin over v in [lower, upper] of G v + (H + l2) v**2 / 2 + l1 |v|."""
     if gradient > l1:
@@ -37,13 +38,13 @@ def leaf_value(gradient, hessian, l1, l2, lower, upper):
     return min(max(value, lower), upper)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _value_score(gradient, hessian, value, l1, l2):
-    """Twice the reduction of the objective when a leaf takes `value`."""
+    """Twice the reduction of the objective when a leaf has `value`."""
     return -(2.0 * gradient * value + (hessian + l2) * value * value + 2.0 * l1 * abs(value))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined_kernel
 def _plain_gains(run_g, run_h, node, l2, fewest, gains):
     """Gains of all splits of a column without l1 and without bounds.
 
@@ -63,7 +64,7 @@ def _plain_gains(run_g, run_h, node, l2, fewest, gains):
         gains[p] = gain if min(left_h, right_h) >= fewest else NO_GAIN
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _bounded_gains(run_g, run_h, node, rules, l2, direction, gains):
     """The same with l1, bounds and a monotonic direction (+1 rising, -1 falling, 0 free)."""
     l1, lower, upper = rules.l1, node.lower, node.upper
@@ -81,9 +82,9 @@ def _bounded_gains(run_g, run_h, node, rules, l2, direction, gains):
         gains[p] = gain if fits else NO_GAIN
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-def _first_largest(gains, n):
-    """Place of the first largest positive gain, -1 when there is none.
+@inlined_kernel
+def first_largest(gains, n):
+    """Index of the first largest positive gain, -1 when there is none.
 
     The bits of positive floats sort as integers do, and only an integer maximum is vectorised.
     """
@@ -99,9 +100,9 @@ def _first_largest(gains, n):
     return at
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _order_categories(histogram, first, last, smoothing, order, ratio):
-    """Codes present in the node by rising G / (H + smoothing), ties by code; returns how many.
+    """Write the codes in the node by rising G / (H + smoothing), ties by code; return how many.
 
     For a convex loss the best of all 2**k subsets is a prefix of this order (Fisher 1958).
     """
@@ -113,18 +114,18 @@ def _order_categories(histogram, first, last, smoothing, order, ratio):
         if gradient == 0 and hessian == 0:
             continue
         value = np.float64(gradient) / (np.float64(hessian) + smoothing)
-        place = n
-        while place > 0 and ratio[place - 1] > value:
-            ratio[place] = ratio[place - 1]
-            order[place] = order[place - 1]
-            place -= 1
-        ratio[place] = value
-        order[place] = entry - first
+        position = n
+        while position > 0 and ratio[position - 1] > value:
+            ratio[position] = ratio[position - 1]
+            order[position] = order[position - 1]
+            position -= 1
+        ratio[position] = value
+        order[position] = entry - first
         n += 1
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _ordered_sums(histogram, counts, first, order, n, sums):
     """sums[:, p] = sums over the first p + 1 categories of the order."""
     run_g, run_h, run_c = np.int64(0), np.int64(0), np.int64(0)
@@ -139,9 +140,9 @@ def _ordered_sums(histogram, counts, first, order, n, sums):
             sums[2, p] = run_c
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _running_sums(histogram, counts, first, n, with_missing, sums):
-    """sums[:, p] = sums over the codes 1..p+1, and over the missing code 0 when asked."""
+    """sums[:, p] = sums over the codes 1..p+1, and over the missing code 0 if `with_missing`."""
     less_g = np.int64(0) if with_missing else histogram[0, first]
     less_h = np.int64(0) if with_missing else histogram[1, first]
     for channel, less in ((0, less_g), (1, less_h)):
@@ -155,39 +156,30 @@ def _running_sums(histogram, counts, first, n, with_missing, sums):
             sums[2, p] = run_c
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _count_strays(sums, n, node, strays, missing_place):
+@kernel
+def _count_strays(sums, n, node, strays, missing_position):
     """Count `strays`, the rows of codes without statistics (G = H = 0), on the side they will go to.
 
-    They go with the missing values, which are at `missing_place` of the order, or else to the heavier side.
+    They go with the missing values, at `missing_position` of the order, or else to the heavier side.
     """
     for p in range(n):
-        with_missing = 0 <= missing_place <= p
-        heavier_left = missing_place < 0 and 2 * sums[1, p] > node.hessian
+        with_missing = 0 <= missing_position <= p
+        heavier_left = missing_position < 0 and 2 * sums[1, p] > node.hessian
         if with_missing or heavier_left:
             sums[2, p] += strays
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _send_left(split, order, n, place):
-    """Write the set of the first place + 1 categories; the ones without rows go where missing goes."""
+@kernel
+def _send_left(split, order, n, position):
+    """Write the set of the first position + 1 categories; those without rows go with the missing values."""
     for p in range(n):
         if order[p] == 0:
-            split.missing_left = np.int64(p <= place)
-    everywhere = ~np.uint64(0) if split.missing_left else np.uint64(0)
-    for word in range(split.goes_left.shape[0]):
-        split.goes_left[word] = everywhere
-    for p in range(n):
-        code = order[p]
-        bit = np.uint64(1) << np.uint64(code & 63)
-        if p <= place:
-            split.goes_left[code >> 6] |= bit
-        else:
-            split.goes_left[code >> 6] &= ~bit
+            split.missing_left = np.int64(p <= position)
+    fill_set(split.goes_left, order, n, position, split.missing_left)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-def _best_place(run_g, run_h, run_c, node, rules, column, l2, gains):
+@inlined_kernel
+def _best_cut(run_g, run_h, run_c, node, rules, column, l2, gains):
     """The best of the splits with these left sums, -1 when none fits; run_c is empty without counts."""
     n = run_g.shape[0]
     if rules.l1 == 0.0 and rules.monotonic.shape[0] == 0:
@@ -198,12 +190,12 @@ def _best_place(run_g, run_h, run_c, node, rules, column, l2, gains):
     for p in range(run_c.shape[0]):
         if run_c[p] < rules.min_count or node.count - run_c[p] < rules.min_count:
             gains[p] = NO_GAIN
-    return _first_largest(gains, n)
+    return first_largest(gains, n)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def search_column(codes, rules, histogram, counts, node, column, search, member, split):
-    """Write the best split of a column into `split`; the gain is NO_GAIN without one.
+    """Write the best split of a column to `split`; the gain is NO_GAIN without one.
 
     A numeric column is tried with missing values on the right and, if there are any, on the left. In a
     categorical column missing is one category more. Where nothing is missing, later missing values
@@ -225,12 +217,12 @@ def search_column(codes, rules, histogram, counts, node, column, search, member,
             n = max(n_present - 1, 0)
             _ordered_sums(histogram, counts, first, order, n, sums)
             if counts.shape[0]:
-                strays, missing_place = node.count, -1
+                strays, missing_position = node.count, -1
                 for p in range(n_present):
                     strays -= counts[first + order[p]]
                     if order[p] == 0:
-                        missing_place = p
-                _count_strays(sums, n, node, strays, missing_place)
+                        missing_position = p
+                _count_strays(sums, n, node, strays, missing_position)
         else:
             # the last threshold of missing-right sends every value left and only missing right
             n = n_bins if some_missing and not missing_left else n_bins - 1
@@ -242,21 +234,21 @@ def search_column(codes, rules, histogram, counts, node, column, search, member,
         source = sums[:2] if copied else histogram
         run_g, run_h = source[0, start : start + n], source[1, start : start + n]
         run_c = sums[2, : n if counts.shape[0] else 0]
-        place = _best_place(run_g, run_h, run_c, node, rules, column, l2, gains)
-        if place >= 0 and gains[place] > split.gain:
-            heavier_left = 2 * run_h[place] > node.hessian
-            split.gain = gains[place]
+        position = _best_cut(run_g, run_h, run_c, node, rules, column, l2, gains)
+        if position >= 0 and gains[position] > split.gain:
+            heavier_left = 2 * run_h[position] > node.hessian
+            split.gain = gains[position]
             split.column = column
-            split.threshold = place + 1
+            split.threshold = position + 1
             split.missing_left = missing_left if some_missing else np.int64(heavier_left)
-            split.left_gradient = run_g[place]
-            split.left_hessian = run_h[place]
+            split.left_gradient = run_g[position]
+            split.left_hessian = run_h[position]
             split.categorical = np.int64(categorical)
             if categorical:
-                _send_left(split, order, n_present, place)
+                _send_left(split, order, n_present, position)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def best_column(rules, allowed, found):
     """The column of the largest gain, the first among equals; -1 when no column has a split."""
     best, gain = -1, NO_GAIN
@@ -266,9 +258,9 @@ def best_column(rules, allowed, found):
     return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def worth(split, node, rules):
-    """Whether a split gains enough to be made."""
+@kernel
+def gains_enough(split, node, rules):
+    """Whether a split gains more than the minimum and than rounding."""
     gradient = np.float64(node.gradient)
     noise = _NOISE * gradient * gradient / (np.float64(node.hessian) + rules.l2)
     return split.gain > rules.min_gain and split.gain > noise

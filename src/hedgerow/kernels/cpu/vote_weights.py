@@ -1,8 +1,8 @@
-"""Weights of voters that lower a bound: one descent on the simplex.
+"""Weights of voters that minimise a bound: descent on the simplex.
 
-J(w) = w' A w + h * sum_i w_i ln(w_i n), where A (n, n) holds mean joint losses and h > 0 draws towards equal
+J(w) = w' A w + h * sum_i w_i ln(w_i n), where A (n, n) holds mean joint losses and h > 0 penalises unequal
 weights. Steps are multiplicative, w_i <- w_i exp(-s dJ/dw_i), then scaled to sum 1 (exponentiated gradient,
-Kivinen and Warmuth 1997), with a step s that grows while J falls and is halved when it does not.
+Kivinen and Warmuth 1997), with a step s that grows while J decreases and is halved otherwise.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ _GROW, _SHRINK = 1.5, 0.5
 
 @njit(cache=True, nogil=True)
 def mean_of_pairs(matrix, weights):
-    """w' A w, in the order of the voters: the same bits everywhere, which a library's product is not."""
+    """w' A w, in the order of the voters: the same bits on every machine, unlike the product of a library."""
     value = 0.0
     for i in range(weights.shape[0]):
         row = 0.0
@@ -26,7 +26,7 @@ def mean_of_pairs(matrix, weights):
 
 
 @njit(cache=True, nogil=True)
-def _objective(matrix, weights, pull, gradient):
+def _objective(matrix, weights, penalty, gradient):
     """J, and its gradient up to a constant; sums run in the order of the voters."""
     n = weights.shape[0]
     value = 0.0
@@ -35,33 +35,35 @@ def _objective(matrix, weights, pull, gradient):
         for j in range(n):
             row += matrix[i, j] * weights[j]
         logarithm = log(weights[i] * n)
-        value += weights[i] * (row + pull * logarithm)
-        gradient[i] = 2.0 * row + pull * logarithm
+        value += weights[i] * (row + penalty * logarithm)
+        gradient[i] = 2.0 * row + penalty * logarithm
     return value
 
 
 @njit(cache=True, nogil=True)
-def lower_votes(matrix, pull, weights, n_steps, tolerance):
-    """Move `weights`, all positive and of sum 1, downhill; returns J where they end.
+def minimize_objective(matrix, penalty, weights, n_steps, tolerance):
+    """Minimise J over `weights`, all positive and of sum 1, in place; return the last J.
 
-    Ends when a step lowers J by less than `tolerance` times J, or after `n_steps`.
+    Stops when a step decreases J by less than `tolerance` times J, or after `n_steps`.
     """
     n = weights.shape[0]
-    gradient, tried, slope = np.empty(n), np.empty(n), np.empty(n)
-    value, step = _objective(matrix, weights, pull, gradient), 1.0
+    gradient, new_weights, new_gradient = np.empty(n), np.empty(n), np.empty(n)
+    value, step = _objective(matrix, weights, penalty, gradient), 1.0
     for _ in range(n_steps):
         least = gradient.min()
         total = 0.0
         for i in range(n):
-            tried[i] = max(weights[i] * exp(-step * (gradient[i] - least)), 1e-300)  # it has a logarithm
-            total += tried[i]
+            new_weights[i] = max(
+                weights[i] * exp(-step * (gradient[i] - least)), 1e-300
+            )  # its logarithm is finite
+            total += new_weights[i]
         for i in range(n):
-            tried[i] /= total
-        reached = _objective(matrix, tried, pull, slope)
-        if reached < value:
-            done = value - reached < tolerance * value
-            value = reached
-            weights[:], gradient[:] = tried, slope
+            new_weights[i] /= total
+        new_value = _objective(matrix, new_weights, penalty, new_gradient)
+        if new_value < value:
+            done = value - new_value < tolerance * value
+            value = new_value
+            weights[:], gradient[:] = new_weights, new_gradient
             step *= _GROW
             if done:
                 break

@@ -1,9 +1,9 @@
-"""What a forest of deep trees says: rows down the trees, and what they find in the leaves added up.
+"""Prediction of a forest of deep trees: the values of the leaves of all trees are added up.
 
-A node is one word, as in `forest`: left child, column, threshold, kind. Children are counted within the tree.
-A leaf has a kind of its own, and in place of the child a number: a class, when all its rows had it, else,
-from the number of classes on, a row of values. Rows take a step each in turn, so that the wait of one row for
-its next node hides behind the others; those that have come to a leaf drop out.
+A node is one machine word, as in `forest`: left child, column, threshold, kind. Children are counted within
+the tree. A leaf has its own kind, and a number instead of the child: a class, if all its rows have it, else,
+from the number of classes on, a row of values. All rows of a block take each step together, so that the
+latency of one row hides behind the others; rows in a leaf are removed.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.forest import BY_SET, CHILD_SHIFT, COLUMN_SHIFT, MOST_COLUMNS, THRESHOLD_SHIFT
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel
 from hedgerow.kernels.cpu.partition import in_set
 
 LEAF = 3
@@ -35,39 +35,39 @@ class VoteTrees(NamedTuple):
     set_starts: NDArray[np.int64]  # (trees + 1,)
     sets: NDArray[np.uint64]  # (sets, 4)
     set_number: NDArray[np.int32]  # (nodes,) within the tree, or empty
-    n_pure: NDArray[np.int64]  # (1,) numbers of leaves that are classes
+    n_pure: NDArray[np.int64]  # (1,) leaf numbers below it are classes
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pack_split(child, column, threshold, missing_left):
-    """A numeric split: codes up to the threshold go left, and missing as told."""
+    """A numeric split: codes up to the threshold go left, missing ones if `missing_left`."""
     kind = np.uint64(0) if missing_left else np.uint64(1)
     word = (np.uint64(child) << _CHILD) | (np.uint64(column) << _COLUMN)
     return word | ((np.uint64(threshold) - kind) << _THRESHOLD) | kind
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pack_set(child, column):
     """A categorical split."""
     return (np.uint64(child) << _CHILD) | (np.uint64(column) << _COLUMN) | np.uint64(BY_SET)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pack_leaf(number):
     """A leaf."""
     return (np.uint64(number) << _CHILD) | np.uint64(LEAF)
 
 
 class Walk(NamedTuple):
-    """Rows on their way down a tree, those that have come to a leaf left out."""
+    """Rows that are not in a leaf of a tree yet."""
 
     at: NDArray[np.uint32]  # node within the tree
-    base: NDArray[np.uint32]  # where the codes of the row begin
-    who: NDArray[np.uint32]  # number of the row
-    end: NDArray[np.uint32]  # (rows,) by number: the leaf
+    base: NDArray[np.uint32]  # index of the first code of the row
+    rows: NDArray[np.uint32]  # number of the row
+    leaves: NDArray[np.uint32]  # (rows,) by number: the leaf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def new_walk(n):
     """Memory for n rows."""
     return Walk(
@@ -75,15 +75,15 @@ def new_walk(n):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def descend(trees, tree, codes, walk, n):
-    """Take the first n rows of a walk to their leaves.
+    """Find the leaves of the first n rows of a walk.
 
-    codes : uint8, the codes of all rows one after the other. Steps are taken a few at a time, before rows in
-    leaves are left out; those stay where they are.
+    codes : uint8, the codes of all rows one after the other. Rows in leaves are removed after every few
+    steps; until then they stay at their leaf.
     """
     words = trees.words[trees.starts[tree] : trees.starts[tree + 1]]
-    at, base, who = walk.at, walk.base, walk.who
+    at, base, rows = walk.at, walk.base, walk.rows
     for j in range(n):
         at[j] = 0
     while n > 0:
@@ -98,16 +98,16 @@ def descend(trees, tree, codes, walk, n):
                     code = np.uint16(codes[np.uintp(base[j]) + column])
                     right = np.uint64(np.uint16(code - np.uint16(kind)) > np.uint16(word >> _THRESHOLD))
                     at[j] = np.uint32((word >> _CHILD) + right) if kind != _LEAF else at[j]
-        kept = np.uintp(0)
+        n_open = np.uintp(0)
         for j in range(np.uintp(n)):
-            walk.end[np.uintp(who[j])] = at[j]
+            walk.leaves[np.uintp(rows[j])] = at[j]
             inner = np.uintp((words[np.uintp(at[j])] & _KIND_MASK) != _LEAF)
-            at[kept], base[kept], who[kept] = at[j], base[j], who[j]
-            kept += inner
-        n = np.int64(kept)
+            at[n_open], base[n_open], rows[n_open] = at[j], base[j], rows[j]
+            n_open += inner
+        n = np.int64(n_open)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _step_by_sets(trees, tree, words, codes, walk, n):
     """One step, in a forest with categorical splits."""
     for j in range(n):
@@ -123,38 +123,38 @@ def _step_by_sets(trees, tree, words, codes, walk, n):
             walk.at[j] = np.uint32((word >> _CHILD) + right)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_votes(codes, trees, weights, in_bag, first_row, out, n_votes):
-    """out[row] += what the leaves of the trees say, times their weights, in the order of the trees.
+    """out[row] += values of the leaves, times the weights of the trees, in the order of the trees.
 
     codes : uint8, those of the rows one after the other, the same number each. weights : float64 (trees,).
-    in_bag : uint8 (trees, bytes), a bit for every row of the table, of which the first here is row
-    `first_row`: trees that know a row do not vote on it; or (0, 0) for all votes. out : float64 (rows,
+    in_bag : uint8 (trees, bytes), a bit for every row of the table, whose row `first_row` is the first of
+    `out`: trees do not vote on rows that they were fitted to; or (0, 0) for all votes. out : float64 (rows,
     classes or outputs). n_votes : int64 (rows,) or empty.
     """
     n_rows = out.shape[0]
     stride = codes.shape[0] // n_rows
-    walk, asked = new_walk(min(_ROWS_AT_ONCE, n_rows)), np.empty(min(_ROWS_AT_ONCE, n_rows), np.int64)
+    walk, chosen = new_walk(min(_ROWS_AT_ONCE, n_rows)), np.empty(min(_ROWS_AT_ONCE, n_rows), np.int64)
     for top in range(0, n_rows, _ROWS_AT_ONCE):
         size = min(_ROWS_AT_ONCE, n_rows - top)
         for tree in range(weights.shape[0]):
-            n = _choose_rows(in_bag, tree, first_row + top, size, stride, walk, asked)
+            n = _choose_rows(in_bag, tree, first_row + top, size, stride, walk, chosen)
             descend(trees, tree, codes[top * stride :], walk, n)
-            _take_votes(trees, tree, weights[tree], walk.end, asked, n, out[top : top + size])
+            _add_leaf_votes(trees, tree, weights[tree], walk.leaves, chosen, n, out[top : top + size])
             if n_votes.shape[0]:
                 for j in range(n):
-                    n_votes[top + asked[j]] += 1
+                    n_votes[top + chosen[j]] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _take_votes(trees, tree, weight, end, asked, n, out):
-    """Add what the leaves say."""
+@kernel
+def _add_leaf_votes(trees, tree, weight, leaves, chosen, n, out):
+    """Add the values of the leaves of a tree."""
     words = trees.words[trees.starts[tree] : trees.starts[tree + 1]]
     n_pure = np.uint64(trees.n_pure[0])
     values = trees.values[trees.value_starts[tree] : trees.value_starts[tree + 1]]
     for j in range(n):
-        i = np.uintp(asked[j])
-        number = words[np.uintp(end[i])] >> _CHILD
+        i = np.uintp(chosen[j])
+        number = words[np.uintp(leaves[i])] >> _CHILD
         if number < n_pure:
             out[i, number] += weight
         else:
@@ -162,9 +162,9 @@ def _take_votes(trees, tree, weight, end, asked, n, out):
                 out[i, k] += weight * values[number - n_pure, k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def find_vote_leaves(codes, trees, out):
-    """out[row, tree] = number, within its tree, of the leaf the row comes to."""
+    """out[row, tree] = number, within its tree, of the leaf of the row."""
     n_rows = out.shape[0]
     stride = codes.shape[0] // n_rows
     walk = new_walk(min(_ROWS_AT_ONCE, n_rows))
@@ -172,33 +172,33 @@ def find_vote_leaves(codes, trees, out):
         size = min(_ROWS_AT_ONCE, n_rows - top)
         for tree in range(out.shape[1]):
             for i in range(size):
-                walk.who[i], walk.base[i] = i, i * stride
+                walk.rows[i], walk.base[i] = i, i * stride
             descend(trees, tree, codes[top * stride :], walk, size)
             for i in range(size):
-                out[top + i, tree] = walk.end[i]
+                out[top + i, tree] = walk.leaves[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def tree_losses(codes, trees, in_bag, first_row, classes, steps, out):
-    """out[row, tree] = steps * (1 - p + q) / 2, rounded up: p for the class of the row, q for the next best.
+    """out[row, tree] = steps * (1 - p + q) / 2, rounded up; p is the vote of its class, q of the best other.
 
-    in_bag as in `add_votes`: -1 where the tree knows the row. classes : int64 (rows,). out : int16.
+    in_bag as in `add_votes`: -1 where the tree was fitted to the row. classes : int64 (rows,). out : int16.
     """
     n_rows, n_pure = out.shape[0], trees.n_pure[0]
     stride = codes.shape[0] // n_rows
-    walk, asked = new_walk(min(_ROWS_AT_ONCE, n_rows)), np.empty(min(_ROWS_AT_ONCE, n_rows), np.int64)
+    walk, chosen = new_walk(min(_ROWS_AT_ONCE, n_rows)), np.empty(min(_ROWS_AT_ONCE, n_rows), np.int64)
     for top in range(0, n_rows, _ROWS_AT_ONCE):
         size = min(_ROWS_AT_ONCE, n_rows - top)
         for tree in range(out.shape[1]):
-            n = _choose_rows(in_bag, tree, first_row + top, size, stride, walk, asked)
+            n = _choose_rows(in_bag, tree, first_row + top, size, stride, walk, chosen)
             descend(trees, tree, codes[top * stride :], walk, n)
             words = trees.words[trees.starts[tree] : trees.starts[tree + 1]]
             values = trees.values[trees.value_starts[tree] : trees.value_starts[tree + 1]]
             for i in range(size):
                 out[top + i, tree] = -1
             for j in range(n):
-                i = asked[j]
-                number = np.int64(words[np.uintp(walk.end[i])] >> _CHILD)
+                i = chosen[j]
+                number = np.int64(words[np.uintp(walk.leaves[i])] >> _CHILD)
                 label = classes[top + i]
                 ahead = 1.0 if number == label else -1.0
                 if number >= n_pure:
@@ -210,14 +210,14 @@ def tree_losses(codes, trees, in_bag, first_row, classes, steps, out):
                 out[top + i, tree] = np.int16(np.ceil(steps * (0.5 * (1.0 - ahead))))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _choose_rows(in_bag, tree, first_row, size, stride, walk, asked):
-    """Put the rows that a tree does not know at the start of its walk; returns how many there are."""
+@kernel
+def _choose_rows(in_bag, tree, first_row, size, stride, walk, chosen):
+    """Write the rows that a tree was not fitted to to the start of its walk; return how many."""
     n = 0
     for i in range(size):
         row = first_row + i
-        known = in_bag.shape[0] and (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1)
-        if not known:
-            walk.who[n], walk.base[n], asked[n] = i, i * stride, i
+        in_sample = in_bag.shape[0] and (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1)
+        if not in_sample:
+            walk.rows[n], walk.base[n], chosen[n] = i, i * stride, i
             n += 1
     return n

@@ -1,18 +1,18 @@
 """The best split of a set of rows by class weights or by moments: the weak learner of the AdaBoost family.
 
-A row brings integers, and a histogram is their sums by channel and code:
+A row has integer statistics, and a histogram is their sums by channel and code:
 
-    classes   channel k = sum of the weights of class k                 (one addition a row and column)
+    classes   channel k = sum of the weights of class k                 (one addition per row and column)
     moments   channel 0 = sum of weights h, channel 1 = sum of g        (two)
 
-    hist[channel * width + code],  code 0 is missing, and the last place of a channel stays free
+    hist[channel * width + code],  code 0 is missing, and the last entry of a channel is unused
 
-Weights are scaled so that all of them sum to about 2**61, hence no sum overflows, whatever the number of
+Weights are scaled so that all of them sum to about 2**61, hence no sum overflows for any number of
 rows, and the sums do not depend on the order of the rows.
 
 A cut sends the first codes of a column left. With L_k and R_k the sums of the two sides and T_k of both:
 
-    ERROR     sum of max_k L_k and max_k R_k, less max_k T_k       exact: the weighted error that is saved
+    ERROR     sum of max_k L_k and max_k R_k, less max_k T_k       exact: the decrease of the weighted error
     GINI      sum_k L_k**2 / L + sum_k R_k**2 / R, less sum_k T_k**2 / T
     MOMENTS   G_left**2 / H_left + G_right**2 / H_right, less G**2 / H    (least squares)
 """
@@ -22,27 +22,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel
+from hedgerow.kernels.cpu.partition import fill_set
+from hedgerow.kernels.cpu.split import first_largest
 
 ERROR, GINI, MOMENTS = (np.int64(i) for i in range(3))
 NO_GAIN = -1.0
 
 COLUMNS_AT_ONCE = 16  # their histograms stay in the second-level cache
-_ROWS_AT_ONCE = 4096  # and the weights of so many rows in the first
+_ROWS_AT_ONCE = 4096  # whose weights stay in the first-level cache
 _NOISE = 2.0**-44  # a gain below this share of the whole is rounding
 
 
 class Sample(NamedTuple):
-    """What the rows bring; see the module."""
+    """The statistics of the rows; see the module."""
 
-    weight: NDArray[np.int64]  # of every row, 0 for one that takes no part
+    weight: NDArray[np.int64]  # of every row, 0 for one that is not used
     second: NDArray[np.int64]  # g of every row for moments, else empty
     classes: NDArray[Any]  # of every row for classes, else empty
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def search_columns(codes, n_bins, categorical, sample, rows, totals, limits, hist, found, left):
-    """The best cut of every column: records in `found`, sums of its left side in `left`.
+    """Find the best cut of every column: write records to `found`, sums of the left sides to `left`.
 
     codes : (columns, n) of the columns to search, as are n_bins, categorical, found (SPLIT records, their
     `column` counted from the first one) and left (columns, channels).
@@ -69,16 +71,16 @@ def search_columns(codes, n_bins, categorical, sample, rows, totals, limits, his
             found[column].column = column
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def fill_columns(codes, offsets, sample, rows, everyone, hist):
-    """The first half of `search_columns`, for rows that are searched elsewhere: add them to histograms.
+@kernel
+def fill_columns(codes, offsets, sample, rows, all_rows, hist):
+    """The first half of `search_columns`, for sharded rows: add them to histograms.
 
     offsets : int64 (columns + 1,), running sums of the codes that columns have, missing included.
-    everyone : whether all rows are meant, and not `rows`, which may be none here.
+    all_rows : whether to add all rows instead of `rows`, which may be empty here.
     hist : int64 (channels, offsets[-1]), the codes of column f of a channel from offsets[f] on.
     """
     n_columns, width = codes.shape[0], hist.shape[1]
-    n = codes.shape[1] if everyone else rows.shape[0]
+    n = codes.shape[1] if all_rows else rows.shape[0]
     flat = hist.reshape(-1)
     for first in range(0, n_columns, COLUMNS_AT_ONCE):
         last = min(first + COLUMNS_AT_ONCE, n_columns)
@@ -88,14 +90,14 @@ def fill_columns(codes, offsets, sample, rows, everyone, hist):
                 _fill(codes[column], sample, rows, width, top, bottom, flat[offsets[column] :])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def search_filled(filled, offsets, categorical, totals, limits, columns, found, left):
-    """The second half: best cuts of columns columns[0]..columns[1] - 1, from histograms of all their rows.
+    """The second half: best cuts of columns columns[0]..columns[1] - 1, from histograms of all shards.
 
     filled, offsets : as `fill_columns` has them. categorical, found and left : of all columns.
     """
     width, n_channels = limits[1], totals.shape[0]
-    hist = np.empty(n_channels * width, np.int64)  # the search turns it into running sums
+    hist = np.empty(n_channels * width, np.int64)  # the search replaces it by running sums
     gains = np.empty(width)
     for column in range(columns[0], columns[1]):
         first, last = offsets[column], offsets[column + 1]
@@ -108,16 +110,16 @@ def search_filled(filled, offsets, categorical, totals, limits, columns, found, 
         found[column].column = column
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _clear(hist, n_channels, width, n_bins):
-    """Zeros for the codes that a column has."""
+    """Zero the entries of the codes of a column."""
     for k in range(n_channels):
         channel = hist[k * width : k * width + n_bins + 1]
         for i in range(channel.shape[0]):
             channel[i] = 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _fill(codes, sample, rows, width, top, bottom, hist):
     """Add rows top..bottom - 1 (of all, or of `rows`) to the histogram of one column."""
     weight, second, classes = sample.weight, sample.second, sample.classes
@@ -133,14 +135,14 @@ def _fill(codes, sample, rows, width, top, bottom, hist):
             row = np.uintp(rows[i])
             hist[np.uintp(classes[row]) * np.uintp(width) + np.uintp(codes[row])] += weight[row]
     else:
-        code, place, value = codes[top:bottom], classes[top:bottom], weight[top:bottom]
+        code, label, value = codes[top:bottom], classes[top:bottom], weight[top:bottom]
         for i in range(bottom - top):
-            hist[np.uintp(place[i]) * np.uintp(width) + np.uintp(code[i])] += value[i]
+            hist[np.uintp(label[i]) * np.uintp(width) + np.uintp(code[i])] += value[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _search(hist, n_bins, categorical, totals, limits, gains, best, left):
-    """The best cut of one column, from its histogram, which becomes running sums."""
+    """Find the best cut of one column from its histogram, which becomes running sums."""
     n_channels, width = totals.shape[0], limits[1]
     missing = np.empty(n_channels, np.int64)
     some_missing = False
@@ -158,42 +160,24 @@ def _search(hist, n_bins, categorical, totals, limits, gains, best, left):
             missing[k] = 0
     for k in range(n_channels):
         channel = hist[k * width + 1 : (k + 1) * width]
-        for place in range(1, n):
-            channel[place] += channel[place - 1]
+        for i in range(1, n):
+            channel[i] += channel[i - 1]
     best.gain, best.missing_left, best.threshold = NO_GAIN, 0, 0
     best.categorical = np.int64(categorical)
     for missing_left in range(2 if some_missing else 1):
         # the last cut has all values on its left: only missing is on the other side
         n_cuts = n if some_missing and not missing_left else n - 1
         _gains(hist, missing, missing_left, totals, limits, n_cuts, gains)
-        place = _largest(gains, n_cuts)
-        if place >= 0 and gains[place] > best.gain:
-            best.gain, best.threshold, best.missing_left = gains[place], place + 1, missing_left
+        cut = first_largest(gains, n_cuts)
+        if cut >= 0 and gains[cut] > best.gain:
+            best.gain, best.threshold, best.missing_left = gains[cut], cut + 1, missing_left
     if best.gain > NO_GAIN:
-        _describe(hist, order, missing, totals, limits, some_missing, best, left)
+        _complete(hist, order, missing, totals, limits, some_missing, best, left)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _largest(gains, n):
-    """The first place of the largest gain; -1 without any.
-
-    The bits of floats that are not negative rise as integers do, and a maximum of integers vectorises.
-    """
-    bits = gains[:n].view(np.int64)
-    top = np.int64(0)
-    for i in range(bits.shape[0]):
-        top = max(top, bits[i])
-    if top == 0:
-        return -1
-    place = 0
-    while bits[place] != top:
-        place += 1
-    return place
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _gains(hist, missing, missing_left, totals, limits, n_cuts, gains):
-    """gains[p] of a cut after place p, NO_GAIN where a side weighs too little."""
+    """gains[p] = gain of a cut after position p, NO_GAIN where a side has too little weight."""
     criterion, width, least = limits[0], limits[1], limits[2]
     if totals.shape[0] != 2:
         _gains_of_many(hist, missing, missing_left, totals, limits, n_cuts, gains)
@@ -215,7 +199,9 @@ def _gains(hist, missing, missing_left, totals, limits, n_cuts, gains):
     h = t0 + t1 if squares else t0
     g = t1 - t0 if squares else t1
     whole, noise = np.float64(g) * np.float64(g) / np.float64(h), np.float64(h) * _NOISE
-    if not squares:  # beside one far target all others are small: their differences are no rounding
+    if (
+        not squares
+    ):  # beside an outlier all other targets are small: their differences are not rounding errors
         noise = max(whole * _NOISE, noise * _NOISE)
     also, turn = (np.int64(1), np.int64(1)) if squares else (np.int64(0), np.int64(0))
     for p in range(out.shape[0]):
@@ -228,7 +214,7 @@ def _gains(hist, missing, missing_left, totals, limits, n_cuts, gains):
         out[p] = gain if fits & (gain > noise) else NO_GAIN
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _gains_of_many(hist, missing, missing_left, totals, limits, n_cuts, gains):
     """The same for any number of classes."""
     criterion, width, least = limits[0], limits[1], limits[2]
@@ -259,12 +245,12 @@ def _gains_of_many(hist, missing, missing_left, totals, limits, n_cuts, gains):
         gains[p] = gain if min(left_weight, right_weight) >= least and gain > noise else NO_GAIN
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _ordered(hist, n_bins, totals, limits):
-    """Codes with weight, missing among them, by rising share of one class, or rising mean.
+    """Codes with weight, including missing, by rising share of one class, or rising mean.
 
-    With two classes, or moments, the best subset of categories is a beginning of this order (Breiman et al.
-    1984); with more, the heaviest class is set against the others.
+    With two classes, or moments, the best subset of categories is a prefix of this order (Breiman et al.
+    1984); with more, the order is that of the share of the heaviest class.
     """
     width, moments = limits[1], limits[0] == MOMENTS
     heaviest = np.argmax(totals)
@@ -272,41 +258,40 @@ def _ordered(hist, n_bins, totals, limits):
     shares = np.empty(n_bins + 1)
     n = 0
     for code in range(n_bins + 1):
-        weight, part = np.int64(0), np.int64(0)
+        weight, numerator = np.int64(0), np.int64(0)
         if moments:
-            weight, part = hist[code], hist[width + code]
+            weight, numerator = hist[code], hist[width + code]
         else:
             for k in range(totals.shape[0]):
                 weight += hist[k * width + code]
-            part = hist[heaviest * width + code]
+            numerator = hist[heaviest * width + code]
         if weight == 0:
             continue
-        share = np.float64(part) / np.float64(weight)
-        place = n
-        while place > 0 and shares[place - 1] > share:
-            shares[place], order[place] = shares[place - 1], order[place - 1]
-            place -= 1
-        shares[place], order[place] = share, code
+        share = np.float64(numerator) / np.float64(weight)
+        i = n
+        while i > 0 and shares[i - 1] > share:
+            shares[i], order[i] = shares[i - 1], order[i - 1]
+            i -= 1
+        shares[i], order[i] = share, code
         n += 1
     return order[:n]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _rearrange(hist, order, width, n_channels):
-    """Place p + 1 of every channel gets what code order[p] had."""
+    """Move the entry of code order[p] of every channel to position p + 1."""
     moved = np.empty(order.shape[0], np.int64)
     for k in range(n_channels):
         channel = hist[k * width : (k + 1) * width]
-        for place in range(order.shape[0]):
-            moved[place] = channel[order[place]]
-        for place in range(order.shape[0]):
-            channel[place + 1] = moved[place]
+        for i in range(order.shape[0]):
+            moved[i] = channel[order[i]]
+        for i in range(order.shape[0]):
+            channel[i + 1] = moved[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _describe(hist, order, missing, totals, limits, some_missing, best, left):
-    """Sums of the left side of the best cut; where rows go that the node has not seen."""
-    place = best.threshold - 1
+@kernel
+def _complete(hist, order, missing, totals, limits, some_missing, best, left):
+    """Write the sums of the left side of the best cut, and the side of codes that the node does not have."""
     left_weight, weight = np.int64(0), np.int64(0)
     for k in range(totals.shape[0]):
         left[k] = hist[k * limits[1] + best.threshold] + missing[k] * best.missing_left
@@ -318,13 +303,5 @@ def _describe(hist, order, missing, totals, limits, some_missing, best, left):
         if not some_missing:
             best.missing_left = np.int64(heavier)
         return
-    for word in range(best.goes_left.shape[0]):
-        best.goes_left[word] = ~np.uint64(0) if heavier else np.uint64(0)
-    for seen in range(order.shape[0]):
-        code = order[seen]
-        bit = np.uint64(1) << np.uint64(code & 63)
-        if seen <= place:
-            best.goes_left[code >> 6] |= bit
-        else:
-            best.goes_left[code >> 6] &= ~bit
+    fill_set(best.goes_left, order, order.shape[0], best.threshold - 1, heavier)
     best.threshold = 0

@@ -1,4 +1,4 @@
-"""Features of many small windows of one size, window by window side by side.
+"""Features of many small windows of one size.
 
 The integral images of n windows are stored by position, (positions, n), so that one feature of all windows
 is a few sums of whole rows, which the compiler vectorises:
@@ -6,19 +6,19 @@ is a few sums of whole rows, which the compiler vectorises:
     planes[y * (W + 1) + x, i]                  sum of the pixels above and left of (x, y) in window i
     planes[(H + 1) * (W + 1) + ..., i]          the same for the tilted integral image, if there is one
 
-A rectangle is its four corners (a, b, c, d) as rows of the planes; its sum is a - b - c + d. Values are what
-the detector computes: float32 of the weighted sum, times 1 / (area * standard deviation) as float32.
+A rectangle is its four corners (a, b, c, d) as rows of the planes; its sum is a - b - c + d. Values are those
+of the detector: float32 of the weighted sum, times 1 / (area * standard deviation) as float32.
 """
 
 import numpy as np
 
-from hedgerow.kernels.cpu.jit import deep_part, njit
+from hedgerow.kernels.cpu.jit import deep_inline, kernel
 
 CODES = 254  # of a Haar feature, from 1; 0 is for missing values, of which there are none
 WINDOWS_AT_ONCE = 256  # so that their planes stay in the second-level cache
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_planes(pixels, width, height, planes, start, stop):
     """Integral images of windows start to stop - 1. pixels : uint8 (height * width, n), by position."""
     for x in range(width + 1):
@@ -35,12 +35,12 @@ def fill_planes(pixels, width, height, planes, start, stop):
                 out[i] = left[i] + up[i] - corner[i] + np.int32(pixel[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_tilted(pixels, width, height, planes, start, stop):
     """Tilted integral images: T(x, y) is the sum of the pixels in the cone above (x, y).
 
     T(x, y) = T(x - 1, y - 1) + T(x + 1, y - 1) - T(x, y - 2) + I(x - 1, y - 1) + I(x - 1, y - 2)
-    (Lienhart and Maydt 2002); beyond the left and right edge the cone of the neighbour inside goes on.
+    (Lienhart and Maydt 2002); beyond the left and right edge the cone is that of the neighbour inside.
     """
     first = (width + 1) * (height + 1)
     for x in range(width + 1):
@@ -58,9 +58,9 @@ def fill_tilted(pixels, width, height, planes, start, stop):
                 _add_cone(pixels, width, planes, first, x, y, start, stop)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _add_cone(pixels, width, planes, first, x, y, start, stop):
-    """What the rows above y - 1 add: cones of the neighbours, less what both have."""
+    """Add the rows above y - 1: the cones of the neighbours, less their intersection."""
     out = planes[first + y * (width + 1) + x, start:stop]
     above = first + (y - 1) * (width + 1)
     if 0 < x < width:
@@ -79,7 +79,7 @@ def _add_cone(pixels, width, planes, first, x, y, start, stop):
             out[i] += np.int32(pixel[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_norms(pixels, width, height, inverse, start, stop):
     """1 / (area * standard deviation) of the pixels inside the border, 0 where they are all the same."""
     area = np.float64((width - 2) * (height - 2))
@@ -94,7 +94,7 @@ def fill_norms(pixels, width, height, inverse, start, stop):
         inverse[i] = np.float32(1.0 / np.sqrt(spread)) if spread > 0.0 else np.float32(0.0)
 
 
-@deep_part
+@deep_inline
 def _sums(planes, corners, weights, start, stop, out):
     """Weighted sums of a feature's rectangles over windows start to stop - 1, before they are normalised."""
     for k in range(3):
@@ -111,7 +111,7 @@ def _sums(planes, corners, weights, start, stop, out):
                 out[i] += weight * np.float32(a[i] - b[i] - c[i] + d[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def haar_values(planes, inverse, corners, weights, out):
     """One Haar feature of all windows. corners : int32 (3, 4), weights : float32 (3,), out : float32 (n,)."""
     _sums(planes, corners, weights, 0, out.shape[0], out)
@@ -119,29 +119,27 @@ def haar_values(planes, inverse, corners, weights, out):
         out[i] *= inverse[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def haar_ranges(planes, inverse, corners, weights, tail, low, scale):
-    """Where the codes of features begin, and how many there are to a unit of value.
+    """The lowest value of the codes of features, and the number of codes per unit of value.
 
-    corners : (F, 3, 4), weights : (F, 3), low and scale : float32 (F,), which are filled. The codes are of
-    equal width between the values that `tail` windows lie outside of on either side.
+    corners : (F, 3, 4), weights : (F, 3), low and scale : float32 (F,), which are written. The codes
+    are of equal width between two values; `tail` windows are outside on either side.
     """
     values = np.empty(inverse.shape[0], np.float32)
     for f in range(corners.shape[0]):
-        _sums(planes, corners[f], weights[f], 0, values.shape[0], values)
-        for i in range(values.shape[0]):
-            values[i] *= inverse[i]
+        haar_values(planes, inverse, corners[f], weights[f], values)
         ordered = np.sort(values)
         first, last = ordered[tail], ordered[ordered.shape[0] - 1 - tail]
         low[f] = first
         scale[f] = np.float32(CODES) / (last - first) if last > first else np.float32(0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def haar_codes(planes, inverse, corners, weights, low, scale, start, stop, codes):
     """Codes 1 to CODES of all features of windows start to stop - 1, into codes : uint8 (F, n).
 
-    A code rises with the value, which is all that a cut needs.
+    A code rises with the value, which is sufficient for cuts.
     """
     values = np.empty(WINDOWS_AT_ONCE, np.float32)
     most = np.float32(CODES - 1)
@@ -153,13 +151,13 @@ def haar_codes(planes, inverse, corners, weights, low, scale, start, stop, codes
             out = codes[f, begin:end]
             least, per_unit = low[f], scale[f]
             for i in range(out.shape[0]):
-                place = (value[i] * norm[i] - least) * per_unit
-                place = max(place, np.float32(0.0))
-                place = min(place, most)
-                out[i] = np.uint8(np.int32(place) + np.int32(1))
+                code = (value[i] * norm[i] - least) * per_unit
+                code = max(code, np.float32(0.0))
+                code = min(code, most)
+                out[i] = np.uint8(np.int32(code) + np.int32(1))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def lbp_codes(planes, corners, start, stop, codes):
     """Local binary patterns of all features of windows start to stop - 1, into codes : uint8 (F, n).
 
@@ -182,7 +180,7 @@ def lbp_codes(planes, corners, start, stop, codes):
                     out[i] = old | (bit if cell[i] >= middle[i] else np.uint8(0))
 
 
-@deep_part
+@deep_inline
 def _cell(planes, grid, corner, start, stop, out):
     """Sum of the cell whose top left grid point is `corner`."""
     a, b = planes[grid[corner], start:stop], planes[grid[corner + 1], start:stop]
