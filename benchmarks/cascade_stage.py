@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from hedgerow.threads import Team
-from hedgerow.vision.features import HaarFeatures
+from hedgerow.vision.features import HaarFeatures, WindowSet
 from hedgerow.vision.stage import StageBooster, StageOptions
-from hedgerow.vision.windows import WindowSet
 
 
 def make_windows(n: int) -> tuple[np.ndarray, np.ndarray, str]:

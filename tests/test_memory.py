@@ -23,7 +23,7 @@ from hedgerow.memory import (
     estimate_pairs,
     estimate_weak_trees,
 )
-from hedgerow.vision.integral import integral_image
+from hedgerow.vision.images import integral_image
 
 FEW = {"n_estimators": 3, "n_jobs": 1}
 CLASSIFIERS = [

@@ -10,8 +10,7 @@ from cascade_files import make_model
 from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
 from hedgerow.io.models import from_bytes, to_bytes
 from hedgerow.vision import Cascade, load_cascade
-from hedgerow.vision.model import LBP
-from hedgerow.vision.storage import FORMAT
+from hedgerow.vision.model import FORMAT, LBP
 from model_cases import changed, fitted
 
 MODELS = {

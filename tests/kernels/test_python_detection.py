@@ -11,7 +11,8 @@ from hedgerow.threads import Team
 from hedgerow.vision import scan as scan_module
 from hedgerow.vision.detections import group_rectangles
 from hedgerow.vision.model import LBP
-from hedgerow.vision.scan import evaluate_windows, find_windows, level_image, passing_windows
+from hedgerow.vision.pyramid import level_image
+from hedgerow.vision.scan import evaluate_windows, find_windows, passing_windows
 from python_bodies import both_ways, python_bodies
 from trainer_cases import fitted, packed
 

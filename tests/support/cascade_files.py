@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.vision.model import HAAR, LBP, CascadeModel
+from hedgerow.vision.model import HAAR, LBP, CascadeModel, pack_cascade, unpack_cascade
 from hedgerow.vision.opencv import read_opencv, write_opencv
-from hedgerow.vision.storage import pack_cascade, unpack_cascade
 
 
 def make_model(kind=HAAR, *, seed=0, nodes=1, tilted=False, stages=2, trees=3, window=(24, 20)):

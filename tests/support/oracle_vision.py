@@ -1,6 +1,6 @@
-"""The detector in plain Python: slow, and written from the definitions, not from the kernels.
+"""The detector in plain Python, by definition and without the kernels.
 
-Sums are sums over pixels, windows are judged one at a time. Only roundings are those of float32.
+Sums are sums over pixels, and windows are evaluated one at a time, with the roundings of float32.
 """
 
 import math
@@ -11,16 +11,7 @@ from hedgerow.vision.model import HAAR, CascadeModel
 
 F = np.float32
 LEAST_CONTRAST = 0.1
-NEIGHBOURS = (
-    (0, 0),
-    (1, 0),
-    (2, 0),
-    (2, 1),
-    (2, 2),
-    (1, 2),
-    (0, 2),
-    (0, 1),
-)  # cells clockwise, highest bit first
+NEIGHBOURS = ((0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # clockwise, highest bit first
 
 
 def integral(image):
@@ -49,8 +40,8 @@ def upright_sum(image, x, y, w, h):
     return sum(int(image[v][u]) for v in range(y, y + h) for u in range(x, x + w))
 
 
-def turned_sum(image, x, y, w, h):
-    """Pixels of a rectangle turned by 45 degrees: steps right-down and left-down from the top, in pairs."""
+def tilted_sum(image, x, y, w, h):
+    """Sum of a rectangle tilted by 45 degrees: pairs of pixels in steps right-down and left-down."""
     total = 0
     for i in range(w):
         for j in range(h):
@@ -62,7 +53,7 @@ def turned_sum(image, x, y, w, h):
 
 def resize(image, high, wide):
     """Bilinear, in 1/256 steps, rounded once at the end."""
-    rows, columns = places(len(image), high), places(len(image[0]), wide)
+    rows, columns = sources(len(image), high), sources(len(image[0]), wide)
     out = np.empty((high, wide), np.uint8)
     for y, (top, bottom, g) in enumerate(rows):
         for x, (left, right, d) in enumerate(columns):
@@ -72,19 +63,19 @@ def resize(image, high, wide):
     return out
 
 
-def places(n_from, n_to):
-    """For each pixel of a line: its two sources and the second's weight of 256."""
+def sources(n_from, n_to):
+    """For each pixel of a line: its two source pixels, and the weight of the second of 256."""
     scale = 1.0 / (n_to / n_from)
     found = []
     for i in range(n_to):
-        place = scale * (i + 0.5) - 0.5
-        first = math.floor(place)
+        position = scale * (i + 0.5) - 0.5
+        first = math.floor(position)
         if first < 0:
             found.append((0, 0, 0))
         elif first >= n_from - 1:
             found.append((n_from - 1, n_from - 1, 0))
         else:
-            found.append((first, first + 1, round((place - first) * 256)))
+            found.append((first, first + 1, round((position - first) * 256)))
     return found
 
 
@@ -102,7 +93,7 @@ def inverse_norm(model, patch):
 
 
 def haar_value(model, feature, patch, inverse):
-    add = turned_sum if model.tilted[feature] else upright_sum
+    add = tilted_sum if model.tilted[feature] else upright_sum
     value = F(0)
     for k in range(3):
         rect, weight = model.rects[feature, k].tolist(), model.weights[feature, k]
@@ -112,8 +103,9 @@ def haar_value(model, feature, patch, inverse):
     return F(value * inverse)
 
 
-def lbp_code(model, feature, patch):
-    x, y, w, h = model.rects[feature, 0].tolist()
+def lbp_code(patch, rect):
+    """The code of a grid of 3 x 3 cells, of which `rect` is the first."""
+    x, y, w, h = rect
     cell = [[upright_sum(patch, x + i * w, y + j * h, w, h) for i in range(3)] for j in range(3)]
     code = 0
     for i, j in NEIGHBOURS:
@@ -122,7 +114,7 @@ def lbp_code(model, feature, patch):
 
 
 def evaluate_window(model, patch, n_stages=None):
-    """(stages passed or -1, sum of the last stage seen)."""
+    """(stages passed or -1, sum of the last stage evaluated)."""
     inverse = None
     if model.kind == HAAR:
         inverse = inverse_norm(model, patch)
@@ -147,7 +139,7 @@ def _leaf(model, tree, patch, inverse):
         if model.kind == HAAR:
             left = haar_value(model, feature, patch, inverse) < model.threshold[node]
         else:
-            code = lbp_code(model, feature, patch)
+            code = lbp_code(patch, model.rects[feature, 0].tolist())
             left = int(model.subsets[node, code >> 5]) >> (code & 31) & 1
         own = int(model.left[node] if left else model.right[node])
         if own <= 0:
@@ -187,15 +179,15 @@ def scan(model, image, scale_factor):
 
 
 def random_model(rng, kind=HAAR, window=(12, 10), *, tilted_share=0.3, max_nodes=3, stages=(1, 3, 4)):
-    """A cascade of random features, trees and thresholds near the middle of what it can reach."""
+    """A cascade of random features, trees and thresholds in the middle of their ranges."""
     wide, high = window
     n_features = 12
     rects, weights = np.zeros((n_features, 3, 4), np.int32), np.zeros((n_features, 3), np.float32)
-    turned = np.zeros(n_features, np.uint8)
+    tilted = np.zeros(n_features, np.uint8)
     for f in range(n_features):
-        turned[f] = kind == HAAR and rng.random() < tilted_share
+        tilted[f] = kind == HAAR and rng.random() < tilted_share
         for k in range(int(rng.integers(2, 4)) if kind == HAAR else 1):
-            rects[f, k] = _random_rect(rng, wide, high, 3 if kind != HAAR else 1, tilt=bool(turned[f]))
+            rects[f, k] = _random_rect(rng, wide, high, 3 if kind != HAAR else 1, tilt=bool(tilted[f]))
             weights[f, k] = 0 if kind != HAAR else rng.choice([-1, 2, 3, 0.37, -1.73, 1e-3])
     sizes = rng.integers(1, max_nodes + 1, sum(stages))
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
@@ -206,7 +198,7 @@ def random_model(rng, kind=HAAR, window=(12, 10), *, tilted_share=0.3, max_nodes
     values = rng.normal(size=n_nodes + len(sizes)).astype(np.float32)
     subsets = rng.integers(0, 2**32, (n_nodes, 8), dtype=np.uint32)
     return CascadeModel(
-        kind, wide, high, rects, weights, turned,
+        kind, wide, high, rects, weights, tilted,
         feature=rng.integers(0, n_features, n_nodes).astype(np.int32),
         threshold=rng.normal(0, 0.2, n_nodes).astype(np.float32) * np.float32(kind == HAAR),
         subsets=subsets if kind != HAAR else subsets[:0],
@@ -222,13 +214,13 @@ def _random_rect(rng, wide, high, cells, *, tilt):
         x, y = rng.integers(0, wide), rng.integers(0, high)
         w, h = rng.integers(1, wide), rng.integers(1, high)
         upright = x + cells * w <= wide and y + cells * h <= high
-        turned = x - h >= 0 and x + w <= wide and y + w + h <= high
-        if turned if tilt else upright:
+        tilted = x - h >= 0 and x + w <= wide and y + w + h <= high
+        if tilted if tilt else upright:
             return x, y, w, h
 
 
 def _random_tree(rng, size, left, right):
-    """Children of `size` nodes: each later node hangs on a free place of an earlier one."""
+    """Children of `size` nodes: each later node is a child of an earlier one."""
     children = [[None, None] for _ in range(size)]
     for node in range(1, size):
         free = [(p, side) for p in range(node) for side in range(2) if children[p][side] is None]

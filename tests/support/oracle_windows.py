@@ -1,6 +1,6 @@
-"""Features of a window from their definitions, pixel by pixel; the best stump by trying all; small data.
+"""Slow reference implementations of features, the best stump and the windows of images; small data.
 
-A window is a list of rows of integers. Nothing here is fast, and nothing is shared with the kernels.
+A window is a list of rows of integers. No code is shared with the kernels.
 """
 
 import math
@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.threads import Team
 from hedgerow.vision.features import HaarFeatures, LBPFeatures
 from hedgerow.vision.mining import reoriented
-from hedgerow.vision.scan import evaluate_windows, level_image, scan_factors
+from hedgerow.vision.pyramid import level_image, scan_factors
+from hedgerow.vision.scan import evaluate_windows
 from hedgerow.vision.stage import StageTree
-from oracle_vision import NEIGHBOURS
+from oracle_vision import tilted_sum, upright_sum
 
 BASIC = {
     # name: width, height, inner rectangles (x, y, width, height, weight), tilted
@@ -36,10 +36,10 @@ SHAPES = {"basic": BASIC, "core": CORE, "all": ALL}
 
 
 def pixels_of(rect, tilted, width, height):
-    """The pixels (x, y) of a rectangle; None if it does not lie in the window.
+    """The pixels (x, y) of a rectangle; None if it is not inside the window.
 
-    A tilted rectangle is drawn as the pixels in the cone of its lowest corner that are not in the cones of
-    the corners beside it, and not twice where these meet.
+    A tilted rectangle has the pixels in the cone of its lowest corner that are in neither of the cones of the
+    left and right corners.
     """
     x, y, w, h = rect
     if not tilted:
@@ -59,7 +59,7 @@ def cone(x, y, width, height):
 
 
 def features_of(kind, width, height):
-    """All features of a kind by trial: {(rects, weights, tilted)}, unused rects left out."""
+    """All features of a kind, by exhaustive enumeration: (rects, weights, tilted) without unused rects."""
     found = []
     for wide, high, inner, tilted in SHAPES[kind].values():
         for x in range(width + 1):
@@ -73,7 +73,7 @@ def features_of(kind, width, height):
                         for a, b, c, d, _ in inner:
                             left, down = (a * dx - b * dy, a * dx + b * dy) if tilted else (a * dx, b * dy)
                             rects.append((x + left, y + down, c * dx, d * dy))
-                        found.append((tuple(rects), (-1, *(part[4] for part in inner)), tilted))
+                        found.append((tuple(rects), (-1, *(rect[4] for rect in inner)), tilted))
     return found
 
 
@@ -82,11 +82,6 @@ def _fits(rect, tilted, width, height):
     if tilted:
         return x - h >= 0 and x + w <= width and y + w + h <= height
     return x + w <= width and y + h <= height
-
-
-def rect_sum(window, rect, tilted):
-    """Sum of the pixels of a rectangle."""
-    return sum(window[j][i] for i, j in pixels_of(rect, tilted, len(window[0]), len(window)))
 
 
 def inverse_norm(window):
@@ -101,20 +96,10 @@ def haar_value(window, rects, weights, tilted):
     total = None
     for rect, weight in zip(rects, weights, strict=True):
         if weight:
-            part = np.float32(weight) * np.float32(rect_sum(window, rect, tilted))
-            total = part if total is None else total + part
+            add = tilted_sum if tilted else upright_sum
+            product = np.float32(weight) * np.float32(add(window, *rect))
+            total = product if total is None else total + product
     return total * inverse_norm(window)
-
-
-def lbp_code(window, cell):
-    """The pattern of a grid of 3 x 3 cells, of which `cell` is the first."""
-    x, y, w, h = cell
-    sums = {
-        (i, j): rect_sum(window, (x + i * w, y + j * h, w, h), tilted=False)
-        for i in range(3)
-        for j in range(3)
-    }
-    return sum((sums[place] >= sums[1, 1]) << (7 - k) for k, place in enumerate(NEIGHBOURS))
 
 
 # --- stumps
@@ -150,7 +135,7 @@ def _worth(pair, criterion):
 
 
 def all_windows(image, window, scale_factor):
-    """Windows of all levels of an image as a trainer looks at them, in order."""
+    """Windows of all levels of an image, in the order of a scan."""
     width, height = window
     for factor in scan_factors(image.shape, window, scale_factor):
         level = level_image(image, window, factor)
@@ -160,9 +145,10 @@ def all_windows(image, window, scale_factor):
                 yield level[y : y + height, x : x + width]
 
 
-def passing_windows(model, image, scale_factor, turns=range(8)):
-    """How many windows there are in all turns of an image, and the bytes of those that pass the model."""
-    windows = [w for turn in turns for w in all_windows(reoriented(image, turn), model.window, scale_factor)]
+def passing_windows(model, image, scale_factor):
+    """The number of windows in all orientations of an image, and the bytes of those that pass the model."""
+    images = [reoriented(image, orientation) for orientation in range(8)]
+    windows = [window for one in images for window in all_windows(one, model.window, scale_factor)]
     if not windows:
         return 0, []
     stages, _ = evaluate_windows(model, np.ascontiguousarray(windows))
@@ -181,7 +167,7 @@ def make_features(kind, window, most=None, seed=0):
 
 
 def objects(n, seed=0, size=8):
-    """Noisy crosses, bright across and dark down."""
+    """Noisy crosses, with a bright horizontal and a dark vertical bar."""
     rng = np.random.default_rng(seed)
     windows = rng.integers(30, 150, (n, size, size))
     windows[:, size // 4 : size // 2, :] += 60
@@ -201,7 +187,7 @@ def photos(n, seed=1, shape=(20, 26)):
 
 
 def labelled(n, seed=0, size=8):
-    """Windows of both kinds, hard to tell apart, and their classes."""
+    """Windows of two classes that overlap, and their classes."""
     rng = np.random.default_rng(seed)
     classes = (np.arange(n) % 2).astype(np.uint8)
     windows = rng.integers(0, 200, (n, size, size))
@@ -220,8 +206,3 @@ def stump(feature, threshold=0.0, *, left=0.0, right=1.0, subset=None):
         np.array([-1], np.int32),
         np.array([left, right], np.float32),
     )
-
-
-def one_team():
-    """A team of one, which starts no threads."""
-    return Team(1)

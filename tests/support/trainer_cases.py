@@ -1,6 +1,6 @@
-"""Small trainings of cascades for the tests of the trainer."""
+"""Small data and parameters for tests of the trainer of cascades."""
 
-from hedgerow.vision.storage import pack_cascade
+from hedgerow.vision.model import pack_cascade
 from hedgerow.vision.trainer import CascadeTrainer
 from oracle_windows import objects, photos
 

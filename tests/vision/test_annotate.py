@@ -1,46 +1,32 @@
 import json
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from hedgerow.vision.annotate import detect_files, detections_as_json, draw_detections
+from hedgerow.vision.detections import Detection
+from hedgerow.vision.faces import Face
 from hedgerow.vision.images import read_image
 
 
-class Found(NamedTuple):
-    x: int
-    y: int
-    width: int
-    height: int
-    score: float = 2.5
-    neighbors: int = 4
-
-
-class Posed(NamedTuple):
-    x: int
-    y: int
-    width: int
-    height: int
-    score: float
-    neighbors: int
-    pose: str
-
-
-class Always:
-    """Finds the same in every image, and remembers how it was asked."""
+class Constant:
+    """Detects the same objects in every image, and records its calls."""
 
     def __init__(self, *found):
-        self.found, self.asked = found, []
+        self.found, self.calls = found, []
 
     def detect(self, image, **options):
-        self.asked.append((np.asarray(image), options))
+        self.calls.append((np.asarray(image), options))
         return list(self.found)
 
 
+def found(x, y, width, height):
+    return Detection(x, y, width, height, score=2.5, neighbors=4)
+
+
 GREY = np.full((120, 160), 90, np.uint8)
-FACE = Found(40, 30, 60, 60)
+FACE = found(40, 30, 60, 60)
 
 
 def save(path, image=GREY):
@@ -50,7 +36,7 @@ def save(path, image=GREY):
 
 
 # --------------------------------------------------------------------------------------- drawing
-def test_a_rectangle_is_drawn_on_a_copy():
+def test_draw_detections_draws_on_a_copy():
     before = GREY.copy()
     picture = draw_detections(GREY, [FACE], labels=False)
     pixels = np.asarray(picture)
@@ -66,51 +52,48 @@ def test_a_rectangle_is_drawn_on_a_copy():
 def test_lines_are_wider_on_larger_pictures():
     def line(size):
         picture = np.asarray(
-            draw_detections(np.zeros((size, size), np.uint8), [Found(50, 50, 90, 90)], labels=False)
+            draw_detections(np.zeros((size, size), np.uint8), [found(50, 50, 90, 90)], labels=False)
         )
         return int(picture[95, 20:95, 1].astype(bool).sum())
 
     assert line(200) < line(1000) < line(3000)
 
 
-def test_poses_have_their_colours():
+def test_each_pose_has_its_own_colour():
     colours = set()
     for pose in ("frontal", "left", "right"):
-        pixels = np.asarray(draw_detections(GREY, [Posed(40, 30, 60, 60, 1.0, 3, pose)], labels=False))
+        pixels = np.asarray(draw_detections(GREY, [Face(40, 30, 60, 60, 1.0, 3, pose)], labels=False))
         colours.add(tuple(pixels[60, 40].tolist()))
     assert len(colours) == 3
 
 
-def test_labels_stay_in_the_picture_and_need_room():
+def test_labels_are_inside_the_picture_and_omitted_on_narrow_rectangles():
     plain = np.asarray(draw_detections(GREY, [FACE], labels=False))
     assert not np.array_equal(np.asarray(draw_detections(GREY, [FACE])), plain)
-    at_the_edge = [Found(0, 0, 60, 60), Found(130, 90, 60, 60)]
+    at_the_edge = [found(0, 0, 60, 60), found(130, 90, 60, 60)]
     assert draw_detections(GREY, at_the_edge).size == (160, 120)
-    tiny = [Found(40, 30, 8, 8)]
+    tiny = [found(40, 30, 8, 8)]
     with_label, without = (np.asarray(draw_detections(GREY, tiny, labels=on)) for on in (True, False))
     assert np.array_equal(with_label, without)
 
 
 def test_colours_of_the_picture_are_kept():
     colour = np.dstack([GREY, GREY // 2, GREY // 3])
-    assert np.asarray(draw_detections(colour[:, :, ::-1], [FACE], channels="bgr"))[0, 0].tolist() == [
-        90,
-        45,
-        30,
-    ]
+    drawn = np.asarray(draw_detections(colour[:, :, ::-1], [FACE], channels="bgr"))
+    assert drawn[0, 0].tolist() == [90, 45, 30]
 
 
 def test_json_has_plain_numbers():
-    found = [Found(np.int32(1), np.int32(2), np.int32(3), np.int32(4), np.float64(0.5), np.int32(6))]
-    rows = detections_as_json([*found, Posed(1, 2, 3, 4, 0.5, 6, "left")])
+    one = Detection(np.int32(1), np.int32(2), np.int32(3), np.int32(4), np.float64(0.5), np.int32(6))
+    rows = detections_as_json([one, Face(1, 2, 3, 4, 0.5, 6, "left")])
     plain = {"x": 1, "y": 2, "width": 3, "height": 4, "score": 0.5, "neighbors": 6}
     assert json.loads(json.dumps(rows)) == [plain, plain | {"pose": "left"}]
 
 
 # ----------------------------------------------------------------------------------------- files
-def test_files_are_read_annotated_and_listed(tmp_path):
+def test_detect_files_writes_annotated_copies_and_json(tmp_path):
     one, two = save(tmp_path / "a.png"), save(tmp_path / "b.jpg", np.dstack([GREY[:50]] * 3))
-    detector = Always(FACE)
+    detector = Constant(FACE)
     results = detect_files(
         [one, str(two)],
         detector,
@@ -122,12 +105,8 @@ def test_files_are_read_annotated_and_listed(tmp_path):
     assert [result.path.name for result in results] == ["a.png", "b.jpg"]
     assert [(result.width, result.height) for result in results] == [(160, 120), (160, 50)]
     assert all(result.detections == [FACE] and result.error is None for result in results)
-    assert detector.asked[0][1] == {
-        "scale_factor": 1.2,
-        "min_neighbors": 3,
-        "min_size": (30, 30),
-        "max_size": None,
-    }
+    settings = {"scale_factor": 1.2, "min_neighbors": 3, "min_size": (30, 30), "max_size": None}
+    assert detector.calls[0][1] == settings
     for result, image in zip(results, (one, two), strict=True):
         drawn = np.asarray(read_image(result.annotated))
         assert np.array_equal(drawn, np.asarray(draw_detections(image, [FACE])))
@@ -144,18 +123,18 @@ def test_files_are_read_annotated_and_listed(tmp_path):
     }
 
 
-def test_nothing_is_written_unless_asked(tmp_path):
+def test_detect_files_writes_nothing_by_default(tmp_path):
     path = save(tmp_path / "a.png")
-    [result] = detect_files(path, Always())
+    [result] = detect_files(path, Constant())
     assert result.annotated is None
     assert [one.name for one in tmp_path.iterdir()] == ["a.png"]
 
 
-def test_a_bad_file_does_not_stop_the_others(tmp_path):
+def test_detect_files_continues_after_unreadable_files(tmp_path):
     good = save(tmp_path / "good.png")
     (tmp_path / "notes.txt").write_text("milk")
     paths = [tmp_path / "none.png", tmp_path / "notes.txt", tmp_path, good]
-    results = detect_files(paths, Always(FACE), out_dir=tmp_path / "out", json_path=tmp_path / "all.json")
+    results = detect_files(paths, Constant(FACE), out_dir=tmp_path / "out", json_path=tmp_path / "all.json")
     assert "none.png: no such image file" in results[0].error
     assert "notes.txt: not an image file" in results[1].error
     assert "a folder" in results[2].error
@@ -165,32 +144,32 @@ def test_a_bad_file_does_not_stop_the_others(tmp_path):
     assert [one.name for one in (tmp_path / "out").iterdir()] == ["good.detected.png"]
 
 
-def test_turned_photographs_are_annotated_upright(tmp_path):
+def test_exif_orientation_is_applied_before_annotation(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6
     Image.fromarray(GREY).save(tmp_path / "a.png", exif=exif)
-    detector = Always()
+    detector = Constant()
     [result] = detect_files([tmp_path / "a.png"], detector, out_dir=tmp_path)
     assert (result.width, result.height) == read_image(result.annotated).size == (120, 160)
-    assert detector.asked[0][0].shape == (160, 120)
+    assert detector.calls[0][0].shape == (160, 120)
 
 
-def test_existing_files_are_not_replaced_unless_allowed(tmp_path):
-    path, detector = save(tmp_path / "a.png"), Always(FACE)
+def test_existing_files_are_replaced_only_with_overwrite(tmp_path):
+    path, detector = save(tmp_path / "a.png"), Constant(FACE)
     (tmp_path / "a.detected.png").write_text("mine")
     (tmp_path / "all.json").write_text("mine")
     with pytest.raises(FileExistsError, match=r"a\.detected\.png exists"):
         detect_files([path], detector, out_dir=tmp_path)
     with pytest.raises(FileExistsError, match=r"all\.json exists"):
         detect_files([path], detector, json_path=tmp_path / "all.json")
-    assert detector.asked == []
+    assert detector.calls == []
     assert (tmp_path / "a.detected.png").read_text() == (tmp_path / "all.json").read_text() == "mine"
     detect_files([path], detector, out_dir=tmp_path, json_path=tmp_path / "all.json", overwrite=True)
     assert read_image(tmp_path / "a.detected.png").size == (160, 120)
     assert json.loads((tmp_path / "all.json").read_text())["images"]
 
 
-def test_an_image_that_the_detector_refuses_does_not_stop_the_others(tmp_path):
+def test_detect_files_continues_after_a_detector_error(tmp_path):
     class Choosy:
         def detect(self, image, **options):
             if image.size == (60, 20):
@@ -208,33 +187,19 @@ def test_an_image_that_the_detector_refuses_does_not_stop_the_others(tmp_path):
 @pytest.mark.parametrize(
     "options", [{"scale_factor": 1.0}, {"min_neighbors": -1}, {"min_size": (0, 3)}, {"max_size": "large"}]
 )
-def test_settings_that_make_no_sense_are_refused_before_work(tmp_path, options):
-    class Unasked:
-        def detect(self, image, **options):
-            raise AssertionError
-
-    path = save(tmp_path / "a.png")
+def test_detect_files_rejects_invalid_settings_before_reading(tmp_path, options):
+    path, detector = save(tmp_path / "a.png"), Constant()
     with pytest.raises((ValueError, TypeError), match=next(iter(options))):
-        detect_files([path], Unasked(), out_dir=tmp_path / "out", **options)
+        detect_files([path], detector, out_dir=tmp_path / "out", **options)
+    assert detector.calls == []
     assert [one.name for one in tmp_path.iterdir()] == ["a.png"]
 
 
 def test_settings_may_be_numpy_numbers(tmp_path):
-    class Nothing:
-        def detect(self, image, **options):
-            return []
-
     path, listing = save(tmp_path / "a.png"), tmp_path / "all.json"
     settings = {"min_neighbors": np.int64(2), "min_size": (np.int64(30), 30), "scale_factor": np.float32(1.5)}
-    detect_files([path], Nothing(), json_path=listing, **settings)
+    detect_files([path], Constant(), json_path=listing, **settings)
     assert json.loads(listing.read_text())["settings"]["min_size"] == [30, 30]
-
-
-def test_the_list_must_not_take_the_place_of_a_copy(tmp_path):
-    path = save(tmp_path / "a.png")
-    with pytest.raises(ValueError, match="the path of an annotated copy"):
-        detect_files([path], object.__new__(type("D", (), {"detect": None})), out_dir=tmp_path,
-                     json_path=tmp_path / "a.detected.png", overwrite=True)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -244,17 +209,18 @@ def test_the_list_must_not_take_the_place_of_a_copy(tmp_path):
         ({"json_path": "in"}, "json_path=.*in is a folder"),
         ({"json_path": "none/all.json"}, r"json_path=.*all\.json: the folder .*none does not exist"),
         ({"json_path": "in/a.png", "overwrite": True}, r"a\.png is one of the images"),
+        ({"json_path": "out/a.detected.png", "out_dir": "out"}, "the path of an annotated copy"),
         ({"paths": ["in/a.png", "other/a.png"], "out_dir": "out"}, r"both be written to .*a\.detected\.png"),
         ({"paths": []}, "paths is empty"),
         ({"detector": 7}, "detector of type int"),
     ],
 )
-def test_what_cannot_work_is_refused_before_it_starts(tmp_path, monkeypatch, options, message):
+def test_detect_files_rejects_invalid_paths_before_reading(tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
     save(tmp_path / "in" / "a.png")
     save(tmp_path / "other" / "a.png")
-    detector = Always()
+    detector = Constant()
     with pytest.raises((ValueError, OSError, TypeError), match=message):
         detect_files(**{"paths": ["in/a.png"], "detector": detector} | options)
-    assert detector.asked == []
+    assert detector.calls == []
     assert not (tmp_path / "out").exists()

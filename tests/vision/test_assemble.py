@@ -1,4 +1,4 @@
-"""Cascades put together stage by stage."""
+"""Cascades made of single stages."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ WINDOW = (8, 8)
 
 
 def two_nodes(features, *, subsets=None):
-    """A tree of two nodes: what goes right at the first is asked again."""
+    """A tree of two nodes: the second is the right child of the first."""
     return StageTree(
         np.asarray(features, np.int32),
         np.array([0.01, -0.02], np.float32),
@@ -32,7 +32,7 @@ def three_stages(features):
 
 
 @pytest.mark.parametrize("kind", ["HAAR", "LBP"])
-def test_a_cascade_without_stages_lets_all_windows_of_enough_contrast_pass(kind):
+def test_empty_cascade_passes_all_windows_with_contrast(kind):
     images, _ = labelled(20)
     images[3] = 100
     stages, scores = evaluate_windows(empty_cascade(kind, WINDOW), images)
@@ -42,31 +42,30 @@ def test_a_cascade_without_stages_lets_all_windows_of_enough_contrast_pass(kind)
     assert positions.tolist() == [[0, 0]]
 
 
-def test_a_stage_brings_its_features_once_each_and_keeps_those_before():
+def test_with_stage_appends_each_feature_once():
     features = HaarFeatures(WINDOW)
     model = three_stages(features)
     assert (model.n_stages, model.n_trees, model.n_features) == (3, 6, 2 + 2 + 3)
     assert model.stage_starts.tolist() == [0, 2, 3, 6]
     assert model.tree_starts.tolist() == [0, 1, 2, 4, 5, 6, 8]
     assert model.stage_thresholds.tolist() == [0.5, -0.5, 0.25]
-    named = [9, 4, 9, 2, 30, 30, 4, 31]  # node by node
-    assert np.array_equal(model.rects[model.feature], features.rects[named])
-    assert np.array_equal(model.weights[model.feature], features.weights[named])
-    assert len(model.values) == len(named) + 6
+    numbers = [9, 4, 9, 2, 30, 30, 4, 31]  # node by node
+    assert np.array_equal(model.rects[model.feature], features.rects[numbers])
+    assert np.array_equal(model.weights[model.feature], features.weights[numbers])
+    assert len(model.values) == len(numbers) + 6
 
 
-def test_a_window_is_sent_through_the_trees_as_they_were_given():
+def test_first_stages_evaluate_as_in_the_whole_cascade():
     features = HaarFeatures(WINDOW)
     images, _ = labelled(100)
     model = three_stages(features)
     whole, _ = evaluate_windows(model, images)
     for n in range(4):
-        part = first_stages(model, n)
-        stages, _ = evaluate_windows(part, images)
+        stages, _ = evaluate_windows(first_stages(model, n), images)
         assert np.array_equal(stages, np.minimum(whole, n))
 
 
-def test_the_first_stages_are_the_cascade_before_the_others_came():
+def test_first_stages_restores_earlier_cascades():
     features = HaarFeatures(WINDOW, "all")
     models = [empty_cascade("HAAR", WINDOW)]
     for number in range(3):
@@ -82,12 +81,12 @@ def test_the_first_stages_are_the_cascade_before_the_others_came():
 
 def test_tilted_features_stay_tilted():
     features = HaarFeatures(WINDOW, "all")
-    turned = int(np.flatnonzero(features.tilted)[5])
-    model = with_stage(empty_cascade("HAAR", WINDOW), features, [stump(turned), stump(0)], 0.0)
+    tilted = int(np.flatnonzero(features.tilted)[5])
+    model = with_stage(empty_cascade("HAAR", WINDOW), features, [stump(tilted), stump(0)], 0.0)
     assert model.tilted[model.feature].tolist() == [1, 0]
 
 
-def test_subsets_of_patterns_are_kept_node_by_node():
+def test_with_stage_keeps_subsets_of_nodes():
     features = LBPFeatures(WINDOW)
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, 2**32, (2, 2, 8), dtype=np.uint32)

@@ -46,7 +46,7 @@ def test_detections_are_the_groups_of_the_windows(cascade, image):
     assert keys == sorted(keys)
 
 
-def test_a_rectangle_that_reaches_beyond_the_image_is_cut_off(image):
+def test_detections_are_clipped_to_the_image(image):
     model = oracle.random_model(np.random.default_rng(0), kind=LBP, stages=(1,), window=(6, 6))
     model = replace(model, stage_thresholds=np.full(1, -100, np.float32))  # everything passes
     windows = find_windows(model, image[:29, :31])
@@ -64,12 +64,12 @@ def test_without_neighbors_every_window_is_a_detection(cascade, image):
     assert set(found.neighbors) == {1}
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 4, None, -1])
-def test_threads_change_nothing(cascade, image, n_jobs):
+@pytest.mark.parametrize("n_jobs", [2, None, -1])
+def test_detections_do_not_depend_on_n_jobs(cascade, image, n_jobs):
     assert cascade.detect(image, n_jobs=n_jobs) == cascade.detect(image, n_jobs=1)
 
 
-def test_any_kind_of_image_is_looked_at(cascade, image, tmp_path):
+def test_detect_accepts_all_kinds_of_images(cascade, image, tmp_path):
     expected = cascade.detect(image)
     assert len(expected) > 0
     colour = np.stack([image] * 3, axis=2)
@@ -85,7 +85,7 @@ def test_any_kind_of_image_is_looked_at(cascade, image, tmp_path):
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (11, 14), (12, 13), (3, 500)])
-def test_an_image_in_which_no_window_fits_has_no_detections(cascade, shape):
+def test_detect_returns_nothing_for_images_smaller_than_the_window(cascade, shape):
     found = cascade.detect(np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8))
     assert len(found) == 0
     assert list(found) == []
@@ -93,8 +93,8 @@ def test_an_image_in_which_no_window_fits_has_no_detections(cascade, shape):
     assert repr(found) == "<0 detections>"
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 3])
-def test_a_batch_is_every_image_in_its_order(cascade, image, n_jobs):
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_detect_batch_equals_detect_of_each_image(cascade, image, n_jobs):
     images = [image, image[:40], image[::-1], image[:5], image[:, ::-1]]
     expected = [cascade.detect(one, 1.2, 1) for one in images]
     assert cascade.detect_batch(images, 1.2, 1, n_jobs=n_jobs) == expected
@@ -102,7 +102,7 @@ def test_a_batch_is_every_image_in_its_order(cascade, image, n_jobs):
     assert cascade.detect_batch([]) == []
 
 
-def test_an_image_of_a_batch_that_is_none_raises(cascade, image):
+def test_detect_batch_rejects_invalid_images(cascade, image):
     with pytest.raises(ValueError, match="shape"):
         cascade.detect_batch([image, np.zeros(3, np.uint8), image], n_jobs=2)
 
@@ -121,14 +121,14 @@ def test_an_image_of_a_batch_that_is_none_raises(cascade, image):
         ({"channels": "hsv"}, r"channels='hsv' is not allowed"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(cascade, image, settings, message):
+def test_detect_rejects_invalid_settings(cascade, image, settings, message):
     with pytest.raises(ValueError, match=message):
         cascade.detect(image, **settings)
     with pytest.raises(ValueError, match=message):
         cascade.detect_batch([image], **settings)
 
 
-def test_sizes_limit_what_is_found(cascade, image):
+def test_min_size_and_max_size_limit_detections(cascade, image):
     found = cascade.detect(image, min_neighbors=0, min_size=20, max_size=(40, 40))
     assert len(found) > 0
     assert found.rectangles[:, 2:].min() >= 20
@@ -146,8 +146,10 @@ def test_scores_of_windows_are_those_of_the_oracle(cascade, image):
         cascade.score_windows(windows.astype(float))
 
 
-@pytest.mark.parametrize("name", ["model.hedgerow", "model.xml", "model.XML", "model"])
-@pytest.mark.parametrize("kind", ["HAAR", LBP])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("model.hedgerow", HAAR), ("model.xml", HAAR), ("model.XML", LBP), ("model", LBP), ("model.xml", LBP)],
+)
 def test_a_saved_cascade_is_the_same_when_loaded(name, kind, tmp_path):
     cascade = Cascade(oracle.random_model(np.random.default_rng(0), kind=kind, tilted_share=0.5), {"a": [1]})
     cascade.save(tmp_path / name)
@@ -155,26 +157,22 @@ def test_a_saved_cascade_is_the_same_when_loaded(name, kind, tmp_path):
     image = np.random.default_rng(0).integers(0, 256, (40, 50), dtype=np.uint8)
     assert again.detect(image, min_neighbors=0) == cascade.detect(image, min_neighbors=0)
     assert again == cascade
-    assert again.info == ({} if "." in name and name.lower().endswith("xml") else {"a": [1]})
+    assert again.info == ({} if name.lower().endswith("xml") else {"a": [1]})
 
 
-def test_a_file_is_known_by_its_content(tmp_path):
+def test_load_cascade_detects_the_format_from_the_content(tmp_path):
     cascade = Cascade(oracle.random_model(np.random.default_rng(0)))
     cascade.save(tmp_path / "a.xml")
     (tmp_path / "a.xml").rename(tmp_path / "a.hedgerow")
     assert load_cascade(tmp_path / "a.hedgerow") == cascade
 
 
-def test_what_is_no_cascade_is_refused_with_its_name(tmp_path):
+def test_load_cascade_names_the_file_in_errors(tmp_path):
     (tmp_path / "notes.xml").write_text("buy milk")
     with pytest.raises(ModelFileError, match=r"notes\.xml"):
         load_cascade(tmp_path / "notes.xml")
-    with pytest.raises(
-        FileNotFoundError, match=r"'nobody' is neither a file nor the name of a packaged cascade"
-    ):
-        load_cascade("nobody")
-    with pytest.raises(TypeError, match="load_cascade"):
-        Cascade("frontalface.xml")
+    with pytest.raises(FileNotFoundError, match=r"'other' is neither a file nor the name of a packaged"):
+        load_cascade("other")
 
 
 def test_cascades_are_equal_by_their_arrays(cascade):
@@ -195,20 +193,21 @@ def test_detections_are_a_sequence():
     assert [d.neighbors for d in found] == [8, 3, 3]
     assert found[1:] == Detections(rectangles[:2], np.array([0.5, 2.0]), np.array([3, 3], np.int32))
     assert found != found[1:]
+    assert found != [1, 2]
     assert Detection(9, 9, 24, 24, 1.0, 8) in found
     with pytest.raises(IndexError):
         found[3]
     assert repr(found[:1]) == "<1 detection: (9, 9, 24, 24) score 1, 8 neighbors>"
 
 
-def test_a_cascade_is_made_of_a_model_and_of_a_dictionary():
+def test_cascade_rejects_wrong_types():
     with pytest.raises(TypeError, match=r"info is list: it must be a dict or None"):
         Cascade(make_model(), ["faces"])
-    with pytest.raises(TypeError, match=r"it must be a CascadeModel"):
+    with pytest.raises(TypeError, match=r"it must be a CascadeModel; use load_cascade"):
         Cascade("frontalface")
 
 
-def test_one_image_is_no_list_of_images():
+def test_detect_batch_rejects_a_single_image():
     cascade = Cascade(make_model())
     for one in (IMAGE, np.stack([IMAGE] * 3, axis=-1)):
         with pytest.raises(
@@ -218,7 +217,7 @@ def test_one_image_is_no_list_of_images():
     assert len(cascade.detect_batch(np.stack([IMAGE] * 5))) == 5
 
 
-def test_what_is_no_cascade_is_not_written(tmp_path):
+def test_save_rejects_other_formats_and_empty_cascades(tmp_path):
     cascade = Cascade(make_model())
     with pytest.raises(ValueError, match=r"a cascade is written as \.xml or \.hedgerow"):
         cascade.save(tmp_path / "model.json")
@@ -227,24 +226,13 @@ def test_what_is_no_cascade_is_not_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_file_of_a_cascade_is_refused(tmp_path, monkeypatch):
+def test_load_cascade_rejects_other_files(tmp_path, monkeypatch):
     with pytest.raises(TypeError, match=r"path_or_name=7 is not allowed"):
         load_cascade(7)
     with pytest.raises(IsADirectoryError, match=r"is a folder"):
         load_cascade(tmp_path)
     path = tmp_path / "model.cascade"
     path.write_bytes(b"not a cascade")
-    with pytest.raises(ModelFileError, match=r"model\.cascade"):
-        load_cascade(path)
     monkeypatch.setattr(cascade_module, "MAX_BYTES", 5)
     with pytest.raises(ModelFileError, match=r"has 13 bytes, too many for a cascade"):
         load_cascade(path)
-
-
-def test_a_cascade_equals_only_a_cascade():
-    cascade = Cascade(make_model())
-    assert cascade == Cascade(make_model())
-    assert cascade != "frontalface"
-    found = cascade.detect(IMAGE)
-    assert isinstance(found, Detections)
-    assert found != [1, 2]

@@ -30,7 +30,7 @@ def test_the_model_is_small_and_has_a_card():
     assert "examples/train_frontalface.py" in card
 
 
-def test_the_model_keeps_the_record_of_its_training(frontal):
+def test_model_has_the_history_of_its_training(frontal):
     stages = frontal.info["stages"]
     assert [stage["stage"] for stage in stages] == list(range(1, frontal.n_stages + 1))
     trees = np.diff(frontal.model.stage_starts)
@@ -39,7 +39,7 @@ def test_the_model_keeps_the_record_of_its_training(frontal):
     assert np.array(frontal.info["mean"]).shape == (24, 24)
 
 
-def test_it_finds_the_astronaut_and_nothing_else(frontal, astronaut):
+def test_model_detects_only_the_face_of_the_astronaut(frontal, astronaut):
     (face,) = frontal.detect(astronaut)
     assert abs(face.x + face.width / 2 - 223) < 15
     assert abs(face.y + face.height / 2 - 120) < 20
@@ -49,14 +49,14 @@ def test_it_finds_the_astronaut_and_nothing_else(frontal, astronaut):
     assert tuple(labelled[:4]) == tuple(face[:4])
 
 
-def test_it_survives_the_way_through_xml(frontal):
+def test_model_is_unchanged_by_xml(frontal):
     again = read_opencv(write_opencv(frontal.model))
     for name, array in frontal.model.arrays().items():
         assert np.array_equal(array, again.arrays()[name]), name
 
 
 @pytest.mark.compare
-def test_opencv_finds_the_same_with_the_written_xml(frontal, astronaut, tmp_path):
+def test_opencv_finds_the_same_windows_with_the_written_xml(frontal, astronaut, tmp_path):
     cv2 = pytest.importorskip("cv2", reason="opencv-python-headless below 5 is needed")
     if not hasattr(cv2, "CascadeClassifier"):
         pytest.skip("this OpenCV has no cascades")
@@ -72,7 +72,7 @@ def test_opencv_finds_the_same_with_the_written_xml(frontal, astronaut, tmp_path
 @pytest.mark.compare
 @pytest.mark.data
 @pytest.mark.slow
-def test_it_is_at_least_as_good_as_the_model_of_opencv(monkeypatch):
+def test_model_is_at_least_as_good_as_opencv(monkeypatch):
     if "HEDGEROW_DATA" not in os.environ:
         pytest.skip("HEDGEROW_DATA is not set")
     cv2 = pytest.importorskip("cv2", reason="the other model comes with opencv-python-headless below 5")

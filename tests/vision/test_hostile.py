@@ -1,4 +1,4 @@
-"""Damaged and hostile cascade files: a clean refusal that says where, in bounded time and memory."""
+"""Damaged and hostile cascade files: errors that name the position, in bounded time and memory."""
 
 import dataclasses
 import subprocess
@@ -11,10 +11,9 @@ from cascade_files import large_seeds, make_model, old_format, small_seeds
 from fuzz_cascades import find_judge, fuzz, outcome
 from hedgerow.container import ModelFileError, pack, unpack
 from hedgerow.vision import opencv_xml
-from hedgerow.vision.model import HAAR, LBP
+from hedgerow.vision.model import HAAR, LBP, pack_cascade, unpack_cascade
 from hedgerow.vision.opencv import read_opencv, write_opencv
 from hedgerow.vision.opencv_xml import MAX_BYTES
-from hedgerow.vision.storage import pack_cascade, unpack_cascade
 
 HAAR_FILE = b"""<?xml version="1.0"?>
 <opencv_storage>
@@ -37,7 +36,7 @@ HAAR_FILE = b"""<?xml version="1.0"?>
 LBP_FILE = write_opencv(make_model(LBP, seed=1, stages=1, trees=1))
 OLD_FILE = old_format(make_model(seed=2, nodes=2, stages=1, trees=1))
 
-NUMBERS = [  # in place of 0.2, a leaf
+NUMBERS = [  # replace 0.2, a leaf
     ("nan", "'nan' is not allowed: it must be a number"),
     ("-inf", "it must be a number"),
     (".Inf", "it must be a number"),
@@ -56,7 +55,7 @@ NUMBERS = [  # in place of 0.2, a leaf
     ("", "2 numbers are not allowed: there must be 3"),
     ("<a/>", "is beside elements"),
 ]
-INTEGERS = [  # in place of 24, the width
+INTEGERS = [  # replace 24, the width
     ("2147483648", "2147483648 is not allowed: integers must fit into 32 bits"),
     ("99999999999", "it must be an integer"),
     ("9" * 100_000, "it must be an integer"),
@@ -122,7 +121,7 @@ HAAR_EDITS = [
 ]
 
 
-def refuse(data, message):
+def assert_rejected(data, message):
     with pytest.raises(ModelFileError, match=message) as caught:
         read_opencv(data)
     assert len(str(caught.value)) < 300
@@ -133,28 +132,28 @@ def edited(data, old, new):
     return data.replace(old.encode(), new.encode())
 
 
-def test_the_files_before_the_edits_are_good():
+def test_unedited_files_load():
     for data in (HAAR_FILE, LBP_FILE, OLD_FILE):
         assert outcome(data, read_opencv) == "loaded"
 
 
 @pytest.mark.parametrize(("new", "message"), NUMBERS)
-def test_only_finite_decimal_numbers_are_read(new, message):
-    refuse(edited(HAAR_FILE, "0.1 0.2 0.3", f"0.1 {new} 0.3"), "line 13, <leafValues>: .*" + message)
+def test_reader_rejects_numbers_that_are_not_finite_decimals(new, message):
+    assert_rejected(edited(HAAR_FILE, "0.1 0.2 0.3", f"0.1 {new} 0.3"), "line 13, <leafValues>: .*" + message)
 
 
 @pytest.mark.parametrize(("new", "message"), INTEGERS)
-def test_only_whole_numbers_of_32_bits_are_read(new, message):
-    refuse(edited(HAAR_FILE, "<width>24<", f"<width>{new}<"), message)
+def test_reader_rejects_integers_beyond_32_bits(new, message):
+    assert_rejected(edited(HAAR_FILE, "<width>24<", f"<width>{new}<"), message)
 
 
 @pytest.mark.parametrize(("old", "new", "message"), HAAR_EDITS)
-def test_the_message_names_what_is_wrong(old, new, message):
+def test_error_names_the_line_and_the_element(old, new, message):
     data = edited(HAAR_FILE, old, new)
     if message is None:
         assert outcome(data, read_opencv, find_judge()) == "loaded"
     else:
-        refuse(data, message)
+        assert_rejected(data, message)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +167,8 @@ def test_the_message_names_what_is_wrong(old, new, message):
         ("0 -1 0 ", "0 -1 0.5 ", "it must be an integer"),
     ],
 )
-def test_lbp_files_are_checked_too(old, new, message):
-    refuse(edited(LBP_FILE, old, new), message)
+def test_lbp_files_are_checked(old, new, message):
+    assert_rejected(edited(LBP_FILE, old, new), message)
 
 
 @pytest.mark.parametrize(
@@ -186,14 +185,14 @@ def test_lbp_files_are_checked_too(old, new, message):
         ("feature>", "f>", "the element <feature> is missing"),
     ],
 )
-def test_old_files_are_checked_too(old, new, message):
-    refuse(edited(OLD_FILE, old, new), message)
+def test_old_files_are_checked(old, new, message):
+    assert_rejected(edited(OLD_FILE, old, new), message)
 
 
 @pytest.mark.parametrize("data", [HAAR_FILE, LBP_FILE, OLD_FILE], ids=["haar", "lbp", "old"])
-def test_a_truncated_file_is_refused(data):
+def test_a_truncated_file_is_rejected(data):
     for length in range(0, data.rindex(b">"), 5):
-        refuse(data[:length], "not valid XML")
+        assert_rejected(data[:length], "not valid XML")
 
 
 BOMB = b'<!DOCTYPE a [<!ENTITY a "xxxxxxxxxx">' + b"".join(
@@ -212,34 +211,27 @@ BOMB = b'<!DOCTYPE a [<!ENTITY a "xxxxxxxxxx">' + b"".join(
         b'<!ENTITY a "b">',
     ],
 )
-def test_document_types_and_entities_are_refused_outright(declared):
+def test_reader_rejects_document_types_and_entities(declared):
     data = HAAR_FILE.replace(b"<opencv_storage>", declared + b"<opencv_storage>").replace(b"0.2", b"&j;")
-    refuse(data, "line 2: <!(DOCTYPE|ENTITY) is not allowed in a cascade file")
+    assert_rejected(data, "line 2: <!(DOCTYPE|ENTITY) is not allowed in a cascade file")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "cp037"])
-def test_other_encodings_are_refused(encoding):
-    refuse(HAAR_FILE.decode().encode(encoding), "null bytes|not valid UTF-8|not valid XML")
+def test_other_encodings_are_rejected(encoding):
+    assert_rejected(HAAR_FILE.decode().encode(encoding), "null bytes|not valid UTF-8|not valid XML")
 
 
-def test_a_declared_encoding_is_not_followed():
+def test_declared_encoding_is_ignored():
     data = HAAR_FILE.replace(b'"1.0"', b'"1.0" encoding="cp037"')
     assert outcome(data, read_opencv) == "loaded"
-    refuse(data.replace(b"<cascade>", b"<cascade><!-- \xff -->"), "byte [0-9]+ is not valid UTF-8")
+    assert_rejected(data.replace(b"<cascade>", b"<cascade><!-- \xff -->"), "byte [0-9]+ is not valid UTF-8")
 
 
-def test_other_files_are_refused():
-    for data in (
-        b"",
-        b"\0" * 100,
-        b"GIF89a",
-        b"{}",
-        b"<a/>",
-        b"<opencv_storage/>",
-        b"%YAML:1.0\n---\n",
-        b"<",
-    ):
-        refuse(data, ".")
+@pytest.mark.parametrize(
+    "data", [b"", b"\0" * 100, b"GIF89a", b"{}", b"<a/>", b"<opencv_storage/>", b"%YAML:1.0\n---\n", b"<"]
+)
+def test_other_files_are_rejected(data):
+    assert_rejected(data, ".")
 
 
 ATTACKS = """
@@ -249,7 +241,7 @@ from hedgerow.vision.opencv import read_opencv
 def peak():
     unit = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, KiB on Linux
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
-M = 4 << 20
+M = 2 << 20
 a, z = b"<opencv_storage>", b"</opencv_storage>"
 files = {
     "comment": lambda: a + b"<!--" + b"x" * M + b"-->" + z,
@@ -278,18 +270,18 @@ sys.stdout.write(str(peak() - before))
 """
 
 
-def test_attacks_on_memory_are_refused_in_bounded_memory():
+def test_large_hostile_files_are_rejected_in_bounded_memory():
     pytest.importorskip("resource", reason="the peak of memory is measured on Unix only")
     done = subprocess.run([sys.executable, "-c", ATTACKS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 400  # MiB, the 128 of the largest file among them
+    assert float(done.stdout) < 400  # MiB, with the 128 of the largest file
 
 
-def test_a_file_over_the_limit_is_refused():
-    refuse(HAAR_FILE + b" " * MAX_BYTES, "bytes are too many: an XML file may have at most 16777216")
+def test_a_file_over_the_limit_is_rejected():
+    assert_rejected(HAAR_FILE + b" " * MAX_BYTES, "bytes are too many: an XML file may have at most 16777216")
 
 
-def test_starts_that_wrap_around_in_32_bits_are_refused():
+def test_starts_that_wrap_around_are_rejected():
     contents = unpack(pack_cascade(make_model(seed=1, stages=4, trees=1)))
     wrapped = np.array([0, 2**31 - 1, -(2**31), -1, 4], np.int32)
     for name in ("stage_starts", "tree_starts"):
@@ -297,7 +289,7 @@ def test_starts_that_wrap_around_in_32_bits_are_refused():
             unpack_cascade(pack(contents.text, contents.arrays | {name: wrapped}))
 
 
-def test_shapes_that_numpy_does_not_have_are_refused():
+def test_shapes_too_large_for_numpy_are_rejected():
     for shape in ("[0,4611686018427387904]", "[0,9223372036854775808]", "[" + "1," * 99 + "1]"):
         stored = "[0,0]" if shape.startswith("[0") else "[0,1]"
         head = '{"__metadata__":{"hedgerow":"{}"},"left":{"dtype":"U8","shape":%s,"data_offsets":%s}}'
@@ -306,20 +298,20 @@ def test_shapes_that_numpy_does_not_have_are_refused():
             unpack_cascade(len(head).to_bytes(8, "little") + head + bytes(stored == "[0,1]"))
 
 
-def test_the_seeds_of_the_fuzzer_are_good_files():
+def test_seeds_of_the_fuzzer_load():
     judge = find_judge()
     assert len(small_seeds()) == 13
     for seed in small_seeds() + large_seeds():
         assert outcome(seed.data, seed.read, judge) == "loaded", seed.name
 
 
-def test_mutated_files_load_or_are_refused_cleanly():
-    counts, _ = fuzz(2000, seed=7, judge=find_judge())
-    assert counts["loaded"] > 100
-    assert counts["refused"] > 1000
+def test_mutated_files_load_or_raise_model_file_error():
+    counts, _ = fuzz(800, seed=7, judge=find_judge())
+    assert counts["loaded"] > 40
+    assert counts["refused"] > 400
 
 
-def test_the_fuzzer_tells_of_any_other_exception():
+def test_fuzzer_reports_other_exceptions():
     def broken(*_):
         raise KeyError("x")
 
@@ -329,50 +321,50 @@ def test_the_fuzzer_tells_of_any_other_exception():
     assert "KeyError" in lines[0]
 
 
-def test_arrays_cannot_be_changed_after_the_checks():
+def test_arrays_are_read_only_copies():
     model = make_model(HAAR)
-    given = model.left.copy()
-    copied = dataclasses.replace(model, left=given)
-    given[:] = 2**30
+    left = model.left.copy()
+    copied = dataclasses.replace(model, left=left)
+    left[:] = 2**30
     assert copied.left.max() < 2**30
     with pytest.raises(ValueError, match="read-only"):
         model.left[:] = 2**30
 
 
 @pytest.mark.parametrize("side", [12.5, "24", None, np.float64(24)])
-def test_sides_of_a_window_are_integers(side):
+def test_window_sides_must_be_integers(side):
     with pytest.raises(ModelFileError, match=r"width is .*; it must be an integer"):
         dataclasses.replace(make_model(HAAR), width=side)
 
 
-def test_sides_of_a_window_cannot_wrap_around():
+def test_window_sides_do_not_wrap_around():
     with pytest.raises(ModelFileError, match="at most"):
         dataclasses.replace(make_model(HAAR), width=np.int32(65536), height=np.int32(65536))
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "message"),
     [
         (b"<a><b/>" + b"<c/>" * 30, r"tags are not allowed"),
         (b"<a " + b" ".join(b"b%d='1'" % i for i in range(30)) + b"/>", r"too many attributes"),
         (b"<opencv_storage><a>" + b"x" * 60 + b"</a></opencv_storage>", r"a text of more than 50 characters"),
     ],
 )
-def test_xml_that_is_too_much_is_refused(data, words, monkeypatch):
+def test_xml_limits(data, message, monkeypatch):
     monkeypatch.setattr(opencv_xml, "MAX_ELEMENTS", 10)
     monkeypatch.setattr(opencv_xml, "MAX_ATTRIBUTES", 10)
     monkeypatch.setattr(opencv_xml, "MAX_TEXT", 50)
-    with pytest.raises(ModelFileError, match=words):
+    with pytest.raises(ModelFileError, match=message):
         opencv_xml.parse_storage(data)
 
 
-def test_xml_of_too_many_elements_is_refused_though_its_tags_are_few(monkeypatch):
+def test_xml_with_too_many_elements_is_rejected(monkeypatch):
     monkeypatch.setattr(opencv_xml, "MAX_ELEMENTS", 5)
     with pytest.raises(ModelFileError, match=r"more than 5 elements are not allowed"):
         opencv_xml.parse_storage(b"<opencv_storage>" + b"<a/>" * 7 + b"</opencv_storage>")
 
 
-def test_a_document_type_that_the_first_look_misses_is_refused_by_the_parser(monkeypatch):
+def test_parser_rejects_document_types(monkeypatch):
     monkeypatch.setattr(opencv_xml, "_check_bytes", lambda _: None)
     with pytest.raises(ModelFileError, match=r"a document type or entity is not allowed"):
         opencv_xml.parse_storage(b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>")

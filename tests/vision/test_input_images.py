@@ -1,4 +1,6 @@
-"""Any image is its plain copy in eight bits, to a detector and to a trainer, or it is refused."""
+"""Forms of images: the same result as for uint8 arrays, or an error."""
+
+import copy
 
 import numpy as np
 import pandas as pd
@@ -42,7 +44,7 @@ FORMS = {
 
 @settings(QUICK, max_examples=50)
 @given(seed=seeds, height=st.integers(1, 30), width=st.integers(1, 30), form=st.sampled_from(sorted(FORMS)))
-def test_an_image_is_its_plain_copy(trainer, seed, height, width, form):
+def test_detections_do_not_depend_on_the_form_of_the_image(trainer, seed, height, width, form):
     plain = np.random.default_rng(seed).integers(0, 256, size=(height, width), dtype=np.uint8)
     image = FORMS[form](plain.copy())
     with unintended_warnings_raise():
@@ -51,8 +53,8 @@ def test_an_image_is_its_plain_copy(trainer, seed, height, width, form):
     assert found.rectangles.tolist() == expected.rectangles.tolist()
 
 
-@pytest.mark.parametrize("form", ["fortran", "backwards", "read-only", "16 bits", "floats", "PIL"])
-def test_a_trainer_reads_any_kind_of_image(trainer, form):
+@pytest.mark.parametrize("form", ["backwards", "read-only", "16 bits", "PIL"])
+def test_training_does_not_depend_on_the_form_of_the_images(trainer, form):
     positives, negatives = ([FORMS[form](image) for image in images] for images in (objects(60), photos(10)))
     with unintended_warnings_raise():
         assert packed(fitted(positives, negatives, n_stages=1)) == packed(trainer)
@@ -62,27 +64,21 @@ GREY = np.arange(400, dtype=np.uint8).reshape(20, 20)
 NO_IMAGES = [
     *(GREY.astype(kind) for kind in ("i1", "i4", "u4", "i8", "O", "c8", "U3", "M8[D]")),
     *(GREY / 1.0, GREY / 255 - 1, np.where(GREY > 9, 0.5, np.nan), np.where(GREY > 9, 0.5, np.inf)),
-    *(
-        GREY[0],
-        GREY[:0],
-        GREY[:, :0],
-        GREY[:, :, None, None],
-        np.dstack([GREY, GREY]),
-        GREY[:, :, None][:, :, :0],
-    ),
+    *(GREY[0], GREY[:0], GREY[:, :0], GREY[:, :, None, None], np.dstack([GREY, GREY])),
+    GREY[:, :, None][:, :, :0],
     *(np.array(1.0), None, 3, b"image", {}, [[1, 2], [1]], (row for row in GREY), Image.new("L", (0, 0))),
     *(np.ma.array(GREY, mask=GREY > 9), np.zeros((20, 20), [("a", "u1")])),
 ]
 
 
 @pytest.mark.parametrize("number", range(len(NO_IMAGES)))
-def test_what_is_no_image_is_refused(trainer, number):
+def test_invalid_images_are_rejected(trainer, number):
     image = NO_IMAGES[number]
-    refused = [lambda: as_grey(image), lambda: trainer.cascade_.detect(image)]
-    refused += [lambda: make().fit([image, GREY], photos(10)), lambda: make().fit(objects(60), [GREY, image])]
-    for ask in refused:
+    calls = [lambda: as_grey(image), lambda: trainer.cascade_.detect(image)]
+    calls += [lambda: make().fit([image, GREY], photos(10)), lambda: make().fit(objects(60), [GREY, image])]
+    for call in calls:
         with unintended_warnings_raise(), pytest.raises((ValueError, TypeError)) as caught:
-            ask()
+            call()
         assert_deliberate(caught.value)
 
 
@@ -101,11 +97,11 @@ def test_what_is_no_image_is_refused(trainer, number):
         *((objects(60), photos(10), groups) for groups in (np.zeros((60, 1), int), [None] * 60)),
     ],
 )
-def test_a_refused_training_leaves_the_cascade_before_it(positives, negatives, groups):
-    trainer = fitted(n_stages=1)
+def test_failed_fit_keeps_the_previous_cascade(trainer, positives, negatives, groups):
+    trainer = copy.copy(trainer)
     before = packed(trainer)
     with unintended_warnings_raise(), pytest.raises((ValueError, TypeError)) as caught:
         trainer.fit(positives, negatives, groups=groups)
     assert_deliberate(caught.value)
-    if np.shape(positives) != (60, 8, 8) or np.any(positives):  # what is found out in the first stage
+    if np.shape(positives) != (60, 8, 8) or np.any(positives):  # detected in the first stage only
         assert packed(trainer) == before

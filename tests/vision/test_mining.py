@@ -1,4 +1,4 @@
-"""Hard negatives: they pass, they are crops of the right images, and the same for any number of threads."""
+"""Mining of hard negatives."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hedgerow.vision import mining
 from hedgerow.vision.mining import Miner, reoriented
 from hedgerow.vision.scan import evaluate_windows
 from hedgerow.vision.stage import empty_cascade, with_stage
-from oracle_windows import make_features, one_team, passing_windows, photos, stump
+from oracle_windows import make_features, passing_windows, photos, stump
 
 WINDOW = (8, 6)
 SCALE = 1.25
@@ -20,30 +20,28 @@ def half_passing(threshold=0.0):
     return with_stage(empty_cascade("HAAR", WINDOW), features, [stump(7, threshold)], 0.5)
 
 
-def miner_of(images, team=None, seed=3):
-    return Miner(images, WINDOW, SCALE, seed, team or one_team())
-
-
-def everyone(images):
-    return np.arange(len(images))
+def mine(images, model, n=10**6, stage=0, *, numbers=None, team=None, seed=3, callback=None):
+    numbers = np.arange(len(images)) if numbers is None else numbers
+    miner = Miner(images, WINDOW, SCALE, seed, team or Team(1))
+    return miner.mine(model, n, stage, numbers, callback)
 
 
 class Counting(list):
-    """Images that count how often they are asked for."""
+    """Images that record the indices of all reads."""
 
     def __init__(self, images):
         super().__init__(images)
-        self.asked = []
+        self.reads = []
 
     def __getitem__(self, number):
-        self.asked.append(number)
+        self.reads.append(number)
         return super().__getitem__(number)
 
 
 @pytest.mark.parametrize("model", [empty_cascade("HAAR", WINDOW), half_passing()], ids=["no stage", "one"])
-def test_windows_pass_and_are_crops_of_the_turned_images(model):
+def test_mined_windows_pass_and_are_crops_of_the_images(model):
     images = photos(3)
-    mined = miner_of(images).mine(model, 150, 0, everyone(images))
+    mined = mine(images, model, 150)
     assert mined.windows.shape == (150, 6, 8)
     assert mined.windows.dtype == np.uint8
     assert np.all(evaluate_windows(model, mined.windows)[0] == model.n_stages)
@@ -51,10 +49,10 @@ def test_windows_pass_and_are_crops_of_the_turned_images(model):
     assert {window.tobytes() for window in mined.windows} <= crops
 
 
-def test_the_counts_are_those_of_all_windows_when_all_were_wanted():
+def test_counts_of_an_exhaustive_scan():
     images, model = photos(3), half_passing()
     counts = [passing_windows(model, image, SCALE) for image in images]
-    mined = miner_of(images).mine(model, 10**6, 0, everyone(images))
+    mined = mine(images, model)
     assert mined.exhausted
     assert mined.n_images == 8 * 3
     assert mined.n_evaluated == sum(n for n, _ in counts)
@@ -63,153 +61,149 @@ def test_the_counts_are_those_of_all_windows_when_all_were_wanted():
     assert 0.2 < mined.pass_rate == mined.n_passed / mined.n_evaluated < 0.8
 
 
-def test_with_enough_windows_not_every_image_is_looked_at():
+def test_mining_stops_when_enough_windows_are_found():
     images, model = photos(40, shape=(12, 14)), half_passing()
-    mined = miner_of(images).mine(model, 5, 0, everyone(images))
+    mined = mine(images, model, 5)
     assert len(mined.windows) == 5
     assert not mined.exhausted
     assert mined.n_images < 40
-    assert mined.n_images % 16 == 0  # a batch is looked at together
+    assert mined.n_images % 16 == 0  # images are scanned in batches
 
 
-@pytest.mark.parametrize("n_wanted", [1, 37, 400, 10**6])
-def test_any_number_of_threads_finds_the_same_windows(n_wanted):
+@pytest.mark.parametrize("n_wanted", [1, 37, 10**6])
+def test_mining_does_not_depend_on_threads(n_wanted):
     images, model = photos(7, shape=(14, 18)), half_passing()
-    expected = miner_of(images).mine(model, n_wanted, 2, everyone(images))
+    expected = mine(images, model, n_wanted, 2)
     assert 1 <= len(expected.windows) <= n_wanted
     for n_members in (2, 4):
         with Team(n_members) as team:
-            found = miner_of(images, team).mine(model, n_wanted, 2, everyone(images))
+            found = mine(images, model, n_wanted, 2, team=team)
         assert found.windows.tobytes() == expected.windows.tobytes()
-        assert (found.n_evaluated, found.n_passed, found.n_images, found.exhausted) == (
-            expected.n_evaluated,
-            expected.n_passed,
-            expected.n_images,
-            expected.exhausted,
-        )
+        for name in ("n_evaluated", "n_passed", "n_images", "exhausted"):
+            assert getattr(found, name) == getattr(expected, name)
 
 
-def test_stages_and_seeds_find_other_windows():
+def test_windows_depend_on_stage_and_seed():
     images, model = photos(6), half_passing()
     found = {
-        miner_of(images, seed=seed).mine(model, 40, stage, everyone(images)).windows.tobytes()
+        mine(images, model, 40, stage, seed=seed).windows.tobytes()
         for seed, stage in ((0, 0), (0, 1), (0, 2), (1, 0))
     }
     assert len(found) == 4
 
 
-def test_windows_come_from_the_images_asked_for_only():
+def test_windows_come_from_the_selected_images():
     rng = np.random.default_rng(0)
     images = [(40 * i + rng.integers(0, 40, (16, 20))).astype(np.uint8) for i in range(6)]
-    model = empty_cascade("LBP", WINDOW)  # lets windows of any contrast pass
+    model = empty_cascade("LBP", WINDOW)  # windows of any contrast pass
     numbers = np.array([1, 4, 5])
-    mined = miner_of(images).mine(model, 10**6, 0, numbers)
+    mined = mine(images, model, numbers=numbers)
     assert set((mined.windows.min(axis=(1, 2)) // 40).tolist()) == {1, 4, 5}
     assert mined.n_images == 8 * 3
-    rest = miner_of(images).mine(model, 10**6, 0, np.array([0, 2, 3]))
+    rest = mine(images, model, numbers=np.array([0, 2, 3]))
     assert set((rest.windows.min(axis=(1, 2)) // 40).tolist()) == {0, 2, 3}
 
 
-def test_every_stage_and_turn_begins_with_other_images():
+def test_order_of_images_depends_on_stage_and_orientation():
     rng = np.random.default_rng(0)
     images = [(40 * i + rng.integers(0, 40, (8, 8))).astype(np.uint8) for i in range(6)]
     orders = set()
     for stage in range(6):
-        mined = miner_of(images).mine(empty_cascade("LBP", WINDOW), 10**6, stage, everyone(images))
+        mined = mine(images, empty_cascade("LBP", WINDOW), stage=stage)
         sources = (mined.windows.min(axis=(1, 2)) // 40).tolist()
-        turns = [tuple(dict.fromkeys(sources[n : n + 6 * 2])) for n in range(0, len(sources), 6 * 2)]
-        assert all(sorted(turn) == [0, 1, 2, 3, 4, 5] for turn in turns)  # two windows of every image
-        assert len(set(turns)) > 4
-        orders.add(turns[0])
+        orientations = [tuple(dict.fromkeys(sources[n : n + 6 * 2])) for n in range(0, len(sources), 6 * 2)]
+        assert all(sorted(order) == [0, 1, 2, 3, 4, 5] for order in orientations)  # two windows of each image
+        assert len(set(orientations)) > 4
+        orders.add(orientations[0])
     assert len(orders) > 3
 
 
-def test_an_image_does_not_give_much_more_than_its_share():
+def test_number_of_windows_per_image_is_limited():
     rng = np.random.default_rng(0)
     images = [(40 * i + rng.integers(0, 40, (24, 24))).astype(np.uint8) for i in range(6)]
-    mined = miner_of(images).mine(empty_cascade("LBP", WINDOW), 60, 0, everyone(images))
+    mined = mine(images, empty_cascade("LBP", WINDOW), 60)
     per_image = np.bincount(mined.windows.min(axis=(1, 2)) // 40, minlength=6)
     assert per_image.max() <= 30  # three times a sixth of 60
     assert np.count_nonzero(per_image) >= 2
 
 
-def test_images_smaller_than_the_window_give_none():
+def test_images_smaller_than_the_window_have_no_windows():
     images = [np.zeros((5, 40), np.uint8), np.zeros((40, 5), np.uint8)]
-    mined = miner_of(images).mine(empty_cascade("LBP", WINDOW), 10, 0, everyone(images))
+    mined = mine(images, empty_cascade("LBP", WINDOW), 10)
     assert mined.windows.shape == (0, 6, 8)
     assert (mined.n_evaluated, mined.n_passed, mined.n_images) == (0, 0, 16)
     assert mined.pass_rate == 0
     assert mined.exhausted
 
 
-def test_an_image_of_the_size_of_the_window_is_one_window():
+def test_image_of_the_window_size():
     image = np.random.default_rng(0).integers(0, 256, (6, 8)).astype(np.uint8)
-    mined = miner_of([image]).mine(empty_cascade("HAAR", WINDOW), 10, 0, np.array([0]))
-    assert mined.n_evaluated == len(mined.windows) == 4  # lying, it fits: as it is, upside down, and mirrored
-    turns = {reoriented(image, turn).tobytes() for turn in (0, 1, 4, 5)}
-    assert {window.tobytes() for window in mined.windows} == turns
+    mined = mine([image], empty_cascade("HAAR", WINDOW), 10)
+    assert mined.n_evaluated == len(mined.windows) == 4  # rotated by 0 and 180 degrees, and both mirrored
+    orientations = {reoriented(image, orientation).tobytes() for orientation in (0, 1, 4, 5)}
+    assert {window.tobytes() for window in mined.windows} == orientations
 
 
 def test_no_images_give_no_windows():
-    mined = miner_of(photos(2)).mine(half_passing(), 10, 0, np.array([], np.int64))
+    mined = mine(photos(2), half_passing(), 10, numbers=np.array([], np.int64))
     assert mined.windows.shape == (0, 6, 8)
     assert mined.n_images == mined.n_evaluated == 0
     assert mined.exhausted
 
 
-def test_a_cascade_that_nothing_passes_sees_everything_and_finds_nothing():
+def test_mining_with_a_cascade_that_rejects_all_windows():
     images, model = photos(3), half_passing(threshold=1e6)
-    mined = miner_of(images).mine(model, 10, 0, everyone(images))
+    mined = mine(images, model, 10)
     assert mined.windows.shape == (0, 6, 8)
     assert mined.n_passed == 0
     assert mined.n_evaluated == sum(passing_windows(model, image, SCALE)[0] for image in images)
     assert mined.exhausted
 
 
-def test_windows_of_too_little_contrast_are_judged_but_not_taken():
+def test_windows_without_contrast_are_counted_but_not_mined():
     images = [np.full((20, 20), 90, np.uint8), *photos(1)]
     flat, other = (passing_windows(empty_cascade("HAAR", WINDOW), image, SCALE) for image in images)
     assert flat[1] == []
-    mined = miner_of(images).mine(empty_cascade("HAAR", WINDOW), 10**6, 0, everyone(images))
+    mined = mine(images, empty_cascade("HAAR", WINDOW))
     assert mined.n_evaluated == flat[0] + other[0]
     assert mined.n_passed == len(other[1])
 
 
-def test_images_are_read_once_and_kept(monkeypatch):
+def test_images_are_cached(monkeypatch):
     images, model = Counting(photos(5)), half_passing()
-    miner = miner_of(images)
-    first = miner.mine(model, 10**6, 0, everyone(images))
-    miner.mine(model, 10**6, 1, everyone(images))
-    assert sorted(images.asked) == [0, 1, 2, 3, 4]
+    miner = Miner(images, WINDOW, SCALE, 3, Team(1))
+    first = miner.mine(model, 10**6, 0, np.arange(5))
+    miner.mine(model, 10**6, 1, np.arange(5))
+    assert sorted(images.reads) == [0, 1, 2, 3, 4]
     monkeypatch.setattr(mining, "_CACHE_BYTES", 0)
-    again = miner_of(images).mine(model, 10**6, 0, everyone(images))
-    assert len(images.asked) == 5 + 8 * 5
+    again = mine(images, model)
+    assert len(images.reads) == 5 + 8 * 5
     assert again.windows.tobytes() == first.windows.tobytes()
 
 
-def test_an_error_of_an_image_comes_through():
+def test_errors_of_images_are_raised():
     class Broken(list):
         def __getitem__(self, number):
             raise OSError("cannot be read")
 
     with pytest.raises(OSError, match="cannot be read"), Team(2) as team:
-        miner_of(Broken(photos(3)), team).mine(half_passing(), 10, 0, np.arange(3))
+        mine(Broken(photos(3)), half_passing(), 10, team=team)
 
 
-def test_the_watch_is_told_how_many_there_are():
-    images, told = photos(20, shape=(10, 10)), []
-    mined = miner_of(images).mine(half_passing(), 10**6, 0, everyone(images), told.append)
-    assert len(told) == 8 * 20 // 16
-    assert told == sorted(told)
-    assert told[-1] == len(mined.windows)
+def test_callback_receives_the_number_of_windows():
+    images, counts = photos(20, shape=(10, 10)), []
+    mined = mine(images, half_passing(), callback=counts.append)
+    assert len(counts) == 8 * 20 // 16
+    assert counts == sorted(counts)
+    assert counts[-1] == len(mined.windows)
 
 
-def test_the_eight_turns_are_the_symmetries_of_the_square():
+def test_reoriented_reorientations_the_eight_symmetries():
     image = np.arange(12, dtype=np.uint8).reshape(3, 4)
-    turns = [reoriented(image, turn) for turn in range(8)]
-    assert len({(t.shape, t.tobytes()) for t in turns}) == 8
-    assert all(t.flags.c_contiguous for t in turns)
-    assert np.array_equal(turns[0], image)
-    assert np.array_equal(turns[1], image[::-1, ::-1])
-    assert all(np.array_equal(turns[4 + k], turns[k][:, ::-1]) for k in range(4))
-    assert [t.shape for t in turns] == [(3, 4), (3, 4), (4, 3), (4, 3)] * 2
+    orientations = [reoriented(image, orientation) for orientation in range(8)]
+    assert len({(t.shape, t.tobytes()) for t in orientations}) == 8
+    assert all(t.flags.c_contiguous for t in orientations)
+    assert np.array_equal(orientations[0], image)
+    assert np.array_equal(orientations[1], image[::-1, ::-1])
+    assert all(np.array_equal(orientations[4 + k], orientations[k][:, ::-1]) for k in range(4))
+    assert [t.shape for t in orientations] == [(3, 4), (3, 4), (4, 3), (4, 3)] * 2

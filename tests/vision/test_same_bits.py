@@ -1,4 +1,4 @@
-"""Cascades: the same bytes from any number of threads and any processor, and the same windows found."""
+"""Cascades and detections have the same bytes with any number of threads and on any processor."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ RECIPES = {
 
 
 def write_all(folder, **options):
-    """Train every recipe, run the packaged model, and keep what came out."""
+    """Train every recipe, run the packaged model, and write all results."""
     for name, recipe in RECIPES.items():
         cascade = fitted(n_stages=1, **recipe, **options).cascade_
         cascade.save(folder / f"{name}.hedgerow")
@@ -40,9 +40,8 @@ def usual(tmp_path_factory):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("n_jobs", [2, 4])
-def test_threads_make_no_difference(n_jobs, usual, tmp_path):
-    write_all(tmp_path, n_jobs=n_jobs)
+def test_bytes_do_not_depend_on_n_jobs(usual, tmp_path):
+    write_all(tmp_path, n_jobs=3)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == usual
 
 
@@ -50,7 +49,7 @@ def test_threads_make_no_difference(n_jobs, usual, tmp_path):
 @pytest.mark.skipif(
     not os.environ.get("HEDGEROW_LARGE"), reason="compiles all kernels once more: set HEDGEROW_LARGE"
 )
-def test_the_processor_makes_no_difference(usual, tmp_path):
+def test_bytes_do_not_depend_on_the_processor(usual, tmp_path):
     run_on_plain_cpu(__file__, tmp_path)
     found = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     assert found == usual

@@ -3,8 +3,8 @@ import pytest
 from PIL import Image
 
 from hedgerow.container import ModelFileError
-from hedgerow.vision.images import Box, Jitter, crop
-from hedgerow.vision.samples import Samples, load_negatives, load_positives
+from hedgerow.vision.images import Box
+from hedgerow.vision.samples import Jitter, Samples, crop, load_negatives, load_positives
 from hedgerow.vision.sources import write_vec
 
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ def save(path, image):
 
 
 # ---------------------------------------------------------------------------------------- arrays
-def test_arrays_of_the_windows_size_are_not_changed():
+def test_arrays_of_the_window_size_are_unchanged():
     for resize in ("area", "linear"):
         samples = load_positives(FACES, WINDOW, resize=resize)
         assert np.array_equal(samples.images, FACES)
@@ -38,7 +38,7 @@ def test_larger_arrays_are_averaged():
     assert np.abs(load_positives(noise, WINDOW).images[0] - wanted).max() <= 0.5
 
 
-def test_linear_takes_points_as_the_detector_does():
+def test_linear_resizing_samples_points():
     cv2 = pytest.importorskip("cv2")
     image = RNG.integers(0, 256, (50, 60)).astype(np.uint8)
     theirs = cv2.resize(image, WINDOW, interpolation=cv2.INTER_LINEAR_EXACT)
@@ -53,7 +53,7 @@ def test_lists_of_any_images_are_read():
     assert len(samples) == 4
 
 
-def test_groups_that_are_given_are_kept():
+def test_groups_are_kept():
     samples = load_positives(FACES, WINDOW, group=[7, 7, 7, 9, 9, 9], mirror=True)
     assert samples.group.tolist() == [7] * 6 + [9] * 6
 
@@ -76,7 +76,7 @@ def test_jitter_is_the_same_for_the_same_seed():
     assert one.group.tolist() == np.repeat(np.arange(6), 4).tolist()
 
 
-def test_jitter_moves_a_little_and_not_much():
+def test_jitter_changes_images_slightly():
     face = smooth(20, 24)
     samples = load_positives(
         [face], WINDOW, jitter=Jitter(50, shift=1, scale=0.05, rotation=3), random_state=0
@@ -105,7 +105,7 @@ def test_contrast_and_brightness_change_only_the_light():
     assert 20 < shift.max() < 31
 
 
-def test_a_turn_of_ninety_degrees_is_that_of_numpy():
+def test_crop_rotates_as_numpy():
     image = RNG.integers(0, 256, (20, 20)).astype(np.uint8)
     turned = crop(image, Box(0, 0, 20, 20), (20, 20), degrees=90)
     assert np.array_equal(turned, np.rot90(image, -1))
@@ -117,7 +117,7 @@ def test_points_beyond_the_image_are_mirrored():
 
 
 # ------------------------------------------------------------------------------------- proportions
-def test_a_margin_cuts_or_adds():
+def test_margin_crops_or_extends_objects():
     image = np.full((60, 60), 200, np.uint8)
     image[15:45, 15:45] = 50
     assert (load_positives([image], (24, 24), margin=-0.27).images == 50).all()
@@ -127,7 +127,7 @@ def test_a_margin_cuts_or_adds():
     assert grown[5, 12] > 180
 
 
-def test_growing_keeps_proportions_and_stretching_does_not(tmp_path):
+def test_fit_grow_keeps_the_aspect_ratio(tmp_path):
     y, x = np.mgrid[:200, :200]
     disc = np.where((x - 100) ** 2 + (y - 100) ** 2 < 40**2, 255, 0).astype(np.uint8)
     save(tmp_path / "disc.png", disc)
@@ -173,7 +173,7 @@ def test_annotation_files_are_read(tmp_path):
     assert np.array_equal(samples.images[2], FACES[0])
 
 
-def test_jitter_sees_what_surrounds_an_annotated_object(tmp_path):
+def test_jitter_uses_pixels_around_annotated_objects(tmp_path):
     big = smooth(100, 120)
     save(tmp_path / "big.png", big)
     (tmp_path / "info.txt").write_text("big.png 1 40 40 24 20\n")
@@ -200,7 +200,7 @@ def test_vec_files_are_read(tmp_path):
         load_positives(tmp_path / "c.vec", WINDOW)
 
 
-def test_small_objects_are_left_out_with_a_warning():
+def test_small_objects_are_skipped_with_a_warning():
     images = [FACES[0], FACES[1][:10], FACES[2]]
     with pytest.warns(UserWarning, match=r"1 of 3 objects are smaller.*24 × 20.*source\[1\] with 24 × 10"):
         samples = load_positives(images, WINDOW)
@@ -222,7 +222,7 @@ def test_small_objects_are_left_out_with_a_warning():
         ("folder 1 0 0 5 5", "line 2: .*folder is a folder"),
     ],
 )
-def test_wrong_lines_are_named(tmp_path, line, message):
+def test_invalid_annotation_lines_are_named(tmp_path, line, message):
     save(tmp_path / "a.png", FACES[0])
     (tmp_path / "folder").mkdir()
     (tmp_path / "info.txt").write_text(f"a.png 1 0 0 24 20\n{line}\n")
@@ -230,7 +230,7 @@ def test_wrong_lines_are_named(tmp_path, line, message):
         load_positives(tmp_path / "info.txt", WINDOW)
 
 
-def test_binary_files_are_not_taken_for_text(tmp_path):
+def test_binary_annotation_files_are_rejected(tmp_path):
     (tmp_path / "info.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match=r"info\.txt: neither an image nor a text file"):
         load_positives(tmp_path / "info.txt", WINDOW)
@@ -264,7 +264,7 @@ def test_damaged_images_are_named(tmp_path):
         ([FACES[0], FACES[0] * 1.0], {}, r"source\[1\]: image has float64 values"),
     ],
 )
-def test_wrong_arguments_are_named(source, options, message):
+def test_invalid_arguments_raise(source, options, message):
     with pytest.raises(ValueError, match=message):
         load_positives(source, **{"window": WINDOW} | options)
 
@@ -272,19 +272,19 @@ def test_wrong_arguments_are_named(source, options, message):
 @pytest.mark.parametrize(
     "wrong", [{"copies": -1}, {"copies": 1.5}, {"shift": -1}, {"rotation": "5"}, {"scale": np.inf}]
 )
-def test_wrong_jitter_is_named(wrong):
+def test_jitter_rejects_invalid_limits(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
         Jitter(**wrong)
 
 
-def test_groups_are_only_for_arrays(tmp_path):
+def test_group_is_rejected_for_folders(tmp_path):
     save(tmp_path / "a.png", FACES[0])
     with pytest.raises(ValueError, match="group is allowed for arrays"):
         load_positives(tmp_path, WINDOW, group=[0])
 
 
 # --------------------------------------------------------------------------------------- negatives
-def test_negatives_are_read_from_everything(tmp_path):
+def test_load_negatives_reads_folders_lists_and_files(tmp_path):
     (tmp_path / "img").mkdir()
     for name, image in zip("ab", FACES, strict=False):
         save(tmp_path / "img" / f"{name}.png", image)
@@ -306,7 +306,7 @@ def test_negatives_are_read_from_everything(tmp_path):
         listed[2]
 
 
-def test_a_damaged_negative_is_named_when_it_is_read(tmp_path):
+def test_damaged_negatives_are_named(tmp_path):
     whole = save(tmp_path / "a.png", FACES[0]).read_bytes()
     (tmp_path / "a.png").write_bytes(whole[: len(whole) // 2])
     negatives = load_negatives(tmp_path)
@@ -317,7 +317,7 @@ def test_a_damaged_negative_is_named_when_it_is_read(tmp_path):
         load_negatives(tmp_path, WINDOW)
 
 
-def test_small_negatives_are_left_out_with_a_warning(tmp_path):
+def test_small_negatives_are_skipped_with_a_warning(tmp_path):
     save(tmp_path / "a.png", FACES[0])
     save(tmp_path / "b.png", FACES[0][:, :9])
     exif = Image.Exif()
@@ -330,7 +330,7 @@ def test_small_negatives_are_left_out_with_a_warning(tmp_path):
         load_negatives([FACES[0][:, :9]], WINDOW)
 
 
-def test_nothing_to_read_is_an_error(tmp_path):
+def test_sources_without_images_raise(tmp_path):
     (tmp_path / "bg.txt").write_text("\n# none\n")
     (tmp_path / "empty").mkdir()
     for load in (load_positives, load_negatives):
@@ -341,7 +341,7 @@ def test_nothing_to_read_is_an_error(tmp_path):
             load(tmp_path / "none.txt", WINDOW)
 
 
-def test_a_list_that_names_no_file_is_named(tmp_path):
+def test_missing_negatives_are_named(tmp_path):
     (tmp_path / "bg.txt").write_text("a.png\n")
     with pytest.raises(FileNotFoundError, match=r"bg\.txt, line 1: there is no file .*a\.png"):
         load_negatives(tmp_path / "bg.txt")
@@ -351,7 +351,7 @@ def test_a_list_that_names_no_file_is_named(tmp_path):
         load_negatives([np.zeros((30, 30), int)])
 
 
-def test_samples_are_taken_as_they_are_and_mirror_is_a_truth_value():
+def test_samples_are_unchanged_and_mirror_must_be_bool():
     windows = np.random.default_rng(0).integers(0, 256, (5, 24, 24)).astype(np.uint8)
     samples = load_positives(windows, (24, 24), random_state=0)
     assert isinstance(samples, Samples)

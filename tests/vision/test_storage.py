@@ -1,4 +1,4 @@
-"""The file of a cascade in Hedgerow's own format."""
+"""Model files of cascades."""
 
 import dataclasses
 import json
@@ -9,9 +9,8 @@ import pytest
 
 from cascade_files import make_model
 from hedgerow.container import ModelFileError, pack, unpack
-from hedgerow.vision.model import ARRAYS, LBP
+from hedgerow.vision.model import ARRAYS, LBP, MAX_BYTES, is_packed, pack_cascade, unpack_cascade
 from hedgerow.vision.opencv import write_opencv
-from hedgerow.vision.storage import MAX_BYTES, is_packed, pack_cascade, unpack_cascade
 
 MODELS = {
     "haar": make_model(seed=11, stages=3, trees=5),
@@ -37,7 +36,7 @@ def repacked(data, arrays=None, **entries):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_cascade_comes_back_bit_for_bit(name):
+def test_cascades_are_unchanged_by_files(name):
     info = {"stages": [{"rate": 0.5, "n": 3}], "note": "grüße", "none": None, "flag": True, "big": 2**62}
     data = pack_cascade(MODELS[name], info)
     model, same = unpack_cascade(data)
@@ -47,46 +46,46 @@ def test_a_cascade_comes_back_bit_for_bit(name):
     assert pack_cascade(model, same) == data
 
 
-def test_the_sign_of_zero_comes_back():
+def test_sign_of_zero_is_stored():
     model = make_model(seed=1, stages=1, trees=2)
     model = dataclasses.replace(model, threshold=np.array([-0.0, -0.0], np.float32))
     assert bits(unpack_cascade(pack_cascade(model))[0]) == bits(model)
 
 
-def test_the_arrays_can_be_used_by_kernels_at_once():
+def test_loaded_arrays_are_contiguous():
     for array in unpack_cascade(pack_cascade(MODELS["haar"]))[0].arrays().values():
         assert array.flags.c_contiguous
         assert array.flags.aligned
 
 
-def test_the_file_of_three_thousand_stumps_is_small():
+def test_file_of_three_thousand_stumps_is_small():
     model = make_model(seed=2, stages=25, trees=120)
     assert len(pack_cascade(model)) < 50 * 3000
     assert len(pack_cascade(model)) < len(write_opencv(model)) / 2
-    left_out = set(ARRAYS) - set(unpack(pack_cascade(model)).arrays)
-    assert left_out == {"tilted", "subsets", "left", "right", "tree_starts"}
+    omitted = set(ARRAYS) - set(unpack(pack_cascade(model)).arrays)
+    assert omitted == {"tilted", "subsets", "left", "right", "tree_starts"}
 
 
-def test_the_text_says_what_the_file_is():
+def test_description_of_the_file():
     content = json.loads(unpack(pack_cascade(MODELS["lbp"], {"a": 1})).text)
     assert set(content) == {"format", "kind", "hedgerow", "window", "features", "info"}
     assert (content["format"], content["kind"]) == (1, "cascade")
     assert (content["window"], content["features"], content["info"]) == ([24, 20], "LBP", {"a": 1})
 
 
-def test_damage_anywhere_is_found():
+def test_damaged_bytes_are_detected():
     data = pack_cascade(MODELS["haar"], {"note": "x"})
-    for place in range(0, len(data), 7):
+    for position in range(0, len(data), 17):
         broken = bytearray(data)
-        broken[place] ^= 1
+        broken[position] ^= 1
         with pytest.raises(ModelFileError):
             unpack_cascade(bytes(broken))
         with pytest.raises(ModelFileError):
-            unpack_cascade(data[:place])
+            unpack_cascade(data[:position])
 
 
-def test_a_file_of_a_later_version_is_refused_with_its_version():
-    data = repacked(pack_cascade(MODELS["haar"]), format=2, hedgerow="9.1", windows="unheard of")
+def test_files_of_later_versions_are_rejected():
+    data = repacked(pack_cascade(MODELS["haar"]), format=2, hedgerow="9.1", windows="unknown")
     with pytest.raises(
         ModelFileError, match=r"has format 2, and .* reads formats up to 1; Hedgerow '9.1' wrote it"
     ):
@@ -118,7 +117,7 @@ def test_a_file_of_a_later_version_is_refused_with_its_version():
         ({"info": {"a": [1, math.inf]}}, r"Infinity is not allowed"),
     ],
 )
-def test_a_bad_entry_is_named(entries, message):
+def test_invalid_entries_are_named(entries, message):
     with pytest.raises(ModelFileError, match=message):
         unpack_cascade(repacked(pack_cascade(MODELS["haar"]), **entries))
 
@@ -152,7 +151,7 @@ def test_a_bad_entry_is_named(entries, message):
         ({"subsets": np.zeros((15, 8), np.uint32)}, "subsets: 0 entries are required"),
     ],
 )
-def test_a_bad_array_is_named(arrays, message):
+def test_invalid_arrays_are_named(arrays, message):
     with pytest.raises(ModelFileError, match=message):
         unpack_cascade(repacked(pack_cascade(MODELS["haar"]), arrays))
 
@@ -170,12 +169,12 @@ def test_a_bad_array_is_named(arrays, message):
         ({"a": "x" * (1 << 20)}, "at most 1,048,576 bytes"),
     ],
 )
-def test_info_that_json_would_change_is_refused(info, message):
+def test_info_must_be_plain_json(info, message):
     with pytest.raises(ModelFileError, match=message):
         pack_cascade(MODELS["haar"], info)
 
 
-def test_info_nested_too_deeply_is_refused():
+def test_info_nested_too_deeply_is_rejected():
     deep = {}
     for _ in range(20):
         deep = {"a": deep}
@@ -183,22 +182,16 @@ def test_info_nested_too_deeply_is_refused():
         pack_cascade(MODELS["haar"], deep)
 
 
-def test_other_files_are_refused():
-    for data in (
-        b"",
-        b"buy milk",
-        b"<opencv_storage/>",
-        pack("{}", {}),
-        pack("[]", {}),
-        pack("[" * 9999, {}),
-    ):
+def test_other_files_are_rejected():
+    packed = [pack(text, {}) for text in ("{}", "[]", "[" * 9999)]
+    for data in (b"", b"buy milk", b"<opencv_storage/>", *packed):
         with pytest.raises(ModelFileError):
             unpack_cascade(data)
     with pytest.raises(ModelFileError, match="bytes are too many"):
         unpack_cascade(bytes(MAX_BYTES + 1))
 
 
-def test_the_two_formats_are_told_apart_by_content():
+def test_is_packed_distinguishes_the_formats():
     assert is_packed(pack_cascade(MODELS["haar"]))
     assert not is_packed(write_opencv(MODELS["haar"]))
     assert not is_packed(b"")

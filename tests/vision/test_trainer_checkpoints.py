@@ -1,4 +1,4 @@
-"""A training that is stopped and goes on gives the same bytes; a checkpoint of another one is refused."""
+"""Checkpoints of the training: interrupted, resumed, of other data, and damaged."""
 
 import signal
 
@@ -7,16 +7,16 @@ import pytest
 
 from hedgerow.container import ModelFileError
 from hedgerow.vision import trainer as trainer_module
-from hedgerow.vision.images import Jitter
+from hedgerow.vision.model import pack_cascade, unpack_cascade
+from hedgerow.vision.samples import Jitter
 from hedgerow.vision.stage import first_stages
-from hedgerow.vision.storage import pack_cascade, unpack_cascade
 from hedgerow.vision.training_data import TrainingLog
 from oracle_windows import photos
 from trainer_cases import NEGATIVES, POSITIVES, fitted, packed
 
 
 def interrupting(monkeypatch, stage, trees=None, how=None):
-    """Interrupt the boosting of a stage after so many trees, or the search for its negatives before."""
+    """Interrupt the boosting of a stage after this number of trees, or else its mining."""
 
     def interrupt(*_):
         if how is None:
@@ -39,28 +39,31 @@ def interrupting(monkeypatch, stage, trees=None, how=None):
 
 @pytest.fixture(scope="module")
 def whole():
-    """A training that nothing disturbed."""
+    """Uninterrupted training."""
     return fitted(n_stages=4)
 
 
-@pytest.mark.parametrize("stops", [[1], [2], [3], [1, 2, 3], [4]])
-def test_training_that_goes_on_from_a_checkpoint_gives_the_same_bytes(whole, tmp_path, stops):
+@pytest.fixture(scope="module")
+def one_stage():
+    return fitted(n_stages=1)
+
+
+@pytest.mark.parametrize("stops", [[1], [2, 3], [4]])
+def test_resumed_training_gives_the_same_bytes(whole, tmp_path, stops):
     for n_stages in stops:
         stopped = fitted(n_stages=n_stages, checkpoint=tmp_path / "c")
         assert stopped.cascade_.n_stages == n_stages
         assert (tmp_path / "c").read_bytes() == packed(stopped)
     resumed = fitted(n_stages=4, checkpoint=str(tmp_path / "c"))
-    assert packed(resumed) == packed(whole)
-    assert (tmp_path / "c").read_bytes() == packed(whole)
+    assert packed(resumed) == packed(whole) == (tmp_path / "c").read_bytes()
     assert [report.to_json() for report in resumed.stages_] == [report.to_json() for report in whole.stages_]
     assert resumed.curves_ == [[]] * stops[-1] + whole.curves_[stops[-1] :]
+    log = [text for text in resumed.log_[1:] if not text.startswith(("stage", "ended"))]
+    assert [text.split()[0] for text in log] == ["1", "2", "3", "4"]
 
 
-@pytest.mark.parametrize("trees", [None, 1])
-@pytest.mark.parametrize("stage", [2, 3, 4])
-def test_an_interrupted_training_keeps_its_stages_and_goes_on_to_the_same_bytes(
-    whole, tmp_path, monkeypatch, stage, trees
-):
+@pytest.mark.parametrize(("stage", "trees"), [(2, None), (3, 1)])
+def test_interrupted_training_keeps_its_stages_and_can_be_resumed(whole, tmp_path, monkeypatch, stage, trees):
     with monkeypatch.context() as patch:
         interrupting(patch, stage, trees)
         with pytest.warns(
@@ -83,16 +86,16 @@ def test_an_interrupt_in_the_first_stage_is_raised(tmp_path, monkeypatch, trees)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_signal_is_an_interrupt(monkeypatch, n_jobs):
+def test_sigint_interrupts_training(monkeypatch, n_jobs):
     interrupting(monkeypatch, 2, 1, how=lambda: signal.raise_signal(signal.SIGINT))
     with pytest.warns(UserWarning, match="interrupted in stage 2"):
         assert fitted(n_jobs=n_jobs, n_stages=4).cascade_.n_stages == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_checkpoint_of_more_stages_gives_the_first_of_them(tmp_path):
-    fitted(n_stages=4, checkpoint=tmp_path / "c")
-    before = (tmp_path / "c").read_bytes()
+def test_checkpoint_with_more_stages_is_shortened(whole, tmp_path):
+    before = packed(whole)
+    (tmp_path / "c").write_bytes(before)
     fewer = fitted(n_stages=2, checkpoint=tmp_path / "c")
     assert packed(fewer) == packed(fitted(n_stages=2))
     assert (tmp_path / "c").read_bytes() == before
@@ -120,24 +123,23 @@ def test_a_checkpoint_of_more_stages_gives_the_first_of_them(tmp_path):
     ],
     ids=str,
 )
-def test_a_checkpoint_of_another_training_is_refused_and_left_alone(tmp_path, changed):
-    fitted(n_stages=1, checkpoint=tmp_path / "c")
-    before = (tmp_path / "c").read_bytes()
+def test_checkpoint_of_other_training_is_rejected(one_stage, tmp_path, changed):
+    before = packed(one_stage)
+    (tmp_path / "c").write_bytes(before)
     with pytest.raises(ModelFileError, match=r"checkpoint='.*c' .*other data, parameters or random_state"):
         fitted(n_stages=2, checkpoint=tmp_path / "c", **changed)
     assert (tmp_path / "c").read_bytes() == before
 
 
-@pytest.mark.parametrize("damage", ["cut", "byte", "empty", "text", "cascade without a record"])
-def test_a_damaged_checkpoint_is_refused_and_left_alone(tmp_path, damage):
-    whole = fitted(n_stages=1, checkpoint=tmp_path / "c").cascade_
-    data = (tmp_path / "c").read_bytes()
+@pytest.mark.parametrize("damage", ["truncated", "byte", "empty", "text", "without info"])
+def test_damaged_checkpoint_is_rejected(one_stage, tmp_path, damage):
+    data = packed(one_stage)
     bad = {
-        "cut": data[:-5],
+        "truncated": data[:-5],
         "byte": data[:-3] + bytes([data[-3] ^ 1]) + data[-2:],
         "empty": b"",
         "text": b"notes on faces",
-        "cascade without a record": pack_cascade(whole.model, {}),
+        "without info": pack_cascade(one_stage.cascade_.model, {}),
     }[damage]
     (tmp_path / "c").write_bytes(bad)
     with pytest.raises(ModelFileError, match=r"checkpoint='.*c'"):
@@ -145,15 +147,15 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(tmp_path, damage):
     assert (tmp_path / "c").read_bytes() == bad
 
 
-def test_one_other_image_of_many_is_noticed(tmp_path):
-    images = photos(40)
+def test_checkpoint_is_rejected_if_one_image_changed(tmp_path):
+    images = photos(12)
     fitted(negatives=images, n_stages=1, checkpoint=tmp_path / "c")
-    images[23] = images[23][::-1].copy()
+    images[7] = images[7][::-1].copy()
     with pytest.raises(ModelFileError, match="other data"):
         fitted(negatives=images, n_stages=2, checkpoint=tmp_path / "c")
 
 
-def test_without_a_random_state_training_goes_on_with_that_of_the_checkpoint(tmp_path):
+def test_checkpoint_provides_the_seed_without_random_state(tmp_path):
     first = fitted(n_stages=1, random_state=None, checkpoint=tmp_path / "c")
     second = fitted(n_stages=2, random_state=None, checkpoint=tmp_path / "c")
     assert (
@@ -174,7 +176,7 @@ def test_without_a_random_state_training_goes_on_with_that_of_the_checkpoint(tmp
     ],
     ids=str,
 )
-def test_whatever_numbers_are_allowed_can_be_kept_in_a_checkpoint(tmp_path, parameters):
+def test_checkpoints_store_all_allowed_parameters(tmp_path, parameters):
     trainer = fitted(checkpoint=tmp_path / "c", **{"n_stages": 1, "max_learners": 20} | parameters)
     assert unpack_cascade((tmp_path / "c").read_bytes())[1] == trainer.cascade_.info
     again = fitted(checkpoint=tmp_path / "c", **{"n_stages": 1, "max_learners": 20} | parameters)

@@ -13,12 +13,12 @@ def windows(n=3, height=4, width=4):
     return np.random.default_rng(0).integers(0, 256, (n, height, width), np.uint8)
 
 
-def test_the_bytes_are_those_of_the_format():
+def test_write_vec_bytes():
     data = write_vec(np.array([[[1, 2], [3, 255]]], np.uint8))
     assert data == struct.pack("<iihh", 1, 4, 0, 0) + b"\0" + struct.pack("<4h", 1, 2, 3, 255)
 
 
-def test_square_windows_come_back_from_bytes_and_from_a_file(tmp_path):
+def test_read_vec_returns_square_windows(tmp_path):
     samples = windows()
     (tmp_path / "faces.vec").write_bytes(write_vec(samples))
     for source in (write_vec(samples), tmp_path / "faces.vec", str(tmp_path / "faces.vec")):
@@ -28,7 +28,7 @@ def test_square_windows_come_back_from_bytes_and_from_a_file(tmp_path):
         assert np.array_equal(found, samples)
 
 
-def test_other_windows_need_their_width_and_height():
+def test_read_vec_requires_the_window_unless_square():
     samples = windows(5, 3, 8)
     assert np.array_equal(read_vec(write_vec(samples), window=(8, 3)), samples)
     with pytest.raises(ModelFileError, match=r"24 pixels, not a square: pass window=\(width, height\)"):
@@ -44,7 +44,7 @@ def test_a_file_without_windows_is_read():
     assert read_vec(write_vec(windows(0))).shape == (0, 4, 4)
 
 
-def test_windows_that_are_no_bytes_are_refused():
+def test_write_vec_rejects_other_arrays():
     for samples in (windows().astype(float), windows()[0], np.zeros((2, 0, 4), np.uint8)):
         with pytest.raises(ValueError, match="are not allowed"):
             write_vec(samples)
@@ -66,7 +66,7 @@ def test_windows_that_are_no_bytes_are_refused():
         (struct.pack("<iiib", 1, 1, 0, 0) + b"\xff\xff", "outside 0..255"),
     ],
 )
-def test_a_damaged_file_is_refused_before_its_windows_are_made(data, message, tmp_path):
+def test_read_vec_rejects_damaged_files(data, message, tmp_path):
     (tmp_path / "bad.vec").write_bytes(data)
     with pytest.raises(ModelFileError, match=message):
         read_vec(data)

@@ -15,7 +15,7 @@ The text is a JSON object:
     ...                 the entries of this kind of model, see the modules of the codecs in KINDS
 
 What cannot change the model is left out: threads, printing, seconds. So the same training gives the same
-bytes. A cascade is another kind of file, see `hedgerow.vision.storage`.
+bytes. A cascade is another kind of file, see `hedgerow.vision.model`.
 """
 
 import hashlib

@@ -17,15 +17,15 @@ from hedgerow.vision.cascade import Cascade, load_cascade
 from hedgerow.vision.detections import Detection, Detections, Grouped, group_rectangles
 from hedgerow.vision.faces import Face, FaceDetector
 from hedgerow.vision.features import HaarFeatures, LBPFeatures
-from hedgerow.vision.images import Jitter, as_grey
-from hedgerow.vision.integral import (
+from hedgerow.vision.images import (
+    as_grey,
     integral_image,
     rectangle_sum,
     squared_integral_image,
     tilted_integral_image,
     tilted_sum,
 )
-from hedgerow.vision.samples import Samples, load_negatives, load_positives
+from hedgerow.vision.samples import Jitter, Samples, load_negatives, load_positives
 from hedgerow.vision.sources import read_vec, write_vec
 from hedgerow.vision.trainer import CascadeTrainer
 from hedgerow.vision.training_data import StageReport

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hedgerow.container import write_atomically
 from hedgerow.optional import require_extra
-from hedgerow.vision.detections import check_grouping
+from hedgerow.vision.cascade import check_settings
 from hedgerow.vision.images import ImageLike, as_colour, read_image
-from hedgerow.vision.scan_plan import scan_factors
 from hedgerow.vision.training_data import to_json
 
 if TYPE_CHECKING:
@@ -83,28 +82,22 @@ def draw_detections(
     # the detections with the most neighbours are drawn last, on top
     for one in sorted(detections, key=lambda found: getattr(found, "neighbors", 0)):
         colour = _COLOURS.get(getattr(one, "pose", ""), _COLOUR)
-        corners = (one.x, one.y, one.x + one.width - 1, one.y + one.height - 1)
+        left, top, right, bottom = one.x, one.y, one.x + one.width - 1, one.y + one.height - 1
         edge = max(1, line // 2)  # a dark border on both sides keeps the line visible on any background
+        around = (left - edge, top - edge, right + edge, bottom + edge)
         radius = min(one.width, one.height) // 12
-        draw.rounded_rectangle(_expanded(corners, edge), radius + edge, outline=_DARK, width=line + 2 * edge)
-        draw.rounded_rectangle(corners, radius, outline=colour, width=line)
+        draw.rounded_rectangle(around, radius + edge, outline=_DARK, width=line + 2 * edge)
+        draw.rounded_rectangle((left, top, right, bottom), radius, outline=colour, width=line)
         if labels and getattr(one, "score", None) is not None:
             _write_label(draw, one, colour, picture.size)
     return picture
 
 
 class _Rectangle(NamedTuple):
-    """A bare rectangle."""
-
     x: int
     y: int
     width: int
     height: int
-
-
-def _expanded(corners: tuple[int, int, int, int], by: int) -> tuple[int, int, int, int]:
-    left, top, right, bottom = corners
-    return left - by, top - by, right + by, bottom + by
 
 
 def _write_label(
@@ -208,9 +201,8 @@ def detect_files(
         raise ValueError("paths is empty: it must have at least one image file")
     if not hasattr(detector, "detect"):
         raise TypeError(f"detector of type {type(detector).__name__} is not allowed: it has no detect method")
-    check_grouping(min_neighbors, eps=0.0)
-    scan_factors((0, 0), (1, 1), scale_factor, min_size, max_size)  # raises ValueError for invalid values
-    copies = _copies(files, None if out_dir is None else Path(out_dir))
+    check_settings(scale_factor, min_neighbors, min_size, max_size)
+    copies: list[Path | None] = [None] * len(files) if out_dir is None else _copies(files, Path(out_dir))
     _check_targets(files, copies, None if json_path is None else Path(json_path), overwrite)
     settings = {
         "scale_factor": scale_factor,
@@ -245,10 +237,8 @@ def results_as_json(results: Iterable[FileResult], settings: Mapping[str, Any]) 
     return {"format": FORMAT, "settings": values, "images": [_entry(result) for result in results]}
 
 
-def _copies(files: list[Path], folder: Path | None) -> list[Path | None]:
+def _copies(files: list[Path], folder: Path) -> list[Path | None]:
     """Return the paths of the annotated copies; two copies must not have the same name."""
-    if folder is None:
-        return [None] * len(files)
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"out_dir={folder} is a file; it must be a folder")
     source: dict[str, Path] = {}

@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.container import ModelFileError, write_atomically
 from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.vision.detections import Detections, check_grouping, group_rectangles
-from hedgerow.vision.images import ImageLike, as_grey
-from hedgerow.vision.model import CascadeModel
+from hedgerow.vision.images import Grey, ImageLike, as_grey
+from hedgerow.vision.model import MAX_BYTES, CascadeModel, is_packed, pack_cascade, unpack_cascade
 from hedgerow.vision.opencv import read_opencv, write_opencv
-from hedgerow.vision.scan import evaluate_windows, find_windows, scan_factors
-from hedgerow.vision.scan_plan import Pair
-from hedgerow.vision.storage import MAX_BYTES, is_packed, pack_cascade, unpack_cascade
+from hedgerow.vision.pyramid import Pair, scan_factors
+from hedgerow.vision.scan import evaluate_windows, find_windows
 
 _SUFFIX = ".hedgerow"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -134,10 +133,10 @@ class Cascade:
         Detections
             Sorted by the number of neighbours, the largest first; empty if nothing is found.
         """
-        settings = _Settings(scale_factor, min_neighbors, min_size, max_size)
-        settings.check()
+        check_settings(scale_factor, min_neighbors, min_size, max_size)
         with Team(resolve_n_jobs(n_jobs)) as team:
-            return self._detect(as_grey(image, channels=channels), settings, team)
+            grey = as_grey(image, channels=channels)
+            return self._detect(grey, team, scale_factor, min_neighbors, min_size, max_size)
 
     def detect_batch(
         self,
@@ -157,29 +156,41 @@ class Cascade:
         list of Detections
             One for each image, in the same order.
         """
-        settings = _Settings(scale_factor, min_neighbors, min_size, max_size)
-        settings.check()
+        settings = scale_factor, min_neighbors, min_size, max_size
+        check_settings(*settings)
         images = _as_list(images)
         results: list[Detections | None] = [None] * len(images)
         with Team(resolve_n_jobs(n_jobs)) as team:
             if len(images) < team.n_members:
-                return [self._detect(_grey(images, i, channels), settings, team) for i in range(len(images))]
+                return [self._detect(_grey(images, i, channels), team, *settings) for i in range(len(images))]
             counter = itertools.count()  # next() is atomic: each thread gets different numbers
 
             def detect_images(_member: int) -> None:
                 while (i := next(counter)) < len(images):
-                    results[i] = self._detect(_grey(images, i, channels), settings, None)
+                    results[i] = self._detect(_grey(images, i, channels), None, *settings)
 
             team.together(detect_images)
         return [result for result in results if result is not None]
 
-    def _detect(self, grey: NDArray[np.uint8], settings: "_Settings", team: Team | None) -> Detections:
-        scale, neighbors, smallest, largest = settings
+    def _detect(
+        self,
+        grey: Grey,
+        team: Team | None,
+        scale_factor: float,
+        min_neighbors: int,
+        min_size: int | Pair | None,
+        max_size: int | Pair | None,
+    ) -> Detections:
         windows = find_windows(
-            self.model, grey, scale_factor=scale, min_size=smallest, max_size=largest, team=team
+            self.model, grey, scale_factor=scale_factor, min_size=min_size, max_size=max_size, team=team
         )
-        grouped = group_rectangles(windows.rectangles, neighbors, _EPS, windows.scores)
-        return Detections(_clipped(grouped.rectangles, grey), grouped.scores, grouped.neighbors)
+        rectangles, neighbors, scores = group_rectangles(
+            windows.rectangles, min_neighbors, _EPS, windows.scores
+        )
+        # sizes of levels are rounded, so rectangles may extend beyond the image
+        inside = np.array(grey.shape[::-1], np.int32) - rectangles[:, :2]
+        rectangles[:, 2:] = np.minimum(rectangles[:, 2:], inside)
+        return Detections(rectangles, scores, neighbors)
 
     def score_windows(self, windows: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Compute the scores of cropped windows.
@@ -260,7 +271,7 @@ def _as_list(images: Any) -> list[Any]:
     return list(images)
 
 
-def _grey(images: list[Any], number: int, channels: str) -> NDArray[np.uint8]:
+def _grey(images: list[Any], number: int, channels: str) -> Grey:
     try:
         return as_grey(images[number], channels=channels)
     except (TypeError, ValueError) as error:
@@ -268,25 +279,12 @@ def _grey(images: list[Any], number: int, channels: str) -> NDArray[np.uint8]:
         raise kind(f"images[{number}]: {error}") from error
 
 
-def _clipped(rectangles: NDArray[np.int32], grey: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """Clip rectangles, which may extend beyond the image because sizes of levels are rounded."""
-    high, wide = grey.shape
-    clipped = rectangles.copy()
-    clipped[:, 2] = np.minimum(clipped[:, 2], wide - clipped[:, 0])
-    clipped[:, 3] = np.minimum(clipped[:, 3], high - clipped[:, 1])
-    return clipped
-
-
-class _Settings(NamedTuple):
-    scale_factor: float
-    min_neighbors: int
-    min_size: int | Pair | None
-    max_size: int | Pair | None
-
-    def check(self) -> None:
-        """Raise ValueError for invalid values."""
-        check_grouping(self.min_neighbors, _EPS)
-        scan_factors((0, 0), (1, 1), self.scale_factor, self.min_size, self.max_size)
+def check_settings(
+    scale_factor: float, min_neighbors: int, min_size: int | Pair | None, max_size: int | Pair | None
+) -> None:
+    """Raise ValueError for invalid parameters of `Cascade.detect`."""
+    check_grouping(min_neighbors, _EPS)
+    scan_factors((0, 0), (1, 1), scale_factor, min_size, max_size)  # raises ValueError for invalid values
 
 
 def load_cascade(path_or_name: str | os.PathLike[str]) -> Cascade:
@@ -332,7 +330,7 @@ def load_cascade(path_or_name: str | os.PathLike[str]) -> Cascade:
     packaged = _packaged()
     if isinstance(path_or_name, str) and path_or_name in packaged:
         return _parse(packaged[path_or_name].read_bytes(), path_or_name)
-    names = ", ".join(sorted(packaged)) or "none"
+    names = ", ".join(sorted(packaged))
     raise FileNotFoundError(
         f"{os.fspath(path_or_name)!r} is neither a file nor the name of a packaged cascade ({names})"
     )
@@ -341,8 +339,6 @@ def load_cascade(path_or_name: str | os.PathLike[str]) -> Cascade:
 def _packaged() -> dict[str, Any]:
     """Return the packaged cascades by name."""
     folder = importlib.resources.files("hedgerow.vision") / "models"
-    if not folder.is_dir():
-        return {}
     return {f.name.removesuffix(_SUFFIX): f for f in folder.iterdir() if f.name.endswith(_SUFFIX)}
 
 

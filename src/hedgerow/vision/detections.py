@@ -86,9 +86,8 @@ class Detections(Sequence[Detection]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Detections):
             return NotImplemented
-        pairs = ((self.rectangles, other.rectangles), (self.scores, other.scores))
-        same = all(np.array_equal(a, b) for a, b in pairs)
-        return same and np.array_equal(self.neighbors, other.neighbors)
+        names = ("rectangles", "scores", "neighbors")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -53,7 +53,7 @@ class FaceDetector:
         The name of a packaged cascade, a file (of Hedgerow or OpenCV), or a cascade.
     profile : str, path, Cascade or None
         The same for profiles; None for frontal faces only.
-    profile_looks : {"left", "right"}
+    profile_side : {"left", "right"}
         Side of the image that the faces of the profile cascade face; "left" for OpenCV's.
 
     Examples
@@ -81,17 +81,17 @@ class FaceDetector:
         frontal: Detector | str | os.PathLike[str] = "frontalface",
         profile: Detector | str | os.PathLike[str] | None = None,
         *,
-        profile_looks: str = LEFT,
+        profile_side: str = LEFT,
     ) -> None:
-        if profile_looks not in {LEFT, RIGHT}:
-            raise ValueError(f"profile_looks={profile_looks!r} is not allowed: it must be 'left' or 'right'")
+        if profile_side not in {LEFT, RIGHT}:
+            raise ValueError(f"profile_side={profile_side!r} is not allowed: it must be 'left' or 'right'")
         self.frontal = _as_detector("frontal", frontal)
         self.profile = None if profile is None else _as_detector("profile", profile)
-        self.profile_looks = profile_looks
+        self.profile_side = profile_side
 
     def __repr__(self) -> str:
-        looks = "" if self.profile is None else f", profile_looks={self.profile_looks!r}"
-        return f"FaceDetector({self.frontal!r}, profile={self.profile!r}{looks})"
+        side = "" if self.profile is None else f", profile_side={self.profile_side!r}"
+        return f"FaceDetector({self.frontal!r}, profile={self.profile!r}{side})"
 
     def detect(
         self,
@@ -128,8 +128,8 @@ class FaceDetector:
 
         found = faces(self.frontal, grey, FRONTAL)
         if self.profile is not None:
-            other = RIGHT if self.profile_looks == LEFT else LEFT
-            found += faces(self.profile, grey, self.profile_looks)
+            other = RIGHT if self.profile_side == LEFT else LEFT
+            found += faces(self.profile, grey, self.profile_side)
             mirrored = faces(self.profile, np.ascontiguousarray(grey[:, ::-1]), other)
             found += [face._replace(x=grey.shape[1] - face.x - face.width) for face in mirrored]
         return _merge_poses(found)

@@ -1,4 +1,4 @@
-"""Images: conversion to grey values, reading of files, and random transformations of objects.
+"""Images: conversion to grey values, reading of files, and integral images.
 
 `as_grey` returns uint8 (height, width), contiguous, 0 for black and 255 for white: the input of all
 detectors. Colours become grey by OpenCV's fixed-point formula, so that both libraries process the same
@@ -6,21 +6,28 @@ pixels. Other dtypes become uint8 as in scikit-image: a bool is 0 or 255, white 
 float.
 
 Pillow (the extra `vision`) is needed for image files only.
+
+Integral images give the sum of any rectangle from four entries (Viola and Jones, 2001):
+
+    S[y, x] = sum of the pixels above row y and left of column x             (height + 1, width + 1)
+    T[y, x] = sum of the pixels (u, v), v < y, with |u - x + 1| < y - v      the same shape
+
+T is for rectangles tilted by 45 degrees (Lienhart and Maydt, 2002): its pixels form a cone that opens upwards
+from (x, y). All numbers are exact int64. The detector computes its own integral images, band by band, in
+`kernels.cpu.image`; these functions are for inspection, tests and custom features.
 """
 
-import math
 import os
 import sys
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import map_coordinates
 
 from hedgerow.kernels.cpu.image import mix_colours
 from hedgerow.optional import require_extra
+from hedgerow.system_memory import require_memory
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -31,6 +38,16 @@ ImageLike: TypeAlias = "ArrayLike | Image.Image | str | os.PathLike[str]"
 _CHANNELS = {"rgb": (0, 2), "bgr": (2, 0)}  # indices of red and blue
 _STEP_16 = 257  # 65535 / 255: one step of 8 bits, in 16 bits
 _UNCONVERTED_MODES = {"L", "RGB", "RGBA", "F"}  # modes of Pillow that need no conversion
+_LARGEST = 2**31  # absolute value of a pixel of an integral image
+
+
+class Box(NamedTuple):
+    """A rectangle of an image, in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
 
 
 def as_grey(image: ImageLike, *, channels: str = "rgb") -> Grey:
@@ -111,11 +128,6 @@ def read_image(path: str | os.PathLike[str]) -> "Image.Image":
         raise ValueError(f"{name}: the image file is damaged: {error}") from error
 
 
-def _is_pil_image(image: object) -> bool:
-    pillow = sys.modules.get("PIL.Image")  # without it nobody can have made an image of Pillow
-    return pillow is not None and isinstance(image, pillow.Image)
-
-
 def _as_array(image: "Image.Image") -> NDArray[Any]:
     """Return the pixels of a PIL image: (h, w) or (h, w, 3 or 4), of a dtype that `_eight_bits` converts."""
     if image.mode == "1":
@@ -131,9 +143,7 @@ def _as_array(image: "Image.Image") -> NDArray[Any]:
         return wide.astype(np.uint16)
     if image.mode in {"LA", "La"}:
         return np.asarray(image.convert("L") if image.mode == "LA" else image.convert("LA").convert("L"))
-    if image.mode in {"RGBa", "PA"}:
-        return np.asarray(image.convert("RGBA"))
-    if image.mode == "P":  # a palette may have transparent colours; alpha is ignored
+    if image.mode in {"RGBa", "PA", "P"}:  # a palette may have transparent colours; alpha is ignored
         return np.asarray(image.convert("RGBA"))
     return np.asarray(image if image.mode in _UNCONVERTED_MODES else image.convert("RGB"))
 
@@ -144,7 +154,8 @@ def _pixels(image: ImageLike, channels: str) -> tuple[NDArray[np.uint8], str]:
         raise ValueError(f"channels={channels!r} is not allowed: it must be 'rgb' or 'bgr'")
     if isinstance(image, (str, os.PathLike)):
         return _checked(_as_array(read_image(image)), f"the file {os.fspath(image)}"), "rgb"
-    if _is_pil_image(image):
+    pillow = sys.modules.get("PIL.Image")  # not imported: without it there are no PIL images
+    if pillow is not None and isinstance(image, pillow.Image):
         picture: Any = image
         return _checked(_as_array(picture), f"the PIL image of mode {picture.mode}"), "rgb"
     if np.ma.is_masked(image):
@@ -160,8 +171,7 @@ def _pixels(image: ImageLike, channels: str) -> tuple[NDArray[np.uint8], str]:
 
 def _checked(array: NDArray[Any], what: str) -> NDArray[np.uint8]:
     shape = array.shape
-    fits = array.ndim == 2 or (array.ndim == 3 and shape[2] in {1, 3, 4})
-    if not fits:
+    if array.ndim != 2 and not (array.ndim == 3 and shape[2] in {1, 3, 4}):
         raise ValueError(
             f"{what} has the shape {shape}: (height, width) or (height, width, 1, 3 or 4 channels) is allowed"
         )
@@ -181,15 +191,11 @@ def _eight_bits(array: NDArray[Any], what: str) -> NDArray[np.uint8]:
     if kind == np.uint16:
         # rounded to nearest; 65535 + 128 exceeds 16 bits
         return np.ascontiguousarray((array.astype(np.uint32) + _STEP_16 // 2) // _STEP_16, np.uint8)
-    if kind.kind == "f":
-        return _from_floats(array, what)
-    raise ValueError(
-        f"{what} has the dtype {kind}: bool, uint8, uint16 and floats from 0 to 1 are allowed; convert "
-        "values from 0 to 255 with .astype(np.uint8)"
-    )
-
-
-def _from_floats(array: NDArray[Any], what: str) -> NDArray[np.uint8]:
+    if kind.kind != "f":
+        raise ValueError(
+            f"{what} has the dtype {kind}: bool, uint8, uint16 and floats from 0 to 1 are allowed; convert "
+            "values from 0 to 255 with .astype(np.uint8)"
+        )
     low, high = float(array.min()), float(array.max())
     if np.isnan(low):
         raise ValueError(f"{what} has NaN among its {array.dtype} values: floats from 0 to 1 are allowed")
@@ -201,109 +207,197 @@ def _from_floats(array: NDArray[Any], what: str) -> NDArray[np.uint8]:
     return np.ascontiguousarray(np.rint(array * 255.0), np.uint8)  # halves to even
 
 
-_MAX_POINTS = 8  # samples of an output pixel per axis, for boxes of any size
-
-
-class Box(NamedTuple):
-    """A rectangle of an image, in pixels."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-@dataclass(frozen=True)
-class Jitter:
-    """Limits of random transformations of objects; every value is drawn uniformly up to its limit.
+def integral_image(image: ArrayLike) -> NDArray[np.int64]:
+    """Compute the sums of all rectangles that begin in the upper left corner.
 
     Parameters
     ----------
-    copies : int
-        Number of copies of each object, in addition to the object.
-    shift : float
-        Translation in both directions, in pixels of the window.
-    scale : float
-        Relative change of the size: 0.1 is a factor from 1 / 1.1 to 1.1.
-    rotation : float
-        Rotation to the left or right, in degrees.
-    contrast : float
-        Relative change of the contrast: 0.2 multiplies differences from the mean by 1 / 1.2 to 1.2.
-    brightness : float
-        Grey levels added or subtracted.
+    image : array of integers, (height, width)
+
+    Returns
+    -------
+    ndarray of int64, (height + 1, width + 1)
+        The first row and the first column are 0.
 
     Examples
     --------
-    >>> Jitter(copies=4, rotation=10.0)
-    Jitter(copies=4, shift=1.0, scale=0.1, rotation=10.0, contrast=0.0, brightness=0.0)
+    >>> integral_image([[1, 2], [3, 4]])
+    array([[ 0,  0,  0],
+           [ 0,  1,  3],
+           [ 0,  4, 10]])
     """
-
-    copies: int = 1
-    shift: float = 1.0
-    scale: float = 0.1
-    rotation: float = 5.0
-    contrast: float = 0.0
-    brightness: float = 0.0
-
-    def __post_init__(self) -> None:
-        copies: Any = self.copies
-        if isinstance(copies, bool) or not isinstance(copies, (int, np.integer)) or copies < 0:
-            raise ValueError(f"copies={copies!r} is not allowed: it must be a whole number, 0 or more")
-        for field in fields(self)[1:]:
-            value = getattr(self, field.name)
-            if not isinstance(value, (int, float, np.number)) or not 0 <= value < math.inf:
-                raise ValueError(f"{field.name}={value!r} is not allowed: it must be a number, 0 or more")
-
-    def transform(
-        self,
-        image: NDArray[np.uint8],
-        box: Box,
-        window: tuple[int, int],
-        rng: np.random.Generator,
-        *,
-        area: bool,
-    ) -> NDArray[np.uint8]:
-        """Return one transformed copy; six random numbers are drawn for any limits."""
-        shift_x, shift_y, log_scale, angle, contrast, brightness = rng.uniform(-1, 1, 6)
-        factor = (1 + self.scale) ** log_scale
-        width, height = box.width * factor, box.height * factor
-        x = box.x + (box.width - width) / 2 + shift_x * self.shift * box.width / window[0]
-        y = box.y + (box.height - height) / 2 + shift_y * self.shift * box.height / window[1]
-        copy = crop(image, Box(x, y, width, height), window, degrees=angle * self.rotation, area=area)
-        if not self.contrast and not self.brightness:
-            return copy
-        mean = copy.mean()
-        lit = mean + (copy - mean) * (1 + self.contrast) ** contrast + brightness * self.brightness
-        return _rounded(np.clip(lit, 0, 255))
+    return _summed(_as_integers(image))
 
 
-def crop(
-    image: NDArray[np.uint8], box: Box, window: tuple[int, int], *, degrees: float = 0.0, area: bool = True
-) -> NDArray[np.uint8]:
-    """Crop a box of an image, rotated about its centre, and resize it to a window (width, height).
+def squared_integral_image(image: ArrayLike) -> NDArray[np.int64]:
+    """Compute the integral image of the squared pixels, for the variance of rectangles.
 
-    `area=False` samples one point per pixel, as a detector does when it reduces an image.
+    Parameters
+    ----------
+    image : array of integers, (height, width)
 
-    >>> image = np.arange(16, dtype=np.uint8).reshape(4, 4)
-    >>> crop(image, Box(0, 0, 4, 4), (2, 2)).tolist()  # means 2.5, 4.5, 10.5, 12.5, half to even
-    [[2, 4], [10, 12]]
-    >>> crop(image, Box(1, 1, 2, 2), (2, 2), degrees=90).tolist()
-    [[9, 5], [10, 6]]
+    Returns
+    -------
+    ndarray of int64, (height + 1, width + 1)
+
+    Examples
+    --------
+    >>> squared_integral_image([[1, 2], [3, 4]])
+    array([[ 0,  0,  0],
+           [ 0,  1,  5],
+           [ 0, 10, 30]])
     """
-    width, height = window
-    points = math.ceil(max(box.width / width, box.height / height) - 1e-9) if area else 1
-    points = min(max(points, 1), _MAX_POINTS)
-    across = ((np.arange(width * points) + 0.5) / (width * points) - 0.5) * box.width
-    down = ((np.arange(height * points) + 0.5) / (height * points) - 0.5)[:, None] * box.height
-    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    # coordinates of pixel centres: half a pixel from the corner
-    x = box.x + box.width / 2 - 0.5 + cosine * across + sine * down
-    y = box.y + box.height / 2 - 0.5 + cosine * down - sine * across
-    values = map_coordinates(image, [y, x], np.float64, order=1, mode="mirror", prefilter=False)
-    mean = values.reshape(height, points, width, points).mean(axis=(1, 3))
-    return _rounded(mean)
+    pixels = _as_integers(image)
+    largest = int(np.abs(pixels).max(initial=0))
+    if largest**2 * pixels.size >= 2**63:
+        raise ValueError(f"image: the squares of pixels up to {largest} have a sum of more than 64 bits")
+    return _summed(pixels * pixels)
 
 
-def _rounded(values: NDArray[Any]) -> NDArray[np.uint8]:
-    rounded: NDArray[np.uint8] = np.rint(values.round(9)).astype(np.uint8)  # 2.4999...9 is a half
-    return rounded
+def tilted_integral_image(image: ArrayLike) -> NDArray[np.int64]:
+    """Compute the sums of cones that open upwards, for rectangles tilted by 45 degrees.
+
+    Parameters
+    ----------
+    image : array of integers, (height, width)
+
+    Returns
+    -------
+    ndarray of int64, (height + 1, width + 1)
+
+    Examples
+    --------
+    >>> tilted_integral_image([[1, 2, 3], [4, 5, 6]])
+    array([[ 0,  0,  0,  0],
+           [ 0,  1,  2,  3],
+           [ 1,  7, 11, 11]])
+    """
+    pixels = _as_integers(image)
+    high, wide = pixels.shape
+    table = np.zeros((high + 1, wide + 1), np.int64)
+    if wide == 0:
+        return table
+    for y in range(1, high + 1):
+        above, below = table[y - 1], table[y]
+        older = table[y - 2] if y > 1 else np.zeros_like(above)
+        both = pixels[y - 1] + (pixels[y - 2] if y > 1 else 0)
+        # beyond the borders, the cones of (-1, y - 1) and (width + 1, y - 1) equal those of `older`
+        below[0] = above[1]
+        below[1:-1] = above[:-2] + above[2:] - older[1:-1] + both[:-1]
+        below[-1] = above[-2] + both[-1]
+    return table
+
+
+def rectangle_sum(
+    table: ArrayLike, x: ArrayLike, y: ArrayLike, width: ArrayLike, height: ArrayLike
+) -> NDArray[np.int64]:
+    """Return the sum of a rectangle, S[y, x] - S[y, x+w] - S[y+h, x] + S[y+h, x+w].
+
+    Parameters
+    ----------
+    table : ndarray, (height + 1, width + 1)
+        An `integral_image` or `squared_integral_image`.
+    x, y, width, height : int or arrays of int
+        One or more rectangles; arrays are broadcast.
+
+    Returns
+    -------
+    ndarray of int64
+        One sum for each rectangle.
+
+    Examples
+    --------
+    >>> table = integral_image([[1, 2, 3], [4, 5, 6]])
+    >>> int(rectangle_sum(table, 1, 0, 2, 2))
+    16
+    >>> rectangle_sum(table, [0, 1, 2], 1, 1, 1)
+    array([4, 5, 6])
+    """
+    table = _checked_table(table)
+    left, top, wide, high = _checked_rectangles(x, y, width, height)
+    right, bottom = left + wide, top + high
+    inside = (left >= 0) & (top >= 0) & (wide >= 0) & (high >= 0)
+    inside &= (right < table.shape[1]) & (bottom < table.shape[0])
+    _require_inside(inside, (left, top, wide, high), table.shape)
+    total = table[top, left] - table[top, right] - table[bottom, left] + table[bottom, right]
+    return np.asarray(total)
+
+
+def tilted_sum(
+    table: ArrayLike, x: ArrayLike, y: ArrayLike, width: ArrayLike, height: ArrayLike
+) -> NDArray[np.int64]:
+    """Return the sum of a tilted rectangle, T[y, x] - T[y+h, x-h] - T[y+w, x+w] + T[y+w+h, x+w-h].
+
+    Parameters
+    ----------
+    table : ndarray, (height + 1, width + 1)
+        A `tilted_integral_image`.
+    x, y : int or arrays of int
+        The top corner.
+    width, height : int or arrays of int
+        Steps down to the right, and down to the left: the rectangle has 2 * width * height pixels.
+
+    Returns
+    -------
+    ndarray of int64
+        One sum for each rectangle.
+
+    Examples
+    --------
+    >>> table = tilted_integral_image([[0, 1, 2], [4, 8, 16], [32, 64, 128]])
+    >>> int(tilted_sum(table, 2, 0, 1, 1))  # the pixels 1 and 8 in column 1
+    9
+    """
+    table = _checked_table(table)
+    left, top, wide, high = _checked_rectangles(x, y, width, height)
+    inside = (left - high >= 0) & (top >= 0) & (wide >= 0) & (high >= 0)
+    inside &= (left + wide < table.shape[1]) & (top + wide + high < table.shape[0])
+    _require_inside(inside, (left, top, wide, high), table.shape)
+    total = table[top, left] - table[top + high, left - high] - table[top + wide, left + wide]
+    return np.asarray(total + table[top + wide + high, left + wide - high])
+
+
+def _summed(pixels: NDArray[np.int64]) -> NDArray[np.int64]:
+    table = np.zeros((pixels.shape[0] + 1, pixels.shape[1] + 1), np.int64)
+    np.cumsum(np.cumsum(pixels, axis=0), axis=1, out=table[1:, 1:])
+    return table
+
+
+def _as_integers(image: ArrayLike) -> NDArray[np.int64]:
+    pixels = np.asarray(image)
+    if pixels.ndim != 2 or pixels.dtype.kind not in "biu":
+        raise ValueError(
+            f"image must be integers of shape (height, width), got {pixels.dtype} {pixels.shape}"
+        )
+    if pixels.size and max(abs(int(pixels.max())), abs(int(pixels.min()))) >= _LARGEST:
+        raise ValueError(f"image: absolute values of pixels must be below {_LARGEST}")
+    what = f"the integral image of {pixels.shape[1]:,} x {pixels.shape[0]:,} pixels"
+    require_memory(32 * pixels.size, what, "use a smaller image")
+    return pixels.astype(np.int64)
+
+
+def _checked_table(table: ArrayLike) -> NDArray[np.int64]:
+    sums = np.asarray(table)
+    if sums.ndim != 2 or sums.dtype.kind not in "iu" or not sums.size:
+        raise ValueError(f"table must be an integral image, got {sums.dtype} of shape {sums.shape}")
+    return sums.astype(np.int64, copy=False)
+
+
+def _checked_rectangles(*numbers: ArrayLike) -> list[NDArray[np.int64]]:
+    arrays = [np.asarray(number) for number in numbers]
+    for name, array in zip(("x", "y", "width", "height"), arrays, strict=True):
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"{name}={array.tolist()!r} is not allowed: it must be integers")
+        if array.size and max(abs(int(array.max())), abs(int(array.min()))) >= _LARGEST:
+            raise ValueError(f"{name} must have absolute values below {_LARGEST}")
+    return [np.asarray(array) for array in np.broadcast_arrays(*(a.astype(np.int64) for a in arrays))]
+
+
+def _require_inside(inside: Any, rectangles: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+    if not np.all(inside):
+        first = int(np.flatnonzero(~np.atleast_1d(inside))[0])
+        rectangle = tuple(int(np.atleast_1d(side).ravel()[first]) for side in rectangles)
+        raise ValueError(
+            f"x, y, width, height = {rectangle} is not allowed: the rectangle must be inside the image of "
+            f"{shape[1] - 1} x {shape[0] - 1} pixels"
+        )

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from hedgerow.kernels.cpu.random import MINING, draw_rows
 from hedgerow.threads import Team
 from hedgerow.vision.model import CascadeModel
-from hedgerow.vision.scan import level_image, passing_windows, scan_factors
-from hedgerow.vision.scan_plan import level_step
+from hedgerow.vision.pyramid import level_image, level_step, scan_factors
+from hedgerow.vision.scan import passing_windows
 
 N_ORIENTATIONS = 8  # four rotations and their mirror images
 _BATCH = 16  # images between two checks of the number of windows

@@ -69,30 +69,54 @@ class _ModelBuilder:
 
     def model(self, kind: str, width: int, height: int) -> CascadeModel:
         """Return the checked cascade; OpenCV ignores the children if all trees are stumps."""
-        model = CascadeModel(
-            kind=kind,
-            width=width,
-            height=height,
-            rects=_array(self.rects, np.int32).reshape(-1, RECTS, 4),
-            weights=_array(self.weights, np.float32).reshape(-1, RECTS),
-            tilted=_array(self.tilted, np.uint8),
-            feature=_array(self.feature, np.int32),
-            threshold=_array(self.threshold, np.float32),
-            subsets=_array(self.subsets, np.int32).view(np.uint32).reshape(-1, SUBSET_WORDS),
-            left=_array(self.left, np.int32),
-            right=_array(self.right, np.int32),
-            values=_array(self.values, np.float32),
-            tree_starts=_array(self.tree_starts, np.int32),
-            stage_starts=_array(self.stage_starts, np.int32),
-            stage_thresholds=_array(self.stage_thresholds, np.float32),
-        )
+        floats = ("weights", "threshold", "values", "stage_thresholds")  # rounded from double, as in OpenCV
+        arrays: dict[str, NDArray[Any]] = {
+            name: np.array(numbers, np.float32 if name in floats else np.int32)
+            for name, numbers in vars(self).items()
+        }
+        arrays["rects"] = arrays["rects"].reshape(-1, RECTS, 4)
+        arrays["weights"] = arrays["weights"].reshape(-1, RECTS)
+        arrays["tilted"] = arrays["tilted"].astype(np.uint8)
+        arrays["subsets"] = arrays["subsets"].view(np.uint32).reshape(-1, SUBSET_WORDS)
+        model = CascadeModel(kind, width, height, **arrays)
         if model.n_trees < len(model.feature):
             return model
         return replace(model, left=np.zeros_like(model.left), right=np.full_like(model.right, -1))
 
 
-def _array(numbers: Any, dtype: type[np.generic]) -> NDArray[Any]:
-    return np.array(numbers, dtype)  # rounded to double, then to single precision, as in OpenCV
+def read_opencv(data: bytes) -> CascadeModel:
+    """Read the cascade of an XML file of OpenCV.
+
+    The file is XML in UTF-8, in the new or the old format, of at most 16 MiB. The stage trees of old files
+    (`parent`, `next`) become a chain, as in OpenCV. No code of the file is executed, nothing is fetched, and
+    every number is checked before it is used. Raises ModelFileError, which names the line and the element, if
+    the file is not such a cascade or is damaged.
+
+    >>> data = b'''<?xml version="1.0"?>
+    ... <opencv_storage><cascade>
+    ...   <stageType>BOOST</stageType> <featureType>HAAR</featureType>
+    ...   <height>20</height> <width>24</width>
+    ...   <stages><_>
+    ...     <stageThreshold>0.5</stageThreshold>
+    ...     <weakClassifiers><_>
+    ...       <internalNodes>0 -1 0 1.5e-02</internalNodes>
+    ...       <leafValues>-1. 1.</leafValues></_></weakClassifiers></_></stages>
+    ...   <features><_>
+    ...     <rects><_>2 4 8 6 -1.</_> <_>2 7 8 3 2.</_></rects></_></features>
+    ... </cascade></opencv_storage>'''
+    >>> model = read_opencv(data)
+    >>> model.kind, model.window, model.n_stages
+    ('HAAR', (24, 20), 1)
+    """
+    root = parse_storage(data)
+    if not root.children:
+        raise root.error("the element is empty; it must contain a cascade")
+    cascade = root.children[0]  # any name, as in OpenCV
+    if cascade.find("stageType") is not None:
+        return _read_new(cascade)
+    if cascade.find("size") is not None:
+        return _read_old(cascade)
+    raise cascade.error("not a cascade: <stageType> (new format) or <size> (old format) is required")
 
 
 def _read_new(cascade: Element) -> CascadeModel:
@@ -188,30 +212,9 @@ def _child(node: Element, side: str, leaves: list[float]) -> int:
 
 
 def write_opencv(model: CascadeModel) -> bytes:
-    """Return the bytes of an XML file of OpenCV.
+    """Return the bytes of an XML file of OpenCV, in the new format.
 
     `CascadeClassifier` of OpenCV (up to version 4) loads it and finds the same windows as Hedgerow.
-
-    Parameters
-    ----------
-    model : CascadeModel
-
-    Returns
-    -------
-    bytes
-        In the new format, ASCII.
-
-    Examples
-    --------
-    >>> from hedgerow.vision.opencv import read_opencv
-    >>> text = '''<opencv_storage><c><stageType>BOOST</stageType><featureType>LBP</featureType>
-    ... <height>9</height><width>9</width><stages><_><stageThreshold>0.1</stageThreshold><weakClassifiers><_>
-    ... <internalNodes>0 -1 0 1 2 3 4 5 6 7 -8</internalNodes><leafValues>-1. 1.</leafValues>
-    ... </_></weakClassifiers></_></stages><features><_><rect>0 0 3 3</rect></_></features></c>
-    ... </opencv_storage>'''
-    >>> model = read_opencv(text.encode())
-    >>> write_opencv(model).splitlines()[-5:-2]
-    [b'<features>', b'<_><rect>0 0 3 3</rect></_>', b'</features>']
     """
     return ("\n".join(_lines(model)) + "\n").encode("ascii")
 
@@ -292,55 +295,3 @@ def _join(items: Iterable[object]) -> str:
 def _number(value: np.float32) -> str:
     text = f"{float(value):.9g}"
     return text if "." in text or "e" in text else text + "."  # an integer would not be read as a float
-
-
-__all__ = ["read_opencv", "write_opencv"]
-
-
-def read_opencv(data: bytes) -> CascadeModel:
-    """Read the cascade of an XML file of OpenCV.
-
-    No code of the file is executed, nothing is fetched, and every number is checked before it is used.
-
-    Parameters
-    ----------
-    data : bytes
-        The file, XML in UTF-8, new or old format; at most 16 MiB.
-
-    Returns
-    -------
-    CascadeModel
-        Haar or LBP. The stage trees of old files (`parent`, `next`) become a chain, as in OpenCV.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is not such a cascade, or is damaged. The message names the line and the element.
-
-    Examples
-    --------
-    >>> data = b'''<?xml version="1.0"?>
-    ... <opencv_storage><cascade>
-    ...   <stageType>BOOST</stageType> <featureType>HAAR</featureType>
-    ...   <height>20</height> <width>24</width>
-    ...   <stages><_>
-    ...     <stageThreshold>0.5</stageThreshold>
-    ...     <weakClassifiers><_>
-    ...       <internalNodes>0 -1 0 1.5e-02</internalNodes>
-    ...       <leafValues>-1. 1.</leafValues></_></weakClassifiers></_></stages>
-    ...   <features><_>
-    ...     <rects><_>2 4 8 6 -1.</_> <_>2 7 8 3 2.</_></rects></_></features>
-    ... </cascade></opencv_storage>'''
-    >>> model = read_opencv(data)
-    >>> model.kind, model.window, model.n_stages
-    ('HAAR', (24, 20), 1)
-    """
-    root = parse_storage(data)
-    if not root.children:
-        raise root.error("the element is empty; it must contain a cascade")
-    cascade = root.children[0]  # any name, as in OpenCV
-    if cascade.find("stageType") is not None:
-        return _read_new(cascade)
-    if cascade.find("size") is not None:
-        return _read_old(cascade)
-    raise cascade.error("not a cascade: <stageType> (new format) or <size> (old format) is required")

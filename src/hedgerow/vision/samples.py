@@ -10,18 +10,20 @@ object, as in OpenCV's tools. Paths are relative to the file. A list of negative
 """
 
 import hashlib
+import math
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import map_coordinates
 
 from hedgerow.vision.features import check_window
-from hedgerow.vision.images import Box, Grey, Jitter, as_grey, crop
+from hedgerow.vision.images import Box, Grey, as_grey
 from hedgerow.vision.sources import (
     Source,
     as_image_list,
@@ -34,6 +36,103 @@ from hedgerow.vision.sources import (
 
 _RESIZE = ("area", "linear")
 _FIT = ("stretch", "grow")
+_MAX_POINTS = 8  # samples of an output pixel per axis, for boxes of any size
+
+
+@dataclass(frozen=True)
+class Jitter:
+    """Limits of random transformations of objects; every value is drawn uniformly up to its limit.
+
+    Parameters
+    ----------
+    copies : int
+        Number of copies of each object, in addition to the object.
+    shift : float
+        Translation in both directions, in pixels of the window.
+    scale : float
+        Relative change of the size: 0.1 is a factor from 1 / 1.1 to 1.1.
+    rotation : float
+        Rotation to the left or right, in degrees.
+    contrast : float
+        Relative change of the contrast: 0.2 multiplies differences from the mean by 1 / 1.2 to 1.2.
+    brightness : float
+        Grey levels added or subtracted.
+
+    Examples
+    --------
+    >>> Jitter(copies=4, rotation=10.0)
+    Jitter(copies=4, shift=1.0, scale=0.1, rotation=10.0, contrast=0.0, brightness=0.0)
+    """
+
+    copies: int = 1
+    shift: float = 1.0
+    scale: float = 0.1
+    rotation: float = 5.0
+    contrast: float = 0.0
+    brightness: float = 0.0
+
+    def __post_init__(self) -> None:
+        copies: Any = self.copies
+        if isinstance(copies, bool) or not isinstance(copies, (int, np.integer)) or copies < 0:
+            raise ValueError(f"copies={copies!r} is not allowed: it must be a whole number, 0 or more")
+        for field in fields(self)[1:]:
+            value = getattr(self, field.name)
+            if not isinstance(value, (int, float, np.number)) or not 0 <= value < math.inf:
+                raise ValueError(f"{field.name}={value!r} is not allowed: it must be a number, 0 or more")
+
+    def transform(
+        self,
+        image: NDArray[np.uint8],
+        box: Box,
+        window: tuple[int, int],
+        rng: np.random.Generator,
+        *,
+        area: bool,
+    ) -> NDArray[np.uint8]:
+        """Return one transformed copy; six random numbers are drawn for any limits."""
+        shift_x, shift_y, log_scale, angle, contrast, brightness = rng.uniform(-1, 1, 6)
+        factor = (1 + self.scale) ** log_scale
+        width, height = box.width * factor, box.height * factor
+        x = box.x + (box.width - width) / 2 + shift_x * self.shift * box.width / window[0]
+        y = box.y + (box.height - height) / 2 + shift_y * self.shift * box.height / window[1]
+        copy = crop(image, Box(x, y, width, height), window, degrees=angle * self.rotation, area=area)
+        if not self.contrast and not self.brightness:
+            return copy
+        mean = copy.mean()
+        lit = mean + (copy - mean) * (1 + self.contrast) ** contrast + brightness * self.brightness
+        return _rounded(np.clip(lit, 0, 255))
+
+
+def crop(
+    image: NDArray[np.uint8], box: Box, window: tuple[int, int], *, degrees: float = 0.0, area: bool = True
+) -> NDArray[np.uint8]:
+    """Crop a box of an image, rotated about its centre, and resize it to a window (width, height).
+
+    `area=False` samples one point per pixel, as a detector does when it reduces an image.
+
+    >>> image = np.arange(16, dtype=np.uint8).reshape(4, 4)
+    >>> crop(image, Box(0, 0, 4, 4), (2, 2)).tolist()  # means 2.5, 4.5, 10.5, 12.5, half to even
+    [[2, 4], [10, 12]]
+    >>> crop(image, Box(1, 1, 2, 2), (2, 2), degrees=90).tolist()
+    [[9, 5], [10, 6]]
+    """
+    width, height = window
+    points = math.ceil(max(box.width / width, box.height / height) - 1e-9) if area else 1
+    points = min(max(points, 1), _MAX_POINTS)
+    across = ((np.arange(width * points) + 0.5) / (width * points) - 0.5) * box.width
+    down = ((np.arange(height * points) + 0.5) / (height * points) - 0.5)[:, None] * box.height
+    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    # coordinates of pixel centres: half a pixel from the corner
+    x = box.x + box.width / 2 - 0.5 + cosine * across + sine * down
+    y = box.y + box.height / 2 - 0.5 + cosine * down - sine * across
+    values = map_coordinates(image, [y, x], np.float64, order=1, mode="mirror", prefilter=False)
+    mean = values.reshape(height, points, width, points).mean(axis=(1, 3))
+    return _rounded(mean)
+
+
+def _rounded(values: NDArray[Any]) -> NDArray[np.uint8]:
+    rounded: NDArray[np.uint8] = np.rint(values.round(9)).astype(np.uint8)  # 2.4999...9 is a half
+    return rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +220,11 @@ def load_positives(
     if isinstance(source, Samples):
         group = source.group if group is None else group
         source = source.images
-    limits = jitter if isinstance(jitter, Jitter) else _as_jitter(jitter)
+    limits: Any = jitter
+    if not isinstance(limits, Jitter):
+        if isinstance(limits, bool) or not isinstance(limits, (int, np.integer)) or limits < 0:
+            raise ValueError(f"jitter={jitter!r} is not allowed: it must be a number of copies or a Jitter")
+        limits = Jitter(int(limits))
     if not -0.5 < margin < np.inf:
         raise ValueError(f"margin={margin} is not allowed: it must be above -0.5")
     if fit not in _FIT:
@@ -147,9 +250,8 @@ def load_positives(
             made += [sample[:, ::-1] for sample in made]
         images += made
         numbers += [n_objects - 1] * len(made)
-    _check_count(
-        small, n_objects, len(images), f"objects are smaller than the window of {_size_text(window)}", source
-    )
+    what = f"objects are smaller than the window of {window[0]} × {window[1]}"
+    _check_count(small, n_objects, len(images), what, source)
     order = np.array(numbers, np.int64)
     return Samples(np.stack(images), order if groups is None else groups[order])
 
@@ -237,20 +339,9 @@ def load_negatives(
             small.append(f"{image if isinstance(image, Path) else 'an array'} with {width} × {height}")
         else:
             fitting.append(image)
-    _check_count(
-        small,
-        len(images),
-        len(fitting),
-        f"images are smaller than the window of {_size_text(window)}",
-        source,
-    )
+    what = f"images are smaller than the window of {window[0]} × {window[1]}"
+    _check_count(small, len(images), len(fitting), what, source)
     return Negatives(fitting)
-
-
-def _as_jitter(jitter: Any) -> Jitter:
-    if isinstance(jitter, bool) or not isinstance(jitter, (int, np.integer)) or jitter < 0:
-        raise ValueError(f"jitter={jitter!r} is not allowed: it must be a number of copies or a Jitter")
-    return Jitter(int(jitter))
 
 
 def _add_margin(box: Box, margin: float, window: tuple[int, int] | None) -> Box:
@@ -272,7 +363,3 @@ def _check_count(small: list[str], n: int, n_left: int, what: str, source: objec
         warnings.warn(
             f"{named}{len(small)} of {n} {what} and are skipped; the first is {small[0]}", stacklevel=3
         )
-
-
-def _size_text(window: tuple[int, int]) -> str:
-    return f"{window[0]} × {window[1]}"

@@ -8,40 +8,118 @@ Levels are divided into bands of rows, the tasks of the threads of a team. The r
 depend on the thread, and results are sorted in the order of the bands.
 """
 
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.detect import evaluate_patches
-from hedgerow.kernels.cpu.detect_lanes import LANES, TILE
+from hedgerow.kernels.cpu.detect_lanes import HAAR_CORNERS, LANES, LBP_CORNERS, TILE
 from hedgerow.kernels.cpu.detect_scan import DEPTHS, scan_bands
 from hedgerow.threads import Team
-from hedgerow.vision.model import CascadeModel
-from hedgerow.vision.scan_plan import (
-    CascadeLayout,
-    Grey,
-    Pair,
-    block_offsets,
-    cascade_layout,
-    field_pitch,
-    level_image,
-    level_shape,
-    level_step,
-    offsets_at,
-    resize_table,
-    rows_scanned,
-    scan_factors,
-)
-
-__all__ = ["Windows", "evaluate_windows", "find_windows", "level_image", "passing_windows", "scan_factors"]
+from hedgerow.vision.images import Grey
+from hedgerow.vision.model import HAAR, CascadeModel
+from hedgerow.vision.pyramid import Pair, level_shape, level_step, resize_table, rows_scanned, scan_factors
 
 BAND_BYTES = 1 << 19  # integral images of a band: half of a typical second-level cache
 MIN_WINDOWS_PER_TEAM = 4096  # starting a thread takes as long as evaluating these
 _MAX_OFFSETS = 1 << 31
 _LINE = 64  # bytes of a cache line
 _EVALUATE_ROWS = 256  # patches of a task
+_STAGE_SLACK = np.float32(1e-5)  # subtracted from the threshold of a stage, as in OpenCV
 _SKIP, _NO_SKIP = 0, 2  # whether the window after one that the first stage rejects is skipped
+
+
+class CascadeLayout(NamedTuple):
+    """A cascade in the layout of the kernels: corners by node, and the arrays of `kernels.cpu.detect`."""
+
+    corners: NDArray[np.int64]  # (N, 12 or 16, 3): x, y and plane of the corners of every node's feature
+    rest: tuple[NDArray[Any], ...]  # all arrays of `nodes` except the offsets
+    norm: NDArray[np.int64]  # (8, 3): corners of the normalising rectangle in S and in Q
+    area: float  # pixels of that rectangle; 0 for LBP, which is not normalised
+    planes: int  # number of integral images
+    max_nodes: int  # of a tree
+
+
+_LAYOUTS: "weakref.WeakKeyDictionary[CascadeModel, CascadeLayout]" = weakref.WeakKeyDictionary()
+
+
+def cascade_layout(model: CascadeModel) -> CascadeLayout:
+    """Return the layout of a model, which is computed once."""
+    layout = _LAYOUTS.get(model)
+    if layout is None:
+        layout = _LAYOUTS[model] = _make_layout(model)
+    return layout
+
+
+def _corners(rects: NDArray[np.int64], plane: int = 0) -> NDArray[np.int64]:
+    """Return the corners (..., 4, 3) of rectangles (..., 4), in the order of the signs + - - + of a sum.
+
+    Plane 2 is for tilted rectangles: (x, y) is the top, w is down right, h is down left.
+    """
+    x, y, w, h = (rects[..., i] for i in range(4))
+    if plane == 2:
+        corners = [(x, y), (x - h, y + h), (x + w, y + w), (x + w - h, y + w + h)]
+    else:
+        corners = [(x, y), (x + w, y), (x, y + h), (x + w, y + h)]
+    return np.stack([np.stack([a, b, np.full_like(x, plane)], axis=-1) for a, b in corners], axis=-2)
+
+
+def _make_layout(model: CascadeModel) -> CascadeLayout:
+    rects = model.rects.astype(np.int64)
+    haar = model.kind == HAAR
+    if haar:
+        tilted = (model.tilted != 0)[:, None, None, None]
+        corners = np.where(tilted, _corners(rects, plane=2), _corners(rects)).reshape(-1, HAAR_CORNERS, 3)
+        inner = np.array([1, 1, model.width - 2, model.height - 2], np.int64)
+        area = float(inner[2] * inner[3])
+        norm = np.concatenate([_corners(inner), _corners(inner, plane=1)])
+    else:
+        x, y, w, h = (rects[:, 0, i, None] for i in range(4))
+        k = np.arange(LBP_CORNERS)
+        grid = [x + w * (k % 4), y + h * (k // 4), np.zeros((len(rects), LBP_CORNERS), np.int64)]
+        corners = np.stack(grid, axis=-1)
+        area, norm = 0.0, np.zeros((8, 3), np.int64)
+    feature = model.feature
+    rest: tuple[NDArray[Any], ...] = (
+        np.ascontiguousarray(model.weights[feature] if haar else np.zeros((0, 3), np.float32)).ravel(),
+        model.threshold,
+        model.subsets.ravel(),
+        model.left,
+        model.right,
+        model.values.astype(np.float64),
+        model.tree_starts,
+        model.stage_starts,
+        (model.stage_thresholds - _STAGE_SLACK).astype(np.float64),
+    )
+    rest = tuple(np.array(array) for array in rest)  # writable: kernels are compiled for one type of arrays
+    sizes = np.diff(model.tree_starts)
+    planes = 3 if model.has_tilted else 2
+    return CascadeLayout(corners[feature], rest, norm, area, planes, int(sizes.max(initial=1)))
+
+
+def offsets_at(corners: NDArray[np.int64], pitch: int, plane: int, step: int) -> NDArray[np.int32]:
+    """Return offsets of corners (..., 3) from the window; at step 2 odd columns are half a row later."""
+    x, y, which = corners[..., 0], corners[..., 1], corners[..., 2]
+    if step == 2:
+        x = (x >> 1) + (x & 1) * (pitch // 2)
+    return (y * pitch + x + which * plane).astype(np.int32).ravel()
+
+
+def block_offsets(layout: CascadeLayout, window: Pair) -> NDArray[np.int32]:
+    """Return offsets for blocks of sixteen interleaved windows, which have the planes S and T only."""
+    corners = layout.corners
+    offset = (corners[..., 1] + corners[..., 2] // 2 * (window[1] + 1)) * (window[0] + 1) + corners[..., 0]
+    return (offset * LANES).astype(np.int32).ravel()
+
+
+def field_pitch(wide: int) -> int:
+    """Return the length of a row of integral images, for width + 1 columns or two halves of them.
+
+    It is an odd multiple of 16: rows at distances of a power of two would evict one another from the cache.
+    """
+    return (wide + 2 + LANES) // (2 * LANES) * (2 * LANES) + LANES
 
 
 class Windows(NamedTuple):
@@ -112,33 +190,13 @@ def _prepare_scan(
             f"an image of {grey.shape[1]} x {grey.shape[0]} is too large for the window "
             f"{model.width} x {model.height}: offsets in its integral images must fit into 32 bits"
         )
-    cascade = (*_all_offsets(layout, model.window, pitch, plane), layout.area)
+    offsets = [offsets_at(layout.corners, pitch, plane, step) for step in (1, 2)]
+    norm = np.stack([offsets_at(layout.norm, pitch, plane, step) for step in (1, 2)])
+    cascade = (np.stack([*offsets, block_offsets(layout, model.window)]), layout.rest, norm, layout.area)
     shape = (model.width, model.height, pitch, plane, layout.planes)
     windows = per_row * n_rows
-    max_windows, n_windows = int(windows.max(initial=0)), int(windows.sum())
-    return _Scan(
-        (levels, tables),
-        tasks,
-        cascade,
-        shape,
-        max_windows,
-        n_windows,
-        grey.shape[1],
-        widest,
-        layout.max_nodes,
-    )
-
-
-def _all_offsets(layout: CascadeLayout, window: Pair, pitch: int, plane: int) -> tuple[Any, ...]:
-    offsets = np.stack(
-        [
-            offsets_at(layout.corners, pitch, plane, 1),
-            offsets_at(layout.corners, pitch, plane, 2),
-            block_offsets(layout, window),
-        ]
-    )
-    norm = np.stack([offsets_at(layout.norm, pitch, plane, step) for step in (1, 2)])
-    return offsets, layout.rest, norm
+    counts = int(windows.max(initial=0)), int(windows.sum())
+    return _Scan((levels, tables), tasks, cascade, shape, *counts, grey.shape[1], widest, layout.max_nodes)
 
 
 def _as_kernel_array(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -218,29 +276,9 @@ def find_windows(
 ) -> Windows:
     """Find all windows of all sizes that pass: those of OpenCV's detectMultiScale with minNeighbors=0.
 
-    Sizes of levels are rounded to whole pixels, so a rectangle may extend a pixel or two beyond the image. As
-    in OpenCV, it is grouped unchanged; `Cascade.detect` clips the result.
-
-    Parameters
-    ----------
-    model : CascadeModel
-    grey : uint8 (height, width), contiguous
-    scale_factor, min_size, max_size
-        See `scan_factors`.
-    team : Team, optional
-        Threads; the result does not depend on their number.
-
-    Returns
-    -------
-    Windows
-        In the order of scale, y, x; empty if no window fits, and for a cascade without stages.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hedgerow.vision.stage import empty_cascade
-    >>> find_windows(empty_cascade("HAAR", (8, 8)), np.zeros((20, 20), np.uint8)).rectangles.shape
-    (0, 4)
+    They are in the order of scale, y, x, and do not depend on the team. Sizes of levels are rounded to whole
+    pixels, so a rectangle may extend a pixel or two beyond the image. As in OpenCV, it is grouped unchanged;
+    `Cascade.detect` clips the result.
     """
     image_shape = (grey.shape[0], grey.shape[1])
     factors = scan_factors(image_shape, model.window, scale_factor, min_size, max_size)
@@ -262,30 +300,12 @@ def find_windows(
 def passing_windows(
     model: CascadeModel, level_image: Grey, step: int = 1, n_stages: int | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Find the windows of one image, in its original size, that pass the first `n_stages` stages.
+    """Find the windows of one image, in its original size, that pass the first `n_stages` stages (or all).
 
-    Every window of the grid is evaluated; `find_windows` skips the window after one that the first stage
-    rejects.
+    Every window of a grid with this step is evaluated; `find_windows` skips the window after one that the
+    first stage rejects. Returns positions int32 (n, 2): x and y, in the order of y, x; and the sums of the
+    last stage, float64 (n,). Without stages, all windows with enough contrast pass, with a score of 0.
 
-    Parameters
-    ----------
-    model : CascadeModel
-    level_image : uint8 (height, width)
-    step : int
-        Pixels between windows, in both directions.
-    n_stages : int, optional
-        All if None. With 0, all windows with enough contrast pass, with a score of 0.
-
-    Returns
-    -------
-    positions : int32 (n, 2)
-        x and y, in the order of y, x.
-    scores : float64 (n,)
-        Sums of the last stage.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> from hedgerow.vision.stage import empty_cascade
     >>> positions, scores = passing_windows(empty_cascade("LBP", (8, 8)), np.zeros((9, 12), np.uint8), step=2)
     >>> positions.tolist()
@@ -312,26 +332,11 @@ def passing_windows(
 def evaluate_windows(
     model: CascadeModel, patches: NDArray[np.uint8], team: Team | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Evaluate cropped windows: the number of stages that each passes, and its score.
+    """Evaluate cropped windows, uint8 (n, height, width): stages int32 (n,) and scores float64 (n,).
 
-    Parameters
-    ----------
-    model : CascadeModel
-    patches : uint8 (n, height, width)
-        Of the window size of the model.
-    team : Team, optional
-        Threads.
+    `stages` is the number of stages passed, or -1 for a window with too little contrast (Haar only). A score
+    is the sum of the last stage evaluated, passed or not; -inf for too little contrast, 0 without stages.
 
-    Returns
-    -------
-    stages : int32 (n,)
-        Number of stages passed; -1 for a window with too little contrast (Haar only).
-    scores : float64 (n,)
-        Sum of the last stage evaluated, passed or not; -inf for too little contrast, 0 for no stages.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> from hedgerow.vision.stage import empty_cascade
     >>> flat_and_striped = np.zeros((2, 8, 8), np.uint8)
     >>> flat_and_striped[1, ::2] = 255

@@ -45,14 +45,17 @@ def read_objects(
     path = Path(source)
     if path.suffix.lower() == ".vec":
         require_file(path, "source")
-        images = list(_read_vec(path, window))
+        try:
+            images = list(read_vec(path, window))
+        except ModelFileError:
+            images = list(read_vec(path))  # square windows of another size
         return _whole_images(images, "rgb", f"{path}: sample "), check_groups(group, len(images))
     if group is not None:
         raise ValueError(
             "group is allowed for arrays, lists and .vec files only; each object of a folder is its own group"
         )
     if path.is_dir():
-        return _whole_images(list(_images_in_folder(path)), "rgb"), None
+        return _whole_images(_images_in_folder(path), "rgb"), None
     require_file(path, "source")
     return (_whole_images([path], "rgb") if _is_image(path) else _annotated_objects(path)), None
 
@@ -91,25 +94,18 @@ def as_named_grey(image: ImageLike, channels: str, origin: str) -> Grey:
         raise ValueError(f"{origin}: {error}") from error
 
 
-def _read_vec(path: Path, window: tuple[int, int]) -> NDArray[np.uint8]:
-    """Read windows of the requested size, or else square ones."""
-    try:
-        return read_vec(path, window)
-    except ModelFileError:
-        return read_vec(path)
-
-
 def _is_image(path: Path) -> bool:
     pillow = require_extra("PIL.Image", extra="vision")
     pillow.init()
     return pillow.EXTENSION.get(path.suffix.lower(), "") in pillow.OPEN
 
 
-def _images_in_folder(folder: Path) -> Iterator[Path]:
+def _images_in_folder(folder: Path) -> list[Path]:
     """Find the image files of a folder and its subfolders, sorted, without hidden ones."""
     found = (path for path in folder.rglob("*") if _is_image(path) and path.is_file())
-    visible = [path for path in found if not any(part[0] == "." for part in path.relative_to(folder).parts)]
-    return iter(sorted(visible))
+    return sorted(
+        path for path in found if not any(name[0] == "." for name in path.relative_to(folder).parts)
+    )
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
@@ -126,7 +122,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
 def list_images(path: Path) -> list[Path]:
     """Return the image files of a folder, the files of a list, or a single image file."""
     if path.is_dir():
-        return list(_images_in_folder(path))
+        return _images_in_folder(path)
     require_file(path, "source")
     if _is_image(path):
         return [path]

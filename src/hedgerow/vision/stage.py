@@ -24,9 +24,8 @@ from hedgerow.growing.weak_tree import WeakGrower, WeakRules, WeakTree, codes_le
 from hedgerow.kernels.cpu.adaboost import sum_by_leaf
 from hedgerow.kernels.cpu.weak import Sample
 from hedgerow.threads import Team
-from hedgerow.vision.features import Features
-from hedgerow.vision.model import HAAR, SUBSET_WORDS, CascadeModel
-from hedgerow.vision.windows import CodedWindows, WindowSet
+from hedgerow.vision.features import CodedWindows, Features, WindowSet
+from hedgerow.vision.model import DTYPES, HAAR, SUBSET_WORDS, CascadeModel
 
 RULES: dict[str, type[AdaBoostRule]] = {"discrete": DiscreteRule, "real": RealRule, "gentle": GentleRule}
 CRITERIA = {"discrete": "error", "real": "gini", "gentle": "gini"}
@@ -145,17 +144,7 @@ def _trim_weights(weight: NDArray[np.int64], classes: NDArray[np.uint8], trim: f
 
 
 class StageBooster:
-    """Boosts one stage.
-
-    Parameters
-    ----------
-    windows, validation : (WindowSet, classes uint8)
-        For boosting, and for measuring the rates; class 1 is the object.
-    features : Features
-        Candidates.
-    options : StageOptions
-    team : Team
-    """
+    """Boosts one stage, and measures its rates on validation windows; class 1 is the object."""
 
     def __init__(
         self,
@@ -267,22 +256,12 @@ def empty_cascade(kind: str, window: tuple[int, int]) -> CascadeModel:
     >>> empty_cascade("HAAR", (24, 24)).n_stages
     0
     """
-    no_int, no_float = np.empty(0, np.int32), np.empty(0, np.float32)
+    arrays: dict[str, Any] = {
+        name: np.empty([n or 0 for n in shape], dtype) for name, (dtype, shape) in DTYPES.items()
+    }
+    starts = np.zeros(1, np.int32)
     return CascadeModel(
-        kind,
-        *window,
-        rects=np.empty((0, 3, 4), np.int32),
-        weights=np.empty((0, 3), np.float32),
-        tilted=np.empty(0, np.uint8),
-        feature=no_int,
-        threshold=no_float,
-        subsets=np.empty((0, SUBSET_WORDS), np.uint32),
-        left=no_int,
-        right=no_int,
-        values=no_float,
-        tree_starts=np.zeros(1, np.int32),
-        stage_starts=np.zeros(1, np.int32),
-        stage_thresholds=no_float,
+        kind, window[0], window[1], **arrays | {"tree_starts": starts, "stage_starts": starts}
     )
 
 
@@ -311,25 +290,15 @@ def with_stage(
     used, numbers = np.unique(np.concatenate([tree.feature for tree in trees]), return_inverse=True)
     chosen = features.take(used)
     sizes = np.array([len(tree.feature) for tree in trees])
-
-    def append(before: NDArray[Any], name: str) -> NDArray[Any]:
-        return np.concatenate([before, *(getattr(tree, name) for tree in trees)])
-
-    return CascadeModel(
-        model.kind,
-        *model.window,
-        rects=np.concatenate([model.rects, chosen.rects]),
-        weights=np.concatenate([model.weights, chosen.weights]),
-        tilted=np.concatenate([model.tilted, chosen.tilted]),
-        feature=np.concatenate([model.feature, (numbers + model.n_features).astype(np.int32)]),
-        threshold=append(model.threshold, "threshold"),
-        subsets=append(model.subsets, "subsets"),
-        left=append(model.left, "left"),
-        right=append(model.right, "right"),
-        values=append(model.values, "values"),
-        tree_starts=np.concatenate(
-            [model.tree_starts, (model.tree_starts[-1] + np.cumsum(sizes)).astype(np.int32)]
-        ),
-        stage_starts=np.append(model.stage_starts, np.int32(model.n_trees + len(trees))),
-        stage_thresholds=np.append(model.stage_thresholds, np.float32(threshold)),
-    )
+    added = {name: [getattr(chosen, name)] for name in ("rects", "weights", "tilted")} | {
+        name: [getattr(tree, name) for tree in trees]
+        for name in ("threshold", "subsets", "left", "right", "values")
+    }
+    added |= {
+        "feature": [(numbers + model.n_features).astype(np.int32)],
+        "tree_starts": [(model.tree_starts[-1] + np.cumsum(sizes)).astype(np.int32)],
+        "stage_starts": [np.array([model.n_trees + len(trees)], np.int32)],
+        "stage_thresholds": [np.array([threshold], np.float32)],
+    }
+    arrays = {name: np.concatenate([getattr(model, name), *parts]) for name, parts in added.items()}
+    return CascadeModel(model.kind, model.width, model.height, **arrays)

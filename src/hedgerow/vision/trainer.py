@@ -25,12 +25,12 @@ from hedgerow.kernels.cpu.random import FEATURE_POOL, draw_rows
 from hedgerow.system_memory import available_memory, require_memory
 from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.vision.cascade import Cascade
-from hedgerow.vision.features import Features
-from hedgerow.vision.images import Jitter
+from hedgerow.vision.features import Features, WindowSet
 from hedgerow.vision.mining import MinedWindows, Miner
-from hedgerow.vision.model import CascadeModel
+from hedgerow.vision.model import CascadeModel, pack_cascade, unpack_cascade
+from hedgerow.vision.samples import Jitter
+from hedgerow.vision.scan import evaluate_windows
 from hedgerow.vision.stage import Stage, StageBooster, StageOptions, empty_cascade, first_stages, with_stage
-from hedgerow.vision.storage import pack_cascade, unpack_cascade
 from hedgerow.vision.training_data import (
     ALLOWED,
     MIN_NEGATIVES,
@@ -39,12 +39,10 @@ from hedgerow.vision.training_data import (
     TrainingLog,
     log_header,
     log_line,
-    passes,
     read_training_data,
     stage_value,
     to_json,
 )
-from hedgerow.vision.windows import WindowSet
 
 _MIN_POSITIVES = 10
 _NOT_IN_KEY = ("n_stages", "target_false_alarm", "checkpoint", "n_jobs", "verbose", "random_state")
@@ -208,13 +206,15 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             log.write(log_header())
             for report in self.stages_:
                 log.write(log_line(report))
+            miner = Miner(data.images, data.features.window, self.scale_factor, data.seed, team)
             try:
-                model = self._train(model, data, log, team)
+                while not self.stop_reason_:
+                    model = self._add_stage(model, data, miner, log, team)
             except KeyboardInterrupt:
+                del self.stages_[model.n_stages :], self.curves_[model.n_stages :]  # of an unfinished stage
                 if not self.stages_:
                     raise
                 self.stop_reason_ = f"interrupted in stage {len(self.stages_) + 1}"
-                model = self._model
                 warnings.warn(
                     f"training was {self.stop_reason_}: the cascade has the stages before", stacklevel=2
                 )
@@ -226,48 +226,47 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         self.cascade_ = Cascade(model, self._info(data))
         return self
 
-    def _train(self, model: CascadeModel, data: TrainingData, log: TrainingLog, team: Team) -> CascadeModel:
-        miner = Miner(data.images, data.features.window, self.scale_factor, data.seed, team)
-        self._model = model
-        while not self.stop_reason_:
-            began = time.perf_counter()
-            number = model.n_stages
-            if number >= self.n_stages:
-                self.stop_reason_ = f"all {self.n_stages} stages are trained"
-                break
-            train, validation = (
-                windows[passes(model, windows, team)] for windows in (data.train, data.validation)
+    def _add_stage(
+        self, model: CascadeModel, data: TrainingData, miner: Miner, log: TrainingLog, team: Team
+    ) -> CascadeModel:
+        """Return the cascade with one more stage, or set `stop_reason_` and return it unchanged."""
+        began = time.perf_counter()
+        number = model.n_stages
+        if number >= self.n_stages:
+            self.stop_reason_ = f"all {self.n_stages} stages are trained"
+            return model
+        train, validation = (
+            windows[evaluate_windows(model, windows, team)[0] == number]
+            for windows in (data.train, data.validation)
+        )
+        if min(len(train), len(validation)) < _MIN_POSITIVES:
+            self._end_early(
+                f"stage {number + 1}: of {len(data.train)} training and {len(data.validation)} validation "
+                f"positives, {len(train)} and {len(validation)} pass (windows without contrast do not); at "
+                f"least {_MIN_POSITIVES} are required"
             )
-            if min(len(train), len(validation)) < _MIN_POSITIVES:
-                self.stop_reason_ = (
-                    f"stage {number + 1}: of {len(data.train)} training and "
-                    f"{len(data.validation)} validation positives, {len(train)} and {len(validation)} pass "
-                    "(windows without contrast do not); "
-                    f"at least {_MIN_POSITIVES} are required"
-                )
-                self._ended_early = True
-                break
-            mined = self._mine(miner, model, data, log)
-            if mined is None:
-                break
-            stage, features = self._boost((train, validation), mined, data, log, team)
-            if stage.false_alarm >= 1.0:  # without trees, too
-                self.stop_reason_ = f"stage {number + 1}: its trees reject no negative validation windows"
-                self._ended_early = True
-                break
-            model = with_stage(model, features, stage.trees, stage.threshold)
-            self._model = model
-            report = self._report(stage, number, len(train), mined[0], time.perf_counter() - began)
-            self.stages_.append(report)
-            self.curves_.append(stage.curve)
-            log.write(log_line(report))
-            if stage.false_alarm > stage_value(self.max_false_alarm, number):
-                log.note(f"stage {number + 1}: f is above max_false_alarm after {len(stage.trees)} trees")
-            if self.checkpoint is not None:
-                write_atomically(self.checkpoint, pack_cascade(model, self._info(data)))
+            return model
+        mined = self._mine(miner, model, data, log)
+        if mined is None:
+            return model
+        stage, features = self._boost((train, validation), mined, data, log, team)
+        if stage.false_alarm >= 1.0:  # without trees, too
+            self._end_early(f"stage {number + 1}: its trees reject no negative validation windows")
+            return model
+        model = with_stage(model, features, stage.trees, stage.threshold)
+        report = self._report(stage, number, len(train), mined[0], time.perf_counter() - began)
+        self.stages_.append(report)
+        self.curves_.append(stage.curve)
+        log.write(log_line(report))
+        if stage.false_alarm > stage_value(self.max_false_alarm, number):
+            missed = f"f is above max_false_alarm after {len(stage.trees)} trees"
+            log.write(f"stage {number + 1}: {missed}", verbose=1)
+        if self.checkpoint is not None:
+            write_atomically(self.checkpoint, pack_cascade(model, self._info(data)))
         return model
 
-    # --- steps of a stage
+    def _end_early(self, reason: str) -> None:
+        self.stop_reason_, self._ended_early = reason, True
 
     def _mine(
         self, miner: Miner, model: CascadeModel, data: TrainingData, log: TrainingLog
@@ -290,16 +289,16 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                 )
                 return None
             if len(found.windows) < MIN_NEGATIVES:
-                self.stop_reason_ = (
+                self._end_early(
                     f"too few negatives: of {found.n_evaluated:,} windows in {len(numbers)} images, in every "
                     f"orientation, {found.n_passed} pass the {number} stages; add more images"
                 )
-                self._ended_early = True
                 return None
             if len(found.windows) < n:
-                log.note(
+                log.write(
                     f"stage {number + 1}: {len(found.windows):,} negatives instead of {n:,}, from all "
-                    f"{len(numbers)} images in every orientation"
+                    f"{len(numbers)} images in every orientation",
+                    verbose=1,
                 )
         return mined[0], mined[1]
 
@@ -317,9 +316,8 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             keys = np.empty(len(features), np.uint64)
             draw_rows(data.seed, FEATURE_POOL, number, keys)
             features = features.take(np.sort(np.argsort(keys, kind="stable")[: self.max_features]))
-        _check_memory(
-            len(features), sum(len(p) + len(m.windows) for p, m in zip(positives, mined, strict=True))
-        )
+        n_windows = sum(len(p) + len(m.windows) for p, m in zip(positives, mined, strict=True))
+        _check_memory(len(features), n_windows)
         tilted = bool(features.tilted.any())
         sets = []
         for objects, others in zip(positives, mined, strict=True):
@@ -357,12 +355,10 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             seconds,
         )
 
-    # --- data and checkpoints
-
     def _settings(self) -> dict[str, Any]:
         """Return the parameters that a stage depends on, as plain JSON."""
-        chosen = {name: value for name, value in self.get_params().items() if name not in _NOT_IN_KEY}
-        return {name: to_json(value) for name, value in chosen.items()}
+        values = self.get_params().items()
+        return {name: to_json(value) for name, value in values if name not in _NOT_IN_KEY}
 
     def _info(self, data: TrainingData) -> dict[str, Any]:
         return {

@@ -22,12 +22,8 @@ from hedgerow.estimators import parameters
 from hedgerow.estimators.parameters import Allowed, nothing, one_of, real, whole
 from hedgerow.kernels.cpu.random import HELD_OUT_WINDOWS, draw_rows
 from hedgerow.progress import ProgressBar
-from hedgerow.threads import Team
 from hedgerow.vision.features import Features, HaarFeatures, LBPFeatures, check_window
-from hedgerow.vision.images import Jitter
-from hedgerow.vision.model import CascadeModel
-from hedgerow.vision.samples import Negatives, load_negatives, load_positives
-from hedgerow.vision.scan import evaluate_windows
+from hedgerow.vision.samples import Jitter, Negatives, load_negatives, load_positives
 from hedgerow.vision.stage import RULES, Stage
 
 _POSITIVES, _IMAGES = 0, 1
@@ -123,13 +119,6 @@ def validation_mask(group: NDArray[Any], share: float, seed: int, purpose: int) 
     selected[np.argsort(keys, kind="stable")[:n]] = True
     chosen: NDArray[np.bool_] = selected[index]
     return chosen
-
-
-def passes(model: CascadeModel, images: NDArray[np.uint8], team: Team) -> NDArray[np.bool_]:
-    """Return which windows pass all stages."""
-    stages, _ = evaluate_windows(model, images, team)
-    passed: NDArray[np.bool_] = stages == model.n_stages
-    return passed
 
 
 MIN_NEGATIVES = 20  # too few for a false-alarm rate
@@ -249,30 +238,28 @@ class StageReport:
         return record
 
 
-_HEADS = ("stage", "trees", "d", "f", "prod d", "prod f", "positives", "negatives", "mined at", "seconds")
-_WIDTHS = (5, 5, 7, 7, 7, 8, 9, 9, 9, 8)
+_COLUMNS = (  # of the log: name, width, format
+    ("stage", 5, "{0.stage}"),
+    ("trees", 5, "{0.n_learners}"),
+    ("d", 7, "{0.hit_rate:.4f}"),
+    ("f", 7, "{0.false_alarm:.4f}"),
+    ("prod d", 7, "{0.total_hit_rate:.4f}"),
+    ("prod f", 8, "{0.total_false_alarm:.1e}"),
+    ("positives", 9, "{0.n_positives}"),
+    ("negatives", 9, "{0.n_negatives}"),
+    ("mined at", 9, "{0.pass_rate:.1e}"),
+    ("seconds", 8, "{0.seconds:.1f}"),
+)
 
 
 def log_header() -> str:
     """Return the column names of `log_line`."""
-    return "  ".join(head.rjust(width) for head, width in zip(_HEADS, _WIDTHS, strict=True))
+    return "  ".join(name.rjust(width) for name, width, _ in _COLUMNS)
 
 
 def log_line(report: StageReport) -> str:
     """Format one stage as a line."""
-    values = (
-        f"{report.stage}",
-        f"{report.n_learners}",
-        f"{report.hit_rate:.4f}",
-        f"{report.false_alarm:.4f}",
-        f"{report.total_hit_rate:.4f}",
-        f"{report.total_false_alarm:.1e}",
-        f"{report.n_positives}",
-        f"{report.n_negatives}",
-        f"{report.pass_rate:.1e}",
-        f"{report.seconds:.1f}",
-    )
-    return "  ".join(value.rjust(width) for value, width in zip(values, _WIDTHS, strict=True))
+    return "  ".join(text.format(report).rjust(width) for _, width, text in _COLUMNS)
 
 
 class TrainingLog:
@@ -305,10 +292,6 @@ class TrainingLog:
         self.lines.append(text)
         if self._verbose >= verbose:
             self._bar.write_line(text)
-
-    def note(self, text: str) -> None:
-        """Store an important line, and print it unless `verbose` is 0."""
-        self.write(text, verbose=1)
 
     def mining(self, stage: int, n_wanted: int) -> Callable[[int], None]:
         """Start a bar for mining; return the callback of `Miner.mine`."""
