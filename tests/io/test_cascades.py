@@ -1,11 +1,10 @@
-"""Cascades by `hedgerow.save` and `hedgerow.load`: the files and the objects of `hedgerow.vision`."""
+"""`hedgerow.save` and `hedgerow.load` of cascades."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-import hedgerow
 from cascade_files import make_model
 from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
 from hedgerow.io.models import from_bytes, to_bytes
@@ -27,39 +26,39 @@ def cascade(name="haar"):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_cascade_comes_back(name, tmp_path):
-    mine = cascade(name)
+def test_loaded_cascade_equals_saved_cascade(name, tmp_path):
+    model = cascade(name)
     save(mine, tmp_path / "a.safetensors")
     same = load(tmp_path / "a.safetensors")
     assert isinstance(same, Cascade)
-    assert same == mine
+    assert same == model
     assert same.info == INFO
-    for array, other in zip(mine.model.arrays().values(), same.model.arrays().values(), strict=True):
+    for array, other in zip(model.model.arrays().values(), same.model.arrays().values(), strict=True):
         assert array.tobytes() == other.tobytes()
     image = np.random.default_rng(0).integers(0, 256, (60, 60), np.uint8)
-    assert repr(same.detect(image, min_neighbors=0)) == repr(mine.detect(image, min_neighbors=0))
+    assert repr(same.detect(image, min_neighbors=0)) == repr(model.detect(image, min_neighbors=0))
 
 
-def test_there_is_one_file_of_a_cascade(tmp_path):
+def test_save_and_cascade_save_write_the_same_file(tmp_path):
     save(cascade(), tmp_path / "a")
     cascade().save(tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == to_bytes(cascade())
     assert load_cascade(tmp_path / "a") == load(tmp_path / "b") == from_bytes(to_bytes(cascade()))
 
 
-def test_the_packaged_cascade_comes_back(tmp_path):
+def test_packaged_cascade_is_restored(tmp_path):
     save(load_cascade("frontalface"), tmp_path / "faces")
     same = load(str(tmp_path / "faces"))
     assert same == load_cascade("frontalface")
     assert same.info == load_cascade("frontalface").info
 
 
-def test_notes_on_a_cascade_are_its_info(tmp_path):
+def test_cascade_has_no_card_and_no_certificate(tmp_path):
     path = tmp_path / "a"
     model = fitted("stump")[0]
-    for given in ({"card": {}}, {"certificate": 3}):
+    for arguments in ({"card": {}}, {"certificate": 3}):
         with pytest.raises(ModelFileError, match="use its info instead"):
-            save(cascade(), path, **given)
+            save(cascade(), path, **arguments)
     assert not path.exists()
     save(cascade(), path)
     assert load_card(path) is None
@@ -69,7 +68,7 @@ def test_notes_on_a_cascade_are_its_info(tmp_path):
         load_cascade(path)
 
 
-def test_xml_is_for_other_functions(tmp_path):
+def test_save_and_load_reject_xml(tmp_path):
     path = tmp_path / "faces.xml"
     with pytest.raises(ModelFileError, match=r"cascade\.save\(path\) writes OpenCV's XML"):
         save(cascade(), path)
@@ -84,7 +83,7 @@ def test_xml_is_for_other_functions(tmp_path):
     assert load_cascade(path) == cascade()
 
 
-def test_a_cascade_without_stages_is_not_saved(tmp_path):
+def test_save_rejects_a_cascade_without_stages(tmp_path):
     arrays = {name: array[:0] for name, array in MODELS["haar"].arrays().items()}
     arrays |= {"tree_starts": np.zeros(1, np.int32), "stage_starts": np.zeros(1, np.int32)}
     empty = Cascade(dataclasses.replace(MODELS["haar"], **arrays))
@@ -93,12 +92,12 @@ def test_a_cascade_without_stages_is_not_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_damaged_cascades_are_refused(tmp_path):
+def test_load_rejects_damaged_cascades(tmp_path):
     path = tmp_path / "a"
     data = to_bytes(cascade())
-    for place in range(0, len(data), len(data) // 40):
+    for position in range(0, len(data), len(data) // 40):
         broken = bytearray(data)
-        broken[place] ^= 0x10
+        broken[position] ^= 0x10
         path.write_bytes(broken)
         with pytest.raises(ModelFileError, match="a: "):
             load(path)
@@ -109,9 +108,3 @@ def test_damaged_cascades_are_refused(tmp_path):
     path.write_bytes(changed(to_bytes(fitted("stump")[0]), kind="cascade", format=1))
     with pytest.raises(ModelFileError, match="window must be list; got nothing"):
         load(path)
-
-
-def test_loading_a_tree_loads_no_vision():
-    assert hedgerow.save is save
-    with pytest.raises(ModelFileError, match="and Cascade; use pickle or joblib"):
-        to_bytes(object())

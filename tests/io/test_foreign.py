@@ -1,4 +1,4 @@
-"""Files of models with members of another library: what is saved comes back, and only what is trusted."""
+"""Files of models with members of another library: they are restored if their types are trusted."""
 
 import json
 import sys
@@ -25,6 +25,7 @@ from hedgerow.container import unpack
 from hedgerow.io import ModelFileError, load, save
 from hedgerow.io.foreign import LIBRARIES, dumped, library_versions, loaded
 from hedgerow.io.models import from_bytes, to_bytes
+from hedgerow.io.skops_archive import packed, unpacked
 from model_cases import changed, classes, numbers
 
 TRUSTED = frozenset(
@@ -36,21 +37,21 @@ TRUSTED = frozenset(
         "sklearn.tree._tree.Tree",
     }
 )
-NAMING = {
+CLASS_LEARNERS = {
     "logistic": lambda: LogisticRegression(C=0.5),
     "tree": lambda: ForeignClassifier(max_depth=2),
     "pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
     "bayes": GaussianNB,
     "neighbours": lambda: KNeighborsClassifier(15),
 }
-SAYING = {
+NUMBER_LEARNERS = {
     "ridge": lambda: Ridge(alpha=2.0),
     "tree": lambda: ForeignRegressor(max_depth=2),
     "pipeline": lambda: make_pipeline(StandardScaler(), Ridge()),
     "neighbours": lambda: KNeighborsRegressor(3),
 }
 FEW = {"n_estimators": 2, "random_state": 0}
-CLASSIFIERS = {  # of learners that name classes
+CLASSIFIERS = {  # of learners that predict classes
     "adaboost": lambda learner: hr.AdaBoostClassifier(learner, **FEW),
     "adaboost real": lambda learner: hr.AdaBoostClassifier(learner, algorithm="real", **FEW),
     "anyboost": lambda learner: hr.AnyBoostClassifier(learner, **FEW),
@@ -58,7 +59,7 @@ CLASSIFIERS = {  # of learners that name classes
     "bag, soft": lambda learner: hr.BaggingClassifier(learner, max_features=2, **FEW),
     "three": lambda learner: hr.SchapireBoostClassifier(learner, random_state=0),
 }
-OF_NUMBERS = {  # of learners that say numbers
+OF_NUMBERS = {  # of learners that predict numbers
     "gradient": lambda learner: hr.GradientBoostingClassifier(estimator=learner, **FEW),
     "gradient of numbers": lambda learner: hr.GradientBoostingRegressor(estimator=learner, **FEW),
     "logitboost": lambda learner: hr.LogitBoostClassifier(learner, **FEW),
@@ -66,8 +67,12 @@ OF_NUMBERS = {  # of learners that say numbers
     "bag of numbers": lambda learner: hr.BaggingRegressor(learner, bootstrap_features=True, **FEW),
 }
 BOOSTING_STOPPED = pytest.mark.filterwarnings("ignore:boosting stopped")
-CASES = [(model, learner) for model in CLASSIFIERS for learner in NAMING]
-CASES += [(model, learner) for model in OF_NUMBERS for learner in SAYING]
+CASES = [
+    *(("adaboost", "logistic"), ("adaboost real", "bayes"), ("anyboost", "tree"), ("bag", "neighbours")),
+    *(("bag", "tree"), ("bag, soft", "pipeline"), ("three", "bayes"), ("three", "logistic")),
+    *(("gradient", "ridge"), ("gradient", "tree"), ("gradient of numbers", "pipeline")),
+    *(("logitboost", "ridge"), ("adaboost.r2", "neighbours"), ("bag of numbers", "tree")),
+]
 
 
 def rows(model):
@@ -80,13 +85,14 @@ def rows(model):
 
 
 def made(name, learner):
-    kinds, learners = (CLASSIFIERS, NAMING) if name in CLASSIFIERS else (OF_NUMBERS, SAYING)
-    return kinds[name](learners[learner]())
+    if name in CLASSIFIERS:
+        return CLASSIFIERS[name](CLASS_LEARNERS[learner]())
+    return OF_NUMBERS[name](NUMBER_LEARNERS[learner]())
 
 
 @cache
 def file(name, learner):
-    """The bytes of a fitted model, taken before anybody has asked it: some learners count that."""
+    """The bytes of a fitted model, before any prediction: some learners count them."""
     model = made(name, learner)
     model.fit(*rows(model))
     return to_bytes(model), model
@@ -97,13 +103,13 @@ def logistic():
 
 
 @pytest.mark.parametrize(("name", "learner"), CASES)
-def test_a_loaded_model_is_the_saved_one(name, learner):
+def test_loaded_model_equals_saved_model(name, learner):
     data, model = file(name, learner)
     same = from_bytes(data, TRUSTED)
     assert to_bytes(same) == data
     X, y = rows(model)
-    asked = ("predict", "predict_proba", "decision_function", "staged_predict")
-    for method in (one for one in asked if hasattr(model, one)):
+    methods = ("predict", "predict_proba", "decision_function", "staged_predict")
+    for method in (one for one in methods if hasattr(model, one)):
         mine, theirs = (np.array(list(getattr(one, method)(X))) for one in (model, same))
         assert mine.dtype == theirs.dtype
         np.testing.assert_array_equal(mine, theirs)
@@ -116,7 +122,7 @@ def test_a_loaded_model_is_the_saved_one(name, learner):
 
 @BOOSTING_STOPPED
 @pytest.mark.parametrize(("name", "learner"), [case for case in CASES if case[0] != "three"])
-def test_a_loaded_model_goes_on_to_the_same_bytes(name, learner):
+def test_warm_start_of_loaded_model_gives_the_same_bytes(name, learner):
     data, _ = file(name, learner)
     whole = made(name, learner).set_params(warm_start=True)
     X, y = rows(whole)
@@ -126,8 +132,7 @@ def test_a_loaded_model_goes_on_to_the_same_bytes(name, learner):
     assert to_bytes(read.fit(X, y)) == to_bytes(whole)
 
 
-@pytest.mark.parametrize("learner", ["tree", "bayes"])
-@pytest.mark.parametrize("name", ["adaboost", "bag", "three"])
+@pytest.mark.parametrize(("name", "learner"), [("bag", "tree"), ("three", "bayes")])
 def test_equal_models_give_equal_bytes(name, learner):
     model = made(name, learner)
     model.fit(*rows(model)).predict(rows(model)[0])
@@ -135,14 +140,14 @@ def test_equal_models_give_equal_bytes(name, learner):
 
 
 @BOOSTING_STOPPED
-def test_the_seed_of_members_is_kept():
+def test_seed_of_members_is_stored():
     X, y = rows(hr.AdaBoostClassifier())
     model = hr.AdaBoostClassifier(SGDClassifier(), n_estimators=1, warm_start=True).fit(X, y)
     read = from_bytes(to_bytes(model)).set_params(n_estimators=2).fit(X, y)
     assert to_bytes(read) == to_bytes(model.set_params(n_estimators=2).fit(X, y))
 
 
-def test_frames_and_pipelines_with_all_kinds_of_steps_come_back(tmp_path):
+def test_pipelines_of_frames_are_restored(tmp_path):
     X, y = rows(hr.AdaBoostClassifier())
     table = pd.DataFrame(X, columns=["a", "b", "c"])
     columns = ColumnTransformer([("a", StandardScaler(), ["a", "b"]), ("b", "passthrough", ["c"])])
@@ -154,7 +159,7 @@ def test_frames_and_pipelines_with_all_kinds_of_steps_come_back(tmp_path):
         assert same.estimators_[0].feature_names_in_.tolist() == ["a", "b", "c"]
 
 
-def test_a_bag_of_boosters_of_another_library_names_the_learner_once():
+def test_learner_of_a_bag_of_boosters_is_stored_once():
     model = hr.BaggingClassifier(hr.AdaBoostClassifier(GaussianNB(), n_estimators=2), **FEW)
     X, y = rows(model)
     data = to_bytes(model.fit(X, y))
@@ -167,7 +172,7 @@ def test_a_bag_of_boosters_of_another_library_names_the_learner_once():
     np.testing.assert_array_equal(same.predict(X), model.predict(X))
 
 
-def test_boosted_models_of_ours_need_no_skops(monkeypatch):
+def test_members_of_hedgerow_require_no_skops(monkeypatch):
     model = hr.AdaBoostClassifier(hr.RandomForestClassifier(3, max_depth=1, random_state=0), **FEW)
     X, y = rows(model)
     model.fit(X, y)
@@ -180,7 +185,7 @@ def test_boosted_models_of_ours_need_no_skops(monkeypatch):
     assert json.loads(unpack(to_bytes(model)).text)["versions"] == {"hedgerow": hr.__version__}
 
 
-def test_sparse_attributes_and_sets_come_back_in_one_form():
+def test_sparse_attributes_and_sets_have_one_form():
     X, y = rows(hr.AdaBoostRegressor())
     model = Lasso(alpha=0.1).fit(X, y)
     sparse = LogisticRegression(C=0.01, l1_ratio=1.0, solver="liblinear").fit(X, y > 1).sparsify()
@@ -197,10 +202,10 @@ def test_sparse_attributes_and_sets_come_back_in_one_form():
     assert dumped(mine, "a") == dumped(theirs, "a")
 
 
-# --- what is not saved
+# --- members that cannot be saved
 
 
-def test_without_skops_members_are_refused_in_a_line(monkeypatch, tmp_path):
+def test_missing_skops_is_reported_in_one_line(monkeypatch, tmp_path):
     data, model = file("adaboost", "logistic")
     bag = hr.BaggingRegressor(make_pipeline(StandardScaler(), Ridge()), **FEW).fit(
         *rows(hr.BaggingRegressor())
@@ -216,7 +221,7 @@ def test_without_skops_members_are_refused_in_a_line(monkeypatch, tmp_path):
 
 
 class OwnClassifier(ClassifierMixin, BaseEstimator):
-    """Names the most frequent class."""
+    """Predicts the most frequent class."""
 
     def fit(self, X, y):
         self.classes_, counts = np.unique(y, return_counts=True)
@@ -228,7 +233,7 @@ class OwnClassifier(ClassifierMixin, BaseEstimator):
 
 
 class OwnRegressor(RegressorMixin, BaseEstimator):
-    """Remembers nothing that anybody could see."""
+    """Has no fitted attribute whose name ends with an underscore."""
 
     def fit(self, X, y):
         self.mean = y.mean()
@@ -239,14 +244,14 @@ class OwnRegressor(RegressorMixin, BaseEstimator):
 
 
 class Nameless(OwnRegressor):
-    """What no other process would find."""
+    """Has a function that another process cannot import."""
 
     def fit(self, X, y):
         self.function_ = lambda: None
         return super().fit(X, y)
 
 
-def test_members_that_would_not_come_back_are_refused():
+def test_save_rejects_members_that_cannot_be_restored():
     X, y = rows(hr.AdaBoostRegressor())
     wrong = [
         (OwnRegressor(), "is not a fitted member: .* is not fitted"),
@@ -264,10 +269,10 @@ def test_members_that_would_not_come_back_are_refused():
         assert "\n" not in str(error.value)
 
 
-# --- what is not trusted
+# --- types that are not trusted
 
 
-def test_types_that_are_not_trusted_are_named(tmp_path):
+def test_load_lists_types_that_are_not_trusted(tmp_path):
     for name, learner in ("bag", "tree"), ("bag", "neighbours"):
         data, model = file(name, learner)
         (tmp_path / "model").write_bytes(data)
@@ -284,7 +289,7 @@ def test_types_that_are_not_trusted_are_named(tmp_path):
         )
 
 
-def test_a_support_vector_machine_needs_trust_though_skops_has_it():
+def test_type_that_skops_trusts_must_be_trusted_too():
     X, y = rows(hr.AdaBoostClassifier())
     data = to_bytes(hr.BaggingClassifier(SVC(), **FEW).fit(X, y))
     with pytest.raises(ModelFileError, match=r"trusted=\['sklearn.svm._classes.SVC'\]"):
@@ -292,7 +297,7 @@ def test_a_support_vector_machine_needs_trust_though_skops_has_it():
     from_bytes(data, frozenset({"sklearn.svm._classes.SVC"}))
 
 
-def test_a_class_of_ones_own_is_loaded_if_it_is_trusted():
+def test_custom_class_is_loaded_if_it_is_trusted():
     X, y = rows(hr.AdaBoostClassifier())
     model = hr.BaggingClassifier(OwnClassifier(), **FEW).fit(X, y)
     data, name = to_bytes(model), f"{__name__}.OwnClassifier"
@@ -302,7 +307,7 @@ def test_a_class_of_ones_own_is_loaded_if_it_is_trusted():
 
 
 @pytest.mark.parametrize("trusted", ["sklearn.tree._tree.Tree", 3, [ForeignClassifier], None])
-def test_trusted_is_a_list_of_names(trusted, tmp_path):
+def test_load_rejects_wrong_values_of_trusted(trusted, tmp_path):
     with pytest.raises(TypeError, match="trusted"):
         load(tmp_path / "model", trusted=trusted)
 
@@ -310,7 +315,7 @@ def test_trusted_is_a_list_of_names(trusted, tmp_path):
 # --- versions
 
 
-def test_the_versions_of_libraries_are_kept_and_another_one_is_told():
+def test_versions_are_stored_and_another_version_warns():
     assert json.loads(unpack(logistic()).text)["versions"] == {
         "hedgerow": hr.__version__,
         **library_versions(),
@@ -322,12 +327,12 @@ def test_the_versions_of_libraries_are_kept_and_another_one_is_told():
             from_bytes(changed(logistic(), versions=kept))
     older = {"hedgerow": "0.1", "scikit-learn": "1.1.1", "skops": "0.1"}
     here = library_versions()["scikit-learn"]
-    with pytest.warns(UserWarning, match=f"objects of scikit-learn 1.1.1, and scikit-learn {here}") as told:
+    with pytest.warns(UserWarning, match=f"objects of scikit-learn 1.1.1, and scikit-learn {here}") as caught:
         from_bytes(changed(logistic(), versions=older))
-    assert len(told) == 1
+    assert len(caught) == 1
 
 
-def test_members_of_another_version_are_told_of_once():
+def test_members_of_another_version_give_no_further_warning():
     contents = unpack(logistic())
     here = library_versions()["scikit-learn"]
     pair = [json.dumps(json.dumps(version)).encode() for version in (here, "9.9.9")]
@@ -337,8 +342,6 @@ def test_members_of_another_version_are_told_of_once():
 
 
 def rezipped(array, old, new):
-    from hedgerow.io.skops_archive import packed, unpacked  # noqa: PLC0415 - only here
-
     entries = unpacked(array.tobytes())
     entries["schema.json"] = entries["schema.json"].replace(old, new)
     return np.frombuffer(packed(entries), np.uint8)
@@ -366,7 +369,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_members_that_cannot_predict_are_refused(name):
+def test_load_rejects_members_that_cannot_predict(name):
     learner, attributes = BROKEN[name]
     X, y = rows(hr.AdaBoostClassifier())
     target = y if is_classifier(learner()) else X[:, 0]
@@ -375,8 +378,8 @@ def test_members_that_cannot_predict_are_refused(name):
         from_bytes(broken(learner(), X, target, **attributes))
 
 
-@pytest.mark.parametrize("function", [np.log, np.sqrt, np.reciprocal, np.arctanh])
-def test_members_for_positive_or_small_values_are_loaded(function):
+@pytest.mark.parametrize("function", [np.log, np.arctanh])
+def test_members_for_positive_values_are_loaded(function):
     X, _ = rows(hr.AdaBoostRegressor())
     X = np.abs(X) / 20 + 0.1
     learner = make_pipeline(FunctionTransformer(function), Ridge())

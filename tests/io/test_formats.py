@@ -24,7 +24,7 @@ def path_of(name):
     return DATA / f"format_1_{name}.safetensors"
 
 
-def noted(name):
+def expected_results(name):
     return json.loads((DATA / f"format_1_{name}.json").read_text(encoding="utf-8"))
 
 
@@ -34,8 +34,8 @@ def description(name):
 
 @OTHER_VERSION
 @pytest.mark.parametrize("name", MODELS)
-def test_files_of_format_1_are_read_for_ever(name):
-    model, expected = load(path_of(name)), noted(name)
+def test_files_of_format_1_predict_the_same(name):
+    model, expected = load(path_of(name)), expected_results(name)
     X = np.array(expected["X"]) if isinstance(expected["X"], list) else pd.DataFrame(expected["X"])
     X = X.astype({"width": float}) if isinstance(X, pd.DataFrame) else X
     scores = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
@@ -50,14 +50,13 @@ def test_files_of_format_1_are_read_for_ever(name):
 
 @OTHER_VERSION
 @pytest.mark.parametrize("name", NAMES)
-def test_a_model_of_format_1_is_saved_as_it_was(name):
+def test_files_of_format_1_are_saved_with_the_same_bytes(name):
     card = load_card(path_of(name))
     model, certificate = load(path_of(name)), load_certificate(path_of(name))
     again = to_bytes(model, card, certificate)
     same = from_bytes(again)
     assert type(same) is type(model)
-    told = description(name)
-    if told["hedgerow"] == hedgerow.__version__ and name not in FOREIGN:
+    if description(name)["hedgerow"] == hedgerow.__version__ and name not in FOREIGN:
         assert again == path_of(name).read_bytes()
 
 
@@ -68,15 +67,15 @@ def test_every_codec_has_a_file_of_format_1():
     assert all("skops.0" in unpack(path_of(name).read_bytes()).arrays for name in FOREIGN)
 
 
-def test_the_certificate_of_format_1_is_read():
+def test_certificate_of_format_1_is_read():
     certificate = load_certificate(path_of("certified"))
     assert certificate.model == "RandomForestClassifier"
     assert "out-of-bag first order" in {bound.name for bound in certificate}
     assert load_certificate(path_of("forest")) is None
 
 
-def test_the_cascade_is_read():
-    cascade, expected = load(path_of("cascade")), noted("cascade")
+def test_cascade_of_format_1_is_read():
+    cascade, expected = load(path_of("cascade")), expected_results("cascade")
     scores = cascade.score_windows(np.array(expected["X"], np.uint8))
     assert [float(score) if np.isfinite(score) else None for score in scores] == expected["scores"]
     assert cascade.info == {"made": "by make_format_1.py"}

@@ -1,4 +1,4 @@
-"""Mutated files of every format load and predict or are refused; every other behaviour is detected."""
+"""Mutated files of every format load and predict or are rejected; every other behaviour is detected."""
 
 import faulthandler
 import os
@@ -14,11 +14,11 @@ pytest.importorskip("resource", reason="processes are forked, and their memory i
 import fuzz_models
 import fuzz_runner
 
-N = 400
+N = 150
 
 
 @pytest.mark.parametrize("name", fuzz_models.FORMATS)
-def test_mutated_files_load_and_predict_or_are_refused(name, tmp_path):
+def test_mutated_files_load_and_predict_or_are_rejected(name, tmp_path):
     mutants = fuzz_models.FORMATS[name](7)
     mutants.folder = tmp_path
     mutants.warm_up()
@@ -29,10 +29,10 @@ def test_mutated_files_load_and_predict_or_are_refused(name, tmp_path):
 @pytest.mark.parametrize("name", fuzz_models.FORMATS)
 def test_a_mutant_depends_only_on_seed_and_number(name):
     one, same, other = (fuzz_models.FORMATS[name](seed) for seed in (7, 7, 8))
-    made = [[mutants.make(number).data for number in range(30)] for mutants in (one, same, other)]
+    made = [[mutants.make(number).data for number in range(20)] for mutants in (one, same, other)]
     assert made[0] == made[1]
     assert made[0] != made[2]
-    assert len(set(made[0])) > 25
+    assert len(set(made[0])) > 16
 
 
 def bad_trial(number):
@@ -60,6 +60,7 @@ def bad_trial(number):
 
 def test_forbidden_behaviour_of_a_trial_is_detected(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(fuzz_runner, "IDLE", 8)
     result = fuzz_runner.run(lambda number: number, bad_trial, 17, tmp_path, n_workers=2, seconds=0.2)
     kinds = {failure["number"]: failure["kind"] for failure in result.failures}
     assert kinds == {
@@ -78,7 +79,7 @@ def test_forbidden_behaviour_of_a_trial_is_detected(tmp_path, monkeypatch):
     assert "failures: 8" in list(result.lines())
 
 
-def test_the_file_of_a_failure_is_kept(tmp_path, monkeypatch):
+def test_files_of_failures_are_kept(tmp_path, monkeypatch):
     def fail(mutant):
         raise KeyError(len(mutant.data))
 

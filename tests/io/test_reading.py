@@ -1,4 +1,4 @@
-"""What is no model file is refused; memory and time of loading are bounded by the size of the file."""
+"""Load rejects other files; the memory and time of loading are bounded by the size of the file."""
 
 import json
 import os
@@ -17,7 +17,7 @@ READERS = pytest.mark.parametrize("read", [load, load_card, load_certificate])
 
 
 @READERS
-def test_what_is_no_file_is_told_in_a_line(read, tmp_path):
+def test_load_rejects_missing_files_folders_and_other_types(read, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors: there is no such file"):
         read(tmp_path / "nothing.safetensors")
     with pytest.raises(FileNotFoundError, match="there is no such file"):
@@ -30,7 +30,7 @@ def test_what_is_no_file_is_told_in_a_line(read, tmp_path):
 
 
 @READERS
-def test_empty_and_short_files_are_refused(read, tmp_path):
+def test_load_rejects_empty_and_short_files(read, tmp_path):
     path = tmp_path / "model"
     path.touch()
     with pytest.raises(ModelFileError, match="model: the file is empty"):
@@ -42,9 +42,9 @@ def test_empty_and_short_files_are_refused(read, tmp_path):
 
 
 @READERS
-def test_huge_files_are_not_read(read, tmp_path, monkeypatch):
+def test_load_rejects_huge_files(read, tmp_path, monkeypatch):
     path = tmp_path / "model"
-    with path.open("wb") as file:  # takes no room on the disk
+    with path.open("wb") as file:  # a sparse file takes no space on the disk
         file.truncate(1 << 40)
     with pytest.raises(ModelFileError, match=r"not a safetensors file \(1\.1 TB\)"):
         read(path)
@@ -60,13 +60,13 @@ def test_huge_files_are_not_read(read, tmp_path, monkeypatch):
 
 @READERS
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
-def test_pipes_are_not_waited_for(read, tmp_path):
+def test_load_rejects_pipes(read, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="pipe is not an ordinary file, and is not read"):
         read(tmp_path / "pipe")
 
 
-def test_names_and_links_are_followed(tmp_path):
+def test_load_accepts_str_and_links(tmp_path):
     model, X, _ = fitted("stump")
     save(model, str(tmp_path / "model"))
     (tmp_path / "link").symlink_to(tmp_path / "model")
@@ -82,13 +82,13 @@ def edited(data, edit):
     return pack(json.dumps(description), contents.arrays)
 
 
-def weighed_forest(**parameters):
+def weighted_forest(**parameters):
     X, y = plain(2)
     weight = np.arange(len(y)) % 3 * 1.0
     return RandomForestClassifier(n_estimators=3, random_state=0, **parameters).fit(X, y, weight), X
 
 
-def test_rows_are_counted_not_believed():
+def test_load_rejects_a_wrong_number_of_rows():
     def grow(description):
         description["bootstrap"]["n_rows"] = 2**32
 
@@ -97,8 +97,8 @@ def test_rows_are_counted_not_believed():
             from_bytes(edited(to_bytes(model.fit(*plain(2))), grow))
 
 
-def test_rows_of_no_weight_are_in_the_file():
-    model, X = weighed_forest()
+def test_rows_without_weight_are_stored():
+    model, X = weighted_forest()
     data = to_bytes(model)
     assert to_bytes(from_bytes(data)) == data
     np.testing.assert_array_equal(from_bytes(data).predict_proba(X), model.predict_proba(X))
@@ -114,7 +114,7 @@ def test_rows_of_no_weight_are_in_the_file():
             from_bytes(changed(data, arrays={"bootstrap.zero_weight_rows": wrong}))
 
 
-def test_labels_take_the_room_they_need():
+def test_memory_of_labels_is_limited():
     X, y = plain(2)
     model = DecisionTreeClassifier(max_depth=1).fit(X, np.array(["a", "b"], "<U500")[y])
     assert from_bytes(to_bytes(model)).classes_.dtype == "<U500"
@@ -132,14 +132,14 @@ def test_labels_take_the_room_they_need():
         tracemalloc.stop()
 
 
-def test_long_labels_are_kept():
+def test_long_labels_are_restored():
     X, y = plain(2)
     labels = np.array(["a", "b" * 70_000])
     model = DecisionTreeClassifier(max_depth=1).fit(X, labels[y])
     np.testing.assert_array_equal(from_bytes(to_bytes(model)).classes_, labels)
 
 
-def test_estimators_within_estimators_have_an_end():
+def test_nesting_of_estimators_is_limited():
     """Checking the parameters takes four times as long at every level."""
 
     def nest(description):
@@ -153,7 +153,7 @@ def test_estimators_within_estimators_have_an_end():
         from_bytes(edited(data, nest))
 
 
-def test_a_model_nested_too_deeply_is_not_saved():
+def test_save_rejects_estimators_that_are_nested_too_deeply():
     model = DecisionTreeClassifier(max_depth=1)
     for _ in range(3):
         model = BaggingClassifier(model, n_estimators=1)
@@ -165,7 +165,7 @@ def test_a_model_nested_too_deeply_is_not_saved():
         to_bytes(model)
 
 
-def test_integers_beyond_any_float_are_refused():
+def test_load_rejects_integers_beyond_float64():
     X, y = plain(2)
     data = to_bytes(RandomForestClassifier(n_estimators=1).fit(X, y))
 
@@ -176,7 +176,7 @@ def test_integers_beyond_any_float_are_refused():
         from_bytes(edited(data, huge))
 
 
-def test_a_tree_of_many_classes_is_read_at_once(monkeypatch):
+def test_tree_of_many_classes_is_read_without_a_loop(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 2)), rng.integers(0, 40, 400)
     model = DecisionTreeClassifier(max_depth=3).fit(X, y)

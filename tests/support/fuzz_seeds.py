@@ -180,6 +180,7 @@ def stored(*, foreign=False):
     return seeds
 
 
+@cache
 def foreign():
     """Models with members of scikit-learn, stored through skops."""
     X, y = plain(2)
@@ -196,6 +197,7 @@ def foreign():
     return [*stored(foreign=True), *made]
 
 
+@cache
 def checkpoints():
     """Checkpoints after two rounds, and functions that resume the fit for one more round."""
     seeds = []

@@ -131,7 +131,7 @@ def on_grid(kind, **parameters):
 
 
 ADA, FEW = {"n_estimators": 4}, {"n_estimators": 3, "random_state": 0}
-OOB = {"n_estimators": 30, "random_state": 0, "oob_score": True}
+OOB = {"n_estimators": 20, "random_state": 0, "oob_score": True}
 KINDS = {
     "adaboost": lambda: (hr.AdaBoostClassifier(**ADA), *plain(2)),
     "adaboost m1, three classes": lambda: (hr.AdaBoostClassifier(algorithm="m1", **ADA), *plain(3)),
