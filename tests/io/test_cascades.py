@@ -28,7 +28,7 @@ def cascade(name="haar"):
 @pytest.mark.parametrize("name", MODELS)
 def test_loaded_cascade_equals_saved_cascade(name, tmp_path):
     model = cascade(name)
-    save(mine, tmp_path / "a.safetensors")
+    save(model, tmp_path / "a.safetensors")
     same = load(tmp_path / "a.safetensors")
     assert isinstance(same, Cascade)
     assert same == model

@@ -171,7 +171,7 @@ def test_save_rejects_custom_costs_and_other_models(tmp_path):
         save(changed, path)
     with pytest.raises(ModelFileError, match="LogisticRegression cannot be saved"):
         save(LogisticRegression().fit(X, y), path)
-    with pytest.raises(ModelFileError, match="object cannot be saved; .* and Cascade; use pickle or joblib"):
+    with pytest.raises(ModelFileError, match=r"object cannot be saved; .* and Cascade; use pickle or joblib"):
         save(object(), path)
     assert not list(tmp_path.iterdir())
 

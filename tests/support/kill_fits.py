@@ -81,7 +81,7 @@ def warm_started(model, y, n_rounds):
 def make_cases():
     """Return a case for each kind of fit and each use of random numbers."""
     rounds, drawn = {"n_estimators": 40}, {"n_estimators": 40, "random_state": 3}
-    trees = {"n_estimators": 15, "random_state": 1}
+    trees = {"n_estimators": 25, "random_state": 1}
     half = X[:500], X[500:]
     return {
         "gradient boosting of classes": Case(lambda: hr.GradientBoostingClassifier(**rounds), THREE),
@@ -161,7 +161,7 @@ def make_cases():
             lambda: hr.RandomForestRegressor(oob_score=True, **trees), SIGNAL, X, {"rounds": 4}
         ),
         "random forest, warm start": Case(
-            warm_started(hr.RandomForestClassifier(n_estimators=5, random_state=5), TWO, 15), TWO
+            warm_started(hr.RandomForestClassifier(n_estimators=5, random_state=5), TWO, 25), TWO
         ),
         "extra trees, out of bag": Case(
             lambda: hr.ExtraTreesClassifier(bootstrap=True, oob_score=True, **trees), TWO

@@ -48,11 +48,11 @@ class Pair(NamedTuple):
 def make_pairs(folder):
     """Two models of different kinds, two of the same kind, and two cascades."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 6))
+    X = rng.normal(size=(1000, 6))
     y = (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=len(X)) > 1).astype(int)
     stump, forest = DecisionStump().fit(X[:50], y[:50]), RandomForestClassifier(80, random_state=0).fit(X, y)
     few, many = (GradientBoostingRegressor(n_estimators=n).fit(X, X[:, 0]) for n in (1, 200))
-    cascades = [Cascade(make_model(stages=n, trees=20 * n), {"stages": n}) for n in (1, 25)]
+    cascades = [Cascade(make_model(stages=n, trees=20 * n), {"stages": n}) for n in (1, 10)]
     return [
         measured(folder, "a stump and a forest", (stump, forest), lambda model: model.predict_proba(X[:99])),
         measured(folder, "few trees and many", (few, many), lambda model: model.predict(X[:99])),
