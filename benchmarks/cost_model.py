@@ -1,4 +1,4 @@
-"""What gradient boosting costs on a Dask cluster: a model, its constants, fits to check it, and plans.
+"""A cost model of gradient boosting on a Dask cluster: the model, its constants, fits to check it, and plans.
 
 Constants are measured on this machine, on one core and on a local cluster. Then fits on 1, 2, 4 and 8 local
 workers of one thread are compared with the model, and the model is evaluated for larger clusters. It prints
@@ -247,8 +247,8 @@ def others_table(constants: Constants) -> str:
         "rows x 28 columns", "AdaBoost: weights sent, leaves returned, per round",
         "forest: memory of a worker of 8 threads", "of one thread",
     )  # fmt: skip
-    room = f"A worker of 8 threads and {size_of(MEMORY)} can hold {number(most)} rows."
-    return f"{table(head, rows)}\n\n{room}"
+    capacity = f"A worker of 8 threads and {size_of(MEMORY)} can hold {number(most)} rows."
+    return f"{table(head, rows)}\n\n{capacity}"
 
 
 def tables(constants: Constants, shape: Shape, checked: Sequence[Checked], size: Size) -> dict[str, str]:

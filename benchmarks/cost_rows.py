@@ -107,7 +107,7 @@ class Recording:
         return sum(len(tree.calls) - 1 for tree in trees) / len(trees)
 
     def shape(self, leaves: int, growth: float) -> Shape:
-        """How trees of so many leaves were grown; growth : see `call_growth`."""
+        """Return the shape of trees with a number of leaves; growth : see `call_growth`."""
         trees, depth = self.trees[WARM_ROUNDS:], math.log2(leaves)
         parted = sum(tree.n_partitioned for tree in trees)
         rows = sum(tree.sizes[0] for tree in trees)

@@ -62,7 +62,7 @@ class Constants:
 
 @dataclass(frozen=True)
 class Shape:
-    """How trees are grown, in numbers that depend little on the number of leaves.
+    """The shape of tree growth, in numbers that depend little on the number of leaves.
 
     Parameters
     ----------

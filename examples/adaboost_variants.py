@@ -1,12 +1,12 @@
-"""How good are the probabilities of discrete, Real and Gentle AdaBoost and of LogitBoost, with stumps.
+"""The quality of the probabilities of discrete, Real and Gentle AdaBoost and of LogitBoost, with stumps.
 
 Friedman, Hastie and Tibshirani ("Additive logistic regression", 2000) see boosting as the fit of log odds.
-One would expect better ones from stumps that answer with numbers than from stumps that vote. The question
+One would expect better ones from stumps that predict numbers than from stumps that vote. The question
 is whether Real AdaBoost, Gentle AdaBoost and LogitBoost reach a lower test log-loss than discrete AdaBoost on
 
 - Hastie 10.2: 2,000 training and 10,000 test points, new ones for every split;
 - breast cancer: random stratified splits, 2/3 training and 1/3 test rows. All splits are of the same rows, so
-  the standard errors say how well the mean over splits is known, not what other patients would give.
+  the standard errors measure how well the mean over splits is known, not what other patients would give.
 
 Real AdaBoost splits by the Gini index where discrete AdaBoost minimises the error, so discrete AdaBoost runs
 with both kinds of stump, and the others are compared with the better one.
@@ -173,10 +173,10 @@ def show(results: Results, console: Console) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for i in range(len(results.fixed) + 1):
         for name, scores in results.scores.items():
-            told = f"chosen, {np.median(results.chosen[name]):.0f}"
+            label = f"chosen, {np.median(results.chosen[name]):.0f}"
             less = "{:+.4f} ± {:.4f}".format(*results.difference(name, i)) if name in NUMBERS else ""
             table.add_row(
-                str(results.fixed[i]) if i < len(results.fixed) else told,
+                str(results.fixed[i]) if i < len(results.fixed) else label,
                 name,
                 "{:.4f} ± {:.4f}".format(*mean_and_error(results.losses(name, i))),
                 less,
@@ -186,29 +186,29 @@ def show(results: Results, console: Console) -> None:
     console.print(table)
 
 
-def judge(results: Results, setting: int) -> dict[str, str]:
-    """Say of each variant that adds numbers how its log-loss stands to that of the better discrete one."""
-    words = {}
+def compare(results: Results, setting: int) -> dict[str, str]:
+    """Compare the log-loss of each variant that adds numbers with that of the better discrete one."""
+    outcomes = {}
     for name in NUMBERS:
         mean, error = results.difference(name, setting)
-        words[name] = "lower" if mean < -2 * error else "higher" if mean > 2 * error else "no different"
-    return words
+        outcomes[name] = "lower" if mean < -2 * error else "higher" if mean > 2 * error else "no different"
+    return outcomes
 
 
 def verdict(found: Sequence[Results]) -> list[str]:
-    """Say what the numbers show at fixed rounds and at the limit, and last whether the claim holds."""
+    """Summarise the results at fixed rounds and at the limit; the last line is whether the claim holds."""
     lines, misses, total = [], [], 0
     for results in found:
-        words = [word for i in range(len(results.fixed)) for word in judge(results, i).values()]
-        counts = ", ".join(f"{words.count(word)} {word}" for word in ("lower", "no different", "higher"))
-        lines.append(f"{results.title}, {len(words)} comparisons at fixed rounds: {counts}.")
+        outcomes = [one for i in range(len(results.fixed)) for one in compare(results, i).values()]
+        counts = ", ".join(f"{outcomes.count(one)} {one}" for one in ("lower", "no different", "higher"))
+        lines.append(f"{results.title}, {len(outcomes)} comparisons at fixed rounds: {counts}.")
         if results.unfinished():
             names = "; ".join(results.unfinished())
             lines.append(f"{results.title}, still falling at the limit of {results.search} rounds: {names}.")
-        for name, word in judge(results, len(results.fixed)).items():
+        for name, outcome in compare(results, len(results.fixed)).items():
             total += 1
-            if word != "lower":
-                misses.append(f"{name} on {results.title} ({word})")
+            if outcome != "lower":
+                misses.append(f"{name} on {results.title} ({outcome})")
     lines.append(
         "Verdict: with rounds chosen by cross-validation, up to "
         + " and ".join(f"{results.search} on {results.title}" for results in found)

@@ -64,7 +64,7 @@ def mean_and_error(values: Floats) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def contenders(learner: Any, members: int, share: float, seed: int) -> list[Any]:
+def models_of(learner: Any, members: int, share: float, seed: int) -> list[Any]:
     """Return the models of the three columns."""
     size: dict[str, Any] = {"n_estimators": members, "max_samples": share, "random_state": seed}
     return [clone(learner), BaggingClassifier(learner, **size), TheirBagging(learner, **size)]
@@ -79,7 +79,7 @@ def measure(title: str, splits: int, members: int, share: float, bar: Progress) 
         parts = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=seed)
         X_train, X_test, y_train, y_test = parts
         for name, learner in LEARNERS.items():
-            models = contenders(learner, members, share, seed)
+            models = models_of(learner, members, share, seed)
             scores[name].append([model.fit(X_train, y_train).score(X_test, y_test) for model in models])
             bar.advance(task)
     return Results(title, {name: np.array(values) for name, values in scores.items()})
@@ -103,14 +103,14 @@ def show(results: Results, console: Console) -> None:
 
 
 def verdict(found: Sequence[Results]) -> list[str]:
-    """Say where bagging helps, and whether both libraries agree."""
+    """Summarise where bagging helps, and whether both libraries agree."""
     pairs = [(results, name) for results in found for name in results.scores]
-    gains = [f"{name} on {r.title}" for r, name in pairs if judge(*r.difference(name, 1, 0)) == "higher"]
-    losses = [f"{name} on {r.title}" for r, name in pairs if judge(*r.difference(name, 1, 0)) == "lower"]
+    gains = [f"{name} on {r.title}" for r, name in pairs if compare(*r.difference(name, 1, 0)) == "higher"]
+    losses = [f"{name} on {r.title}" for r, name in pairs if compare(*r.difference(name, 1, 0)) == "lower"]
     apart = [
-        f"{name} on {r.title} ({judge(*r.difference(name, 1, 2))})"
+        f"{name} on {r.title} ({compare(*r.difference(name, 1, 2))})"
         for r, name in pairs
-        if judge(*r.difference(name, 1, 2)) != "no different"
+        if compare(*r.difference(name, 1, 2)) != "no different"
     ]
     return [
         f"Bagging is better than the learner alone: {', '.join(gains) or 'nowhere'}.",
@@ -120,7 +120,7 @@ def verdict(found: Sequence[Results]) -> list[str]:
     ]
 
 
-def judge(mean: float, error: float) -> str:
+def compare(mean: float, error: float) -> str:
     """Compare a mean difference with three standard errors: there are a dozen comparisons, of few splits."""
     return "lower" if mean < -3 * error else "higher" if mean > 3 * error else "no different"
 

@@ -98,7 +98,7 @@ def show(title: str, results: dict[str, BiasVariance], console: Console) -> None
     """Print the terms with their standard errors."""
     first = next(iter(results.values()))
     marks = ["=", *(sign for sign, _, _ in first.sum_of_terms[1:])]
-    heads = [f"{mark} {words}" for mark, (_, _, words) in zip(marks, first.sum_of_terms, strict=True)]
+    heads = [f"{mark} {text}" for mark, (_, _, text) in zip(marks, first.sum_of_terms, strict=True)]
     terms = ["error", *(term for _, term, _ in first.sum_of_terms)]
     if first.loss == "zero_one":  # whose variance is not a term of the sum
         heads, terms = [*heads, "variance"], [*terms, "variance"]
@@ -120,7 +120,7 @@ def figure(result: BiasVariance, term: str) -> str:
 
 
 def verdict(title: str, results: dict[str, BiasVariance]) -> list[str]:
-    """Say what each ensemble did to its learner."""
+    """Summarise the effect of each ensemble on its learner."""
     pairs = [(BAGGED, DEEP), (FOREST, DEEP), (BOOSTED, STUMP)]
     return [
         f"{title}, {ensemble} against {alone}: "

@@ -87,7 +87,7 @@ DATA: dict[str, Callable[[int, int], Split]] = {
 
 @dataclass
 class Figures:
-    """What a kind of forest reached on a data set: for each figure a value a seed; no C-bound for digits."""
+    """The figures of a kind of forest on a data set, a value per seed; no C-bound for digits."""
 
     data: str
     kind: str
@@ -172,7 +172,7 @@ def cell(values: list[float] | None) -> str:
 
 
 def verdict(found: Sequence[Figures], chance: dict[str, float]) -> list[str]:
-    """Say which bounds are useful, and whether the two libraries agree."""
+    """Summarise which bounds are useful, and whether the two libraries agree."""
     lines = []
     for one in found:
         if one.kind != OURS:
@@ -186,7 +186,7 @@ def verdict(found: Sequence[Figures], chance: dict[str, float]) -> list[str]:
             f"vacuous: {', '.join(vacuous) or 'none'}."
         )
     pairs = list(_same_figures(found))
-    apart = [words for words, overlap in pairs if not overlap]
+    apart = [text for text, overlap in pairs if not overlap]
     lines.append(
         f"Ranges of Hedgerow and scikit-learn overlap in {len(pairs) - len(apart)} of {len(pairs)} figures"
         + (f"; not in {', '.join(apart)}." if apart else ".")
@@ -207,7 +207,7 @@ def _same_figures(found: Sequence[Figures]) -> Iterator[tuple[str, bool]]:
 
 
 def easy(n_rows: int, n_test: int, seed: int) -> Split:
-    """Draw two classes that two of ten columns tell apart."""
+    """Draw two classes that two of ten columns separate."""
     rng = np.random.default_rng([seed, n_rows])
     n = n_rows + n_test
     y = rng.integers(2, size=n)
@@ -217,7 +217,7 @@ def easy(n_rows: int, n_test: int, seed: int) -> Split:
 
 
 def show_margins(sizes: Sequence[int], rounds: int, delta: float, console: Console) -> list[str]:
-    """Print the bounds by margins along the number of rows; say where they begin to tell something."""
+    """Print the bounds by margins along the number of rows, and from where on they are not vacuous."""
     table = Table(
         title=f"{rounds} boosted stumps on a fixed grid: bounds by margins, delta = {delta:g} each",
         title_justify="left",
@@ -253,7 +253,7 @@ def show_margins(sizes: Sequence[int], rounds: int, delta: float, console: Conso
 
 
 def seconds(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Do some work and say how long it took."""
+    """Call a function and return its duration as text."""
     start = time.perf_counter()
     done = work()
     return done, time.perf_counter() - start
@@ -291,7 +291,7 @@ def measure_large(trees: int, n_rows: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit, print and judge."""
+    """Fit, print and compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5, help="forests of each kind and data set (5)")
     parser.add_argument("--trees", type=int, default=100, help="trees of a forest (100)")

@@ -37,7 +37,7 @@ Split = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # X_train
 DEPTHS = (2, 3, 4, 6, 8, 12, 16, None)
 FOLDS = 5
 OOB, CV, TEST = "out-of-bag", "cross-validation", "test"
-DEFAULT = "no limit"  # what a forest has whose depth nobody chose
+DEFAULT = "no limit"  # what a forest has whose depth is not set
 COLOURS = {OOB: style.BLUE, CV: style.VERMILLION, TEST: style.COLOURS[-1]}
 MARKERS = {OOB: "o", CV: "s", TEST: "D"}
 
@@ -88,7 +88,7 @@ class Curves:
         return np.take_along_axis(self.errors[TEST], self.chosen(way)[:, None], axis=1)[:, 0]
 
     def cost(self, way: str) -> Floats:
-        """What they are above those of the best depth, which is known afterwards only."""
+        """Test errors minus those of the best depth, which only the test rows reveal."""
         return self.test_error(way) - self.errors[TEST][:, self.best]
 
 
@@ -122,7 +122,7 @@ class Agreement:
 
     @property
     def n_within(self) -> int:
-        """How many differences are at most one standard error; chance alone leaves about two thirds."""
+        """Number of differences that are at most one standard error; chance alone leaves about two thirds."""
         return int((np.abs(self.out_of_bag - self.test) <= self.standard_errors).sum())
 
     @property
@@ -245,8 +245,8 @@ def show_sizes(found: dict[str, int], rows: int, trees: int, console: Console) -
 
 
 def verdict(found: Sequence[Curves], agreements: Sequence[Agreement]) -> list[str]:
-    """Say what the choices are worth, and whether out-of-bag errors can be trusted."""
-    lines = [line for curves in found for line in judged(curves)]
+    """Summarise the choices, and whether out-of-bag errors agree with test errors."""
+    lines = [line for curves in found for line in findings(curves)]
     apart = [one.title for one in agreements if not one.agrees]
     lines.append(
         f"The out-of-bag error agrees with the test error on {len(agreements) - len(apart)} of "
@@ -256,16 +256,16 @@ def verdict(found: Sequence[Curves], agreements: Sequence[Agreement]) -> list[st
     return lines
 
 
-def judged(curves: Curves) -> list[str]:
+def findings(curves: Curves) -> list[str]:
     """Compare the choices with the best depth, with no limit and with one another."""
     name, best, unlimited = curves.title, DEPTHS[curves.best], curves.test_error(DEFAULT)
-    costs = {way: judge(curves.cost(way)) for way in (OOB, CV, DEFAULT)}
-    gains = {way: judge(curves.test_error(way) - unlimited) for way in (OOB, CV)}
+    costs = {way: compare(curves.cost(way)) for way in (OOB, CV, DEFAULT)}
+    gains = {way: compare(curves.test_error(way) - unlimited) for way in (OOB, CV)}
     n_fits = (FOLDS * len(DEPTHS) + 1) / len(DEPTHS)
     ratio = curves.seconds[CV] / curves.seconds[OOB]
-    between = judge(curves.test_error(OOB) - curves.test_error(CV))
+    between = compare(curves.test_error(OOB) - curves.test_error(CV))
     against_best = (
-        f"{name}: against the best depth ({best}, as the test rows tell afterwards) the test error is "
+        f"{name}: against the best depth ({best}, known from the test rows) the test error is "
         f"{costs[DEFAULT]} with {DEFAULT}, {costs[OOB]} chosen {OOB}, {costs[CV]} chosen by {CV}."
     )
     against_unlimited = (
@@ -278,35 +278,37 @@ def judged(curves: Curves) -> list[str]:
     return [against_best, against_unlimited, against_cv]
 
 
-def judge(differences: Floats) -> str:
-    """Put a mean difference in words and points; three standard errors tell it from chance."""
+def compare(differences: Floats) -> str:
+    """Describe a mean difference in points; within three standard errors it may be chance."""
     mean, error = mean_and_error(differences)
     word = "no different" if abs(mean) <= 3 * error else "higher" if mean > 0 else "lower"
     return f"{word} ({per_cent(differences, '+')})"
 
 
 def draw(found: Sequence[Curves], picture: str) -> None:
-    """Draw the errors along the depth, one panel a problem, with a standard error on both sides."""
+    """Draw the errors along the depth, one panel per problem, with a standard error on both sides."""
     sheet, axes, _ = style.panels(None, len(found), len(found), (4.6, 3.5), legend=0.35)
-    places = np.arange(len(DEPTHS))
+    positions = np.arange(len(DEPTHS))
     for ax, curves in zip(axes, found, strict=True):
         for name, errors in curves.errors.items():
             mean, error = np.array([mean_and_error(100 * column) for column in errors.T]).T
             look: dict[str, Any] = {"color": COLOURS[name], "marker": MARKERS[name], "markersize": 4}
-            ax.plot(places, mean, linewidth=1.6, label=name, **look)
-            ax.fill_between(places, mean - error, mean + error, color=COLOURS[name], alpha=0.2, linewidth=0)
+            ax.plot(positions, mean, linewidth=1.6, label=name, **look)
+            ax.fill_between(
+                positions, mean - error, mean + error, color=COLOURS[name], alpha=0.2, linewidth=0
+            )
         ax.axvline(curves.best, color=style.FAINT, linestyle=":", zorder=0, label="lowest test error")
         style.style_axes(ax)
-        words: dict[str, Any] = {"fontsize": style.LABEL_SIZE, "color": style.INK}
-        ax.set_xticks(places, [str(depth) for depth in DEPTHS])
-        ax.set_xlabel("max_depth", **words)
-        ax.set_ylabel("error in %", **words)
+        text_style: dict[str, Any] = {"fontsize": style.LABEL_SIZE, "color": style.INK}
+        ax.set_xticks(positions, [str(depth) for depth in DEPTHS])
+        ax.set_xlabel("max_depth", **text_style)
+        ax.set_ylabel("error in %", **text_style)
         if (low := 100 * curves.errors[TEST].mean(axis=0).min()) < ax.get_ylim()[1] / 3:
             ax.set_yscale("log")  # else what happens at the bottom is too small to be seen
             ticks = [tick for tick in (1, 2, 3, 4, 5, 10, 20, 50) if low / 1.5 < tick < ax.get_ylim()[1]]
             ax.set_yticks(ticks, [str(tick) for tick in ticks])
             ax.minorticks_off()
-            ax.set_ylabel("error in %, on a logarithmic scale", **words)
+            ax.set_ylabel("error in %, on a logarithmic scale", **text_style)
         head: dict[str, Any] = {"fontsize": style.TITLE_SIZE, "fontweight": "bold", "color": style.INK}
         ax.set_title(curves.title.capitalize(), loc="left", **head)
     legend: dict[str, Any] = {"frameon": False, "fontsize": style.LABEL_SIZE, "labelcolor": style.INK}
@@ -337,7 +339,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         show_curves(curves, console)
     show_agreements(agreements, many, console)
     console.print(
-        "The standard error is that of the difference in one repeat. Out of bag, a row is judged by the\n"
+        "The standard error is that of the difference in one repeat. Out of bag, a row is scored by the\n"
         "37 % of the trees that did not draw it: with few trees its error is above the test error.\n",
         highlight=False,
     )

@@ -49,7 +49,7 @@ def noise_at(x: Floats) -> Floats:
 
 
 def growing_noise(n_rows: int, n_columns: int, seed: Any) -> tuple[Floats, Floats]:
-    """Draw a wave in the first column, with noise that grows along it; other columns say nothing."""
+    """Draw a wave in the first column, with noise that grows along it; the other columns have no effect."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(0.0, 10.0, (n_rows, n_columns))
     return X, 3.0 * np.sin(0.7 * X[:, 0]) + noise_at(X[:, 0]) * rng.normal(size=n_rows)
@@ -85,7 +85,7 @@ DATA: dict[str, Callable[[int], Split]] = {
 
 @dataclass(frozen=True)
 class Results:
-    """What was measured on one data set.
+    """Measurements on one data set.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def fit(X: Floats, y: Floats, trees: int, seed: int, rows_a_leaf: int = 5) -> An
 
 
 def is_inside(y: Floats, bounds: Floats) -> NDArray[np.bool_]:
-    """Whether targets are within their bounds (rows, 2)."""
+    """Return whether targets are within their bounds (rows, 2)."""
     return (bounds[:, 0] <= y) & (y <= bounds[:, 1])
 
 
@@ -168,8 +168,8 @@ def percent(values: Floats) -> str:
     return "{:.1f} ± {:.1f}".format(*mean_and_error(100 * values))
 
 
-def judge(values: Floats, coverage: float) -> str:
-    """Say how shares compare with a coverage: half a point is none, nor is what 1 in 370 means is off by."""
+def compare(values: Floats, coverage: float) -> str:
+    """Compare shares with a coverage; half a point or three standard errors are no difference."""
     mean, error = mean_and_error(values)
     errors = stats.t.ppf(0.99865, len(values) - 1)  # three, for many splits
     if abs(mean - coverage) <= max(errors * error, 0.005):
@@ -178,7 +178,7 @@ def judge(values: Floats, coverage: float) -> str:
 
 
 def verdict(found: Sequence[Results]) -> list[str]:
-    """Say for every kind of interval where it keeps its promise."""
+    """Summarise the coverage of every kind of interval."""
     lines = []
     for method, name in METHODS.items():
         cases: dict[str, list[str]] = {"as promised": [], "too often": [], "too rarely": []}
@@ -186,20 +186,20 @@ def verdict(found: Sequence[Results]) -> list[str]:
             for coverage in COVERAGES:
                 values = results.covered[method, coverage]
                 case = f"{results.title} {coverage:.0%}: {100 * np.mean(values):.1f}"
-                cases[judge(values, coverage)].append(case)
+                cases[compare(values, coverage)].append(case)
         n_kept, n_cases = len(cases["as promised"]), sum(map(len, cases.values()))
         line = f"{name.capitalize()}: covers as promised in {n_kept} of {n_cases} cases"
         for word in ("too often", "too rarely"):
             line += f"; {word}: {', '.join(cases[word])}" if cases[word] else ""
         lines.append(line + ".")
         for results in found:
-            said = [
-                f"{100 * np.mean(values):.1f} % of the {part} ({judge(values, 0.9)})"
+            shares = [
+                f"{100 * np.mean(values):.1f} % of the {part} ({compare(values, 0.9)})"
                 for (who, part), values in results.parts.items()
                 if who == method
             ]
-            if said:
-                lines.append(f"  At 90 % on {results.title} it covers {' and '.join(said)}.")
+            if shares:
+                lines.append(f"  At 90 % on {results.title} it covers {' and '.join(shares)}.")
     return lines
 
 
@@ -222,9 +222,9 @@ def draw(picture: str, trees: int) -> None:
             )
         ax.scatter(X, y, s=5, color=style.INK, alpha=0.35, linewidths=0, label="training rows")
         if method in ("quantiles", "calibrated"):
-            middle, said = model.predict_quantiles(grid, 0.5)[:, 0], "median"
+            middle, line = model.predict_quantiles(grid, 0.5)[:, 0], "median"
         else:
-            middle, said = model.predict(grid), "mean"
+            middle, line = model.predict(grid), "mean"
         ax.plot(grid[:, 0], middle, color=style.VERMILLION, linewidth=1.3, label="prediction")
         inside = [np.mean(is_inside(y_test, model.predict_interval(X_test, c, method))) for c in COVERAGES]
         shares = ", ".join(f"{100 * share:.0f}" for share in inside)
@@ -232,7 +232,7 @@ def draw(picture: str, trees: int) -> None:
             name.capitalize(), loc="left", fontsize=style.TITLE_SIZE, fontweight="bold", color=style.INK
         )
         ax.text(
-            0.02, 0.985, f"new rows inside: {shares} %\nline: {said}", transform=ax.transAxes, va="top",
+            0.02, 0.985, f"new rows inside: {shares} %\nline: {line}", transform=ax.transAxes, va="top",
             fontsize=style.TICK_SIZE, color=style.INK,
         )  # fmt: skip
         ax.set_xlim(0, 10)

@@ -131,8 +131,8 @@ def difference(pairs: Floats) -> tuple[float, float]:
     return float(np.mean(change)), float(np.std(change, ddof=1) / np.sqrt(len(change)))
 
 
-def judge(pairs: Floats) -> str:
-    """Say whether a difference is more than noise, as it is by chance once in 370 times on either side."""
+def compare(pairs: Floats) -> str:
+    """Return whether a mean difference exceeds three standard errors."""
     mean, error = difference(pairs)
     if abs(mean) <= stats.t.ppf(0.99865, len(pairs) - 1) * error or mean == 0.0:
         return "no different"
@@ -165,13 +165,13 @@ def show(found: Sequence[Results], delta: float, console: Console) -> None:
 
 
 def verdict(found: Sequence[Results]) -> list[str]:
-    """Say where the bound fell, and where the test error rose."""
+    """Summarise where the bound fell, and where the test error rose."""
 
     def where(which: Callable[[Results], Floats], word: str) -> str:
-        titles = [one.title for one in found if judge(which(one)) == word]
+        titles = [one.title for one in found if compare(which(one)) == word]
         return f"on {len(titles)} of {len(found)} sets" + (f" ({'; '.join(titles)})" if titles else "")
 
-    both = sum(judge(one.bounds) == "lower" and judge(one.errors) != "higher" for one in found)
+    both = sum(compare(one.bounds) == "lower" and compare(one.errors) != "higher" for one in found)
     fell, rose = where(lambda one: one.bounds, "lower"), where(lambda one: one.bounds, "higher")
     worse, better = where(lambda one: one.errors, "higher"), where(lambda one: one.errors, "lower")
     return [

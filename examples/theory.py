@@ -36,15 +36,15 @@ PICTURES: dict[str, Callable[[bool], Picture]] = {
 
 
 def make(name: str, folder: Path, quick: bool) -> list[str]:
-    """Draw one picture into the folder; what is to be told about it."""
+    """Draw one picture into the folder and return its lines of figures.txt."""
     start = time.perf_counter()
     found = PICTURES[name](quick)
-    found.figure.savefig(folder / f"{name}.png", dpi=DPI)
+    found.figure.savefig(folder / f"{name}.png", dpi=DPI // 4 if quick else DPI)
     plt.close("all")
     print(f"\n{name}.png ({time.perf_counter() - start:.1f} s)")
-    for line in found.told:
+    for line in found.lines:
         print(f"  {line}")
-    return [f"{name}.png", *(f"  {line}" for line in found.told)]
+    return [f"{name}.png", *(f"  {line}" for line in found.lines)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -55,21 +55,21 @@ def training_error(quick: bool) -> Picture:
     found = Picture(display.figure_)
     errors, gammas = np.asarray(model.history_["train_error"]), edges(model)
     product, exponential = training_error_bound(model.estimator_errors_), exponential_bound(gammas)
-    found.tell("breast cancer, rows", len(y))
-    found.tell("first round without an error", zero_from(errors) or "none")
-    found.tell("no error from round", display.zero_from or "none")
-    found.tell("rounds", len(errors))
-    found.tell("product of Z, exp(-2 sum of squared edges) at the end", product[-1], exponential[-1])
-    found.tell("rounds in which the error is above the product", int(np.sum(errors > product)))
+    found.add("breast cancer, rows", len(y))
+    found.add("first round without an error", zero_from(errors) or "none")
+    found.add("no error from round", display.zero_from or "none")
+    found.add("rounds", len(errors))
+    found.add("product of Z, exp(-2 sum of squared edges) at the end", product[-1], exponential[-1])
+    found.add("rounds in which the error is above the product", int(np.sum(errors > product)))
     below = np.flatnonzero(product < 1 / len(y))
-    found.tell("the product is below 1/m from round", int(below[0]) + 1 if below.size else "none")
-    found.tell("smallest edge", gammas.min())
-    found.tell("rounds that are enough by the smallest edge", rounds_to_zero_error(gammas.min(), len(y)))
+    found.add("the product is below 1/m from round", int(below[0]) + 1 if below.size else "none")
+    found.add("smallest edge", gammas.min())
+    found.add("rounds that are enough by the smallest edge", rounds_to_zero_error(gammas.min(), len(y)))
     return found
 
 
 def vc_dimension(quick: bool) -> Picture:
-    """How large classes of votes are: VC dimensions along the rounds, labelings along the rows."""
+    """Draw the sizes of classes of votes: VC dimensions along the rounds, labelings along the rows."""
     figure, (left, right) = sheet(4.6, 4.6, height=4.2)
     found = Picture(figure)
     rounds = np.unique(np.geomspace(3, 10_000, 20 if quick else 200).astype(int))
@@ -104,24 +104,24 @@ def vc_dimension(quick: bool) -> Picture:
     title(right, "Votes of 100 stumps")
     for ax in (left, right):
         labels.legend_below(ax)
-    found.tell(
+    found.add(
         "VC dimension of thresholds, with one polarity",
         threshold_vc_dimension(),
         threshold_vc_dimension(False),
     )
-    found.tell(
+    found.add(
         "VC dimension of stumps in 1, 2, 10, 1000 columns", *(stump_vc_dimension(c) for c in (1, 2, 10, 1000))
     )
-    found.tell(
+    found.add(
         "at most, of trees of 4 and 8 leaves in 10 columns",
         weak["trees of 4 leaves"],
         weak["trees of 8 leaves"],
     )
-    found.tell("at most, of votes of 100 stumps in 10 columns", size)
+    found.add("at most, of votes of 100 stumps in 10 columns", size)
     for name, (values, _) in lines.items():
         free = np.flatnonzero(values < 0.999 * lines["all labelings"][0])
         if name != "all labelings":
-            found.tell(f"{name}: fewer than all labelings from m =", int(m[free[0]]) if free.size else "none")
+            found.add(f"{name}: fewer than all labelings from m =", int(m[free[0]]) if free.size else "none")
     return found
 
 
@@ -134,20 +134,20 @@ def bounds_rounds(quick: bool) -> Picture:
     display = ErrorRoundsDisplay.from_estimator(model, X, y, *test, bounds=["vc", "growth", "stumps"])
     found = Picture(display.figure_)
     errors: Any = display.test_error
-    found.tell("rows, columns, rounds", n_rows, 10, n_rounds)
+    found.add("rows, columns, rounds", n_rows, 10, n_rounds)
     for number in sorted({1, 10, 100, n_rounds} & set(range(1, n_rounds + 1))):
         values = [display.bounds[name][number - 1] for name in ("vc", "growth", "stumps")]
-        found.tell(
+        found.add(
             f"round {number:,}: training error, test error",
             display.train_error[number - 1],
             errors[number - 1],
         )
-        found.tell(f"round {number:,}: bound by VC dimension, growth function, stumps", *values)
+        found.add(f"round {number:,}: bound by VC dimension, growth function, stumps", *values)
     for name in ("vc", "growth", "stumps"):
         above = np.flatnonzero(display.bounds[name] >= display.chance)
         late = above[above >= np.argmin(display.bounds[name])]
-        found.tell(f"{name} is above chance from round", int(late[0]) + 1 if late.size else "none")
-    found.tell("chance", display.chance)
+        found.add(f"{name} is above chance from round", int(late[0]) + 1 if late.size else "none")
+    found.add("chance", display.chance)
     return found
 
 
@@ -181,18 +181,18 @@ def bounds_rows(quick: bool) -> Picture:
         n_repeats=1 if quick else 2,
     )
     found = Picture(display.figure_)
-    found.tell("rounds, columns, share of wrong labels", FEW, 10, NOISE)
-    found.tell(
+    found.add("rounds, columns, share of wrong labels", FEW, 10, NOISE)
+    found.add(
         "test error at the smallest and largest size",
         display.test_error[0].mean(),
         display.test_error[-1].mean(),
     )
     for name, values in (display.bounds | display.measures).items():
         means = values.mean(axis=1)
-        says = [size for size, mean in zip(display.sizes, means, strict=True) if mean < display.chance]
-        found.tell(f"{name}: below chance from m =", says[0] if says else "none")
+        below = [size for size, mean in zip(display.sizes, means, strict=True) if mean < display.chance]
+        found.add(f"{name}: below chance from m =", below[0] if below else "none")
         at = display.sizes.index(10_000) if 10_000 in display.sizes else 0
-        found.tell(f"{name} at m = {display.sizes[at]:,} and {display.sizes[-1]:,}", means[at], means[-1])
+        found.add(f"{name} at m = {display.sizes[at]:,} and {display.sizes[-1]:,}", means[at], means[-1])
     return found
 
 
@@ -229,11 +229,11 @@ def margin_rounds(quick: bool) -> Picture:
     }
     figure, (ax,) = sheet(6.0, height=4.6)
     found = Picture(figure)
-    found.tell("rows, hypotheses, rounds; wrong labels", n_rows, size, n_rounds, "2 %")
+    found.add("rows, hypotheses, rounds; wrong labels", n_rows, size, n_rounds, "2 %")
     for name, (values, colour, dashes) in lines.items():
         ax.plot(rounds, values, color=colour, linestyle=dashes, linewidth=1.8, label=name)
         at = [int(np.argmin(np.abs(rounds - number))) for number in (1, 10, 100, n_rounds)]
-        found.tell(f"{name} near rounds 1, 10, 100 and the last", *values[at])
+        found.add(f"{name} near rounds 1, 10, 100 and the last", *values[at])
     labels.rounds_axis(ax, n_rounds, log=True)
     log_axis(ax.yaxis, [wrong.min(), 3.0])
     more = labels.shade_vacuous(ax, 0.5)
@@ -259,8 +259,8 @@ def votes_rows(quick: bool) -> Picture:
     )
     found = Picture(display.figure_)
     for place, size in enumerate(display.sizes):
-        found.tell(f"m = {size:,}: test error", display.test_error[place].mean())
-        found.tell(
+        found.add(f"m = {size:,}: test error", display.test_error[place].mean())
+        found.add(
             f"m = {size:,}: {', '.join(measures)}", *(v[place].mean() for v in display.measures.values())
         )
     return found
@@ -277,7 +277,7 @@ def _out_of_bag(name: str) -> Any:
 
 
 def certificate_rows(quick: bool) -> Picture:
-    """What `certify` answers, with rows held out and without, against the number of rows."""
+    """Draw the bounds of `certify`, with and without hold-out rows, against the number of rows."""
     sizes = [200, 1000] if quick else [100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000]
     display = SampleSizeDisplay.from_estimator(
         _grid_stumps(FEW),
@@ -292,17 +292,17 @@ def certificate_rows(quick: bool) -> Picture:
         n_repeats=1 if quick else 3,
     )
     found = Picture(display.figure_)
-    found.tell("rounds, columns, share of wrong labels", FEW, 10, NOISE)
+    found.add("rounds, columns, share of wrong labels", FEW, 10, NOISE)
     for place, size in enumerate(display.sizes):
         values = [values[place].mean() for values in display.measures.values()]
-        found.tell(
+        found.add(
             f"m = {size:,}: test error, certify(model), certify(model, X, y)",
             display.test_error[place].mean(),
             *values,
         )
     X, y = _noisy_majority(sizes[-1], 1)
     best: Any = certify(_grid_stumps(FEW).fit(X, y), delta=DELTA).best
-    found.tell(f"best bound without rows held out at m = {sizes[-1]:,}: {best.name}")
+    found.add(f"best bound without rows held out at m = {sizes[-1]:,}: {best.name}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What the pictures of the theory share: a figure with the lines that tell its numbers, panels, and data.
+"""The common code of the pictures of the theory: a figure with its numbers, panels, and data.
 
 Every picture is made by a function of one argument, whether to be quick, and returned as a `Picture`. The
 data are drawn from distributions that are known, so that test sets can be as large as one likes.
@@ -26,14 +26,14 @@ EDGES = np.linspace(-2.0, 2.0, 17)  # a grid fixed before any row is drawn; 0 is
 
 @dataclass
 class Picture:
-    """A figure, and what is to be said about it."""
+    """A figure, and lines with its numbers."""
 
     figure: Figure
-    told: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
-    def tell(self, words: str, *values: Any) -> None:
-        """Keep a line: words and what was measured."""
-        self.told.append(f"{words}: {', '.join(map(number, values))}" if values else words)
+    def add(self, text: str, *values: Any) -> None:
+        """Add a line: a text and the measured values."""
+        self.lines.append(f"{text}: {', '.join(map(number, values))}" if values else text)
 
 
 def number(value: Any) -> str:
@@ -81,15 +81,15 @@ def sheet(*widths: float, height: float = 3.9) -> tuple[Figure, list[Any]]:
     return figure, list(axes[0])
 
 
-def title(ax: Any, words: str) -> None:
+def title(ax: Any, text: str) -> None:
     """A title over the left end of a panel."""
-    ax.set_title(words, loc="left", fontsize=style.TITLE_SIZE, fontweight="bold", color=style.INK)
+    ax.set_title(text, loc="left", fontsize=style.TITLE_SIZE, fontweight="bold", color=style.INK)
 
 
-def log_axis(axis: Any, values: Iterable[float], room: float = 1.15) -> None:
+def log_axis(axis: Any, values: Iterable[float], margin: float = 1.15) -> None:
     """A logarithmic axis with plain numbers around these values."""
     some = np.asarray(list(values), np.float64)
-    low, high = float(some.min()) / room, float(some.max()) * room
+    low, high = float(some.min()) / margin, float(some.max()) * margin
     ax = axis.axes
     if axis is ax.xaxis:
         ax.set_xscale("log")
@@ -119,4 +119,4 @@ def zero_from(errors: Any) -> int | None:
 
 def test_errors(model: Any, X: Any, y: Any) -> Floats:
     """The share of wrong labels after every round."""
-    return np.array([np.mean(answer != y) for answer in model.staged_predict(X)])
+    return np.array([np.mean(predicted != y) for predicted in model.staged_predict(X)])

@@ -59,10 +59,10 @@ def after_zero(quick: bool) -> Picture:
     display = ErrorRoundsDisplay.from_estimator(model, X, y, *test, bounds=None)
     found, start = Picture(display.figure_), display.zero_from
     errors: Any = display.test_error
-    found.tell("rows, rounds, depth of the trees", len(y), len(errors), 6)
-    found.tell("training error is 0 from round", start or "none")
-    found.tell("test error there, at the end", errors[(start or 1) - 1], errors[-1])
-    found.tell("lowest test error, in round", errors.min(), int(errors.argmin()) + 1)
+    found.add("rows, rounds, depth of the trees", len(y), len(errors), 6)
+    found.add("training error is 0 from round", start or "none")
+    found.add("test error there, at the end", errors[(start or 1) - 1], errors[-1])
+    found.add("lowest test error, in round", errors.min(), int(errors.argmin()) + 1)
     return found
 
 
@@ -75,7 +75,7 @@ def margins(quick: bool) -> Picture:
     found = Picture(display.figure_)
     for number, values in zip(rounds, display.margins, strict=True):
         low, share = float(values.min()), float(margin_distribution(values, 0.1)[0])
-        found.tell(f"round {number:,}: smallest margin, share of rows up to 0.1", low, share)
+        found.add(f"round {number:,}: smallest margin, share of rows up to 0.1", low, share)
     return found
 
 
@@ -91,22 +91,22 @@ def interval(quick: bool) -> Picture:
     line = np.linspace(-1.6, 1.6, 641)
     alphas = model.estimator_weights_ / model.estimator_weights_.sum()
     for number, (stump, alpha) in enumerate(zip(model.estimators_, alphas, strict=True)):
-        says = stump.predict(line[:, None])
-        shift = 0.05 * (number - 1)  # lines on one another cannot be told apart
+        predicted = stump.predict(line[:, None])
+        shift = 0.05 * (number - 1)  # lines on one another cannot be distinguished
         colour = (style.BLUE, "#009E73", "#CC79A7")[number]
         look = {"color": colour, "linewidth": 1.5, "linestyle": (0, (5, 2))}
-        left.plot(line, says + shift, label=f"threshold {number + 1}, weight {alpha:.2f}", **look)
+        left.plot(line, predicted + shift, label=f"threshold {number + 1}, weight {alpha:.2f}", **look)
     vote = model.decision_function(line[:, None]) / model.estimator_weights_.sum()
     left.plot(line, vote, color=style.INK, linewidth=2.2, label="their vote")
     left.axhline(0, color=style.FAINT, linewidth=0.9)
     left.plot(X[:, 0], y, "o", color=style.VERMILLION, markersize=10, zorder=5, label="the three points")
     left.set(ylim=(-1.35, 1.35), xlim=(-1.6, 1.6), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
-    labels.name_axes(left, "x", "answer")
+    labels.name_axes(left, "x", "prediction")
     title(left, "An interval is a vote of thresholds")
     labels.legend_below(left)
-    best = min(float(np.mean(says != y)) for says in _thresholds(X[:, 0]))
-    found.tell("three points: smallest error of a threshold", best)
-    found.tell("three points: error of the vote of three", 1.0 - model.score(X, y))
+    best = min(float(np.mean(predicted != y)) for predicted in _thresholds(X[:, 0]))
+    found.add("three points: smallest error of a threshold", best)
+    found.add("three points: error of the vote of three", 1.0 - model.score(X, y))
     _draw_edges(right, found, 60 if quick else 1000, 20 if quick else 300)
     return found
 
@@ -133,18 +133,18 @@ def _draw_edges(ax: Any, found: Picture, n_rows: int, n_draws: int) -> None:
     labels.name_axes(ax, "weight of the lightest of the three parts", "edge of the best threshold")
     title(ax, f"{n_rows:,} points of an interval")
     labels.legend_below(ax)
-    found.tell("interval: rows, random weightings", n_rows, n_draws)
-    found.tell("interval: smallest edge under random weights, proven", drawn.min(), 1 / 6)
-    found.tell("interval: smallest edge of AdaBoost, edge of its last round", gammas.min(), gammas[-1])
+    found.add("interval: rows, random weightings", n_rows, n_draws)
+    found.add("interval: smallest edge under random weights, proven", drawn.min(), 1 / 6)
+    found.add("interval: smallest edge of AdaBoost, edge of its last round", gammas.min(), gammas[-1])
     first = zero_from(model.history_["train_error"]) or "none"
-    found.tell("interval: first round without an error, rounds that are enough", first, enough)
+    found.add("interval: first round without an error, rounds that are enough", first, enough)
 
 
 def _thresholds(x: Floats) -> Any:
-    """What every threshold says about some values, with both polarities."""
+    """Yield the predictions of every threshold, with both polarities."""
     for cut in [-np.inf, *np.sort(x)]:
-        says = np.where(x <= cut, 1, -1)
-        yield from (says, -says)
+        predicted = np.where(x <= cut, 1, -1)
+        yield from (predicted, -predicted)
 
 
 def memorise(quick: bool) -> Picture:
@@ -175,8 +175,8 @@ def memorise(quick: bool) -> Picture:
     labels.name_axes(ax, "points m", "rounds until no error is left")
     labels.legend_below(ax)
     for place, m in enumerate(sizes):
-        words = f"m = {m}: proven, random labels (median, most), alternating labels"
-        found.tell(words, enough[place], int(middle[place]), int(drawn[place].max()), turns[place])
+        text = f"m = {m}: proven, random labels (median, most), alternating labels"
+        found.add(text, enough[place], int(middle[place]), int(drawn[place].max()), turns[place])
     return found
 
 
@@ -216,7 +216,7 @@ def weak_strong(quick: bool) -> Picture:
         means = errors.mean(axis=1)
         least = min(least, means.min())
         ax.plot(sizes, means, "o-", color=colour, linewidth=1.8, markersize=5, label=name)
-        found.tell(f"{name}: test error at m = {sizes[0]:,} and {sizes[-1]:,}", means[0], means[-1])
+        found.add(f"{name}: test error at m = {sizes[0]:,} and {sizes[-1]:,}", means[0], means[-1])
     log_axis(ax.xaxis, sizes)
     log_axis(ax.yaxis, [least, 0.5])
     labels.name_axes(ax, "training rows", "share of wrong labels")
@@ -231,8 +231,8 @@ def bias_and_variance(quick: bool) -> Picture:
     results = problem.measure(*sizes)
     found = Picture(BiasVarianceDisplay.from_results(results).figure_)
     for name, result in results.items():
-        found.tell(f"{name}: error, bias, variance", result.error, result.bias, result.variance)
-    found.told += bias_variance.verdict(problem.title, results)
+        found.add(f"{name}: error, bias, variance", result.error, result.bias, result.variance)
+    found.lines += bias_variance.verdict(problem.title, results)
     return found
 
 
@@ -259,20 +259,20 @@ def outliers(quick: bool) -> Picture:
     labels.name_axes(right, "% of the rows looked at", "% of the wrong labels found")
     title(right, "Looking for them")
     labels.legend_below(right)
-    found.tell("rows, wrong labels, rounds", n_rows, len(flipped), n_rounds)
-    found.tell(
+    found.add("rows, wrong labels, rounds", n_rows, len(flipped), n_rounds)
+    found.add(
         "mean outlier score of wrong and right labels", scores[is_flipped].mean(), scores[~is_flipped].mean()
     )
     weights = n_rows * model.sample_weights_
-    found.tell(
+    found.add(
         "mean weight at the end of wrong and right labels",
         weights[is_flipped].mean(),
         weights[~is_flipped].mean(),
     )
-    found.tell("area under the ROC curve", float(roc_auc_score(is_flipped, scores)))
+    found.add("area under the ROC curve", float(roc_auc_score(is_flipped, scores)))
     for share in (0.03, 0.1, 0.2):
         part = hits[round(share * n_rows) - 1]
-        found.tell(
+        found.add(
             f"found among the {100 * share:.0f} % of the rows with the largest scores", f"{100 * part:.0f} %"
         )
     return found
@@ -300,11 +300,11 @@ def noise(quick: bool) -> Picture:
     figure, (ax,) = sheet(6.0, height=3.9)
     found = Picture(figure)
     colours = (style.VERMILLION, "#E69F00", "#56B4E9", style.BLUE)
-    found.tell("rows, rounds, repeats", n_rows, rounds, n_repeats)
+    found.add("rows, rounds, repeats", n_rows, rounds, n_repeats)
     for (name, values), colour in zip(zip(learners, errors, strict=True), colours, strict=True):
         means = values.mean(axis=1)
         ax.plot([100 * share for share in shares], means, "o-", color=colour, linewidth=1.8, markersize=5)
-        found.tell(
+        found.add(
             f"{name}: test error at {', '.join(f'{100 * s:.0f} %' for s in shares)} wrong labels", *means
         )
     ax.set(xlim=(0, 100 * shares[-1]), ylim=(0, 1.1 * errors.max()))
@@ -330,7 +330,7 @@ def depths(quick: bool) -> Picture:
         drawn = np.append(errors, np.full(n_rounds - last, errors[-1]))
         ax.plot(np.arange(1, n_rounds + 1), drawn, color=colour, linewidth=1.7)
         lines.append((name, colour, drawn[-1]))
-        found.tell(f"{name}: test error after 10 rounds, at the end; rounds", drawn[9], drawn[-1], last)
+        found.add(f"{name}: test error after 10 rounds, at the end; rounds", drawn[9], drawn[-1], last)
     labels.rounds_axis(ax, n_rounds, log=True)
     ax.set_ylim(0, None)
     percents(ax)

@@ -37,7 +37,7 @@ Rows = tuple[Floats, NDArray[np.int64]]
 
 SURE = 0.999  # of how often a bound that is right may be found below the truth
 N_NEW = 500  # rows held out
-EDGES = np.linspace(0.1, 0.9, 9)  # of a grid that is fixed before any row is seen
+EDGES = np.linspace(0.1, 0.9, 9)  # of a grid that is fixed before any row is counted
 REFUSED = "have the same values as rows that the model was fitted to"  # message of certify
 OF_LOSSES = ", of losses"  # a bound of what the voters lose, from which that of their vote is made
 CONTROLS = ("control: error of the training rows", "control: error of the rows held out")
@@ -67,7 +67,7 @@ class World:
         return self.points[where], (self.rule[where] + shift) % self.n_classes
 
     def error(self, model: Any) -> float:
-        """Compute the probability that a new label is not what the model says."""
+        """Compute the probability that a new label differs from the prediction."""
         right = float(np.mean(model.predict(self.points) == self.rule))
         return right * self.noise + (1.0 - right) * (1.0 - self.noise / (self.n_classes - 1))
 
@@ -167,7 +167,7 @@ def _by_rows(model: Any, new: Rows) -> Any:
 
 @dataclass
 class Count:
-    """What was seen of one bound, one entry a sample.
+    """Values of one bound, one entry per sample.
 
     truth : the error, or whatever is bounded; n_rows : what the bound rests on.
     """
@@ -178,7 +178,7 @@ class Count:
     vacuous: list[bool] = field(default_factory=list)
 
     def add(self, truth: float, bound: float, n_rows: int, chance_error: float) -> None:
-        """Take down one sample."""
+        """Add one sample."""
         self.truth.append(truth)
         self.bound.append(min(1.0, bound))
         self.n_rows.append(n_rows)
@@ -186,22 +186,22 @@ class Count:
 
     @property
     def n(self) -> int:
-        """Samples seen."""
+        """Samples counted."""
         return len(self.truth)
 
     @property
     def exceeded(self) -> int:
-        """How often the truth is above the bound; the last digits are those of sums."""
+        """Number of samples with the truth above the bound, up to rounding."""
         return int(np.sum(np.array(self.truth) > np.array(self.bound) + 1e-12))
 
     def allowed(self, delta: float) -> int:
-        """How often a right bound may be exceeded, but for 1 such count in 1000."""
+        """Return the number of samples that exceed a valid bound with probability 0.001 at most."""
         return int(binom.ppf(SURE, self.n, delta))
 
 
 @dataclass
 class Found:
-    """What was counted for a case: by name of the bound, and how often certify refused new rows."""
+    """Counts of a case by name of the bound, and how often certify refused new rows."""
 
     title: str
     counts: dict[str, Count]
@@ -267,52 +267,54 @@ def _applicable_bounds(model: Any, new: Rows) -> list[applicable_bounds.Applicab
 
 def show(found: Found, delta: float, console: Console) -> None:
     """Print one line a bound."""
-    n = max(seen.n for seen in found.counts.values())
+    n = max(counted.n for counted in found.counts.values())
     title = f"{found.title}: {n} samples, delta = {delta:g}"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("bound", no_wrap=True)
     for head in ("rows", "mean truth", "mean bound", "vacuous", "exceeded", "allowed"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    for name, seen in found.counts.items():
+    for name, counted in found.counts.items():
         table.add_row(
             name,
-            f"{np.mean(seen.n_rows):,.0f}",
-            f"{np.mean(seen.truth):.4f}",
-            f"{np.mean(seen.bound):.4f}",
-            "" if name.endswith(OF_LOSSES) else f"{np.mean(seen.vacuous):.0%}",
-            f"{seen.exceeded} of {seen.n}",
-            f"{seen.allowed(delta)}",
-            judge(seen, delta),
+            f"{np.mean(counted.n_rows):,.0f}",
+            f"{np.mean(counted.truth):.4f}",
+            f"{np.mean(counted.bound):.4f}",
+            "" if name.endswith(OF_LOSSES) else f"{np.mean(counted.vacuous):.0%}",
+            f"{counted.exceeded} of {counted.n}",
+            f"{counted.allowed(delta)}",
+            verdict_of(counted, delta),
         )
     console.print(table)
     if found.refused:
         console.print(f"certify refused the new rows of {found.refused} samples.", highlight=False)
 
 
-def judge(seen: Count, delta: float) -> str:
-    """Say whether a bound was exceeded too often."""
-    return "holds" if seen.exceeded <= seen.allowed(delta) else "FAILS"
+def verdict_of(counted: Count, delta: float) -> str:
+    """Return whether a bound was exceeded too often."""
+    return "holds" if counted.exceeded <= counted.allowed(delta) else "FAILS"
 
 
 def verdict(found: Sequence[Found], delta: float) -> list[str]:
-    """Say what the counts mean."""
-    bounds = [(case.title, name, seen) for case in found for name, seen in case.counts.items()]
+    """Summarise the counts."""
+    bounds = [(case.title, name, counted) for case in found for name, counted in case.counts.items()]
     controls = [one for one in bounds if one[1] in CONTROLS]
     bounds = [one for one in bounds if one[1] not in CONTROLS]
-    failed = [f"{name} of {title}" for title, name, seen in bounds if judge(seen, delta) == "FAILS"]
+    failed = [
+        f"{name} of {title}" for title, name, counted in bounds if verdict_of(counted, delta) == "FAILS"
+    ]
     title, name, most = max(bounds, key=lambda one: one[2].exceeded / one[2].n)
-    of_errors = [seen for _, name, seen in bounds if not name.endswith(OF_LOSSES)]
-    useful = sum(np.mean(seen.vacuous) < 0.5 for seen in of_errors)
-    caught = sum(judge(seen, delta) == "FAILS" for _, _, seen in controls)
-    refused, asked = sum(case.refused for case in found), sum(controls[0][2].n for _ in found)
+    of_errors = [counted for _, name, counted in bounds if not name.endswith(OF_LOSSES)]
+    useful = sum(np.mean(counted.vacuous) < 0.5 for counted in of_errors)
+    caught = sum(verdict_of(counted, delta) == "FAILS" for _, _, counted in controls)
+    refused, n_samples = sum(case.refused for case in found), sum(controls[0][2].n for _ in found)
     return [
         f"{len(bounds) - len(failed)} of {len(bounds)} counts are within what {delta:.0%} allows"
         + (f"; not {', '.join(failed)}." if failed else "."),
         f"Most often exceeded: {name} of {title}, {most.exceeded} of {most.n}.",
-        f"{useful} of {len(of_errors)} bounds of an error say something in most samples; others are vacuous.",
+        f"{useful} of {len(of_errors)} bounds of an error are not vacuous in most samples.",
         f"Controls that are no bounds: {caught} of {len(controls)} exceeded more often than allowed.",
-        f"certify refused new rows in {refused} of {asked} samples.",
+        f"certify refused new rows in {refused} of {n_samples} samples.",
     ]
 
 

@@ -46,15 +46,15 @@ def rows(n, n_columns=4, seed=0):
     return X, (noisy > 0).astype(np.int64), noisy
 
 
-# --- every fit refuses before it works
+# --- fits
 
 
 @pytest.mark.parametrize("model", MODELS, ids=NAMES)
-def test_a_fit_without_room_is_refused_in_one_line_and_leaves_the_model_whole(monkeypatch, model):
+def test_a_fit_without_memory_is_refused_and_leaves_the_model_unchanged(monkeypatch, model):
     X, labels, numbers = rows(300)
     y = labels if model in CLASSIFIERS else numbers
     model.fit(X, y)
-    before, said = pickle.dumps(model), model.predict(X)
+    before, predicted = pickle.dumps(model), model.predict(X)
     monkeypatch.setenv("HEDGEROW_MEMORY", "1kB")
     with pytest.raises(MemoryError) as caught:
         model.fit(X[::-1], y[::-1])
@@ -64,7 +64,7 @@ def test_a_fit_without_room_is_refused_in_one_line_and_leaves_the_model_whole(mo
     assert "; HEDGEROW_MEMORY allows 1.0 kB: use fewer rows" in message
     assert pickle.dumps(model) == before
     monkeypatch.delenv("HEDGEROW_MEMORY")
-    np.testing.assert_array_equal(model.predict(X), said)
+    np.testing.assert_array_equal(model.predict(X), predicted)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=NAMES)
@@ -90,7 +90,7 @@ def test_a_huge_broadcast_table_is_refused_by_its_shape(monkeypatch, model):
     ],
     ids=str,
 )
-def test_a_huge_sparse_table_with_few_entries_is_refused_too(monkeypatch, make, model):
+def test_a_huge_sparse_table_is_refused_by_its_shape(monkeypatch, make, model):
     monkeypatch.setenv("HEDGEROW_MEMORY", "8GB")
     X = make((np.ones(2), ([0, 10**9 - 1], [0, 9_999])), shape=(10**9, 10_000))
     tracemalloc.start()
@@ -108,11 +108,11 @@ def test_an_evaluation_set_counts(monkeypatch):
     need = sum(estimate_gradient_boosting(FitSize(name="", n_rows=2000, n_columns=4, n_rounds=3)).values())
     monkeypatch.setenv("HEDGEROW_MEMORY", str(need + 100_000))
     model.fit(X, y)
-    for times, words in (
+    for times, message in (
         (20, r"^fitting .* to 2,000 rows .* a smaller eval_set"),
         (2000, r"^evaluating an eval"),
     ):
-        with pytest.raises(MemoryError, match=words):
+        with pytest.raises(MemoryError, match=message):
             model.fit(X, y, eval_set=(np.tile(X, (times, 1)), np.tile(y, times)))
 
 
@@ -123,17 +123,17 @@ def test_thousands_of_classes_are_counted_by_their_scores(monkeypatch):
         hr.GradientBoostingClassifier(n_estimators=1, n_jobs=1).fit(X, np.arange(6000) % 3000)
 
 
-# --- answers
+# --- predictions
 
 
 @pytest.mark.parametrize("model", MODELS, ids=NAMES)
-def test_answers_are_refused_by_their_size_only(monkeypatch, model):
+def test_predictions_are_refused_by_their_size(monkeypatch, model):
     X, labels, numbers = rows(300)
     model.fit(X, labels if model in CLASSIFIERS else numbers)
     monkeypatch.setenv("HEDGEROW_MEMORY", "100kB")
     model.predict(X[:50])
     if isinstance(model, hr.SchapireBoostClassifier | hr.AdaBoostRegressor):
-        return  # they say one number a row
+        return  # one number per row
     large = np.broadcast_to(X[0], (10**9, 4))
     with pytest.raises(MemoryError, match=r"for 1,000,000,000 rows with . outputs needs about"):
         model.predict(large)
@@ -147,9 +147,9 @@ def test_leaves_of_many_trees_and_stages_of_medians_are_refused(monkeypatch):
     )
     medians = hr.AdaBoostRegressor(**FEW).fit(X, numbers)
     monkeypatch.setenv("HEDGEROW_MEMORY", "2kB")
-    for ask in (boosted.apply, forest.apply, lambda X: next(iter(medians.staged_predict(X)))):
+    for predict in (boosted.apply, forest.apply, lambda X: next(iter(medians.staged_predict(X)))):
         with pytest.raises(MemoryError, match="300 rows"):
-            ask(X)
+            predict(X)
 
 
 def test_pairs_of_many_voters_are_refused(monkeypatch):
@@ -164,28 +164,30 @@ def test_integral_images_of_huge_photographs_are_refused(monkeypatch):
         integral_image(np.zeros((400, 500), np.uint8))
 
 
-# --- needs are near what is used
+# --- estimates are near the measured memory
 
 
 def measured(monkeypatch, model, X, y, **more):
-    """The need of a fit, and the largest amount that it held from then on."""
-    model.fit(X, y, **more)  # compiled code and imports are not its need
-    seen = []
+    """The estimate of a fit, divided by its measured peak."""
+    model.fit(X, y, **more)  # compilation and imports are not counted
+    estimates_and_start = []
 
-    def note(_size, *estimates, **_advice):
+    def record(_size, *estimates, **_advice):
         if set(estimates[0]) not in ({"codes", "targets"}, {"rows"}):
             tracemalloc.reset_peak()
-            seen.append((sum(sum(one.values()) for one in estimates), tracemalloc.get_traced_memory()[0]))
+            estimates_and_start.append(
+                (sum(sum(one.values()) for one in estimates), tracemalloc.get_traced_memory()[0])
+            )
 
-    monkeypatch.setattr(FitSize, "require", note)
+    monkeypatch.setattr(FitSize, "require", record)
     tracemalloc.start()
     try:
         model.fit(X, y, **more)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    need, before = seen[0]
-    return need / (peak - before)
+    estimate, before = estimates_and_start[0]
+    return estimate / (peak - before)
 
 
 CASES = {
@@ -207,7 +209,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_needs_are_near_what_fits_use(monkeypatch, case, order):
+def test_estimates_are_near_the_memory_of_fits(monkeypatch, case, order):
     model, n, n_columns = CASES[case]
     X, labels, numbers = rows(n, n_columns)
     y = numbers if "Regressor" in type(model).__name__ else labels
@@ -215,7 +217,7 @@ def test_needs_are_near_what_fits_use(monkeypatch, case, order):
     assert 0.6 < ratio < 2.4, ratio
 
 
-def test_needs_are_near_what_fits_of_many_classes_use(monkeypatch):
+def test_estimates_are_near_the_memory_of_fits_of_many_classes(monkeypatch):
     X, _, _ = rows(4000, 5)
     y = np.arange(4000) % 100
     for model in (
@@ -225,7 +227,7 @@ def test_needs_are_near_what_fits_of_many_classes_use(monkeypatch):
         assert 0.6 < measured(monkeypatch, model, X, y) < 2.4
 
 
-# --- and grow with everything
+# --- estimates grow with the size
 
 
 SIZES = st.tuples(st.integers(1, 10**7), st.integers(1, 1000), st.integers(1, 1000))
@@ -233,7 +235,7 @@ SIZES = st.tuples(st.integers(1, 10**7), st.integers(1, 1000), st.integers(1, 10
 
 @given(sizes=SIZES, more=st.tuples(st.integers(0, 10**6), st.integers(0, 100), st.integers(0, 100)))
 @settings(max_examples=100, deadline=None)
-def test_needs_never_fall_when_a_table_grows(sizes, more):
+def test_estimates_never_fall_when_a_table_grows(sizes, more):
     larger = tuple(a + b for a, b in zip(sizes, more, strict=True))
     for estimate in (
         lambda size: estimate_gradient_boosting(replace(size, n_evaluated=size.n_rows // 10)),
@@ -253,7 +255,7 @@ def test_needs_never_fall_when_a_table_grows(sizes, more):
         assert 0 < sum(estimate(small).values()) <= sum(estimate(large).values())
 
 
-def test_a_copied_table_never_needs_less():
+def test_the_estimate_of_a_copied_table_is_not_smaller():
     for n, c in ((1000, 5), (10_000, 500), (100, 20_000)):
         size = FitSize(name="", n_rows=n, n_columns=c)
         copied = estimate_gradient_boosting(replace(size, is_copied=True))

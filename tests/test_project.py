@@ -1,4 +1,4 @@
-"""The project's own rules that no linter knows: what its files may say and what it exports."""
+"""Rules of the project that no linter checks: the content of files and the exported names."""
 
 import ast
 import importlib.metadata

@@ -48,7 +48,7 @@ def test_a_barrier_lets_no_member_pass_before_all_have_come(n_members):
 
         team.together(run)
     assert wrong == [0] * n_members
-    assert team.sync[0] == 0  # nobody is left waiting
+    assert team.sync[0] == 0  # no thread waits
 
 
 def test_a_smaller_group_of_the_team_may_use_the_barrier():

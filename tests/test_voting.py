@@ -23,7 +23,7 @@ KINDS = {
 
 
 def problem_of(kind, columns, n=60, seed=0, **rules):
-    """A target that the columns tell nothing of, so that trees split on all of them."""
+    """A target that is independent of the columns, so that trees split on all of them."""
     rng = np.random.default_rng(seed)
     criterion, n_outputs = KINDS[kind]
     parts = [codes_of(rng, column, n) for column in columns]
@@ -43,7 +43,7 @@ def trees_of(problem, n_trees):
     return [grower.grow(number, rng.multinomial(n, np.full(n, 1 / n))) for number in range(n_trees)]
 
 
-def asked(problem, n, seed=9):
+def new_rows(problem, n, seed=9):
     """Other rows: their codes, and a table with the values that have these codes."""
     rng = np.random.default_rng(seed)
     codes = np.column_stack([rng.integers(0, n_bins + 1, n) for n_bins in problem.n_bins])
@@ -51,8 +51,8 @@ def asked(problem, n, seed=9):
     return codes.tolist(), read_table(values_of(other.table)), other.table.bins
 
 
-def said(tree, n_classes, codes):
-    """What a tree says of each row, and the leaf it says it in."""
+def tree_votes(tree, n_classes, codes):
+    """Yield the vote of a tree for each row, and its leaf."""
     nodes = decode(tree.words, tree.sets, tree.set_number)
     for row in codes:
         leaf = leaf_of(nodes, row)
@@ -63,11 +63,11 @@ def said(tree, n_classes, codes):
             yield tree.values[number - n_classes].tolist(), leaf
 
 
-def votes_by_hand(trees, n_classes, codes, n_outputs, known=None):
-    """Sums and numbers of the votes of trees that do not know the row."""
+def votes_by_walking(trees, n_classes, codes, n_outputs, known=None):
+    """Sums and numbers of the votes of trees whose bag does not contain the row."""
     sums, counts = [[0.0] * n_outputs for _ in codes], [0] * len(codes)
     for number, tree in enumerate(trees):
-        for row, (values, _) in enumerate(said(tree, n_classes, codes)):
+        for row, (values, _) in enumerate(tree_votes(tree, n_classes, codes)):
             if known is None or not known[number][row]:
                 sums[row] = [a + b for a, b in zip(sums[row], values, strict=True)]
                 counts[row] += 1
@@ -80,10 +80,10 @@ def test_votes_and_leaves_are_those_found_by_walking(kind, columns):
     problem = problem_of(kind, columns)
     trees = trees_of(problem, 4)
     forest = VoteForest.of(trees, problem.n_classes)
-    codes, table, bins = asked(problem, 1500)
+    codes, table, bins = new_rows(problem, 1500)
     assert (len(forest.sets) > 0) == ("categories" in columns)
-    sums, _ = votes_by_hand(trees, problem.n_classes, codes, forest.n_outputs)
-    leaves = [[leaf for _, leaf in said(tree, problem.n_classes, codes)] for tree in trees]
+    sums, _ = votes_by_walking(trees, problem.n_classes, codes, forest.n_outputs)
+    leaves = [[leaf for _, leaf in tree_votes(tree, problem.n_classes, codes)] for tree in trees]
     for n_threads, chunk_rows in ((1, 8192), (2, 100), (2, 1030)):
         with patch.object(voting, "_CHUNK_ROWS", chunk_rows):
             assert forest.votes(EncodedRows(table, bins), n_threads).tolist() == sums
@@ -95,11 +95,11 @@ def test_trees_do_not_vote_on_rows_in_their_bag(kind):
     problem = problem_of(kind, ["many", "categories"])
     trees = trees_of(problem, 5)
     forest = VoteForest.of(trees, problem.n_classes)
-    codes, table, bins = asked(problem, 1203)
+    codes, table, bins = new_rows(problem, 1203)
     known = np.random.default_rng(4).random((5, 1203)) < 0.6
     known[:, 7], known[:, 1100] = True, False
     in_bag = np.packbits(known, axis=1, bitorder="little")
-    truth = votes_by_hand(trees, problem.n_classes, codes, forest.n_outputs, known)
+    truth = votes_by_walking(trees, problem.n_classes, codes, forest.n_outputs, known)
     for n_threads, chunk_rows in ((1, 8192), (2, 101)):
         with patch.object(voting, "_CHUNK_ROWS", chunk_rows):
             sums, counts = forest.out_of_bag_votes(EncodedRows(table, bins), in_bag, n_threads)
@@ -117,8 +117,8 @@ def test_forest_of_trees_with_and_without_sets():
         trees = [grower.grow(number, draws) for number, draws in enumerate(order)]
         forest = VoteForest.of(trees, 2)
         assert len(forest.set_number) == len(forest.words)
-        codes, table, bins = asked(problem, 50)
-        assert forest.votes(EncodedRows(table, bins), 1).tolist() == votes_by_hand(trees, 2, codes, 2)[0]
+        codes, table, bins = new_rows(problem, 50)
+        assert forest.votes(EncodedRows(table, bins), 1).tolist() == votes_by_walking(trees, 2, codes, 2)[0]
 
 
 @pytest.mark.parametrize("kind", ["two classes", "one number"])
@@ -132,10 +132,10 @@ def test_joined_forests_vote_as_all_their_trees(kind, first, second):
     forests = [VoteForest.of(part, problem.n_classes) for part in parts]
     assert [len(forest.sets) > 0 for forest in forests] == [first == "sets", second == "sets"]
     joined = VoteForest.join(*forests)
-    codes, table, bins = asked(problem, 300)
+    codes, table, bins = new_rows(problem, 300)
     trees = parts[0] + parts[1]
     assert joined.n_trees == 6
-    sums, _ = votes_by_hand(trees, problem.n_classes, codes, joined.n_outputs)
+    sums, _ = votes_by_walking(trees, problem.n_classes, codes, joined.n_outputs)
     assert joined.votes(EncodedRows(table, bins), 1).tolist() == sums
     whole = VoteForest.of(trees, problem.n_classes)
     for name, array in joined.arrays().items():
@@ -150,8 +150,8 @@ def test_a_tree_may_be_one_leaf():
         trees = [problem.grow(), pure.grow()]
         forest = VoteForest.of(trees, n_classes)
         assert len(forest.words) == 2
-        codes, table, bins = asked(problem, 3)
-        sums, _ = votes_by_hand(trees, n_classes, codes, forest.n_outputs)
+        codes, table, bins = new_rows(problem, 3)
+        sums, _ = votes_by_walking(trees, n_classes, codes, forest.n_outputs)
         assert forest.votes(EncodedRows(table, bins), 2).tolist() == sums
         assert forest.leaf_ids(EncodedRows(table, bins), 2).tolist() == [[0, 0]] * 3
 

@@ -65,8 +65,8 @@ def test_bytes_of_a_tree_are_those_of_its_histograms(terms, shape):
 
 
 def test_calls_grow_with_a_power_of_the_splits(terms, shape):
-    asked = [terms.calls(terms.Job(1e6, leaves=leaves, workers=4), shape) for leaves in (2, 5, 17)]
-    assert asked == pytest.approx([1 + 2, 1 + 4, 1 + 8])
+    n_calls = [terms.calls(terms.Job(1e6, leaves=leaves, workers=4), shape) for leaves in (2, 5, 17)]
+    assert n_calls == pytest.approx([1 + 2, 1 + 4, 1 + 8])
     assert terms.messages(terms.Job(1e6, leaves=5, workers=4, outputs=3), shape) == pytest.approx(5 * 4 * 3)
 
 

@@ -52,18 +52,18 @@ def test_a_hit_is_near_and_of_about_the_size(quality, rectangle, is_hit):
 def test_rates_rise_with_false_positives_in_the_order_of_neighbours(quality):
     photos = [photo(quality, [(50, 50, 40), (150, 50, 40)]), photo(quality, [(50, 50, 40)])]
     right, wrong, second = (30, 30, 40, 40), (200, 100, 40, 40), (130, 30, 40, 40)
-    answers = iter([
+    results = iter([
         groups([right, wrong, second], [9, 5, 3]),
         groups([wrong, right], [7, 2]),
     ])  # fmt: skip
-    curve = quality.measure(lambda _: next(answers), photos)
+    curve = quality.measure(lambda _: next(results), photos)
     # in order: a hit (9), a false one (7), a false one (5), a hit (3), a hit (2)
     assert [curve.rate_at(n) for n in (0, 1, 2)] == [pytest.approx(1 / 3), pytest.approx(1 / 3), 1.0]
     assert curve.at_neighbors(3) == (pytest.approx(1 / 3), 2)
 
 
 def test_a_second_hit_on_a_face_counts_as_neither(quality):
-    answer = groups([(30, 30, 40, 40), (32, 32, 40, 40)], [9, 5])
-    curve = quality.measure(lambda _: answer, [photo(quality, [(50, 50, 40)])])
+    result = groups([(30, 30, 40, 40), (32, 32, 40, 40)], [9, 5])
+    curve = quality.measure(lambda _: result, [photo(quality, [(50, 50, 40)])])
     assert curve.rate_at(0) == 1.0
     assert curve.at_neighbors(1) == (1.0, 0)

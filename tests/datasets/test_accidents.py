@@ -1,4 +1,4 @@
-"""The accidents: found in a package or a folder, read whole, without the columns that say the outcome."""
+"""load_accidents: the file of a package or a folder, without the columns that determine the class."""
 
 import gzip
 import os
@@ -19,10 +19,10 @@ ROWS = ["40,1,1,2,0,0,1", "70,2,0,0,1,0,0", "55,1,0,1,0,1,2"]
 def folder(tmp_path, monkeypatch):
     """A folder of data, and no package."""
 
-    def not_there(name):
+    def not_installed(name):
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(accidents.metadata, "distribution", not_there)
+    monkeypatch.setattr(accidents.metadata, "distribution", not_installed)
     monkeypatch.setenv("HEDGEROW_DATA", str(tmp_path))
     (tmp_path / "tabular").mkdir()
     return tmp_path
@@ -35,7 +35,7 @@ def write(folder, head=HEAD):
     return path
 
 
-def test_the_leaking_columns_and_the_target_are_no_features(folder):
+def test_leaking_columns_and_the_target_are_dropped(folder):
     write(folder)
     X, y, names = load_accidents()
     assert names == ["SPD_LIM", "WEATHER_R"]
@@ -45,7 +45,7 @@ def test_the_leaking_columns_and_the_target_are_no_features(folder):
     assert y.dtype == np.int64
 
 
-def test_the_leaks_are_there_for_those_who_want_them(folder):
+def test_leaking_columns_are_kept_on_request(folder):
     write(folder)
     X, _, names = load_accidents(drop_leaks=False)
     assert X.shape == (3, 6)
@@ -54,7 +54,7 @@ def test_the_leaks_are_there_for_those_who_want_them(folder):
 
 
 @pytest.mark.usefixtures("folder")
-def test_without_the_file_one_is_told_how_to_get_it(monkeypatch):
+def test_a_missing_file_names_the_package_to_install(monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"us_accidents.*pip install dmba$"):
         load_accidents()
     monkeypatch.delenv("HEDGEROW_DATA")
@@ -69,7 +69,7 @@ def test_another_file_of_that_name_is_refused(folder):
     assert str(path) in str(caught.value)
 
 
-def test_the_package_holds_42183_accidents():
+def test_the_package_has_42183_accidents():
     try:
         metadata.distribution("dmba")
     except metadata.PackageNotFoundError:
@@ -82,11 +82,11 @@ def test_the_package_holds_42183_accidents():
     assert y.sum() == 21462
     leaking, _, all_names = load_accidents(drop_leaks=False)
     damage_only = leaking[:, all_names.index("PRPTYDMG_CRASH")]
-    np.testing.assert_array_equal(damage_only == 0, y == 1)  # why it is left out
+    np.testing.assert_array_equal(damage_only == 0, y == 1)
 
 
 @pytest.mark.data
-def test_the_folder_holds_the_same_file(monkeypatch):
+def test_the_folder_has_the_same_file(monkeypatch):
     folder = os.environ.get("HEDGEROW_DATA")
     if not folder or not (Path(folder) / "tabular" / "us_accidents.csv.gz").is_file():
         pytest.skip("HEDGEROW_DATA does not name a folder with the accidents")

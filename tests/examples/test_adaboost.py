@@ -89,7 +89,7 @@ def test_numbers_are_compared_with_the_better_of_the_discrete_variants(variants)
     assert found.difference("LogitBoost", 1)[0] == pytest.approx(-0.1)
     turned = results(variants, {**LOSSES, "discrete": 0.05})
     assert turned.best_votes(1) == "discrete"
-    assert variants.judge(turned, 1)["real"] == "higher"
+    assert variants.compare(turned, 1)["real"] == "higher"
 
 
 def test_variants_at_the_limit_of_the_search_are_named(variants):

@@ -26,7 +26,7 @@ def results(example, alone, ours, theirs):
 
 
 def test_both_libraries_get_members_and_samples_alike(example):
-    alone, ours, theirs = example.contenders(SVC(), 7, 0.5, 3)
+    alone, ours, theirs = example.models_of(SVC(), 7, 0.5, 3)
     assert isinstance(alone, SVC)
     for name, value in {"n_estimators": 7, "max_samples": 0.5, "random_state": 3}.items():
         assert getattr(ours, name) == getattr(theirs, name) == value
@@ -39,7 +39,7 @@ def test_the_verdict_follows_the_numbers(example):
     assert same.endswith("in 1 of 1 comparisons.")
     *_, apart = example.verdict([results(example, 0.8, 0.8, 0.9)])
     assert apart.endswith("in 0 of 1 comparisons; different: tree on a table (lower).")
-    assert [example.judge(mean, 0.1) for mean in (-0.31, 0.29, 0.31)] == ["lower", "no different", "higher"]
+    assert [example.compare(mean, 0.1) for mean in (-0.31, 0.29, 0.31)] == ["lower", "no different", "higher"]
 
 
 def test_the_whole_example_runs_on_a_few_rows(example, monkeypatch):

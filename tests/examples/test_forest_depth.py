@@ -50,16 +50,16 @@ def test_a_choice_costs_what_its_test_error_is_above_that_of_the_best_depth(exam
 
 def test_differences_are_told_from_chance_by_three_standard_errors(example):
     centred = np.array([-0.01, 0.01])  # a standard error of 0.01
-    words = [example.judge(centred + shift).split(" (")[0] for shift in (-0.031, -0.029, 0.029, 0.031)]
-    assert words == ["lower", "no different", "no different", "higher"]
-    assert example.judge(centred - 0.05) == "lower (−5.00 ± 1.00)"
+    verdicts = [example.compare(centred + shift).split(" (")[0] for shift in (-0.031, -0.029, 0.029, 0.031)]
+    assert verdicts == ["lower", "no different", "no different", "higher"]
+    assert example.compare(centred - 0.05) == "lower (−5.00 ± 1.00)"
 
 
 def test_the_verdict_follows_the_numbers(example, measured):
     agreeing = example.Agreement("one", np.array([0.20, 0.24]), np.array([0.22, 0.22]), 100, 100)
     apart = example.Agreement("two", np.array([0.40, 0.40]), np.array([0.22, 0.22]), 100, 100)
     best, unlimited, ways, trusted = example.verdict([measured], [agreeing, apart])
-    assert "(3, as the test rows tell" in best
+    assert "(3, known from the test rows" in best
     assert "higher (+10.00 ± 0.00) with no limit" in best
     assert "no different (+0.00 ± 10.00) chosen out-of-bag" in unlimited
     assert "5.3 times the fits and 4.5 times the time" in ways

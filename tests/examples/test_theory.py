@@ -50,8 +50,8 @@ def measured():
     return cases
 
 
-def told_about(pictures):
-    """What figures.txt says about some pictures; about all if there are none."""
+def lines_of(pictures):
+    """Return the lines of figures.txt of some pictures; of all if there are none."""
     parts = re.split(r"^(\w+)\.png\n", (MADE / "figures.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)
     return "".join(
         text for name, text in zip(parts[1::2], parts[2::2], strict=True) if name in pictures or not pictures
@@ -63,7 +63,7 @@ def test_the_script_makes_exactly_the_pictures_of_the_document(example, quick_ru
     assert made == set(example.PICTURES) == pictures_of_the_document()
 
 
-def test_the_pictures_of_the_document_are_there_and_small():
+def test_the_pictures_of_the_document_exist_and_are_small():
     assert {path.stem for path in MADE.glob("*.png")} == pictures_of_the_document()
     assert not [path.name for path in MADE.glob("*.png") if not 5_000 < path.stat().st_size < 150_000]
 
@@ -80,41 +80,41 @@ def test_an_unknown_picture_is_refused(example, tmp_path, capsys):
     assert "nothing" in capsys.readouterr().err
 
 
-def test_the_kept_figures_have_the_lines_that_the_script_tells(quick_run):
-    def words(folder):
+def test_the_stored_figures_have_the_lines_of_the_script(quick_run):
+    def texts(folder):
         """Each line without its numbers, of which a quick run has others, and fewer."""
         lines = (folder / "figures.txt").read_text(encoding="utf-8").splitlines()
         return {re.sub(r"[\d.,]+|: .*", "", line).strip() for line in lines}
 
-    quick, kept = words(quick_run), words(MADE)
+    quick, stored = texts(quick_run), texts(MADE)
     assert len(quick) > 40
-    assert not {line for line in quick - kept if "no different" not in line}
+    assert not {line for line in quick - stored if "no different" not in line}
 
 
 @pytest.mark.parametrize(("paragraph", "pictures"), measured())
 def test_quoted_figures_are_figures_of_the_script(paragraph, pictures):
     text = re.sub(r"\$[^$]*\$|sections? \d+(?: and \d+)?|1/m|\((?:19|20)\d\d\)", "", paragraph)
     assert numbers(text)
-    assert not numbers(text) - numbers(told_about(pictures))
+    assert not numbers(text) - numbers(lines_of(pictures))
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`(hedgerow(?:\.\w+)+)`", DOCUMENT))))
 def test_code_names_of_the_document_can_be_imported(path):
-    room, _, name = path.rpartition(".")
+    module, _, name = path.rpartition(".")
     try:
         found = importlib.import_module(path)
     except ModuleNotFoundError:
-        found = getattr(importlib.import_module(room), name)
+        found = getattr(importlib.import_module(module), name)
     assert found.__doc__
 
 
-def test_every_section_says_where_it_is_in_the_code():
+def test_every_section_names_its_code():
     parts = re.split(r"^## \d+\. ", DOCUMENT, flags=re.MULTILINE)[1:-1]  # the last one is a summary
     assert len(parts) == 12
     assert not [part.splitlines()[0] for part in parts if "*In the code.*" not in part]
 
 
-def test_links_to_sections_lead_somewhere():
+def test_links_to_sections_have_targets():
     heads = re.findall(r"^## (.+)$", DOCUMENT, flags=re.MULTILINE)
     anchors = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
     links = set(re.findall(r"\]\(#([^)]+)\)", DOCUMENT))

@@ -65,8 +65,8 @@ def test_the_example_of_certificates_runs_on_few_rows(certificates, capsys):
     sizes = ["--seeds", "1", "--trees", "40", "--rows", "400", "--sizes", "300", "--rounds", "5"]
     certificates.main(sizes)
     printed = capsys.readouterr().out
-    for words in ("breast cancer", "digits", "synthetic", "of 17 figures", "Schapire 1998 is vacuous"):
-        assert words in printed
+    for text in ("breast cancer", "digits", "synthetic", "of 17 figures", "Schapire 1998 is vacuous"):
+        assert text in printed
     assert "40 trees, 400 rows: the fit takes" in printed
     assert certificates.measure_large(40, 300).startswith("40 trees, 300 rows: the fit with out-of-bag")
 
@@ -80,7 +80,7 @@ def test_a_difference_must_be_more_than_noise(votes):
     assert votes.difference(falls) == pytest.approx((-0.1, 0.00408), abs=1e-5)
     noise = np.column_stack([before, before + np.array([0.1, -0.1, 0.1, 0.0])])
     pairs = (falls, falls[:, ::-1], noise, np.column_stack([before, before]))
-    assert [votes.judge(one) for one in pairs] == ["lower", "higher", "no different", "no different"]
+    assert [votes.compare(one) for one in pairs] == ["lower", "higher", "no different", "no different"]
 
 
 def test_the_verdict_of_vote_weights_follows_the_figures(votes):

@@ -1,4 +1,4 @@
-"""Comparing: the same folds for all methods, reasons for those that are not used, and how results print."""
+"""compare: the same folds for all methods, reasons for methods that are not used, and the printed table."""
 
 import json
 
@@ -66,7 +66,7 @@ def test_a_method_that_fails_has_a_note_and_the_others_continue(monkeypatch):
     assert stump.scores["accuracy"][0] > 0.5
 
 
-def test_rare_classes_and_categories_are_compared_too():
+def test_tables_with_rare_classes_and_categories():
     y = LABELS.astype(object)
     y[:2] = "rare"
     colours = pa.array(np.array(["red", "green", None], dtype=object)[RNG.integers(0, 3, 150)])
@@ -76,7 +76,7 @@ def test_rare_classes_and_categories_are_compared_too():
     assert notes == {"anyboost": "not used: it is for two classes, and y has 3"}
 
 
-def test_progress_is_reported_and_an_error_of_the_listener_is_raised():
+def test_progress_is_reported_and_errors_of_the_callback_are_raised():
     steps = []
     compare(
         X, LABELS, "classification", methods=["stump", "tree"], folds=2, progress=lambda *s: steps.append(s)
@@ -84,9 +84,9 @@ def test_progress_is_reported_and_an_error_of_the_listener_is_raised():
     assert [step[:2] for step in steps] == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
 
     def fails(*_):
-        raise RuntimeError("the listener")
+        raise RuntimeError("the callback")
 
-    with pytest.raises(RuntimeError, match="the listener"):
+    with pytest.raises(RuntimeError, match="the callback"):
         compare(X, LABELS, "classification", methods=["stump"], folds=2, progress=fails)
 
 
@@ -101,7 +101,7 @@ def test_a_comparison_is_json_and_prints_as_a_table():
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("changed", "message"),
     [
         ({"folds": 1}, "folds=1 is not allowed"),
         ({"folds": 151}, "folds=151 is not allowed"),
@@ -110,12 +110,12 @@ def test_a_comparison_is_json_and_prints_as_a_table():
         ({"task": "?"}, "is not allowed"),
     ],
 )
-def test_bad_arguments_are_refused(given, words):
-    with pytest.raises(ValueError, match=words):
-        compare(**{"X": X, "y": LABELS, "task": "classification", **given})
+def test_bad_arguments_are_refused(changed, message):
+    with pytest.raises(ValueError, match=message):
+        compare(**{"X": X, "y": LABELS, "task": "classification", **changed})
 
 
-# --- words and tables
+# --- text
 
 
 def test_parameters_are_formatted():
@@ -129,7 +129,7 @@ def test_parameters_are_formatted():
     assert Trial("linear", "l", {}).description == "l"
 
 
-def test_text_in_brackets_is_not_taken_for_markup():
+def test_brackets_in_texts_are_not_markup():
     row = CompareRow("x", "[bold]x[/bold]", note="failed: [red]")
     assert "[bold]x[/bold]" in str(Comparison("classification", 5, (row,)))
     trial = Trial("forest", "[i]f", {"n_estimators": 1}, {"rmse": 1.0}, 0.1, 0.1)

@@ -25,7 +25,7 @@ NUMBERS = X @ [1.0, -2.0, 0.5] + 3.0
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_makes_a_model_that_learns_classes_if_it_is_for_them(name):
+def test_every_method_fits_classes(name):
     if "classification" not in METHODS[name].tasks:
         pytest.skip("not for classes")
     model = make_model(name, "classification", n_jobs=1).fit(X, LABELS)
@@ -34,7 +34,7 @@ def test_every_method_makes_a_model_that_learns_classes_if_it_is_for_them(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_makes_a_model_that_supports_regression_or_refuses_it(name):
+def test_every_method_fits_regression_or_refuses_it(name):
     if "regression" not in METHODS[name].tasks:
         with pytest.raises(ValueError, match="it is for classification, not for regression"):
             make_model(name, "regression")
@@ -43,7 +43,7 @@ def test_every_method_makes_a_model_that_supports_regression_or_refuses_it(name)
     assert np.corrcoef(model.predict(X), NUMBERS)[0, 1] > 0.7
 
 
-def test_the_families_of_auto_are_methods():
+def test_auto_methods_are_methods():
     assert set(AUTO) <= set(METHODS)
     assert [name for name in METHODS if name not in AUTO] == [
         *(
@@ -75,7 +75,7 @@ def test_max_depth_is_the_depth_of_the_members():
     assert make_model("gradient", "classification", max_depth=4).max_depth == 4
 
 
-def test_parameters_take_the_place_of_defaults():
+def test_parameters_replace_defaults():
     model = make_model("adaboost-real", "classification", n_estimators=7)
     assert isinstance(model, AdaBoostClassifier)
     assert (model.algorithm, model.n_estimators) == ("real", 7)
@@ -95,7 +95,7 @@ def test_an_unknown_method_or_parameter_is_refused():
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("n_rows", [100, 3000, 100_000])
-def test_all_settings_are_plain_and_make_models(task, n_rows):
+def test_all_settings_are_json_and_make_models(task, n_rows):
     for name in METHODS:
         if task not in METHODS[name].tasks:
             continue
@@ -116,15 +116,15 @@ def test_without_categories_and_missing_values_it_is_scaled_logistic_regression(
     np.testing.assert_allclose(ours.predict_proba(data), theirs.predict_proba(data), atol=1e-6)
 
 
-def test_missing_values_have_the_median_and_a_column_of_their_own():
+def test_missing_values_have_the_median_and_an_indicator_column():
     values = np.array([[1.0], [2.0], [9.0], [np.nan]])
     model = RidgeBaseline().fit(values, [1.0, 2.0, 9.0, 50.0])
     assert model.pipeline_[:-1].transform(values).shape == (4, 2)
     np.testing.assert_allclose(model.predict([[2.0]]) < model.predict([[np.nan]]), True)
-    assert model.predict([[np.nan]])[0] > 30  # that it is missing says much here
+    assert model.predict([[np.nan]])[0] > 30
 
 
-def test_infinities_are_drawn_in_to_the_extremes():
+def test_infinities_are_replaced_by_the_extremes():
     values = np.array([[1.0], [2.0], [3.0], [np.inf], [-np.inf]])
     model = RidgeBaseline().fit(values, [1.0, 2.0, 3.0, 3.0, 1.0])
     np.testing.assert_allclose(model.predict([[np.inf], [3.0]])[0], model.predict([[3.0]])[0])
@@ -140,13 +140,13 @@ def test_unseen_and_missing_categories_are_all_zeros():
     assert x < unseen < y
 
 
-def test_empty_and_constant_columns_do_no_harm():
+def test_empty_and_constant_columns():
     values = np.column_stack([np.full(20, np.nan), np.ones(20), np.arange(20.0)])
     model = LogisticBaseline().fit(values, np.arange(20) > 9)
     assert np.mean(model.predict(values) == (np.arange(20) > 9)) == 1.0
 
 
-def test_many_categories_are_stored_sparsely_and_give_the_same():
+def test_many_categories_are_encoded_sparsely():
     names = [f"c{i % 400}" for i in range(1200)]
     target = np.array([int(name[1:]) % 2 for name in names])
     table = pa.table({"c": pa.array(names).dictionary_encode(), "x": np.arange(1200.0)})
@@ -156,7 +156,7 @@ def test_many_categories_are_stored_sparsely_and_give_the_same():
     assert np.mean(model.predict(table) == target) == 1.0
 
 
-def test_sparse_tables_and_clones_work():
+def test_sparse_tables_and_clones():
     model = clone(LogisticBaseline(C=0.5))
     assert model.fit(sparse.csr_matrix(X), LABELS).score(sparse.csr_matrix(X), LABELS) > 0.9
 

@@ -52,11 +52,11 @@ def test_scores_of_numbers_are_those_of_scikit_learn():
 
 @pytest.mark.parametrize("name", ["accuracy", "balanced-accuracy", "log-loss", "brier", "auc"])
 def test_the_standard_error_of_a_score_is_its_deviation_over_samples(name):
-    whole = _classes(2, n=40_000)
+    population = _classes(2, n=40_000)
     scores, errors = [], []
     for part in range(100):
         rows = slice(400 * part, 400 * part + 400)
-        predictions = class_predictions(whole.y_true[rows], whole.probabilities[rows])
+        predictions = class_predictions(population.y_true[rows], population.probabilities[rows])
         row_scores = METRICS[name].row_scores(predictions)
         scores.append(np.mean(row_scores))
         errors.append(standard_error(row_scores))
@@ -75,7 +75,7 @@ def test_the_standard_error_of_numbers_is_their_deviation_over_samples(name):
     assert np.mean(errors) == pytest.approx(np.std(scores), rel=0.35)
 
 
-def test_certain_and_wrong_costs_much_but_not_everything():
+def test_log_loss_of_certain_wrong_predictions_is_finite():
     scores = score_predictions(
         class_predictions(np.array([0, 1]), np.array([[0.0, 1.0], [0.0, 1.0]])), "classification"
     )
@@ -117,7 +117,7 @@ def test_a_model_without_probabilities_has_fewer_scores():
     assert scores["accuracy"] == model.score(X, labels)
 
 
-def test_a_regressor_of_ours_is_scored():
+def test_score_model_of_a_regressor():
     X = np.arange(60.0)[:, np.newaxis]
     model = GradientBoostingRegressor(min_samples_leaf=1).fit(X, 3.0 * X[:, 0])
     assert score_model(model, X, 3.0 * X[:, 0], "regression")["r2"] > 0.99
@@ -131,7 +131,7 @@ def test_metrics_have_a_direction():
 
 
 @pytest.mark.parametrize(
-    ("name", "task", "n_classes", "words"),
+    ("name", "task", "n_classes", "message"),
     [
         ("auc", "classification", 3, "needs two classes, and y has 3"),
         ("rmse", "classification", 2, "must be one of 'accuracy'"),
@@ -139,6 +139,6 @@ def test_metrics_have_a_direction():
         ("accuracy", "regression", None, "must be one of 'r2'"),
     ],
 )
-def test_a_metric_of_another_task_is_refused(name, task, n_classes, words):
-    with pytest.raises(ValueError, match=words):
+def test_a_metric_of_another_task_is_refused(name, task, n_classes, message):
+    with pytest.raises(ValueError, match=message):
         find_metric(name, task, n_classes)

@@ -13,22 +13,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier as OtherTree
 from sklearn.tree import DecisionTreeRegressor as OtherRegressor
 
-from hedgerow import (
-    AdaBoostClassifier,
-    AnyBoostClassifier,
-    BaggingClassifier,
-    DecisionStump,
-    DecisionTreeClassifier,
-    ExtraTreesClassifier,
-    GradientBoostingClassifier,
-    LogitBoostClassifier,
-    RandomForestClassifier,
-    SchapireBoostClassifier,
-)
+import hedgerow as hr
 from hedgerow.theory.applicable_bounds import CLASS, MARGINS, VOTES
 
 EDGES = np.linspace(-2, 2, 9)
-FIXED = DecisionStump(bin_edges=EDGES)
+FIXED = hr.DecisionStump(bin_edges=EDGES)
 OUT_OF_BAG = {f"out-of-bag {name}" for name in VOTES}
 HELD_OUT = {f"hold-out {name}" for name in VOTES}
 CALIBRATED = {f"calibration {name}" for name in VOTES}
@@ -57,53 +46,53 @@ class Squares:
         return -2.0 * np.maximum(0.0, 1.0 - margin)
 
 
-def forest(kind=RandomForestClassifier, **options):
+def forest(kind=hr.RandomForestClassifier, **options):
     return kind(FEW_TREES, oob_score=True, bootstrap=True, random_state=0, **options)
 
 
 def bag(learner=None, **options):
-    return BaggingClassifier(
+    return hr.BaggingClassifier(
         learner, n_estimators=30, max_samples=0.6, oob_score=True, random_state=0, **options
     )
 
 
 # model, bounds without rows, further bounds with rows
 BINARY = {
-    "discrete": (AdaBoostClassifier(n_estimators=9), COUNTED, HELD_OUT),
-    "m1": (AdaBoostClassifier(n_estimators=9, algorithm="m1"), COUNTED, HELD_OUT),
-    "samme": (AdaBoostClassifier(n_estimators=9, algorithm="samme"), COUNTED, HELD_OUT),
-    "fixed edges": (AdaBoostClassifier(FIXED, n_estimators=9), COUNTED | set(MARGINS), HELD_OUT),
+    "discrete": (hr.AdaBoostClassifier(n_estimators=9), COUNTED, HELD_OUT),
+    "m1": (hr.AdaBoostClassifier(n_estimators=9, algorithm="m1"), COUNTED, HELD_OUT),
+    "samme": (hr.AdaBoostClassifier(n_estimators=9, algorithm="samme"), COUNTED, HELD_OUT),
+    "fixed edges": (hr.AdaBoostClassifier(FIXED, n_estimators=9), COUNTED | set(MARGINS), HELD_OUT),
     "trees": (
-        AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=9),
+        hr.AdaBoostClassifier(hr.DecisionTreeClassifier(max_depth=2), n_estimators=9),
         set(CLASS[1:]),  # the VC dimension needs more rows
         HELD_OUT,
     ),
-    "foreign": (AdaBoostClassifier(OtherTree(max_depth=1), n_estimators=9), set(), HELD_OUT),
-    "real": (AdaBoostClassifier(n_estimators=9, algorithm="real"), set(), set()),
-    "samme.r": (AdaBoostClassifier(n_estimators=9, algorithm="samme.r"), set(), set()),
-    "gentle": (AdaBoostClassifier(n_estimators=9, algorithm="gentle"), set(), set()),
-    "logit": (LogitBoostClassifier(n_estimators=9), set(), set()),
-    "any": (AnyBoostClassifier(FIXED, n_estimators=9), COUNTED | set(MARGINS), HELD_OUT),
-    "any, sigmoid": (AnyBoostClassifier(cost="sigmoid", n_estimators=9), COUNTED, HELD_OUT),
-    "any, own cost": (AnyBoostClassifier(FIXED, cost=Squares(), n_estimators=9), set(), set()),
-    "gradient": (GradientBoostingClassifier(n_estimators=9), set(), set()),
+    "foreign": (hr.AdaBoostClassifier(OtherTree(max_depth=1), n_estimators=9), set(), HELD_OUT),
+    "real": (hr.AdaBoostClassifier(n_estimators=9, algorithm="real"), set(), set()),
+    "samme.r": (hr.AdaBoostClassifier(n_estimators=9, algorithm="samme.r"), set(), set()),
+    "gentle": (hr.AdaBoostClassifier(n_estimators=9, algorithm="gentle"), set(), set()),
+    "logit": (hr.LogitBoostClassifier(n_estimators=9), set(), set()),
+    "any": (hr.AnyBoostClassifier(FIXED, n_estimators=9), COUNTED | set(MARGINS), HELD_OUT),
+    "any, sigmoid": (hr.AnyBoostClassifier(cost="sigmoid", n_estimators=9), COUNTED, HELD_OUT),
+    "any, own cost": (hr.AnyBoostClassifier(FIXED, cost=Squares(), n_estimators=9), set(), set()),
+    "gradient": (hr.GradientBoostingClassifier(n_estimators=9), set(), set()),
     "gradient, foreign": (
-        GradientBoostingClassifier(estimator=OtherRegressor(max_depth=2), n_estimators=4),
+        hr.GradientBoostingClassifier(estimator=OtherRegressor(max_depth=2), n_estimators=4),
         set(),
         set(),
     ),
     "bag": (bag(), OUT_OF_BAG, HELD_OUT),
-    "hard bag": (bag(DecisionTreeClassifier(max_depth=3), voting="hard"), OUT_OF_BAG, HELD_OUT),
+    "hard bag": (bag(hr.DecisionTreeClassifier(max_depth=3), voting="hard"), OUT_OF_BAG, HELD_OUT),
     "foreign bag": (bag(GaussianNB()), OUT_OF_BAG, HELD_OUT),
     "foreign hard bag": (bag(GaussianNB(), voting="hard"), OUT_OF_BAG, HELD_OUT),
-    "bag without rows left out": (BaggingClassifier(n_estimators=9, random_state=0), set(), HELD_OUT),
+    "bag without rows left out": (hr.BaggingClassifier(n_estimators=9, random_state=0), set(), HELD_OUT),
     "forest": (forest(), OUT_OF_BAG, HELD_OUT),
-    "extra trees": (forest(ExtraTreesClassifier), OUT_OF_BAG, HELD_OUT),
-    "extra trees without bags": (ExtraTreesClassifier(9, random_state=0), set(), HELD_OUT),
-    "three": (SchapireBoostClassifier(random_state=0), set(), set()),
+    "extra trees": (forest(hr.ExtraTreesClassifier), OUT_OF_BAG, HELD_OUT),
+    "extra trees without bags": (hr.ExtraTreesClassifier(9, random_state=0), set(), HELD_OUT),
+    "three": (hr.SchapireBoostClassifier(random_state=0), set(), set()),
     "scikit-learn": (LogisticRegression(), set(), set()),
-    "pipeline": (make_pipeline(StandardScaler(), AdaBoostClassifier(n_estimators=9)), set(), set()),
-    "search": (GridSearchCV(AdaBoostClassifier(), {"n_estimators": [3, 5]}, cv=2), set(), set()),
+    "pipeline": (make_pipeline(StandardScaler(), hr.AdaBoostClassifier(n_estimators=9)), set(), set()),
+    "search": (GridSearchCV(hr.AdaBoostClassifier(), {"n_estimators": [3, 5]}, cv=2), set(), set()),
 }
 EVERY = pytest.mark.parametrize("name", BINARY)
 

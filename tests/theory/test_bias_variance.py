@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier as TheirTree
 
+import hedgerow as hr
 from bias_variance_cases import (
     CLASSES_TEST,
     NUMBERS_TEST,
@@ -26,15 +27,6 @@ from bias_variance_cases import (
     draw_numbers,
     draw_two,
     some_points,
-)
-from hedgerow import (
-    AdaBoostClassifier,
-    BaggingClassifier,
-    BaggingRegressor,
-    DecisionStump,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    GradientBoostingRegressor,
 )
 from hedgerow.theory import bias_variance
 from hedgerow.theory.decomposition import class_truth, one_hot, squared, zero_one
@@ -274,10 +266,10 @@ def test_results_of_one_seed_are_compared_on_the_same_training_sets():
 
 
 def test_bagging_lowers_the_variance_of_a_deep_tree():
-    tree = DecisionTreeClassifier(max_depth=None)
+    tree = hr.DecisionTreeClassifier(max_depth=None)
     options = {"test": draw_two(10**6, 500), "random_state": 0, "n_repeats": 20}
     alone = bias_variance(tree, draw_two, **options)
-    bagged = bias_variance(BaggingClassifier(tree, n_estimators=15), draw_two, **options)
+    bagged = bias_variance(hr.BaggingClassifier(tree, n_estimators=15), draw_two, **options)
     difference, error = bagged.difference(alone, "variance")
     assert difference < -4 * error
     difference, error = bagged.difference(alone, "bias")
@@ -286,8 +278,8 @@ def test_bagging_lowers_the_variance_of_a_deep_tree():
 
 def test_boosting_lowers_the_bias_of_a_stump():
     options = {"test": draw_two(10**6, 300), "random_state": 0, "n_repeats": 12}
-    alone = bias_variance(DecisionStump(), draw_two, **options)
-    boosted = bias_variance(AdaBoostClassifier(n_estimators=50), draw_two, **options)
+    alone = bias_variance(hr.DecisionStump(), draw_two, **options)
+    boosted = bias_variance(hr.AdaBoostClassifier(n_estimators=50), draw_two, **options)
     difference, error = boosted.difference(alone, "bias")
     assert difference < -4 * error
 
@@ -299,11 +291,11 @@ def test_bagging_and_boosting_of_regression_trees():
 
     test = (NUMBERS_TEST[0], 5 * NUMBERS_TEST[1])
     options = {"test": test, "noise": 1.0, "random_state": 0, "n_repeats": 14}
-    deep, stump = DecisionTreeRegressor(max_depth=None), DecisionTreeRegressor(max_depth=1)
-    boosting = GradientBoostingRegressor(max_leaf_nodes=2, min_samples_leaf=5, n_estimators=30)
+    deep, stump = hr.DecisionTreeRegressor(max_depth=None), hr.DecisionTreeRegressor(max_depth=1)
+    boosting = hr.GradientBoostingRegressor(max_leaf_nodes=2, min_samples_leaf=5, n_estimators=30)
     tree, bagged, weak, boosted = (
         bias_variance(one, steep, **options)
-        for one in (deep, BaggingRegressor(deep, n_estimators=15), stump, boosting)
+        for one in (deep, hr.BaggingRegressor(deep, n_estimators=15), stump, boosting)
     )
     difference, error = bagged.difference(tree, "variance")
     assert difference < -4 * error
@@ -314,7 +306,7 @@ def test_bagging_and_boosting_of_regression_trees():
 # --- repeats
 
 
-@pytest.mark.parametrize("estimator", [TheirTree(max_features=1), BaggingClassifier(n_estimators=3)])
+@pytest.mark.parametrize("estimator", [TheirTree(max_features=1), hr.BaggingClassifier(n_estimators=3)])
 def test_the_result_does_not_depend_on_n_jobs(estimator):
     options = {"test": CLASSES_TEST, "n_repeats": 6, "random_state": 5}
     with parallel_config("threading"):  # processes take seconds to start
@@ -359,7 +351,7 @@ def test_a_training_set_of_one_class_gives_a_constant():
 
     for loss in LOSSES:
         result = bias_variance(
-            DecisionTreeClassifier(), sampler, test=CLASSES_TEST, loss=loss, n_repeats=8, random_state=0
+            hr.DecisionTreeClassifier(), sampler, test=CLASSES_TEST, loss=loss, n_repeats=8, random_state=0
         )
         assert_sums(result)
         assert result.variance > 0

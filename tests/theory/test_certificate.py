@@ -103,8 +103,8 @@ def test_the_table_lists_bounds_from_small_to_large():
     text = str(certificate())
     places = [text.index(name) for name in ("hold-out  ", "tandem *", "growth function")]
     assert places == sorted(places)
-    for words in ("0.1235", "0.7000 vacuous", "> 1 vacuous", "1,200", "96 errors", "the rows are new"):
-        assert words in text
+    for part in ("0.1235", "0.7000 vacuous", "> 1 vacuous", "1,200", "96 errors", "the rows are new"):
+        assert part in text
     assert "*  if edges came first" in text
     assert "a  if the rows are new" in text
     assert "margins, C-bound: there are no edges" in text

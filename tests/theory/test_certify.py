@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeRegressor as OtherRegressor
 
-import hedgerow as h
+import hedgerow as hr
 from certify_cases import (
     BINARY,
     CALIBRATED,
@@ -122,7 +122,7 @@ def test_chosen_vote_weights_cost_their_divergence():
 
 
 def test_calibration_rows_give_their_own_bounds():
-    tuned = optimize_votes(h.RandomForestClassifier(30, random_state=0).fit(*table()), *NEW)
+    tuned = optimize_votes(hr.RandomForestClassifier(30, random_state=0).fit(*table()), *NEW)
     certificate = certify(tuned)
     assert names(certificate) == CALIBRATED
     assert all(bound.n == 300 for bound in certificate)
@@ -142,7 +142,7 @@ def test_the_training_error_and_its_bound_are_listed():
 
 def test_margin_bounds_of_many_rows_are_not_vacuous():
     X, _ = table(60_000)
-    model = h.AdaBoostClassifier(h.DecisionStump(bin_edges=[0.0]), n_estimators=3)
+    model = hr.AdaBoostClassifier(hr.DecisionStump(bin_edges=[0.0]), n_estimators=3)
     certificate = certify(model.fit(X, np.where(X[:, 0] > 0, "yes", "no")))
     assert min(certificate[name].value for name in MARGINS) < 0.2
     assert certificate[MARGINS[0]].conditions != certificate[CLASS[1]].conditions
@@ -169,8 +169,8 @@ def test_a_classifier_without_classes_has_the_hold_out_bound():
 @pytest.mark.parametrize(
     "model",
     [
-        *(5, None, "forest", object(), h.RandomForestClassifier),
-        *(h.AdaBoostRegressor(n_estimators=2), h.RandomForestRegressor(2), OtherRegressor()),
+        *(5, None, "forest", object(), hr.RandomForestClassifier),
+        *(hr.AdaBoostRegressor(n_estimators=2), hr.RandomForestRegressor(2), OtherRegressor()),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -184,7 +184,7 @@ def test_models_that_are_not_classifiers_are_refused(model):
 
 @pytest.mark.parametrize("delta", [0, 1, -0.1, np.nan, "0.05", None, True, 5e-324])
 def test_delta_must_be_a_probability(delta):
-    model = h.AdaBoostClassifier(FIXED, n_estimators=3).fit(*table())
+    model = hr.AdaBoostClassifier(FIXED, n_estimators=3).fit(*table())
     with pytest.raises((ValueError, TypeError), match="delta="):
         certify(model, *NEW, delta=delta)
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
 
-import hedgerow as h
+import hedgerow as hr
 from certify_cases import FIXED, HELD_OUT, OUT_OF_BAG, bag, fitted, forest, names, table
 from hedgerow.theory import certify
 from hedgerow.theory.applicable_bounds import CLASS, MARGINS
@@ -24,7 +24,7 @@ def named(certificate, text):
 def test_sample_weights_are_a_reason():
     X, y = TRAIN
     weight = 1.0 + np.arange(len(y)) % 2
-    boosted = certify(h.AdaBoostClassifier(FIXED, n_estimators=5).fit(X, y, sample_weight=weight))
+    boosted = certify(hr.AdaBoostClassifier(FIXED, n_estimators=5).fit(X, y, sample_weight=weight))
     assert names(boosted) == set()
     assert named(boosted, "sample weights") == {*CLASS, *MARGINS}
     for model in (forest(), bag()):
@@ -46,24 +46,24 @@ def test_balanced_class_weights_are_a_reason_also_after_a_warm_start():
 @pytest.mark.parametrize(
     ("model", "known", "two_only"),
     [
-        (h.AdaBoostClassifier(FIXED, n_estimators=5), set(), {*CLASS, *MARGINS, "hold-out C-bound"}),
+        (hr.AdaBoostClassifier(FIXED, n_estimators=5), set(), {*CLASS, *MARGINS, "hold-out C-bound"}),
         (forest(), OUT_OF_BAG, {"out-of-bag C-bound", "hold-out C-bound"}),
         (bag(GaussianNB()), OUT_OF_BAG, {"out-of-bag C-bound", "hold-out C-bound"}),
-        (h.GradientBoostingClassifier(n_estimators=3), set(), set()),
+        (hr.GradientBoostingClassifier(n_estimators=3), set(), set()),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_more_than_two_classes_are_a_reason_for_some_bounds(model, known, two_only):
     certificate = certify(model.fit(*table(n_classes=3)), *table(300, 1, n_classes=3))
     assert named(certificate, "requires two classes; the model has 3") == two_only
-    votes = set() if isinstance(model, h.GradientBoostingClassifier) else HELD_OUT
+    votes = set() if isinstance(model, hr.GradientBoostingClassifier) else HELD_OUT
     assert names(certificate) == ({HOLD_OUT} | known | votes) - two_only
 
 
 def test_two_members_without_common_out_of_bag_rows_are_a_reason():
     X, y = table(6)
     y[:2] = "no", "yes"
-    model = h.BaggingClassifier(
+    model = hr.BaggingClassifier(
         n_estimators=12, max_samples=5, oob_score=True, bootstrap=False, random_state=0
     )
     certificate = certify(model.fit(X, y))
@@ -73,15 +73,15 @@ def test_two_members_without_common_out_of_bag_rows_are_a_reason():
 
 
 def test_few_rows_for_the_vc_dimension_are_a_reason():
-    few = certify(h.AdaBoostClassifier(n_estimators=40).fit(*TRAIN))
+    few = certify(hr.AdaBoostClassifier(n_estimators=40).fit(*TRAIN))
     assert names(few) == set(CLASS[1:])
     assert CLASS[0] in named(few, "2 m >= D")
 
 
 @pytest.mark.parametrize("max_depth", [9, 12, 70, 20_000])
 def test_deep_trees_have_a_certificate_up_to_1024_leaves(max_depth):
-    learner = h.DecisionTreeClassifier(max_depth=max_depth, bin_edges=np.linspace(-2, 2, 20))
-    found = certify(h.AdaBoostClassifier(learner, n_estimators=3).fit(*TRAIN))
+    learner = hr.DecisionTreeClassifier(max_depth=max_depth, bin_edges=np.linspace(-2, 2, 20))
+    found = certify(hr.AdaBoostClassifier(learner, n_estimators=3).fit(*TRAIN))
     assert all(len(bound.found) < 200 and bound.value > 0 for bound in found)
     assert bool(named(found, "more than 1,024 leaves")) == (max_depth > 10)
 
@@ -91,7 +91,7 @@ def test_deep_trees_have_a_certificate_up_to_1024_leaves(max_depth):
 
 def test_the_voting_of_the_fit_counts():
     X, _ = TUNE
-    model = bag(h.DecisionTreeClassifier(max_depth=2)).fit(*TRAIN)
+    model = bag(hr.DecisionTreeClassifier(max_depth=2)).fit(*TRAIN)
     before = model.predict_proba(X)
     model.set_params(voting="hard")
     changed = not np.array_equal(model.predict_proba(X), before)
@@ -99,7 +99,7 @@ def test_the_voting_of_the_fit_counts():
 
 
 def test_the_maximum_number_of_rounds_of_the_fit_counts():
-    model = h.AdaBoostClassifier(n_estimators=200, early_stopping=True, random_state=0).fit(*TRAIN)
+    model = hr.AdaBoostClassifier(n_estimators=200, early_stopping=True, random_state=0).fit(*TRAIN)
     assert model.n_estimators_ < 200
     before = certify(model)[CLASS[1]]
     assert certify(model.set_params(n_estimators=3))[CLASS[1]] == before
@@ -110,9 +110,9 @@ def test_a_warm_start_with_another_learner_has_the_larger_class():
     X, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
 
     def resumed(max_depth):
-        learner = h.DecisionTreeClassifier(max_depth=max_depth)
-        model = h.AdaBoostClassifier(learner, n_estimators=2, warm_start=True).fit(X, y)
-        return model.set_params(estimator=h.DecisionStump(), n_estimators=3).fit(X, y)
+        learner = hr.DecisionTreeClassifier(max_depth=max_depth)
+        model = hr.AdaBoostClassifier(learner, n_estimators=2, warm_start=True).fit(X, y)
+        return model.set_params(estimator=hr.DecisionStump(), n_estimators=3).fit(X, y)
 
     deep, model = resumed(14), resumed(3)
     with pytest.raises(TypeError, match=r"more than 1,024 leaves"):
@@ -141,7 +141,7 @@ class ConstantProbabilities(ClassifierMixin, BaseEstimator):
 
 def test_probabilities_with_a_sum_above_1_give_no_bound_below_the_error():
     X, y = table(3000)
-    model = h.BaggingClassifier(ConstantProbabilities(), n_estimators=30, oob_score=True, random_state=0)
+    model = hr.BaggingClassifier(ConstantProbabilities(), n_estimators=30, oob_score=True, random_state=0)
     wrong = np.mean(model.fit(X, y).predict(X) != y)
     assert all(bound.value >= wrong - 0.05 for bound in certify(model))
 
@@ -150,8 +150,8 @@ def test_probabilities_with_a_sum_above_1_give_no_bound_below_the_error():
 def test_the_training_error_is_not_above_its_bound(weighted, options):
     X, y = TRAIN
     weight = np.where(y == "yes", 1.0, 0.01) if weighted else None
-    learner = h.DecisionTreeClassifier(max_depth=3)
-    model = h.AdaBoostClassifier(learner, n_estimators=12, random_state=0, **options)
+    learner = hr.DecisionTreeClassifier(max_depth=3)
+    model = hr.AdaBoostClassifier(learner, n_estimators=12, random_state=0, **options)
     found = dict(certify(model.fit(X, y, sample_weight=weight)).of_training)
     if "proven bound of the training error" in found and "training error" in found:
         assert found["training error"] <= found["proven bound of the training error"] + 1e-12
@@ -167,7 +167,7 @@ def test_shares_do_not_depend_on_the_labels():
 
 def test_the_first_order_bound_needs_no_pairs():
     X, y = np.random.default_rng(0).normal(size=(8, 2)), np.array([0, 1] * 4)
-    model = h.RandomForestClassifier(40, oob_score=True, random_state=0)
+    model = hr.RandomForestClassifier(40, oob_score=True, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a row may be in every bag
         model.fit(X, y)
@@ -184,7 +184,7 @@ def test_large_vote_weights_are_scaled():
 
 
 def test_scores_that_are_all_zero_have_margin_zero():
-    model = h.GradientBoostingClassifier(n_estimators=3).fit(np.ones((20, 2)), [0, 1] * 10)
+    model = hr.GradientBoostingClassifier(n_estimators=3).fit(np.ones((20, 2)), [0, 1] * 10)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert model.margins(np.ones((2, 2)), [0, 1]).tolist() == [0.0, 0.0]
@@ -201,7 +201,7 @@ class Hinge:
 def test_weights_of_rows_without_cost_are_finite():
     X, _ = TRAIN
     y = (X[:, 0] > 0).astype(int)
-    model = h.AnyBoostClassifier(cost=Hinge(), n_estimators=3).fit(X, y)
+    model = hr.AnyBoostClassifier(cost=Hinge(), n_estimators=3).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert all(np.isfinite(weight).all() for weight in model.staged_sample_weights(X[:5], y[:5]))

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
-import hedgerow as h
+import hedgerow as hr
 from certify_cases import BINARY, fitted, forest, names, table
 from hedgerow.theory import certify, optimize_votes, quantile_grid
 from hedgerow.theory.certificate import HOLD_OUT
@@ -34,14 +34,17 @@ def test_copies_of_training_rows_in_single_precision_are_refused():
         certify(fitted("forest"), X.astype(np.float32), y)
     numbers = X + np.pi
     copies = numbers.astype(np.float32).astype(np.float64)
-    for model in (h.AdaBoostClassifier(n_estimators=3), h.BaggingClassifier(n_estimators=3, random_state=0)):
+    for model in (
+        hr.AdaBoostClassifier(n_estimators=3),
+        hr.BaggingClassifier(n_estimators=3, random_state=0),
+    ):
         with pytest.raises(ValueError, match="some of the 400 rows, after rounding, of X"):
             certify(model.fit(numbers, y), copies, y)
 
 
 @pytest.mark.parametrize(
     "kind",
-    [h.AdaBoostClassifier, h.LogitBoostClassifier, h.AnyBoostClassifier, h.GradientBoostingClassifier],
+    [hr.AdaBoostClassifier, hr.LogitBoostClassifier, hr.AnyBoostClassifier, hr.GradientBoostingClassifier],
 )
 def test_rows_of_early_stopping_are_refused(kind):
     model = kind(n_estimators=40, early_stopping=True).fit(*TRAIN, eval_set=[TUNE])
@@ -53,9 +56,9 @@ def test_rows_of_early_stopping_are_refused(kind):
 
 
 def test_rows_of_a_warm_start_after_loading_are_refused(tmp_path):
-    model = h.GradientBoostingClassifier(n_estimators=3).fit(*TRAIN)
-    h.save(model, tmp_path / "model.safetensors")
-    loaded = h.load(tmp_path / "model.safetensors").set_params(warm_start=True, n_estimators=5).fit(*TUNE)
+    model = hr.GradientBoostingClassifier(n_estimators=3).fit(*TRAIN)
+    hr.save(model, tmp_path / "model.safetensors")
+    loaded = hr.load(tmp_path / "model.safetensors").set_params(warm_start=True, n_estimators=5).fit(*TUNE)
     assert not any("no fingerprints" in note for note in certify(loaded, *OTHER).notes)
     for rows in (TRAIN, TUNE):
         with pytest.raises(ValueError, match="that the model was fitted to"):
@@ -69,7 +72,7 @@ def test_vote_weights_are_not_optimized_with_training_rows():
 
 @pytest.mark.parametrize(
     "model",
-    [h.RandomForestClassifier(20, random_state=0), h.BaggingClassifier(n_estimators=20, random_state=0)],
+    [hr.RandomForestClassifier(20, random_state=0), hr.BaggingClassifier(n_estimators=20, random_state=0)],
 )
 def test_a_new_fit_discards_the_calibration_rows(model):
     tuned = optimize_votes(model.fit(*TRAIN), *TUNE)
@@ -84,11 +87,11 @@ def test_a_new_fit_discards_the_calibration_rows(model):
 def test_bin_edges_computed_from_training_rows_are_a_reason_or_a_proviso():
     X, y = TRAIN
     for grid, is_fair in ((quantile_grid(TUNE[0], 16), True), (quantile_grid(X, 16), False)):
-        model = h.AdaBoostClassifier(h.DecisionStump(bin_edges=grid), n_estimators=5).fit(X, y)
+        model = hr.AdaBoostClassifier(hr.DecisionStump(bin_edges=grid), n_estimators=5).fit(X, y)
         assert any(name.startswith("margins") for name in names(certify(model))) is is_fair
         trees = forest(bin_edges=grid).fit(X, y)
-        member = h.DecisionTreeClassifier(max_depth=3, bin_edges=grid)
-        bag = h.BaggingClassifier(member, n_estimators=40, oob_score=True, random_state=0).fit(X, y)
+        member = hr.DecisionTreeClassifier(max_depth=3, bin_edges=grid)
+        bag = hr.BaggingClassifier(member, n_estimators=40, oob_score=True, random_state=0).fit(X, y)
         for voting in (trees, bag):
             assert (not certify(voting)["out-of-bag first order"].proviso) is is_fair
     assert all(bound.proviso for bound in certify(trees.set_params(bin_edges=None)))
@@ -96,8 +99,8 @@ def test_bin_edges_computed_from_training_rows_are_a_reason_or_a_proviso():
 
 def test_rows_that_bin_edges_were_computed_from_are_refused():
     grid = quantile_grid(TUNE[0], 16)
-    model = h.AdaBoostClassifier(h.DecisionStump(bin_edges=grid), n_estimators=3).fit(*TRAIN)
-    for one in (model, h.RandomForestClassifier(3, bin_edges=grid, random_state=0).fit(*TRAIN)):
+    model = hr.AdaBoostClassifier(hr.DecisionStump(bin_edges=grid), n_estimators=3).fit(*TRAIN)
+    for one in (model, hr.RandomForestClassifier(3, bin_edges=grid, random_state=0).fit(*TRAIN)):
         with pytest.raises(
             ValueError, match="X has rows from which the bin_edges of the model were computed"
         ):
@@ -129,7 +132,7 @@ def discrete(n_rows, seed, n_values, n_columns):
 def test_new_rows_of_few_values_are_accepted(n_train, n_new, n_values, n_columns):
     n_refused = 0
     for seed in range(30):
-        model = h.AdaBoostClassifier(n_estimators=1).fit(*discrete(n_train, seed, n_values, n_columns))
+        model = hr.AdaBoostClassifier(n_estimators=1).fit(*discrete(n_train, seed, n_values, n_columns))
         new, labels = discrete(n_new, seed + 1000, n_values, n_columns)
         assert model.is_training_row(new).mean() > 0.3
         try:
@@ -147,7 +150,7 @@ def test_stratified_rows_of_few_values_are_a_note():
     X, new, y, new_labels = train_test_split(
         kinds[labels] + 0.0, labels, test_size=0.3, stratify=labels, random_state=0
     )
-    found = certify(h.RandomForestClassifier(2, random_state=0).fit(X, y), new, new_labels)
+    found = certify(hr.RandomForestClassifier(2, random_state=0).fit(X, y), new, new_labels)
     assert any("stratified" in note for note in found.notes)
 
 

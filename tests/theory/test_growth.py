@@ -118,7 +118,7 @@ def test_no_growth_is_above_all_labelings():
         assert tree_growth(m, 10**6, 64) <= cap
 
 
-def test_largest_sizes_do_not_overflow():
+def test_large_sizes_do_not_overflow():
     m, T = 10**9, 10**4
     assert math.isfinite(boosted_vc_dimension(T, 100))
     for value in (
@@ -174,7 +174,7 @@ def test_a_missing_value_makes_three_points_of_one_column_shattered():
 
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize(("n_columns", "n_leaves"), [(1, 1), (1, 2), (1, 4), (2, 3), (30, 8), (10**6, 1000)])
-def test_tree_vc_dimension_is_where_the_count_no_longer_reaches_all_labelings(n_columns, n_leaves, missing):
+def test_tree_vc_dimension_is_the_largest_with_all_labelings(n_columns, n_leaves, missing):
     size = tree_vc_dimension(n_columns, n_leaves, missing=missing)
     nodes = n_leaves - 1
     shapes = math.comb(2 * nodes, nodes) // n_leaves
@@ -205,10 +205,10 @@ def test_deviation_inverts_the_symmetrised_bound():
     assert pytest.approx(40 * (3 * math.log(40) + 2)) == D
     formula = math.sqrt(8 / 10**5 * (D * math.log(2 * math.e * 10**5 / D) + math.log(4 / delta)))
     assert vc_bound(10**5, D, delta) == pytest.approx(formula)
-    assert vc_bound(10, 1000, 0.05) > 1  # fewer rows than half the dimension: it says nothing
+    assert vc_bound(10, 1000, 0.05) > 1  # fewer rows than half the dimension: it is vacuous
 
 
-def test_each_way_of_counting_is_tighter_than_the_one_before():
+def test_direct_counts_are_tighter_than_vc_dimensions():
     m, T, delta = 10**6, 100, 0.05
     by_dimension = vc_bound(m, boosted_vc_dimension(T, 3), delta)
     by_growth = growth_bound(m, stump_vc_dimension(2), T, delta)

@@ -1,4 +1,4 @@
-"""Margins of every voting model against their definition, from what the members say one by one."""
+"""Margins of every voting model against their definition, from the predictions of the members."""
 
 import numpy as np
 import pytest
@@ -6,22 +6,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier as OtherTree
 from sklearn.tree import DecisionTreeRegressor as OtherRegressor
 
+import hedgerow as hr
 from forest_cases import classes, predictions_by_tree
-from hedgerow import (
-    AdaBoostClassifier,
-    AnyBoostClassifier,
-    BaggingClassifier,
-    DecisionTreeClassifier,
-    ExtraTreesClassifier,
-    GradientBoostingClassifier,
-    LogitBoostClassifier,
-    RandomForestClassifier,
-    SchapireBoostClassifier,
-)
 from hedgerow.estimators.votes import score_margins
 from hedgerow.theory import margin_distribution, margins
 
-DEEPER = DecisionTreeClassifier(max_depth=2)
+DEEPER = hr.DecisionTreeClassifier(max_depth=2)
 
 
 def table(n_classes=2, n_rows=150, seed=0):
@@ -46,23 +36,23 @@ def votes_of(members, weights, X, labels):
 
 
 VOTERS = {
-    "discrete": AdaBoostClassifier(n_estimators=15),
-    "trees": AdaBoostClassifier(DEEPER, n_estimators=8),
-    "m1": AdaBoostClassifier(DecisionTreeClassifier(max_depth=4), n_estimators=8, algorithm="m1"),
-    "samme": AdaBoostClassifier(DEEPER, n_estimators=8, algorithm="samme"),
-    "slow": AdaBoostClassifier(DEEPER, n_estimators=8, learning_rate=0.3),
-    "foreign": AdaBoostClassifier(OtherTree(max_depth=3, random_state=0), n_estimators=6),
-    "drawn": AdaBoostClassifier(DEEPER, n_estimators=8, resample=True, random_state=0),
-    "stopping": AdaBoostClassifier(DEEPER, n_estimators=30, early_stopping=True, random_state=0),
-    "any": AnyBoostClassifier(n_estimators=10),
-    "any, logistic": AnyBoostClassifier(cost="logistic", n_estimators=10),
-    "any, sigmoid": AnyBoostClassifier(cost="sigmoid", n_estimators=10),
+    "discrete": hr.AdaBoostClassifier(n_estimators=15),
+    "trees": hr.AdaBoostClassifier(DEEPER, n_estimators=8),
+    "m1": hr.AdaBoostClassifier(hr.DecisionTreeClassifier(max_depth=4), n_estimators=8, algorithm="m1"),
+    "samme": hr.AdaBoostClassifier(DEEPER, n_estimators=8, algorithm="samme"),
+    "slow": hr.AdaBoostClassifier(DEEPER, n_estimators=8, learning_rate=0.3),
+    "foreign": hr.AdaBoostClassifier(OtherTree(max_depth=3, random_state=0), n_estimators=6),
+    "drawn": hr.AdaBoostClassifier(DEEPER, n_estimators=8, resample=True, random_state=0),
+    "stopping": hr.AdaBoostClassifier(DEEPER, n_estimators=30, early_stopping=True, random_state=0),
+    "any": hr.AnyBoostClassifier(n_estimators=10),
+    "any, logistic": hr.AnyBoostClassifier(cost="logistic", n_estimators=10),
+    "any, sigmoid": hr.AnyBoostClassifier(cost="sigmoid", n_estimators=10),
 }
 SCORERS = {
-    "real": AdaBoostClassifier(n_estimators=8, algorithm="real"),
-    "samme.r": AdaBoostClassifier(n_estimators=8, algorithm="samme.r"),
-    "gentle": AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=8, algorithm="gentle"),
-    "logit": LogitBoostClassifier(n_estimators=8),
+    "real": hr.AdaBoostClassifier(n_estimators=8, algorithm="real"),
+    "samme.r": hr.AdaBoostClassifier(n_estimators=8, algorithm="samme.r"),
+    "gentle": hr.AdaBoostClassifier(DEEPER, n_estimators=8, algorithm="gentle"),
+    "logit": hr.LogitBoostClassifier(n_estimators=8),
 }
 
 
@@ -83,19 +73,19 @@ def test_weighted_votes_have_the_margin_of_their_shares(name, n_classes):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", SCORERS)
-def test_sums_of_numbers_are_divided_by_the_largest_they_can_be(name, n_classes):
+def test_scores_are_divided_by_their_largest_possible_value(name, n_classes):
     if n_classes == 3 and name == "real":
         pytest.skip("two classes only")
     X, y = table(n_classes)
     other, labels = table(n_classes, seed=1)
     model = SCORERS[name].fit(X, y)
     scores, steps = _staged(model, other), np.diff(_staged(model, X), axis=0, prepend=0)
-    reach = sum(np.abs(step).max() for step in steps)  # every leaf has a training row
+    largest = sum(np.abs(step).max() for step in steps)  # every leaf has a training row
     last = scores[-1]
     if n_classes == 2:
-        expected = np.where(labels == model.classes_[1], last[0], -last[0]) / reach
+        expected = np.where(labels == model.classes_[1], last[0], -last[0]) / largest
     else:
-        expected = ahead(last.T, labels, model.classes_) / (2 * reach)
+        expected = ahead(last.T, labels, model.classes_) / (2 * largest)
     np.testing.assert_allclose(model.margins(other, labels), expected, atol=1e-12)
     assert np.abs(model.margins(X, y)).max() <= 1.0
 
@@ -109,31 +99,31 @@ def _staged(model, X):
 def test_gradient_boosting_is_divided_by_start_and_leaves(n_classes):
     X, y = table(n_classes)
     other, labels = table(n_classes, seed=1)
-    model = GradientBoostingClassifier(n_estimators=12, max_leaf_nodes=4).fit(X, y)
+    model = hr.GradientBoostingClassifier(n_estimators=12, max_leaf_nodes=4).fit(X, y)
     start = model.model_.start
     staged = _staged(model, X)
-    reach = np.abs(start).max()
+    largest = np.abs(start).max()
     before = np.repeat(start[:, np.newaxis], len(X), axis=1)
     for scores in staged:
-        reach += np.abs(scores - before).max()
+        largest += np.abs(scores - before).max()
         before = scores
     last = _staged(model, other)[-1]
     if n_classes == 2:
-        expected = np.where(labels == model.classes_[1], last[0], -last[0]) / reach
+        expected = np.where(labels == model.classes_[1], last[0], -last[0]) / largest
     else:
-        expected = ahead(last.T, labels, model.classes_) / (2 * reach)
+        expected = ahead(last.T, labels, model.classes_) / (2 * largest)
     np.testing.assert_allclose(model.margins(other, labels), expected, atol=1e-12)
 
 
-def test_gradient_boosting_of_other_learners_has_no_leaves_to_look_at():
+def test_gradient_boosting_of_other_learners_has_no_margins():
     X, y = table()
-    model = GradientBoostingClassifier(estimator=OtherRegressor(max_depth=2), n_estimators=3).fit(X, y)
+    model = hr.GradientBoostingClassifier(estimator=OtherRegressor(max_depth=2), n_estimators=3).fit(X, y)
     with pytest.raises((TypeError, ValueError, AttributeError), match="margins"):
         model.margins(X, y)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
+@pytest.mark.parametrize("kind", [hr.RandomForestClassifier, hr.ExtraTreesClassifier])
 def test_forests_have_the_margin_of_their_mean_shares(kind, n_classes):
     X, y = table(n_classes)
     other, labels = table(n_classes, seed=1)
@@ -148,10 +138,10 @@ def test_forests_have_the_margin_of_their_mean_shares(kind, n_classes):
 
 @pytest.mark.parametrize("voting", ["soft", "hard"])
 @pytest.mark.parametrize("learner", [None, LogisticRegression()])
-def test_bags_have_the_margin_of_their_mean_answers(learner, voting):
+def test_bags_have_the_margin_of_their_mean_predictions(learner, voting):
     X, y = table(3)
     other, labels = table(3, seed=1)
-    model = BaggingClassifier(learner, n_estimators=7, voting=voting, max_features=0.8, random_state=0)
+    model = hr.BaggingClassifier(learner, n_estimators=7, voting=voting, max_features=0.8, random_state=0)
     model.fit(X, y)
     shares = np.zeros((len(other), 3))
     for member, columns in zip(model.estimators_, model.estimators_features_, strict=True):
@@ -164,7 +154,7 @@ def test_bags_have_the_margin_of_their_mean_answers(learner, voting):
 
 def test_three_hypotheses_have_thirds():
     X, y = table(n_rows=600)
-    model = SchapireBoostClassifier(random_state=0).fit(X, y)
+    model = hr.SchapireBoostClassifier(random_state=0).fit(X, y)
     found = model.margins(X, y)
     assert "three hypotheses" in model.stop_reason_
     assert set(np.round(3 * found).astype(int)) <= {-3, -1, 1, 3}
@@ -174,12 +164,12 @@ def test_three_hypotheses_have_thirds():
 # --- along the rounds
 
 
-BOOSTED = {**VOTERS, **SCORERS, "gradient": GradientBoostingClassifier(n_estimators=8)}
+BOOSTED = {**VOTERS, **SCORERS, "gradient": hr.GradientBoostingClassifier(n_estimators=8)}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", BOOSTED)
-def test_margins_after_every_round_end_where_margins_are(name, n_classes):
+def test_staged_margins_end_with_the_margins(name, n_classes):
     if n_classes == 3 and (name.startswith("any") or name == "real"):
         pytest.skip("two classes only")
     X, y = table(n_classes)
@@ -197,15 +187,15 @@ def test_margins_after_every_round_end_where_margins_are(name, n_classes):
 
 ALL = {
     **BOOSTED,
-    "forest": RandomForestClassifier(4, random_state=0),
-    "even bag": BaggingClassifier(n_estimators=4, voting="hard", random_state=0),
-    "three": SchapireBoostClassifier(random_state=0),
+    "forest": hr.RandomForestClassifier(4, random_state=0),
+    "even bag": hr.BaggingClassifier(n_estimators=4, voting="hard", random_state=0),
+    "three": hr.SchapireBoostClassifier(random_state=0),
 }
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", ALL)
-def test_the_sign_tells_whether_the_prediction_is_right(name, n_classes):
+def test_the_sign_of_a_margin_is_that_of_a_correct_prediction(name, n_classes):
     if n_classes == 3 and (name.startswith("any") or name == "real"):
         pytest.skip("two classes only")
     X, y = table(n_classes)
@@ -219,7 +209,7 @@ def test_the_sign_tells_whether_the_prediction_is_right(name, n_classes):
 
 def test_a_tie_has_margin_zero_and_goes_to_the_first_class():
     X, y = table()
-    model = BaggingClassifier(DEEPER, n_estimators=2, voting="hard", random_state=0).fit(X, y)
+    model = hr.BaggingClassifier(DEEPER, n_estimators=2, voting="hard", random_state=0).fit(X, y)
     found = model.margins(X, y)
     tied = found == 0.0
     assert tied.any()
@@ -242,12 +232,12 @@ def test_models_without_votes_are_refused():
     with pytest.raises(TypeError, match="model must be a classifier of hedgerow with margins; got Log"):
         margins(LogisticRegression().fit(X, y), X, y)
     with pytest.raises(ValueError, match="not fitted"):
-        margins(AdaBoostClassifier(), X, y)
+        margins(hr.AdaBoostClassifier(), X, y)
 
 
 def test_labels_that_are_no_classes_are_refused():
     X, y = table()
-    model = AdaBoostClassifier(n_estimators=2).fit(X, y)
+    model = hr.AdaBoostClassifier(n_estimators=2).fit(X, y)
     with pytest.raises(ValueError, match="zebra"):
         margins(model, X, np.where(np.arange(len(y)) == 3, "zebra", y))
     with pytest.raises(ValueError, match="149 rows, but X has 150"):

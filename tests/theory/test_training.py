@@ -30,7 +30,7 @@ def test_the_bounds_are_above_the_training_error_of_every_round(fitted):
     model, X, y = fitted
     product = training_error_bound(model.estimator_errors_)
     simple = exponential_bound(edges(model))
-    measured = [np.mean(said != y) for said in model.staged_predict(X)]
+    measured = [np.mean(predicted != y) for predicted in model.staged_predict(X)]
     np.testing.assert_allclose(product, model.training_error_bound_, rtol=1e-9)
     assert np.all(measured <= product)
     assert np.all(product <= simple)

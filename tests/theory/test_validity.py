@@ -92,7 +92,7 @@ def test_a_bound_that_fails_too_often_is_named(example):
         good.add(0.1, 0.05 if sample < 35 else 0.2, 100, 0.5)
         bad.add(0.1, 0.05 if sample < 36 else 0.7, 100, 0.5)
     assert good.allowed(DELTA) == 35
-    assert [example.judge(one, DELTA) for one in (good, bad)] == ["holds", "FAILS"]
+    assert [example.verdict_of(one, DELTA) for one in (good, bad)] == ["holds", "FAILS"]
     counts = {"tandem": bad, "hold-out": good, example.CONTROLS[0]: bad, example.CONTROLS[1]: good}
     first, most, useful, controls, refused = example.verdict([example.Found("a model", counts, 3)], DELTA)
     assert first == "1 of 2 counts are within what 5% allows; not tandem of a model."

@@ -1,4 +1,4 @@
-"""Which bounds apply to a model, before delta is divided among them.
+"""The bounds that apply to a model, before delta is divided among them.
 
 There are four sources of bounds: the hypothesis class, the margins of the training rows, the votes of members
 on rows they were not fitted to, and hold-out rows. Each source returns an `ApplicableBound` for every bound
