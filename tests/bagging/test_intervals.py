@@ -22,7 +22,7 @@ from hedgerow.bagging.intervals import (
 from hedgerow.bagging.leaf_targets import LeafTargets
 from hedgerow.binning import find_bins
 from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
-from hedgerow.kernels.cpu.leaf_targets import nth_smallest, tree_answers
+from hedgerow.kernels.cpu.leaf_targets import nth_smallest, predict_trees
 from hedgerow.table import read_table
 from hedgerow.threads import Team
 from hedgerow.voting import EncodedRows, VoteForest
@@ -67,7 +67,7 @@ def tree_predictions(forest, rows):
     """Predictions (rows, trees) of a forest with one output."""
     out = np.empty((rows.n_rows, forest.n_trees))
     forest.over_leaves(
-        rows, 1, rows.n_rows, lambda leaves, a, b: tree_answers(leaves, forest.trees, out[a:b])
+        rows, 1, rows.n_rows, lambda leaves, a, b: predict_trees(leaves, forest.trees, out[a:b])
     )
     return out
 
