@@ -1,6 +1,5 @@
-"""Errors along the rounds: what is drawn, which bounds apply, and words that do not overlap."""
+"""Errors over the rounds: curves and notes, and which bounds apply."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,10 +18,8 @@ from hedgerow.datasets import load_toy, make_hastie
 from hedgerow.plots import labels
 from hedgerow.plots.error_rounds import ErrorRoundsDisplay
 from hedgerow.theory.class_bounds import growth_bound, stump_bound, vc_bound
-from hedgerow.theory.growth import (
-    boosted_vc_dimension,
-    stump_vc_dimension,
-)
+from hedgerow.theory.growth import boosted_vc_dimension, stump_vc_dimension
+from plot_cases import legend, lines, notes, overlaps
 
 draw = ErrorRoundsDisplay.from_estimator
 CLASS_BOUNDS = ["vc", "growth", "stumps"]
@@ -36,30 +33,10 @@ def cancer():
     return model, X[train], y[train], X[test], y[test]
 
 
-def lines(display):
-    return {line.get_label(): line for line in display.ax_.lines if not line.get_label().startswith("_")}
+# --- curves and notes
 
 
-def words(display):
-    return [text.get_text() for text in display.ax_.texts]
-
-
-def overlaps(display):
-    """Pairs of texts, legend and axis labels that cover one another."""
-    display.figure_.canvas.draw()
-    ax = display.ax_
-    things = [*ax.texts, ax.xaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels()]
-    things += [ax.get_legend()] if ax.get_legend() else []
-    boxes = [
-        thing.get_window_extent() for thing in things if not hasattr(thing, "get_text") or thing.get_text()
-    ]
-    return [(i, j) for i, one in enumerate(boxes) for j, two in enumerate(boxes[:i]) if one.overlaps(two)]
-
-
-# --- what is drawn
-
-
-def test_the_errors_are_those_of_the_stages(cancer):
+def test_errors_are_those_of_staged_score(cancer):
     model, X, y, X_test, y_test = cancer
     display = draw(*cancer)
     np.testing.assert_allclose(display.train_error, 1 - np.array(list(model.staged_score(X, y))))
@@ -69,7 +46,7 @@ def test_the_errors_are_those_of_the_stages(cancer):
     np.testing.assert_allclose(test.get_ydata(), display.test_error)
 
 
-def test_a_training_error_of_zero_ends_in_a_mark_at_the_lower_end(cancer):
+def test_zero_training_error_is_marked_at_the_lower_end(cancer):
     display = draw(*cancer)
     start = display.zero_from
     assert np.all(display.train_error[start - 1 :] == 0)
@@ -81,10 +58,10 @@ def test_a_training_error_of_zero_ends_in_a_mark_at_the_lower_end(cancer):
     assert 0 < zero < display.train_error[display.train_error > 0].min()
     (mark,) = [line for line in display.ax_.lines if line.get_marker() == "o"]
     assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (start, zero)
-    assert words(display) == ["0", f"training error 0\nfrom round {start}"]
+    assert notes(display) == ["0", f"training error 0\nfrom round {start}"]
 
 
-def test_the_lower_end_is_below_all_errors_that_are_not_zero():
+def test_lower_end_of_log_axis_is_below_all_positive_errors():
     errors = {"train_error": np.array([0.4, 0.1]), "test_error": np.array([0.0, 0.3]), "n_rows": 1000}
     display = ErrorRoundsDisplay(**errors, bounds={"training": np.array([0.9, 0.8])}).plot()
     assert display.ax_.get_ylim()[0] == pytest.approx(0.05)
@@ -92,12 +69,13 @@ def test_the_lower_end_is_below_all_errors_that_are_not_zero():
     np.testing.assert_allclose(lines(display)["training error"].get_ydata(), [0.4, 0.1])
 
 
-def test_axes_are_logarithmic_with_bounds_and_rounds_can_be_linear(cancer):
-    display = draw(*cancer)
-    assert (display.ax_.get_xscale(), display.ax_.get_yscale()) == ("log", "log")
-    assert draw(*cancer, log_rounds=False).ax_.get_xscale() == "linear"
-    plain = draw(*cancer, bounds=None)
-    assert (plain.ax_.get_xscale(), plain.ax_.get_yscale()) == ("log", "linear")
+@pytest.mark.parametrize(
+    ("options", "scales"),
+    [({}, ("log", "log")), ({"log_rounds": False}, ("linear", "log")), ({"bounds": None}, ("log", "linear"))],
+)
+def test_scales_of_the_axes(cancer, options, scales):
+    ax = draw(*cancer, **options).ax_
+    assert (ax.get_xscale(), ax.get_yscale()) == scales
 
 
 def test_all_bounds_of_boosted_stumps_are_drawn(cancer):
@@ -119,8 +97,7 @@ def test_all_bounds_of_boosted_stumps_are_drawn(cancer):
     for line, values in zip(drawn, expected.values(), strict=True):
         np.testing.assert_allclose(line.get_ydata(), values)
     assert np.all(display.train_error <= display.bounds["training"])
-    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert names == [*lines(display), f"vacuous: above chance, {labels.percent(display.chance)}"]
+    assert legend(display) == [*lines(display), f"vacuous: above chance, {labels.percent(display.chance)}"]
 
 
 def test_chance_is_the_error_of_the_most_frequent_class_in_the_test_set(cancer):
@@ -129,13 +106,13 @@ def test_chance_is_the_error_of_the_most_frequent_class_in_the_test_set(cancer):
     assert draw(model, X, y).chance == pytest.approx(1 - np.mean(y == 1))
 
 
-def test_without_bounds_the_test_error_is_followed_beyond_zero(cancer):
+def test_without_bounds_notes_compare_test_errors_after_zero(cancer):
     display = draw(*cancer, bounds=None)
     start = display.zero_from
     after = display.test_error[start - 1 :]
     lowest = int(np.argmin(after)) + start
     assert after.min() < after[0]
-    assert words(display) == [
+    assert notes(display) == [
         f"training error 0 from round {start}",
         f"● test error {labels.percent(after[0])} at this round",
         f"◆ lowest afterwards: {labels.percent(after.min())} at round {lowest}",
@@ -147,18 +124,15 @@ def test_without_bounds_the_test_error_is_followed_beyond_zero(cancer):
     assert dashed.get_linestyle() == "--"
 
 
-def test_a_test_error_that_never_falls_again_is_said_so():
+def test_notes_of_the_lowest_test_error():
     display = ErrorRoundsDisplay(np.array([0.2, 0.0, 0.0]), np.array([0.3, 0.1, 0.2])).plot()
-    assert words(display)[1] == "● test error 10 % at this round, the lowest"
-
-
-def test_without_zero_only_the_lowest_test_error_is_marked():
+    assert notes(display)[1] == "● test error 10 % at this round, the lowest"
     display = ErrorRoundsDisplay(np.array([0.2, 0.0, 0.1]), np.array([0.3, 0.1, 0.2])).plot()
     assert display.zero_from is None
-    assert words(display) == ["◆ lowest test error: 10 % at round 2"]
+    assert notes(display) == ["◆ lowest test error: 10 % at round 2"]
 
 
-def test_notes_stand_above_lines_that_rise():
+def test_notes_are_above_increasing_lines():
     test = np.concatenate([[0.3, 0.2], np.full(98, 0.5)])
     display = ErrorRoundsDisplay(np.r_[0.2, np.zeros(99)], test).plot(log_rounds=False)
     display.figure_.canvas.draw()
@@ -182,47 +156,34 @@ def test_gradient_boosting_and_several_classes_can_be_drawn():
 @pytest.mark.parametrize("n_rounds", [1, 3])
 def test_few_rounds_of_few_rows_can_be_drawn(n_rounds, bounds):
     X, y = load_toy()
-    model = AdaBoostClassifier(n_estimators=n_rounds).fit(X, y)
-    display = draw(model, X, y, X, y, bounds=bounds)
+    display = draw(AdaBoostClassifier(n_estimators=n_rounds).fit(X, y), X, y, X, y, bounds=bounds)
     assert overlaps(display) == []
     low, high = display.ax_.get_xlim()
     assert low <= 1 <= n_rounds <= high
 
 
 @pytest.mark.parametrize("bounds", [None, "training", "all"])
-def test_words_do_not_overlap(cancer, bounds):
+def test_texts_do_not_overlap(cancer, bounds):
     assert overlaps(draw(*cancer, bounds=bounds)) == []
 
 
-def test_perfect_from_the_first_round():
+@pytest.mark.parametrize("bounds", [None, "all"])
+def test_zero_error_from_the_first_round(bounds):
     X, y = np.arange(8.0)[:, np.newaxis], np.repeat(["a", "b"], 4)
-    model = AdaBoostClassifier(n_estimators=5).fit(X, y)
-    for bounds in (None, "all"):
-        display = draw(model, X, y, X, y, bounds=bounds)
-        assert display.zero_from == 1
-        display.figure_.canvas.draw()
+    display = draw(AdaBoostClassifier(n_estimators=5).fit(X, y), X, y, X, y, bounds=bounds)
+    assert display.zero_from == 1
+    display.figure_.canvas.draw()
 
 
-def test_useless_bounds_do_not_flatten_the_picture():
+def test_bounds_far_above_one_do_not_extend_the_axis():
     display = ErrorRoundsDisplay(np.array([0.3, 0.2]), bounds={"training": np.array([2.0, 1e20])}).plot()
     assert display.ax_.get_ylim()[1] == 10
-
-
-def test_axes_of_the_user_are_used_and_a_display_can_be_drawn_again(cancer):
-    figure, ax = plt.subplots()
-    display = draw(*cancer, ax=ax)
-    assert display.ax_ is ax
-    assert display.figure_ is figure
-    again = display.plot(legend=False)
-    assert again is display
-    assert display.figure_ is not figure
-    assert display.ax_.get_legend() is None
 
 
 # --- which bounds apply
 
 
-def test_missing_values_raise_the_count_of_stumps():
+def test_missing_values_increase_the_count_of_stumps():
     X, y = make_hastie(200, 3, random_state=0)
     with_gap = X.copy()
     with_gap[5, 1] = np.nan
@@ -259,7 +220,6 @@ def test_votes_of_stumps_have_bounds_of_their_class(model):
     assert ("exponential" in display.bounds) == (model.learning_rate == 1)
 
 
-@pytest.mark.parametrize("name", CLASS_BOUNDS)
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
@@ -269,11 +229,12 @@ def test_votes_of_stumps_have_bounds_of_their_class(model):
         (GradientBoostingClassifier(), "not a GradientBoostingClassifier"),
     ],
 )
-def test_other_learners_have_no_bounds_of_the_class_of_stumps(model, reason, name):
+def test_other_learners_have_no_bounds_of_the_class_of_stumps(model, reason):
     X, y = make_hastie(100, 3, random_state=0)
     model = model.set_params(n_estimators=3).fit(X, y)
-    with pytest.raises(ValueError, match=f"the bound '{name}' does not apply: .*{reason}"):
-        draw(model, X, y, bounds=name)
+    for name in CLASS_BOUNDS:
+        with pytest.raises(ValueError, match=f"the bound '{name}' does not apply: .*{reason}"):
+            draw(model, X, y, bounds=name)
     assert not set(CLASS_BOUNDS) & set(draw(model, X, y, bounds="all").bounds)
 
 
@@ -289,12 +250,12 @@ def test_several_classes_and_categories_have_no_bounds_of_the_class_of_stumps():
     assert list(draw(model, frame, y, bounds="all").bounds) == ["training", "exponential"]
 
 
-def test_bounds_of_the_training_error_need_their_proof():
+def test_bounds_of_the_training_error_require_recorded_full_steps():
     X, y = make_hastie(90, 3, random_state=0)
     gradient = GradientBoostingClassifier(n_estimators=3).fit(X, y)
     with pytest.raises(ValueError, match=r"the bound 'training' does not apply: Gradient.* has no training_"):
         draw(gradient, X, y, bounds="training")
-    assert not draw(gradient, X, y).bounds  # by itself it takes what there is
+    assert not draw(gradient, X, y).bounds
     shrunken = AdaBoostClassifier(n_estimators=3, learning_rate=0.5).fit(X, y)
     with pytest.raises(ValueError, match=r"the bound 'exponential' does not apply: .*a bound for the full"):
         draw(shrunken, X, y, bounds="exponential")
@@ -307,21 +268,25 @@ def test_bounds_of_the_training_error_need_their_proof():
 # --- errors
 
 
-@pytest.mark.parametrize("bounds", ["margin", ["training", "x"], 3, [None]])
-def test_unknown_bounds_are_refused(cancer, bounds):
-    with pytest.raises(
-        ValueError, match=r"bounds=.* is not allowed: it must be None, 'all', or some of 'training'"
-    ):
-        draw(*cancer, bounds=bounds)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(
+            ({"bounds": bounds}, r"bounds=.* is not allowed: it must be None, 'all', or some of 'training'")
+            for bounds in ("margin", ["training", "x"], 3, [None])
+        ),
+        *(
+            ({"delta": delta}, r"delta=.* is not allowed: it must be a number > 0 and < 1")
+            for delta in (0, 1, "x", np.nan)
+        ),
+    ],
+)
+def test_invalid_options_are_rejected(cancer, options, message):
+    with pytest.raises(ValueError, match=message):
+        draw(*cancer, **options)
 
 
-@pytest.mark.parametrize("delta", [0, 1, "x", np.nan])
-def test_an_impossible_delta_is_refused(cancer, delta):
-    with pytest.raises(ValueError, match=r"delta=.* is not allowed: it must be a number > 0 and < 1"):
-        draw(*cancer, delta=delta)
-
-
-def test_data_that_does_not_fit_is_refused(cancer):
+def test_inconsistent_data_are_rejected(cancer):
     model, X, y, X_test, y_test = cancer
     with pytest.raises(ValueError, match="y_test=None is not allowed: X_test and y_test must be passed"):
         draw(model, X, y, X_test)

@@ -1,6 +1,5 @@
-"""Distributions of margins: the curves, their names, and the rounds that can be asked for."""
+"""Distributions of margins: curves, their names, and the choice of the rounds."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -9,7 +8,8 @@ from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 from hedgerow import AdaBoostClassifier, DecisionTreeClassifier
 from hedgerow.datasets import load_toy, make_hastie
-from hedgerow.plots.boosting_curves import MarginDistributionDisplay
+from hedgerow.plots import MarginDistributionDisplay
+from plot_cases import legend, notes, texts
 
 draw = MarginDistributionDisplay.from_estimator
 
@@ -35,11 +35,7 @@ def curves(display):
     return [line for line in display.ax_.lines if line.get_drawstyle() == "steps-post"]
 
 
-def names(display):
-    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
-
-
-def test_a_curve_is_the_share_of_rows_with_a_margin_up_to_each_value(hastie):
+def test_curve_is_the_cumulative_share_of_rows(hastie):
     model, X, y = hastie
     display = draw(model, X, y, rounds=[7])
     (curve,) = curves(display)
@@ -48,8 +44,7 @@ def test_a_curve_is_the_share_of_rows_with_a_margin_up_to_each_value(hastie):
     x, share = curve.get_xdata(), curve.get_ydata()
     assert (x[0], share[0], x[-1], share[-1]) == (-1, 0, 1, 1)
     for at in (-0.2, 0.0, 0.3):
-        here = share[np.searchsorted(x, at, side="right") - 1]
-        assert here == pytest.approx(np.mean(margins <= at))
+        assert share[np.searchsorted(x, at, side="right") - 1] == pytest.approx(np.mean(margins <= at))
 
 
 def test_the_last_curve_has_the_margins_of_the_model(hastie):
@@ -58,23 +53,23 @@ def test_the_last_curve_has_the_margins_of_the_model(hastie):
     assert display.rounds == [5, 100, 120]
     np.testing.assert_allclose(display.margins[-1], model.margins(X, y), atol=1e-12)
     smallest = [f"{value:.2f}".replace("-", "−") for value in display.margins.min(axis=1)]
-    assert names(display) == [
+    assert legend(display) == [
         f"{t} rounds: smallest {s}" for t, s in zip((5, 100, 120), smallest, strict=True)
     ]
-    assert "−" in names(display)[0]
+    assert "−" in legend(display)[0]
 
 
-def test_few_rounds_give_few_curves():
+@pytest.mark.parametrize(
+    ("n_rounds", "name"), [(1, "1 round: smallest −1.00"), (3, "3 rounds: smallest 0.08")]
+)
+def test_few_rounds_have_one_curve(n_rounds, name):
     X, y = load_toy()
-    for n_rounds, expected in ((1, [1]), (3, [3])):
-        display = draw(AdaBoostClassifier(n_estimators=n_rounds).fit(X, y), X, y)
-        assert display.rounds == expected
-        assert len(curves(display)) == 1
-    one = draw(AdaBoostClassifier(n_estimators=1).fit(X, y), X, y)
-    assert names(one) == ["1 round: smallest −1.00"]
+    display = draw(AdaBoostClassifier(n_estimators=n_rounds).fit(X, y), X, y)
+    assert display.rounds == [n_rounds]
+    assert legend(display) == [name]
 
 
-def test_rounds_are_drawn_in_their_order_and_once(hastie):
+def test_rounds_are_drawn_once_in_increasing_order(hastie):
     display = draw(*hastie, rounds=[20, 1, 20, np.int64(3)])
     assert display.rounds == [1, 3, 20]
     looks = [(curve.get_color(), curve.get_linestyle()) for curve in curves(display)]
@@ -82,11 +77,11 @@ def test_rounds_are_drawn_in_their_order_and_once(hastie):
     assert looks[-1] == (curves(draw(*hastie))[-1].get_color(), "-")
 
 
-def test_the_axes_say_wrong_and_right_with_true_minus_signs(hastie):
+def test_axes_have_notes_and_true_minus_signs(hastie):
     display = draw(*hastie)
     display.figure_.canvas.draw()
-    assert [text.get_text() for text in display.ax_.texts] == ["error", "correct"]
-    assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["−1", "−0.5", "0", "0.5", "1"]
+    assert notes(display) == ["error", "correct"]
+    assert texts(display.ax_.get_xticklabels()) == ["−1", "−0.5", "0", "0.5", "1"]
     low, high = display.ax_.get_xlim()
     assert -1.1 < low <= -1 < 1 <= high < 1.1
     legend, label = display.ax_.get_legend(), display.ax_.xaxis.label
@@ -108,7 +103,7 @@ def test_a_model_without_rounds_has_one_curve_and_refuses_rounds():
     model = Voters().fit(X, y)
     display = draw(model, X, y)
     assert display.rounds is None
-    assert names(display) == ["smallest margin −0.50"]
+    assert legend(display) == ["smallest margin −0.50"]
     with pytest.raises(ValueError, match=r"rounds=\[1\] is not allowed: Voters has no staged_margins"):
         draw(model, X, y, rounds=[1])
 
@@ -119,18 +114,9 @@ def test_impossible_rounds_are_refused(hastie, rounds):
         draw(*hastie, rounds=rounds)
 
 
-def test_models_without_margins_and_data_that_does_not_fit_are_refused(hastie):
+def test_models_without_margins_and_inconsistent_data_are_rejected(hastie):
     model, X, y = hastie
     with pytest.raises(TypeError, match="DecisionTreeClassifier has no margins"):
         draw(SklearnTree().fit(X, y), X, y)
     with pytest.raises(ValueError, match="the data has 300 rows in X and 299 in y"):
         draw(model, X, y[1:])
-
-
-def test_axes_of_the_user_are_used_and_a_display_can_be_drawn_again(hastie):
-    figure, ax = plt.subplots()
-    display = draw(*hastie, ax=ax)
-    assert (display.ax_, display.figure_) == (ax, figure)
-    assert display.plot(legend=False) is display
-    assert display.figure_ is not figure
-    assert display.ax_.get_legend() is None

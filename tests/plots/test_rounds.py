@@ -1,3 +1,5 @@
+"""Rounds of boosting in the plane: weights, regions, marks, panels, and rejected inputs."""
+
 import importlib
 import math
 import sys
@@ -14,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from hedgerow import AdaBoostClassifier, DecisionTreeClassifier, LogitBoostClassifier
 from hedgerow.datasets import flip_labels, load_toy, make_hastie
 from hedgerow.plots import BoostingRoundsDisplay
+from plot_cases import texts
 
 
 class Stump:
@@ -92,7 +95,7 @@ def test_the_areas_of_the_points_are_proportional_to_the_weights():
         np.testing.assert_allclose(areas / areas.sum(), np.concatenate([weights[y == -1], weights[y == 1]]))
 
 
-def test_rings_mark_the_wrong_points_of_a_round_and_none_at_the_end():
+def test_rings_mark_the_errors_of_a_round():
     display, (X, y) = draw(), load_toy()
     rings = [points_of(panel)[2] for panel in display.axes_]
     assert [len(ring) for ring in rings] == [3, 3, 3, 0]
@@ -122,9 +125,12 @@ def test_doubled_alphas_of_samme_and_m1_give_the_same_weights():
         np.testing.assert_allclose(doubled.alphas, 2 * plain.alphas)
 
 
-@pytest.mark.parametrize("algorithm", ["discrete", "m1", "samme"])
-@pytest.mark.parametrize("learner", [None, DecisionTreeClassifier(max_depth=2), GaussianNB()], ids=str)
-def test_the_weights_followed_are_those_that_boosting_used(learner, algorithm):
+@pytest.mark.parametrize(
+    ("learner", "algorithm"),
+    [(None, "discrete"), (None, "m1"), (DecisionTreeClassifier(max_depth=2), "m1"), (GaussianNB(), "samme")],
+    ids=str,
+)
+def test_recomputed_weights_are_those_of_the_fit(learner, algorithm):
     X, y = make_hastie(200, 2, random_state=0)
     X, y = pd.DataFrame(X, columns=["a", "b"]), np.where(flip_labels(y, random_state=0)[0] > 0, "out", "in")
     model = AdaBoostClassifier(learner, n_estimators=6, algorithm=algorithm, learning_rate=0.5).fit(X, y)
@@ -149,23 +155,20 @@ def test_scikit_learns_adaboost_can_be_followed():
     assert display.training_error == 0
 
 
-def test_any_learner_and_any_labels_will_do():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2))
+def test_other_learners_and_labels_can_be_drawn():
+    X = np.random.default_rng(0).normal(size=(60, 2))
     y = np.where((X**2).sum(axis=1) > 1.2, "outer", "inner")
     model = SklearnAdaBoost(GaussianNB(), n_estimators=4).fit(X, y)
     display = draw(model, X, y)
     assert display.rounds == [1, 2, 3, 4][: len(model.estimators_)]
     assert display.training_error == pytest.approx(1 - model.score(X, y))
     np.testing.assert_allclose(display.errors, model.estimator_errors_[: len(display.rounds)])
-    labels = [text.get_text() for text in display.figure_.legends[0].get_texts()]
-    assert labels == ["class outer", "class inner"]
+    assert texts(display.figure_.legends[0].get_texts()) == ["class outer", "class inner"]
     assert all(len(points_of(panel)[2]) == 0 for panel in display.axes_)  # too many for rings
 
 
-@pytest.mark.parametrize("kind", [AdaBoostClassifier, SklearnAdaBoost])
-@pytest.mark.parametrize("library", [pd, pl])
-def test_data_frames_give_their_names_to_the_axes(library, kind):
+@pytest.mark.parametrize(("library", "kind"), [(pd, SklearnAdaBoost), (pl, AdaBoostClassifier)])
+def test_axes_have_the_names_of_data_frame_columns(library, kind):
     X, y = load_toy()
     frame = library.DataFrame({"width": X[:, 0], "height": X[:, 1]})
     model = kind(n_estimators=3).fit(frame, y)
@@ -213,7 +216,7 @@ def test_a_perfect_learner_with_an_infinite_weight_can_be_drawn():
     assert display.errors == [0.0]
 
 
-def test_a_learner_that_says_the_same_everywhere_can_be_drawn():
+def test_a_constant_learner_can_be_drawn():
     model = Boosted()
     model.estimators_[0] = Stump(0, -math.inf, 1)
     assert draw(model).regions[0].min() == 1
@@ -222,7 +225,7 @@ def test_a_learner_that_says_the_same_everywhere_can_be_drawn():
 # --- axes
 
 
-def test_axes_of_the_user_are_used():
+def test_panels_use_passed_axes():
     figure, axes = plt.subplots(2, 2)
     display = draw(ax=axes)
     assert display.figure_ is figure
@@ -230,7 +233,7 @@ def test_axes_of_the_user_are_used():
     assert not figure.legends
 
 
-def test_one_axes_gives_its_place_to_the_panels():
+def test_panels_replace_a_single_axes():
     figure, (left, right) = plt.subplots(1, 2)
     display = draw(ax=right, n_columns=2)
     assert len(display.axes_) == 4
@@ -240,16 +243,11 @@ def test_one_axes_gives_its_place_to_the_panels():
     assert not right.axison
 
 
-def test_a_display_can_be_drawn_again():
+def test_only_outer_panels_have_tick_labels_when_drawn_again():
     display = draw()
     first = display.figure_
     assert display.plot(n_columns=2) is display
     assert display.figure_ is not first
-    assert {panel.get_subplotspec().get_geometry()[:2] for panel in display.axes_} == {(2, 2)}
-
-
-def test_only_outer_panels_have_tick_labels():
-    display = draw(n_columns=2)
     display.figure_.canvas.draw()
     shown = [
         (panel.yaxis.get_tick_params()["labelleft"], panel.xaxis.get_tick_params()["labelbottom"])
@@ -258,13 +256,37 @@ def test_only_outer_panels_have_tick_labels():
     assert shown == [(True, False), (False, False), (True, True), (False, True)]
 
 
-@pytest.mark.parametrize("n_columns", [0, 2.0, True])
-def test_an_impossible_number_of_columns_is_refused(n_columns):
-    with pytest.raises(ValueError, match=f"n_columns={n_columns} is not allowed: it must be an integer >= 1"):
-        draw(n_columns=n_columns)
+# --- errors
 
 
-def test_a_wrong_number_of_axes_is_refused():
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("n_columns", (0, 2.0, True), "n_columns=.* is not allowed: it must be an integer >= 1"),
+        ("X", (np.zeros((10, 3)),), "X has 3 columns: it must have two columns"),
+        ("X", (np.zeros(10),), r"X has shape \(10,\)"),
+        ("X", (np.where(np.arange(20).reshape(10, 2) == 5, np.nan, 1.0),), r"X\[2, 1\] is nan"),
+        ("X", (np.zeros((9, 2)),), "y has 10 rows, but X has 9; they must be equal"),
+        ("y", (np.arange(10),), r"y must hold the classes \[-1, 1\] only"),
+        (
+            "rounds",
+            (0, 4, [], [1, 4], [0], [1.0], "1", True, [True], 2.0),
+            "rounds=.* is not allowed: the estimator has the rounds 1 to 3",
+        ),
+        (
+            "sample_weight",
+            (np.ones(9), -np.ones(10), np.zeros(10), np.full(10, np.nan)),
+            "sample_weight must hold 10 finite numbers >= 0",
+        ),
+    ],
+)
+def test_invalid_inputs_are_rejected(name, values, message):
+    for value in values:
+        with pytest.raises(ValueError, match=message):
+            draw(**{name: value})
+
+
+def test_wrong_numbers_of_axes_are_rejected():
     _, axes = plt.subplots(1, 3)
     with pytest.raises(ValueError, match="ax holds 3 axes, and there are 4 panels"):
         draw(ax=axes)
@@ -272,82 +294,37 @@ def test_a_wrong_number_of_axes_is_refused():
         draw(ax=plt.axes((0, 0, 1, 1)))
 
 
-# --- errors
-
-
 @pytest.mark.parametrize(
-    ("X", "message"),
+    ("attributes", "message"),
     [
-        (np.zeros((10, 3)), "X has 3 columns: it must have two columns"),
-        (np.zeros(10), r"X has shape \(10,\)"),
-        (np.where(np.arange(20).reshape(10, 2) == 5, np.nan, 1.0), r"X\[2, 1\] is nan"),
-        (np.zeros((9, 2)), "y has 10 rows, but X has 9; they must be equal"),
+        ({"classes_": np.arange(3)}, "Boosted has 3 classes: it must have two"),
+        (
+            {"estimators_": [Stump(0, 0.5, 1, ("a", "b"))] * 3},
+            "the predictions of Stump must hold",
+        ),
+        ({"algorithm": "real"}, "algorithm='real' is not allowed: its learners do not predict"),
+        ({"algorithm": "gentle"}, "algorithm='gentle' is not allowed: its learners do not predict"),
+        ({"algorithm": "samme.r"}, "algorithm='samme.r' is not allowed: its learners do not predict"),
+        ({"cost": "logistic"}, "cost='logistic' is not allowed: it must be 'exponential'"),
+        ({"estimators_": [], "estimator_weights_": np.empty(0)}, "Boosted has no rounds"),
     ],
 )
-def test_points_that_cannot_be_drawn_are_refused(X, message):
+def test_estimators_other_than_adaboost_with_votes_are_rejected(attributes, message):
+    model = Boosted()
+    for name, value in attributes.items():
+        setattr(model, name, value)
     with pytest.raises(ValueError, match=message):
-        draw(X=X)
-
-
-@pytest.mark.parametrize("rounds", [0, 4, [], [1, 4], [0], [1.0], "1", True, [True], 2.0])
-def test_rounds_out_of_range_are_refused(rounds):
-    with pytest.raises(ValueError, match=r"rounds=.* is not allowed: the estimator has the rounds 1 to 3"):
-        draw(rounds=rounds)
-
-
-def test_more_than_two_classes_are_refused():
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    model = AdaBoostClassifier(n_estimators=2).fit(X, np.arange(30) % 3)
-    with pytest.raises(ValueError, match="AdaBoostClassifier has 3 classes: it must have two"):
-        draw(model, X, np.arange(30) % 3)
-
-
-def test_labels_and_predictions_of_other_classes_are_refused():
-    with pytest.raises(ValueError, match=r"y must hold the classes \[-1, 1\] only"):
-        draw(y=np.arange(10))
-    model = Boosted()
-    model.estimators_[1] = Stump(0, 0.5, 1, classes=("a", "b"))
-    with pytest.raises(ValueError, match=r"the predictions of Stump must hold the classes \[-1, 1\] only"):
         draw(model)
 
 
-@pytest.mark.parametrize("algorithm", ["real", "gentle", "samme.r"])
-def test_algorithms_without_votes_are_refused(algorithm):
-    model = AdaBoostClassifier(algorithm=algorithm, n_estimators=2).fit(*load_toy())
-    with pytest.raises(
-        ValueError, match=f"algorithm='{algorithm}' is not allowed: its learners do not predict"
-    ):
-        draw(model)
-
-
-def test_other_costs_than_the_exponential_are_refused():
-    model = Boosted()
-    model.cost = "logistic"
-    with pytest.raises(ValueError, match="cost='logistic' is not allowed: it must be 'exponential'"):
-        draw(model)
-
-
-def test_an_estimator_without_rounds_is_refused():
-    model = Boosted()
-    model.estimators_, model.estimator_weights_ = [], np.empty(0)
-    with pytest.raises(ValueError, match="Boosted has no rounds"):
-        draw(model)
-
-
-def test_an_estimator_without_weighted_votes_is_refused():
+def test_estimators_without_weighted_votes_are_rejected():
     with pytest.raises(TypeError, match="GaussianNB has no estimators_"):
         draw(GaussianNB().fit(*load_toy()))
     with pytest.raises(ValueError, match="the predictions of DecisionTreeRegressor must hold the classes"):
         draw(LogitBoostClassifier(n_estimators=2).fit(*load_toy()))
 
 
-@pytest.mark.parametrize("weight", [np.ones(9), -np.ones(10), np.zeros(10), np.full(10, np.nan)])
-def test_impossible_weights_are_refused(weight):
-    with pytest.raises(ValueError, match="sample_weight must hold 10 finite numbers >= 0"):
-        draw(sample_weight=weight)
-
-
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
+def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"pip install 'hedgerow\[plots\]'"):

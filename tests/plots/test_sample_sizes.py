@@ -1,6 +1,5 @@
-"""Error against the number of rows: what is measured, what is drawn, what is refused."""
+"""Error against the number of rows: measured values, lines, and rejected inputs."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,11 +10,9 @@ from hedgerow import AdaBoostClassifier, DecisionTreeClassifier
 from hedgerow.datasets import make_hastie
 from hedgerow.plots.sample_sizes import SampleSizeDisplay
 from hedgerow.theory.class_bounds import growth_bound, stump_bound, vc_bound
-from hedgerow.theory.growth import (
-    boosted_vc_dimension,
-    stump_vc_dimension,
-)
+from hedgerow.theory.growth import boosted_vc_dimension, stump_vc_dimension
 from hedgerow.theory.resamples import seeds_of
+from plot_cases import legend, lines, notes, overlaps
 
 TEST = make_hastie(1000, 3, random_state=12345)
 BOOSTED = AdaBoostClassifier(n_estimators=6)
@@ -29,10 +26,6 @@ def draw(estimator=BOOSTED, sampler=sampler, sizes=(40, 80), test=TEST, **option
     return SampleSizeDisplay.from_estimator(
         estimator, sampler, sizes, test=test, **{"n_repeats": 3} | options
     )
-
-
-def lines(display):
-    return {line.get_label(): line for line in display.ax_.lines if not line.get_label().startswith("_")}
 
 
 def test_errors_are_those_of_models_fitted_to_the_samples():
@@ -87,8 +80,7 @@ def test_a_line_marks_chance_and_the_area_above_is_grey():
     (area,) = display.ax_.patches
     assert area.get_y() == pytest.approx(display.chance)
     assert area.get_y() + area.get_height() == pytest.approx(display.ax_.get_ylim()[1])
-    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert names[-1] == f"vacuous: above chance, {100 * display.chance:.1f} %"
+    assert legend(display)[-1] == f"vacuous: above chance, {100 * display.chance:.1f} %"
 
 
 def test_measures_of_the_user_get_the_model_and_its_training_set():
@@ -114,7 +106,7 @@ def test_an_error_of_zero_is_drawn_at_the_lower_end():
     zero = display.ax_.get_ylim()[0]
     np.testing.assert_allclose(lines(display)["training error"].get_ydata(), [zero, zero])
     assert zero < display.test_error.min()
-    assert [text.get_text() for text in display.ax_.texts] == ["0"]
+    assert notes(display) == ["0"]
 
 
 def test_one_data_set_is_drawn_from_without_repetition():
@@ -140,23 +132,7 @@ def test_the_same_seed_gives_the_same_sets_for_more_repeats():
 
 @pytest.mark.parametrize("sizes", [[30], [10, 20, 40]])
 def test_legend_ticks_and_labels_do_not_overlap(sizes):
-    display = draw(sizes=sizes)
-    display.figure_.canvas.draw()
-    ax = display.ax_
-    things = [*ax.texts, ax.xaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels(), ax.get_legend()]
-    boxes = [
-        thing.get_window_extent() for thing in things if not hasattr(thing, "get_text") or thing.get_text()
-    ]
-    assert not [1 for i, one in enumerate(boxes) for two in boxes[:i] if one.overlaps(two)]
-
-
-def test_axes_of_the_user_are_used_and_a_display_can_be_drawn_again():
-    figure, ax = plt.subplots()
-    display = draw(GaussianNB(), ax=ax)
-    assert (display.ax_, display.figure_) == (ax, figure)
-    assert display.plot(legend=False) is display
-    assert display.figure_ is not figure
-    assert display.ax_.get_legend() is None
+    assert overlaps(draw(sizes=sizes)) == []
 
 
 # --- errors
@@ -187,29 +163,23 @@ def test_categories_are_refused_when_they_are_seen():
     assert draw(BOOSTED, colours, test=colours(1000, 5)).bounds == {}
 
 
-@pytest.mark.parametrize("sizes", [[], [1], [40.0], 40, "40", [True], [[40]]])
-def test_impossible_sizes_are_refused(sizes):
-    with pytest.raises(ValueError, match=r"sizes=.* is not allowed: it must hold one or more integers >= 2"):
-        draw(sizes=sizes)
-
-
-@pytest.mark.parametrize("measures", [3, {"a": 3}, {1: len}, [len]])
-def test_impossible_measures_are_refused(measures):
-    with pytest.raises(
-        ValueError, match=r"measures=.* is not allowed: it must be a dict from names to callables"
-    ):
-        draw(measures=measures)
-
-
 @pytest.mark.parametrize(
-    ("name", "value"), [("delta", 0), ("delta", 1.5), ("n_repeats", 0), ("random_state", -1)]
+    ("name", "values", "message"),
+    [
+        ("sizes", ([], [1], [40.0], 40, "40", [True], [[40]]), "it must hold one or more integers >= 2"),
+        ("measures", (3, {"a": 3}, {1: len}, [len]), "it must be a dict from names to callables"),
+        ("delta", (0, 1.5), "it must be"),
+        ("n_repeats", (0,), "it must be"),
+        ("random_state", (-1,), "it must be"),
+    ],
 )
-def test_impossible_parameters_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name}={value} is not allowed"):
-        draw(**{name: value})
+def test_invalid_parameters_are_rejected(name, values, message):
+    for value in values:
+        with pytest.raises(ValueError, match=f"{name}=.* is not allowed: {message}"):
+            draw(**{name: value})
 
 
-def test_estimators_measures_and_samplers_that_fail_are_named():
+def test_messages_name_the_estimator_measure_or_sampler_that_fails():
     with pytest.raises(
         ValueError, match=r"estimator=LinearRegression.* is not allowed: it must be a classifier"
     ):

@@ -1,3 +1,8 @@
+"""Shape functions: choice of the features, step functions and bars, classes, and rejected inputs."""
+
+from copy import copy
+from functools import cache
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -8,10 +13,14 @@ from hedgerow import AdaBoostClassifier, GradientBoostingClassifier, GradientBoo
 from hedgerow.datasets import make_interval
 from hedgerow.plots import ShapeFunctionDisplay
 from hedgerow.shapes import shape_functions
+from plot_cases import texts
+
+draw = ShapeFunctionDisplay.from_estimator
 
 
+@cache
 def table(n=300):
-    """Columns of falling influence: big, gaps (with missing values), colour, small; then noise."""
+    """Columns of decreasing influence: big, gaps (with missing values), colour, small; then noise."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(n, 4)), columns=["small", "gaps", "big", "noise"])
     X["colour"] = pd.Categorical(rng.choice(["blue", "green", "red"], n))
@@ -20,12 +29,13 @@ def table(n=300):
     return X, np.asarray(score)
 
 
-def regressor(**parameters):
+@cache
+def regressor():
     X, score = table()
-    model = GradientBoostingRegressor(max_leaf_nodes=2, n_estimators=60, learning_rate=0.3, **parameters)
-    return model.fit(X, score), X
+    return GradientBoostingRegressor(max_leaf_nodes=2, n_estimators=60, learning_rate=0.3).fit(X, score), X
 
 
+@cache
 def classifier(n_classes, names=("low", "middle", "high")):
     X, score = table()
     labels = np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
@@ -44,27 +54,25 @@ def lines_of(panel):
     ]
 
 
-def test_the_features_of_largest_spread_come_first():
+def test_features_are_ordered_by_spread():
     model, X = regressor()
-    names = names_of(ShapeFunctionDisplay.from_estimator(model, X))
-    assert names[:3] == ["big", "gaps", "colour"]
-    assert names_of(ShapeFunctionDisplay.from_estimator(model))[:2] == ["big", "gaps"]
+    assert names_of(draw(model, X))[:3] == ["big", "gaps", "colour"]
+    assert names_of(draw(model))[:2] == ["big", "gaps"]
 
 
-def test_six_panels_are_drawn_at_the_most_and_unused_features_never():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 9))
+def test_at_most_six_used_features_are_drawn():
+    X = np.random.default_rng(0).normal(size=(300, 9))
     X[:, 8] = 1.0
     model = GradientBoostingRegressor(max_leaf_nodes=2).fit(X, X[:, :8].sum(axis=1))
-    assert len(ShapeFunctionDisplay.from_estimator(model, X).axes_) == 6
+    assert len(draw(model, X).axes_) == 6
     model = GradientBoostingRegressor(max_leaf_nodes=2).fit(X[:, 7:], X[:, 7])
-    assert names_of(ShapeFunctionDisplay.from_estimator(model)) == ["feature 0"]
+    assert names_of(draw(model)) == ["feature 0"]
 
 
 @pytest.mark.parametrize("with_data", [True, False])
-def test_the_lines_are_the_shape_functions(with_data):
+def test_lines_are_the_shape_functions(with_data):
     model, X = regressor()
-    display = ShapeFunctionDisplay.from_estimator(model, X if with_data else None, ["big"])
+    display = draw(model, X if with_data else None, ["big"])
     exact = shape_functions(model.model_, model.schema_)
     function = (exact.centred(X) if with_data else exact)[2]
     (line,) = lines_of(display.axes_[0])
@@ -77,60 +85,60 @@ def test_the_lines_are_the_shape_functions(with_data):
         np.testing.assert_array_equal(line.edges[1:-1], function.edges)
 
 
-def test_with_data_the_bottom_shows_the_deciles_and_the_functions_are_centred():
+def test_data_centre_the_functions_and_give_deciles():
     model, X = regressor()
-    display = ShapeFunctionDisplay.from_estimator(model, X, "small")
+    display = draw(model, X, "small")
     (ticks,) = display.axes_[0].collections
     shown = [segment[0, 0] for segment in ticks.get_segments()]
     np.testing.assert_allclose(shown, np.quantile(X["small"], np.arange(1, 10) / 10))
     assert abs(display.functions[0](X["small"]).mean()) < 1e-12
-    assert not ShapeFunctionDisplay.from_estimator(model, features="small").axes_[0].collections
+    assert not draw(model, features="small").axes_[0].collections
 
 
-def test_a_diamond_shows_the_value_of_missing_where_the_data_has_gaps():
+def test_diamond_marks_the_value_of_missing():
     model, X = regressor()
-    display = ShapeFunctionDisplay.from_estimator(model, X, ["gaps", "big"])
+    display = draw(model, X, ["gaps", "big"])
     with_gaps, without = display.axes_
     diamonds = [line for line in with_gaps.lines if line.get_marker() == "D"]
     np.testing.assert_allclose([line.get_ydata()[0] for line in diamonds], display.functions[0].missing)
-    assert [text.get_text() for text in with_gaps.get_xticklabels()][-1] == "missing"
+    assert texts(with_gaps.get_xticklabels())[-1] == "missing"
     assert not [line for line in without.lines if line.get_marker() == "D"]
 
 
-def test_categories_are_bars_with_their_names():
+def test_categories_are_named_bars():
     model, X = regressor()
+    X = X.copy()
     X.loc[:5, "colour"] = None
-    display = ShapeFunctionDisplay.from_estimator(model, X, "colour")
+    display = draw(model, X, "colour")
     (panel,) = display.axes_
-    assert [text.get_text() for text in panel.get_xticklabels()] == ["blue", "green", "red", "missing"]
+    assert texts(panel.get_xticklabels()) == ["blue", "green", "red", "missing"]
     function = display.functions[0]
     heights = [bar.get_height() for bar in panel.patches]
     np.testing.assert_allclose(heights, [*function.heights[0], *function.missing])
 
 
-def test_of_many_categories_those_that_matter_most_are_drawn():
-    rng = np.random.default_rng(0)
-    numbers = rng.integers(0, 40, 3000)
-    X = pd.DataFrame({"place": pd.Categorical([f"a long name of place {number}" for number in numbers])})
-    model = GradientBoostingRegressor(max_leaf_nodes=2).fit(X, (numbers % 20 == 3).astype(float))
-    (panel,) = ShapeFunctionDisplay.from_estimator(model, X).axes_
-    labels = [text.get_text() for text in panel.get_xticklabels()]
-    assert len(panel.patches) == len(labels) == 16
-    assert {"a long…place 3", "a long…lace 23"} <= set(labels)
+def test_only_the_largest_of_many_categories_are_drawn():
+    numbers = np.random.default_rng(0).integers(0, 40, 3000)
+    X = pd.DataFrame({"town": pd.Categorical([f"a long name of town {number}" for number in numbers])})
+    model = GradientBoostingRegressor(max_leaf_nodes=2, n_estimators=20)
+    (panel,) = draw(model.fit(X, (numbers % 20 == 3).astype(float)), X).axes_
+    names = texts(panel.get_xticklabels())
+    assert len(panel.patches) == len(names) == 16
+    assert {"a long… town 3", "a long…town 23"} <= set(names)
     assert panel.get_xlabel() == "16 of 40 categories"
 
 
-def test_all_panels_have_one_scale_that_holds_every_height():
+def test_panels_share_limits_that_include_every_height():
     model, X = regressor()
-    display = ShapeFunctionDisplay.from_estimator(model, X)
+    display = draw(model, X)
     (limits,) = {panel.get_ylim() for panel in display.axes_}
     heights = np.concatenate([function.heights.ravel() for function in display.functions])
     assert limits[0] < heights.min() < heights.max() < limits[1]
 
 
-def test_two_classes_have_one_line_and_say_whose_score_it_is():
+def test_two_classes_have_one_line_with_the_name_of_the_second():
     model, X = classifier(2, ("no", "yes"))
-    display = ShapeFunctionDisplay.from_estimator(model, X, ["big", "small"])
+    display = draw(model, X, ["big", "small"])
     assert [len(lines_of(panel)) for panel in display.axes_] == [1, 1]
     assert display.figure_.get_supylabel() == "added to the score of class yes"
     assert not display.figure_.legends
@@ -138,17 +146,17 @@ def test_two_classes_have_one_line_and_say_whose_score_it_is():
 
 def test_several_classes_have_a_line_each_and_a_legend():
     model, X = classifier(3)
-    display = ShapeFunctionDisplay.from_estimator(model, X, ["big", "colour"])
+    display = draw(model, X, ["big", "colour"])
     assert len(lines_of(display.axes_[0])) == 3
     assert len(display.axes_[1].patches) == 9
     (legend,) = display.figure_.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["high", "low", "middle"]
+    assert texts(legend.get_texts()) == ["high", "low", "middle"]
 
 
-def test_one_of_several_classes_can_be_chosen_and_keeps_its_colour():
+def test_target_class_keeps_its_colour():
     model, X = classifier(3)
-    together = ShapeFunctionDisplay.from_estimator(model, X, "big").axes_[0].patches
-    alone = ShapeFunctionDisplay.from_estimator(model, X, "big", target="low")
+    together = draw(model, X, "big").axes_[0].patches
+    alone = draw(model, X, "big", target="low")
     (line,) = lines_of(alone.axes_[0])
     np.testing.assert_array_equal(line.values, together[1].get_data().values)
     assert alone.axes_[0].patches[0].get_edgecolor() == together[1].get_edgecolor()
@@ -156,97 +164,76 @@ def test_one_of_several_classes_can_be_chosen_and_keeps_its_colour():
 
 
 @pytest.mark.parametrize("features", [["big", 0], [np.int64(2), "small"], ("big", "small")])
-def test_features_are_names_or_numbers_in_the_order_given(features):
+def test_features_are_names_or_numbers_in_the_order_passed(features):
     model, X = regressor()
-    assert names_of(ShapeFunctionDisplay.from_estimator(model, X, features)) == ["big", "small"]
-    assert names_of(ShapeFunctionDisplay.from_estimator(model, X, features[0])) == ["big"]
+    assert names_of(draw(model, X, features)) == ["big", "small"]
+    assert names_of(draw(model, X, features[0])) == ["big"]
 
 
-def test_the_estimators_own_shape_functions_are_asked_first():
-    model, _ = regressor()
+def test_shape_functions_of_the_estimator_are_preferred():
+    model = copy(regressor()[0])
     exact = shape_functions(model.model_, model.schema_)
     model.shape_functions = lambda: exact
     del model.model_
-    display = ShapeFunctionDisplay.from_estimator(model, features="big")
-    assert display.functions[0] is exact[2]
+    assert draw(model, features="big").functions[0] is exact[2]
 
 
-def test_boosted_thresholds_are_drawn_as_the_interval_they_found():
+def test_boosted_thresholds_form_the_interval():
     X, y = make_interval(random_state=0)
     model = AdaBoostClassifier(n_estimators=20).fit(X, y)
-    display = ShapeFunctionDisplay.from_estimator(model, X)
+    display = draw(model, X)
     (line,) = lines_of(display.axes_[0])
     inside = np.abs((line.edges[1:] + line.edges[:-1]) / 2) < 0.5
     assert line.values[inside].min() > 0 > line.values[~inside].max()
     assert display.figure_.get_supylabel() == "added to the score of class 1"
 
 
-def test_axes_of_the_user_are_used():
+def test_display_draws_on_passed_axes_and_again():
     model, X = classifier(3)
     figure, axes = plt.subplots(1, 2)
-    display = ShapeFunctionDisplay.from_estimator(model, X, ["big", "gaps"], ax=axes)
+    display = draw(model, X, ["big", "gaps"], ax=axes)
     assert display.figure_ is figure
     assert list(display.axes_) == list(axes)
     assert axes[0].get_ylabel() == "added to the score"
     assert axes[0].get_legend() is not None
     assert not figure.legends
-
-
-def test_a_display_can_be_drawn_again():
-    model, X = regressor()
-    display = ShapeFunctionDisplay.from_estimator(model, X)
-    n_panels = len(display.axes_)
     assert display.plot(n_columns=1) is display
-    assert {panel.get_subplotspec().get_geometry()[:2] for panel in display.axes_} == {(n_panels, 1)}
+    assert {panel.get_subplotspec().get_geometry()[:2] for panel in display.axes_} == {(2, 1)}
 
 
 @pytest.mark.parametrize(
-    ("features", "message"),
+    ("options", "message"),
     [
-        (
-            "large",
-            "feature 'large' is not allowed: it must be a number from 0 to 4 or one of the names 'small'",
-        ),
-        ([5], "feature 5 is not allowed"),
-        ([-1], "feature -1 is not allowed"),
-        ([True], "feature True is not allowed"),
-        ([], r"features=\[\] is not allowed"),
+        ({"features": "large"}, "'large' is not allowed: .* from 0 to 4 or one of the names 'small'"),
+        ({"features": [5]}, "feature 5 is not allowed"),
+        ({"features": [-1]}, "feature -1 is not allowed"),
+        ({"features": [True]}, "feature True is not allowed"),
+        ({"features": []}, r"features=\[\] is not allowed"),
+        ({"target": 1}, "target=1 is not allowed: it must be None for a model with one output"),
     ],
 )
-def test_unknown_features_are_refused(features, message):
+def test_unknown_features_and_targets_are_rejected(options, message):
     model, X = regressor()
     with pytest.raises(ValueError, match=message):
-        ShapeFunctionDisplay.from_estimator(model, X, features)
+        draw(model, X, **options)
 
 
-def test_unknown_targets_are_refused():
-    model, _ = classifier(3)
+def test_targets_of_several_classes_are_checked():
     with pytest.raises(ValueError, match=r"target='none' is not allowed: it must be None or one of \['high'"):
-        ShapeFunctionDisplay.from_estimator(model, target="none")
-    model, _ = regressor()
-    with pytest.raises(
-        ValueError, match="target=1 is not allowed: it must be None for a model with one output"
-    ):
-        ShapeFunctionDisplay.from_estimator(model, target=1)
-
-
-def test_more_classes_than_colours_need_a_target():
+        draw(classifier(3)[0], target="none")
     model, X = classifier(8, None)
     with pytest.raises(ValueError, match="target=None is not allowed with 8 classes"):
-        ShapeFunctionDisplay.from_estimator(model, X)
-    assert ShapeFunctionDisplay.from_estimator(model, X, target=7).outputs == [7]
+        draw(model, X)
+    assert draw(model, X, target=7).outputs == [7]
 
 
-def test_a_model_that_uses_no_feature_is_refused():
+def test_models_without_shape_functions_are_rejected():
     model = GradientBoostingRegressor(max_leaf_nodes=2).fit(np.ones((30, 2)), np.arange(30.0))
     with pytest.raises(ValueError, match="no feature has any influence on the score"):
-        ShapeFunctionDisplay.from_estimator(model)
-    assert len(ShapeFunctionDisplay.from_estimator(model, features=[0, 1]).axes_) == 2
-
-
-def test_larger_trees_and_unfitted_models_are_refused():
+        draw(model)
+    assert len(draw(model, features=[0, 1]).axes_) == 2
     X, score = table()
     with pytest.raises(ValueError, match="set max_leaf_nodes=2"):
-        ShapeFunctionDisplay.from_estimator(GradientBoostingRegressor().fit(X, score), X)
+        draw(GradientBoostingRegressor(n_estimators=2).fit(X, score), X)
     with pytest.raises(NotFittedError):
-        ShapeFunctionDisplay.from_estimator(GradientBoostingRegressor(), X)
+        draw(GradientBoostingRegressor(), X)

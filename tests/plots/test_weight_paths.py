@@ -1,16 +1,16 @@
-"""Weights of single rows along the rounds: the rows chosen, their lines and labels."""
+"""Weights of single rows over the rounds: choice of the rows, lines and labels."""
 
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.text import Text
 
 from hedgerow import AdaBoostClassifier, GradientBoostingClassifier
 from hedgerow.datasets import load_toy, make_hastie
-from hedgerow.plots.boosting_curves import WeightPathsDisplay
+from hedgerow.plots import WeightPathsDisplay
 from hedgerow.plots.labels import spread
+from plot_cases import legend, notes
 
 draw = WeightPathsDisplay.from_estimator
 
@@ -74,7 +74,7 @@ def test_rows_of_the_highest_outlier_scores_are_chosen(noisy):
 
 def test_labels_stand_at_the_ends_in_their_order_without_overlaps(noisy):
     display = draw(*noisy, rows={f"name {row}": row for row in range(14)})
-    assert [text.get_text() for text in display.ax_.texts] == [f"name {row}" for row in range(14)]
+    assert notes(display) == [f"name {row}" for row in range(14)]
     display.figure_.canvas.draw()
     boxes = [Text.get_window_extent(text) for text in display.ax_.texts]  # without their lines
     assert not [1 for one, two in itertools.combinations(boxes, 2) if one.overlaps(two)]
@@ -92,11 +92,10 @@ def test_lines_of_many_rounds_are_smoothed_and_say_so():
     pale, strong = paths(display)
     np.testing.assert_allclose(pale.get_ydata(), display.paths[0])
     assert strong.get_ydata()[50] == pytest.approx(np.exp(np.log(display.paths[0, 48:53]).mean()))
-    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert names == ["other rows, 5 % to 95 %", "their median", "a row, mean of 5 rounds"]
+    assert legend(display) == ["other rows, 5 % to 95 %", "their median", "a row, mean of 5 rounds"]
 
 
-def test_weights_that_vanish_do_not_flatten_the_picture():
+def test_weights_near_zero_do_not_extend_the_axis():
     others = np.array([[1e-3, 0.0], [1e-2, 1e-200], [1.0, 2.0]])
     display = WeightPathsDisplay(np.array([[1.0, 100.0]]), ["row 0"], others).plot()
     low, high = display.ax_.get_ylim()
@@ -120,30 +119,19 @@ def test_places_of_labels_are_spread(wanted, gap, expected):
     np.testing.assert_allclose(spread(np.array(wanted), gap), expected)
 
 
-def test_axes_of_the_user_are_used_and_a_display_can_be_drawn_again(noisy):
-    figure, ax = plt.subplots()
-    display = draw(*noisy, ax=ax)
-    assert (display.ax_, display.figure_) == (ax, figure)
-    assert display.plot(legend=False) is display
-    assert display.figure_ is not figure
-    assert display.ax_.get_legend() is None
-
-
 @pytest.mark.parametrize("rows", [[], [200], [-1], [1.0], "3", [True], list(range(15)), {"a": 200}, {}])
-def test_impossible_rows_are_refused(noisy, rows):
-    with pytest.raises(
-        ValueError, match=r"rows=.* is not allowed: it must be None or from 1 to 14 numbers of"
-    ):
+def test_invalid_rows_are_rejected(noisy, rows):
+    with pytest.raises(ValueError, match=r"rows=.* is not allowed: it must be None or from 1 to 14 numbers"):
         draw(*noisy, rows=rows)
 
 
 @pytest.mark.parametrize("n_rows", [0, 15, 2.0, True])
-def test_an_impossible_number_of_rows_is_refused(noisy, n_rows):
+def test_invalid_numbers_of_rows_are_rejected(noisy, n_rows):
     with pytest.raises(ValueError, match=r"n_rows=.* is not allowed: it must be an integer from 1 to 14"):
         draw(*noisy, n_rows=n_rows)
 
 
-def test_models_without_weights_and_data_that_does_not_fit_are_refused(noisy):
+def test_models_without_weights_and_inconsistent_data_are_rejected(noisy):
     model, X, y = noisy
     gradient = GradientBoostingClassifier(n_estimators=2).fit(X, y)
     with pytest.raises(TypeError, match="GradientBoostingClassifier has no staged_sample_weights"):

@@ -9,18 +9,17 @@ Every `Contender` is measured by repeated 10-fold cross-validation, and on many 
 errors show how often a single split would confirm the claim.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn import ensemble
 from sklearn.model_selection import ShuffleSplit
-from sklearn.tree import DecisionTreeClassifier as TheirTree
+from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 from hedgerow._typing import Floats
 from hedgerow.estimators import AdaBoostClassifier, DecisionTreeClassifier, GradientBoostingClassifier
-from hedgerow.experiments.measure import Curve, cross_validate, make_folds, standard_error
+from hedgerow.experiments.measure import Curve, cross_validate, make_folds, mean_and_spread, standard_error
 from hedgerow.experiments.plan import LINEAR, Plan, Problem
 from hedgerow.experiments.results import ResultTable
 
@@ -143,9 +142,9 @@ def about_noise(title: str, curves: dict[str, Curve]) -> str:
 def about_accidents(accuracy: float) -> str:
     """The accuracy of logistic regression beside that reported for another table of accidents."""
     return (
-        f"US road accidents: logistic regression has {_per_cent(accuracy)} right here. The report that these "
-        "experiments follow tells of about 81 %, on a table of accidents that it does not publish: with "
-        "other rows, other columns and other shares of the classes the two figures cannot be compared."
+        f"US road accidents: logistic regression has {_per_cent(accuracy)} right. The report that these "
+        "experiments follow states about 81 %, on a table of accidents that it does not publish: with other "
+        "rows, other columns and other shares of the classes, the two numbers cannot be compared."
     )
 
 
@@ -172,7 +171,7 @@ class Contender:
 
     name: str
     claim: float  # upper limit of its error
-    make: Callable[[int | None], Any]  # of n_jobs
+    model: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,44 +189,38 @@ class Checked:
         return float((self.splits < self.claim).mean())
 
 
-def _ours(depth: int | None) -> tuple[Callable[[int | None], Any], Callable[[int | None], Any]]:
-    tree = None if depth is None else DecisionTreeClassifier(max_depth=depth)
-    shape: dict[str, Any] = {"max_depth": depth or 1, "min_samples_leaf": 1, "early_stopping": False}
-    size: dict[str, Any] = {"n_estimators": LEARNERS, "learning_rate": RATE}
-    return (
-        lambda n_jobs: AdaBoostClassifier(tree, n_jobs=n_jobs, **size),
-        lambda n_jobs: GradientBoostingClassifier(n_jobs=n_jobs, random_state=0, **shape, **size),
-    )
-
-
-def _theirs() -> tuple[Callable[[int | None], Any], Callable[[int | None], Any]]:
-    size: dict[str, Any] = {"n_estimators": LEARNERS, "learning_rate": RATE, "random_state": 0}
-    return (
-        lambda _: ensemble.AdaBoostClassifier(TheirTree(max_depth=1), **size),
-        lambda _: ensemble.GradientBoostingClassifier(max_depth=3, **size),
-    )
-
-
-def contenders() -> list[Contender]:
-    """AdaBoost and gradient boosting of several depths, and scikit-learn's own with its default trees.
+def contenders(n_jobs: int | None = None) -> list[Contender]:
+    """AdaBoost and gradient boosting of several depths, and scikit-learn's with its default trees.
 
     >>> [contender.name for contender in contenders()][:2]
     ['AdaBoost, stumps', 'AdaBoost, trees of depth 3']
     """
-    shapes = {"stumps": _ours(None), "trees of depth 3": _ours(3), "trees of depth 5": _ours(5)}
-    theirs = _theirs()
+    size: dict[str, Any] = {"n_estimators": LEARNERS, "learning_rate": RATE}
+    more: dict[str, Any] = {"min_samples_leaf": 1, "early_stopping": False, "n_jobs": n_jobs}
+    adaboost: dict[str, Any] = {}
+    gradient: dict[str, Any] = {}
+    for depth, trees in ((1, "stumps"), (3, "trees of depth 3"), (5, "trees of depth 5")):
+        tree = None if depth == 1 else DecisionTreeClassifier(max_depth=depth)
+        adaboost[f"AdaBoost, {trees}"] = AdaBoostClassifier(tree, n_jobs=n_jobs, **size)
+        gradient[f"gradient boosting, {trees}"] = GradientBoostingClassifier(
+            max_depth=depth, random_state=0, **more, **size
+        )
+    adaboost["scikit-learn's AdaBoost, stumps"] = ensemble.AdaBoostClassifier(
+        SklearnTree(max_depth=1), random_state=0, **size
+    )
+    gradient["scikit-learn's gradient boosting, trees of depth 3"] = ensemble.GradientBoostingClassifier(
+        max_depth=3, random_state=0, **size
+    )
     return [
-        *(Contender(f"AdaBoost, {text}", ADABOOST_CLAIM, pair[0]) for text, pair in shapes.items()),
-        Contender("scikit-learn's AdaBoost, stumps", ADABOOST_CLAIM, theirs[0]),
-        *(Contender(f"gradient boosting, {text}", GRADIENT_CLAIM, pair[1]) for text, pair in shapes.items()),
-        Contender("scikit-learn's gradient boosting, trees of depth 3", GRADIENT_CLAIM, theirs[1]),
+        *(Contender(name, ADABOOST_CLAIM, model) for name, model in adaboost.items()),
+        *(Contender(name, GRADIENT_CLAIM, model) for name, model in gradient.items()),
     ]
 
 
-def check_claim(contender: Contender, problem: Problem, plan: Plan, seed: int, n_jobs: int | None) -> Checked:
+def check_claim(contender: Contender, problem: Problem, plan: Plan, seed: int) -> Checked:
     """Measure a contender in both ways; the splits are the same for all contenders."""
     folds = make_folds(problem.y, FOLDS, plan.claim_repeats, seed)
-    model = contender.make(n_jobs)
+    model = contender.model
     accuracy = cross_validate(model, problem, folds).accuracy
     sizes = np.array([len(test) for _, test in folds])
     # the error over all rows, each held out once a repeat
@@ -247,8 +240,8 @@ def claim_table(found: list[Checked]) -> ResultTable:
             (
                 one.name,
                 f"below {one.claim:.0%}".replace("%", " %"),
-                _mean_and_spread(100 * one.repeats),
-                _mean_and_spread(100 * one.splits),
+                mean_and_spread(100 * one.repeats),
+                mean_and_spread(100 * one.splits),
                 f"{100 * low:.1f} to {100 * high:.1f}",
                 100 * one.share_below,
             )
@@ -295,7 +288,3 @@ def _verdict(method: str, claim: float, found: list[Checked]) -> str:
 def _range(shares: list[float], how: str) -> str:
     low, high = (format(100 * share, how) for share in (min(shares), max(shares)))
     return low if low == high else f"{low} to {high}"
-
-
-def _mean_and_spread(values: Floats) -> tuple[float, float]:
-    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0

@@ -11,10 +11,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ Fold = tuple[Integers, Integers]  # training and test rows
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What one method did on the folds: accuracy and seconds, each of shape (n_folds,)."""
+    """Accuracy and seconds of one method, each of shape (n_folds,)."""
 
     accuracy: Floats
     fit_seconds: Floats
@@ -123,6 +123,11 @@ def noisy_labels(y: NDArray[np.int64], share: float, key: tuple[int, int]) -> ND
     return flip_labels(y, share, state)[0]
 
 
+def mean_and_spread(values: Floats) -> tuple[float, float]:
+    """Mean and standard deviation."""
+    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
 def standard_error(difference: Floats, test_to_train: float) -> float:
     """The standard error of the mean of paired differences over overlapping folds (see above).
 
@@ -134,51 +139,41 @@ def standard_error(difference: Floats, test_to_train: float) -> float:
 
 
 _ROWS = 600  # more than 255 values a column, so that wide and narrow codes are both used
-_OTHER = (
+_FIT_FOREST = (
     "import numpy as np; from hedgerow import RandomForestClassifier as F; "
     "X = np.arange(60.0).reshape(20, 3); y = np.arange(20) % 2; "
     "F(n_estimators=2, random_state=0, n_jobs=1).fit(X, y).predict(X)"
 )
 
 
-class SecondProcess:
-    """A process that compiles the kernels of forests while the body of a `with` compiles others.
+@contextmanager
+def second_process() -> Iterator[None]:
+    """Compile the kernels of forests in a second process while the body of a `with` compiles others.
 
     A process compiles one kernel at a time. The second one leaves its kernels in Numba's cache for the first;
-    if that fails (one core, no writable cache), the first compiles them itself.
+    if that fails (no writable cache), the first compiles them itself.
     """
-
-    def __init__(self, *, wanted: bool = True) -> None:
-        self.wanted = wanted and (os.cpu_count() or 1) > 1
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        if self.wanted:
-            quiet = subprocess.DEVNULL
-            command = [sys.executable, "-c", _OTHER]
-            try:
-                self.process = subprocess.Popen(  # noqa: S603 - this Python, on the text above
-                    command, stdin=quiet, stdout=quiet, stderr=quiet
-                )
-            except OSError:  # no second process: only slower
-                self.process = None
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.process is None:
-            return
-        if error is not None:
-            self.process.kill()
-        self.process.wait()
+    quiet = subprocess.DEVNULL
+    command = [sys.executable, "-c", _FIT_FOREST]
+    try:
+        process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)  # noqa: S603 - our text
+    except OSError:  # no second process: only slower
+        yield
+        return
+    try:
+        yield
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        process.wait()
 
 
 def compile_kernels(problems: Sequence[Problem], names: Sequence[str], maker: Maker) -> None:
     """Fit every method and predict once, on a few rows of every problem."""
     small = Maker(learners=2, trees=2, members=2, random_state=maker.random_state, n_jobs=maker.n_jobs)
     voting = [name for name in names if name in VOTING]
-    with SecondProcess(wanted=bool(voting)):
+    with second_process() if voting and (os.cpu_count() or 1) > 1 else nullcontext():
         for name in names:
             if name not in VOTING:
                 _fit_once(problems, name, small)

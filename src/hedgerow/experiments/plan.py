@@ -200,14 +200,14 @@ FOREST_LEAF, BAGGED_DEPTH = 5, 10
 CAVEATS = (
     (
         "Parameters are the same for all data sets, and none was tuned within the folds. Those of boosting "
-        "and of logistic regression are textbook values; the leaf size of the forest and the depth of the bag"
-        " were set after a look at one split of the simulated data and of the accidents: that flatters these "
-        "two."
+        "and of logistic regression are textbook values; the leaf size of the forest and the depth of the "
+        "bagged trees were chosen on one split of the simulated data and of the accidents, which favours "
+        "these two methods."
     ),
     (
-        "A best number of learners or rate is the best of the points drawn, found on the rows it is scored "
-        "on: a little too good. Leads are judged one pair at a time, without a correction for how many there "
-        "are."
+        "A best number of learners or rate is the best of the points drawn, selected on the rows on which it "
+        "is scored, so that it is slightly optimistic. Differences are tested one pair at a time, without a "
+        "correction for the number of pairs."
     ),
 )
 

@@ -4,7 +4,6 @@ Values of tables are numbers, texts, or pairs of a mean and its standard deviati
 turns into text.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -145,60 +144,11 @@ FIGURES = {
 BANDS = "The band is one standard deviation over the folds to each side."
 
 
-def experiments_page(
-    tables: Sequence[ResultTable],
-    curves: Sequence[ResultCurves],
-    displays: Mapping[str, Any],
-    sentences: Mapping[str, Sequence[str]],
-    left_out: Sequence[str],
-    how: Sequence[str],
-) -> str:
-    """The whole page as HTML.
-
-    Parameters
-    ----------
-    tables, curves : sequences
-    displays : mapping of displays
-        By the names of the curves, and "scores-" with the name of a problem.
-    sentences : mapping of sequences of str
-        Sentences by experiment. Those of "compare" and "claim" open the page.
-    left_out : sequence of str
-    how : sequence of str
-        Code that reproduces the results.
-
-    Returns
-    -------
-    str
-    """
-    opening = [*sentences.get("compare", ()), *sentences.get("claim", ()), *left_out]
-    sections = [page.Section("findings", "Findings", page.bullets(opening))]
-    compared = [table for table in tables if table.key != "claim"]
-    parts = [part for table in compared for part in _comparison(table, displays)]
-    if parts:
-        sections.append(page.Section("methods", "All methods", page.join(*parts)))
-    for key, (title, beginning) in FIGURES.items():
-        drawn = [_figure(one, displays[one.name], beginning) for one in curves if one.key == key]
-        if drawn:
-            body = page.join(page.side_by_side(*drawn), page.bullets(sentences.get(key, ())))
-            sections.append(page.Section(key, title, body))
-    claims = [_table(table) for table in tables if table.key == "claim"]
-    if claims:
-        sections.append(page.Section("claim", "Are five learners enough?", page.join(*claims)))
-    sections.append(page.Section("caveats", "Caveats", page.bullets(CAVEATS)))
-    sections.append(page.Section("how", "How to reproduce", page.listing(how)))
-    return page.render_page(TITLE, sections, lead=LEAD)
-
-
-def _comparison(table: ResultTable, displays: Mapping[str, Any]) -> list[Any]:
-    parts = [_table(table)]
-    display = displays.get(f"scores-{table.key}")
-    if display is not None:
-        title = table.name.partition(":")[0]
-        caption = f"{title}: mean accuracy and one standard deviation over the folds, best first."
-        names = ", ".join(display.names)
-        alt = f"Dots for the accuracy of each method, best first: {names}."
-        parts.append(page.figure(display.plot(), caption, alt, name=f"scores-{table.key}"))
-    return parts
+def _scores_figure(table: ResultTable, display: ScoresDisplay) -> Any:
+    title = table.name.partition(":")[0]
+    caption = f"{title}: mean accuracy and one standard deviation over the folds, best first."
+    alt = f"Dots for the accuracy of each method, best first: {', '.join(display.names)}."
+    return page.figure(display.plot(), caption, alt, name=f"scores-{table.key}")
 
 
 def _table(table: ResultTable) -> Any:
@@ -282,9 +232,28 @@ class Experiments:
 
     def to_html(self) -> str:
         """One self-contained page."""
-        return experiments_page(
-            self.tables, self.curves, self.figures, self.sentences, self.left_out, self._how()
-        )
+        sentences, displays = self.sentences, self.figures
+        opening = [*sentences.get("compare", ()), *sentences.get("claim", ()), *self.left_out]
+        sections = [page.Section("findings", "Findings", page.bullets(opening))]
+        compared = [table for table in self.tables if table.key != "claim"]
+        if compared:
+            elements = [
+                element
+                for table in compared
+                for element in (_table(table), _scores_figure(table, displays[f"scores-{table.key}"]))
+            ]
+            sections.append(page.Section("methods", "All methods", page.join(*elements)))
+        for key, (title, beginning) in FIGURES.items():
+            drawn = [_figure(one, displays[one.name], beginning) for one in self.curves if one.key == key]
+            if drawn:
+                body = page.join(page.side_by_side(*drawn), page.bullets(sentences.get(key, ())))
+                sections.append(page.Section(key, title, body))
+        claims = [_table(table) for table in self.tables if table.key == "claim"]
+        if claims:
+            sections.append(page.Section("claim", "Are five learners enough?", page.join(*claims)))
+        sections.append(page.Section("caveats", "Caveats", page.bullets(CAVEATS)))
+        sections.append(page.Section("how", "How to reproduce", page.listing(self._how())))
+        return page.render_page(TITLE, sections, lead=LEAD)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the page to a file atomically."""

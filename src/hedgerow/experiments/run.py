@@ -10,7 +10,7 @@ from functools import partial
 from hedgerow.estimators.parameters import check_parameters, whole
 from hedgerow.experiments import findings, measure
 from hedgerow.experiments.findings import Contest
-from hedgerow.experiments.measure import Curve, Scores, compile_kernels
+from hedgerow.experiments.measure import Curve, Scores, compile_kernels, mean_and_spread
 from hedgerow.experiments.plan import (
     BOOSTING,
     COMPARED,
@@ -95,9 +95,12 @@ def run_plan(
     for one in results:
         steps += one.steps()
     cancer = next(problem for problem in problems if problem.name == "cancer")
-    for contender in findings.contenders():
-        check = partial(findings.check_claim, contender, cancer, plan, random_state, n_jobs)
-        steps.append((f"five learners: {contender.name}", partial(_append, check, checked)))
+
+    def check_claim(contender: findings.Contender) -> None:
+        checked.append(findings.check_claim(contender, cancer, plan, random_state))
+
+    for contender in findings.contenders(n_jobs):
+        steps.append((f"five learners: {contender.name}", partial(check_claim, contender)))
     for done, (name, step) in enumerate(steps):
         if progress is not None:
             progress(done, len(steps), name)
@@ -105,10 +108,6 @@ def run_plan(
     if progress is not None:
         progress(len(steps), len(steps), "done")
     return _gather(results, checked, left_out, random_state, full)
-
-
-def _append(check: Callable[[], findings.Checked], into: list[findings.Checked]) -> None:
-    into.append(check())
 
 
 @dataclass(eq=False)
@@ -179,7 +178,7 @@ class Results:
             (
                 name,
                 self.maker.describe(name),
-                mean_and_spread(scores),
+                mean_and_spread(scores.accuracy),
                 float(scores.fit_seconds.mean()),
                 float(scores.predict_seconds.mean()),
             )
@@ -215,11 +214,6 @@ class Results:
         return sentences
 
 
-def mean_and_spread(scores: Scores) -> tuple[float, float]:
-    """Mean and standard deviation of the accuracies on the folds."""
-    return float(scores.accuracy.mean()), float(scores.accuracy.std(ddof=1))
-
-
 def _gather(
     results: list[Results], checked: list[findings.Checked], left_out: list[str], seed: int, full: bool
 ) -> Experiments:
@@ -232,7 +226,7 @@ def _gather(
         tables=(*(one.table() for one in results), findings.claim_table(checked)),
         curves=tuple(line for line in lines if line is not None),
         scores={
-            one.problem.name: {name: mean_and_spread(scores) for name, scores in one.scores.items()}
+            one.problem.name: {name: mean_and_spread(scores.accuracy) for name, scores in one.scores.items()}
             for one in results
         },
         sentences={**sentences, "claim": tuple(findings.claim_findings(checked))},

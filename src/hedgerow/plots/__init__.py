@@ -9,11 +9,7 @@ from hedgerow.optional import require_extra
 require_extra("matplotlib", extra="plots")
 
 from hedgerow.plots.bias_variance import BiasVarianceDisplay  # noqa: E402 - without matplotlib, one line
-from hedgerow.plots.boosting_curves import (  # noqa: E402
-    LossRoundsDisplay,
-    MarginDistributionDisplay,
-    WeightPathsDisplay,
-)
+from hedgerow.plots.boosting_curves import MarginDistributionDisplay, WeightPathsDisplay  # noqa: E402
 from hedgerow.plots.boosting_rounds import BoostingRoundsDisplay  # noqa: E402
 from hedgerow.plots.bounds import BoundsDisplay  # noqa: E402
 from hedgerow.plots.cascade import CascadeDisplay  # noqa: E402
@@ -21,6 +17,7 @@ from hedgerow.plots.classification import CalibrationDisplay, ConfusionMatrixDis
 from hedgerow.plots.comparison import CurvesDisplay, ScoresDisplay  # noqa: E402
 from hedgerow.plots.error_rounds import ErrorRoundsDisplay  # noqa: E402
 from hedgerow.plots.importances import ImportancesDisplay  # noqa: E402
+from hedgerow.plots.loss_rounds import LossRoundsDisplay  # noqa: E402
 from hedgerow.plots.partial_dependence import PartialDependenceDisplay  # noqa: E402
 from hedgerow.plots.ranking import PrecisionRecallDisplay, RocCurveDisplay  # noqa: E402
 from hedgerow.plots.regression import PredictedDisplay  # noqa: E402

@@ -6,7 +6,7 @@ A display is a dataclass that holds what it draws, so that `plot` can draw it ag
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,10 +17,11 @@ Legend = tuple[list[Any], list[str]]  # handles and names
 
 
 class Display(ABC):
-    """A display with one axes: a subclass returns the size of a new figure, and draws on `ax_`."""
+    """A display with one axes: a subclass draws on `ax_`."""
 
     ax_: Any
     figure_: Any
+    _size: ClassVar[tuple[float, float]] = (6.0, 3.9)  # of a new figure, in inches
 
     def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
         """Draw the display.
@@ -39,9 +40,8 @@ class Display(ABC):
             self._draw_legend(entries)
         return self
 
-    @abstractmethod
     def _figure_size(self) -> tuple[float, float]:
-        """Width and height of a new figure, in inches."""
+        return self._size
 
     @abstractmethod
     def _draw(self, ax: Any) -> Legend | None:
@@ -49,27 +49,6 @@ class Display(ABC):
 
     def _draw_legend(self, entries: Legend) -> None:
         labels.legend_below(self.ax_, *entries)
-
-
-class RoundsDisplay(Display):
-    """A display over the rounds of boosting, on a linear or a logarithmic axis."""
-
-    _log_rounds = False
-
-    def plot(self, ax: Any = None, *, log_rounds: bool | None = None, legend: bool = True) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None
-            None for a new figure.
-        log_rounds : bool, optional
-            Whether the axis of the rounds is logarithmic.
-        legend : bool
-            Whether to draw the legend.
-        """
-        self._is_log = self._log_rounds if log_rounds is None else log_rounds
-        return super().plot(ax, legend=legend)
 
 
 class FeatureDisplay(ABC):

@@ -1,6 +1,6 @@
-"""Curves over the rounds of boosting: losses, margins and sample weights."""
+"""Margins of some rows after several rounds of boosting, and sample weights after every round."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,31 +9,16 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.estimators.parameters import check_parameters, flag, whole
+from hedgerow.estimators.parameters import check_parameters, whole
 from hedgerow.plots import labels, style
-from hedgerow.plots.base import Display, Legend, RoundsDisplay
-from hedgerow.plots.classification import classes_of, encode_labels
+from hedgerow.plots.base import Display, Legend
 from hedgerow.theory.resamples import as_pair
 
-_SET_NAMES = {"train": "training set", "validation": "validation set", "test": "test set"}
-_TINY = np.finfo(np.float64).tiny  # replaces a probability of 0
 _EARLY = (5, 100)  # rounds whose margins are drawn before the last
 _DASHES: tuple[Any, ...] = ("solid", (0, (6, 1.5)), (0, (3, 1.5)), (0, (1, 1.2)))  # from the last round back
 _MAX_ROWS = 14  # rows whose names fit beside the curves of their weights
 _QUANTILES = (0.05, 0.5, 0.95)  # of the weights of all other rows
 _MIN_WEIGHT = 1e-6  # of the y axis, relative to the largest: easy rows soon have no weight
-
-
-def read_pairs(X_train: Any, y_train: Any, X_test: Any, y_test: Any) -> dict[str, tuple[Any, Any]]:
-    """The data sets that were passed, by "train" and "test"."""
-    found = {}
-    for name, X, y in (("train", X_train, y_train), ("test", X_test, y_test)):
-        if (X is None) != (y is None):
-            absent = f"X_{name}" if X is None else f"y_{name}"
-            raise ValueError(f"{absent}=None is not allowed: X_{name} and y_{name} must be passed together")
-        if X is not None:
-            found[name] = as_pair((X, y), f"the {'training' if name == 'train' else name} set")
-    return found
 
 
 def are_numbers(numbers: Sequence[Any], low: int, high: int) -> bool:
@@ -46,168 +31,6 @@ def are_numbers(numbers: Sequence[Any], low: int, high: int) -> bool:
         isinstance(number, int | np.integer) and not isinstance(number, bool) and low <= number <= high
         for number in numbers
     )
-
-
-@dataclass(eq=False)
-class LossRoundsDisplay(RoundsDisplay):
-    """A loss or an error after every round of boosting, with the best round marked.
-
-    Make it with `from_estimator`.
-
-    Parameters
-    ----------
-    curves : dict of float64 arrays of shape (rounds,)
-        By the name of the data: "train", "validation", "test" or the name of an evaluation set.
-    measure : str
-        Name of the loss.
-    n_kept : int or None
-        The rounds of the model, if it discarded some of those drawn.
-
-    Attributes
-    ----------
-    best_round : int or None
-        The round where the last curve that is not of the training set is lowest, counted from 1; None without
-        such a curve.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from hedgerow import GradientBoostingClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = GradientBoostingClassifier(n_estimators=40, early_stopping=True, random_state=0).fit(X, y)
-    >>> display = LossRoundsDisplay.from_estimator(model)
-    >>> sorted(display.curves), display.measure
-    (['train', 'validation'], 'loss')
-    """
-
-    curves: dict[str, Floats]
-    measure: str
-    n_kept: int | None = None
-
-    @classmethod
-    def from_estimator(
-        cls,
-        model: Any,
-        X_train: Any = None,
-        y_train: Any = None,
-        X_test: Any = None,
-        y_test: Any = None,
-        *,
-        log_rounds: bool = False,
-        ax: Any = None,
-    ) -> Self:
-        """Draw the losses that a model has recorded, or those on the rows passed.
-
-        Parameters
-        ----------
-        model : fitted estimator
-            Without rows: one with a loss or an error in `history_`, as with early stopping, evaluation sets
-            or verbose=1. With rows: one with `staged_predict_proba`, whose log-loss is drawn, or a regressor
-            with `staged_predict`, whose root mean squared error is drawn.
-        X_train, y_train, X_test, y_test : arrays or data frames, optional
-            Training set, test set or both.
-        log_rounds, ax
-            As in `plot`.
-        """
-        check_parameters({"log_rounds": log_rounds}, {"log_rounds": flag()})
-        check_is_fitted(model)
-        n_kept = None
-        pairs = read_pairs(X_train, y_train, X_test, y_test)
-        if pairs:
-            curves, measure = _computed(model, pairs)
-        else:
-            curves, measure = _recorded(model)
-            if int(model.n_estimators_) < max(map(len, curves.values())):
-                n_kept = int(model.n_estimators_)
-        return cls(curves, measure, n_kept).plot(ax, log_rounds=log_rounds)
-
-    @property
-    def best_round(self) -> int | None:
-        """The round where the last curve that is not of the training set is lowest."""
-        others = [curve for name, curve in self.curves.items() if name != "train"]
-        return int(np.nanargmin(others[-1])) + 1 if others else None
-
-    def _figure_size(self) -> tuple[float, float]:
-        return 6.0, 3.9
-
-    def _draw(self, ax: Any) -> Legend:
-        for number, (name, curve) in enumerate(self.curves.items()):
-            marker = {"marker": "o", "markersize": 4} if len(curve) == 1 else {}
-            colour = style.COLOURS[number % len(style.COLOURS)]
-            look = {"linewidth": 1.8, "color": colour, "zorder": 3} | marker
-            ax.plot(np.arange(1, len(curve) + 1), curve, label=_SET_NAMES.get(name, name), **look)
-        labels.rounds_axis(ax, max(map(len, self.curves.values())), log=self._is_log)
-        values = np.concatenate(list(self.curves.values()))
-        low, high = float(np.nanmin(values)), float(np.nanmax(values))
-        height = high - low or abs(high) or 1.0
-        # from 0, unless the curves would fill only the upper half; space for a note at the top
-        ax.set_ylim(0.0 if 0 <= low < height else low - 0.08 * height, high + 0.14 * height)
-        self._mark_best(ax)
-        labels.name_axes(ax, "rounds", self.measure)
-        labels.value_axis(ax.yaxis, is_share="error rate" in self.measure)
-        return [], []
-
-    def _mark_best(self, ax: Any) -> None:
-        """Mark the best round with a diamond and a note, and the end of the model with a line."""
-        best = self.best_round
-        if best is None:
-            return
-        name, curve = [item for item in self.curves.items() if item[0] != "train"][-1]
-        colour = style.COLOURS[list(self.curves).index(name) % len(style.COLOURS)]
-        look: dict[str, Any] = {"color": colour, "zorder": 5, "clip_on": False, "markeredgecolor": "white"}
-        lowest = float(curve[best - 1])
-        ax.plot(best, lowest, "D", markersize=6.5, **look)
-        number = labels.percent(lowest) if "error rate" in self.measure else labels.minus(f"{lowest:.4g}")
-        note = f"◆ lowest at round {best:,}: {number}"
-        if self.n_kept is not None and self.n_kept != best:
-            ax.axvline(self.n_kept, **style.DASHED)
-            note += f"; the model has {self.n_kept:,} rounds"
-        look = {"ha": "right", "va": "top", "fontsize": style.TICK_SIZE, "color": colour, "zorder": 6}
-        ax.annotate(note, (1, 1), (0, -2), xycoords="axes fraction", textcoords="offset points", **look)
-
-
-def _recorded(model: Any) -> tuple[dict[str, Floats], str]:
-    """Losses of a model's history if there are any, else errors."""
-    history = getattr(model, "history_", None)
-    if history is None:
-        raise TypeError(f"{type(model).__name__} has no history_: pass X_train and y_train, or a test set")
-    for measure, name in (("loss", "loss"), ("error", "error rate")):
-        found = {
-            key.removesuffix(f"_{measure}"): np.asarray(values, dtype=np.float64)
-            for key, values in history.items()
-            if key.endswith(f"_{measure}") and len(values)
-        }
-        if found:
-            rank = {"train": 0, "validation": 1}
-            return {key: found[key] for key in sorted(found, key=lambda key: rank.get(key, 2))}, name
-    raise ValueError(
-        f"this {type(model).__name__} has recorded no loss: pass X_train and y_train, or fit it with "
-        "early_stopping=True or an evaluation set"
-    )
-
-
-def _computed(model: Any, pairs: dict[str, Any]) -> tuple[dict[str, Floats], str]:
-    """Losses after every round on the data sets passed."""
-    is_classifier = hasattr(model, "classes_")
-    method = "staged_predict_proba" if is_classifier else "staged_predict"
-    if not hasattr(model, method):
-        raise TypeError(f"{type(model).__name__} has no {method}: it must be a boosted model")
-    losses = _log_losses if is_classifier else _root_mean_squares
-    curves = {name: np.array(list(losses(model, X, y))) for name, (X, y) in pairs.items()}
-    return curves, "log-loss" if is_classifier else "root mean squared error"
-
-
-def _log_losses(model: Any, X: Any, y: Any) -> Iterator[float]:
-    codes = encode_labels(y, classes_of(model))
-    rows = np.arange(len(codes))
-    for probabilities in model.staged_predict_proba(X):
-        yield float(-np.log(np.maximum(np.asarray(probabilities)[rows, codes], _TINY)).mean())
-
-
-def _root_mean_squares(model: Any, X: Any, y: Any) -> Iterator[float]:
-    actual = np.asarray(y, dtype=np.float64)
-    for predicted in model.staged_predict(X):
-        yield float(np.sqrt(np.mean((actual - np.asarray(predicted)) ** 2)))
 
 
 @dataclass(eq=False)
@@ -242,6 +65,8 @@ class MarginDistributionDisplay(Display):
 
     margins: Floats
     rounds: list[int] | None = None
+
+    _size = (5.4, 4.1)
 
     @classmethod
     def from_estimator(
@@ -278,9 +103,6 @@ class MarginDistributionDisplay(Display):
                 f"rounds={rounds!r} is not allowed: {kind} has no staged_margins, so it must be None"
             )
         return cls(np.asarray(model.margins(X, y), dtype=np.float64)[np.newaxis]).plot(ax)
-
-    def _figure_size(self) -> tuple[float, float]:
-        return 5.4, 4.1
 
     def _draw(self, ax: Any) -> Legend:
         ax.axvline(0, color=style.FAINT, linewidth=0.9, zorder=1)
@@ -407,9 +229,6 @@ class WeightPathsDisplay(Display):
             if is_other.any():
                 others.append(np.quantile(relative[is_other], _QUANTILES))
         return cls(np.array(paths).T, names, np.array(others).T if others else None).plot(ax)
-
-    def _figure_size(self) -> tuple[float, float]:
-        return 6.0, 3.9
 
     def _draw(self, ax: Any) -> Legend:
         n_rounds = self.paths.shape[1]

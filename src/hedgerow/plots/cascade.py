@@ -110,10 +110,6 @@ class CascadeDisplay:
             available, otherwise uniform grey.
         ax
             As in `plot`.
-
-        Returns
-        -------
-        CascadeDisplay
         """
         check_parameters({"n_features": n_features}, _ALLOWED)
         if isinstance(estimator, BaseEstimator):
@@ -161,20 +157,17 @@ class CascadeDisplay:
         ax : matplotlib Axes, a sequence of them, or None
             None for a new figure. A single subplot is replaced by all panels; otherwise one for each feature
             and one for each panel of the stages is required: 3, or 1 without training history.
-
-        Returns
-        -------
-        self
         """
         n_features, n_stages_panels = len(self.rects), 1 if self.hit_rates is None else 3
         self.figure_, self.axes_ = _layout(ax, n_features, n_stages_panels)
         for number, one in enumerate(self.axes_[:n_features]):
             self._draw_feature(one, number)
-        rest = self.axes_[n_features:]
-        if self.hit_rates is not None:
-            self._draw_hits(rest[0])
-            self._draw_false_alarms(rest[1])
-        self._draw_trees(rest[-1])
+        for one in self.axes_[n_features:]:
+            style.style_axes(one)
+        if self.total_hit_rates is not None and self.total_false_alarms is not None:
+            self._draw_hits(self.axes_[n_features], self.total_hit_rates)
+            self._draw_false_alarms(self.axes_[n_features + 1], self.total_false_alarms)
+        self._draw_trees(self.axes_[-1])
         return self
 
     # --- features
@@ -182,11 +175,11 @@ class CascadeDisplay:
     def _draw_feature(self, ax: Any, number: int) -> None:
         width, height = self.window
         extent = {"extent": (0, width, height, 0)}
-        uniform = np.full((1, 1), _UNIFORM_GREY)
-        background = uniform if self.background is None else self.background
-        limits = (0, 255) if self.background is None else (float(background.min()), float(background.max()))
-        look = {"cmap": "gray", "vmin": limits[0], "vmax": limits[1]}
-        ax.imshow(background, interpolation="bicubic", **look, **extent)  # smooth: 24 x 24 pixels are coarse
+        grey = {"cmap": "gray", "interpolation": "bicubic", **extent}  # smooth: 24 x 24 pixels are coarse
+        if self.background is None:
+            ax.imshow(np.full((1, 1), _UNIFORM_GREY), vmin=0, vmax=255, **grey)
+        else:
+            ax.imshow(self.background, **grey)
         signs = feature_signs(
             self.kind, self.rects[number], self.weights[number], tilted=bool(self.tilted[number]),
             window=self.window, fine=_FINE,
@@ -216,10 +209,7 @@ class CascadeDisplay:
 
     # --- stages
 
-    def _draw_hits(self, ax: Any) -> None:
-        totals = self.total_hit_rates
-        assert totals is not None  # noqa: S101 - checked by the caller
-        style.style_axes(ax)
+    def _draw_hits(self, ax: Any, totals: Floats) -> None:
         ax.plot(np.arange(len(totals)), totals, "o-", color=style.BLUE, linewidth=1.8, markersize=3.5)
         low = min(float(totals.min()), 0.99)
         ax.set_ylim(max(0.0, 1.0 - 1.35 * (1.0 - low)), 1.0 + 0.06 * (1.0 - low))
@@ -234,14 +224,10 @@ class CascadeDisplay:
         _name(ax, "objects that pass", "after stage")
         _stages_axis(ax, 0, len(totals) - 1)
 
-    def _draw_false_alarms(self, ax: Any) -> None:
-        totals = self.total_false_alarms
-        assert totals is not None  # noqa: S101 - checked by the caller
-        style.style_axes(ax)
+    def _draw_false_alarms(self, ax: Any, totals: Floats) -> None:
         measured = np.empty(0) if self.pass_rates is None else self.pass_rates
         every = np.concatenate([totals, measured])
-        least = float(every[every > 0].min())
-        low = 0.5 * least  # zeros are drawn at this value
+        low = 0.5 * float(every[every > 0].min())  # zeros are drawn at this value
         if every.min() <= 0:
             labels.log_errors_axis(ax, low, 1.6)
         else:
@@ -264,7 +250,6 @@ class CascadeDisplay:
         ax.legend(loc="lower left", borderaxespad=0.1, **look)
 
     def _draw_trees(self, ax: Any) -> None:
-        style.style_axes(ax)
         numbers = np.arange(1, len(self.n_trees) + 1)
         ax.bar(numbers, self.n_trees, color=style.BLUE, width=0.78, zorder=2)
         ax.yaxis.set_major_locator(style.mpl("ticker").MaxNLocator(5, integer=True, min_n_ticks=1))
@@ -282,23 +267,10 @@ class CascadeDisplay:
 def feature_signs(
     kind: str, rects: Any, weights: Any, *, tilted: bool, window: tuple[int, int], fine: int = 1
 ) -> NDArray[np.int8]:
-    """Return which points of a window a feature adds (1), subtracts (-1) or ignores (0).
+    """Which points of a window a feature adds (1), subtracts (-1) or ignores (0), (fine * h, fine * w).
 
-    Parameters
-    ----------
-    kind, rects, weights, tilted
-        One feature, as in `hedgerow.vision.model`; the centre of an LBP grid is 1, its neighbours are -1.
-    window : (int, int)
-        Width and height.
-    fine : int
-        Points per pixel and axis.
+    The feature is as in `hedgerow.vision.model`; the centre of an LBP grid is 1, its neighbours are -1.
 
-    Returns
-    -------
-    int8 array of shape (fine * height, fine * width)
-
-    Examples
-    --------
     >>> rects = np.array([[0, 0, 4, 1], [2, 0, 2, 1], [0, 0, 0, 0]])
     >>> feature_signs("HAAR", rects, np.array([-1, 2, 0]), tilted=False, window=(5, 2)).tolist()
     [[-1, -1, 1, 1, 0], [0, 0, 0, 0, 0]]
@@ -354,12 +326,10 @@ def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
     """Return the figure and its axes: rows of features above a row for the stages."""
     n_columns = style.even_columns(_A_ROW, max(1, n_features))
     n_rows = -(-n_features // n_columns)
-    passed = (
-        [] if ax is None else [ax] if hasattr(ax, "plot") else list(np.ravel(np.asarray(ax, dtype=object)))
-    )
     n_panels = n_features + n_stages_panels
+    passed = style.passed_axes(ax)
     if len(passed) == n_panels:
-        return passed[0].figure, np.array([*passed, None], dtype=object)[:-1]
+        return passed[0].figure, passed
     heights = [1.25 * _FEATURE_SIZE * max(1, n_rows), _STAGES_SIZE[1]]
     if ax is None:
         width = max(n_columns * _FEATURE_SIZE, 3 * _STAGES_SIZE[0])
@@ -367,9 +337,8 @@ def _layout(ax: Any, n_features: int, n_stages_panels: int) -> tuple[Any, Any]:
         figure.get_layout_engine().set(w_pad=0.05, h_pad=0.06, hspace=0.03)
         grid = figure.add_gridspec(2, 1, height_ratios=heights)
     else:
-        spec = style.replaced_spec(passed, n_panels)
         figure = passed[0].figure
-        grid = spec.subgridspec(2, 1, height_ratios=heights)
+        grid = style.replaced_spec(passed, n_panels).subgridspec(2, 1, height_ratios=heights)
     above = grid[0].subgridspec(max(1, n_rows), n_columns)
     below = grid[1].subgridspec(1, n_stages_panels)
     axes = [figure.add_subplot(above[divmod(number, n_columns)]) for number in range(n_features)]

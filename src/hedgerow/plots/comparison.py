@@ -172,6 +172,8 @@ class CurvesDisplay(Display):
     y_label: str = ""
     log_x: bool = False
 
+    _size = (6.4, 4.0)
+
     @classmethod
     def from_values(
         cls,
@@ -211,9 +213,6 @@ class CurvesDisplay(Display):
             )
         read = {name: _read_curve(name, pair, len(points)) for name, pair in curves.items()}
         return cls(points, read, x_label, y_label, log_x).plot(ax)
-
-    def _figure_size(self) -> tuple[float, float]:
-        return 6.4, 4.0
 
     def _draw(self, ax: Any) -> None:
         marker = {"marker": "o", "markersize": 4} if len(self.x) <= 12 else {}

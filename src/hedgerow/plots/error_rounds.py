@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, flag, real
 from hedgerow.plots import labels, style
-from hedgerow.plots.base import Legend, RoundsDisplay
-from hedgerow.plots.boosting_curves import read_pairs
+from hedgerow.plots.base import Legend
 from hedgerow.plots.bounds import (
     LOOKS,
     TEST_BOUNDS,
@@ -21,6 +20,7 @@ from hedgerow.plots.bounds import (
     read_names,
     training_bounds,
 )
+from hedgerow.plots.loss_rounds import RoundsDisplay, read_pairs
 
 _ALLOWED = {"delta": real(0, 1, above=True, below=True), "log_rounds": flag()}
 _LEFT_OF = 0.58  # notes of rounds beyond this share of the axis are on their left

@@ -92,10 +92,12 @@ def plain_ticks(n_ticks: int, *, whole: bool = False) -> Any:
 def format_tick(value: float) -> str:
     """Format the number of a tick.
 
-    >>> format_tick(-1250.0), format_tick(0.25), format_tick(3e7), format_tick(-2e-7), format_tick(0.0)
-    ('−1,250', '0.25', '3e7', '−2e−7', '0')
+    >>> [format_tick(value) for value in (-1250.0, 0.25, 3e7, -2e-7, 0.0, -math.inf)]
+    ['−1,250', '0.25', '3e7', '−2e−7', '0', '−∞']
     """
     size = abs(value)
+    if math.isinf(size):
+        return "∞" if value > 0 else "−∞"
     if size == 0 or 1e-4 <= size < 1e6:
         return minus(f"{value:,.6g}" if size >= 1000 else f"{value:.6g}")
     digits, power = f"{value:.4e}".split("e")
@@ -192,15 +194,7 @@ def shade_vacuous(ax: Any, chance: float) -> tuple[list[Any], list[str]]:
 
 
 def legend_below(ax: Any, handles: Sequence[Any] = (), names: Sequence[str] = ()) -> None:
-    """Draw the legend of an axes below its x label, in as many columns as fit.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        With handles that have labels.
-    handles, names : sequences
-        More entries.
-    """
+    """Draw the legend of an axes, with more entries, below its x label, in as many columns as fit."""
     own_handles, own_names = ax.get_legend_handles_labels()
     handles, names = [*own_handles, *handles], [*own_names, *names]
     if not handles:
@@ -234,13 +228,7 @@ def legend_columns(names: Sequence[str], width: float) -> int:
 def end_labels(ax: Any, ends: Floats, names: Sequence[str], colours: Sequence[str]) -> None:
     """Name curves at their right ends, moved vertically so that names do not overlap.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        With its limits and scale set.
-    ends : float64 array of shape (lines,)
-        The last values of the curves.
-    names, colours : sequences of str
+    Limits and scale of the axes must be set; `ends` (lines,) are the last values of the curves.
     """
     to_axes = ax.transData + ax.transAxes.inverted()
     right = ax.get_xlim()[1]

@@ -43,8 +43,8 @@ class Dependence:
         Of a numeric column.
     n_categories : int
         Number of categories, drawn or not.
-    pair : list of str, or None
-        Names of the values of a numeric or boolean column with at most two values.
+    dots : list of str, or None
+        Names of the values, if they are drawn as dots: categories, or at most two numbers or booleans.
     """
 
     name: str
@@ -55,17 +55,7 @@ class Dependence:
     single: Floats
     deciles: Floats
     n_categories: int = 0
-    pair: list[str] | None = None
-
-    @property
-    def dots(self) -> list[str] | None:
-        """Names of the values, if they are drawn as dots and not as a curve."""
-        return self.pair if self.categories is None else self.categories
-
-    @property
-    def spread(self) -> float:
-        """The largest range of the means of an output."""
-        return float(np.ptp(self.means, axis=1).max())
+    dots: list[str] | None = None
 
 
 def predictor(model: Any, target: Any) -> tuple[Callable[[Any], Floats], list[str], str]:
@@ -134,50 +124,55 @@ def dependence(
     single = predicted.reshape(len(predicted), len(rows), n_rows)
     means = single.mean(axis=2)
     n_grid = len(grid)
-    present = numbers[~is_missing & np.isfinite(numbers)]
-    has_deciles = categories is None and present.size
+    present = numbers[_drawn(numbers)]
+    distinct = np.unique(present)
+    if categories is None:
+        values, dots, names = numbers[grid], None, None
+        if len(distinct) <= 2:
+            dots = _dots(distinct, is_boolean=columns.is_boolean(table, column))
+    else:
+        values = np.arange(n_grid, dtype=np.float64)
+        dots = names = [style.format_label(categories[int(numbers[row])]) for row in grid]
     return Dependence(
         name=name,
-        values=numbers[grid] if categories is None else np.arange(n_grid, dtype=np.float64),
-        categories=None
-        if categories is None
-        else [style.format_label(categories[int(numbers[row])]) for row in grid],
+        values=values,
+        categories=names,
         means=means[:, :n_grid],
         missing=means[:, n_grid] if is_missing.any() else None,
         single=single[:, :n_grid],
-        deciles=np.quantile(present, np.arange(0.1, 0.91, 0.1)) if has_deciles else np.empty(0),
-        n_categories=0 if categories is None else len(np.unique(present)),
-        pair=_pair(np.unique(present), is_boolean=columns.is_boolean(table, column))
-        if categories is None
-        else None,
+        deciles=np.quantile(present, np.arange(0.1, 0.91, 0.1)) if dots is None else np.empty(0),
+        n_categories=0 if categories is None else len(distinct),
+        dots=dots,
     )
 
 
-def _pair(distinct: Floats, *, is_boolean: bool) -> list[str] | None:
-    """Names of at most two values, None for more.
+def _dots(distinct: Floats, *, is_boolean: bool) -> list[str]:
+    """Names of values.
 
-    >>> _pair(np.array([0.0, 1.0]), is_boolean=True), _pair(np.array([-1.0, 2.5]), is_boolean=False)
-    (['false', 'true'], ['−1', '2.5'])
+    >>> _dots(np.array([0.0, 1.0]), is_boolean=True), _dots(np.array([-np.inf, 2.5]), is_boolean=False)
+    (['false', 'true'], ['−∞', '2.5'])
     """
-    if len(distinct) > 2:
-        return None
     return [
         ("true" if value else "false") if is_boolean else labels.format_tick(value)
         for value in distinct.tolist()
     ]
 
 
+def _drawn(numbers: Floats) -> Integers:
+    """Rows whose value can be drawn: the finite ones or, if there is none, the infinite ones."""
+    finite = np.flatnonzero(np.isfinite(numbers))
+    return finite if finite.size else np.flatnonzero(~np.isnan(numbers))
+
+
 def _number_grid(numbers: Floats, n_points: int) -> Integers:
     """Rows with all distinct values if they are few, else with evenly spaced quantiles, in order."""
-    finite = np.flatnonzero(np.isfinite(numbers))
-    distinct, first = np.unique(numbers[finite], return_index=True)
+    rows = _drawn(numbers)
+    distinct, first = np.unique(numbers[rows], return_index=True)
     if len(distinct) > n_points:
-        order = finite[np.argsort(numbers[finite], kind="stable")]
-        places = np.linspace(*_ENDS, n_points) * (len(order) - 1)
-        rows = order[np.round(places).astype(np.int64)]
+        order = rows[np.argsort(numbers[rows], kind="stable")]
+        rows = order[np.round(np.linspace(*_ENDS, n_points) * (len(order) - 1)).astype(np.int64)]
         _, first = np.unique(numbers[rows], return_index=True)
-        return np.asarray(rows[first], dtype=np.int64)
-    return np.asarray(finite[first], dtype=np.int64)
+    return np.asarray(rows[first], dtype=np.int64)
 
 
 def _category_grid(numbers: Floats) -> Integers:
@@ -188,13 +183,7 @@ def _category_grid(numbers: Floats) -> Integers:
     return np.asarray(present[first[kept]][np.argsort(codes[kept])], dtype=np.int64)
 
 
-_ALLOWED = {
-    "n_points": whole(2, 1000),
-    "max_rows": whole(1),
-    "top": whole(1),
-    "random_state": whole(0),
-    "ice": flag(),
-}
+_ALLOWED = {"n_points": whole(2, 1000), "max_rows": whole(1), "top": whole(1), "random_state": whole(0)}
 _MAX_ROWS = 40  # rows drawn with ice=True
 _LONGEST = 14  # letters of a category
 
@@ -264,9 +253,8 @@ class PartialDependenceDisplay(FeatureDisplay):
         top: int = 6,
         max_rows: int = 500,
         random_state: int = 0,
-        ice: bool = False,
         ax: Any = None,
-        n_columns: int = 3,
+        **options: Any,
     ) -> Self:
         """Compute the partial dependence, and draw it.
 
@@ -288,11 +276,13 @@ class PartialDependenceDisplay(FeatureDisplay):
             Largest number of rows; of more, a random sample is used.
         random_state : int
             Seed of the sample.
-        ice, ax, n_columns
+        ax
             As in `plot`.
+        **options
+            `ice` and `n_columns` of `plot`.
         """
         sizes = {"n_points": n_points, "top": top, "max_rows": max_rows}
-        check_parameters(sizes | {"random_state": random_state, "ice": ice}, _ALLOWED)
+        check_parameters(sizes | {"random_state": random_state}, _ALLOWED)
         predict, names, measure = predictor(model, target)
         whole_table = columns.as_table(X)
         table = columns.take(whole_table, columns.sample_rows(whole_table.shape[0], max_rows, random_state))
@@ -312,8 +302,7 @@ class PartialDependenceDisplay(FeatureDisplay):
         if len(outputs) > _MAX_CLASSES:
             levels = found[0].means.mean(axis=1)
             outputs = np.sort(np.argsort(-levels, kind="stable")[:_MAX_CLASSES]).tolist()
-        display = cls(found, outputs, names, measure, hasattr(model, "classes_"))
-        return display.plot(ax, ice=ice, n_columns=n_columns)
+        return cls(found, outputs, names, measure, hasattr(model, "classes_")).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, ice: bool = False, n_columns: int = 3) -> Self:
         """Draw the panels.
@@ -327,6 +316,7 @@ class PartialDependenceDisplay(FeatureDisplay):
         n_columns : int
             Panels per row.
         """
+        check_parameters({"ice": ice}, {"ice": flag()})
         self._shows_rows = ice and len(self.outputs) == 1
         is_single = len(self.dependences) == 1
         height = 3.0 if any(is_rotated(_names(found)) for found in self.dependences) else 2.5
@@ -351,10 +341,7 @@ class PartialDependenceDisplay(FeatureDisplay):
 
     def _draw_panel(self, ax: Any, number: int) -> None:
         found = self.dependences[number]
-        if found.dots is None:
-            self._draw_numbers(ax, found)
-        else:
-            self._draw_dots(ax, found)
+        (self._draw_numbers if found.dots is None else self._draw_dots)(ax, found)
 
     def _draw_numbers(self, ax: Any, found: Dependence) -> None:
         """Draw a curve per output, and the deciles."""

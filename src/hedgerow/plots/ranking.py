@@ -206,15 +206,7 @@ class RocCurveDisplay(_CurveDisplay):
 class PrecisionRecallDisplay(_CurveDisplay):
     """Precision-recall curve; its area is the average precision.
 
-    Make it with `from_estimator` or `from_predictions`. The positive class is the second of two; of more
-    classes, each has a curve against the rest, and there is a mean of the curves. Of more than seven
-    classes, the three of smallest area have colours and names.
-
-    Parameters
-    ----------
-    curves : list of Curve
-    mean : Curve or None
-        The mean of several curves, and of their areas.
+    Make it with `from_estimator` or `from_predictions`; classes and parameters are as in `RocCurveDisplay`.
 
     Examples
     --------

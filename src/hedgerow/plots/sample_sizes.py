@@ -77,6 +77,8 @@ class SampleSizeDisplay(Display):
     chance: float = 0.5
     n_test: int = 1
 
+    _size = (6.0, 4.3)
+
     @classmethod
     def from_estimator(
         cls,
@@ -141,9 +143,6 @@ class SampleSizeDisplay(Display):
             n_test=len(setup.y),
         )
         return display.plot(ax)
-
-    def _figure_size(self) -> tuple[float, float]:
-        return 6.0, 4.3
 
     def _draw(self, ax: Any) -> Legend:
         zero = self._zero()

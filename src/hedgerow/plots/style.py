@@ -33,25 +33,10 @@ def panels(
     legend: float = 0.0,
     heights: Sequence[float] | None = None,
 ) -> tuple[Any, Any, bool]:
-    """Return axes for several panels.
+    """Return the figure, axes of shape (n_panels,) and whether the figure is new.
 
-    Parameters
-    ----------
-    ax : None, matplotlib Axes or a sequence of them
-        None for a new figure; one Axes is replaced by a grid of panels; otherwise one per panel.
-    n_panels, n_columns : int
-    panel_size : (width, height) in inches, in a new figure
-    legend : float
-        Inches for a legend below the panels.
-    heights : sequence of float, optional
-        Relative heights of the rows.
-
-    Returns
-    -------
-    figure : matplotlib Figure
-    axes : object array of shape (n_panels,)
-    is_new : bool
-        Whether the figure is new.
+    With ax=None the figure is new, `panel_size` and `legend` (the height below the panels) are in inches. A
+    single Axes is replaced by a grid of panels. `heights` are relative heights of the rows.
     """
     n_rows = -(-n_panels // n_columns)
     if ax is None:
@@ -60,7 +45,7 @@ def panels(
         figure.get_layout_engine().set(w_pad=0.06, h_pad=0.08)
         grid = figure.add_gridspec(n_rows, n_columns, height_ratios=heights)
     else:
-        passed = np.array([ax], dtype=object) if hasattr(ax, "plot") else np.ravel(np.asarray(ax, object))
+        passed = passed_axes(ax)
         figure = passed[0].figure
         if len(passed) == n_panels:
             return figure, passed, False
@@ -69,6 +54,11 @@ def panels(
     for number in range(n_panels):
         axes[number] = figure.add_subplot(grid[divmod(number, n_columns)])
     return figure, axes, ax is None
+
+
+def passed_axes(ax: Any) -> Any:
+    """Return None, one Axes or a sequence of them as an object array."""
+    return np.array([] if ax is None else [ax] if hasattr(ax, "plot") else np.ravel(ax), dtype=object)
 
 
 def replaced_spec(passed: Any, n_panels: int) -> Any:

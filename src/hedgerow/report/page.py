@@ -65,11 +65,6 @@ def render_page(title: str, sections: Iterable[Section], *, lead: str = "") -> s
     lead : str
         A sentence under the title.
 
-    Returns
-    -------
-    str
-        HTML.
-
     Examples
     --------
     >>> html = render_page("Tea & cake", [Section("tea", "Tea", paragraph("<hot>"))])
@@ -79,18 +74,14 @@ def render_page(title: str, sections: Iterable[Section], *, lead: str = "") -> s
     items = list(sections)
     css = resources.files("hedgerow.report").joinpath("style.css").read_text("utf-8")
     body = "".join(section.body for section in items)
-    html = (
-        _templates()
-        .get_template("page.html.jinja")
-        .render(
-            title=title,
-            lead=lead,
-            sections=items,
-            css=Markup(css),  # noqa: S704 - our own file
-            on_white=Markup(definitions(body, on_black=False)),  # noqa: S704 - names and numbers
-            on_black=Markup(definitions(body, on_black=True)),  # noqa: S704
-            version=metadata.version("hedgerow"),
-        )
+    html = _template("page").render(
+        title=title,
+        lead=lead,
+        sections=items,
+        css=Markup(css),  # noqa: S704 - our own file
+        on_white=Markup(definitions(body, on_black=False)),  # noqa: S704 - names and numbers
+        on_black=Markup(definitions(body, on_black=True)),  # noqa: S704
+        version=metadata.version("hedgerow"),
     )
     twice = [name for name, times in Counter(_ID.findall(html)).items() if times > 1]
     if twice:
@@ -103,13 +94,13 @@ def render_page(title: str, sections: Iterable[Section], *, lead: str = "") -> s
 # --- elements
 
 
-def join(*parts: str) -> Markup:
+def join(*elements: str) -> Markup:
     """Concatenate elements; plain texts are escaped.
 
     >>> print(join(code("a"), " <b>"))
     <code>a</code> &lt;b&gt;
     """
-    return Markup("").join(parts)
+    return Markup("").join(elements)
 
 
 def paragraph(*pieces: str, kind: str = "") -> Markup:
@@ -158,7 +149,7 @@ def bullets(items: Iterable[str]) -> Markup:
     <li>one</li>
     </ul>
     """
-    return _part("bullets", list(items))
+    return _render("bullets", list(items))
 
 
 def key_figures(items: Iterable[tuple[str, str, str]]) -> Markup:
@@ -167,7 +158,7 @@ def key_figures(items: Iterable[tuple[str, str, str]]) -> Markup:
     >>> '<dd class="value">97 %</dd>' in key_figures([("accuracy", "97 %", "")])
     True
     """
-    return _part("key_figures", list(items))
+    return _render("key_figures", list(items))
 
 
 def table(
@@ -177,30 +168,12 @@ def table(
     *,
     numbers: Iterable[int] = (),
     marked: Iterable[int] = (),
-    row_heads: bool = True,
 ) -> Markup:
-    """A table, which scrolls if it is too wide.
+    """A table, which scrolls if it is too wide; the first cell of a row is its name.
 
-    Parameters
-    ----------
-    caption : str
-    head : sequence of str
-        The names of the columns.
-    rows : iterable of sequences of str
-        Cells; Markup stays as it is.
-    numbers : iterable of int
-        Columns that are aligned right.
-    marked : iterable of int
-        Rows that are highlighted.
-    row_heads : bool
-        Whether the first cell of a row is its name.
+    `head` are the names of the columns, those of `numbers` are aligned right, the rows of `marked` are
+    highlighted.
 
-    Returns
-    -------
-    Markup
-
-    Examples
-    --------
     >>> html = table("Heights", ["who", "cm"], [["Ann", "170"]], numbers=[1])
     >>> '<th scope="row">Ann</th><td class="number">170</td>' in html
     True
@@ -215,10 +188,10 @@ def table(
         for j, cell in enumerate(row)
         if len(cell) > _LONG and not isinstance(cell, Markup)
     }
-    return _part("table", caption, list(head), filled, set(numbers), row_heads, set(marked), long)
+    return _render("table", caption, list(head), filled, set(numbers), set(marked), long)
 
 
-def folded(summary: str, part: Markup) -> Markup:
+def folded(summary: str, element: Markup) -> Markup:
     """A collapsed element with a summary; it is expanded in print.
 
     The element is written twice, since browsers print collapsed elements differently: it must have no ids.
@@ -232,7 +205,7 @@ def folded(summary: str, part: Markup) -> Markup:
     </div>
     """
     return Markup('<details><summary>{}</summary>\n{}</details>\n<div class="paper">\n{}</div>\n').format(
-        summary, part, part
+        summary, element, element
     )
 
 
@@ -258,10 +231,6 @@ def figure(shown: Any, caption: str, alt: str, *, name: str = "") -> Markup:
     name : str
         Prefix of the ids, unique on a page. Empty for a digest of the figure.
 
-    Returns
-    -------
-    Markup
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -272,7 +241,7 @@ def figure(shown: Any, caption: str, alt: str, *, name: str = "") -> Markup:
     if name and not _NAME.fullmatch(name):
         raise ValueError(f"name={name!r} is not allowed: it must be lower-case letters, digits and hyphens")
     drawing = inline_svg(getattr(shown, "figure_", shown), alt, name)
-    return _part("figure", drawing, caption)
+    return _render("figure", drawing, caption)
 
 
 def side_by_side(*figures: Markup) -> Markup:
@@ -293,21 +262,16 @@ def histogram(counts: Sequence[int], alt: str) -> Markup:
     2
     """
     most = max(counts, default=0)
-    return _part("histogram", [count / most if most else 0.0 for count in counts], alt)
+    return _render("histogram", [count / most if most else 0.0 for count in counts], alt)
 
 
-def _part(name: str, *items: Any) -> Markup:
-    module = _parts().module
-    return Markup(str(getattr(module, name)(*items)).lstrip("\n"))  # noqa: S704 - the template escapes
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("hedgerow.report", ""), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
+def _render(name: str, *items: Any) -> Markup:
+    macro = getattr(_template("elements").module, name)
+    return Markup(str(macro(*items)).lstrip("\n"))  # noqa: S704 - the template escapes
 
 
 @cache
-def _parts() -> Template:
-    return _templates().get_template("parts.html.jinja")
+def _template(name: str) -> Template:
+    loader = PackageLoader("hedgerow.report", "")
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.get_template(f"{name}.html.jinja")

@@ -102,10 +102,6 @@ class Report:
             Seed of samples and shuffles.
         progress : callable, optional
             Called as progress(done, total, name) before every section and at the end.
-
-        Returns
-        -------
-        Report
         """
         facts = Facts(
             model, X_test, y_test, X_train, y_train, certificate=certificate, random_state=random_state
@@ -121,28 +117,25 @@ class Report:
         Parameters
         ----------
         facts : Facts
-        title : str, optional
-            None for the names of the model and the target.
+        title, progress
+            As in `from_estimator`.
         lead : str
             A sentence under the title.
-        progress : callable, optional
-            Called as progress(done, total, name) before every section and at the end.
-
-        Returns
-        -------
-        Report
         """
         if title is None:
             title = facts.kind if facts.recipe is None else f"{facts.kind} for {facts.target}"
-        return cls(title, tuple(_make_sections(facts, progress)), facts.figures, lead)
+        sections = []
+        with figure_settings():
+            for done, (name, make) in enumerate(_SECTIONS):
+                if progress is not None:
+                    progress(done, len(_SECTIONS), name)
+                sections.append(make(facts))
+        if progress is not None:
+            progress(len(_SECTIONS), len(_SECTIONS), "done")
+        return cls(title, tuple(filter(None, sections)), facts.figures, lead)
 
     def to_html(self) -> str:
-        """The page as one self-contained text.
-
-        Returns
-        -------
-        str
-        """
+        """The page as one self-contained text."""
         return page.render_page(self.title, self.sections, lead=self.lead)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -154,17 +147,3 @@ class Report:
             An existing file is replaced atomically.
         """
         write_atomically(path, self.to_html().encode("utf-8"))
-
-
-def _make_sections(facts: Facts, progress: Progress | None) -> list[Section]:
-    found = []
-    with figure_settings():
-        for done, (name, make) in enumerate(_SECTIONS):
-            if progress is not None:
-                progress(done, len(_SECTIONS), name)
-            section = make(facts)
-            if section is not None:
-                found.append(section)
-    if progress is not None:
-        progress(len(_SECTIONS), len(_SECTIONS), "done")
-    return found

@@ -26,21 +26,8 @@ _MOST_COLUMNS = 200  # in the table of columns
 
 
 def accuracy_interval(n_wrong: int, n: int, alpha: float = _ALPHA) -> tuple[float, float]:
-    """The exact interval of the accuracy of new rows (Clopper and Pearson 1934).
+    """The exact interval of the accuracy on new rows (Clopper and Pearson 1934), by errors and test rows.
 
-    Parameters
-    ----------
-    n_wrong, n : int
-        Errors, and test rows.
-    alpha : float
-        The largest probability that the interval misses the accuracy.
-
-    Returns
-    -------
-    low, high : float
-
-    Examples
-    --------
     >>> [round(end, 4) for end in accuracy_interval(4, 143)]
     [0.9299, 0.9923]
     """
@@ -68,21 +55,21 @@ def median_interval(sizes: Iterable[float], alpha: float = _ALPHA) -> tuple[floa
 def in_short(facts: Facts) -> Section:
     """The model, its scores and its certificate."""
     rows = _classification_figures(facts) if facts.is_classification else _regression_figures(facts)
-    parts = [page.paragraph(_describe_model(facts)), page.key_figures(rows)]
+    elements = [page.paragraph(_describe_model(facts)), page.key_figures(rows)]
     if facts.certificate is not None:
         best = facts.certificate.best
         vacuous = best is None or facts.certificate.is_vacuous(best)
         kind = "statement vacuous" if vacuous else "statement"
-        parts.append(page.paragraph(facts.certificate.statement, kind=kind))
-    parts.append(page.paragraph(_interval_note(facts), kind="small"))
+        elements.append(page.paragraph(facts.certificate.statement, kind=kind))
+    elements.append(page.paragraph(_interval_note(facts), kind="small"))
     if not facts.can_evaluate:
         unknown = sorted({str(label) for label in facts.y.tolist()} - {str(label) for label in facts.classes})
         note = (
             f"Some test rows have classes that the model does not have ({', '.join(unknown)}): they count "
             "as errors, and the sections that require probabilities of all classes are omitted."
         )
-        parts.append(page.paragraph(text.shortened(note, 400)))
-    return Section("in-short", "Summary", page.join(*parts))
+        elements.append(page.paragraph(text.shortened(note, 400)))
+    return Section("in-short", "Summary", page.join(*elements))
 
 
 def _describe_model(facts: Facts) -> str:
@@ -114,7 +101,7 @@ def _classification_figures(facts: Facts) -> list[tuple[str, str, str]]:
     interval = text.between(*accuracy_interval(n_wrong, n))
     counts = np.unique(facts.y.astype(str), return_counts=True)[1]
     chance = counts.max() / n
-    found = [
+    figures = [
         ("accuracy", text.share(1 - n_wrong / n), f"95 % interval {interval}"),
         ("errors", f"{n_wrong:,} of {n:,}", "test rows"),
         ("most frequent class", text.share(chance), "accuracy of always predicting it"),
@@ -125,13 +112,12 @@ def _classification_figures(facts: Facts) -> list[tuple[str, str, str]]:
         confidence = f"{100 * (1 - facts.certificate.delta):.4g} %"
         vacuous = facts.certificate.is_vacuous(facts.certificate.best)
         note = "vacuous: not below chance" if vacuous else f"with probability {confidence}"
-        found.append(("error bound", shown, note))
+        figures.append(("error bound", shown, note))
     if "auc" in facts.scores:
-        area = below_one(facts.scores["auc"])
-        found.append(("area under ROC", area, "1 is best, 0.5 is chance"))
+        figures.append(("area under ROC", below_one(facts.scores["auc"]), "1 is best, 0.5 is chance"))
     if "log-loss" in facts.scores:
-        found.append(("log-loss", text.number(facts.scores["log-loss"], 3), "0 is best"))
-    return found
+        figures.append(("log-loss", text.number(facts.scores["log-loss"], 3), "0 is best"))
+    return figures
 
 
 def _regression_figures(facts: Facts) -> list[tuple[str, str, str]]:
@@ -144,15 +130,11 @@ def _regression_figures(facts: Facts) -> list[tuple[str, str, str]]:
         ("R²", text.number(facts.scores["r2"], 3), "1 is best, 0 is that of the mean"),
         ("root mean squared error", text.number(facts.scores["rmse"], 3), "test rows"),
         ("mean absolute error", text.number(facts.scores["mae"], 3), "test rows"),
-        (
-            "median absolute error",
-            text.number(float(np.median(sizes)), 3),
-            interval,
-        ),
+        ("median absolute error", text.number(float(np.median(sizes)), 3), interval),
         (
             "standard deviation of the target",
             text.number(spread, 3),
-            "the error of always predicting the mean",
+            "error of always predicting the mean",
         ),
     ]
 
@@ -163,12 +145,12 @@ def _regression_figures(facts: Facts) -> list[tuple[str, str, str]]:
 def data(facts: Facts) -> Section:
     """Rows, columns and target, and how they were prepared."""
     summary = facts.summary if facts.summary is not None else describe(as_arrow(facts))
-    parts = [_counts(facts, summary)]
-    parts.append(_class_balance(facts) if facts.is_classification else _target_numbers(facts))
+    elements = [_counts(facts, summary)]
+    elements.append(_class_balance(facts) if facts.is_classification else _target_numbers(facts))
     if facts.recipe is not None:
-        parts += _preparation(facts.recipe)
-    parts.append(_columns(summary, facts))
-    return Section("data", "The data", page.join(*parts))
+        elements += _preparation(facts.recipe)
+    elements.append(_columns(summary, facts))
+    return Section("data", "The data", page.join(*elements))
 
 
 def as_arrow(facts: Facts) -> pa.Table:
@@ -239,23 +221,23 @@ def _target_numbers(facts: Facts) -> Markup:
 
 def _preparation(recipe: Any) -> list[Markup]:
     """Columns dropped and expanded, and notes."""
-    parts = []
+    elements = []
     if recipe.dropped:
-        parts += [
+        elements += [
             page.heading("Columns dropped"),
             page.bullets(page.join(page.code(name), f": {reason}") for name, reason in recipe.dropped),
         ]
     expanded = [column for column in recipe.columns if len(column.parts) > 1]
     if expanded:
-        parts += [
+        elements += [
             page.heading("Columns expanded"),
             page.bullets(
                 page.join(page.code(column.name), " became ", ", ".join(column.parts)) for column in expanded
             ),
         ]
     if recipe.notes:
-        parts += [page.heading("Notes on the data"), page.bullets(recipe.notes)]
-    return parts
+        elements += [page.heading("Notes on the data"), page.bullets(recipe.notes)]
+    return elements
 
 
 def _columns(summary: Any, facts: Facts) -> Markup:
@@ -269,16 +251,8 @@ def _columns(summary: Any, facts: Facts) -> Markup:
         missing = text.NOTHING
         if column.n_missing:
             missing = f"{column.n_missing:,} ({100 * column.n_missing / max(1, summary.n_rows):.1f} %)"
-        rows.append(
-            [
-                column.name + roles.get(column.name, ""),
-                column.kind,
-                missing,
-                text.count(column.n_distinct),
-                _content(column, summary),
-                _bars(column),
-            ]
-        )
+        name, n_distinct = column.name + roles.get(column.name, ""), text.count(column.n_distinct)
+        rows.append([name, column.kind, missing, n_distinct, _content(column, summary), _bars(column)])
     more = len(summary.columns) - len(shown)
     which = "Training rows" if facts.y_train is not None else "Test rows"
     caption = "All rows of the file" if facts.summary is not None else which

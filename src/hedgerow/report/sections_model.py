@@ -46,7 +46,7 @@ def choice(facts: Facts) -> Section | None:
     allowed = "" if found.budget is None else f" of {found.budget:g} allowed"
     # A model file has no seconds, so that equal models are equal files.
     took = f"; it took {found.seconds:.1f} seconds{allowed}" if math.isfinite(found.seconds) else ""
-    parts = [
+    elements = [
         page.paragraph(str(found.reason)),
         page.paragraph(
             f"Compared by {metric.title} ({better} is better), {found.validation}{took}.",
@@ -59,8 +59,8 @@ def choice(facts: Facts) -> Section | None:
         alt = f"Dots: {metric.title} of each method, with its standard error"
         title = metric.title[:1].upper() + metric.title[1:]
         caption = f"{title} of the best setting of each method, with its standard error."
-        parts.append(facts.draw("scores", display, caption, alt))
-    return Section("choice", "How the method was chosen", page.join(*parts))
+        elements.append(facts.draw("scores", display, caption, alt))
+    return Section("choice", "How the method was chosen", page.join(*elements))
 
 
 def _trials(found: Any) -> Markup:
@@ -87,7 +87,7 @@ def _trials(found: Any) -> Markup:
 def _note(trial: Any) -> str:
     """Status and note of a trial that is not done."""
     status = "" if trial.status == "done" else trial.status
-    return ": ".join(part for part in (status, trial.note) if part)
+    return ": ".join(text for text in (status, trial.note) if text)
 
 
 # --- method
@@ -97,23 +97,23 @@ def method(facts: Facts) -> Section:
     """The class, its parameters and the results of the fit."""
     about = (inspect.getdoc(type(facts.model)) or "").partition("\n")[0]
     title = page.join(page.code(facts.kind), f": {about}" if about else "")
-    parts = [page.paragraph(title), _parameters(facts.model)]
+    elements = [page.paragraph(title), _parameters(facts.model)]
     fitted = [
         [name, text.value(getattr(facts.model, attribute), _MOST)]
         for attribute, name in _FITTED.items()
         if getattr(facts.model, attribute, None) is not None
     ]
     if fitted:
-        parts.append(page.table("Results of the fit", ["attribute", "value"], fitted))
+        elements.append(page.table("Results of the fit", ["attribute", "value"], fitted))
     if hasattr(facts.model, "n_jobs") and type(facts.model).__module__.startswith("hedgerow."):
-        parts.append(
+        elements.append(
             page.paragraph(
                 "The same rows, parameters and seed give the same model, bit for bit, with any number of "
                 "threads.",
                 kind="small",
             )
         )
-    return Section("method", "Method and parameters", page.join(*parts))
+    return Section("method", "Method and parameters", page.join(*elements))
 
 
 def _parameters(model: Any) -> Markup:
@@ -130,17 +130,17 @@ def _parameters(model: Any) -> Markup:
             continue
         usual = text.NOTHING if default is _NO_DEFAULT else text.shortened(repr(default), _MOST)
         changed.append([name, shown, usual])
-    parts = []
+    elements = []
     if changed:
         head = ["parameter", "value", "default"]
-        parts.append(page.table("Parameters that differ from their defaults", head, changed))
+        elements.append(page.table("Parameters that differ from their defaults", head, changed))
     if kept:
         caption = "Parameters at their defaults"
         more = "other parameter, at its default" if changed else "parameter, at its default"
         many = more.replace("parameter", "parameters").replace("its default", "their defaults")
         summary = text.plural(len(kept), more, many)
-        parts.append(page.folded(summary, page.table(caption, ["parameter", "value"], kept)))
-    return page.join(*parts)
+        elements.append(page.folded(summary, page.table(caption, ["parameter", "value"], kept)))
+    return page.join(*elements)
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -223,16 +223,16 @@ def reproduce(facts: Facts) -> Section:
         f"model = {as_fitted(facts.model)!r}",
         "model.fit(X_train, y_train)",
     ]
-    parts = [page.listing(list(facts.reproduce) or code)]
+    elements = [page.listing(list(facts.reproduce) or code)]
     if facts.reproduce and facts.choice is not None and facts.choice.budget is not None:
         note = (
             "The methods that are compared within a time budget depend on the machine, so that another one "
             "may choose another method or number of rounds. This is the model that was chosen:"
         )
-        parts += [page.paragraph(note), page.listing(code)]
+        elements += [page.paragraph(note), page.listing(code)]
     versions = [["Python", platform.python_version()]]
     versions += [[name, metadata.version(name)] for name in _PACKAGES]
-    parts.append(page.table("Versions", ["package", "version"], versions))
+    elements.append(page.table("Versions", ["package", "version"], versions))
     seeds = [("seed of the report", str(facts.random_state))]
     seed = getattr(facts.model, "random_state", None)
     if seed is not None:
@@ -241,8 +241,8 @@ def reproduce(facts: Facts) -> Section:
         path = Path(facts.model_file)
         seeds.append(("model file", path.name))
         seeds.append(("SHA-256", page.code(hashlib.sha256(path.read_bytes()).hexdigest())))
-    parts.append(page.table("Seeds and files", ["name", "value"], seeds))
-    return Section("reproduce", "How to reproduce", page.join(*parts))
+    elements.append(page.table("Seeds and files", ["name", "value"], seeds))
+    return Section("reproduce", "How to reproduce", page.join(*elements))
 
 
 def certificate(facts: Facts) -> Section | None:
@@ -251,21 +251,21 @@ def certificate(facts: Facts) -> Section | None:
     if found is None:
         return None
     vacuous = found.best is None or found.is_vacuous(found.best)
-    parts = [page.paragraph(found.statement, kind="statement vacuous" if vacuous else "statement")]
+    elements = [page.paragraph(found.statement, kind="statement vacuous" if vacuous else "statement")]
     if found.bounds:
         error = float(np.mean(facts.wrong)) if facts.is_classification else None
         display = BoundsDisplay.from_certificate(found, test_error=error)
         caption = "All bounds of the test error, with the error of chance and the measured test error."
         alt = f"Bars: the smallest bound is {found.error_bound:.4f}, chance is {found.chance_error:.4f}"
-        parts += [facts.draw("bounds", display, caption, alt), bounds_table(found)]
+        elements += [facts.draw("bounds", display, caption, alt), bounds_table(found)]
     if found.of_training:
         facts_ = [f"{name}: {text.number(value)}" for name, value in found.of_training]
-        parts += [page.heading("Training rows"), page.bullets(facts_)]
+        elements += [page.heading("Training rows"), page.bullets(facts_)]
     if found.inapplicable:
-        parts += [page.heading("Bounds that do not apply"), page.bullets(_reasons(found))]
+        elements += [page.heading("Bounds that do not apply"), page.bullets(_reasons(found))]
     if found.notes:
-        parts += [page.heading("Notes on the certificate"), page.bullets(found.notes)]
-    return Section("certificate", "Certificate", page.join(*parts))
+        elements += [page.heading("Notes on the certificate"), page.bullets(found.notes)]
+    return Section("certificate", "Certificate", page.join(*elements))
 
 
 def bounds_table(found: Certificate) -> Markup:

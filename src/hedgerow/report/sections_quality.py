@@ -44,8 +44,8 @@ def confusion(facts: Facts) -> Section | None:
         f"predictions, {n_wrong:,} errors; the table below has the numbers per class"
     )
     caption = "Test rows by true and predicted class. Shades are shares of a row of the matrix."
-    parts = [facts.draw("confusion", display, caption, alt), _per_class(facts)]
-    return Section("confusion", "Confusion matrix", page.join(*parts))
+    elements = [facts.draw("confusion", display, caption, alt), _per_class(facts)]
+    return Section("confusion", "Confusion matrix", page.join(*elements))
 
 
 def _per_class(facts: Facts) -> Markup:
@@ -89,7 +89,7 @@ def ranking(facts: Facts) -> Section | None:
     """ROC and precision-recall curves."""
     if facts.probabilities is None or not facts.has_known_labels or len(set(facts.y.tolist())) < 2:
         return None
-    parts = []
+    elements = []
     for name, kind, title, area in (
         ("roc", RocCurveDisplay, "ROC", "area under the curve"),
         ("precision-recall", PrecisionRecallDisplay, "Precision-recall", "average precision"),
@@ -101,8 +101,8 @@ def ranking(facts: Facts) -> Section | None:
         )
         value = labels.below_one(drawn.area)
         caption = f"{title} curve, {whose}: {area} {value}."
-        parts.append(facts.draw(name, display, caption, f"{title} curve, {area} {value}"))
-    return Section("ranking", "ROC and precision-recall", page.side_by_side(*parts))
+        elements.append(facts.draw(name, display, caption, f"{title} curve, {area} {value}"))
+    return Section("ranking", "ROC and precision-recall", page.side_by_side(*elements))
 
 
 def predicted(facts: Facts) -> Section | None:
@@ -131,7 +131,7 @@ def margins(facts: Facts) -> Section | None:
     """Distribution of the margins."""
     if not facts.is_classification or not hasattr(facts.model, "margins"):
         return None
-    parts = []
+    elements = []
     for name, which, (X, y) in (
         ("training-margins", "Training rows", facts.some_train),
         ("margins", "Test rows", facts.some_test),
@@ -146,14 +146,14 @@ def margins(facts: Facts) -> Section | None:
         )
         negative = text.percent(float(np.mean(last <= 0)))
         alt = f"{which}: cumulative distribution of margins; {negative} not above 0"
-        parts.append(facts.draw(name, display, caption, alt))
-    if not parts:
+        elements.append(facts.draw(name, display, caption, alt))
+    if not elements:
         return None
     about = page.paragraph(
         "The margin of a row is the share of the votes for its label minus that for the strongest other "
         f"class: 1 if all votes agree, negative if the prediction is wrong.{facts.sample_note}"
     )
-    return Section("margins", "Margins", about + page.side_by_side(*parts))
+    return Section("margins", "Margins", about + page.side_by_side(*elements))
 
 
 # --- hardest rows
@@ -161,14 +161,14 @@ def margins(facts: Facts) -> Section | None:
 
 def hardest(facts: Facts) -> Section | None:
     """The test rows with the largest errors, and training rows with suspect labels."""
-    parts = []
+    elements = []
     if facts.is_classification and facts.margins is not None:
-        parts.append(_hardest_labels(facts))
+        elements.append(_hardest_labels(facts))
     elif not facts.is_classification:
-        parts.append(_hardest_numbers(facts))
+        elements.append(_hardest_numbers(facts))
     if facts.y_train is not None and hasattr(facts.model, "outlier_scores"):
-        parts.append(_suspect_labels(facts))
-    return Section("hardest", "Hardest rows", page.join(*parts)) if parts else None
+        elements.append(_suspect_labels(facts))
+    return Section("hardest", "Hardest rows", page.join(*elements)) if elements else None
 
 
 def _table_of_rows(
@@ -258,12 +258,12 @@ _STUMP_NODES = 3  # the root and two leaves
 
 def importances(facts: Facts) -> Section | None:
     """Importances by splits and by permutation."""
-    parts = []
+    elements = []
     if facts.importances is not None and facts.importances.any():
         display = ImportancesDisplay.from_estimator(facts.model, facts.X, method="split", top=_MOST_BARS)
         first = facts.names[display.order[0]]
         caption = "By splits: share of each column in the gain of all splits, on the training rows."
-        parts.append(facts.draw("importances", display, caption, f"Bars: {first} has the largest share"))
+        elements.append(facts.draw("importances", display, caption, f"Bars: {first} has the largest share"))
     can_evaluate = facts.can_evaluate and (facts.is_classification or len(set(facts.y.tolist())) > 1)
     if can_evaluate and facts.n_columns <= _MAX_PERMUTED:
         most = min(max(_MOST_CELLS // facts.n_columns, _PERMUTED_ROWS[0]), _PERMUTED_ROWS[1])
@@ -284,12 +284,12 @@ def importances(facts: Facts) -> Section | None:
             "standard deviations over permutations. Correlated columns can replace each other, and then both "
             "have small importances."
         )
-        parts.append(
+        elements.append(
             facts.draw("permutation", display, caption, f"Bars: permuting {first} has the largest effect")
         )
-    if not parts:
+    if not elements:
         return None
-    body = page.side_by_side(*parts)
+    body = page.side_by_side(*elements)
     if facts.n_columns > _MAX_PERMUTED:
         note = f"Importances by permutation are omitted: there are more than {_MAX_PERMUTED} columns."
         body += page.paragraph(note, kind="small")

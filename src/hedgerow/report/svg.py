@@ -147,23 +147,8 @@ def figure_settings() -> Iterator[None]:
 
 
 def inline_svg(figure: Any, alt: str, name: str) -> Markup:
-    """A figure as an `<svg>` element.
+    """Write a figure as an `<svg>` element, and close it; see `page.figure`.
 
-    Parameters
-    ----------
-    figure : matplotlib Figure
-        It is closed.
-    alt : str
-        Description for screen readers.
-    name : str
-        Prefix of the ids; empty for a digest of the figure.
-
-    Returns
-    -------
-    Markup
-
-    Examples
-    --------
     >>> from matplotlib.figure import Figure
     >>> figure = Figure(figsize=(3, 2))
     >>> _ = figure.add_subplot().set_title("Ångström & co")
@@ -185,7 +170,7 @@ def inline_svg(figure: Any, alt: str, name: str) -> Markup:
         '<svg role="img" aria-label="{}" viewBox="{}" width="{:.0f}" height="{:.0f}" '
         'style="--least: {:.0f}px">'
     ).format(alt, root.attrib["viewBox"], width, height, _SMALLEST * width)
-    inner = [part for child in root for part in _written(child, ids)]
+    inner = [piece for child in root for piece in _written(child, ids)]
     return Markup("").join([opening, *inner, Markup("</svg>")])
 
 
