@@ -1,4 +1,4 @@
-"""Sentences follow from the numbers: other numbers, other sentences."""
+"""Sentences follow from the numbers."""
 
 import numpy as np
 import pytest
@@ -23,12 +23,12 @@ def curves(x, **means):
     return {name: Curve(tuple(x), np.array(mean)[:, None] + [[-0.01, 0.01]]) for name, mean in means.items()}
 
 
-def test_a_clear_winner_is_named_with_its_distance():
+def test_winner_beyond_noise_has_its_lead():
     found = contest(logistic=0.7, adaboost=0.8, gradient=0.9).winner()
     assert found == "Tea: gradient boosting is ahead with 90.0 % right, 10.0 points (± 0.5) before AdaBoost."
 
 
-def test_a_lead_within_noise_is_no_win():
+def test_lead_within_noise():
     one = contest(logistic=0.798, adaboost=0.8, gradient=0.7)
     assert (
         one.winner() == "Tea: AdaBoost is ahead with 80.0 % right, but within noise of logistic regression."
@@ -47,12 +47,12 @@ def test_noise_begins_at_two_standard_errors():
     assert not contest(logistic=0.8 - 1.99 * error, adaboost=0.8).is_beyond_noise(ADABOOST, LOGISTIC)
 
 
-def test_boosting_that_loses_is_said_to_lose():
+def test_boosting_behind_logistic_regression():
     found = contest(logistic=0.9, one_hot=0.95, adaboost=0.8).against_linear()
     assert "AdaBoost (80.0 %), is 15.0 points (± 0.5) behind one-hot logistic regression (95.0 %" in found
 
 
-def test_learners_needed_are_read_off_the_curve():
+def test_number_of_learners_near_the_best():
     lines = curves([1, 2, 3, 4], flat=[0.6, 0.796, 0.8, 0.799], falling=[0.6, 0.9, 0.8, 0.7])
     assert findings.about_learners("Tea", lines) == (
         "Tea, weak learners until within half a point of the best: flat 2 (best: 80.0 % after 3); "
@@ -60,7 +60,7 @@ def test_learners_needed_are_read_off_the_curve():
     )
 
 
-def test_the_best_rate_and_what_the_ends_cost_are_read_off_the_curve():
+def test_best_rate_and_ends_of_the_range():
     lines = curves([0.1, 0.5, 1.0], inner=[0.7, 0.9, 0.8], last=[0.7, 0.8, 0.9], first=[0.9, 0.8, 0.7])
     assert findings.about_shrinkage("Tea", lines, 50) == (
         "Tea, 50 learners: "
@@ -70,7 +70,7 @@ def test_the_best_rate_and_what_the_ends_cost_are_read_off_the_curve():
     )
 
 
-def test_who_suffers_from_noise_is_read_off_the_curve():
+def test_largest_and_smallest_loss_with_noise():
     lines = curves([0.0, 0.4], brittle=[0.95, 0.6], tough=[0.8, 0.75], middle=[0.9, 0.8])
     assert findings.about_noise("Tea", lines) == (
         "Tea, 40 % of the training labels flipped: "
@@ -92,7 +92,7 @@ def checked(name, limit, error, *splits):
         ((0.02, 0.02), "is not confirmed for any"),  # below means below
     ],
 )
-def test_the_verdict_on_the_claim_follows_the_errors(errors, verdict):
+def test_verdict_on_the_claim_follows_the_errors(errors, verdict):
     found = [
         checked("AdaBoost, a", 0.02, errors[0], 0.01, 0.03, 0.03, 0.03),
         checked("AdaBoost, b", 0.02, errors[1], 0.03, 0.03, 0.03, 0.03),
@@ -105,12 +105,12 @@ def test_the_verdict_on_the_claim_follows_the_errors(errors, verdict):
     assert "errors are 2.5 % (lowest: gradient, c), and 100 % of single" in second
 
 
-def test_the_claim_is_measured_on_every_row_once_a_repeat():
+def test_every_row_is_tested_once_per_repeat():
     X, y = load_breast_cancer(return_X_y=True)
     problem = Problem("cancer", "Cancer", X, y)
 
     class Wrong:
-        """Right but for class 0."""
+        """Predicts class 1."""
 
         def fit(self, X, y):
             return self
@@ -118,7 +118,7 @@ def test_the_claim_is_measured_on_every_row_once_a_repeat():
         def predict(self, X):
             return np.ones(len(X), int)
 
-    found = findings.check_claim(findings.Contender("w", 0.02, lambda _: Wrong()), problem, QUICK, 0, None)
+    found = findings.check_claim(findings.Contender("w", 0.02, Wrong()), problem, QUICK, 0)
     np.testing.assert_allclose(found.repeats, np.full(QUICK.claim_repeats, (y == 0).mean()))
     assert found.splits.shape == (QUICK.claim_splits,)
     wrong = found.splits * 143  # a quarter of 569 rows
@@ -126,7 +126,7 @@ def test_the_claim_is_measured_on_every_row_once_a_repeat():
 
 
 def test_contenders_have_five_learners_at_rate_one():
-    models = [contender.make(None) for contender in findings.contenders()]
+    models = [contender.model for contender in findings.contenders()]
     assert len(models) == 8
     assert {(model.n_estimators, model.learning_rate) for model in models} == {(5, 1.0)}
     limits = {contender.name.split(",")[0]: contender.claim for contender in findings.contenders()}

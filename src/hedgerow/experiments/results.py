@@ -17,8 +17,6 @@ from hedgerow.experiments.plan import CAVEATS
 from hedgerow.plots import CurvesDisplay, ScoresDisplay
 from hedgerow.report import page
 
-SECONDS = "seconds"  # in the names of columns that differ from run to run
-
 
 @dataclass(frozen=True)
 class ResultTable:
@@ -144,7 +142,7 @@ FIGURES = {
 BANDS = "The band is one standard deviation over the folds to each side."
 
 
-def _scores_figure(table: ResultTable, display: ScoresDisplay) -> Any:
+def _scores_figure(table: ResultTable, display: Any) -> Any:
     title = table.name.partition(":")[0]
     caption = f"{title}: mean accuracy and one standard deviation over the folds, best first."
     alt = f"Dots for the accuracy of each method, best first: {', '.join(display.names)}."

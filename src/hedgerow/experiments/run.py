@@ -24,7 +24,7 @@ from hedgerow.experiments.plan import (
     Problem,
     load_problems,
 )
-from hedgerow.experiments.results import SECONDS, Experiments, ResultCurves, ResultTable
+from hedgerow.experiments.results import Experiments, ResultCurves, ResultTable
 
 Progress = Callable[[int, int, str], None]
 Step = tuple[str, Callable[[], None]]  # name and function
@@ -187,7 +187,7 @@ class Results:
         plan = self.plan
         times = f" × {plan.repeats}" if plan.repeats > 1 else ""
         title = f"{self.problem.title}: {plan.folds} folds{times}, mean ± standard deviation"
-        columns = ("method", "parameters", "accuracy", f"fit {SECONDS}", f"predict {SECONDS}")
+        columns = ("method", "parameters", "accuracy", "fit seconds", "predict seconds")
         return ResultTable(self.problem.name, title, columns, rows, ("", "", ".4f", ".3f", ".4f"))
 
     def curves(self, kind: str) -> ResultCurves | None:

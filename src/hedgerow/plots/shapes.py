@@ -81,8 +81,8 @@ class ShapeFunctionDisplay(FeatureDisplay):
         X : array or data frame of shape (n_samples, n_features), optional
             Data to centre the functions on; its range and deciles are drawn.
         features : int, str, sequence of them, or None
-            Numbers or names of features. None for the six of largest spread: standard deviation over X, or
-            without X the highest step less the lowest.
+            Numbers or names of features. None for the six of largest spread: standard deviation over X or, if
+            it is 0 or there is no X, the highest step less the lowest.
         target : class label, optional
             With more than two classes, the one to draw; None draws all.
         ax, n_columns
@@ -227,6 +227,8 @@ def _read_features(features: Any, functions: ShapeFunctions, columns: Any, outpu
     """The positions of the features to draw."""
     if features is None:
         spreads = np.array([_spread(function, columns, outputs) for function in functions])
+        if columns is not None and not np.any(spreads > 0):  # such as a single row
+            spreads = np.array([_spread(function, None, outputs) for function in functions])
         if not np.any(spreads > 0):
             raise ValueError("no feature has any influence on the score: there is nothing to draw")
         order = np.argsort(-spreads, kind="stable")[:_MAX_FEATURES]

@@ -161,6 +161,11 @@ class Facts:
         return np.asarray(self.model.predict(self.X))
 
     @cached_property
+    def residuals(self) -> Floats:
+        """Actual minus predicted numbers, (rows,)."""
+        return self.y.astype(np.float64) - self.predicted.astype(np.float64)
+
+    @cached_property
     def wrong(self) -> NDArray[np.bool_]:
         """Whether the prediction is not the label, (rows,)."""
         return np.asarray(self.predicted != self.y, dtype=np.bool_)

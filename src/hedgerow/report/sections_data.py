@@ -121,13 +121,12 @@ def _classification_figures(facts: Facts) -> list[tuple[str, str, str]]:
 
 
 def _regression_figures(facts: Facts) -> list[tuple[str, str, str]]:
-    truth = facts.y.astype(np.float64)
-    sizes = np.abs(truth - facts.predicted.astype(np.float64))
+    sizes = np.abs(facts.residuals)
     low, high = median_interval(sizes)
     interval = f"95 % interval {text.number(low, 3)} to {text.number(high, 3)}" if high < math.inf else ""
-    spread = float(np.std(truth))
-    return [
-        ("R²", text.number(facts.scores["r2"], 3), "1 is best, 0 is that of the mean"),
+    spread = float(np.std(facts.y.astype(np.float64)))
+    return [  # a single row has no R²
+        ("R²", text.number(facts.scores.get("r2"), 3), "1 is best, 0 is that of the mean"),
         ("root mean squared error", text.number(facts.scores["rmse"], 3), "test rows"),
         ("mean absolute error", text.number(facts.scores["mae"], 3), "test rows"),
         ("median absolute error", text.number(float(np.median(sizes)), 3), interval),

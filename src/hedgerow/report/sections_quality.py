@@ -38,14 +38,14 @@ def confusion(facts: Facts) -> Section | None:
     if not facts.has_known_labels or len(facts.classes) > _MOST_CLASSES:
         return None
     display = ConfusionMatrixDisplay.from_predictions(facts.y, facts.predicted, labels=facts.classes)
-    n_wrong = int(np.sum(facts.wrong))
+    n_classes, n_wrong = len(facts.classes), int(np.sum(facts.wrong))
     alt = (
-        f"Matrix of {len(facts.classes)} by {len(facts.classes)} cells: {len(facts.y) - n_wrong:,} correct "
-        f"predictions, {n_wrong:,} errors; the table below has the numbers per class"
+        f"Matrix of {n_classes} by {n_classes} cells: {len(facts.y) - n_wrong:,} correct predictions, "
+        f"{n_wrong:,} errors; the table below has the numbers per class"
     )
     caption = "Test rows by true and predicted class. Shades are shares of a row of the matrix."
-    elements = [facts.draw("confusion", display, caption, alt), _per_class(facts)]
-    return Section("confusion", "Confusion matrix", page.join(*elements))
+    drawn = facts.draw("confusion", display, caption, alt)
+    return Section("confusion", "Confusion matrix", drawn + _per_class(facts))
 
 
 def _per_class(facts: Facts) -> Markup:
@@ -109,19 +109,16 @@ def predicted(facts: Facts) -> Section | None:
     """Actual against predicted values, and the errors."""
     if facts.is_classification:
         return None
-    residuals = facts.y.astype(np.float64) - facts.predicted.astype(np.float64)
     display = PredictedDisplay.from_predictions(facts.y, facts.predicted)
     caption = "Above, actual against predicted values; below, the residuals: actual minus predicted."
-    r2 = text.number(facts.scores["r2"], 3)
-    alt = f"Scatter plot of {len(residuals):,} actual against predicted values, R² {r2}"
-    sizes = np.quantile(np.abs(residuals), [0.5, 0.9, 0.99, 1.0]).tolist()
-    rows = [[METRICS[name].title, text.number(value)] for name, value in facts.scores.items()]
-    rows.append(["mean residual", text.number(float(np.mean(residuals)))])
-    names = [
-        f"{name} absolute error"
-        for name in ("median", "90 % quantile of the", "99 % quantile of the", "largest")
-    ]
-    rows += [[name, text.number(size)] for name, size in zip(names, sizes, strict=True)]
+    r2 = text.number(facts.scores.get("r2"), 3)
+    alt = f"Scatter plot of {len(facts.y):,} actual against predicted values, R² {r2}"
+    measures = {METRICS[name].title: value for name, value in facts.scores.items()}
+    measures["mean residual"] = float(np.mean(facts.residuals))
+    quantiles = {"median": 0.5, "90 % quantile of the": 0.9, "99 % quantile of the": 0.99, "largest": 1.0}
+    for name, quantile in quantiles.items():
+        measures[f"{name} absolute error"] = float(np.quantile(np.abs(facts.residuals), quantile))
+    rows = [[name, text.number(value)] for name, value in measures.items()]
     table = page.table("Errors on the test rows", ["measure", "value"], rows, numbers=[1])
     drawn = facts.draw("predicted", display, caption, alt)
     return Section("predicted", "Predicted and actual values", drawn + table)
@@ -177,16 +174,12 @@ def _table_of_rows(
     """A table of rows with the values of the most important columns."""
     top = facts.top_features(_SHOWN)
     values = table_values(X, chosen, top)
-    for place, column in enumerate(zip(*values, strict=True), len(head)):
+    for position, column in enumerate(zip(*values, strict=True), len(head)):
         if not any(isinstance(value, str) for value in column):
-            numbers = numbers | {place}
+            numbers = numbers | {position}
     filled = [[*row, *(text.value(one, 24) for one in more)] for row, more in zip(rows, values, strict=True)]
-    return page.table(
-        caption,
-        [*head, *(labels.shorten(facts.names[column], 24) for column in top)],
-        filled,
-        numbers=numbers,
-    )
+    head = [*head, *(labels.shorten(facts.names[column], 24) for column in top)]
+    return page.table(caption, head, filled, numbers=numbers)
 
 
 def _hardest_labels(facts: Facts) -> Markup:
@@ -194,28 +187,20 @@ def _hardest_labels(facts: Facts) -> Markup:
     chosen = np.argsort(facts.margins, kind="stable")[:_HARDEST]
     rows = []
     for number in chosen.tolist():
-        row = [
-            str(facts.rows[number]),
-            text.value(facts.y[number], 24),
-            text.value(facts.predicted[number], 24),
-        ]
+        row = [text.value(one[number], 24) for one in (facts.rows, facts.y, facts.predicted)]
         if facts.probabilities is not None:
             row.append(text.share(float(facts.probabilities[number].max())))
         rows.append([*row, text.number(float(facts.margins[number]), 3)])
-    more = ["probability"] if facts.probabilities is not None else []
-    head = ["row", "true", "predicted", *more, "margin"]
+    head = ["row", "true", "predicted", *(["probability"] if len(rows[0]) > 4 else []), "margin"]
     caption, numbers = "Test rows with the smallest margins", {0, *range(3, len(head))}
     return _table_of_rows(facts, caption, facts.X, chosen, head, rows, numbers)
 
 
 def _hardest_numbers(facts: Facts) -> Markup:
     assert facts.rows is not None  # noqa: S101 - set in __post_init__
-    residuals = facts.y.astype(np.float64) - facts.predicted.astype(np.float64)
-    chosen = np.argsort(-np.abs(residuals), kind="stable")[:_HARDEST]
-    rows = [
-        [str(facts.rows[i]), *(text.number(float(one[i])) for one in (facts.y, facts.predicted, residuals))]
-        for i in chosen.tolist()
-    ]
+    chosen = np.argsort(-np.abs(facts.residuals), kind="stable")[:_HARDEST]
+    values = (facts.y, facts.predicted, facts.residuals)
+    rows = [[str(facts.rows[i]), *(text.number(float(one[i])) for one in values)] for i in chosen.tolist()]
     caption, head = "Test rows with the largest errors", ["row", "actual", "predicted", "residual"]
     return _table_of_rows(facts, caption, facts.X, chosen, head, rows, set(range(4)))
 
@@ -267,18 +252,12 @@ def importances(facts: Facts) -> Section | None:
     can_evaluate = facts.can_evaluate and (facts.is_classification or len(set(facts.y.tolist())) > 1)
     if can_evaluate and facts.n_columns <= _MAX_PERMUTED:
         most = min(max(_MOST_CELLS // facts.n_columns, _PERMUTED_ROWS[0]), _PERMUTED_ROWS[1])
+        options: dict[str, Any] = {"top": _MOST_BARS, "max_rows": most, "random_state": facts.random_state}
         display = ImportancesDisplay.from_estimator(
-            facts.model,
-            facts.X,
-            facts.y,
-            method="permutation",
-            top=_MOST_BARS,
-            max_rows=most,
-            random_state=facts.random_state,
+            facts.model, facts.X, facts.y, method="permutation", **options
         )
         first = facts.names[display.order[0]]
-        is_some = len(facts.y) > most
-        which = f"{most:,} random test rows" if is_some else "the test rows"
+        which = f"{most:,} random test rows" if len(facts.y) > most else "the test rows"
         caption = (
             f"By permutation: how much worse the model is on {which} when a column is permuted; lines are "
             "standard deviations over permutations. Correlated columns can replace each other, and then both "
@@ -317,7 +296,7 @@ def partial_dependence(facts: Facts) -> Section | None:
 
 def shapes(facts: Facts) -> Section | None:
     """The shape functions of a sum of stumps."""
-    if not is_sum_of_stumps(facts.model):
+    if not is_sum_of_stumps(facts.model) or not facts.top_features(1):
         return None
     display = ShapeFunctionDisplay.from_estimator(facts.model, facts.X, n_columns=2)
     about = page.paragraph(
