@@ -1,4 +1,4 @@
-"""A fitted ensemble: its members, record, margins, weights and outliers, and the tables it takes."""
+"""Fitted ensembles of the AdaBoost family: members, statistics, margins, weights, outliers, input tables."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_every_algorithm_is_documented(algorithm):
     assert f'`"{algorithm}"`' in guide.read_text()
 
 
-# --- members and their weights give back the score
+# --- the score is the weighted sum of the members
 
 
 @pytest.mark.parametrize("learning_rate", [1.0, 0.3])
@@ -68,16 +68,16 @@ def test_the_votes_for_several_classes_are_the_scores(kind):
     assert np.array_equal(scores, model.decision_function(X))
 
 
-@pytest.mark.parametrize("learning_rate", [1.0, 0.3])
 @pytest.mark.parametrize("kind", ["real", "gentle", "logit"])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("n_classes", "learning_rate"), [(2, 1.0), (2, 0.3), (3, 0.3)])
 def test_predictions_of_regression_members_add_up_to_the_score(kind, n_classes, learning_rate):
     X, y = problem(n_classes)
     model = make_kind(kind, n_estimators=8, learning_rate=learning_rate).fit(X, y)
     scores = np.zeros_like(model.decision_function(X))
     for members, weight in zip(model.estimators_, model.estimator_weights_, strict=True):
-        said = members.predict(X) if n_classes == 2 else np.stack([m.predict(X) for m in members], axis=1)
-        scores += weight * said
+        several_members = [members] if n_classes == 2 else members
+        predicted = np.stack([member.predict(X) for member in several_members], axis=1)
+        scores += weight * (predicted[:, 0] if n_classes == 2 else predicted)
     np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-12, atol=1e-12)
 
 
@@ -144,7 +144,7 @@ def test_the_last_weights_of_samme_and_of_gentle_boosting_of_several_classes():
     np.testing.assert_allclose(gentle.sample_weights_, weight / weight.sum(), rtol=1e-9)
 
 
-# --- what scores mean
+# --- probabilities
 
 
 def test_probabilities_are_those_of_the_additive_logistic_model():
@@ -242,12 +242,11 @@ def flipped_problem(share, seed, n_classes=2):
     return X, noisy, np.isin(np.arange(len(y)), flipped)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.1])
 @pytest.mark.parametrize("kind", ["discrete", "m1", "real", "gentle", "logit", "any logistic", "any sigmoid"])
-def test_outlier_scores_find_flipped_labels(kind, share):
+def test_outlier_scores_find_flipped_labels(kind):
     found = []
-    for seed in range(5):
-        X, noisy, flipped = flipped_problem(share, seed)
+    for seed in range(3):
+        X, noisy, flipped = flipped_problem(0.05, seed)
         scores = make_kind(kind, n_estimators=50).fit(X, noisy).outlier_scores(X, noisy)
         found.append(roc_auc_score(flipped, scores))
         assert scores.mean() == pytest.approx(1.0)  # in units of 1 / n
@@ -259,7 +258,7 @@ def test_outlier_scores_find_flipped_labels(kind, share):
 @pytest.mark.parametrize("kind", ["samme", "samme.r", "gentle", "logit"])
 def test_outlier_scores_find_flipped_labels_of_three_classes(kind):
     found = []
-    for seed in range(3):
+    for seed in range(2):
         X, noisy, flipped = flipped_problem(0.05, seed, n_classes=3)
         model = make_kind(kind, n_estimators=50).set_params(estimator=DecisionTreeClassifier(max_depth=2))
         found.append(roc_auc_score(flipped, model.fit(X, noisy).outlier_scores(X, noisy)))
@@ -314,7 +313,7 @@ def test_sparse_tables_are_dense_ones(kind):
     X, y = two()
     X[np.abs(X) < 1] = 0.0
     model = make_kind(kind).fit(X, y)
-    for make in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+    for make in (sparse.csr_array, sparse.coo_array):
         other = make_kind(kind).fit(make(X), y)
         assert np.array_equal(other.decision_function(make(X)), model.decision_function(X))
 

@@ -1,4 +1,4 @@
-"""AdaBoost.R2 while it runs and when it goes on: evaluation sets, early stopping, callbacks, warm starts."""
+"""AdaBoost.R2: evaluation sets, early stopping, callbacks, warm starts."""
 
 import copy
 
@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeRegressor as TheirTree
 from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
 from r2_cases import STUMP, columns, noisy, same_bits
 
-# --- following rows
+# --- evaluation sets and callbacks
 
 
 def test_evaluation_sets_follow_the_mean_absolute_error():
@@ -54,17 +54,16 @@ def test_early_stopping_keeps_the_rounds_up_to_the_best(held_out):
 
 def test_callbacks_receive_rounds_and_may_stop_the_fit():
     X, y = noisy()
-    seen = []
-    model = AdaBoostRegressor(n_estimators=9).fit(
-        X, y, callbacks=[lambda done: seen.append((done.number, done.n_leaves)) or done.number == 3]
-    )
-    assert [number for number, _ in seen] == [0, 1, 2, 3]
-    assert [leaves for _, leaves in seen] == model.history_["leaves"]
+    rounds = []
+    callbacks = [rounds.append, lambda done: done.number == 3]
+    model = AdaBoostRegressor(n_estimators=9).fit(X, y, callbacks=callbacks)
+    assert [done.number for done in rounds] == [0, 1, 2, 3]
+    assert [done.n_leaves for done in rounds] == model.history_["leaves"]
     assert model.n_estimators_ == 4
     assert model.stop_reason_ == "stopped by a callback or an interrupt after 4 rounds"
 
 
-# --- going on
+# --- warm starts
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_a_warm_start_after_the_last_round_changes_nothing():
         assert same_bits(warm, long, X)
 
 
-def test_a_warm_start_with_another_loss_or_learner_is_refused():
+def test_a_warm_start_rejects_another_loss_or_learner():
     X, y = noisy(50)
     model = AdaBoostRegressor(n_estimators=3, warm_start=True).fit(X, y)
     for change, message in [

@@ -1,4 +1,4 @@
-"""AnyBoost: the given costs and their derivatives, AdaBoost as one of them, and the user's own."""
+"""AnyBoost: the costs and their derivatives, AdaBoost as a special case, and custom costs."""
 
 import pickle
 
@@ -63,12 +63,15 @@ def test_the_line_search_finds_where_a_slope_rises_through_zero(slope, scale, fu
 # --- the exponential cost is AdaBoost
 
 
-@pytest.mark.parametrize("learning_rate", [1.0, 0.3])
-@pytest.mark.parametrize("learner", [None, DecisionTreeClassifier(max_depth=2), SklearnStump()])
 @pytest.mark.parametrize(
-    "data",
-    [load_toy, lambda: make_interval(80, noise=0.1, random_state=0), two, breast],
-    ids=["toy", "interval", "noise", "breast"],
+    ("data", "learner", "learning_rate"),
+    [
+        (load_toy, None, 1.0),
+        (lambda: make_interval(80, noise=0.1, random_state=0), DecisionTreeClassifier(max_depth=2), 0.3),
+        (two, SklearnStump(), 1.0),
+        (breast, None, 0.3),
+        (breast, DecisionTreeClassifier(max_depth=2), 1.0),
+    ],
 )
 def test_the_exponential_cost_gives_discrete_adaboost(data, learner, learning_rate):
     X, y = data()
@@ -85,11 +88,11 @@ def test_the_exponential_cost_gives_discrete_adaboost(data, learner, learning_ra
     np.testing.assert_allclose(model.normalizers_, ada.normalizers_, rtol=1e-6)
 
 
-# --- every cost is made smaller
+# --- costs decrease
 
 
 @pytest.mark.parametrize("cost", COSTS)
-@pytest.mark.parametrize("data", [two, lambda: make_hastie(500, random_state=0), breast])
+@pytest.mark.parametrize("data", [two, breast])
 def test_the_cost_falls_in_every_round_and_bounds_the_error(cost, data):
     X, y = data()
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
@@ -134,16 +137,16 @@ def test_steps_of_the_normalised_cost_are_a_tenth_of_the_whole_at_the_most():
 
 def test_the_sigmoid_cost_withstands_wrong_labels():
     clean, robust = [], []
-    for seed in range(4):
+    for seed in range(3):
         X, y = make_hastie(1500, 4, random_state=seed)
-        noisy, _ = flip_labels(y[:700], 0.2, random_state=seed)
+        noisy, _ = flip_labels(y[:500], 0.2, random_state=seed)
         for cost, found in (("exponential", clean), ("sigmoid", robust)):
-            model = AnyBoostClassifier(cost=cost, n_estimators=300).fit(X[:700], noisy)
-            found.append(model.score(X[700:], y[700:]))
+            model = AnyBoostClassifier(cost=cost, n_estimators=150).fit(X[:500], noisy)
+            found.append(model.score(X[500:], y[500:]))
     assert np.mean(robust) > np.mean(clean)
 
 
-# --- the user's own cost
+# --- custom costs
 
 
 class Squared:
@@ -156,8 +159,8 @@ class Squared:
         return -2.0 * np.maximum(0.0, 1.0 - margin)
 
 
-class Told(Squared):
-    """The same, with a meaning of its scores."""
+class WithProbability(Squared):
+    """The same, with probabilities."""
 
     def probability(self, score):
         return np.clip(0.5 + 0.5 * score, 0.0, 1.0)
@@ -167,8 +170,8 @@ class Normalised(Squared):
     normalised = True
 
 
-@pytest.mark.parametrize("cost", [Squared(), Told(), Normalised()])
-def test_a_cost_of_the_users_own(cost):
+@pytest.mark.parametrize("cost", [Squared(), WithProbability(), Normalised()])
+def test_a_custom_cost_is_minimized(cost):
     X, y = two()
     model = AnyBoostClassifier(cost=cost, n_estimators=20).fit(X, y)
     costs = model.history_["train_loss"]
@@ -180,7 +183,7 @@ def test_a_cost_of_the_users_own(cost):
     expected = -cost.derivative(margin)
     np.testing.assert_allclose(model.sample_weights_, expected / expected.sum(), atol=1e-12)
     assert np.array_equal(model.predict(X) == 1, model.predict_proba(X)[:, 1] > 0.5)
-    if isinstance(cost, Told):
+    if isinstance(cost, WithProbability):
         np.testing.assert_allclose(model.predict_proba(X)[:, 1], cost.probability(model.decision_function(X)))
     again = pickle.loads(pickle.dumps(clone(model).fit(X, y)))  # noqa: S301
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
@@ -194,7 +197,7 @@ def test_rows_that_cost_nothing_still_count_when_a_learner_is_called_perfect():
 
 
 class Modest:
-    """Nothing is to be gained above a margin of 0.1."""
+    """A squared hinge at a margin of 0.1."""
 
     def cost(self, margin):
         return np.maximum(0.0, 0.1 - margin) ** 2
@@ -241,16 +244,14 @@ class Bad:
     ],
 )
 def test_fit_rejects_invalid_costs(cost, message):
-    X, y = two()
     with pytest.raises(ValueError, match=f"^cost=Bad: {message}"):
-        AnyBoostClassifier(cost=cost).fit(X, y)
+        AnyBoostClassifier(cost=cost).fit(*two())
 
 
 @pytest.mark.parametrize("cost", ["hinge", None, 3, Squared, np.exp])
 def test_fit_rejects_objects_that_are_not_costs(cost):
-    X, y = two()
     with pytest.raises(ValueError, match=r"^cost=.* is not allowed: it must be 'exponential'"):
-        AnyBoostClassifier(cost=cost).fit(X, y)
+        AnyBoostClassifier(cost=cost).fit(*two())
 
 
 def test_more_classes_than_two_are_refused():
@@ -264,3 +265,4 @@ def test_a_learner_that_finds_no_descent_stops():
         with pytest.warns(UserWarning, match="no better than chance"):
             model = AnyBoostClassifier(IgnoresWeights(), cost=cost, n_estimators=30).fit(X, y)
         assert model.n_estimators_ < 30
+        assert np.array_equal(model.predict(X), model.estimators_[0].predict(X))

@@ -1,5 +1,7 @@
 """Weak learners of other libraries, and line searches for trees."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +10,6 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -42,8 +43,7 @@ def test_any_regressor_is_a_weak_learner(estimator):
     assert [len(members) for members in model.model_.members] == [1] * 10
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("estimator", ANY[:3], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize(("estimator", "n_classes"), [(ANY[0], 3), (ANY[1], 2)])
 def test_any_regressor_boosts_a_classifier(estimator, n_classes):
     X, y = classes(600, n_classes)
     model = classifier(estimator=estimator).fit(X[:400], y[:400])
@@ -51,7 +51,7 @@ def test_any_regressor_boosts_a_classifier(estimator, n_classes):
     assert [len(members) for members in model.model_.members] == [1 if n_classes == 2 else 3] * 10
 
 
-@pytest.mark.parametrize("loss", ["absolute_error", "huber", "quantile", "poisson", "gamma"])
+@pytest.mark.parametrize("loss", ["huber", "quantile", "poisson"])
 def test_any_regressor_with_any_loss(loss):
     X, y = numbers()
     y = np.exp(y)
@@ -61,7 +61,7 @@ def test_any_regressor_with_any_loss(loss):
 
 
 def test_the_line_search_sets_the_step():
-    # The direction is right and its length absurd: one line search for the whole step puts it right.
+    # The direction is right, its length is far too small: one line search corrects it.
     class Timid(RegressorMixin, BaseEstimator):
         def fit(self, X, y):
             self.inner_ = LinearRegression().fit(X, y)
@@ -112,13 +112,14 @@ def test_a_learner_without_sample_weight_is_refused_with_weights(estimator):
 def test_members_are_random_by_the_seed_of_the_ensemble():
     X, y = numbers()
     for estimator in (ExtraTreeRegressor(max_depth=3), make_pipeline(ExtraTreeRegressor(max_depth=3))):
-        one, same, other = (regressor(estimator=estimator, random_state=seed).fit(X, y) for seed in (1, 1, 2))
+        make = partial(regressor, estimator=estimator, n_estimators=6)
+        one, same, other = (make(random_state=seed).fit(X, y) for seed in (1, 1, 2))
         assert np.array_equal(one.predict(X), same.predict(X))
         assert not np.array_equal(one.predict(X), other.predict(X))
         roots = [members[0] for members in one.model_.members]
         trees = [member if isinstance(member, ExtraTreeRegressor) else member[-1] for member in roots]
-        assert len({float(tree.tree_.threshold[0]) for tree in trees}) > 5  # not one seed for all
-    assert estimator[-1].random_state is None  # the user's own object stays untouched
+        assert len({float(tree.tree_.threshold[0]) for tree in trees}) > 3  # not one seed for all
+    assert estimator[-1].random_state is None  # the user's object is not changed
 
 
 def test_subsample_draws_rows_for_the_learner():
@@ -142,12 +143,12 @@ def test_early_stopping_holds_rows_back_from_the_learner():
     X, y = numbers(noise=1.0)
     model = regressor(
         estimator=DecisionTreeRegressor(max_depth=6),
-        n_estimators=60,
+        n_estimators=40,
         learning_rate=0.5,
         early_stopping=True,
         random_state=0,
     ).fit(X, y)
-    assert model.n_estimators_ == model.best_iteration_ + 1 < 60
+    assert model.n_estimators_ == model.best_iteration_ + 1 < 40
     assert len(model.history_["validation_loss"]) == model.n_estimators_ + 10
     assert model.model_.members[0][0].tree_.n_node_samples[0] == 270
 
@@ -166,20 +167,22 @@ def test_the_learner_receives_x_unchanged():
     X, y = numbers()
     X[np.abs(X) < 0.3] = 0.0
     weight = np.random.default_rng(0).integers(0, 3, len(y))
-    for parameters in ({}, {"subsample": 0.5}, {"early_stopping": True}):
-        wanted = regressor(estimator=Ridge(solver="lsqr"), random_state=0, **parameters).fit(X, y, weight)
+    for parameters in ({}, {"subsample": 0.5, "early_stopping": True}):
+        make = partial(
+            regressor, estimator=Ridge(solver="lsqr"), n_estimators=3, random_state=0, **parameters
+        )
+        wanted = make().fit(X, y, weight).predict(X)
         for table in frames(X):
-            model = regressor(estimator=Ridge(solver="lsqr"), random_state=0, **parameters)
-            model.fit(table, y, weight)
-            np.testing.assert_allclose(model.predict(table), wanted.predict(X), rtol=1e-4, atol=1e-4)
+            predicted = make().fit(table, y, weight).predict(table)
+            np.testing.assert_allclose(predicted, wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_a_column_transformer_by_names():
     X, y = numbers()
     frame = pd.DataFrame(X, columns=list("abcd"))
     scaled = make_column_transformer((StandardScaler(), ["a", "b"]), remainder="drop")
-    model = regressor(estimator=make_pipeline(scaled, Ridge())).fit(frame, y)
-    wanted = regressor(estimator=Ridge()).fit(X[:, :2], y).predict(X[:, :2])
+    model = regressor(estimator=make_pipeline(scaled, Ridge()), n_estimators=3).fit(frame, y)
+    wanted = regressor(estimator=Ridge(), n_estimators=3).fit(X[:, :2], y).predict(X[:, :2])
     np.testing.assert_allclose(model.predict(frame), wanted, atol=0.02)
 
 
@@ -215,18 +218,12 @@ def test_a_learner_without_correlation_has_step_zero():
 def test_methods_of_trees_raise_for_other_learners():
     X, y = numbers()
     model = regressor(estimator=Ridge()).fit(X, y)
-    for ask in (lambda: model.apply(X), model.importances):
+    for call in (lambda: model.apply(X), model.importances):
         with pytest.raises(
-            AttributeError, match=r"needs trees, and this model was fitted with estimator=Ridge"
+            AttributeError, match="needs trees, and this model was fitted with estimator=Ridge"
         ):
-            ask()
+            call()
     assert not hasattr(model, "feature_importances_")
-
-
-def test_forests_of_forests():
-    X, y = numbers()
-    model = regressor(estimator=ExtraTreesRegressor(3, max_depth=3), random_state=0, n_estimators=3).fit(X, y)
-    assert model.score(X, y) > 0.2
 
 
 # --- steps of a line search under monotonic constraints

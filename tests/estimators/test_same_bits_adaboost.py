@@ -1,8 +1,8 @@
-"""The AdaBoost family gives the same model, bit for bit, whatever trains it, and going on is not noticed."""
+"""The AdaBoost family has the same bits for any threads, chunks and forms of a table, and by warm starts."""
 
 import os
 import sys
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +25,14 @@ from hedgerow.threads import Team
 from other_cpu import print_cpu, run_on_plain_cpu
 
 N_ROWS, N_COLUMNS = 70_000, 6  # enough for four threads, and more rows than the largest chunk
-THREADS = (1, 2, 4)
-RUNS = ((1, 1_000), (2, 4_096), (4, 65_536))  # threads and rows of a chunk
-ROUNDS = 4
+RUNS = ((2, 65_536), (4, 1_000))  # threads and rows of a chunk, compared with one thread and one chunk
+ROUNDS = 3
+SMALL = 3_000
 
 
+@cache
 def table(n_rows=N_ROWS):
-    """Float64 values that float32 holds too, with holes; every column tells something of the score."""
+    """Float64 values that float32 can hold, some missing; every column influences the score."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, N_COLUMNS)).astype(np.float32).astype(np.float64)
     X[:, 3] = np.round(8 * X[:, 3]) / 8
@@ -109,7 +110,7 @@ RECORD = (
 
 
 def bits(model):
-    """All that a fit leaves behind, as bytes, by name."""
+    """All fitted arrays as bytes, by name."""
     bins = model.model_.bins
     arrays = {name: getattr(bins, name) for name in ("edges", "edge_starts", "tables", "table_starts")}
     arrays |= model.model_.forest.arrays()
@@ -122,15 +123,15 @@ def differing(one, other):
     return {name for name in {*one, *other} if one.get(name) != other.get(name)}
 
 
-def trained(given, n_jobs=2, chunk_rows=65_536):
-    model, (X, y, weight) = given
+def trained(inputs, n_jobs=2, chunk_rows=65_536):
+    model, (X, y, weight) = inputs
     model.set_params(n_jobs=n_jobs)
     model._chunk_rows = chunk_rows
     return bits(model.fit(X, y, weight))
 
 
 class Watched(Team):
-    """Notes how many members work together."""
+    """Records how many members work together."""
 
     used: set[int] = set()  # noqa: RUF012 - set anew by the fixture
 
@@ -146,16 +147,15 @@ def watched(monkeypatch):
     return Watched
 
 
-@pytest.mark.parametrize("name", CASES)
+# "m1" and "samme" are "discrete" with other constants, "samme.r" is "real" for two classes.
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("m1", "samme", "samme.r")])
 def test_threads_and_chunks_do_not_matter(name, watched):
-    given = CASES[name]()
-    first = trained(given, 1, 65_536)
-    assert given[0].n_estimators_ > 1
-    assert (
-        np.diff(given[0].model_.forest.starts) > 1
-    ).all()  # splits, not leaves that anything would agree on
+    inputs = CASES[name]()
+    first = trained(inputs, 1, N_ROWS)
+    assert inputs[0].n_estimators_ > 1
+    assert (np.diff(inputs[0].model_.forest.starts) > 1).all()  # no tree is a single leaf
     for n_jobs, chunk_rows in RUNS:
-        assert differing(trained(given, n_jobs, chunk_rows), first) == set(), (n_jobs, chunk_rows)
+        assert differing(trained(inputs, n_jobs, chunk_rows), first) == set(), (n_jobs, chunk_rows)
     assert {1, 2, 4} <= watched.used
 
 
@@ -163,7 +163,7 @@ def test_threads_and_chunks_do_not_matter(name, watched):
     "name", ["discrete, real weights, exact", "logit, three classes", "anyboost, logistic"]
 )
 def test_dtype_order_and_kind_of_the_table_do_not_matter(name):
-    model, (X, y, weight) = CASES[name]()
+    model, (X, y, weight) = CASES[name](n_rows=SMALL)
     columns = {f"x{i}": X[:, i] for i in range(N_COLUMNS)}
     read_only = X.copy()
     read_only.flags.writeable = False
@@ -179,8 +179,8 @@ def test_dtype_order_and_kind_of_the_table_do_not_matter(name):
         "polars, float32": pl.DataFrame(columns, nan_to_null=True).cast(pl.Float32),
     }
     first = trained((model, (X, y, weight)))
-    for form, given in forms.items():
-        assert differing(trained((model, (given, y, weight))), first) == set(), form
+    for form, other in forms.items():
+        assert differing(trained((model, (other, y, weight))), first) == set(), form
     labels = np.array(["a", "b", "c"])[y]
     assert differing(trained((model, (X, labels, weight))), first) == set()
 
@@ -189,20 +189,16 @@ def test_dtype_order_and_kind_of_the_table_do_not_matter(name):
 def test_threads_do_not_matter_to_predictions(name):
     model, (X, y, weight) = CASES[name]()
     model.fit(X, y, weight)
-    raw = {model.set_params(n_jobs=n_jobs).decision_function(X).tobytes() for n_jobs in THREADS}
+    raw = {model.set_params(n_jobs=n_jobs).decision_function(X).tobytes() for n_jobs in (1, 2, 4)}
     assert len(raw) == 1
-    few = np.concatenate(
-        [model.decision_function(X[a : a + 3]) for a in range(0, 300, 3)]
-    )  # another way down
+    few = np.concatenate([model.decision_function(X[a : a + 3]) for a in range(0, 300, 3)])
     assert few.tobytes() == model.decision_function(X[:300]).tobytes()
     assert few.tobytes() == model.decision_function(X[:300].astype(np.float32)).tobytes()
 
 
 # --- rows
 
-SMALL = 3_000
-# Rows are drawn, held out and given new weights one by one, and a category that only rows of weight zero
-# have is known.
+# Rows are drawn, used for validation and reweighted one by one; categories of rows of weight zero count.
 BY_WEIGHT = [
     name
     for name in CASES
@@ -210,11 +206,11 @@ BY_WEIGHT = [
 ]
 
 
-def record(given):
-    """What a fit leaves behind, and the last weights apart: one a row."""
-    found = trained(given)
+def record(inputs):
+    """The fitted arrays, and apart from them the final weights of the rows."""
+    found = trained(inputs)
     del found["sample_weights_"]
-    return found, given[0].sample_weights_
+    return found, inputs[0].sample_weights_
 
 
 @pytest.mark.parametrize("name", BY_WEIGHT)
@@ -245,26 +241,25 @@ def test_a_weight_of_zero_is_no_row(name):
     weight = np.ones(SMALL) if weight is None else weight.astype(float)
     weight[::5] = 0.0
     kept = weight > 0
-    X[~kept] *= 100.0
+    X = np.where(kept[:, np.newaxis], X, 100.0 * X)
     first, last = record((model, (X, y, weight)))
     without, again = record((model, (X[kept], y[kept], weight[kept])))
     assert differing(first, without) == set()
     assert last[kept].tobytes() == again.tobytes()
 
 
-# --- going on
+# --- warm starts
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if "stopping" not in name and name != "restarts"])
 def test_a_warm_start_of_five_rounds_equals_a_fit_of_ten(name):
     model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=10)
     at_once = bits(model.fit(X, y, weight))
-    parts, _ = CASES[name](n_rows=SMALL, n_estimators=5, warm_start=True)
-    parts.fit(X, y, weight)
-    assert len(parts.estimator_weights_) == 5
-    going_on = bits(parts.set_params(n_estimators=10).fit(X, y, weight))
-    assert differing(at_once, going_on) == set()
-    assert parts.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+    warm, _ = CASES[name](n_rows=SMALL, n_estimators=5, warm_start=True)
+    warm.fit(X, y, weight)
+    assert len(warm.estimator_weights_) == 5
+    assert differing(at_once, bits(warm.set_params(n_estimators=10).fit(X, y, weight))) == set()
+    assert warm.decision_function(X).tobytes() == model.decision_function(X).tobytes()
 
 
 @pytest.mark.parametrize("name", ["discrete", "gentle, three classes", "logit", "anyboost, sigmoid"])
@@ -272,10 +267,10 @@ def test_a_warm_start_continues_with_an_evaluation_set(name):
     model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=10)
     evaluated = {"eval_set": [(X[::3], y[::3])]}
     at_once = bits(model.fit(X, y, weight, **evaluated))
-    parts, _ = CASES[name](n_rows=SMALL, n_estimators=4, warm_start=True)
+    warm, _ = CASES[name](n_rows=SMALL, n_estimators=4, warm_start=True)
     for n_rounds in (4, 5, 10):
-        parts.set_params(n_estimators=n_rounds).fit(X, y, weight, **evaluated)
-    assert differing(at_once, bits(parts)) == set()
+        warm.set_params(n_estimators=n_rounds).fit(X, y, weight, **evaluated)
+    assert differing(at_once, bits(warm)) == set()
 
 
 # --- another CPU: a process of its own, compiled for the plainest processor
@@ -292,10 +287,8 @@ OTHER_CPU = (
 
 def train_all(folder):
     for name in OTHER_CPU:
-        np.savez(
-            Path(folder) / name,
-            **{key: np.frombuffer(b, np.uint8) for key, b in trained(CASES[name]()).items()},
-        )
+        arrays = {key: np.frombuffer(b, np.uint8) for key, b in trained(CASES[name]()).items()}
+        np.savez(Path(folder) / name, **arrays)
 
 
 @pytest.mark.slow
@@ -305,10 +298,9 @@ def train_all(folder):
 def test_the_processor_does_not_matter(tmp_path):
     run_on_plain_cpu(__file__, tmp_path)
     for name in OTHER_CPU:
-        with np.load(tmp_path / f"{name}.npz") as there:
-            assert (
-                differing({key: there[key].tobytes() for key in there.files}, trained(CASES[name]())) == set()
-            )
+        with np.load(tmp_path / f"{name}.npz") as file:
+            other = {key: file[key].tobytes() for key in file.files}
+        assert differing(other, trained(CASES[name]())) == set()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Boosting by three hypotheses: the vote, what happens at the edges, weak learners, and the interface."""
+"""Boosting by three hypotheses: the vote, special cases, weak learners, and the interface."""
 
 import pickle
 
@@ -9,11 +9,10 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_iris, make_classification, make_moons
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
@@ -23,29 +22,11 @@ from hedgerow.boosting.schapire_votes import VoteOfThree, WeakHypothesis, vote
 from hedgerow.estimators.decision_trees import DecisionStump
 from hedgerow.estimators.schapire import SchapireBoostClassifier
 from hedgerow.members import ConstantHypothesis
-
-STUMP = DecisionTreeClassifier(max_depth=1)
-TREE = DecisionTreeClassifier(max_depth=3)
-LEARNERS = [STUMP, TREE, LogisticRegression(), GaussianNB(), KNeighborsClassifier(3)]
-
-
-def boosted(estimator=STUMP, **parameters):
-    return SchapireBoostClassifier(estimator, **{"random_state": 0} | parameters)
-
-
-def moons(n_rows=1000, seed=0):
-    return make_moons(n_rows, noise=0.3, random_state=seed)
-
-
-def four_classes(n_rows=1200, seed=0):
-    X, y = make_classification(
-        n_rows, 6, n_informative=4, n_classes=4, n_clusters_per_class=1, class_sep=0.8, random_state=seed
-    )
-    return X, np.array(["ash", "beech", "oak", "yew"])[y]
+from schapire_cases import STUMP, TREE, boosted, four_classes, moons
 
 
 class Fixed(ClassifierMixin, BaseEstimator):
-    """Learns nothing: the sign of the first column, or its opposite."""
+    """Predicts the sign of the first column, or its opposite."""
 
     def __init__(self, *, contrary=False):
         self.contrary = contrary
@@ -75,8 +56,8 @@ def test_the_vote_is_the_majority_and_the_third_decides_when_all_differ():
         assert decided == (np.argmax(counts) if counts.max() > 1 else c)
 
 
-class Says(ClassifierMixin, BaseEstimator):
-    """The label that a column of X holds."""
+class ColumnClassifier(ClassifierMixin, BaseEstimator):
+    """Predicts the label in a column of X."""
 
     def __init__(self, column):
         self.column = column
@@ -87,7 +68,7 @@ class Says(ClassifierMixin, BaseEstimator):
 
 def vote_on(*columns):
     classes, rows = np.arange(4), np.arange(3)
-    members = tuple(WeakHypothesis(rows, Says(column), classes) for column in columns)
+    members = tuple(WeakHypothesis(rows, ColumnClassifier(column), classes) for column in columns)
     return VoteOfThree(rows, members, (rows, rows, rows), np.zeros(3), 0.0, 0.0, "")
 
 
@@ -104,9 +85,8 @@ def test_shares_of_the_vote_never_contradict_it():
     np.testing.assert_allclose(vote_on(1).shares(np.array([[0, 2, 3]]), 4), [[0, 0, 1, 0]])
 
 
-@pytest.mark.parametrize("depth", [1, 2])
-@pytest.mark.parametrize("make", [moons, four_classes])
-@pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize(("make", "depth"), [(moons, 2), (four_classes, 1), (four_classes, 2)])
+@pytest.mark.parametrize("estimator", [STUMP, GaussianNB()], ids=lambda e: type(e).__name__)
 def test_the_most_probable_class_is_the_predicted_one(estimator, make, depth):
     X, y = make()
     model = boosted(estimator, depth=depth).fit(X, y)
@@ -116,7 +96,7 @@ def test_the_most_probable_class_is_the_predicted_one(estimator, make, depth):
     assert (np.sort(probabilities, axis=1)[:, -2] < probabilities.max(axis=1)).all()
 
 
-# --- the edges
+# --- special cases
 
 
 def test_a_first_hypothesis_without_mistakes_is_the_classifier():
@@ -202,15 +182,14 @@ def test_a_vote_within_a_vote_of_one_class_is_a_constant_too():
     assert model.score(X, y) >= 0.99
 
 
-@pytest.mark.parametrize("n_rows", [2, 3, 5, 19, 28, 29, 40])
-@pytest.mark.parametrize("first_share", [None, 0.01, 0.5, 0.99])
+@pytest.mark.parametrize("n_rows", [2, 3, 19, 28, 29, 40])
+@pytest.mark.parametrize("first_share", [None, 0.01, 0.99])
 def test_tiny_tables_are_fitted(n_rows, first_share):
     X, y = np.arange(n_rows, dtype=float)[:, None], np.arange(n_rows) % 2
     for depth in (1, 3):
         model = boosted(depth=depth, first_share=first_share).fit(X, y)
-        if n_rows < 20 or (
-            n_rows == 28 and first_share is None
-        ):  # S2 needs ten wrong and ten right outside S1
+        # S2 requires ten wrong and ten right predictions outside S1
+        if n_rows < 20 or (n_rows == 28 and first_share is None):
             assert model.stop_reason_.startswith(f"h1 alone, learned from all {n_rows} rows: ")
             assert np.array_equal(model.predict(X), STUMP.fit(X, y).predict(X))
             if first_share is None:
@@ -258,16 +237,16 @@ def test_members_have_different_seeds_and_the_estimator_is_not_changed():
     assert not hasattr(learner[-1], "tree_")
 
 
-@pytest.mark.parametrize(("place", "name"), [(1, "h1"), (2, "h2"), (3, "h3")])
-def test_the_error_of_a_learner_names_its_hypothesis(place, name):
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_error_of_a_learner_names_its_hypothesis(number):
     class Breaks(DecisionTreeClassifier):
         def fit(self, X, y):
-            if self.random_state == place:
+            if self.random_state == number:
                 raise RuntimeError("out of luck")
             return super().fit(X, y)
 
     X, y = moons()
-    message = rf"estimator=Breaks\(max_depth=1\) failed as {name}, learning from \d+ rows: out of luck"
+    message = rf"estimator=Breaks\(max_depth=1\) failed as h{number}, learning from \d+ rows: out of luck"
     with pytest.raises(ValueError, match=message) as caught:
         boosted(Breaks(max_depth=1)).fit(X, y)
     assert isinstance(caught.value.__cause__, RuntimeError)
@@ -280,22 +259,19 @@ def test_nodes_of_the_recursion_have_readable_names():
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("output", "message"),
     [
-        (lambda X: np.full(len(X), 7), r"as h1, predicting 1000 rows: .* predicted 7, .* classes \[0, 1\]"),
-        (
-            lambda X: np.full(len(X) // 400 + 1, 0),
-            "as h1, predicting 1000 rows: .* returned 3 predictions for 1000 rows",
-        ),
+        (np.full(1000, 7), r"predicted 7, .* classes \[0, 1\]"),
+        (np.zeros(3, int), "returned 3 predictions for 1000 rows"),
     ],
 )
-def test_predictions_that_are_no_labels_are_refused(answer, message):
-    class Odd(DecisionTreeClassifier):
+def test_fit_rejects_predictions_that_are_not_labels(output, message):
+    class Invalid(DecisionTreeClassifier):
         def predict(self, X):
-            return answer(X)
+            return output
 
-    with pytest.raises(ValueError, match=message):
-        boosted(Odd()).fit(*moons())
+    with pytest.raises(ValueError, match=rf"as h1, predicting 1000 rows: .* {message}"):
+        boosted(Invalid()).fit(*moons())
 
 
 def test_a_failed_fit_does_not_change_the_model():
@@ -353,7 +329,7 @@ def test_the_learner_receives_x_unchanged():
 def test_parameters_are_checked_before_the_work(name, value, allowed):
     model = boosted(**{name: value}) if name != "estimator" else boosted(value)
     with pytest.raises(ValueError) as caught:
-        model.fit([["not looked at"]], [0])
+        model.fit([["not read"]], [0])
     assert str(caught.value) == f"{name}={value!r} is not allowed: it must be {allowed}"
 
 
@@ -381,7 +357,7 @@ def test_trials_are_printed(capsys):
 
 def test_it_works_with_tools_of_scikit_learn():
     X, y = load_iris(return_X_y=True)
-    search = GridSearchCV(boosted(GaussianNB()), {"depth": [1, 2], "first_share": [None, 0.4]}).fit(X, y)
+    search = GridSearchCV(boosted(GaussianNB()), {"depth": [1, 2]}, cv=2).fit(X, y)
     assert search.best_score_ > 0.9
     model = boosted(TREE).fit(*moons())
     copied = pickle.loads(pickle.dumps(model))  # noqa: S301 - made here
