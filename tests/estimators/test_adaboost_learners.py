@@ -60,7 +60,7 @@ STOPPED = "boosting stopped: the weak learner is no better than chance"
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_any_classifier_is_boosted(learner, n_classes):
     X, y = problem(n_classes)
-    model = fit_without_warnings(AdaBoostClassifier(learner, n_estimators=3, random_state=0), X, y)
+    model = fit_without_warnings(AdaBoostClassifier(learner, n_estimators=5, random_state=0), X, y)
     assert model.n_estimators_ >= 1
     assert all(type(member) is type(learner) for member in model.estimators_)
     assert model.score(X, y) > 0.7

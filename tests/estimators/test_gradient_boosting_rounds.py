@@ -120,7 +120,7 @@ def test_early_stopping_uses_the_first_evaluation_set():
 def test_tol_is_the_minimal_improvement():
     X, y = numbers(500)
     rounds = [
-        regressor(n_estimators=100, early_stopping=True, tol=tol, random_state=0).fit(X, y).n_estimators_
+        regressor(n_estimators=200, early_stopping=True, tol=tol, random_state=0).fit(X, y).n_estimators_
         for tol in (0.0, 1e-3, 1e-1)
     ]
     assert rounds[0] > rounds[1] > rounds[2]

@@ -335,7 +335,7 @@ def test_parameters_are_checked_before_the_work(name, value, allowed):
 
 def test_the_hypothesis_is_printed_as_a_tree():
     X, y = moons()
-    lines = str(boosted(depth=2).fit(X, y).hypothesis_).splitlines()
+    lines = str(boosted(depth=2, first_share=0.5).fit(X, y).hypothesis_).splitlines()
     assert lines[0].startswith("from 1000 rows: vote of three, error 0.")
     assert [line.split()[0] for line in lines[1:5]] == ["h1", "h1", "h2", "h3"]
     assert sum("DecisionTreeClassifier(max_depth=1" in line for line in lines) >= 7

@@ -15,7 +15,7 @@ def boosted(estimator=STUMP, **parameters):
 
 
 def moons(n_rows=1000, seed=0):
-    return make_moons(n_rows, noise=0.3, random_state=seed)
+    return make_moons(n_rows, noise=0.25, random_state=seed)
 
 
 def four_classes(n_rows=1200, seed=0):

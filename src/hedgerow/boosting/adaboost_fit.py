@@ -223,8 +223,8 @@ class _TreeEnsemble:
             else self._previous.bins.checked_for_warm_start(edges)
         )
         self._team, self._options = team, options
-        self._rows: dict[Table, CodedRows] = {}
-        self._train = self.encode(train)
+        self._train = code_rows(train.table, self.bins, team)
+        self._rows: dict[Table, CodedRows] = {train.table: self._train}
         self.learner = WeakTreeLearner(
             self._train.make_grower(options.tree_rules, team),
             weights, resample=options.resample, seed=options.rule.seed,

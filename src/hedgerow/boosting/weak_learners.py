@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, RowNumbers
-from hedgerow.binning import Bins
+from hedgerow.binning import BinnedTable, Bins
 from hedgerow.boosting.row_weights import Classes, Distribution, RowWeights, draw_sample
 from hedgerow.forest import Forest
 from hedgerow.growing.weak_shards import RemoteRows, ShardedWeakGrower
@@ -72,8 +72,8 @@ class RowSubset:
 class LocalRows:
     """Codes of a table in memory; `RemoteRows` has the same methods for a remote table."""
 
-    def __init__(self, table: Table, bins: Bins, team: Team) -> None:
-        self.codes, self._team = bins.encode(table, team, for_growing=False), team
+    def __init__(self, codes: BinnedTable, team: Team) -> None:
+        self.codes, self._team = codes, team
 
     def make_grower(self, rules: WeakRules, team: Team) -> WeakGrower:
         """Return a grower of trees on these rows."""
@@ -101,7 +101,7 @@ def code_rows(table: Table, bins: Bins, team: Team) -> CodedRows:
     """Encode the rows of a table where they are; nothing else depends on the kind of table."""
     if isinstance(table, RemoteTable):
         return RemoteRows(table, bins, team.n_members)
-    return LocalRows(table, bins, team)
+    return LocalRows(bins.encode(table, team, for_growing=False), team)
 
 
 # --- fitted learners
