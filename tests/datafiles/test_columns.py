@@ -1,4 +1,4 @@
-"""What a column is: types of texts, kinds, summaries, and names that were meant."""
+"""Columns of tables: inferred types, kinds, summaries, and suggestions for misspelled names."""
 
 import datetime as dt
 import json
@@ -13,10 +13,6 @@ from hedgerow.datafiles.conversion import encode_categories, to_timestamps
 
 UTC = dt.UTC
 NOON = dt.datetime(2024, 5, 17, 12, 30)  # noqa: DTZ001 - a moment without zone, as files have it
-
-
-def settled(*texts):
-    return infer_type(pa.chunked_array([list(texts)], pa.string()))
 
 
 @pytest.mark.parametrize(
@@ -45,18 +41,15 @@ def settled(*texts):
         (["-", "-"], "string", ["-", "-"]),
     ],
 )
-def test_the_whole_column_decides_its_type(texts, kind, values):
-    column = settled(*texts)
+def test_the_type_is_inferred_from_the_whole_column(texts, kind, values):
+    column = infer_type(pa.chunked_array([texts], pa.string()))
     assert str(column.type) == kind
     assert column.to_pylist() == values
 
 
-def test_columns_that_are_no_text_stay_as_they_are():
+def test_infer_type_converts_text_of_any_layout_only():
     column = pa.chunked_array([[1, 2]])
     assert infer_type(column) is column
-
-
-def test_text_of_any_layout_is_settled():
     assert infer_type(pa.chunked_array([["1", "2"]], pa.large_string())).type == pa.int64()
 
 
@@ -70,7 +63,7 @@ def test_text_of_any_layout_is_settled():
         (["1,2,3"], ["1,2,3"]),
     ],
 )
-def test_decimal_commas_are_read_where_they_can_be_nothing_else(texts, values):
+def test_unambiguous_decimal_commas_are_parsed(texts, values):
     assert parse_decimal_commas(pa.chunked_array([texts])).to_pylist() == values
 
 
@@ -114,7 +107,7 @@ def test_every_kind_of_column_is_recognised(values, kind):
     json.dumps(summary.to_dict(), allow_nan=False)
 
 
-def test_a_summary_agrees_with_numpy():
+def test_a_summary_of_numbers_agrees_with_numpy():
     rng = np.random.default_rng(3)
     numbers = rng.normal(size=500)
     numbers[:7] = np.nan
@@ -129,7 +122,7 @@ def test_a_summary_agrees_with_numpy():
     assert list(column.histogram) == np.histogram(finite, 12)[0].tolist()
 
 
-def test_a_summary_of_categories_dates_and_truths():
+def test_a_summary_of_categories_dates_and_booleans():
     days = [dt.date(2024, 5, day) for day in (3, 1, 2, 2)]
     table = pa.table({"hue": ["b", "a", "a", "b"], "day": days, "on": [True, True, False, None]})
     hue, day, on = describe(table).columns
@@ -171,15 +164,13 @@ def test_categories_have_one_spelling_whatever_their_type():
 
 
 def test_dictionaries_of_several_chunks_are_joined():
-    column = pa.chunked_array(
-        [pa.array(["a", "b"]).dictionary_encode(), pa.array(["b", "c"]).dictionary_encode()]
-    )
-    joined = encode_categories(column)
+    chunks = [pa.array(letters).dictionary_encode() for letters in (["a", "b"], ["b", "c"])]
+    joined = encode_categories(pa.chunked_array(chunks))
     assert joined.to_pylist() == ["a", "b", "b", "c"]
     assert sorted(joined.dictionary.to_pylist()) == ["a", "b", "c"]
 
 
-def test_near_names_are_offered_the_nearest_first():
+def test_nearest_names_are_sorted_by_similarity():
     names = ["Severity", "SPEED_LIMIT", "date of birth", "weather"]
     assert nearest_names("severty", names) == ["Severity"]
     assert nearest_names("speed limit", names)[0] == "SPEED_LIMIT"
@@ -188,7 +179,7 @@ def test_near_names_are_offered_the_nearest_first():
     assert nearest_names("ab", ["aba", "abb", "abc", "abd"], n=2) == ["aba", "abb"]
 
 
-def test_a_message_lists_some_names_if_none_is_near():
+def test_unknown_name_lists_some_names_if_none_is_similar():
     many = [f"column {number}" for number in range(30)]
     message = unknown_name("qqq", many)
     assert message.endswith("'column 7' and 22 more")
@@ -196,7 +187,7 @@ def test_a_message_lists_some_names_if_none_is_near():
     assert unknown_name("a\nb", ["x"]) == r"there is no column 'a\nb'; the columns are 'x'"
 
 
-def test_dates_out_of_reach_are_refused_with_their_column():
+def test_dates_out_of_range_are_rejected_with_their_column():
     far = pa.chunked_array([pa.array([2**62], pa.timestamp("s"))])
     with pytest.raises(DataFileError, match=r"column 'born' holds dates out of range"):
         to_timestamps(far, "born")

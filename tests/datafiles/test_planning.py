@@ -1,4 +1,4 @@
-"""make_recipe: which task a target is for, which columns are refused, and what the user is result."""
+"""make_recipe: the task of a target, columns that are rejected, and notes for the user."""
 
 import datetime as dt
 
@@ -34,7 +34,7 @@ def table(**columns):
         (pa.array(list(range(N)), pa.decimal128(9, 2)), "regression", "number", set(range(N))),
     ],
 )
-def test_the_task_is_found_and_labels_keep_their_type(target, task, labels, values):
+def test_the_task_is_inferred_and_labels_keep_their_type(target, task, labels, values):
     data = table(y=target)
     recipe = make_recipe(data, "y")
     y = recipe.labels(data)
@@ -47,8 +47,8 @@ def test_the_task_is_found_and_labels_keep_their_type(target, task, labels, valu
 def test_the_task_can_be_requested():
     numbers = table(y=[number % 30 for number in range(N)])
     assert make_recipe(numbers, "y", task="classification").labels(numbers).dtype == np.int64
-    truths = table(y=[True, False] * 30)
-    assert make_recipe(truths, "y", task="regression").labels(truths)[:2].tolist() == [1.0, 0.0]
+    booleans = table(y=[True, False] * 30)
+    assert make_recipe(booleans, "y", task="regression").labels(booleans)[:2].tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_task_can_be_requested():
         ([1, 2] * 30, "ranking", "task='ranking' is not allowed: it must be one of"),
     ],
 )
-def test_a_target_that_cannot_be_learnt_is_refused(target, task, message):
+def test_make_recipe_rejects_targets_that_cannot_be_learned(target, task, message):
     with pytest.raises(DataFileError, match=message) as caught:
         make_recipe(table(y=target), "y", task=task)
     assert str(caught.value).isprintable()
@@ -90,7 +90,7 @@ def test_a_target_that_cannot_be_learnt_is_refused(target, task, message):
         ([b"a", b"b"] * 30, "column 'c' has the type binary, which cannot be used; --drop c"),
     ],
 )
-def test_columns_of_no_use_are_refused_with_a_way_out(values, message):
+def test_make_recipe_rejects_unusable_columns_with_advice(values, message):
     data = table(c=values, y=["no", "yes"] * 30)
     with pytest.raises(DataFileError, match=message) as caught:
         make_recipe(data, "y")
@@ -107,7 +107,7 @@ def test_free_text_may_be_named_categorical():
     assert recipe.features(data)["x"][:2].to_pylist() == ["0", "1"]
 
 
-def test_names_with_spaces_are_quoted_as_one_types_them():
+def test_names_with_spaces_are_quoted_for_the_command_line():
     with pytest.raises(DataFileError, match="--drop 'full name', or --categorical 'full name'"):
         make_recipe(pa.table({"full name": NAMES, "y": ["no", "yes"] * 30}), "y")
 
@@ -130,7 +130,7 @@ def test_names_are_checked(target, options, message):
         make_recipe(table(y=["no", "yes"] * 30), target, **options)
 
 
-def test_rows_without_a_label_are_left_out_and_printed():
+def test_rows_without_a_label_are_left_out_with_a_note():
     data = table(c=["rare", *["usual"] * (N - 1)], y=["", *["no", "yes"] * 29, "no"])
     recipe = make_recipe(data, "y")
     assert "1 of 60 rows has no 'y'; left out." in recipe.notes[1]
@@ -165,8 +165,8 @@ def test_a_date_and_a_column_cannot_share_a_feature():
 
 
 def test_labels_of_a_later_table_are_those_of_training():
-    truths = make_recipe(table(y=[True, False] * 30), "y")
-    assert truths.labels(table(y=[1, 0] * 30)).tolist() == [True, False] * 30
+    booleans = make_recipe(table(y=[True, False] * 30), "y")
+    assert booleans.labels(table(y=[1, 0] * 30)).tolist() == [True, False] * 30
     integers = make_recipe(table(y=[1, 2] * 30), "y")
     assert integers.labels(table(y=["1", "2"] * 30)).dtype == np.int64
     assert integers.labels(table(y=[1.0, 2.0] * 30)).tolist() == [1, 2] * 30

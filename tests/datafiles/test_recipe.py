@@ -1,4 +1,4 @@
-"""Recipes: what becomes of each column, and that later files become the same features."""
+"""Recipes: the features of each column, and that later files become the same features."""
 
 import datetime as dt
 import json
@@ -27,7 +27,7 @@ TABLE = pa.table(
 RECIPE = make_recipe(TABLE, "grade")
 
 
-def test_every_column_is_planned_and_printed():
+def test_make_recipe_plans_every_column():
     assert [(column.name, column.kind) for column in RECIPE.columns] == [
         ("age", "number"),
         ("smoker", "boolean"),
@@ -37,11 +37,11 @@ def test_every_column_is_planned_and_printed():
     assert RECIPE.columns[3].parts == ("year", "month", "day", "weekday", "days")
     assert RECIPE.dropped == (("unit", "it is 'kg' in every row"), ("nothing", "it is empty"))
     printed = " ".join(RECIPE.notes)
-    for words in ("The task is classification", "'born' holds dates"):
-        assert words in printed
+    for text in ("The task is classification", "'born' holds dates"):
+        assert text in printed
 
 
-def test_features_have_their_values():
+def test_features_have_the_values_of_the_table():
     features = RECIPE.features(TABLE)
     assert tuple(features.column_names) == RECIPE.feature_names
     assert features["age"].to_pylist() == TABLE["age"].to_pylist()
@@ -52,7 +52,7 @@ def test_features_have_their_values():
     assert features["born.days"].to_pylist() == [(day - dt.date(1970, 1, 1)).days for day in DAYS]
 
 
-def test_hours_are_a_part_if_any_date_has_a_time():
+def test_hours_are_a_feature_if_any_date_has_a_time():
     moments = [dt.datetime(1969, 12, 31, 18), dt.datetime(2024, 5, 17)] * 2  # noqa: DTZ001
     table = pa.table({"t": moments, "y": ["a", "b", "b", "a"]})
     recipe = make_recipe(table, "y")
@@ -64,7 +64,7 @@ def test_hours_are_a_part_if_any_date_has_a_time():
     assert recipe.features(dates)["t.hour"].to_pylist() == [0]
 
 
-def test_zones_are_taken_in_utc():
+def test_time_zones_are_converted_to_utc():
     noon = pa.array([dt.datetime(2024, 7, 1, 12)] * 4, pa.timestamp("ns", "UTC"))  # noqa: DTZ001
     paris = noon.cast(pa.timestamp("ns", "Europe/Paris"))
     recipe = Recipe("y", "classification", (PlannedColumn("t", "date", ("hour",)),))
@@ -73,7 +73,7 @@ def test_zones_are_taken_in_utc():
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
-def test_a_later_file_of_any_form_becomes_the_same_features(tmp_path, suffix):
+def test_files_of_any_format_become_the_same_features(tmp_path, suffix):
     write_data(TABLE, tmp_path / f"x{suffix}")
     again = read_data(tmp_path / f"x{suffix}")
     assert RECIPE.features(again).equals(RECIPE.features(TABLE))
@@ -88,11 +88,11 @@ def later_forms():
         "integers": TABLE.set_column(0, "age", age),
         "texts": TABLE.set_column(0, "age", age.cast(pa.string())),
         "decimals": TABLE.set_column(0, "age", age.cast(pa.decimal128(12, 2))),
-        "truths as 0 and 1": TABLE.set_column(1, "smoker", TABLE["smoker"].cast(pa.int64())),
-        "truths as 0.0 and 1.0": TABLE.set_column(
+        "booleans as 0 and 1": TABLE.set_column(1, "smoker", TABLE["smoker"].cast(pa.int64())),
+        "booleans as 0.0 and 1.0": TABLE.set_column(
             1, "smoker", TABLE["smoker"].cast(pa.int8()).cast(pa.float64())
         ),
-        "truths as texts": TABLE.set_column(1, "smoker", TABLE["smoker"].cast(pa.string())),
+        "booleans as texts": TABLE.set_column(1, "smoker", TABLE["smoker"].cast(pa.string())),
         "dictionary": TABLE.set_column(2, "hue", TABLE["hue"].dictionary_encode()),
         "dates as texts": TABLE.set_column(3, "born", TABLE["born"].cast(pa.string())),
         "dates as seconds": TABLE.set_column(3, "born", TABLE["born"].cast(pa.timestamp("s"))),
@@ -106,7 +106,7 @@ def test_types_and_order_of_a_later_table_do_not_matter(form):
     assert RECIPE.features(later_forms()[form]).equals(RECIPE.features(TABLE))
 
 
-def test_categories_that_look_like_numbers_alone_keep_their_spelling(tmp_path):
+def test_categories_that_look_like_numbers_keep_their_spelling(tmp_path):
     sevens = TABLE.filter(pa.compute.equal(TABLE["hue"], "7"))
     write_data(sevens, tmp_path / "x.csv")
     again = read_data(tmp_path / "x.csv")
@@ -114,7 +114,7 @@ def test_categories_that_look_like_numbers_alone_keep_their_spelling(tmp_path):
     assert set(RECIPE.features(again)["hue"].to_pylist()) == {"7"}
 
 
-def test_new_categories_and_empty_columns_pass():
+def test_new_categories_and_empty_columns_are_allowed():
     table = pa.table({"age": pa.nulls(2), "smoker": pa.nulls(2), "hue": ["new", None], "born": pa.nulls(2)})
     features = RECIPE.features(table)
     assert features.schema.equals(RECIPE.features(TABLE).schema)
@@ -122,7 +122,7 @@ def test_new_categories_and_empty_columns_pass():
     assert features["born.year"].null_count == features["smoker"].null_count == 2
 
 
-def test_an_estimator_takes_features_and_labels():
+def test_an_estimator_accepts_features_and_labels():
     model = GradientBoostingClassifier(n_estimators=3).fit(RECIPE.features(TABLE), RECIPE.labels(TABLE))
     assert set(model.predict(RECIPE.features(TABLE))) <= {"low", "high"}
     late = pa.table({"age": pa.nulls(1), "smoker": pa.nulls(1), "hue": ["new"], "born": pa.nulls(1)})
@@ -141,14 +141,14 @@ def test_an_estimator_takes_features_and_labels():
         ("hue", [[1], [2], [3]], r"column 'hue' has the type list<.*>; it cannot be categories"),
     ],
 )
-def test_a_column_that_holds_something_else_is_named_with_its_value(name, values, message):
+def test_features_rejects_values_of_another_kind(name, values, message):
     table = TABLE[:3]
     with pytest.raises(DataFileError, match=message) as caught:
         RECIPE.features(table.set_column(table.column_names.index(name), name, pa.array(values)))
     assert str(caught.value).isprintable()
 
 
-def test_missing_and_double_columns_are_named():
+def test_features_rejects_missing_and_repeated_columns():
     with pytest.raises(DataFileError, match=r"there is no column 'age'; did you mean 'Age'\?$"):
         RECIPE.features(TABLE.rename_columns(["Age", *TABLE.column_names[1:]]))
     with pytest.raises(
@@ -161,9 +161,8 @@ def test_missing_and_double_columns_are_named():
         RECIPE.labels(TABLE.drop_columns(["grade"]))
 
 
-def test_a_recipe_survives_json():
-    kept = json.loads(json.dumps(RECIPE.to_dict()))
-    assert Recipe.from_dict(kept) == RECIPE
+def test_a_recipe_can_be_stored_as_json():
+    assert Recipe.from_dict(json.loads(json.dumps(RECIPE.to_dict()))) == RECIPE
 
 
 def changed(**changes):
@@ -174,7 +173,7 @@ def one_column(**changes):
     return changed(columns=[{"name": "a", "kind": "number", "parts": []} | changes])
 
 
-HOSTILE = {
+INVALID = {
     "no dictionary": [1],
     "a key too many": changed(more=1),
     "a key too few": {"target": "y"},
@@ -206,14 +205,14 @@ HOSTILE = {
     "dropped no pairs": changed(dropped=[["a"]]),
     "reason no text": changed(dropped=[["a", 1]]),
     "notes no texts": changed(notes=[1]),
-    "notes that steer the terminal": changed(notes=["\x1b[2J"]),
+    "control characters in notes": changed(notes=["\x1b[2J"]),
     "reason of two lines": changed(dropped=[["a", "x\ny"]]),
 }
 
 
-@pytest.mark.parametrize("what", HOSTILE)
-def test_a_stranger_s_recipe_is_refused_in_one_line(what):
+@pytest.mark.parametrize("what", INVALID)
+def test_from_dict_rejects_invalid_recipes_in_one_line(what):
     with pytest.raises(ValueError, match="recipe") as caught:
-        Recipe.from_dict(HOSTILE[what])
+        Recipe.from_dict(INVALID[what])
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 400

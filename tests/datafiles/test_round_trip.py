@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from hedgerow.datafiles import DataFileError, Recipe, describe, make_recipe, read_data, write_data
 from hedgerow.datafiles.column_types import infer_type
 
-QUICK = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.none()
 INTEGERS = st.integers(-(2**53), 2**53) | st.none()
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12) | st.none()
 WORDS = st.sampled_from(["red", "Blue", "dark green", 'say "x"', "a,b", "c;d", "two\nlines", "ä", None])
 DATES = st.dates() | st.none()
-TRUTHS = st.booleans() | st.none()
+BOOLEANS = st.booleans() | st.none()
 KINDS = {
     "number": (NUMBERS, pa.float64()),
     "integer": (INTEGERS, pa.int64()),
     "word": (WORDS, pa.string()),
     "date": (DATES, pa.date32()),
-    "truth": (TRUTHS, pa.bool_()),
+    "boolean": (BOOLEANS, pa.bool_()),
 }
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8).map(str.strip)
 
@@ -33,11 +33,11 @@ def tables(draw, least_rows=1):
     rows = draw(st.integers(least_rows, 12))
     kinds = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=5))
     columns = {}
-    for place, kind in enumerate(kinds):
+    for number, kind in enumerate(kinds):
         values, arrow = KINDS[kind]
         name = draw(NAMES.filter(bool))
         drawn = draw(st.lists(values, min_size=rows, max_size=rows))
-        columns[f"{name}{place}x"] = pa.array(drawn, arrow)
+        columns[f"{name}{number}x"] = pa.array(drawn, arrow)
     return pa.table(columns)
 
 
@@ -50,13 +50,13 @@ def through(table, suffix):
 
 @QUICK
 @given(tables(), st.sampled_from([".parquet", ".arrow", ".feather"]))
-def test_table_files_keep_everything(table, suffix):
+def test_parquet_and_arrow_files_preserve_tables(table, suffix):
     assert through(table, suffix).equals(table)
 
 
 @QUICK
 @given(tables())
-def test_csv_keeps_every_value(table):
+def test_csv_files_preserve_values(table):
     again = through(table, ".csv")
     assert again.column_names == [name.strip() for name in table.column_names]
     for old, new in zip(table.columns, again.columns, strict=True):
@@ -67,9 +67,9 @@ def test_csv_keeps_every_value(table):
 
 @QUICK
 @given(st.lists(TEXTS, min_size=1, max_size=20), st.integers(1, 19))
-def test_settling_does_not_depend_on_chunks(texts, cut):
+def test_inferred_types_do_not_depend_on_chunks(texts, position):
     whole = infer_type(pa.chunked_array([texts], pa.string()))
-    parts = infer_type(pa.chunked_array([texts[:cut], texts[cut:]], pa.string()))
+    parts = infer_type(pa.chunked_array([texts[:position], texts[position:]], pa.string()))
     assert whole.type == parts.type
     assert whole.to_pylist() == parts.to_pylist()
 
@@ -87,7 +87,7 @@ def test_any_texts_can_be_written_read_and_described(texts):
 @QUICK
 @given(tables(least_rows=12), st.sampled_from([".csv", ".parquet", ".arrow"]))
 def test_a_recipe_gives_the_same_features_from_every_format(table, suffix):
-    table = table.rename_columns([f"c{place}" for place in range(table.num_columns)])
+    table = table.rename_columns([f"c{number}" for number in range(table.num_columns)])
     table = table.append_column("y", pa.array(["no", "yes"] * 6))
     try:
         recipe = make_recipe(table, "y")

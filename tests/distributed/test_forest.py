@@ -8,7 +8,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
-from dask_cases import cluster_of, wait_until
+from dask_cases import wait_until
 from hedgerow.bagging import forest as growing
 from hedgerow.bagging.dask_forest import DaskTreeGrower, n_bytes, require_worker_memory, writable
 from hedgerow.bagging.members import MemberTask
@@ -48,11 +48,11 @@ def bytes_of(model, tmp_path):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_forest_of_rows_elsewhere_is_that_of_rows_in_memory(name, tmp_path):
+def test_a_forest_of_remote_rows_is_that_of_rows_in_memory(name, tmp_path):
     X, y, score = rows()
-    here = KINDS[name]().fit(X, target(name, y, score))
-    there = KINDS[name]().fit(ShardedInput(X, target(name, y, score)))
-    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
+    expected = KINDS[name]().fit(X, target(name, y, score))
+    found = KINDS[name]().fit(ShardedInput(X, target(name, y, score)))
+    assert bytes_of(found, tmp_path) == bytes_of(expected, tmp_path)
 
 
 @pytest.mark.parametrize("max_bins", [3, 255])
@@ -71,12 +71,6 @@ def test_out_of_bag_votes_read_the_codes_of_the_fit(max_bins):
 
 
 # --- trees that workers grow
-
-
-@pytest.fixture(scope="module")
-def client():
-    with cluster_of(2, processes=False) as found:
-        yield found
 
 
 @pytest.fixture
@@ -100,16 +94,16 @@ def assert_nothing_is_left(client):
 @pytest.mark.parametrize("name", KINDS)
 def test_workers_grow_the_same_forest(name, shared, client, tmp_path, monkeypatch):
     X, y, score = rows()
-    there = KINDS[name]().fit(X, target(name, y, score))
+    found = KINDS[name]().fit(X, target(name, y, score))
     assert len(shared) == 1
     monkeypatch.undo()
-    here = KINDS[name]().fit(X, target(name, y, score))
-    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
+    expected = KINDS[name]().fit(X, target(name, y, score))
+    assert bytes_of(found, tmp_path) == bytes_of(expected, tmp_path)
     assert_nothing_is_left(client)
 
 
 @pytest.mark.usefixtures("shared")
-def test_codes_that_were_lost_are_sent_again(client, tmp_path, monkeypatch):
+def test_lost_codes_are_sent_again(client, tmp_path, monkeypatch):
     X, y, _ = rows()
     fit = DaskTreeGrower.fit
 
@@ -120,16 +114,16 @@ def test_codes_that_were_lost_are_sent_again(client, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(DaskTreeGrower, "fit", lose)
-        there = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
+        found = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
     monkeypatch.undo()
-    here = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
-    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
+    expected = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
+    assert bytes_of(found, tmp_path) == bytes_of(expected, tmp_path)
 
 
 @pytest.mark.usefixtures("shared")
-def test_an_error_of_a_worker_is_raised_here_and_the_cluster_is_let_go_of(client, monkeypatch):
+def test_an_error_of_a_worker_is_raised_and_the_cluster_is_released(client, monkeypatch):
     def fail(_task, _number):
-        raise MemoryError("no room")
+        raise MemoryError("short")
 
     monkeypatch.setattr("hedgerow.bagging.dask_forest.grow_tree", fail)
     X, y, _ = rows()
@@ -138,7 +132,7 @@ def test_an_error_of_a_worker_is_raised_here_and_the_cluster_is_let_go_of(client
     assert_nothing_is_left(client)
 
 
-def test_workers_without_room_are_refused():
+def test_workers_without_enough_memory_raise():
     workers = {"tcp://one:1": {"memory_limit": 10**9, "nthreads": 2}, "tcp://two:2": {"nthreads": 1}}
     require_worker_memory(workers, 10**6, 1000)
     with pytest.raises(MemoryError, match=r"worker tcp://one:1 may use 1\.0 GB: increase its memory"):
@@ -155,7 +149,7 @@ def frozen_at(raw, skip):
 
 
 @pytest.mark.parametrize("skip", [0, 16])
-def test_a_task_that_came_over_a_network_is_writable(skip):
+def test_a_task_received_over_a_network_is_writable(skip):
     X, y, _ = rows()
     caught = []
     with pytest.MonkeyPatch.context() as patch:
@@ -185,17 +179,17 @@ def test_a_task_that_came_over_a_network_is_writable(skip):
 @pytest.mark.parametrize(
     "estimator", [GaussianNB(), hedgerow.DecisionTreeClassifier()], ids=["foreign", "ours"]
 )
-def test_members_of_a_bag_are_fitted_by_workers_who_get_the_rows_once(estimator, client, tmp_path):
+def test_members_are_fitted_by_workers_that_receive_the_rows_once(estimator, client, tmp_path):
     X, y, _ = rows()
     X = np.nan_to_num(X, posinf=9.0, neginf=-9.0)
-    here = hedgerow.BaggingClassifier(estimator, n_estimators=6, random_state=0).fit(X, y)
+    expected = hedgerow.BaggingClassifier(estimator, n_estimators=6, random_state=0).fit(X, y)
     before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
     scattered = []
     scatter = client.scatter
     with pytest.MonkeyPatch.context() as patch, joblib.parallel_config(backend="dask"):
         patch.setattr(client, "scatter", lambda what, **how: scattered.append(what) or scatter(what, **how))
-        there = hedgerow.BaggingClassifier(estimator, n_estimators=6, random_state=0).fit(X, y)
+        found = hedgerow.BaggingClassifier(estimator, n_estimators=6, random_state=0).fit(X, y)
     after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
     assert [type(one) for one in scattered] == [MemberTask]
     assert after > before
-    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
+    assert bytes_of(found, tmp_path) == bytes_of(expected, tmp_path)

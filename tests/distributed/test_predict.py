@@ -16,17 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import hedgerow
-from dask_cases import array_in_parts, frame_in_parts
+from dask_cases import dask_array, dask_frame, rows
 
-
-def rows(n=400, seed=4):
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
-    frame["e"] = pd.Categorical(rng.choice(["u", "v", "w"], n))
-    return frame
-
-
-FRAME = rows()
+FRAME = rows(400)[["a", "c", "d", "e"]].set_axis(list("abce"), axis=1)
 THREE = np.where(FRAME["a"] > 0.5, "high", np.where(FRAME["b"] > 0, "middle", "low"))
 TWO = (FRAME["a"] > FRAME["b"]).to_numpy()
 NUMBERS = FRAME["a"].to_numpy() * 3
@@ -56,19 +48,29 @@ def same(lazy, eager):
     assert np.array_equal(found, eager)
 
 
-@pytest.mark.parametrize(("model", "y"), MODELS, ids=lambda one: type(one).__name__)
-def test_all_methods_of_rows_are_lazy_and_say_the_same(model, y):
-    model.fit(FRAME, y)
-    X = frame_in_parts(FRAME, [150, 0, 250])
+def check_methods(model):
+    """Compare the lazy results of all methods with those of rows in memory."""
+    X = dask_frame(FRAME, [150, 0, 250])
     for name in ("predict", "predict_proba", "decision_function", "apply", "predict_log_proba"):
         if hasattr(model, name):
             same(getattr(model, name)(X), getattr(model, name)(FRAME))
 
 
+@pytest.mark.parametrize(("model", "y"), MODELS, ids=lambda one: type(one).__name__)
+def test_predictions_are_lazy_and_scores_accept_collections(model, y):
+    model.fit(FRAME, y)
+    check_methods(model)
+    weight = np.arange(400) % 3 + 1
+    X = dask_frame(FRAME, [150, 250])
+    lazy, weights = dask_frame(pd.Series(y), [400]), da.from_array(weight, chunks=100)
+    assert model.score(X, lazy) == model.score(FRAME, y)
+    assert model.score(X, y, sample_weight=weights) == model.score(FRAME, y, sample_weight=weight)
+
+
 def test_an_array_keeps_its_chunks():
     values = FRAME[list("abc")].to_numpy()
     model = hedgerow.GradientBoostingClassifier(n_estimators=3).fit(values, THREE)
-    X = array_in_parts(values, [100, 300])
+    X = dask_array(values, [100, 300])
     for name in ("predict", "predict_proba"):
         lazy = getattr(model, name)(X)
         assert lazy.chunks[0] == (100, 300)
@@ -81,22 +83,18 @@ def test_an_array_keeps_its_chunks():
 def test_members_of_other_libraries_predict_lazily():
     values = FRAME[list("abc")].to_numpy()
     model = hedgerow.BaggingClassifier(LogisticRegression(), n_estimators=3, random_state=0).fit(values, TWO)
-    same(model.predict(array_in_parts(values, [100, 300])), model.predict(values))
+    same(model.predict(dask_array(values, [100, 300])), model.predict(values))
 
 
 @pytest.mark.parametrize("kind", [hedgerow.BaggingClassifier, hedgerow.AdaBoostClassifier])
-def test_members_that_want_columns_by_name_and_values_they_know(kind):
+def test_members_receive_columns_by_name_and_known_categories(kind):
     by_name = ColumnTransformer([("e", OneHotEncoder(), ["e"]), ("a", "passthrough", ["a"])])
     model = kind(make_pipeline(by_name, LogisticRegression()), n_estimators=2, random_state=0)
-    model.fit(FRAME, THREE)
-    X = frame_in_parts(FRAME, [150, 0, 250])
-    for name in ("predict", "predict_proba", "decision_function"):
-        if hasattr(model, name):
-            same(getattr(model, name)(X), getattr(model, name)(FRAME))
+    check_methods(model.fit(FRAME, THREE))
 
 
-class LooksAtFilters(ClassifierMixin, BaseEstimator):
-    """A member that says whether warnings are shown as they were when it was fitted."""
+class ComparesFilters(ClassifierMixin, BaseEstimator):
+    """A member that predicts whether the warning filters are those of its fit."""
 
     def fit(self, X, y):
         self.classes_, self.filters_ = np.unique(y), list(warnings.filters)
@@ -106,34 +104,34 @@ class LooksAtFilters(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[int(list(warnings.filters) == self.filters_)])
 
 
-def test_filters_of_warnings_are_left_alone():
-    """They are those of the process: tasks in threads that set them would put back one another's."""
+def test_predict_does_not_change_warning_filters():
+    """They belong to the process: tasks in threads that set them would restore one another's."""
     values = FRAME[list("abc")].to_numpy()
-    model = hedgerow.BaggingClassifier(LooksAtFilters(), n_estimators=1, random_state=0).fit(values, TWO)
-    assert model.predict(array_in_parts(values, [100, 300])).compute(scheduler="sync").all()
+    model = hedgerow.BaggingClassifier(ComparesFilters(), n_estimators=1, random_state=0).fit(values, TWO)
+    assert model.predict(dask_array(values, [100, 300])).compute(scheduler="sync").all()
 
 
-def test_names_that_only_one_side_has_are_spoken_of_once():
+def test_missing_feature_names_warn_once():
     numbers = FRAME[list("abc")]
     values, unnamed = numbers.to_numpy(), numbers.set_axis(range(3), axis=1)
     named = hedgerow.RandomForestRegressor(n_estimators=2, random_state=0).fit(numbers, NUMBERS)
     plain = hedgerow.RandomForestRegressor(n_estimators=2, random_state=0).fit(values, NUMBERS)
     cases = [
-        (named, array_in_parts(values, [100, 300]), "does not have valid feature names"),
-        (named, frame_in_parts(unnamed, [100, 300]), "does not have valid feature names"),
-        (plain, frame_in_parts(numbers, [100, 300]), "was fitted without feature names"),
+        (named, dask_array(values, [100, 300]), "does not have valid feature names"),
+        (named, dask_frame(unnamed, [100, 300]), "does not have valid feature names"),
+        (plain, dask_frame(numbers, [100, 300]), "was fitted without feature names"),
     ]
-    for model, X, words in cases:
+    for model, X, text in cases:
         for method in ("predict", "apply"):
-            with pytest.warns(UserWarning, match=words) as said:
+            with pytest.warns(UserWarning, match=text) as caught:
                 lazy = getattr(model, method)(X)
-            assert len(said) == 1
+            assert len(caught) == 1
             same(lazy, getattr(plain, method)(values))
 
 
-def test_columns_are_checked_at_once():
+def test_columns_are_checked_before_rows_are_computed():
     model = hedgerow.GradientBoostingRegressor(n_estimators=2).fit(FRAME[["a", "b"]], NUMBERS)
-    X = frame_in_parts(FRAME, [400])
+    X = dask_frame(FRAME, [400])
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(X[["b", "c"]])
     with pytest.raises(TypeError, match="X is a Dask Series"):
@@ -149,25 +147,15 @@ def test_columns_are_checked_at_once():
         hedgerow.GradientBoostingRegressor().predict(dd.from_pandas(FRAME, npartitions=2))
 
 
-def test_the_model_in_the_graph_is_light():
+def test_the_model_in_the_graph_has_no_fingerprints():
     model = hedgerow.GradientBoostingClassifier(n_estimators=3, n_jobs=2).fit(FRAME, TWO)
-    graph = dict(model.predict(frame_in_parts(FRAME, [200, 200])).__dask_graph__())
+    graph = dict(model.predict(dask_frame(FRAME, [200, 200])).__dask_graph__())
     sent = [value for value in _values_in(graph) if isinstance(value, hedgerow.GradientBoostingClassifier)]
     assert len({id(one) for one in sent}) == 1
     assert sent[0].n_jobs == 1
     assert not hasattr(sent[0], "row_fingerprints_")
     assert model.n_jobs == 2
     assert hasattr(model, "row_fingerprints_")
-
-
-@pytest.mark.parametrize(("model", "y"), MODELS, ids=lambda one: type(one).__name__)
-def test_scores_take_collections(model, y):
-    weight = np.arange(400) % 3 + 1
-    X = frame_in_parts(FRAME, [150, 250])
-    lazy, weights = frame_in_parts(pd.Series(y), [400]), da.from_array(weight, chunks=100)
-    model.fit(FRAME, y)
-    assert model.score(X, lazy) == model.score(FRAME, y)
-    assert model.score(X, y, sample_weight=weights) == model.score(FRAME, y, sample_weight=weight)
 
 
 FEW = {"max_depth": 2, "n_estimators": 3, "random_state": 0}
@@ -183,7 +171,7 @@ BY_ROW = [
 
 @pytest.mark.parametrize(("model", "y"), BY_ROW, ids=lambda one: type(one).__name__)
 @pytest.mark.filterwarnings("ignore:.*out of bag|.*out-of-bag")
-def test_nothing_of_the_training_rows_is_sent(model, y):
+def test_no_training_rows_are_sent(model, y):
     """Twenty times the rows, with the same values: the model is the same but for what it keeps of rows."""
     X = da.zeros((8, 3), chunks=4)
     sizes = []

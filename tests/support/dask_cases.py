@@ -1,4 +1,4 @@
-"""Helpers of tests with Dask collections: a cluster of processes, a summing shard, uneven partitions."""
+"""Helpers of tests with Dask collections: clusters, a summing shard, rows, uneven partitions."""
 
 import os
 import signal
@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,9 +14,15 @@ import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 from dask import delayed
 from distributed import Client, LocalCluster
 from numpy.typing import NDArray
+
+from hedgerow.binning import find_bins
+from hedgerow.distributed import cluster, open_collection
+from hedgerow.table import read_table
+from hedgerow.threads import Team
 
 Returned = tuple[Any, tuple[NDArray[np.int64], ...]]
 
@@ -32,13 +39,13 @@ _LIMIT = 600.0  # seconds; on an idle machine conditions hold immediately
 
 
 @contextmanager
-def cluster_of(n_workers: int, threads: int = 1, **options: Any) -> Iterator[Any]:
-    """A client of worker processes of this machine."""
-    settings = {"dashboard_address": ":0", "silence_logs": 50, "processes": True} | options
+def cluster_of(n_workers: int, threads: int = 1, *, processes: bool = False) -> Iterator[Any]:
+    """A client of workers that are threads of this process, or processes; both communicate by TCP."""
+    settings = {"dashboard_address": ":0", "silence_logs": 50, "protocol": "tcp://", "processes": processes}
     with (
         dask.config.set(PATIENT),
-        LocalCluster(n_workers=n_workers, threads_per_worker=threads, **settings) as cluster,
-        Client(cluster) as client,
+        LocalCluster(n_workers=n_workers, threads_per_worker=threads, **settings) as local,
+        Client(local) as client,
     ):
         yield client
 
@@ -52,21 +59,16 @@ def wait_until(condition: Callable[[], Any]) -> Any:
     return found
 
 
-def restore_workers(client: Any, n_workers: int) -> None:
-    """Wait until as many workers run as before some were killed."""
-    wait_until(lambda: len(running(client)) == n_workers)
-
-
-def running(client: Any) -> list[str]:
-    """The addresses of workers that run and reply."""
+def n_running(client: Any) -> int:
+    """The number of workers that run and reply."""
 
     def replying(dask_scheduler: Any) -> list[str]:
         return [address for address, one in dask_scheduler.workers.items() if one.status.name == "running"]
 
     addresses: list[str] = client.run_on_scheduler(replying)
     with suppress(OSError, KeyError):  # one that was killed may be listed for a moment
-        return list(client.run(os.getpid, workers=addresses, on_error="ignore")) if addresses else []
-    return []
+        return len(client.run(os.getpid, workers=addresses, on_error="ignore")) if addresses else 0
+    return 0
 
 
 class SummingShard:
@@ -122,6 +124,39 @@ class SummingFactory:
         return SummingShard(codes, row_arrays, first)
 
 
+def read_collection(X: Any, y: Any) -> Any:
+    """The table of a collection."""
+    return open_collection(X, y).read(categorical_features=None, schema=None, estimator_name="Model")
+
+
+def make_shards(X: Any, factory: Any = None) -> Any:
+    """Shards of a collection of known length, with the numbers of its rows as row array."""
+    numbers = np.arange(len(X))
+    table = read_collection(X, numbers)
+    return table.make_shards(factory or SummingFactory(), find_bins(table), {"number": numbers}, 1)
+
+
+VALUES = np.random.default_rng(2).normal(size=(1500, 3))
+
+
+@cache
+def _sums_of_codes() -> list[int]:
+    table = read_table(VALUES)
+    with Team(1) as team:
+        codes = find_bins(table).encode(table, team).codes.by_column
+    return codes.sum(axis=1, dtype=np.int64).tolist()
+
+
+def check_sums(shards: Any) -> int:
+    """Check that all rows of VALUES are in one shard each, in order; return the total of what was added."""
+    results, (codes, numbers, total) = shards.call("sums")
+    assert results == [(start, stop - start) for start, stop in shards.bounds]
+    assert [0, *(stop for _, stop in shards.bounds)] == [*(start for start, _ in shards.bounds), len(VALUES)]
+    assert codes[:3].tolist() == _sums_of_codes()
+    assert numbers.tolist() == [sum(range(len(VALUES)))]
+    return int(total[0])
+
+
 class Blocked:
     """Tasks in other processes that wait for this process; they communicate by files."""
 
@@ -171,9 +206,25 @@ class KillOnce:
         return not self.path.exists()
 
 
-def uneven(n_rows: int, n_parts: int, seed: int = 0) -> list[int]:
+FEATURES = list("abcde")
+
+
+def rows(n: int = 600, seed: int = 3) -> Any:
+    """Features with missing values and a category, targets and weights."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 4)), columns=list("abcd"))
+    frame["e"] = pd.Categorical(rng.choice(["u", "v", "w"], n))
+    frame.loc[rng.random(n) < 0.1, "b"] = np.nan
+    frame["number"] = frame["a"] + np.where(frame["e"] == "u", 1.0, -0.5) + rng.normal(size=n) * 0.3
+    frame["label"] = np.digitize(frame["number"], [-0.5, 0.8])
+    frame["text"] = np.where(frame["number"] > 0, "yes", "no")
+    frame["weight"] = rng.integers(1, 3, n)
+    return frame
+
+
+def uneven(n_rows: int, n_partitions: int, seed: int = 0) -> list[int]:
     """Very different lengths of partitions that sum to n_rows."""
-    cuts = np.sort(np.random.default_rng(seed).beta(0.5, 0.5, n_parts - 1) * n_rows).astype(int)
+    cuts = np.sort(np.random.default_rng(seed).beta(0.5, 0.5, n_partitions - 1) * n_rows).astype(int)
     return np.diff([0, *cuts.tolist(), n_rows]).tolist()
 
 
@@ -182,16 +233,19 @@ def _identity(partition: Any) -> Any:
     return partition
 
 
-def frame_in_parts(frame: Any, lengths: Sequence[int]) -> Any:
+def dask_frame(frame: Any, lengths: Sequence[int]) -> Any:
     """A Dask DataFrame whose partitions have these lengths and are created by tasks."""
     ends = np.cumsum(lengths).tolist()
-    partitions = [frame.iloc[end - n : end] for end, n in zip(ends, lengths, strict=True)]
-    return dd.from_delayed(
-        [delayed(_identity)(one) for one in partitions], meta=frame.iloc[:0], verify_meta=False
-    )
+    return from_frames([frame.iloc[end - n : end] for end, n in zip(ends, lengths, strict=True)])
 
 
-def array_in_parts(array: NDArray[Any], lengths: Sequence[int]) -> Any:
+def from_frames(frames: Sequence[Any]) -> Any:
+    """A Dask DataFrame of these partitions, whose dtypes may differ."""
+    lazy = [delayed(_identity)(one) for one in frames]
+    return dd.from_delayed(lazy, meta=frames[0].iloc[:0], verify_meta=False)
+
+
+def dask_array(array: NDArray[Any], lengths: Sequence[int]) -> Any:
     """A Dask Array whose chunks have these lengths."""
     return da.from_array(array, chunks=(tuple(lengths), array.shape[1:]))
 
@@ -239,6 +293,19 @@ def interrupt_soon(condition: Callable[[], Any] = lambda: True) -> threading.Thr
     return thread
 
 
-def fast_clock() -> float:
-    """Seconds that pass a thousand times as fast; for `hedgerow.distributed.cluster.clock`."""
-    return 1000 * time.monotonic()
+@contextmanager
+def fast_clock() -> Iterator[None]:
+    """Let the time of all limits pass a thousand times as fast."""
+    usual = cluster.clock
+    cluster.clock = lambda: 1000 * time.monotonic()
+    try:
+        yield
+    finally:
+        cluster.clock = usual
+
+
+def one_line(error: Any) -> str:
+    """The message of an error that pytest caught, which must be one line."""
+    message = str(error.value)
+    assert message.isprintable()
+    return message

@@ -25,56 +25,35 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import hedgerow
-from dask_cases import cluster_of, frame_in_parts, uneven, worker_pids
+from dask_cases import FEATURES, cluster_of, dask_frame, rows, uneven, worker_pids
 from hedgerow.io.models import to_bytes
 
 CLUSTERS, PARTITIONS = (1, 2, 4, 8), (3, 17, 64)
 MOST = 5  # attempts per kill during a fit
+FRAME = rows(30_000)[[*FEATURES, "text", "weight"]]
 
 
-def log(text: str) -> None:
-    """Print a line and flush."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def table(n_rows: int = 30_000, seed: int = 0) -> Any:
-    """Rows with missing values and a category."""
-    import pandas as pd  # noqa: PLC0415 - a slow import
-
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_rows, 8))
-    X[rng.random(X.shape) < 0.02] = np.nan
-    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(8)])
-    kinds = rng.integers(0, 5, n_rows)
-    frame["kind"] = pd.Categorical.from_codes(kinds, list("abcde"))
-    signal_ = frame["x0"].fillna(0) * frame["x1"].fillna(0) + np.sin(kinds) + rng.normal(size=n_rows)
-    frame["label"] = np.where(signal_ > 0, "yes", "no")
-    frame["weight"] = rng.integers(1, 4, n_rows).astype(float)
-    return frame
-
-
-def model(n_rounds: int) -> Any:
-    """The estimator."""
-    return hedgerow.GradientBoostingClassifier(
+def fit(n_rounds: int, *args: Any, **options: Any) -> bytes:
+    """Fit a model; return its bytes."""
+    model = hedgerow.GradientBoostingClassifier(
         n_estimators=n_rounds, random_state=0, n_iter_no_change=n_rounds
     )
+    return to_bytes(model.fit(*args, **options))
 
 
-def fitted(X: Any, n_rounds: int) -> bytes:
+def fit_remote(X: Any, n_rounds: int) -> bytes:
     """Fit to remote rows; return the bytes of the model."""
-    return to_bytes(model(n_rounds).fit(X, target="label", sample_weight="weight"))
+    return fit(n_rounds, X, target="text", sample_weight="weight")
 
 
-def streamed(frame: Any, n_rounds: int) -> bytes:
+def fit_files(n_rounds: int) -> bytes:
     """Fit to rows in files; return the bytes of the model."""
     with tempfile.TemporaryDirectory() as folder:
-        start = 0
-        for number, length in enumerate(uneven(len(frame), 5)):
-            block = pa.Table.from_pandas(frame[start : start + length], preserve_index=False)
+        ends = np.cumsum(uneven(len(FRAME), 5)).tolist()
+        for number, (start, stop) in enumerate(zip([0, *ends], ends, strict=False)):
+            block = pa.Table.from_pandas(FRAME[start:stop], preserve_index=False)
             parquet.write_table(block, Path(folder) / f"{number}.parquet", row_group_size=1999)
-            start += length
-        return fitted(folder, n_rounds)
+        return fit_remote(folder, n_rounds)
 
 
 def kill_once(client: Any, X: Any, n_rounds: int, moment: float, rng: random.Random) -> tuple[bytes, bool]:
@@ -90,7 +69,7 @@ def kill_once(client: Any, X: Any, n_rounds: int, moment: float, rng: random.Ran
     timer = threading.Timer(moment, kill)
     timer.start()
     try:
-        found = fitted(X, n_rounds)
+        found = fit_remote(X, n_rounds)
     finally:
         ended.set()
         timer.cancel()
@@ -98,13 +77,12 @@ def kill_once(client: Any, X: Any, n_rounds: int, moment: float, rng: random.Ran
     return found, bool(hit and hit[0])
 
 
-def killed(
-    client: Any, X: Any, kills: int, n_rounds: int, rng: random.Random
-) -> Iterator[tuple[str, bytes, bool]]:
+def killed(client: Any, kills: int, n_rounds: int, rng: random.Random) -> Iterator[tuple[str, bytes, bool]]:
     """Yield fits with one kill each: a description, the bytes, and whether the kill was during the fit."""
-    fitted(X, n_rounds)  # workers import and compile
+    X = dask_frame(FRAME, uneven(len(FRAME), 17))
+    fit_remote(X, n_rounds)  # workers import and compile
     start = time.perf_counter()
-    fitted(X, n_rounds)
+    fit_remote(X, n_rounds)
     duration, done, tried = time.perf_counter() - start, 0, 0
     while done < kills and tried < MOST * kills:
         client.wait_for_workers(3)
@@ -116,30 +94,26 @@ def killed(
 
 def run(kills: int, seed: int, n_rounds: int) -> int:
     """Compare all models; return the exit code."""
-    frame, rng, wrong = table(), random.Random(seed), 0
-    features = frame.drop(columns=["label", "weight"])
-    expected = to_bytes(model(n_rounds).fit(features, frame["label"], sample_weight=frame["weight"]))
-    log(f"in memory: {len(expected):,} bytes")
+    expected = fit(n_rounds, FRAME[FEATURES], FRAME["text"], sample_weight=FRAME["weight"])
+    n_wrong = n_done = 0
 
     def compare(what: str, found: bytes) -> None:
-        nonlocal wrong
-        wrong += found != expected
-        log(f"{what}: {'equal' if found == expected else 'DIFFERENT MODEL'}")
+        nonlocal n_wrong
+        n_wrong += found != expected
+        print(f"{what}: {'equal' if found == expected else 'DIFFERENT MODEL'}", flush=True)  # noqa: T201
 
-    compare("streamed from Parquet", streamed(frame, n_rounds))
+    compare("Parquet files", fit_files(n_rounds))
     for n_workers in CLUSTERS:
-        with cluster_of(n_workers):
-            for n_parts in PARTITIONS:
-                X = frame_in_parts(frame, uneven(len(frame), n_parts))
-                compare(f"{n_workers} workers, {n_parts} uneven partitions", fitted(X, n_rounds))
-    done = 0
-    with cluster_of(3) as client:
-        X = frame_in_parts(frame, uneven(len(frame), 17))
-        for what, found, hit in killed(client, X, kills, n_rounds, rng):
-            done += hit
+        with cluster_of(n_workers, processes=True):
+            for n_partitions in PARTITIONS:
+                X = dask_frame(FRAME, uneven(len(FRAME), n_partitions))
+                compare(f"{n_workers} workers, {n_partitions} uneven partitions", fit_remote(X, n_rounds))
+    with cluster_of(3, processes=True) as client:
+        for what, found, hit in killed(client, kills, n_rounds, random.Random(seed)):
+            n_done += hit
             compare(what, found)
-    log(f"\n{done} kills during a fit; models that differ: {wrong}")
-    return 1 if wrong or done < kills else 0
+    print(f"\n{n_done} kills during a fit; models that differ: {n_wrong}")  # noqa: T201
+    return 1 if n_wrong or n_done < kills else 0
 
 
 def main() -> int:

@@ -40,7 +40,7 @@ TESTS = (
     "tests/estimators/test_same_bits.py",  # numba
     "tests/streams/test_fits.py",  # pyarrow
     "tests/distributed/test_dask_shards.py",  # dask, distributed
-    "tests/distributed/test_gradient_boosting.py",
+    "tests/distributed/test_fits.py",
 )
 DESELECTED = (
     # Bagging draws rows by hashes of their values, and older versions of scikit-learn scale this table

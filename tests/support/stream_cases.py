@@ -7,6 +7,7 @@ import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from hedgerow.kernels.cpu.binning import add_keys
+from hedgerow.streams import Stream
 from hedgerow.table import read_table
 from hedgerow.table.table import value_bits
 from hedgerow.threads import Team
@@ -56,15 +57,21 @@ def write(table, folder, cuts=(), row_group=None, kind="parquet"):
     folder.mkdir(exist_ok=True)
     edges = [0, *cuts, table.num_rows]
     for number, (start, stop) in enumerate(itertools.pairwise(edges)):
-        part = table.slice(start, stop - start)
+        some = table.slice(start, stop - start)
         path = folder / f"part-{number:02}.{kind}"
         if kind == "parquet":
-            parquet.write_table(part, path, row_group_size=row_group)
+            parquet.write_table(some, path, row_group_size=row_group)
         else:
             make = ipc.new_file if kind == "arrow" else ipc.new_stream
             with make(path, table.schema) as file:
-                file.write_table(part.unify_dictionaries(), max_chunksize=row_group)
+                file.write_table(some.unify_dictionaries(), max_chunksize=row_group)
     return folder
+
+
+def scanned(source, target="label", n_threads=2, **options):
+    """Scan a source; `categorical_features` and `schema` are those of `read_table`."""
+    known = {name: options.pop(name) for name in ("categorical_features", "schema") if name in options}
+    return read_table(Stream(source, target, **options).for_fit(n_threads, shows=False), **known)
 
 
 def keys_of(table, *, rounded=False):

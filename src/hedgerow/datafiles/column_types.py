@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_MARKERS = ["", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "?"]
+MISSING = ["", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "?"]  # in any column
 _NA = "NA"
 _DASH = "-"
 _LEADING_ZERO = r"^[+-]?0[0-9xX]"  # 0x: Arrow would read 0x1F as 31
@@ -34,6 +34,7 @@ _COMMA_NUMBER = r"^[+-]?[0-9]*,?[0-9]+([eE][+-]?[0-9]+)?$"
 _DECIMAL = r",([0-9]{1,2}|[0-9]{4,})([eE]|$)|^[+-]?0?,"  # a comma that cannot separate thousands
 _SAMPLE = 1000  # values that distinguish most texts from numbers and dates
 _SLICE = 1 << 13  # rows cast at once
+_OTHER_TYPES = (pa.bool_(), pa.date32(), *map(pa.timestamp, ("us", "ns")), pa.timestamp("us", "UTC"))
 KINDS = ("number", "boolean", "category", "date", "text", "empty", "constant", "unsupported")
 
 MOST_CATEGORIES = 1000  # distinct texts, beyond which only short codes are categories
@@ -62,7 +63,7 @@ def infer_type(column: pa.ChunkedArray) -> pa.ChunkedArray:
     typed = _typed(column)
     if typed is not None:
         return typed
-    texts = _without_markers(pc.utf8_trim_whitespace(column))
+    texts = _without(pc.utf8_trim_whitespace(column), MISSING)
     undashed = _without(texts, [_NA, _DASH])
     if undashed.null_count < len(undashed) and _typed(undashed.drop_null()[:_SAMPLE]) is not None:
         typed = _typed(undashed)
@@ -86,8 +87,8 @@ def parse_decimal_commas(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column
     texts = _without(column, [_NA, _DASH])
     sample = texts.drop_null()[:_SAMPLE]
-    for part in (sample, texts):
-        if not len(part) or pc.all(pc.match_substring_regex(part, _COMMA_NUMBER)).as_py() is not True:
+    for some in (sample, texts):
+        if not len(some) or pc.all(pc.match_substring_regex(some, _COMMA_NUMBER)).as_py() is not True:
             return column
     if not pc.any(pc.match_substring_regex(texts, _DECIMAL)).as_py():
         return column
@@ -101,7 +102,7 @@ def clean_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     >>> clean_text(pa.chunked_array([["1", " x", "NA", ""]])).to_pylist()
     ['1', 'x', None, None]
     """
-    return _without_na(_without_markers(pc.utf8_trim_whitespace(column.cast(pa.string()))))
+    return _without_na(_without(pc.utf8_trim_whitespace(column.cast(pa.string())), MISSING))
 
 
 def label_values(column: pa.ChunkedArray, *, cleaned: bool = False) -> pa.ChunkedArray:
@@ -114,6 +115,15 @@ def label_values(column: pa.ChunkedArray, *, cleaned: bool = False) -> pa.Chunke
         column, cleaned = column.cast(column.type.value_type), False
     if is_text(column.type):
         return column if cleaned else clean_text(column)
+    return plain_numbers(column)
+
+
+def plain_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return decimals and half-precision numbers as float64, and null for NaN; other columns unchanged.
+
+    >>> plain_numbers(pa.chunked_array([[1.0, float("nan")]])).to_pylist()
+    [1.0, None]
+    """
     if pa.types.is_decimal(column.type) or pa.types.is_float16(column.type):
         column = column.cast(pa.float64())
     if pa.types.is_floating(column.type):
@@ -136,10 +146,6 @@ def _without(texts: pa.ChunkedArray, markers: list[str]) -> pa.ChunkedArray:
     return pc.if_else(found, pa.scalar(None, pa.string()), texts)
 
 
-def _without_markers(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    return _without(texts, _MARKERS)
-
-
 def _without_na(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """Replace NA by null, unless all other values are codes of two capital letters."""
     others = pc.not_equal(texts, _NA)
@@ -159,9 +165,7 @@ def _typed(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
         return _first(texts, _OTHER_TYPES)
     if pc.any(pc.match_substring_regex(texts, _LEADING_ZERO)).as_py():
         return None
-    if pa.types.is_floating(numbers.type):  # "-nan" is parsed as NaN
-        numbers = pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
-    return numbers
+    return plain_numbers(numbers)  # "-nan" is parsed as NaN
 
 
 def _first(texts: pa.ChunkedArray, types: tuple[pa.DataType, ...]) -> pa.ChunkedArray | None:
@@ -182,15 +186,6 @@ def _in_slices(texts: pa.ChunkedArray) -> pa.ChunkedArray:
         chunk[start : start + _SLICE] for chunk in texts.chunks for start in range(0, len(chunk), _SLICE)
     ]
     return pa.chunked_array(slices, texts.type)
-
-
-_OTHER_TYPES = (
-    pa.bool_(),
-    pa.date32(),
-    pa.timestamp("us"),
-    pa.timestamp("ns"),
-    pa.timestamp("us", "UTC"),
-)
 
 
 # --- kinds
@@ -280,21 +275,23 @@ def classify_values(column: pa.ChunkedArray) -> ColumnKind:
 
 def _base_values(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
     """Return the values without dictionary, null where missing, and their kind."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        values = column.cast(kind.value_type)
+    if pa.types.is_dictionary(column.type):
+        values = column.cast(column.type.value_type)
         if is_text(values.type):
-            texts = pc.utf8_trim_whitespace(values.cast(pa.string()))
-            return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts), "category"
-        return _base_values(values)[0], "category" if _base(values.type) != "unsupported" else "unsupported"
-    values = column
-    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
-        values = values.cast(pa.float64())
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-    if is_text(values.type):
-        return values, "category" if is_category(values) else "text"
-    return values, _base(kind)
+            return _without(pc.utf8_trim_whitespace(values.cast(pa.string())), [""]), "category"
+        return plain_numbers(values), "category" if can_be_category(values.type) else "unsupported"
+    if is_text(column.type):
+        return column, "category" if is_category(column) else "text"
+    return plain_numbers(column), _base(column.type)
+
+
+def can_be_category(kind: pa.DataType) -> bool:
+    """Return whether values of a type can be categories.
+
+    >>> can_be_category(pa.int8()), can_be_category(pa.list_(pa.int8()))
+    (True, False)
+    """
+    return _base(kind.value_type if pa.types.is_dictionary(kind) else kind) != "unsupported"
 
 
 def _base(kind: pa.DataType) -> str:
@@ -311,11 +308,10 @@ def _base(kind: pa.DataType) -> str:
 
 
 def _is_constant(values: pa.ChunkedArray) -> bool:
-    first = values[0]
     if pa.types.is_floating(values.type) or pa.types.is_integer(values.type):
         ends = pc.min_max(values).as_py()
         return bool(ends["min"] == ends["max"])
-    return bool(pc.all(pc.equal(values, first)).as_py())
+    return bool(pc.all(pc.equal(values, values[0])).as_py())
 
 
 def is_category(texts: pa.ChunkedArray) -> bool:

@@ -11,13 +11,12 @@ is "true", 2024-05-17T00:00 is "2024-05-17". Texts with leading zeros are not nu
 
 import math
 import re
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.datafiles.column_types import clean_text, infer_type, is_text
+from hedgerow.datafiles.column_types import can_be_category, clean_text, infer_type, is_text, plain_numbers
 from hedgerow.datafiles.errors import DataFileError, format_value, one_line
 
 PARTS = ("year", "month", "day", "weekday", "hour", "days")  # in this order
@@ -25,6 +24,7 @@ _MICROSECONDS = 86_400_000_000  # of a day
 _NUMBER = re.compile(r"[+-]?(?!0\d)(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d)(:\d\d)?(:\d\d)?(?:\.(\d{1,9}))?Z?", re.ASCII)
+_DATE = r"^\d{4}-\d\d-\d\d([T ].*)?$"
 _PLURALS = {"number": "numbers", "boolean": "true or false", "date": "dates"}
 
 
@@ -42,10 +42,8 @@ def to_timestamps(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     try:
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             values = values.cast(pa.timestamp(kind.unit, "UTC")).cast(pa.timestamp(kind.unit))
-        fine = not (
-            pa.types.is_timestamp(kind) and kind.unit == "ns"
-        )  # nanoseconds are cut, others multiplied
-        return values.cast(pa.timestamp("us"), safe=fine)
+        safe = not (pa.types.is_timestamp(kind) and kind.unit == "ns")  # nanoseconds are cut
+        return values.cast(pa.timestamp("us"), safe=safe)
     except pa.ArrowInvalid as error:
         raise DataFileError(
             f"column {format_value(name)} holds dates out of range ({one_line(error)})"
@@ -59,14 +57,8 @@ def date_parts(moments: pa.ChunkedArray) -> tuple[str, ...]:
     >>> date_parts(to_timestamps(pa.chunked_array([[datetime.date(2024, 5, 17)]]), "born"))
     ('year', 'month', 'day', 'weekday', 'days')
     """
-    timed = pc.any(pc.not_equal(_of_day(moments), 0)).as_py()
-    return PARTS if timed else tuple(part for part in PARTS if part != "hour")
-
-
-def _of_day(moments: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the microseconds since midnight."""
-    whole = moments.cast(pa.int64())
-    return pc.subtract(whole, pc.floor_temporal(moments, unit="day").cast(pa.int64()))
+    has_times = pc.any(pc.not_equal(moments, pc.floor_temporal(moments, unit="day"))).as_py()
+    return PARTS if has_times else tuple(part for part in PARTS if part != "hour")
 
 
 def expand_dates(moments: pa.ChunkedArray, parts: tuple[str, ...]) -> list[pa.ChunkedArray]:
@@ -77,21 +69,13 @@ def expand_dates(moments: pa.ChunkedArray, parts: tuple[str, ...]) -> list[pa.Ch
     >>> [column.to_pylist() for column in expand_dates(moments, ("year", "weekday", "days"))]
     [[1970.0], [4.0], [1.0]]
     """
-    functions = {
-        "year": pc.year,
-        "month": pc.month,
-        "day": pc.day,
-        "weekday": pc.day_of_week,
-        "hour": pc.hour,
-    }
     columns = []
     for part in parts:
         if part == "days":
-            whole = pc.floor_temporal(moments, unit="day").cast(pa.int64()) if "hour" not in parts else None
-            since = moments.cast(pa.int64()) if whole is None else whole
-            column = pc.divide(since.cast(pa.float64(), safe=False), float(_MICROSECONDS))
+            since = moments if "hour" in parts else pc.floor_temporal(moments, unit="day")
+            column = pc.divide(since.cast(pa.int64()).cast(pa.float64(), safe=False), float(_MICROSECONDS))
         else:
-            column = functions[part](moments).cast(pa.float64())
+            column = getattr(pc, "day_of_week" if part == "weekday" else part)(moments).cast(pa.float64())
         columns.append(column)
     return columns
 
@@ -125,26 +109,6 @@ def canonical_text(value: str) -> str:
     return value
 
 
-def can_be_category(kind: pa.DataType) -> bool:
-    """Return whether values of a type can be categories.
-
-    >>> can_be_category(pa.int8()), can_be_category(pa.list_(pa.int8()))
-    (True, False)
-    """
-    if pa.types.is_dictionary(kind):
-        return can_be_category(kind.value_type)
-    return bool(
-        is_text(kind)
-        or pa.types.is_null(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_date(kind)
-        or pa.types.is_timestamp(kind)
-    )
-
-
 def encode_categories(column: pa.ChunkedArray, *, cleaned: bool = False) -> pa.DictionaryArray:
     """Encode a column whose type can_be_category as dictionary<string> of canonical spellings.
 
@@ -155,8 +119,8 @@ def encode_categories(column: pa.ChunkedArray, *, cleaned: bool = False) -> pa.D
     """
     if is_text(column.type) and not cleaned:
         column = clean_text(column)
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    if pa.types.is_floating(column.type):  # decimals are converted below, which rounds correctly
+        column = plain_numbers(column)
     if pa.types.is_null(column.type):
         return pa.DictionaryArray.from_arrays(pa.nulls(len(column), pa.int32()), pa.array([], pa.string()))
     encoded = column.dictionary_encode()  # unchanged if the type is dictionary already
@@ -179,7 +143,7 @@ def _texts(values: pa.Array) -> list[str | None]:
     kind = values.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         values = values.cast(pa.timestamp(kind.unit, "UTC"))
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):  # of a dictionary, NaN too
         plain = [
             None if value is None or math.isnan(value) else repr(float(value)) for value in values.to_pylist()
         ]
@@ -211,17 +175,18 @@ def to_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         try:  # 01234, which stays text when types are inferred
             return values.cast(pa.float64())
         except pa.ArrowInvalid:
-            _refuse_text(values, name)
+            raise _not(values, name, "number", _first_text(values)) from None
     raise _not(values, name, "number")
 
 
-def _refuse_text(values: pa.ChunkedArray, name: str) -> None:
-    for value in pc.unique(values).to_pylist():
+def _first_text(values: pa.ChunkedArray) -> int | None:
+    """Return the row of the first text that is not a number."""
+    for value in pc.unique(values).drop_null().to_pylist():
         try:
-            float(value if value is not None else 0)
+            float(value)
         except ValueError:
-            row = pc.index(values, pa.scalar(value, values.type)).as_py()
-            raise _not(values, name, "number", row) from None
+            return int(pc.index(values, pa.scalar(value, values.type)).as_py())
+    return None
 
 
 def to_booleans(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -235,17 +200,14 @@ def to_booleans(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return values.cast(pa.bool_())
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        numbers = to_numbers(values, name)
-        numbers = pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
+        numbers = plain_numbers(to_numbers(values, name))
         fits = pc.fill_null(pc.or_(pc.equal(numbers, 0.0), pc.equal(numbers, 1.0)), fill_value=True)
         if pc.all(fits).as_py() is not False:
             return pc.equal(numbers, 1.0)
         raise _not(values, name, "boolean", pc.index(fits, value=False).as_py())
     if is_text(kind):
-        fits = pc.fill_null(
-            pc.is_in(pc.utf8_lower(values), value_set=pa.array(["true", "false", "0", "1"])), fill_value=True
-        )
-        fits = pc.or_(fits, pc.is_null(values))
+        known = pc.is_in(pc.utf8_lower(values), value_set=pa.array(["true", "false", "0", "1"]))
+        fits = pc.or_(known, pc.is_null(values))
         raise _not(values, name, "boolean", max(pc.index(fits, value=False).as_py(), 0))
     raise _not(values, name, "boolean")
 
@@ -262,12 +224,10 @@ def to_dates(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         return values.cast(pa.timestamp("us"))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return to_timestamps(values, name)
-    raise _not(values, name, "date", _first_undated(values) if is_text(kind) else None)
-
-
-def _first_undated(values: pa.ChunkedArray) -> int:
-    fits = pc.fill_null(pc.match_substring_regex(values, r"^\d{4}-\d\d-\d\d([T ].*)?$"), fill_value=True)
-    return max(int(pc.index(fits, value=False).as_py()), 0)
+    if is_text(kind):
+        fits = pc.fill_null(pc.match_substring_regex(values, _DATE), fill_value=True)
+        raise _not(values, name, "date", max(int(pc.index(fits, value=False).as_py()), 0))
+    raise _not(values, name, "date")
 
 
 def to_categories(column: pa.ChunkedArray, name: str, *, cleaned: bool = False) -> pa.DictionaryArray:
@@ -293,10 +253,8 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _not(values: pa.ChunkedArray, name: str, kind: str, row: int | None = None) -> DataFileError:
     """Return the error for a column whose values do not have the planned kind, with an example."""
     if row is None:
-        known = pc.is_valid(values)
-        row = int(pc.index(known, value=True).as_py())
-    value: Any = values[row].as_py()
+        row = int(pc.index(pc.is_valid(values), value=True).as_py())
     return DataFileError(
         f"column {format_value(name)} must hold {_PLURALS[kind]}, as in training, but row {row + 1} holds "
-        f"{format_value(value)}"
+        f"{format_value(values[row].as_py())}"
     )

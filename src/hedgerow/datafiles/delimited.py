@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from hedgerow.datafiles.column_types import MISSING
 from hedgerow.datafiles.errors import DataFileError, check_columns, check_distinct, format_value, one_line
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -25,8 +26,6 @@ _BLANK = re.compile(rb"[ \t]*(?:\r\n|\r|\n)")
 _INK = re.compile(rb"[^ \t\r\n]")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x7f]")
 _BOM = b"\xef\xbb\xbf"
-# Missing in every column, whatever its type; for "NA" and "-" the whole column decides.
-_NULLS = ["", "N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "?"]
 
 
 class Header(NamedTuple):
@@ -182,7 +181,7 @@ def _parsed(data: bytes, header: Header, columns: list[str]) -> pa.Table:
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(header.names, pa.string()),
                     include_columns=columns,
-                    null_values=_NULLS,
+                    null_values=MISSING,  # for "NA" and "-" the whole column decides
                     strings_can_be_null=True,
                 ),
             )

@@ -10,7 +10,7 @@ _LISTED = 8  # names listed in a message if no name is similar
 class DataFileError(ValueError):
     """A data file cannot be read, or its table cannot become X and y.
 
-    The message is one line that names the file or the column and says what to do.
+    The message is one line that names the file or the column, with advice.
 
     Examples
     --------

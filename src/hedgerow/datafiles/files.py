@@ -14,20 +14,17 @@ from pyarrow import csv as arrow_csv
 from pyarrow import feather, ipc, parquet
 
 from hedgerow.container import write_atomically
-from hedgerow.datafiles import formats
+from hedgerow.datafiles import errors, formats
 from hedgerow.datafiles.column_types import TypedTable, infer_type, parse_decimal_commas
 from hedgerow.datafiles.delimited import read_delimited
-from hedgerow.datafiles.errors import (
-    DataFileError,
-    check_columns,
-    check_distinct,
-    format_path,
-    nearest_names,
-    one_line,
-)
+from hedgerow.datafiles.errors import DataFileError, check_columns, check_distinct, format_path, one_line
 
 _HEAD = 4096  # bytes that determine the format of a file
-_ALLOWED = ".csv, .csv.gz, .csv.bz2, .csv.zst, .parquet, .arrow or .feather"
+_REASONS: dict[type[Exception], str] = {
+    IsADirectoryError: "it is a folder; pass the name of a file",
+    PermissionError: "it may not be read (permission denied)",
+    MemoryError: "it does not fit into memory; read fewer columns or rows",
+}
 
 
 def read_data(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> pa.Table:
@@ -121,25 +118,21 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
     except DataFileError as error:
         raise DataFileError(f"{name}: {error}") from error.__cause__
     except FileNotFoundError as error:
-        raise DataFileError(f"{name}: {_not_there(path)}") from error
-    except IsADirectoryError as error:
-        raise DataFileError(f"{name}: it is a folder; pass the name of a file") from error
-    except PermissionError as error:
-        raise DataFileError(f"{name}: it may not be read (permission denied)") from error
-    except MemoryError as error:
-        raise DataFileError(f"{name}: it does not fit into memory; read fewer columns or rows") from error
-    except OSError as error:
-        raise DataFileError(f"{name}: it cannot be read ({one_line(error)})") from error
+        raise DataFileError(f"{name}: {_file_not_found(path)}") from error
+    except (OSError, MemoryError) as error:
+        reasons = [reason for kind, reason in _REASONS.items() if isinstance(error, kind)]
+        reason = reasons[0] if reasons else f"it cannot be read ({one_line(error)})"
+        raise DataFileError(f"{name}: {reason}") from error
 
 
-def _not_there(path: str | os.PathLike[str]) -> str:
+def _file_not_found(path: str | os.PathLike[str]) -> str:
     """Return the message for a missing file, with a similar name of the folder if there is one."""
     wanted = Path(path)
     try:
         stems = {entry.name.partition(".")[0]: entry.name for entry in wanted.parent.iterdir()}
     except OSError:
         return f"there is no folder {format_path(wanted.parent)}"
-    near = nearest_names(wanted.name.partition(".")[0], stems, 1)
+    near = errors.nearest_names(wanted.name.partition(".")[0], stems, 1)
     return "there is no such file" + (f"; did you mean {stems[near[0]]!r}?" if near else "")
 
 
@@ -182,7 +175,14 @@ def _read_binary(kind: str, source: Any, columns: Sequence[str] | None) -> pa.Ta
     """Read Parquet and Arrow formats; damaged and truncated files are refused."""
     title = "an Arrow" if kind != formats.PARQUET else "a Parquet"
     try:
-        table = _READERS[kind](source, columns)
+        if kind == formats.PARQUET:
+            file = parquet.ParquetFile(source)
+            check_columns(columns, file.schema_arrow.names)
+            table = file.read(columns=None if columns is None else list(columns))
+        else:
+            table = _READERS[kind](source)
+            check_columns(columns, table.column_names)
+        table = table if columns is None else table.select(list(columns))
         table.validate(full=True)  # also offsets and characters, which later steps rely on
     except DataFileError:
         raise
@@ -194,34 +194,10 @@ def _read_binary(kind: str, source: Any, columns: Sequence[str] | None) -> pa.Ta
     return table
 
 
-def _read_parquet(source: Any, columns: Sequence[str] | None) -> pa.Table:
-    file = parquet.ParquetFile(source)
-    check_columns(columns, file.schema_arrow.names)
-    table = file.read(columns=None if columns is None else list(columns))
-    return table if columns is None else table.select(list(columns))
-
-
-def _read_stream(open_it: Callable[[Any], Any]) -> Callable[[Any, Sequence[str] | None], pa.Table]:
-    def read(source: Any, columns: Sequence[str] | None) -> pa.Table:
-        with open_it(source) as reader:
-            check_columns(columns, reader.schema.names)
-            table = reader.read_all()
-        return table if columns is None else table.select(list(columns))
-
-    return read
-
-
-def _read_feather(source: Any, columns: Sequence[str] | None) -> pa.Table:
-    table = feather.read_table(source)
-    check_columns(columns, table.column_names)
-    return table if columns is None else table.select(list(columns))
-
-
-_READERS: dict[str, Callable[[Any, Sequence[str] | None], pa.Table]] = {
-    formats.PARQUET: _read_parquet,
-    formats.ARROW_FILE: _read_stream(ipc.open_file),
-    formats.ARROW_STREAM: _read_stream(ipc.open_stream),
-    formats.FEATHER_1: _read_feather,
+_READERS: dict[str, Callable[[Any], pa.Table]] = {
+    formats.ARROW_FILE: lambda source: ipc.open_file(source).read_all(),
+    formats.ARROW_STREAM: lambda source: ipc.open_stream(source).read_all(),
+    formats.FEATHER_1: feather.read_table,
 }
 
 
@@ -281,13 +257,19 @@ def writer_of(path: str | os.PathLike[str]) -> Callable[[pa.Table], bytes]:
     for suffix, writer in _WRITERS.items():
         if lowered.endswith(suffix):
             return writer
-    raise DataFileError(f"{format_path(path)}: the name must end in {_ALLOWED}")
+    *most, last = _WRITERS
+    raise DataFileError(f"{format_path(path)}: the name must end in {', '.join(most)} or {last}")
+
+
+def _buffered(write: Callable[[Any], None]) -> bytes:
+    """Return the bytes that a function writes to a file."""
+    sink = pa.BufferOutputStream()
+    write(sink)
+    return bytes(sink.getvalue())
 
 
 def _csv(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    arrow_csv.write_csv(_plain(table), sink)
-    return bytes(sink.getvalue())
+    return _buffered(lambda sink: arrow_csv.write_csv(_plain(table), sink))
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -302,39 +284,16 @@ def _plain(table: pa.Table) -> pa.Table:
     return table
 
 
-def _zst(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(sink, "zstd") as packed:
-        packed.write(_csv(table))
-    return bytes(sink.getvalue())
-
-
-def _gzip(table: pa.Table) -> bytes:
-    return gzip.compress(_csv(table), 6, mtime=0)  # no time stamp: equal tables give equal bytes
-
-
-def _bzip2(table: pa.Table) -> bytes:
-    return bz2.compress(_csv(table))
-
-
-def _parquet(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    parquet.write_table(table, sink, compression="zstd")
-    return bytes(sink.getvalue())
-
-
 def _arrow(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    feather.write_feather(table, sink, compression="uncompressed")
-    return bytes(sink.getvalue())
+    return _buffered(lambda sink: feather.write_feather(table, sink, compression="uncompressed"))
 
 
 _WRITERS: dict[str, Callable[[pa.Table], bytes]] = {
     ".csv": _csv,
-    ".csv.gz": _gzip,
-    ".csv.bz2": _bzip2,
-    ".csv.zst": _zst,
-    ".parquet": _parquet,
+    ".csv.gz": lambda table: gzip.compress(_csv(table), 6, mtime=0),  # no time stamp: equal bytes
+    ".csv.bz2": lambda table: bz2.compress(_csv(table)),
+    ".csv.zst": lambda table: pa.compress(_csv(table), "zstd", asbytes=True),
+    ".parquet": lambda table: _buffered(lambda sink: parquet.write_table(table, sink, compression="zstd")),
     ".arrow": _arrow,
     ".feather": _arrow,
 }

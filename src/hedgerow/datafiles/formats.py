@@ -32,8 +32,8 @@ _FOREIGN = {
     b"GIF8": "an image (GIF), not a table",
     b"RDX": f"an R data file; {_AS_CSV}",
     b"RDA": f"an R data file; {_AS_CSV}",
-    b"7z\xbc\xaf": "a 7z archive; decompress_one it first",
-    b"Rar!": "a RAR archive; decompress_one it first",
+    b"7z\xbc\xaf": "a 7z archive; decompress it first",
+    b"Rar!": "a RAR archive; decompress it first",
 }
 _PAGE = re.compile(rb"\s*<(!doctype|html|head|body|\?xml|svg|table)\b", re.IGNORECASE)
 _JSON = re.compile(rb'\s*(\{\s*["}]|\[\s*([\[{"\]]|-?\d))')
@@ -102,8 +102,7 @@ def detect_format(data: bytes) -> str:
             return kind
     if head.startswith(b"\xff\xff\xff\xff") and len(head) >= 8:
         return ARROW_STREAM
-    foreign = _foreign(head)
-    if foreign is not None:
+    if (foreign := _foreign(head)) is not None:
         raise DataFileError(f"it is {foreign}")
     return TEXT
 
@@ -120,7 +119,7 @@ def _foreign(head: bytes) -> str | None:
     if b'{"__metadata__"' in head[8:32] and b'"hedgerow"' in head:
         return "a Hedgerow model, not data; pass the model and the data in the order of the command's help"
     if head[257:262] == b"ustar":
-        return "a tar archive; decompress_one it first"
+        return "a tar archive; decompress it first"
     text = head.removeprefix(b"\xef\xbb\xbf")
     if _PAGE.match(text):
         return "a web page or XML, not a table; possibly a download that returned a login or error page"
@@ -136,7 +135,7 @@ def _zip(head: bytes) -> str:
         return f"an Excel workbook or another Office file; {_AS_CSV}"
     if b".npy" in head:
         return f"a NumPy archive; {_AS_CSV} with named columns"
-    return "a zip archive; decompress_one it first"
+    return "a zip archive; decompress it first"
 
 
 def _other_encoding(head: bytes) -> str | None:

@@ -1,22 +1,16 @@
 """make_recipe: examine every column of the training table once, and plan the feature that it becomes."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.datafiles.column_types import (
-    ColumnKind,
-    TypedTable,
-    classify_values,
-    counts_rows,
-    is_text,
-    n_distinct,
-)
-from hedgerow.datafiles.conversion import can_be_category, date_parts, encode_categories, to_timestamps
+from hedgerow.datafiles import column_types
+from hedgerow.datafiles.column_types import ColumnKind, TypedTable, is_text, n_distinct
+from hedgerow.datafiles.conversion import date_parts, encode_categories, to_timestamps
 from hedgerow.datafiles.errors import DataFileError, check_distinct, format_value, unknown_name
 from hedgerow.datafiles.recipe import TASKS, PlannedColumn, Recipe
 
@@ -93,19 +87,18 @@ def make_recipe(
     known = pc.is_valid(typed.labels(target))
     n_known = pc.sum(known).as_py()
     notes = [f"The task is {found.task}: {found.reason}."]
-    rows = None
     if n_known < typed.num_rows:
         left_out = typed.num_rows - n_known
         have = "has" if left_out == 1 else "have"
         notes.append(f"{left_out} of {typed.num_rows} rows {have} no {format_value(target)}; left out.")
-        rows = known
     plan = _Plan(notes)
     for name in names:
         if name in drop:
             plan.dropped.append((name, "requested"))
         elif name != target:
-            values = typed.values(name) if rows is None else typed.values(name).filter(rows)
-            plan.add(name, typed.table[name].type, classify_values(values), name in categorical)
+            values = typed.values(name) if n_known == typed.num_rows else typed.values(name).filter(known)
+            column = column_types.classify_values(values)
+            plan.add(name, typed.table[name].type, column, name in categorical)
     plan.check(target)
     return Recipe(target, found.task, tuple(plan.columns), tuple(plan.dropped), tuple(notes), found.labels)
 
@@ -124,56 +117,55 @@ class _Plan:
         self.columns: list[PlannedColumn] = []
         self.dropped: list[tuple[str, str]] = []
 
-    def add(self, name: str, file_type: pa.DataType, look: ColumnKind, categorical: bool) -> None:
+    def add(self, name: str, file_type: pa.DataType, column: ColumnKind, categorical: bool) -> None:
         """Plan one column, whose type in the file is `file_type`."""
         quoted = format_value(name)
-        if look.kind == "empty":
+        if column.kind == "empty":
             self.dropped.append((name, "it is empty"))
-        elif look.kind == "constant":
-            self.dropped.append((name, f"it is {format_value(look.values[0].as_py())} in every row"))
+        elif column.kind == "constant":
+            self.dropped.append((name, f"it is {format_value(column.values[0].as_py())} in every row"))
         elif categorical:
-            if not can_be_category(file_type):
+            if not column_types.can_be_category(file_type):
                 raise DataFileError(f"column {quoted} has the type {file_type}; it cannot be categories")
             self.columns.append(PlannedColumn(name, "category"))
-        elif look.kind == "text":
-            raise _free_text(name, look)
-        elif look.kind == "unsupported":
+        elif column.kind == "text":
+            raise _free_text(name, column)
+        elif column.kind == "unsupported":
             raise DataFileError(
                 f"column {quoted} has the type {format_value(file_type)}, which cannot be used; "
                 f"--drop {_shell(name)}"
             )
-        elif look.kind == "date":
-            self._date(name, look)
+        elif column.kind == "date":
+            self._date(name, column)
         else:
-            self._plain(name, file_type, look)
+            self._plain(name, file_type, column)
 
-    def _date(self, name: str, look: ColumnKind) -> None:
-        moments = to_timestamps(look.values, name)
-        parts = date_parts(moments)
-        zone = " (UTC)" if getattr(look.values.type, "tz", None) else ""
+    def _date(self, name: str, column: ColumnKind) -> None:
+        parts = date_parts(to_timestamps(column.values, name))
+        zone = " (UTC)" if getattr(column.values.type, "tz", None) else ""
         self.columns.append(PlannedColumn(name, "date", parts))
         self.notes.append(
             f"Column {format_value(name)} holds dates{zone}; they become the numbers {', '.join(parts[:-1])} "
             "and days since 1970-01-01."
         )
 
-    def _plain(self, name: str, file_type: pa.DataType, look: ColumnKind) -> None:
-        self.columns.append(PlannedColumn(name, look.kind))
+    def _plain(self, name: str, file_type: pa.DataType, column: ColumnKind) -> None:
+        self.columns.append(PlannedColumn(name, column.kind))
         quoted = format_value(name)
-        if look.kind == "category":
-            example = look.values.drop_null()[0].as_py()
+        if column.kind == "category":
+            example = column.values.drop_null()[0].as_py()
             if isinstance(example, str) and _LIKE_DATE.fullmatch(example):
                 self.notes.append(
                     f"Column {quoted} looks like dates ({format_value(example)}) but is used as categories; "
                     "dates must be written as 2024-05-17."
                 )
-        elif counts_rows(look.values):
+        elif column_types.counts_rows(column.values):
             self.notes.append(
                 f"Column {quoted} counts the rows, as an identifier does; drop it unless its order is "
                 "meaningful."
             )
-        if look.kind != "category" and is_text(file_type):
-            values = {"number": "numbers", "boolean": "true and false"}[look.kind]
+        if column.kind != "category" and is_text(file_type):
+            values = {"number": "numbers", "boolean": "true and false"}[column.kind]
             self.notes.append(
                 f"Column {quoted} is text whose values are all {values}; it is used as {values}."
             )
@@ -185,7 +177,7 @@ class _Plan:
                 f"no column is left to predict {format_value(target)}: all others are empty, constant or "
                 "dropped"
             )
-        taken: Collection[str] = {column.name for column in self.columns if column.kind != "date"}
+        taken = {column.name for column in self.columns if column.kind != "date"}
         for column in self.columns:
             for feature in column.features if column.kind == "date" else ():
                 if feature in taken:
@@ -195,9 +187,9 @@ class _Plan:
                     )
 
 
-def _free_text(name: str, look: ColumnKind) -> DataFileError:
+def _free_text(name: str, column: ColumnKind) -> DataFileError:
     """Return the error for a column of free text, with an example."""
-    known = look.values.drop_null()
+    known = column.values.drop_null()
     example = known[0].as_py()
     hint = " (dates must be written as 2024-05-17)" if _LIKE_DATE.fullmatch(example) else ""
     return DataFileError(

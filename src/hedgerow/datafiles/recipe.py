@@ -13,17 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hedgerow.datafiles.column_types import TypedTable, infer_type, is_text
-from hedgerow.datafiles.conversion import (
-    PARTS,
-    can_be_category,
-    encode_categories,
-    expand_dates,
-    to_booleans,
-    to_categories,
-    to_dates,
-    to_numbers,
-)
+from hedgerow.datafiles import conversion
+from hedgerow.datafiles.column_types import TypedTable, can_be_category, infer_type, is_text
+from hedgerow.datafiles.conversion import PARTS, to_booleans, to_numbers
 from hedgerow.datafiles.errors import DataFileError, format_value, unknown_name
 from hedgerow.strict_json import JsonChecker
 
@@ -133,20 +125,17 @@ class Recipe:
             If a column is missing or its values have another kind than in training.
         """
         typed = TypedTable.of(table)
-        names: list[str] = []
-        features: list[Any] = []
         existing = set(typed.column_names)
         missing = [column.name for column in self.columns if column.name not in existing]
         if missing:
-            others = (
-                f" ({len(missing) - 1} other columns of the model are missing too)" if missing[1:] else ""
-            )
+            n_others = len(missing) - 1
+            others = f" ({n_others} other columns of the model are missing too)" if n_others else ""
             raise DataFileError(unknown_name(missing[0], typed.column_names) + others)
+        features: list[Any] = []
         for column in self.columns:
             _check_unique(typed, column.name)
             features += _features(typed, column)
-            names += column.features
-        return pa.table(features, names=names)
+        return pa.table(features, names=list(self.feature_names))
 
     def labels(self, table: pa.Table | TypedTable) -> NDArray[Any]:
         """Return the array y: texts (as objects), integers, booleans, or float64 numbers for regression.
@@ -252,10 +241,11 @@ def _features(table: TypedTable, column: PlannedColumn) -> list[Any]:
     """Convert a column of the table to its features."""
     values = table.values(column.name)
     if column.kind == "date":
-        return expand_dates(to_dates(values, column.name), column.parts)
+        return conversion.expand_dates(conversion.to_dates(values, column.name), column.parts)
     if column.kind == "category":  # of numbers and dates, the spelling of the file
         cleaned = is_text(values.type)
-        return [to_categories(values if cleaned else table.table[column.name], column.name, cleaned=cleaned)]
+        spelled = values if cleaned else table.table[column.name]
+        return [conversion.to_categories(spelled, column.name, cleaned=cleaned)]
     return [(to_numbers if column.kind == "number" else to_booleans)(values, column.name)]
 
 
@@ -281,17 +271,15 @@ def to_labels(values: pa.ChunkedArray, name: str, labels: str) -> NDArray[Any]:
             raise DataFileError(
                 f"the target {format_value(name)} has the type {values.type}; texts are needed"
             )
-        codes = encode_categories(values, cleaned=True)
+        codes = conversion.encode_categories(values, cleaned=True)
         texts = np.array([*codes.dictionary.to_pylist(), None], dtype=object)[:-1]
-        chosen: NDArray[Any] = texts[codes.indices.to_numpy()]
-        return chosen
+        return np.asarray(texts[codes.indices.to_numpy()])
     if labels == "boolean":
-        booleans = to_booleans(infer_type(values), name)
-        return np.asarray(booleans.to_numpy(zero_copy_only=False), dtype=bool)
+        return np.asarray(to_booleans(infer_type(values), name), dtype=bool)
     if pa.types.is_integer(values.type) and labels == "integer":
         integers: NDArray[Any] = values.to_numpy()
         return integers if integers.dtype == np.uint64 else integers.astype(np.int64)
-    numbers = np.asarray(to_numbers(infer_type(values), name).to_numpy(), dtype=np.float64)
+    numbers = np.asarray(to_numbers(infer_type(values), name), dtype=np.float64)
     if labels == "number":
         return numbers
     if not np.all((np.floor(numbers) == numbers) & (np.abs(numbers) < 2**53)):

@@ -1,5 +1,6 @@
 """Summarise the columns of a table: what a report shows, and what users check before a fit."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -118,49 +119,34 @@ def describe(table: pa.Table | TypedTable) -> TableSummary:
 
 
 def _describe_column(table: TypedTable, name: str) -> ColumnSummary:
-    look = classify_values(table.values(name))
-    known = look.values.drop_null()
-    facts: dict[str, Any] = {}
-    if len(known) and look.base != "unsupported":
-        facts = _FACTS[look.base](known)
-    return ColumnSummary(
-        name,
-        str(table.table[name].type),
-        look.kind,
-        look.values.null_count,
-        facts.pop("n_distinct", 0),
-        example=_example(known),
-        **facts,
-    )
-
-
-def _example(known: pa.ChunkedArray) -> str:
-    if not len(known):
-        return ""
-    value = known[0].as_py()
-    text = value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
-    return format_value(text, 60)[1:-1]
+    column = classify_values(table.values(name))
+    known = column.values.drop_null()
+    facts: dict[str, Any] = {"n_distinct": 0}
+    if len(known):
+        value = known[0].as_py()
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        facts["example"] = format_value(text, 60)[1:-1]
+        if column.base != "unsupported":
+            facts |= {"n_distinct": n_distinct(known)} | _FACTS[column.base](known)
+    kind = str(table.table[name].type)
+    return ColumnSummary(name, kind, column.kind, n_missing=column.values.null_count, **facts)
 
 
 def _numbers(known: pa.ChunkedArray) -> dict[str, Any]:
-    facts: dict[str, Any] = {"n_distinct": n_distinct(known)}
     numbers = known.to_numpy()
     finite = numbers[np.isfinite(numbers)]
-    if len(finite):
-        facts |= {"low": finite.min().item(), "high": finite.max().item()}
-        facts["mean"] = _mean(finite)
-        facts["histogram"] = histogram(finite)
-    return facts
+    if not len(finite):
+        return {}
+    low, high = finite.min().item(), finite.max().item()
+    return {"low": low, "high": high, "mean": _mean(finite), "histogram": histogram(finite)}
 
 
 def _mean(finite: NDArray[Any]) -> float:
     """Return the mean, also of numbers whose sum overflows."""
-    largest = float(max(abs(float(finite.min())), abs(float(finite.max()))))
-    return (
-        float(np.mean(finite / largest) * largest)
-        if largest > 1e300
-        else float(np.mean(finite, dtype=np.float64))
-    )
+    largest = max(abs(float(finite.min())), abs(float(finite.max())))
+    if largest > 1e300:
+        return float(np.mean(finite / largest) * largest)
+    return float(np.mean(finite, dtype=np.float64))
 
 
 def histogram(finite: NDArray[Any]) -> tuple[int, ...]:
@@ -180,21 +166,13 @@ def histogram(finite: NDArray[Any]) -> tuple[int, ...]:
 
 
 def _booleans(known: pa.ChunkedArray) -> dict[str, Any]:
-    return {"n_distinct": n_distinct(known), "mean": float(pc.mean(known).as_py()), "top": _top(known)}
+    return {"mean": float(pc.mean(known).as_py()), "top": _top(known)}
 
 
 def _dates(known: pa.ChunkedArray) -> dict[str, Any]:
     ends = pc.min_max(known)
-    texts = [str(ends[key]).removesuffix(" 00:00:00") for key in ("min", "max")]
-    return {"n_distinct": n_distinct(known), "low": texts[0], "high": texts[1]}
-
-
-def _categories(known: pa.ChunkedArray) -> dict[str, Any]:
-    return {"n_distinct": n_distinct(known), "top": _top(known)}
-
-
-def _texts(known: pa.ChunkedArray) -> dict[str, Any]:
-    return {"n_distinct": n_distinct(known)}
+    low, high = (str(ends[key]).removesuffix(" 00:00:00") for key in ("min", "max"))
+    return {"low": low, "high": high}
 
 
 def _top(known: pa.ChunkedArray) -> tuple[tuple[str, int], ...]:
@@ -206,4 +184,10 @@ def _top(known: pa.ChunkedArray) -> tuple[tuple[str, int], ...]:
     return tuple((texts[code], int(counts[code])) for code in order[:_TOP])
 
 
-_FACTS = {"number": _numbers, "boolean": _booleans, "date": _dates, "category": _categories, "text": _texts}
+_FACTS: dict[str, Callable[[pa.ChunkedArray], dict[str, Any]]] = {
+    "number": _numbers,
+    "boolean": _booleans,
+    "date": _dates,
+    "category": lambda known: {"top": _top(known)},
+    "text": lambda _: {},
+}

@@ -60,16 +60,8 @@ class Reply(NamedTuple):
 class ShardActor:
     """The shards of one worker.
 
-    Calls run in one thread, in the order in which they arrive. So a call that nobody awaits any more has
-    ended before the next one starts.
-
-    Parameters
-    ----------
-    codes : list of arrays
-        Codes of consecutive rows.
-    by_row : bool
-        Whether they are (rows, stride) or (columns, rows).
-    n_columns : int
+    Calls run in one thread, in the order in which they arrive. So a call that is no longer awaited has
+    ended before the next one starts. `codes` of consecutive rows are (rows, stride) or (columns, rows).
     """
 
     def __init__(self, codes: Sequence[NDArray[Any]], by_row: bool, n_columns: int) -> None:
@@ -112,7 +104,7 @@ class ShardActor:
     def run(self, call: Call, actor: int) -> Reply:
         """Run a call on the shards of this actor."""
         assert self._shards is not None  # noqa: S101 - `make_shards` is called first
-        if call.number < self._newest:  # nobody awaits it any more, and the shards have moved on
+        if call.number < self._newest:  # it is no longer awaited, and the state of the shards is a later one
             raise RuntimeError("a call arrived after a later one")
         self._newest = call.number
         if call.args is None:
@@ -140,29 +132,14 @@ def _concatenate(codes: Sequence[NDArray[Any]], *, by_row: bool, n_columns: int)
     """Codes as one writable array; those that arrive over the network are read-only."""
     if not by_row:
         return np.concatenate(codes, axis=1)
-    whole = zeros_by_row(sum(map(len, codes)), n_columns)
-    first = 0
-    for one in codes:
-        whole[first : first + len(one)] = one
-        first += len(one)
-    return whole
-
-
-def zeros_by_row(n_rows: int, n_columns: int) -> NDArray[Any]:
-    """Zeros for codes by row, each row padded to the stride."""
-    made = aligned_rows(n_rows, n_columns)
-    made[:] = 0
-    return made
+    return np.concatenate(codes, out=aligned_rows(sum(map(len, codes)), n_columns))
 
 
 # --- calls
 
 
 async def call_node(pool: Any, node: ActorNode, message: bytes, proxy: Any = None) -> bytes:
-    """Call an actor and those below it.
-
-    pool : connections to workers. proxy : the scheduler, if it forwards calls, or None.
-    """
+    """Call an actor and those below it, by a pool of connections or a proxy, the scheduler."""
     if node.children:
         return await call_actor(pool, node, "call_tree", [message, pickle.dumps(node, 5)], proxy)
     return await call_actor(pool, node, "call", [message, node.number], proxy)
@@ -183,17 +160,13 @@ async def call_actor(pool: Any, node: ActorNode, method: str, args: list[Any], p
         if isinstance(failure, RuntimeError) and _CLOSING in str(failure):
             raise ActorLost(node.number, str(failure))
         raise failure
-    result: bytes = reply["result"]
-    return result
+    return bytes(reply["result"])
 
 
 def merge_replies(replies: Iterable[Reply]) -> Reply:
     """The replies of several actors as one."""
-    results: dict[int, list[Any]] = {}
     each, sums = sum_results((reply.results, reply.sums) for reply in replies)
-    for own in each:
-        results.update(own)
-    return Reply(results, sums)
+    return Reply({actor: results for own in each for actor, results in own.items()}, sums)
 
 
 def call_tree(nodes: Sequence[ActorNode], fan_out: int) -> tuple[ActorNode, ...]:
@@ -212,14 +185,14 @@ def call_tree(nodes: Sequence[ActorNode], fan_out: int) -> tuple[ActorNode, ...]
     )
 
 
-def split_range(start: int, stop: int, n_parts: int) -> list[Range]:
+def split_range(start: int, stop: int, n_ranges: int) -> list[Range]:
     """Ranges of about equal length, none of them empty.
 
     >>> split_range(5, 12, 3), split_range(0, 1, 4)
     ([(5, 7), (7, 9), (9, 12)], [(0, 1)])
     """
-    n = max(1, min(n_parts, stop - start))
-    return list(pairwise(start + (stop - start) * part // n for part in range(n + 1)))
+    n = max(1, min(n_ranges, stop - start))
+    return list(pairwise(start + (stop - start) * number // n for number in range(n + 1)))
 
 
 def args_below(node: ActorNode, own_args: dict[int, Any]) -> dict[int, Any]:
@@ -257,12 +230,10 @@ def loads(blob: bytes) -> Any:
     ({0: ['yes']}, [0, 1, 2])
     """
     n_arrays = int(np.frombuffer(blob, np.int64, 1)[0])
-    sizes = np.frombuffer(blob, np.int64, n_arrays + 1, 8).tolist()
-    view, offset, parts = memoryview(blob), 8 * (n_arrays + 2), []
-    for size in sizes:
-        parts.append(view[offset : offset + size])
-        offset += size
-    return pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301 - from a worker of the fit
+    sizes = np.frombuffer(blob, np.int64, n_arrays + 1, 8)
+    ends = (8 * (n_arrays + 2) + np.cumsum([0, *sizes])).tolist()
+    head, *arrays = (memoryview(blob)[start:stop] for start, stop in pairwise(ends))
+    return pickle.loads(head, buffers=arrays)  # noqa: S301 - from a worker of the fit
 
 
 def _narrow(sums: NDArray[np.int64]) -> NDArray[Any]:

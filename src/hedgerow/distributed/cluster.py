@@ -135,12 +135,7 @@ class Heartbeats:
 class TaskMonitor:
     """Limits how long tasks are awaited: some task must end now and then, and there must be workers.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    settings : Settings
-    what : str
-        What the tasks do, the start of a message: "reading the partitions".
+    `what` is what the tasks do, the start of a message: "reading the partitions".
     """
 
     def __init__(self, client: Client, settings: Settings, what: str) -> None:
@@ -214,8 +209,8 @@ def translate_error(error: BaseException, client: Client, what: str) -> BaseExce
     """The error to raise for an error of a task or of the cluster; the same one if it is a user's."""
     if type(error).__name__ == "KilledWorker":
         return MemoryError(
-            f"{what}: workers of the Dask cluster died repeatedly in one task; if their logs say that memory "
-            "was short, use smaller partitions, or workers with more memory"
+            f"{what}: workers of the Dask cluster died repeatedly in one task; if their logs show that "
+            "memory was short, use smaller partitions, or workers with more memory"
         )
     if isinstance(error, CancelledError) or "CancelledError" in type(error).__name__:
         lost = client.status != "running"
@@ -241,7 +236,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def release(client: Client, futures: Sequence[Future]) -> None:
-    """Release futures, so that the cluster drops tasks that nobody else uses; ignore a lost cluster.
+    """Release futures, so that the cluster drops tasks without other futures; ignore a lost cluster.
 
     They are not cancelled: that would end the tasks of another fit, or of the user, on the same rows.
     """

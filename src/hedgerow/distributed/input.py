@@ -82,19 +82,17 @@ def open_collection(X: Any, y: Any = None, target: Any = None, weight: Any = Non
         raise TypeError(f"X must be a Dask DataFrame or a Dask Array of two dimensions; got a Dask {kind}")
     if target is not None and y is not None:
         raise ValueError(f"only one of y and target may be passed; got y and target={target!r}")
-    names = {"target": target, "sample_weight": weight if isinstance(weight, str) else None}
-    for parameter, column in names.items():
+    name, weights = (weight, None) if isinstance(weight, str) else (None, weight)
+    for parameter, column in (("target", target), ("sample_weight", name)):
         if column is not None:
             _check_column(X, kind, parameter, column)
     client = client_of(X)
-    weights = None if isinstance(weight, str) else weight
     for parameter, values in (("y", y), ("sample_weight", weights)):
         if collection_type(values) not in (None, "DataFrame", "Series", "Array"):
             raise TypeError(
                 f"{parameter} must be a Dask Series or a Dask Array; got a Dask {collection_type(values)}"
             )
-    columns = Columns(kind == "DataFrame", names["target"], names["sample_weight"])
-    return DaskInput(X, client, columns, y, weights)
+    return DaskInput(X, client, Columns(kind == "DataFrame", target, name), y, weights)
 
 
 def _check_in_memory(values: Any, name: str) -> None:
@@ -131,15 +129,16 @@ class DaskInput(RemoteInput):
         self._read.append(partitions)
         try:
             found = scan_partitions(partitions, self.columns, categorical_features, schema, estimator_name)
-            scan = found.scan
-            if self.y is not None:
-                scan = replace(scan, y=self._load(self.y, chosen, "reading y"))
-            if self.weight is not None:
-                scan = replace(scan, sample_weight=self._load(self.weight, chosen, "reading sample_weight"))
+            others = {"y": self.y, "sample_weight": self.weight}
+            loaded = {
+                name: self._load(values, chosen, f"reading {name}")
+                for name, values in others.items()
+                if values is not None
+            }
         except BaseException:
             partitions.release()
             raise
-        return DaskTable(replace(found, scan=scan), partitions)
+        return DaskTable(replace(found, scan=replace(found.scan, **loaded)), partitions)
 
     def close(self) -> None:
         """Release the partitions; see `RemoteInput.close`."""
@@ -202,12 +201,8 @@ class DaskTable(RemoteTable):
         n_bytes = bins.n_columns * self.n_rows * np.dtype(bins.code_dtype).itemsize
         require_memory({"codes": 2 * n_bytes}, f"bringing the codes of {self.n_rows:,} rows to this process")
         filled = [number for number, n in enumerate(self._lengths) if n]
-        codes = self.partitions.run(
-            encode_rows,
-            filled,
-            [(0, self._lengths[number]) for number in filled],
-            (self._layout, bins, False),
-            "encoding the partitions of X",
-        )
+        args = [(0, self._lengths[number]) for number in filled]
+        what, common = "encoding the partitions of X", (self._layout, bins, False)
+        codes = self.partitions.run(what, encode_rows, filled, args, common)
         self.partitions.release()
         return BinnedTable.of(bins, np.concatenate(codes, axis=1), team, for_growing=for_growing)

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow._typing import AnyFloats
-from hedgerow.binning import Bins, edge_rows
-from hedgerow.distributed.actor import zeros_by_row
+from hedgerow.binning import Bins, aligned_rows, edge_rows
 from hedgerow.distributed.cluster import Client, Future, gather_results, release, require_workers
 from hedgerow.distributed.settings import Settings
 from hedgerow.dtypes import CODE
@@ -29,6 +28,9 @@ from hedgerow.table.reading import read_table
 from hedgerow.table.table import Schema, Table, value_bits
 from hedgerow.threads import rows_per_block
 
+Task = Callable[..., Any]
+Args = Sequence[tuple[Any, ...]]
+
 _HELD_FRACTION = 0.4  # of the memory of all workers, at most, for partitions that are held
 # Values hashed at a time: the system allocates arrays above 128 KiB each time and frees them at once where
 # Dask sets MALLOC_TRIM_THRESHOLD_; new memory costs more than the keys (200 ms for 500,000 x 28, else 40).
@@ -37,14 +39,7 @@ _ENCODE_ROWS = 65_536
 
 
 class Partitions:
-    """The partitions of a collection, in order.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    settings : Settings
-    blocks : list of Delayed
-    """
+    """The partitions of a collection, in order, each a Delayed."""
 
     def __init__(self, client: Client, settings: Settings, blocks: Sequence[Any]) -> None:
         self.client, self.settings, self._blocks = client, settings, list(blocks)
@@ -53,40 +48,26 @@ class Partitions:
     def __len__(self) -> int:
         return len(self._blocks)
 
-    def submit(
-        self,
-        task: Callable[..., Any],
-        numbers: Sequence[int],
-        args: Sequence[tuple[Any, ...]],
-        common: Any,
-    ) -> list[Future]:
+    def submit(self, task: Task, numbers: Sequence[int], args: Args, common: Any) -> list[Future]:
         """Run ``task(partition, common, *args)`` on some partitions; return the futures in their order."""
         if not numbers:
             return []
         client, name = self.client, f"hedgerow-{task.__name__}"
         # as a task of its own the common argument is sent to every worker once, and is never lost
         shared = client.submit(identity, common, pure=False, key=_unique("hedgerow-common"))
-        if self._held is None:
-            delayed = require_extra("dask", extra="dask").delayed(task, pure=False)
-            lazy = [
-                delayed(self._blocks[number], shared, *own, dask_key_name=_unique(name))
-                for number, own in zip(numbers, args, strict=True)
+        each = list(zip(numbers, args, strict=True))
+        if self._held is not None:
+            return [
+                client.submit(task, self._held[number], shared, *own, pure=False, key=_unique(name))
+                for number, own in each
             ]
-            futures: list[Future] = client.compute(lazy)
-            return futures
-        return [
-            client.submit(task, self._held[number], shared, *own, pure=False, key=_unique(name))
-            for number, own in zip(numbers, args, strict=True)
-        ]
+        delayed = require_extra("dask", extra="dask").delayed(task, pure=False)
+        blocks = [(self._blocks[number], own) for number, own in each]
+        return list(
+            client.compute([delayed(one, shared, *own, dask_key_name=_unique(name)) for one, own in blocks])
+        )
 
-    def run(
-        self,
-        task: Callable[..., Any],
-        numbers: Sequence[int],
-        args: Sequence[tuple[Any, ...]],
-        common: Any,
-        what: str,
-    ) -> list[Any]:
+    def run(self, what: str, task: Task, numbers: Sequence[int], args: Args, common: Any) -> list[Any]:
         """Submit tasks and return their results; `what` starts the messages of errors."""
         return gather_results(self.client, self.submit(task, numbers, args, common), self.settings, what)
 
@@ -117,31 +98,16 @@ def _unique(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """How a partition is read.
+    """How a partition is read."""
 
-    Parameters
-    ----------
-    target, weight : names of columns of data frames, or None
-    names : list of the columns of data frames, without those two, or None for arrays
-    dtypes : dict by name, or the dtype of arrays
-        Of all partitions when concatenated.
-    categorical : list of int
-        Indices of the categorical columns.
-    n_rows, n_columns : int
-        Of all partitions, and of X.
-    schema : Schema or None
-        With the categories of all partitions, once they are known.
-    estimator_name : str
-    """
-
-    target: Any
-    weight: Any
-    names: list[Any] | None
-    dtypes: Any
-    categorical: list[int]
-    n_rows: int
-    n_columns: int
-    schema: Schema | None
+    target: Any  # the name of a column of data frames, or None
+    weight: Any  # likewise
+    names: list[Any] | None  # the columns of data frames, without those two; None for arrays
+    dtypes: Any  # of all partitions when concatenated: a dict by name, or the dtype of arrays
+    categorical: list[int]  # the indices of the categorical columns
+    n_rows: int  # of all partitions
+    n_columns: int  # of X
+    schema: Schema | None  # with the categories of all partitions, once they are known
     estimator_name: str
 
     @property
@@ -233,8 +199,11 @@ def encode_rows(partition: Any, common: tuple[Layout, Bins, bool], start: int, s
     table = _read(_features(partition, layout), layout)
     n = table.n_rows
     none = np.empty((0, 0), CODE)
-    codes: NDArray[Any]
-    codes = zeros_by_row(n, bins.n_columns) if by_row else np.empty((bins.n_columns, n), bins.code_dtype)
+    if by_row:
+        codes = aligned_rows(n, bins.n_columns)
+        codes[:, bins.n_columns :] = 0
+    else:
+        codes = np.empty((bins.n_columns, n), bins.code_dtype)
     edges = (bins.edges, bins.edge_starts, bins.tables, bins.table_starts)
     step = rows_per_block(bins.n_columns, _ENCODE_ROWS)
     for first in range(0, n, step):

@@ -13,25 +13,13 @@ import numpy as np
 from scipy import sparse
 
 from hedgerow.binning import edge_rows
-from hedgerow.distributed.partitions import (
-    Layout,
-    PartitionHead,
-    Partitions,
-    PartitionScan,
-    find_categories,
-    read_head,
-    scan_partition,
-)
+from hedgerow.distributed import partitions as tasks
+from hedgerow.distributed.partitions import Layout, PartitionHead, Partitions, PartitionScan
 from hedgerow.optional import require_extra
+from hedgerow.table import reading
 from hedgerow.table.columns import CodedColumn, sorted_categories
 from hedgerow.table.frames import FrameSource, as_frame
-from hedgerow.table.reading import (
-    ArraySource,
-    SparseSource,
-    check_not_empty,
-    check_same_columns,
-    chosen_columns,
-)
+from hedgerow.table.reading import check_not_empty
 from hedgerow.table.remote import TableScan
 from hedgerow.table.table import FLOAT32, FLOAT64, Schema
 
@@ -65,7 +53,8 @@ def scan_partitions(
 ) -> CollectionScan:
     """Scan a collection; the parameters are those of `hedgerow.table.read_table`."""
     numbers = list(range(len(partitions)))
-    heads: list[PartitionHead] = partitions.run(read_head, numbers, [(i,) for i in numbers], None, _READING)
+    args = [(number,) for number in numbers]
+    heads: list[PartitionHead] = partitions.run(_READING, tasks.read_head, numbers, args, None)
     layout = _layout(heads, columns, categorical_features, schema, estimator_name)
     partitions.release_if_large(sum(one.n_bytes for one in heads))
     filled = [number for number in numbers if heads[number].n_rows]
@@ -73,7 +62,7 @@ def scan_partitions(
         layout = _with_categories(partitions, layout, filled)
     lengths = [one.n_rows for one in heads]
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
-    scans = partitions.run(scan_partition, filled, [(i, starts[i]) for i in filled], layout, _READING)
+    scans = partitions.run(_READING, tasks.scan_partition, filled, [(i, starts[i]) for i in filled], layout)
     rows = [edge_rows(starts[i], starts[i] + lengths[i], layout.n_rows) for i in filled]
     return CollectionScan(_table_scan(scans, rows, layout), layout, lengths)
 
@@ -115,16 +104,16 @@ def _layout(
         whole = whole[[name for name in whole.columns if name not in others]] if others else whole
         names, dtypes = list(whole.columns), dict(whole.dtypes)
     else:
-        dtypes = np.result_type(*(part.dtype for part in few))
+        dtypes = np.result_type(*(one.dtype for one in few))
         whole = few[0].astype(dtypes)
     source = _source(whole)
     n_rows, n_columns = sum(one.n_rows for one in heads), source.shape[1]
     if schema is None:
         check_not_empty((n_rows, n_columns), estimator_name)
-        chosen = chosen_columns(categorical_features, source.names, n_columns)
+        chosen = reading.chosen_columns(categorical_features, source.names, n_columns)
         categorical = sorted(source.categorical_by_dtype if chosen is None else chosen)
     else:
-        check_same_columns(source.names, n_columns, schema, estimator_name)
+        reading.check_same_columns(source.names, n_columns, schema, estimator_name)
         check_not_empty((n_rows, n_columns), estimator_name)
         categorical = list(schema.categorical_columns)
     return Layout(
@@ -135,9 +124,9 @@ def _layout(
 def _source(whole: Any) -> Any:
     """The columns of X, as `hedgerow.table` reads them."""
     if sparse.issparse(whole):
-        return SparseSource(whole)
+        return reading.SparseSource(whole)
     frame = None if isinstance(whole, np.ndarray) else as_frame(whole)
-    return ArraySource(whole, "") if frame is None else FrameSource(frame, "")
+    return reading.ArraySource(whole, "") if frame is None else FrameSource(frame, "")
 
 
 def _check_same_columns(heads: Sequence[PartitionHead], numbers: Sequence[int]) -> None:
@@ -149,10 +138,10 @@ def _check_same_columns(heads: Sequence[PartitionHead], numbers: Sequence[int]) 
                 f"partitions of X must have one type; partition {number} is a {type(other).__name__}, and "
                 f"partition {numbers[0]} a {type(first).__name__}"
             )
-        same = list(first.columns) == list(other.columns) if hasattr(first, "columns") else True
-        if not same or first.shape[1] != other.shape[1]:
-            mine = list(other.columns) if hasattr(other, "columns") else other.shape[1]
-            theirs = list(first.columns) if hasattr(first, "columns") else first.shape[1]
+        mine, theirs = (
+            list(rows.columns) if hasattr(rows, "columns") else rows.shape[1] for rows in (other, first)
+        )
+        if mine != theirs:
             raise ValueError(
                 f"partition {number} of X has the columns {mine}, and partition {numbers[0]} has {theirs}: "
                 "they must be the same"
@@ -165,9 +154,9 @@ def _concatenate_heads(few: Sequence[Any], numbers: Sequence[int]) -> Any:
     try:
         return concat(list(few), uniform=True) if len(few) > 1 else few[0]
     except (AttributeError, TypeError, ValueError) as error:  # AttributeError: a category beside none
-        for number, part in zip(numbers, few, strict=True):
-            for name in part.columns:
-                mine, theirs = part[name].dtype, few[0][name].dtype
+        for number, one in zip(numbers, few, strict=True):
+            for name in one.columns:
+                mine, theirs = one[name].dtype, few[0][name].dtype
                 if mine != theirs:
                     raise TypeError(
                         f"partition {number} of X: column {name!r} has dtype {mine}, and {theirs} in "
@@ -181,7 +170,7 @@ def _concatenate_heads(few: Sequence[Any], numbers: Sequence[int]) -> Any:
 
 def _with_categories(partitions: Partitions, layout: Layout, filled: Sequence[int]) -> Layout:
     """The layout with a schema: the categories of all partitions."""
-    found = partitions.run(find_categories, filled, [(i,) for i in filled], layout, _READING)
+    found = partitions.run(_READING, tasks.find_categories, filled, [(i,) for i in filled], layout)
     categories: list[Any] = [None] * layout.n_columns
     for position, column in enumerate(layout.categorical):
         values = [value for one in found for value in one[position]]
@@ -189,11 +178,11 @@ def _with_categories(partitions: Partitions, layout: Layout, filled: Sequence[in
     return replace(layout, schema=Schema(layout.n_columns, layout.string_names, tuple(categories)))
 
 
-def concatenate(parts: Sequence[Any]) -> Any:
+def concatenate(values: Sequence[Any]) -> Any:
     """Partitions of a target or of weights as one array."""
-    filled = [part for part in parts if len(part)] or list(parts[:1])
+    filled = [one for one in values if len(one)] or list(values[:1])
     if isinstance(filled[0], np.ndarray):
-        masked = any(isinstance(part, np.ma.MaskedArray) for part in filled)
+        masked = any(isinstance(one, np.ma.MaskedArray) for one in filled)
         return (np.ma.concatenate if masked else np.concatenate)(filled)
     concat = require_extra("dask.dataframe.dispatch", extra="dask").concat
     return np.asarray(concat(filled, uniform=True) if len(filled) > 1 else filled[0])

@@ -1,10 +1,4 @@
-"""Settings of fits on a cluster, kept in the configuration of Dask.
-
-    hedgerow.timeout   60    seconds without a heartbeat of a worker, a reply of the scheduler, or any worker
-    hedgerow.patience  1800  seconds that one task, or one call of a worker, may take
-    hedgerow.fan-out   8     workers that one process calls; with more, workers call other workers
-    hedgerow.direct    null  whether this process connects to workers, true, or the scheduler forwards calls,
-                             false; null: whether it can is tested
+"""Settings of fits on a cluster: hedgerow.timeout, patience, fan-out and direct in the configuration of Dask.
 
 They are read at the start of a fit. All ways to configure Dask work: `dask.config.set`, a file, or
 environment variables such as DASK_HEDGEROW__TIMEOUT.
@@ -28,9 +22,10 @@ class Settings:
     patience : float
         Seconds that one task or one call of a worker may take.
     fan_out : int
-        How many workers one process calls: this process and, if there are more, workers.
+        How many workers one process calls; with more, workers call other workers.
     direct : bool or None
-        Whether this process connects to the workers; None to test whether it can.
+        Whether this process connects to the workers, or the scheduler forwards calls; None to test whether
+        it can connect.
 
     Examples
     --------

@@ -15,44 +15,16 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.binning import Bins, row_stride
-from hedgerow.distributed import cluster
-from hedgerow.distributed.actor import (
-    ActorLost,
-    ActorNode,
-    Call,
-    Range,
-    ShardActor,
-    args_below,
-    call_actor,
-    call_node,
-    call_tree,
-    dumps,
-    loads,
-    merge_replies,
-    split_range,
-)
-from hedgerow.distributed.cluster import (
-    POLL_SECONDS,
-    Future,
-    Heartbeats,
-    TaskMonitor,
-    Workers,
-    fetch_workers,
-    list_workers,
-    raise_failed,
-    release,
-    require_workers,
-    scheduler_lost,
-    translate_error,
-    wait_briefly,
-    worker_id,
-)
+from hedgerow.distributed import actor, cluster
+from hedgerow.distributed.actor import ActorLost, ActorNode, Call, Range, ShardActor, call_actor, dumps
+from hedgerow.distributed.cluster import POLL_SECONDS, Future, Workers, list_workers, release, worker_id
 from hedgerow.distributed.partitions import Layout, Partitions, encode_rows
 from hedgerow.growing.shards import ShardFactory, ShardsLost, Sums
 from hedgerow.system_memory import format_bytes
@@ -112,14 +84,7 @@ class ActorHandle:
 
 
 class DaskShards:
-    """All shards of a table, on the workers; see `hedgerow.growing.shards.ShardedRows`.
-
-    Parameters
-    ----------
-    rows : EncodableRows
-    factory : ShardFactory
-    row_arrays : dict of arrays of n_rows
-    """
+    """All shards of a table, on the workers; see `hedgerow.growing.shards.ShardedRows`."""
 
     def __init__(
         self, rows: EncodableRows, factory: ShardFactory, row_arrays: dict[str, NDArray[Any]]
@@ -129,7 +94,7 @@ class DaskShards:
         self.actors: list[ActorHandle] = []
         self.tree: tuple[ActorNode, ...] = ()
         self._n_calls = 0
-        self._heartbeats = Heartbeats(self.settings)
+        self._heartbeats = cluster.Heartbeats(self.settings)
         self.through_scheduler = self.settings.direct is False
         try:
             self._create([(0, rows.layout.n_rows)])
@@ -150,25 +115,23 @@ class DaskShards:
 
     def call_each(self, method: str, args: Sequence[tuple[Any, ...]]) -> tuple[list[Any], Sums]:
         """Call a method of every shard, with different arguments; see `ShardedRows.call_each`."""
-        own_args: dict[int, list[tuple[Any, ...]]] = {}
-        first = 0
-        for index, handle in enumerate(self.actors):
-            own_args[index] = list(args[first : first + len(handle.bounds)])
-            first += len(handle.bounds)
-        if first != len(args):
-            raise ValueError(f"arguments for {len(args)} shards were passed, but there are {first}")
+        if len(args) != len(self.bounds):
+            n_shards = len(self.bounds)
+            raise ValueError(f"arguments for {len(args)} shards were passed, but there are {n_shards}")
+        left = iter(args)
+        own_args = {index: list(islice(left, len(handle.bounds))) for index, handle in enumerate(self.actors)}
         return self._call(Call(method, None, own_args))
 
     def _call(self, call: Call) -> tuple[list[Any], Sums]:
         self._n_calls += 1
         call = call._replace(number=self._n_calls)
         if call.args is None:
-            own = [args_below(node, call.own_args) for node in self.tree]
+            own = [actor.args_below(node, call.own_args) for node in self.tree]
             messages = [dumps(call._replace(own_args=one)) for one in own]
         else:
             messages = [dumps(call)] * len(self.tree)
         calls = [
-            partial(call_node, self._client.rpc, node, message, self._proxy)
+            partial(actor.call_node, self._client.rpc, node, message, self._proxy)
             for node, message in zip(self.tree, messages, strict=True)
         ]
         try:
@@ -176,7 +139,7 @@ class DaskShards:
         except ActorLost:
             self._recover()
             raise ShardsLost from None
-        results, sums = merge_replies(map(loads, replies))
+        results, sums = actor.merge_replies(map(actor.loads, replies))
         return [one for index in range(len(self.actors)) for one in results[index]], sums
 
     @property
@@ -200,7 +163,7 @@ class DaskShards:
         except (ActorLost, ConnectionError, TimeoutError):
             raise
         except Exception as error:
-            raise translate_error(error, self._client, "calling the workers") from error
+            raise cluster.translate_error(error, self._client, "calling the workers") from error
         return found
 
     async def _await(
@@ -217,9 +180,9 @@ class DaskShards:
             if self._client.status != "running":
                 raise ActorLost(-1, "the scheduler is lost")
             try:
-                workers = await asyncio.wait_for(fetch_workers(self._client), self.settings.timeout)
+                workers = await asyncio.wait_for(cluster.fetch_workers(self._client), self.settings.timeout)
             except (OSError, TimeoutError) as error:
-                raise ConnectionError(scheduler_lost(self._client)) from error
+                raise ConnectionError(cluster.scheduler_lost(self._client)) from error
             for index, handle in enumerate(actors):
                 if worker_id(workers, handle.address) != handle.worker:
                     raise ActorLost(index, "its worker is gone")
@@ -235,13 +198,13 @@ class DaskShards:
     def _create(self, ranges: list[Range]) -> None:
         """Create actors for some rows on the workers that there are."""
         for _ in range(_ATTEMPTS):
-            workers = require_workers(self._client, self.settings)
+            workers = cluster.require_workers(self._client, self.settings)
             threads = {address: int(info["nthreads"]) for address, info in workers.items()}
             plan = assign_rows(ranges, threads)
             codes = self._rows.row_bytes
+            arrays = sum(one[:1].nbytes for one in self._row_arrays.values())
             # codes exist twice at first: those of tasks, and those of the actor
-            need = codes + _bytes_per_row(self._row_arrays) + max(codes, self._factory.row_bytes)
-            require_worker_memory(plan, workers, need)
+            require_worker_memory(plan, workers, codes + arrays + max(codes, self._factory.row_bytes))
             created = [self._start(workers, address, *rows) for address, *rows in plan]
             try:
                 lost = self._wait(created)
@@ -253,7 +216,7 @@ class DaskShards:
             if not lost:
                 nodes = self._nodes()
                 fan_out = len(nodes) if self.through_scheduler else self.settings.fan_out
-                self.tree = call_tree(nodes, max(2, fan_out))
+                self.tree = actor.call_tree(nodes, max(2, fan_out))
                 return
             ranges = [one.rows for one in lost]
             self._release(lost)
@@ -263,22 +226,16 @@ class DaskShards:
 
     def _start(self, workers: Workers, address: str, start: int, stop: int) -> ActorHandle:
         codes = self._rows.submit(start, stop)
-        actor = self._client.submit(
-            ShardActor,
-            codes,
-            self._rows.by_row,
-            self._rows.bins.n_columns,
-            actor=True,
-            workers=[address],
-            allow_other_workers=False,
-            pure=False,
+        args = ShardActor, codes, self._rows.by_row, self._rows.bins.n_columns
+        started = self._client.submit(
+            *args, actor=True, workers=[address], allow_other_workers=False, pure=False
         )
-        bounds = split_range(start, stop, int(workers[address]["nthreads"]))
-        return ActorHandle(address, str(worker_id(workers, address)), bounds, actor, codes)
+        bounds = actor.split_range(start, stop, int(workers[address]["nthreads"]))
+        return ActorHandle(address, str(worker_id(workers, address)), bounds, started, codes)
 
     def _wait(self, created: Sequence[ActorHandle]) -> list[ActorHandle]:
         """Wait until the actors exist and have created their shards; return those that were lost."""
-        monitor = TaskMonitor(self._client, self.settings, _ENCODING)
+        monitor = cluster.TaskMonitor(self._client, self.settings, _ENCODING)
         lost: list[ActorHandle] = []
         left = list(created)
         while left:
@@ -290,11 +247,11 @@ class DaskShards:
                     lost.append(one)
                     left.remove(one)
                 elif one.actor.status in ("error", "cancelled"):
-                    raise_failed(self._client, [*one.codes, one.actor], _ENCODING)
+                    cluster.raise_failed(self._client, [*one.codes, one.actor], _ENCODING)
             if left:
-                wait_briefly([one.actor for one in left])
-        for one in [one for one in created if one not in lost]:
-            if not self._make_shards(one):
+                cluster.wait_briefly([one.actor for one in left])
+        for one in created:
+            if one not in lost and not self._make_shards(one):
                 lost.append(one)
             release(self._client, one.codes)
             one.codes = []
@@ -302,9 +259,9 @@ class DaskShards:
 
     def _make_shards(self, handle: ActorHandle) -> bool:
         """Call an actor to create its shards; return whether its worker is still there."""
-        start, stop = handle.rows
         if not self.through_scheduler and self.settings.direct is None:
             self.through_scheduler = not self._can_connect(handle)
+        start, stop = handle.rows
         own = {name: values[start:stop] for name, values in self._row_arrays.items()}
         node = ActorNode(handle.address, handle.actor.key, -1)
         message = dumps((self._factory, own, handle.bounds))
@@ -419,9 +376,3 @@ def require_worker_memory(plan: Sequence[tuple[str, int, int]], workers: Workers
                 f"{format_bytes(max(0, int(_USABLE * limit - used)))} of its memory limit of "
                 f"{format_bytes(limit)} are free: use more workers, or workers with more memory"
             )
-
-
-def _bytes_per_row(row_arrays: dict[str, Any]) -> int:
-    return sum(
-        int(np.prod(one.shape[1:], dtype=np.int64)) * one.dtype.itemsize for one in row_arrays.values()
-    )

@@ -26,14 +26,7 @@ _READ = {formats.PARQUET: "a Parquet", formats.ARROW_FILE: "an Arrow", formats.A
 
 @dataclass(frozen=True)
 class File:
-    """A file of rows.
-
-    Parameters
-    ----------
-    path : str
-    kind : str
-        One of the formats of `hedgerow.datafiles.formats`.
-    """
+    """A file of rows; `kind` is one of the formats of `hedgerow.datafiles.formats`."""
 
     path: str
     kind: str
@@ -129,14 +122,14 @@ def _in_folder(path: str) -> list[File]:
             found.append(File(one.path, kind))
     if not found:
         is_partitioned = any("=" in one.name and one.is_dir() for one in entries)
+        advice = (
+            "pyarrow.dataset.dataset(path, partitioning='hive'), which also reads columns from folder names"
+            if is_partitioned
+            else "a glob such as rows/**/*.parquet"
+        )
         raise DataFileError(
-            f"{format_path(path)}: the folder has no Parquet or Arrow files; for files in folders of it pass "
-            + (
-                "pyarrow.dataset.dataset(path, partitioning='hive'), which reads columns from the names of "
-                "folders too"
-                if is_partitioned
-                else "a glob such as rows/**/*.parquet"
-            )
+            f"{format_path(path)}: the folder has no Parquet or Arrow files; for files in subfolders pass "
+            f"{advice}"
         )
     return found
 

@@ -13,8 +13,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from hedgerow.datafiles.column_types import is_text
 from hedgerow.progress import ProgressBar
-from hedgerow.streams.sources import Source, check_names, is_text, open_source
+from hedgerow.streams.sources import Source, check_names, open_source
 from hedgerow.streams.stream import Stream
 from hedgerow.table.columns import category_numbers
 from hedgerow.table.frames import FrameSource, as_frame
@@ -30,22 +31,12 @@ CHUNK_ROWS = 65_536  # enough for the work on a chunk to hide the overhead of Py
 
 @dataclass(frozen=True, eq=False)
 class StreamReader:
-    """Reads the rows of a source.
-
-    Parameters
-    ----------
-    source : Source
-    columns : list of str
-        The features.
-    n_threads : int
-    progress : bool
-        Whether a progress bar is shown for each pass.
-    """
+    """Reads the rows of a source."""
 
     source: Source
-    columns: list[str]
+    columns: list[str]  # the features
     n_threads: int
-    progress: bool
+    progress: bool  # whether a progress bar is shown for each pass
 
     @classmethod
     def open(cls, stream: Stream) -> "StreamReader":
@@ -54,9 +45,9 @@ class StreamReader:
         others = {name: what for what, name in named.items() if name is not None}
         chosen = stream.columns is not None
         source = open_source(stream.source, {*others, *(stream.columns or ())}, only=chosen)
-        for what, name in named.items():
-            check_names([] if name is None else [name], source.schema, what, source.name)
-        if len(others) < sum(name is not None for name in named.values()):
+        for name, what in others.items():
+            check_names([name], source.schema, what, source.name)
+        if stream.target is not None and stream.target == stream.sample_weight:
             raise ValueError(f"sample_weight={stream.sample_weight!r} is the column of the target already")
         if stream.columns is None:
             columns = [name for name in source.schema.names if name not in others]
@@ -73,10 +64,7 @@ class StreamReader:
     def map_chunks(
         self, task: Callable[[Chunk], _Result], title: str, n_rows: int | None, more: Sequence[str] = ()
     ) -> Generator[_Result, None, None]:
-        """The results of `task` for every chunk of rows, in order: one pass.
-
-        more : columns to read beside the features.
-        """
+        """The results of `task` for every chunk of rows, in order: one pass; `more` columns are read, too."""
         size = chunk_rows(len(self.columns))
         batches = self.source.batches([*self.columns, *more], size, use_threads=self.n_threads > 1)
 
@@ -107,10 +95,8 @@ class StreamReader:
 
         Without any row Arrow cannot concatenate the dictionaries of some types.
         """
-        schema = self.source.schema
-        return self.frame(
-            pa.table({name: pa.nulls(1, schema.field(name).type) for name in self.columns}), hint
-        )
+        types = {name: self.source.schema.field(name).type for name in self.columns}
+        return self.frame(pa.table({name: pa.nulls(1, kind) for name, kind in types.items()}), hint)
 
     def table(self, chunk: pa.Table, schema: Schema, hint: str) -> Table:
         """The features of a chunk as a table of known columns."""
@@ -145,9 +131,9 @@ def split_chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[Chunk
             start, rows, held = start + rows, 0, []
         used = 0
         while used < batch.num_rows:
-            part = batch.slice(used, size - rows)
-            held.append(part)
-            used, rows = used + part.num_rows, rows + part.num_rows
+            piece = batch.slice(used, size - rows)
+            held.append(piece)
+            used, rows = used + piece.num_rows, rows + piece.num_rows
             if rows == size:
                 yield start, pa.Table.from_batches(held)
                 start, rows, held = start + rows, 0, []

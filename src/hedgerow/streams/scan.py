@@ -13,22 +13,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hedgerow._typing import AnyFloats
+from hedgerow._typing import AnyFloats, Integers, Keys
 from hedgerow.binning import EDGE_SAMPLE_ROWS, check_counts, edge_rows
+from hedgerow.datafiles.column_types import is_text
 from hedgerow.kernels.cpu.binning import add_keys
 from hedgerow.streams.reader import Chunk, StreamReader
-from hedgerow.streams.sources import is_text
 from hedgerow.streams.stream import Stream
 from hedgerow.streams.table import StreamedTable
 from hedgerow.system_memory import require_memory
-from hedgerow.table.columns import (
-    CodedColumn,
-    PlainValue,
-    category_numbers,
-    is_missing,
-    plain_value,
-    sorted_categories,
-)
+from hedgerow.table import columns as table_columns
+from hedgerow.table.columns import CodedColumn, PlainValue, category_numbers
 from hedgerow.table.frames import FrameSource, as_frame
 from hedgerow.table.reading import FIT_HINT, PREDICT_HINT, check_not_empty, check_same_columns, chosen_columns
 from hedgerow.table.remote import TableScan
@@ -78,21 +72,11 @@ def scan_stream(
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """The columns before the rows are read.
+    """The columns before the rows are read."""
 
-    Parameters
-    ----------
-    schema : Schema
-        Without the categories of the columns in `unknown`.
-    unknown : tuple of int
-        Categorical columns whose categories are to be found.
-    hint : str
-        Advice about columns of strings.
-    """
-
-    schema: Schema
-    unknown: tuple[int, ...]
-    hint: str
+    schema: Schema  # without the categories of the columns in `unknown`
+    unknown: tuple[int, ...]  # categorical columns whose categories are to be found
+    hint: str  # advice about columns of strings
 
 
 def _find_columns(
@@ -125,33 +109,17 @@ def _find_columns(
 
 @dataclass(eq=False)
 class _ChunkScan:
-    """The scan of a chunk of rows.
-
-    Parameters
-    ----------
-    first, last : int
-        Its first row, and the one after its last.
-    dtype : dtype
-        Of its numeric columns.
-    coded : dict
-        The columns whose categories are unknown.
-    others : dict
-        Target and weights, if there are any.
-    keys, rounded : uint64
-        Without the columns whose categories are unknown.
-    rows, values
-        Those that edges may be computed from; values of columns with unknown categories are 0.
-    """
+    """The scan of a chunk of rows."""
 
     first: int
-    last: int
-    dtype: np.dtype[Any]
-    coded: dict[int, CodedColumn]
-    others: dict[str, CodedColumn | NDArray[Any]]
-    keys: NDArray[np.uint64]
-    rounded: NDArray[np.uint64]
-    rows: NDArray[np.int64]
-    values: AnyFloats
+    last: int  # the row after its last one
+    dtype: np.dtype[Any]  # of its numeric columns
+    coded: dict[int, CodedColumn]  # the columns whose categories are unknown
+    others: dict[str, CodedColumn | NDArray[Any]]  # target and weights, if there are any
+    keys: Keys  # without the columns whose categories are unknown
+    rounded: Keys
+    rows: Integers  # those that edges may be computed from
+    values: AnyFloats  # of these rows; 0 in columns with unknown categories
 
 
 def _scan_chunk(
@@ -171,9 +139,9 @@ def _scan_chunk(
     keys, rounded = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
     step = rows_per_block(table.n_columns, _BLOCK_ROWS)
     for start in range(0, n, step):
-        block, part = table.block(start, start + step), slice(start, start + step)
-        add_keys(value_bits(block), 0, keys[part])
-        add_keys(value_bits(block, rounded=True), 0, rounded[part])
+        block, some = table.block(start, start + step), slice(start, start + step)
+        add_keys(value_bits(block), 0, keys[some])
+        add_keys(value_bits(block, rounded=True), 0, rounded[some])
     rows = edge_rows(first, first + n, max(first + n, n_at_least))
     others = {what: _read_other(arrow, name) for what, name in names.items() if name is not None}
     return _ChunkScan(
@@ -248,24 +216,16 @@ class _ScanBuilder:
         return found.objects() if isinstance(found, CategoryArray) else found.whole()
 
 
-def _upper_half(keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
+def _upper_half(keys: Keys) -> NDArray[np.uint32]:
     return (keys >> np.uint64(32)).astype(np.uint32)
 
 
 class GrowingArray:
-    """An array that grows at its end; its dtype widens when values need it.
+    """An array that grows at its end, up to a length that may be unknown; its dtype widens if necessary.
 
-    Parameters
-    ----------
-    n_rows : int or None
-        Its final length, if known.
-
-    Examples
-    --------
     >>> array = GrowingArray(None)
-    >>> for part in ([1, 2], [3]):
-    ...     array.add(np.array(part, np.int8))
-    >>> array.add(np.array([np.nan]))
+    >>> for values in (np.array([1, 2], np.int8), np.array([3], np.int8), np.array([np.nan])):
+    ...     array.add(values)
     >>> array.whole()
     array([ 1.,  2.,  3., nan])
     """
@@ -302,16 +262,10 @@ class GrowingArray:
 
 
 class CategoryArray:
-    """A column of few different values, as narrow codes that grow at the end; 0 is missing.
-
-    Attributes
-    ----------
-    values : dict
-        The values that occur, as plain ones, and their codes from 1 on, in the order of occurrence.
-    """
+    """A column of few different values, as narrow codes that grow at the end; 0 is missing."""
 
     def __init__(self, n_rows: int | None) -> None:
-        self.values: dict[PlainValue, int] = {}
+        self.values: dict[PlainValue, int] = {}  # with their codes from 1 on, in the order of occurrence
         self._codes = GrowingArray(n_rows)
 
     def add(self, column: CodedColumn) -> None:
@@ -320,26 +274,26 @@ class CategoryArray:
         used = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values)) > 0
         for position in np.flatnonzero(used).tolist():
             value = column.values[position]
-            if not is_missing(value):
-                codes[position] = self.values.setdefault(plain_value(value), len(self.values) + 1)
+            if not table_columns.is_missing(value):
+                plain = table_columns.plain_value(value)
+                codes[position] = self.values.setdefault(plain, len(self.values) + 1)
         self._codes.add(codes[column.codes].astype(np.min_scalar_type(len(self.values)), copy=False))
 
     def categories(self) -> NDArray[Any]:
         """The values, sorted as in a schema."""
-        return sorted_categories(self._all_values())
+        return table_columns.sorted_categories(self._all_values())
 
     def objects(self) -> NDArray[Any]:
         """All rows as Python objects, None for missing ones."""
         found = np.empty(len(self.values) + 1, object)  # the first stays None
         found[1:] = list(self.values)
-        objects: NDArray[Any] = found[self._codes.whole()]
-        return objects
+        return np.asarray(found[self._codes.whole()])
 
     def numbers_by_code(self, positions: Mapping[PlainValue, int]) -> AnyFloats:
         """The numbers of the codes from 0 on in a table: the positions of the categories, NaN first."""
         return np.concatenate([[np.nan], category_numbers(self._all_values(), positions)])
 
-    def numbers(self, by_code: AnyFloats, rows: slice | NDArray[np.int64]) -> AnyFloats:
+    def numbers(self, by_code: AnyFloats, rows: slice | Integers) -> AnyFloats:
         """Some rows as numbers of their categories."""
         found: AnyFloats = by_code[self._codes.view()[rows]]
         return found
@@ -349,7 +303,7 @@ class CategoryArray:
 
 
 def _add_category_keys(
-    column: int, coded: CategoryArray, by_code: AnyFloats, keys: NDArray[np.uint64], *, rounded: bool = False
+    column: int, coded: CategoryArray, by_code: AnyFloats, keys: Keys, *, rounded: bool = False
 ) -> None:
     """Add a categorical column to the keys of all rows, now that its numbers are known."""
     for start in range(0, len(keys), _FIRST_ROWS):
@@ -362,10 +316,10 @@ class EdgeSample:
     """Rows that edges are computed from; while the number of rows is unknown, more than needed."""
 
     def __init__(self) -> None:
-        self._pieces: list[tuple[int, int, NDArray[np.int64], AnyFloats]] = []
+        self._pieces: list[tuple[int, int, Integers, AnyFloats]] = []
         self._n_kept = 0
 
-    def add(self, start: int, stop: int, rows: NDArray[np.int64], values: AnyFloats) -> None:
+    def add(self, start: int, stop: int, rows: Integers, values: AnyFloats) -> None:
         """Keep rows of [start, stop), all of `edge_rows` for some number of rows up to the last one."""
         self._pieces.append((start, stop, rows, values))
         self._n_kept += len(rows)
@@ -381,7 +335,7 @@ class EdgeSample:
                 self._pieces[number] = (start, stop, stay, values[np.searchsorted(rows, stay)])
             self._n_kept += len(stay)
 
-    def whole(self, n_rows: int, dtype: np.dtype[Any]) -> tuple[NDArray[np.int64], AnyFloats]:
+    def whole(self, n_rows: int, dtype: np.dtype[Any]) -> tuple[Integers, AnyFloats]:
         """The sample of `n_rows` rows and its values; discards the pieces."""
         self._drop(n_rows)
         values = np.empty((self._n_kept, self._pieces[0][3].shape[1]), dtype)
@@ -389,7 +343,7 @@ class EdgeSample:
         first = 0
         self._pieces.reverse()
         while self._pieces:
-            part = self._pieces.pop()[3]
-            values[first : first + len(part)] = part
-            first += len(part)
+            piece = self._pieces.pop()[3]
+            values[first : first + len(piece)] = piece
+            first += len(piece)
         return rows, values

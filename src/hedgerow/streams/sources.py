@@ -16,41 +16,29 @@ import pyarrow as pa
 from pyarrow import dataset as arrow_datasets
 
 from hedgerow.datafiles import DataFileError, unknown_name
+from hedgerow.datafiles.column_types import is_text
 from hedgerow.datafiles.errors import one_line
 from hedgerow.streams.files import File, buffer_bytes, find_files
 from hedgerow.table.frames import index_columns, widened
 
 Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
 
-_ALIKE = "write both with the same types"
-
 
 class Source(Protocol):
-    """Record batches that can be read several times.
+    """Record batches that can be read several times."""
 
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Of all batches.
-    n_rows : int or None
-        The number of rows, where it is known before they are read.
-    name : str
-        Its name in messages.
-    """
-
-    schema: pa.Schema
-    n_rows: int | None
-    name: str
+    schema: pa.Schema  # of all batches
+    n_rows: int | None  # if it is known before the rows are read
+    name: str  # in messages
 
     def batches(self, columns: Sequence[str], rows: int, *, use_threads: bool) -> Batches:
         """All rows, with these columns in this order; about `rows` at a time where that can be chosen."""
 
 
 def open_source(source: Any, named: Collection[str] = (), *, only: bool = False) -> Source:
-    """The source of a `Stream`.
+    """The source of a `Stream`, with the `named` columns, and all others except those of an index.
 
-    named : columns that the stream names; all others are included too, except those of an index.
-    only : whether no others are used, so that these may differ between files.
+    only : whether only the named columns are used, so that others may differ between files.
     """
     if isinstance(source, arrow_datasets.Dataset):
         return DatasetSource(source, named)
@@ -220,10 +208,9 @@ def join_schemas(
             raise ValueError(
                 f"{other_where} has a column {name!r}, which {where} does not have: write both alike"
             )
-    fields = []
-    for field in known:
+    joined = known
+    for number, field in enumerate(known):
         if used is not None and field.name not in used:
-            fields.append(field)
             continue
         if field.name not in other_names:
             raise ValueError(
@@ -231,40 +218,31 @@ def join_schemas(
             )
         found = other.field(field.name).type
         if pa.types.is_null(field.type):
-            field = field.with_type(found)  # noqa: PLW2901 - replaces it
-        elif not (pa.types.is_null(found) or _same_values(field.type, found)):
+            joined = joined.set(number, field.with_type(found))
+        elif not _same_values(field.type, found):
             raise ValueError(
-                f"column {field.name!r} is {found} in {other_where} and {field.type} in {where}: {_ALIKE}"
+                f"column {field.name!r} is {found} in {other_where} and {field.type} in {where}: write both "
+                "with the same types"
             )
-        fields.append(field)
-    return pa.schema(fields)
+    return joined
 
 
-def _same_values(first: pa.DataType, second: pa.DataType) -> bool:
-    """Whether two types have the same values and become the same numbers."""
-    if pa.types.is_dictionary(first) and pa.types.is_dictionary(second):
-        first, second = first.value_type, second.value_type
-    return first == second or (is_text(first) and is_text(second))
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether it is a type of strings, with offsets of any width."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _same_values(known: pa.DataType, other: pa.DataType) -> bool:
+    """Whether two types have the same values and become the same numbers, or the other one is all null."""
+    if pa.types.is_dictionary(known) and pa.types.is_dictionary(other):
+        known, other = known.value_type, other.value_type
+    return known == other or (is_text(known) and is_text(other)) or bool(pa.types.is_null(other))
 
 
 def _check_unchanged(found: pa.Schema, wanted: Sequence[pa.Field], where: str) -> None:
     """Raise if a file was rewritten with other columns since its schema was read."""
     for field in wanted:
-        index = found.get_field_index(field.name)
-        kind = None if index < 0 else found.field(index).type
-        if kind is None:
-            raise ValueError(
-                f"{where} was changed while it was read: it has no column {field.name!r} any more"
-            )
-        if not (pa.types.is_null(kind) or _same_values(field.type, kind)):
-            raise ValueError(
-                f"{where} was changed while it was read: column {field.name!r} was {field.type} and is {kind}"
-            )
+        changed = f"{where} was changed while it was read: "
+        if found.get_field_index(field.name) < 0:
+            raise ValueError(f"{changed}it has no column {field.name!r} any more")
+        kind = found.field(field.name).type
+        if not _same_values(field.type, kind):
+            raise ValueError(f"{changed}column {field.name!r} was {field.type} and is {kind}")
 
 
 def _select(batch: pa.RecordBatch, wanted: Sequence[pa.Field]) -> pa.RecordBatch:

@@ -84,34 +84,31 @@ class Stream(RemoteInput):
             raise TypeError(f"columns must be a list of names or None; got {self.columns!r}")
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
-            for one in self.columns:
-                if not isinstance(one, str):
-                    raise TypeError(f"columns must be names of columns; got {one!r}")
+        for one in self.columns or ():
+            if not isinstance(one, str):
+                raise TypeError(f"columns must be names of columns; got {one!r}")
         for name in ("target", "sample_weight"):
             value = getattr(self, name)
             if not isinstance(value, str | None):
                 raise TypeError(
                     f"{name} must be the name of a column where X is a stream; got a {type(value).__name__}"
                 )
-        limit = self.memory_limit
-        if not _is_size(limit):
+        limit: Any = self.memory_limit
+        folder: Any = self.folder
+        is_number = isinstance(limit, int | float | np.number) and not isinstance(limit, bool)
+        if limit is not None and not (is_number and limit >= 0):
             raise ValueError(f"memory_limit must be a number of bytes, at least 0, or None; got {limit!r}")
-        if not _is_folder(self.folder):
-            raise ValueError(f"folder must be a folder that exists, or None; got {self.folder!r}")
+        if folder is not None and not (isinstance(folder, str | os.PathLike) and Path(folder).is_dir()):
+            raise ValueError(f"folder must be a folder that exists, or None; got {folder!r}")
 
     def with_columns(self, target: str | None, weight: str | None) -> "Stream":
         """The same stream with the target or the weights that `fit` names; raise if names differ."""
-        for name, own, passed in (
-            ("target", self.target, target),
-            ("sample_weight", self.sample_weight, weight),
-        ):
-            if own is not None and passed is not None and own != passed:
-                raise ValueError(f"{name}={passed!r} was passed, but the Stream has {name}={own!r}")
-        return replace(
-            self,
-            target=self.target if target is None else target,
-            sample_weight=self.sample_weight if weight is None else weight,
-        )
+        passed = {"target": target, "sample_weight": weight}
+        changes: dict[str, Any] = {name: value for name, value in passed.items() if value is not None}
+        for name, value in changes.items():
+            if (own := getattr(self, name)) not in (None, value):
+                raise ValueError(f"{name}={value!r} was passed, but the Stream has {name}={own!r}")
+        return replace(self, **changes)
 
     def for_fit(self, n_threads: int, *, shows: bool) -> "Stream":
         """The same stream with the number of threads and whether the fit shows its progress."""
@@ -180,20 +177,5 @@ def _is_stream(X: Any) -> bool:
 
 
 def _are_paths(source: Any) -> bool:
-    return (
-        isinstance(source, list | tuple)
-        and bool(source)
-        and all(isinstance(one, str | os.PathLike) for one in source)
-    )
-
-
-def _is_size(limit: Any) -> bool:
-    """Whether it is a number of bytes, or None."""
-    if limit is None:
-        return True
-    return isinstance(limit, int | float | np.number) and not isinstance(limit, bool) and bool(limit >= 0)
-
-
-def _is_folder(folder: Any) -> bool:
-    """Whether it is a folder, or None."""
-    return folder is None or (isinstance(folder, str | os.PathLike) and Path(folder).is_dir())
+    is_list = isinstance(source, list | tuple) and bool(source)
+    return is_list and all(isinstance(one, str | os.PathLike) for one in source)

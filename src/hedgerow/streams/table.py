@@ -35,19 +35,7 @@ _LINE = 64  # bytes of a cache line, where every array starts
 
 
 class StreamedTable(RemoteTable):
-    """A table whose rows are in files.
-
-    Parameters
-    ----------
-    scan : TableScan
-        The result of the first pass.
-    reader : StreamReader
-        Reads the rows again.
-    stream : Stream
-        Its memory limit and folder are those of the codes.
-    hint : str
-        Advice about columns of strings.
-    """
+    """A table whose rows are in files; memory limit and folder of the stream are those of the codes."""
 
     __slots__ = ("_hint", "_reader", "_stream")
 
@@ -121,12 +109,10 @@ class StreamedTable(RemoteTable):
                 a, b = max(start, first), min(stop, last)
                 if a >= b:
                     continue
-                own = block[a - start : b - start]
                 if by_row:
                     out[a - first : b - first, self.n_columns :] = 0
-                    encode(own, *edges, out, none, a - first)
-                else:
-                    encode(own, *edges, none, out, a - first)
+                outputs = (out, none) if by_row else (none, out)
+                encode(block[a - start : b - start], *edges, *outputs, a - first)
             return stop
 
         last = 0
@@ -140,11 +126,8 @@ class StreamedTable(RemoteTable):
         """Raise if sampled rows differ from those of the first pass."""
         kept = self.scan.sample_rows
         a, b = np.searchsorted(kept, [start, stop])
-        same = block[kept[a:b] - start] == self.scan.sample[a:b]
-        if same.all():
-            return
-        both_missing = np.isnan(block[kept[a:b] - start]) & np.isnan(self.scan.sample[a:b])
-        different = np.argwhere(~(same | both_missing))
+        now, before = block[kept[a:b] - start], self.scan.sample[a:b]
+        different = np.argwhere((now != before) & ~(np.isnan(now) & np.isnan(before)))
         if len(different):
             row, column = kept[a + different[0, 0]], self._reader.columns[different[0, 1]]
             raise ValueError(_changed(name, f"row {row} has another value in column {column!r}"))
@@ -155,23 +138,10 @@ def _changed(name: str, what: str) -> str:
 
 
 class CodeStorage:
-    """Arrays of bytes, in memory or in a mapped file.
+    """Arrays of so many bytes each, in memory up to a limit of all bytes, or in a mapped file.
 
-    Parameters
-    ----------
-    sizes : list of int
-        Bytes of the arrays.
-    limit : float or None
-        Bytes that may be in memory; None for half of the available memory.
-    folder : path or None
-        The folder of the file; None for the folder of temporary files.
+    The limit None stands for half of the available memory, the folder None for that of temporary files.
 
-    Attributes
-    ----------
-    is_file : bool
-
-    Examples
-    --------
     >>> storage = CodeStorage([3, 5], None, None)
     >>> [len(one) for one in storage.arrays()], storage.is_file
     ([3, 5], False)
@@ -179,10 +149,9 @@ class CodeStorage:
     """
 
     def __init__(self, sizes: list[int], limit: float | None, folder: str | os.PathLike[str] | None) -> None:
-        self._sizes = sizes
         padded = [-(-size // _LINE) * _LINE for size in sizes]
-        self._starts = np.cumsum([0, *padded[:-1]]).tolist()
-        total = sum(padded)
+        starts, total = np.cumsum([0, *padded]).tolist()[:-1], sum(padded)
+        self._slices = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
         self.is_file = needs_file(total, limit)
         self._map: mmap.mmap | None = None
         self._memory: NDArray[np.uint8] | None
@@ -196,9 +165,7 @@ class CodeStorage:
     def arrays(self) -> list[NDArray[np.uint8]]:
         """The arrays, uninitialised, each at the start of a cache line."""
         assert self._memory is not None  # noqa: S101 - it is not closed
-        return [
-            self._memory[start : start + size] for start, size in zip(self._starts, self._sizes, strict=True)
-        ]
+        return [self._memory[one] for one in self._slices]
 
     def close(self) -> None:
         """Free the storage; that of a file at once, even if an array is still referenced."""
