@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 from numpy.typing import NDArray
 
 from hedgerow.binning import find_bins
@@ -34,6 +35,7 @@ PATIENT = {  # no time limit affects a test on a busy machine
     "distributed.scheduler.allowed-failures": 20,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
+    "distributed.worker.multiprocessing-method": "forkserver",  # workers start with the package imported
 }
 _LIMIT = 600.0  # seconds; on an idle machine conditions hold immediately
 
@@ -42,12 +44,13 @@ _LIMIT = 600.0  # seconds; on an idle machine conditions hold immediately
 def cluster_of(n_workers: int, threads: int = 1, *, processes: bool = False) -> Iterator[Any]:
     """A client of workers that are threads of this process, or processes; both communicate by TCP."""
     settings = {"dashboard_address": ":0", "silence_logs": 50, "protocol": "tcp://", "processes": processes}
-    with (
-        dask.config.set(PATIENT),
-        LocalCluster(n_workers=n_workers, threads_per_worker=threads, **settings) as local,
-        Client(local) as client,
-    ):
-        yield client
+    with dask.config.set(PATIENT):
+        get_mp_context().set_forkserver_preload(["hedgerow", "hedgerow.distributed", "dask.dataframe"])
+        with (
+            LocalCluster(n_workers=n_workers, threads_per_worker=threads, **settings) as local,
+            Client(local) as client,
+        ):
+            yield client
 
 
 def wait_until(condition: Callable[[], Any]) -> Any:
