@@ -1,4 +1,4 @@
-"""Prediction intervals, against plain Python that follows the papers word by word."""
+"""Prediction intervals, compared with plain Python that follows the papers."""
 
 import math
 
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forest_cases import GrownForest
 from hedgerow.bagging.intervals import (
     JackknifePlus,
     OutOfBagTrees,
@@ -19,21 +20,17 @@ from hedgerow.bagging.intervals import (
     oob_interval,
     quantile_interval,
 )
-from hedgerow.bagging.leaf_targets import LeafTargets
-from hedgerow.binning import find_bins
-from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from hedgerow.kernels.cpu.leaf_targets import nth_smallest, predict_trees
 from hedgerow.table import read_table
-from hedgerow.threads import Team
-from hedgerow.voting import EncodedRows, VoteForest
+from hedgerow.voting import EncodedRows
 
 
-def jackknife_oracle(answers, learned, residuals, coverage):
-    """Bounds for one row: answers (trees,), learned (trees, n)."""
-    n_trees, n = learned.shape
+def jackknife_oracle(predictions, in_bag, residuals, coverage):
+    """Bounds for one row: predictions (trees,), in_bag (trees, n)."""
+    n_trees, n = in_bag.shape
     below, above = [], []
     for i in range(n):
-        others = [answers[tree] for tree in range(n_trees) if not learned[tree, i]]
+        others = [predictions[tree] for tree in range(n_trees) if not in_bag[tree, i]]
         if others and not math.isnan(residuals[i]):
             mean = math.fsum(others) / len(others)
             below.append(mean - abs(residuals[i]))
@@ -53,8 +50,8 @@ def oob_oracle(residuals, coverage):
     return residuals[-rank], residuals[rank - 1]
 
 
-def in_bag_of(learned):
-    return np.packbits(learned, axis=1, bitorder="little")
+def in_bag_of(in_bag):
+    return np.packbits(in_bag, axis=1, bitorder="little")
 
 
 def jackknife_plus(predictions, trees, residuals, coverage):
@@ -72,29 +69,19 @@ def tree_predictions(forest, rows):
     return out
 
 
-class Grown:
+class Grown(GrownForest):
     """A forest on noisy data, and its out-of-bag predictions."""
 
     def __init__(self, n_rows=300, n_trees=60, n_test=400):
         rng = np.random.default_rng(5)
         X = rng.uniform(size=(n_rows + n_test, 2))
         y = 3 * X[:, 0] + rng.normal(size=len(X))
-        self.X, self.y, self.y_test = X[:n_rows], y[:n_rows], y[n_rows:]
-        self.draws = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=n_trees)
-        self.table, self.test = read_table(self.X), read_table(X[n_rows:])
-        with Team(1) as team:
-            self.bins = find_bins(self.table, 255, team=team)
-            binned = self.bins.encode(self.table, team)
-        self.rows, self.test_rows = EncodedRows(self.table, self.bins), EncodedRows(self.test, self.bins)
-        rows = np.arange(n_rows, dtype=np.uint32)
-        target = DeepTarget.of_numbers(self.y[:, np.newaxis], np.zeros(1), rows, n_rows, None)
-        rules = DeepOptions(criterion="squared_error", min_leaf=5, columns_per_node=2)
-        grower = DeepGrower(binned, target, rules, np.empty(0, np.int8), n_rows, 0, keep_rows=True)
-        self.trees = [grower.grow(tree, drawn) for tree, drawn in enumerate(self.draws)]
-        self.forest = VoteForest.of(self.trees, 0)
-        self.oob_trees = OutOfBagTrees.of(in_bag_of(self.draws > 0), n_rows)
+        draws = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=n_trees)
+        super().__init__(X[:n_rows], y[:n_rows], draws)
+        self.y_test, self.test_rows = y[n_rows:], EncodedRows(read_table(X[n_rows:]), self.bins)
+        self.oob_trees = OutOfBagTrees.of(in_bag_of(draws > 0), n_rows)
+        out = draws.T == 0
         predicted = tree_predictions(self.forest, self.rows)
-        out = self.draws.T == 0
         self.residuals = self.y - (predicted * out).sum(axis=1) / out.sum(axis=1)
         self.predictions = tree_predictions(self.forest, self.test_rows)
 
@@ -169,21 +156,21 @@ def test_weights_of_residuals_count_in_proportion():
 )
 def test_jackknife_bounds_are_those_of_the_paper(n_trees, n, coverage, seed):
     rng = np.random.default_rng(seed)
-    answers = rng.normal(size=(3, n_trees))
-    learned = rng.random((n_trees, n)) < 0.6
+    predictions = rng.normal(size=(3, n_trees))
+    in_bag = rng.random((n_trees, n)) < 0.6
     residuals = np.where(rng.random(n) < 0.1, math.nan, rng.normal(size=n))
-    found = jackknife_plus(answers, OutOfBagTrees.of(in_bag_of(learned), n), residuals, coverage)
-    expected = [jackknife_oracle(said, learned, residuals, coverage) for said in answers]
+    found = jackknife_plus(predictions, OutOfBagTrees.of(in_bag_of(in_bag), n), residuals, coverage)
+    expected = [jackknife_oracle(row, in_bag, residuals, coverage) for row in predictions]
     np.testing.assert_allclose(np.column_stack(found), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_out_of_bag_trees():
-    learned = np.random.default_rng(0).random((19, 37)) < 0.5
-    left_out = OutOfBagTrees.of(in_bag_of(learned), 37)
+    in_bag = np.random.default_rng(0).random((19, 37)) < 0.5
+    left_out = OutOfBagTrees.of(in_bag_of(in_bag), 37)
     bits = np.unpackbits(left_out.bits, axis=1, bitorder="little")
-    assert np.array_equal(bits[:, :19], ~learned.T)
+    assert np.array_equal(bits[:, :19], ~in_bag.T)
     assert not bits[:, 19:].any()
-    assert np.array_equal(left_out.counts, np.sum(~learned, axis=0))
+    assert np.array_equal(left_out.counts, np.sum(~in_bag, axis=0))
 
 
 def test_too_few_rows_give_infinite_bounds():
@@ -197,10 +184,10 @@ def test_too_few_rows_give_infinite_bounds():
 
 
 def test_rows_in_every_bag_are_ignored(grown):
-    residuals, learned = grown.residuals.copy(), grown.draws > 0
-    learned[:, :10], residuals[:10] = True, math.nan
-    fewer = OutOfBagTrees.of(in_bag_of(learned[:, 10:]), 290)
-    found = jackknife_plus(grown.predictions, OutOfBagTrees.of(in_bag_of(learned), 300), residuals, 0.8)
+    residuals, in_bag = grown.residuals.copy(), grown.draws > 0
+    in_bag[:, :10], residuals[:10] = True, math.nan
+    fewer = OutOfBagTrees.of(in_bag_of(in_bag[:, 10:]), 290)
+    found = jackknife_plus(grown.predictions, OutOfBagTrees.of(in_bag_of(in_bag), 300), residuals, 0.8)
     expected = jackknife_plus(grown.predictions, fewer, residuals[10:], 0.8)
     assert np.array_equal(found, expected)
 
@@ -223,14 +210,13 @@ def test_tree_predictions_sum_to_the_votes(grown):
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
 def test_coverage_of_new_rows(grown, coverage):
     prediction = grown.predictions.mean(axis=1)
-    leaves = LeafTargets.of(grown.trees, grown.y, grown.draws.__getitem__)
+    leaves = grown.leaves()
     bounds = {
         "oob": oob_interval(prediction, grown.residuals, coverage),
         "jackknife+": jackknife_plus(grown.predictions, grown.oob_trees, grown.residuals, coverage),
         "quantiles": quantile_interval(leaves, grown.forest, grown.test_rows, coverage, 1),
     }
-    in_bag = in_bag_of(grown.draws > 0)
-    ranks = leaves.ranks(grown.forest, grown.rows, in_bag, grown.y, 1)
+    ranks = leaves.ranks(grown.forest, grown.rows, in_bag_of(grown.draws > 0), grown.y, 1)
     levels = calibrated_levels(ranks, coverage)
     bounds["calibrated"] = between_levels(leaves, grown.forest, grown.test_rows, levels, 1)
     # three standard errors of 400 test rows and of 300 residuals
@@ -240,7 +226,7 @@ def test_coverage_of_new_rows(grown, coverage):
 
 
 def test_a_quantile_interval_is_a_pair_of_quantiles(grown):
-    leaves = LeafTargets.of(grown.trees, grown.y, grown.draws.__getitem__)
+    leaves = grown.leaves()
     found = quantile_interval(leaves, grown.forest, grown.test_rows, 0.5, 1)
     expected = leaves.quantiles(grown.forest, grown.test_rows, np.array([0.25, 0.75]), 1)
     assert np.array_equal(np.column_stack(found), expected)

@@ -8,39 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forest_cases import GrownForest
 from hedgerow.bagging.leaf_targets import LeafTargets, chunk_rows
 from hedgerow.binning import find_bins
-from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
 from hedgerow.table import read_table
-from hedgerow.threads import Team
 from hedgerow.voting import EncodedRows, VoteForest, VotingTree
 
 NONE = np.empty(0)
 
 
-class Grown:
-    """A small forest on random data, with all that its leaves are made from."""
+class Grown(GrownForest):
+    """A small forest on random data."""
 
     def __init__(self, n_rows=80, n_trees=7, min_leaf=3, seed=0, weighted=False, digits=1):
         rng = np.random.default_rng(seed)
-        self.X = rng.normal(size=(n_rows, 3))
-        self.y = np.round(self.X[:, 0] + rng.normal(size=n_rows), digits)
-        self.weight = rng.choice([0.5, 1.25, 3.0], n_rows) if weighted else None
-        self.draws = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=n_trees)
-        self.table = read_table(self.X)
-        with Team(1) as team:
-            self.bins = find_bins(self.table, 255, team=team)
-            binned = self.bins.encode(self.table, team)
-        self.rows = EncodedRows(self.table, self.bins)
-        rows = np.arange(n_rows, dtype=np.uint32)
-        target = DeepTarget.of_numbers(self.y[:, np.newaxis], np.zeros(1), rows, n_rows, self.weight)
-        rules = DeepOptions(criterion="squared_error", min_leaf=min_leaf, columns_per_node=2)
-        grower = DeepGrower(binned, target, rules, np.empty(0, np.int8), n_rows, seed, keep_rows=True)
-        self.trees = [grower.grow(tree, drawn) for tree, drawn in enumerate(self.draws)]
-        self.forest = VoteForest.of(self.trees, 0)
-
-    def leaves(self):
-        return LeafTargets.of(self.trees, self.y, self.draws.__getitem__, self.weight)
+        X = rng.normal(size=(n_rows, 3))
+        y = np.round(X[:, 0] + rng.normal(size=n_rows), digits)
+        weight = rng.choice([0.5, 1.25, 3.0], n_rows) if weighted else None
+        draws = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=n_trees)
+        super().__init__(X, y, draws, weight, min_leaf=min_leaf, seed=seed)
 
     def quantiles(self, X, quantiles, n_threads=1):
         return self.leaves().quantiles(
@@ -57,10 +43,10 @@ class Grown:
                 mates = np.flatnonzero((known[:, tree] == nodes[tree]) & (self.draws[tree] > 0))
                 amount = {row: Fraction(int(self.draws[tree, row])) for row in mates}
                 if self.weight is not None:
-                    amount = {row: part * Fraction(self.weight[row]) for row, part in amount.items()}
+                    amount = {row: drawn * Fraction(self.weight[row]) for row, drawn in amount.items()}
                 whole = sum(amount.values()) * n_trees
-                for row, part in amount.items():
-                    spread[self.y[row]] = spread.get(self.y[row], 0) + part / whole
+                for row, share in amount.items():
+                    spread[self.y[row]] = spread.get(self.y[row], 0) + share / whole
             yield spread
 
 
@@ -74,7 +60,7 @@ def quantile_oracle(spread, quantile):
 
 
 def by_hand(leaves_of_trees, y, draws):
-    """Leaf targets of trees given as lists of leaves, which are lists of rows."""
+    """Leaf targets of trees as lists of leaves, which are lists of rows."""
     trees = [
         VotingTree(
             NONE, NONE, NONE, NONE, NONE,
@@ -222,7 +208,7 @@ def test_any_number_of_threads_gives_the_same_quantiles():
     found = [grown.quantiles(X, [0.05, 0.5, 0.95], n_threads) for n_threads in (1, 2, 4)]
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
-    assert chunk_rows(700, 20, 4) < 700  # there was something to share
+    assert chunk_rows(700, 20, 4) < 700  # several chunks
 
 
 def test_rows_are_independent_of_their_neighbours():
@@ -244,7 +230,7 @@ def test_leaves_of_another_forest_are_refused():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_ranks_are_weights_in_out_of_bag_trees(weighted):
     grown = Grown(weighted=weighted, n_trees=12)
-    grown.draws[:, 5] = 1  # every tree knows row 5
+    grown.draws[:, 5] = 1  # every tree is trained on row 5
     in_bag = np.packbits(grown.draws > 0, axis=1, bitorder="little")
     args = (grown.forest, grown.rows, in_bag, grown.y)
     found = grown.leaves().ranks(*args, 1)
@@ -270,15 +256,15 @@ def test_ranks_are_weights_in_out_of_bag_trees(weighted):
 
 def test_quantiles_and_ranks_agree():
     grown = Grown(n_trees=3, min_leaf=8)
-    nobody = np.zeros((3, 10), np.uint8)  # no tree is said to know any row
-    below, up_to = grown.leaves().ranks(grown.forest, grown.rows, nobody, grown.y, 1).T
+    no_rows = np.zeros((3, 10), np.uint8)  # as if no tree was trained on any row
+    below, up_to = grown.leaves().ranks(grown.forest, grown.rows, no_rows, grown.y, 1).T
     for quantile in (0.1, 0.37, 0.5, 0.81):
         found = grown.quantiles(grown.X, [quantile])[:, 0]
         assert np.array_equal(grown.y <= found, below < quantile - 1e-11)
         assert np.array_equal(grown.y >= found, up_to >= quantile - 1e-11)
 
 
-# --- going on
+# --- warm starts
 
 
 def test_joined_leaves_are_those_of_one_fit():

@@ -1,4 +1,4 @@
-"""What voters lose, alone and in pairs, against sums of one voter and one row at a time."""
+"""Losses of voters, alone and in pairs, compared with sums of one voter and one row at a time."""
 
 import math
 
@@ -40,7 +40,7 @@ def numbers_of(model, y):
 
 
 def assert_sums(found, losses):
-    """Compare with the oracle; differences are told for two classes only."""
+    """Compare with the oracle; differences exist for two classes only."""
     alone, products, counts, differences = oracle.pair_sums(losses)
     assert found.losses.tolist() == alone
     assert found.products.tolist() == products
@@ -87,10 +87,10 @@ def test_a_wrong_vote_has_a_mean_loss_of_at_least_a_half(n_classes):
 
 def test_random_losses_sum_up_to_those_of_the_oracle():
     rng = np.random.default_rng(0)
-    given = rng.integers(0, STEPS + 1, (40, 7)).astype(np.int16)
-    given[rng.random(given.shape) < 0.4] = IN_BAG
-    as_lists = [[None if loss == IN_BAG else int(loss) for loss in row] for row in given]
-    found = PairLosses.of([given[:13], given[13:14], given[14:]], 7, 2)
+    losses = rng.integers(0, STEPS + 1, (40, 7)).astype(np.int16)
+    losses[rng.random(losses.shape) < 0.4] = IN_BAG
+    as_lists = [[None if loss == IN_BAG else int(loss) for loss in row] for row in losses]
+    found = PairLosses.of([losses[:13], losses[13:14], losses[14:]], 7, 2)
     assert_sums(found, as_lists)
     weights = rng.dirichlet(np.ones(7))
     gibbs, tandem, differ = oracle.means(oracle.pair_sums(as_lists), weights)
@@ -114,13 +114,13 @@ def test_sums_of_maximal_losses_are_exact():
 
 def test_chunks_and_threads_change_nothing(monkeypatch):
     rng = np.random.default_rng(1)
-    given = rng.integers(IN_BAG, STEPS + 1, (9_000, 5)).astype(np.int16)
-    whole = PairLosses.of([given], 5, 2)
-    assert same_arrays(whole, PairLosses.of(np.array_split(given, 17), 5, 2))
+    losses = rng.integers(IN_BAG, STEPS + 1, (9_000, 5)).astype(np.int16)
+    whole = PairLosses.of([losses], 5, 2)
+    assert same_arrays(whole, PairLosses.of(np.array_split(losses, 17), 5, 2))
     for n_threads, n_rows in ((1, 100), (2, 4_096), (4, 77)):
         monkeypatch.setattr(module, "_BLOCK_ROWS", n_rows)
-        assert same_arrays(whole, PairLosses.of([given], 5, 2, n_threads=n_threads))
-        assert same_arrays(whole, PairLosses.of(np.array_split(given, 5), 5, 2, n_threads=n_threads))
+        assert same_arrays(whole, PairLosses.of([losses], 5, 2, n_threads=n_threads))
+        assert same_arrays(whole, PairLosses.of(np.array_split(losses, 5), 5, 2, n_threads=n_threads))
 
 
 def test_a_voter_trained_on_all_rows_has_no_mean():
@@ -134,9 +134,15 @@ def test_a_voter_trained_on_all_rows_has_no_mean():
 # --- forests
 
 
-@pytest.mark.parametrize("leaves", [{}, {"max_leaf_nodes": 6}, {"min_samples_leaf": 9}])
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
+@pytest.mark.parametrize(
+    ("kind", "n_classes", "leaves"),
+    [
+        (RandomForestClassifier, 2, {}),
+        (RandomForestClassifier, 4, {"max_leaf_nodes": 6}),
+        (ExtraTreesClassifier, 2, {"min_samples_leaf": 9}),
+        (ExtraTreesClassifier, 4, {}),
+    ],
+)
 def test_losses_of_a_forest_are_those_of_its_trees(kind, n_classes, leaves):
     X, y = classes(140, n_classes)
     model = kind(9, bootstrap=True, oob_score=True, random_state=3, **leaves)
@@ -182,23 +188,20 @@ def test_threads_and_blocks_do_not_change_the_losses_of_a_forest(monkeypatch):
         assert same_arrays(out_of_bag, model.fit(X, y).oob_losses_)
 
 
-# --- bags
+# --- bagging
 
 
-MEMBERS = {
-    "ours": (DecisionTreeClassifier(max_depth=3), "soft"),
-    "ours, hard": (DecisionTreeClassifier(max_depth=3), "hard"),
-    "probabilities": (GaussianNB(), "soft"),
-    "probabilities, hard": (GaussianNB(), "hard"),
-    "no probabilities": (LinearSVC(), "soft"),
-    "other trees": (OtherTree(max_depth=4, random_state=0), "soft"),
-}
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", MEMBERS)
-def test_losses_of_bagging_are_those_of_its_members(name, n_classes):
-    learner, voting = MEMBERS[name]
+@pytest.mark.parametrize(
+    ("learner", "voting", "n_classes"),
+    [
+        (DecisionTreeClassifier(max_depth=3), "soft", 2),
+        (DecisionTreeClassifier(max_depth=3), "hard", 3),
+        (GaussianNB(), "soft", 3),
+        (GaussianNB(), "hard", 2),
+        (LinearSVC(), "soft", 3),
+    ],
+)
+def test_losses_of_bagging_are_those_of_its_members(learner, voting, n_classes):
     X, y = classes(120, n_classes)
     X = np.nan_to_num(X)
     model = BaggingClassifier(
@@ -213,16 +216,12 @@ def test_losses_of_bagging_are_those_of_its_members(name, n_classes):
     assert_sums(model.vote_losses(other, labels), expected)
 
 
-def test_threads_do_not_change_the_losses_of_a_bag():
+def test_threads_do_not_change_the_losses_of_bagging():
     X, y = binary(400)
-    model = BaggingClassifier(n_estimators=12, max_samples=0.4, oob_score=True, random_state=0, n_jobs=1).fit(
-        X, y
-    )
-    first, out_of_bag = model.vote_losses(X, y), model.oob_losses_
-    for n_jobs in (2, 4):
-        model.set_params(n_jobs=n_jobs)
-        assert same_arrays(first, model.vote_losses(X, y))
-        assert same_arrays(out_of_bag, model.fit(X, y).oob_losses_)
+    options = {"n_estimators": 12, "max_samples": 0.4, "oob_score": True, "random_state": 0}
+    one, other = (BaggingClassifier(**options, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 3))
+    assert same_arrays(one.vote_losses(X, y), other.vote_losses(X, y))
+    assert same_arrays(one.oob_losses_, other.oob_losses_)
 
 
 def test_pasting_leaves_rows_out_as_well():
@@ -262,17 +261,15 @@ def test_losses_of_boosted_members(model, n_classes):
     assert_sums(model.vote_losses(other, labels), losses)
 
 
-@pytest.mark.parametrize(
-    "form", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array, sparse.lil_matrix, list]
-)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_losses_of_boosted_members_in_blocks(n_classes, form, monkeypatch):
+def test_losses_of_boosted_members_in_blocks(n_classes, monkeypatch):
     X, y = classes(150, n_classes)
     X = np.nan_to_num(X)
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=4).fit(X, y)
     whole = model.vote_losses(X, y)
     monkeypatch.setattr(hedgerow.estimators.adaboost_base, "CHUNK_ROWS", 40)
-    assert same_arrays(whole, model.vote_losses(form(X), y))
+    for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_array, sparse.lil_matrix, list):
+        assert same_arrays(whole, model.vote_losses(form(X), y))
 
 
 def test_losses_of_boosted_members_on_data_frames(monkeypatch):

@@ -1,4 +1,4 @@
-"""Bagging: what members get, what they say together, rows out of the bag, and weights."""
+"""Bagging: samples of the members, their vote, out-of-bag predictions, and weights."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris, make_classification, make_regression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -24,7 +23,7 @@ from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
 from hedgerow.estimators.decision_trees import DecisionStump
 from hedgerow.members import ConstantHypothesis
 
-QUICK = settings(max_examples=25, deadline=None, derandomize=True)
+QUICK = settings(max_examples=8, deadline=None, derandomize=True)
 TREE = DecisionTreeClassifier(max_depth=3)
 
 
@@ -45,8 +44,8 @@ def bag_of_numbers(estimator=None, **parameters):
     return BaggingRegressor(estimator, **{"random_state": 0, "n_estimators": 7} | parameters)
 
 
-class Witness(ClassifierMixin, BaseEstimator):
-    """Keeps what it was given, and predicts its most frequent label."""
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Stores its input, and predicts the most frequent label."""
 
     def __init__(self, random_state=None):
         self.random_state = random_state
@@ -58,26 +57,26 @@ class Witness(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        self.asked_ = X
+        self.predicted_X_ = X
         return np.full(X.shape[0], self.label_)
 
 
-# --- what members are given
+# --- samples
 
 
 def test_members_are_fitted_to_the_listed_rows_and_columns():
     X, y = three_classes()
-    model = bag(Witness(), max_samples=0.5, max_features=3).fit(X, y)
+    model = bag(Recorder(), max_samples=0.5, max_features=3).fit(X, y)
     assert len({tuple(columns) for columns in model.estimators_features_}) > 1
-    told = zip(model.estimators_, model.estimators_samples_, model.estimators_features_, strict=True)
-    for member, rows, columns in told:
+    samples = zip(model.estimators_, model.estimators_samples_, model.estimators_features_, strict=True)
+    for member, rows, columns in samples:
         assert rows.shape == (60,)
         assert columns.shape == (3,)
         assert np.array_equal(member.X_, X[rows][:, columns])
         assert np.array_equal(member.y_, y[rows])
         assert member.weight_ is None
     model.predict(X[:9])
-    assert np.array_equal(model.estimators_[2].asked_, X[:9][:, model.estimators_features_[2]])
+    assert np.array_equal(model.estimators_[2].predicted_X_, X[:9][:, model.estimators_features_[2]])
 
 
 def test_members_have_different_samples_and_seeds():
@@ -98,7 +97,7 @@ def test_members_have_different_samples_and_seeds():
 )
 def test_max_samples(bootstrap, max_samples, size):
     X, y = three_classes()
-    model = bag(Witness(), bootstrap=bootstrap, max_samples=max_samples).fit(X, y)
+    model = bag(Recorder(), bootstrap=bootstrap, max_samples=max_samples).fit(X, y)
     assert {len(rows) for rows in model.estimators_samples_} == {size}
     repeats = [size - len(set(rows.tolist())) for rows in model.estimators_samples_]
     assert (max(repeats) > 0) == bootstrap
@@ -106,7 +105,7 @@ def test_max_samples(bootstrap, max_samples, size):
 
 def test_all_rows_and_columns_are_passed_unchanged():
     X, y = three_classes()
-    model = bag(Witness(), bootstrap=False).fit(X, y)
+    model = bag(Recorder(), bootstrap=False).fit(X, y)
     assert all(member.X_ is X for member in model.estimators_)
 
 
@@ -114,12 +113,12 @@ def test_all_rows_and_columns_are_passed_unchanged():
 def test_parts_of_data_frames_are_data_frames(make):
     X, y = three_classes()
     frame = make({name: X[:, i] for i, name in enumerate("abcde")})
-    model = bag(Witness(), max_features=2).fit(frame, y)
+    model = bag(Recorder(), max_features=2).fit(frame, y)
     assert all(type(member.X_) is type(frame) for member in model.estimators_)
     assert model.feature_names_in_.tolist() == list("abcde")
     names = getattr(model.estimators_[0].X_, "column_names", None) or list(model.estimators_[0].X_.columns)
     assert names == ["abcde"[i] for i in model.estimators_features_[0]]
-    same = bag(Witness(), max_features=2).fit(X, y)
+    same = bag(Recorder(), max_features=2).fit(X, y)
     assert all(map(np.array_equal, model.estimators_samples_, same.estimators_samples_))
 
 
@@ -171,11 +170,11 @@ def test_a_member_that_fails_is_named():
         bag(KNeighborsClassifier()).fit(X, y)
 
 
-# --- what members say together
+# --- votes
 
 
-def plain_answers(model, member, columns, X):
-    """What one member says of rows, in plain Python: a list of lists for classes, a list of numbers."""
+def member_predictions(model, member, columns, X):
+    """Predictions of one member in plain Python: a list for every row."""
     part = X if columns.tolist() == list(range(X.shape[1])) else X[:, columns]
     if isinstance(model, BaggingRegressor):
         return [[value] for value in member.predict(part).tolist()]
@@ -190,20 +189,21 @@ def plain_answers(model, member, columns, X):
 
 
 def plain_means(model, X, samples=None):
-    """Means over the members, of each row those that have not got it in their sample; and how many."""
+    """Means over the members whose sample does not contain the row, and the number of these members."""
     width = len(model.classes_) if hasattr(model, "classes_") else 1
     sums, counts = [[0.0] * width for _ in X], [0] * len(X)
     for number, member in enumerate(model.estimators_):
-        answers = plain_answers(model, member, model.estimators_features_[number], X)
-        for row, answer in enumerate(answers):
-            if samples is None or row not in set(samples[number].tolist()):
-                sums[row] = [a + b for a, b in zip(sums[row], answer, strict=True)]
+        predicted = member_predictions(model, member, model.estimators_features_[number], X)
+        in_bag = set() if samples is None else set(samples[number].tolist())
+        for row, values in enumerate(predicted):
+            if row not in in_bag:
+                sums[row] = [a + b for a, b in zip(sums[row], values, strict=True)]
                 counts[row] += 1
     means = [[a / n if n else np.nan for a in sums] for sums, n in zip(sums, counts, strict=True)]
     return np.array(means), np.array(counts)
 
 
-LEARNERS = [None, DecisionStump(), TREE, KNeighborsClassifier(3), LogisticRegression(), GaussianNB(), SVC()]
+LEARNERS = [None, TREE, KNeighborsClassifier(1), SVC()]
 
 
 @pytest.mark.parametrize("voting", ["soft", "hard"])
@@ -274,8 +274,7 @@ def test_a_class_missing_from_a_sample_has_probability_zero(estimator):
 @pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: type(e).__name__)
 def test_a_sample_of_one_class_makes_a_constant_member(estimator):
     X, y = three_classes(9)
-    model = bag(estimator if estimator != LEARNERS[3] else KNeighborsClassifier(1), max_samples=2,
-                n_estimators=30).fit(X, y)  # fmt: skip
+    model = bag(estimator, max_samples=2, n_estimators=30).fit(X, y)
     constant = [isinstance(member, ConstantHypothesis) for member in model.estimators_]
     assert 0 < sum(constant) < 30
     for member, rows, alone in zip(model.estimators_, model.estimators_samples_, constant, strict=True):
@@ -284,7 +283,7 @@ def test_a_sample_of_one_class_makes_a_constant_member(estimator):
     np.testing.assert_array_equal(model.predict_proba(X), plain_means(model, X)[0])
 
 
-# --- rows out of the bag
+# --- out-of-bag predictions
 
 
 def test_rows_without_votes_raise_a_warning():
@@ -304,7 +303,7 @@ def test_rows_without_votes_raise_a_warning():
 
 def test_score_is_nan_without_votes():
     with pytest.warns(UserWarning, match="2 of 2 rows"):
-        model = bag(Witness(), n_estimators=1, oob_score=True, random_state=3).fit([[0.0], [1.0]], [0, 1])
+        model = bag(Recorder(), n_estimators=1, oob_score=True, random_state=3).fit([[0.0], [1.0]], [0, 1])
     assert sorted(model.estimators_samples_[0].tolist()) == [0, 1]
     assert np.isnan(model.oob_score_)
 
@@ -348,7 +347,7 @@ def test_integer_weights_equal_copies_in_any_order(order, weights):
 def test_rows_are_drawn_by_their_weights():
     X, y = three_classes()
     weight = np.random.default_rng(0).random(120) * (y != "oak")
-    model = bag(n_estimators=200, oob_score=True).fit(X, y, sample_weight=weight)
+    model = bag(DecisionStump(), n_estimators=200, oob_score=True).fit(X, y, sample_weight=weight)
     drawn = sum(np.bincount(rows, minlength=120) for rows in model.estimators_samples_)
     assert not drawn[y == "oak"].any()
     assert np.corrcoef(drawn, weight)[0, 1] > 0.98
@@ -362,7 +361,7 @@ def test_weights_are_passed_to_members_without_replacement():
     X, y = three_classes()
     weight = np.where(np.arange(120) < 60, 0.5, 2.0)
     weight[7] = 0.0
-    model = bag(Witness(), bootstrap=False, max_samples=0.5).fit(X, y, sample_weight=weight)
+    model = bag(Recorder(), bootstrap=False, max_samples=0.5).fit(X, y, sample_weight=weight)
     for member, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
         assert np.array_equal(member.weight_, weight[rows])
         assert len(rows) == 59

@@ -28,11 +28,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:boosting stopped")
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_threads_that_ask_one_model_get_what_one_thread_gets(name):
+def test_threads_that_share_a_model_get_the_same_predictions(name):
     model, X, _ = fitted(name)
     alone = all_predictions(model, X)
-    asked = pickle.loads(pickle.dumps(model))  # noqa: S301 - nothing is computed in this one yet
-    for found in at_once(*[lambda: all_predictions(asked, X)] * 4):
+    shared = pickle.loads(pickle.dumps(model))  # noqa: S301 - without cached arrays
+    for found in at_once(*[lambda: all_predictions(shared, X)] * 3):
         assert same_bits(found, alone)
 
 
@@ -64,13 +64,7 @@ def test_threads_that_detect_with_one_cascade_find_the_same():
 # --- many fits
 
 
-@pytest.mark.parametrize("name", SOME)
-def test_fits_at_once_give_the_bytes_of_a_fit_alone(name):
-    alone = to_bytes(fitted(name)[0])
-    assert at_once(*[lambda: to_bytes(fit(name)[0])] * 2) == [alone] * 2
-
-
-def test_fits_of_different_kinds_do_not_disturb_each_other():
+def test_concurrent_fits_give_the_bytes_of_single_fits():
     found = at_once(*[lambda name=name: to_bytes(fit(name)[0]) for name in SOME])
     assert found == [to_bytes(fitted(name)[0]) for name in SOME]
 
@@ -79,18 +73,18 @@ def test_fits_with_teams_beside_predictions():
     X, y = data()
     many = np.tile(X, (20, 1))
     model = boosted().fit(X, y)
-    expected, said = to_bytes(model), model.predict_proba(many)
+    expected, predicted = to_bytes(model), model.predict_proba(many)
 
     def train():
         return [to_bytes(boosted().fit(X, y)) for _ in range(3)]
 
-    def ask():
+    def predict():
         return [model.predict_proba(many).tobytes() for _ in range(3)]
 
-    assert at_once(train, ask, train, ask) == [[expected] * 3, [said.tobytes()] * 3] * 2
+    assert at_once(train, predict, train, predict) == [[expected] * 3, [predicted.tobytes()] * 3] * 2
 
 
-def test_a_callback_may_fit_and_ask_other_models():
+def test_a_callback_may_fit_other_models():
     X, y = data()
     alone = to_bytes(boosted().fit(X, y))
     inner = []
@@ -112,7 +106,7 @@ def test_rows_drawn_by_a_seed_are_the_same_in_every_thread():
     assert len(set(at_once(*[train] * 3))) == 1
 
 
-# --- what a process has only once
+# --- state of the process
 
 
 def test_bars_of_two_fits_at_once_leave_the_streams_as_they_were(monkeypatch):
@@ -130,7 +124,7 @@ def library_threads():
     return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
 
-def test_linear_algebra_has_one_thread_until_the_last_who_asked_for_that_is_done():
+def test_one_blas_thread_holds_until_the_last_context_ends():
     before = library_threads()
     inside = threading.Event()
 
@@ -148,7 +142,7 @@ def test_linear_algebra_has_one_thread_until_the_last_who_asked_for_that_is_done
     assert library_threads() == before
 
 
-def test_threads_of_linear_algebra_are_given_back_after_an_error():
+def test_blas_threads_are_restored_after_an_error():
     before = library_threads()
     with pytest.raises(KeyError), one_blas_thread():
         raise KeyError
@@ -164,7 +158,7 @@ def test_linear_baselines_at_once_leave_no_trace():
     assert warnings.filters == filters
 
 
-def test_threads_that_collect_warnings_hear_their_own_and_leave_the_filters_as_they_were():
+def test_threads_catch_their_own_warnings_and_do_not_change_the_filters():
     before = list(warnings.filters), warnings.showwarning
     both, first_left = threading.Barrier(2, timeout=60), threading.Event()
 
@@ -190,7 +184,7 @@ def test_threads_that_collect_warnings_hear_their_own_and_leave_the_filters_as_t
 
 
 class Slow(PickledWithoutCache):
-    """An object with a property that one thread computes while another asks for that of another object."""
+    """An object with a property that one thread computes while another computes that of another object."""
 
     def __init__(self, meeting):
         self.meeting = meeting
@@ -220,14 +214,14 @@ def test_two_threads_may_share_the_rows_of_one_team():
     with Team(3, chunk_rows=10) as team:
 
         def count():
-            seen = np.zeros(1000, int)
+            visits = np.zeros(1000, int)
 
             def visit(start, stop):
-                seen[start:stop] += 1
+                visits[start:stop] += 1
 
             for _ in range(20):
                 team.over_rows(1000, visit)
-            return (seen == 20).all()
+            return (visits == 20).all()
 
         assert all(at_once(count, count, count))
 
@@ -249,23 +243,20 @@ def test_a_call_that_an_interrupt_ends_early_leaves_the_next_one_whole(monkeypat
         assert not done
         threading.Timer(0.05, slow.set).start()
         team.together(lambda member: done.append(member) if member else None)
-        assert done == [
-            "late",
-            1,
-        ]  # the next call waits for its own helper, which has finished the other first
+        assert done == ["late", 1]  # the next call waits for its helper, which finishes the other first
 
 
 class Interrupting:
     """A queue whose reader is interrupted."""
 
     def put(self, report):
-        """Nobody reads it."""
+        """Discard the report."""
 
     def get(self):
         raise KeyboardInterrupt
 
 
-def test_a_thread_that_cannot_be_started_is_an_error_that_says_what_to_do(monkeypatch):
+def test_a_thread_that_cannot_be_started_is_an_error_with_advice(monkeypatch):
     def refuse(_thread):
         raise RuntimeError("can't start new thread")
 

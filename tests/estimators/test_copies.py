@@ -34,6 +34,7 @@ FOREIGN = {
     "bag of others": lambda: BaggingClassifier(GaussianNB(), n_estimators=3, random_state=0),
 }
 NAMES = [*KINDS, *FOREIGN]
+ONE_OF_EACH = [*{type(KINDS[name]()[0]): name for name in reversed(KINDS)}.values(), *FOREIGN]
 
 
 @cache
@@ -59,36 +60,34 @@ def test_the_cases_include_every_public_estimator():
 @pytest.mark.parametrize("name", NAMES)
 def test_copies_predict_the_same_and_have_the_same_file(name, tmp_path):
     model, X, _ = model_of(name)
-    said, path = all_predictions(model, X), tmp_path / "model.safetensors"
+    predicted, path = all_predictions(model, X), tmp_path / "model.safetensors"
     hedgerow.save(model, path)
     written, loaded = path.read_bytes(), hedgerow.load(path)
-    pickled = [pickle.loads(pickle.dumps(model, protocol)) for protocol in range(2, 6)]  # noqa: S301
+    pickled = [pickle.loads(pickle.dumps(model, protocol)) for protocol in (2, 5)]  # noqa: S301
     pickled.append(pickle.loads(pickle.dumps(loaded)))  # noqa: S301
     for one in (*pickled, loaded, joblib_copy(model), copy.deepcopy(model)):
         assert repr(one) == repr(model)
         assert to_bytes(one) == written
-    for one in (pickled[0], pickled[-1], loaded):  # equal files hold equal arrays: the others say no less
-        assert same_bits(all_predictions(one, X), said)
+    for one in (pickled[-1], loaded):  # the others have equal files
+        assert same_bits(all_predictions(one, X), predicted)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_a_clone_of_a_fitted_model_is_not_fitted_and_learns_the_same(name):
     model, X, y = model_of(name)
     twin = clone(model)
     assert repr(twin) == repr(model)
     assert not [attribute for attribute in vars(twin) if attribute.endswith("_")]
-    if "weighted" in name or name == "forest, whole":
-        return  # these were fitted with weights
     assert to_bytes(twin.fit(X, y)) == to_bytes(model)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_a_pickle_does_not_grow_when_the_model_is_used(name):
     model, X, y = fit(name) if name in KINDS else copy.deepcopy(model_of(name))
     before = pickle.dumps(model)
     all_predictions(model, X)
     for attribute in ("estimators_", "feature_importances_"):
-        getattr(model, attribute, None)  # some are computed when they are asked for
+        getattr(model, attribute, None)  # some are computed when they are read
     if hasattr(model, "margins"):
         model.margins(X, y)
     assert pickle.dumps(model) == before
@@ -96,10 +95,10 @@ def test_a_pickle_does_not_grow_when_the_model_is_used(name):
 
 def test_a_copy_is_another_model():
     model, X, y = fit("gradient")
-    said, twin = all_predictions(model, X), copy.deepcopy(model)
+    predicted, twin = all_predictions(model, X), copy.deepcopy(model)
     twin.set_params(n_estimators=2).fit(X, y)
     assert twin.n_estimators_ == 2
-    assert same_bits(all_predictions(model, X), said)
+    assert same_bits(all_predictions(model, X), predicted)
 
 
 def test_the_best_model_of_a_search_can_be_saved(tmp_path):

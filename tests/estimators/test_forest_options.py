@@ -1,4 +1,4 @@
-"""The rules that the trees of a forest keep to: sizes of leaves, depth, columns tried, gains, directions."""
+"""Options of forests: sizes of leaves, depth, columns per node, gains, monotonic constraints."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from forest_cases import (
 )
 from hedgerow import RandomForestClassifier, RandomForestRegressor
 
-# --- the rules of the trees
+# --- trees
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -126,7 +126,7 @@ def test_min_impurity_decrease_equals_that_of_scikit_learn(criterion):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_max_features(kind):
-    """With one column a node all are split on; with all, the one that says everything."""
+    """With one column per node every column is used; with all of them, the one that determines y."""
     rng = np.random.default_rng(0)
     X = rng.random((200, 6))
     y = X[:, 2] > 0.5
@@ -136,7 +136,7 @@ def test_max_features(kind):
         columns = [word >> 18 & 0x3FFFF for word in forest.words[forest.starts[:-1]].tolist()]
         roots.append(np.bincount(columns, minlength=6))
     assert roots[0].min() > 0
-    assert roots[1][2] >= 38  # a random cut near the end of its range says little
+    assert roots[1][2] >= 38  # a random cut near the end of the range gains little
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def rising(n_rows=400):
 
 
 def steps_along(model, X, column):
-    """Changes of what is predicted of the rows when a column goes up in small steps."""
+    """Changes of the predictions when a column increases in small steps."""
     grid = np.repeat(X[:60], 41, axis=0)
     grid[:, column] = np.tile(np.linspace(-0.1, 1.1, 41), 60)
     predicted = predictions(model, grid)
@@ -182,9 +182,7 @@ def steps_along(model, X, column):
     return np.diff(predicted.reshape(60, 41), axis=1)
 
 
-@pytest.mark.parametrize(
-    "parameters", [{}, {"max_leaf_nodes": 25}, {"min_samples_leaf": 5, "max_features": 1}]
-)
+@pytest.mark.parametrize("parameters", [{"max_leaf_nodes": 25}, {"min_samples_leaf": 5, "max_features": 1}])
 @pytest.mark.parametrize("kind", KINDS)
 def test_predictions_obey_monotonic_constraints(kind, parameters):
     X, score = rising()
@@ -212,8 +210,8 @@ def test_monotonic_constraints_by_name():
     X, y = rising()
     table = pd.DataFrame(X, columns=["up", "down", "free"])
     by_name = RandomForestRegressor(5, monotonic_cst={"down": -1, "up": 1}, random_state=0).fit(table, y)
-    by_place = RandomForestRegressor(5, monotonic_cst=[1, -1, 0], random_state=0).fit(X, y)
-    assert bits(by_name) == bits(by_place)
+    by_position = RandomForestRegressor(5, monotonic_cst=[1, -1, 0], random_state=0).fit(X, y)
+    assert bits(by_name) == bits(by_position)
 
 
 def test_all_zero_constraints_change_nothing():

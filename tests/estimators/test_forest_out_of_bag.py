@@ -1,4 +1,4 @@
-"""Rows out of the bag: what the trees that have not seen them say, and how good that is as a test."""
+"""Out-of-bag predictions of forests: means over the trees that were not trained on a row; scores."""
 
 import numpy as np
 import pytest
@@ -38,13 +38,15 @@ def plain_means(predicted, drawn):
         return sums / n_votes[:, np.newaxis], n_votes
 
 
-def oob_answers(model):
+def oob_predictions(model):
     found = model.oob_decision_function_ if hasattr(model, "classes_") else model.oob_prediction_
     return found.reshape(len(found), -1)
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "setting"),
+    [(KINDS[(i + j) % 4], setting) for i, setting in enumerate(SETTINGS) for j in range(2)],
+)
 def test_votes_equal_those_of_the_oracle(kind, setting):
     X, y = data_for(kind, 150)
     parameters = {"n_estimators": 25, "bootstrap": True, "oob_score": True, "random_state": 3}
@@ -52,10 +54,10 @@ def test_votes_equal_those_of_the_oracle(kind, setting):
     predicted = predictions_by_tree(model, X)
     means, n_votes = plain_means(predicted, bag_counts(model))
     assert n_votes.min() > 0
-    np.testing.assert_array_equal(oob_answers(model), means)
+    np.testing.assert_array_equal(oob_predictions(model), means)
     np.testing.assert_array_equal(model.oob_votes_, n_votes)
-    everyone, _ = plain_means(predicted, np.zeros((25, 150)))
-    np.testing.assert_array_equal(model._means(X), everyone)
+    of_all_trees, _ = plain_means(predicted, np.zeros((25, 150)))
+    np.testing.assert_array_equal(model._means(X), of_all_trees)
     if hasattr(model, "classes_"):
         np.testing.assert_allclose(means.sum(axis=1), 1.0)
         assert model.oob_score_ == np.mean(model.classes_[np.argmax(means, axis=1)] == y)
@@ -120,9 +122,9 @@ def test_rows_without_votes_raise_a_warning(kind):
     never = model.oob_votes_ == 0
     assert f"{never.sum()} of 120" in str(caught[0].message)
     assert 0 < never.sum() < 120
-    assert np.array_equal(np.isnan(oob_answers(model)).all(axis=1), never)
-    assert np.array_equal(np.isnan(oob_answers(model)).any(axis=1), never)
-    known = oob_answers(model)[~never]
+    assert np.array_equal(np.isnan(oob_predictions(model)).all(axis=1), never)
+    assert np.array_equal(np.isnan(oob_predictions(model)).any(axis=1), never)
+    known = oob_predictions(model)[~never]
     if hasattr(model, "classes_"):
         assert model.oob_score_ == np.mean(model.classes_[np.argmax(known, axis=1)] == y[~never])
     else:
@@ -145,15 +147,15 @@ def test_oob_score_may_be_a_function():
     model = RandomForestRegressor(30, oob_score=mean_absolute_error, random_state=0).fit(X, y)
     assert model.oob_score_ == mean_absolute_error(y, model.oob_prediction_)
     X, y = classes()
-    seen = []
+    calls = []
 
     def score(target, predicted):
-        seen.append((target, predicted))
+        calls.append((target, predicted))
         return 0.25
 
     model = RandomForestClassifier(30, oob_score=score, random_state=0).fit(X, y)
     assert model.oob_score_ == 0.25
-    target, predicted = seen[0]
+    target, predicted = calls[0]
     assert np.array_equal(target, y)
     assert np.array_equal(predicted, model.classes_[np.argmax(model.oob_decision_function_, axis=1)])
 
@@ -206,11 +208,9 @@ def test_out_of_bag_error_is_close_to_test_error():
     wrong_oob = np.argmax(model.oob_decision_function_, axis=1) != y[:1500]
     assert model.oob_score_ == 1 - np.mean(wrong_oob)
     standard_error = agree(wrong_oob, model.predict(X[1500:]) != y[1500:])
-    assert standard_error < 0.01  # so that the test says something
+    assert standard_error < 0.01  # small enough for a meaningful test
     resubstituted = np.mean(model.predict(X[:1500]) != y[:1500])
-    assert (
-        resubstituted < np.mean(wrong_oob) - 5 * standard_error
-    )  # what the training rows would have predicted
+    assert resubstituted < np.mean(wrong_oob) - 5 * standard_error
 
 
 def test_out_of_bag_log_loss_is_close_to_test_log_loss():
@@ -223,9 +223,9 @@ def test_out_of_bag_log_loss_is_close_to_test_log_loss():
     def losses(probabilities, labels):
         return -np.log(np.maximum(probabilities[np.arange(len(labels)), labels], 1e-3))
 
-    told = losses(model.oob_decision_function_, y[:1500])
-    assert np.mean(told) == pytest.approx(log_loss(y[:1500], model.oob_decision_function_), abs=0.01)
-    assert agree(told, losses(model.predict_proba(X[1500:]), y[1500:])) < 0.05
+    found = losses(model.oob_decision_function_, y[:1500])
+    assert np.mean(found) == pytest.approx(log_loss(y[:1500], model.oob_decision_function_), abs=0.01)
+    assert agree(found, losses(model.predict_proba(X[1500:]), y[1500:])) < 0.05
 
 
 def test_out_of_bag_squared_error_is_close_to_test_squared_error():

@@ -13,6 +13,7 @@ from scipy import sparse
 from hedgerow import GradientBoostingRegressor
 from input_cases import (
     EVERY,
+    ONE_OF_EACH,
     QUICK,
     assert_refused,
     learnable,
@@ -278,24 +279,23 @@ NO_TABLES = [
 ]
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
-def test_what_is_no_table_is_refused(case):
+@pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
+def test_fit_rejects_invalid_tables(case):
     y = case.target(np.random.default_rng(0), 12)
-    for X in NO_TABLES:
-        assert_refused(case, X, y)
+    assert_refused(case, [(X, y, {}) for X in NO_TABLES])
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
+@pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
 def test_one_row_is_refused_by_classifiers_only(case):
     y = case.target(np.random.default_rng(0), 2)[:1]
     if case.classifies:
-        assert_refused(case, [[1.0, 2.0]], y)
+        assert_refused(case, [([[1.0, 2.0]], y, {})])
     else:
         assert outcome(case, [[1.0, 2.0]], y).prediction == pytest.approx(y)
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
-def test_rows_to_predict_have_the_columns_of_the_fit(case):
+@pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
+def test_predict_rejects_other_columns(case):
     with unintended_warnings_raise():
         model = case.make().fit(*learnable(case))
     for other in [*NO_TABLES, np.ones((3, 1)), np.ones((3, 3)), sparse.csr_matrix((3, 1))]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from input_cases import (
     EVERY,
+    ONE_OF_EACH,
     QUICK,
     assert_deliberate,
     assert_refused,
@@ -193,18 +194,17 @@ NO_TABLES = {
 }
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
-def test_frames_of_other_things_are_refused(case):
+@pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
+def test_fit_rejects_invalid_frames(case):
     y = learnable(case)[1]
-    for X in NO_TABLES.values():
-        assert_refused(case, X, y)
+    assert_refused(case, [(X, y, {}) for X in NO_TABLES.values()])
 
 
 # --- rows to predict
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
-def test_rows_to_predict_have_the_names_of_the_fit_in_their_order(case):
+@pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
+def test_predict_requires_the_names_of_the_fit_in_their_order(case):
     X, y = learnable(case)
     colours = ["red", "blue"] * 6
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "colour": pd.Categorical(colours)})
@@ -223,13 +223,14 @@ def test_rows_to_predict_have_the_names_of_the_fit_in_their_order(case):
         assert case.predict(model, same).tobytes() == prediction.tobytes()
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
-def test_names_that_are_no_words_are_names(case):
+@pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
+def test_column_names_may_be_any_strings(case):
     X, y = learnable(case)
+    plain = outcome(case, X, y)
     for names in (["", " "], ["a\nb", "\u2028"], ["x" * 999, "0"]):
         found = outcome(case, pd.DataFrame(X, columns=names), y)
         assert found.model.feature_names_in_.tolist() == names
     for axis in (pd.MultiIndex.from_tuples([("a", 1), ("b", 2)]), [0, 1], [1.5, 2.5]):
         found = outcome(case, pd.DataFrame(X, columns=axis), y)
-        assert found == outcome(case, X, y)
+        assert found == plain
         assert not hasattr(found.model, "feature_names_in_")

@@ -16,8 +16,7 @@ from scipy import sparse
 from hedgerow.estimators.targets import LARGEST
 from input_cases import (
     CLASSIFIERS,
-    EVALUATING,
-    EVERY,
+    ONE_OF_EACH,
     QUICK,
     REGRESSORS,
     assert_refused,
@@ -90,8 +89,8 @@ def test_labels_of_any_kind_are_classes(case, seed, n_rows, n_classes, names, fo
     assert found == outcome(case, X, numbers)
     assert np.array_equal(np.asarray(y), np.asarray(before))
     if found.model is not None:
-        said = found.model.predict(X)
-        assert said.tolist() == NAMES[names][np.argmax(found.prediction, axis=1)].tolist()
+        predicted = found.model.predict(X)
+        assert predicted.tolist() == NAMES[names][np.argmax(found.prediction, axis=1)].tolist()
         assert found.model.classes_.tolist() == np.unique(labels.tolist()).tolist()
 
 
@@ -181,13 +180,13 @@ NO_TARGETS = {
 }
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
-def test_what_is_no_target_is_refused(case):
+@pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
+def test_fit_rejects_invalid_targets(case):
     X = learnable(case)[0]
-    for y in [*NO_TARGETS.values(), *(NO_CLASSES if case.classifies else NO_NUMBERS).values()]:
-        assert_refused(case, X, y)
+    targets = [*NO_TARGETS.values(), *(NO_CLASSES if case.classifies else NO_NUMBERS).values()]
     if "forest" not in case.name and "extra trees" not in case.name:
-        assert_refused(case, X, np.ones((12, 2)))
+        targets.append(np.ones((12, 2)))
+    assert_refused(case, [(X, y, {}) for y in targets])
 
 
 # --- numbers
@@ -275,28 +274,30 @@ def test_several_targets_in_any_memory_order(name, seed, n_rows, n_outputs, orde
 # --- evaluation sets
 
 
+EVALUATING = [case for case in ONE_OF_EACH if case.evaluates]
 BAD_SETS = ["X", 3, np.ones((12, 2)), (1,), (1, 2, 3, 4), [(1,)], {}, [(None, None)], iter([])]
 
 
 @pytest.mark.parametrize("case", EVALUATING, ids=str)
-def test_odd_evaluation_sets_and_callbacks_are_refused(case):
+def test_fit_rejects_invalid_evaluation_sets_and_callbacks(case):
     X, y = learnable(case)
     sets = [(X[:, :1], y), (X[:0], y[:0]), (X, y[:5]), (X, None), (X, np.full(12, np.nan)), (X, of("q", "r"))]
     sets += [(X, y, -np.ones(12)), (X, y, np.zeros(12)), (X, y, np.full(12, 1e300)), (X, y, [1.0, 2.0])]
-    for eval_set in [*BAD_SETS, *([one] for one in sets), *([(X, y), one] for one in sets)]:
-        assert_refused(case, X, y, eval_set=eval_set)
-    for callbacks in ["abc", len, [3], [None], [[print]], {print}, iter([print]), [Exception]]:
-        assert_refused(case, X, y, callbacks=callbacks)
+    sets = [*BAD_SETS, *([one] for one in sets), *([(X, y), one] for one in sets)]
+    callbacks = ["abc", len, [3], [None], [[print]], {print}, iter([print]), [Exception]]
+    assert_refused(case, [(X, y, {"eval_set": one}) for one in sets])
+    assert_refused(case, [(X, y, {"callbacks": one}) for one in callbacks])
 
 
 @pytest.mark.parametrize("case", EVALUATING, ids=str)
-def test_evaluation_sets_of_any_kind_are_followed(case):
+def test_evaluation_sets_of_any_type_do_not_change_the_model(case):
     X, y = learnable(case)
     kinds = [(X, y), [(X.astype(np.float32), y.tolist())], [(sparse.csc_array(X), pd.Series(y), 2.0)]]
     kinds += [[(X[:1], y[:1]), (X[::-1], y[::-1], np.full(12, 5e-324))], [(X, y)] * 9, []]
     with unintended_warnings_raise():
+        plain = case.predict(case.make().fit(X, y), X)
         for eval_set in kinds:
             model = case.make().fit(X, y, eval_set=eval_set)
             numbers = [value for values in model.history_.values() for value in np.ravel(values)]
             assert np.all(np.isfinite(numbers))
-            assert case.predict(model, X).tobytes() == case.predict(case.make().fit(X, y), X).tobytes()
+            assert case.predict(model, X).tobytes() == plain.tobytes()

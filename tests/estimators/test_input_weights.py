@@ -15,6 +15,7 @@ from scipy import sparse
 from hedgerow.estimators.targets import LARGEST
 from input_cases import (
     CLASSIFIERS,
+    ONE_OF_EACH,
     QUICK,
     WEIGHTED,
     assert_refused,
@@ -85,7 +86,7 @@ def test_weights_of_any_size_are_used_or_refused(case, seed, n_rows, power, make
 @settings(QUICK, max_examples=60)
 @given(case=cases, seed=seeds, n_rows=sizes, power=st.integers(-60, 60))
 def test_only_the_proportions_of_weights_matter(case, seed, n_rows, power):
-    """Not to gradient boosting, whose penalties have a size of their own."""
+    """Except in gradient boosting, whose penalties are not scaled."""
     rng = np.random.default_rng(seed)
     X, y = plain_table(seed, n_rows, 3), case.target(rng, n_rows)
     weights = rng.random(n_rows) + 0.5  # none is whole
@@ -181,11 +182,10 @@ NO_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("case", WEIGHTED, ids=str)
-def test_what_are_no_weights_is_refused(case):
+@pytest.mark.parametrize("case", [case for case in ONE_OF_EACH if case.weights], ids=str)
+def test_fit_rejects_invalid_weights(case):
     X, y = learnable(case)
-    for weights in NO_WEIGHTS.values():
-        assert_refused(case, X, y, sample_weight=weights)
+    assert_refused(case, [(X, y, {"sample_weight": weights}) for weights in NO_WEIGHTS.values()])
 
 
 @pytest.mark.parametrize("factor", [1e-300, 1e99, 1e300])

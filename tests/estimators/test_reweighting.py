@@ -1,4 +1,4 @@
-"""Bags and forests whose members vote with weights of their own."""
+"""Bagging and forests whose members vote with different weights."""
 
 import pickle
 
@@ -36,11 +36,11 @@ def bag(name="soft", **options):
     return BaggingClassifier(learner, n_estimators=6, voting=voting, random_state=0, **options).fit(X, y)
 
 
-# --- what is predicted
+# --- predictions
 
 
 @pytest.mark.parametrize("kind", FORESTS)
-def test_a_forest_says_the_weighted_mean_of_its_trees(kind):
+def test_a_forest_predicts_the_weighted_mean_of_its_trees(kind):
     model, (X, _) = forest(kind), table(seed=1)
     weights = np.random.default_rng(0).dirichlet(np.ones(7))
     tuned = model.reweighted(weights)
@@ -51,7 +51,7 @@ def test_a_forest_says_the_weighted_mean_of_its_trees(kind):
 
 
 @pytest.mark.parametrize("name", BAGS)
-def test_a_bag_says_the_weighted_mean_of_its_members(name):
+def test_bagging_predicts_the_weighted_mean_of_its_members(name):
     model, (X, _) = bag(name), table(seed=1)
     weights = np.random.default_rng(0).dirichlet(np.ones(6))
     votes = np.zeros((len(X), 3))
@@ -105,14 +105,14 @@ def test_the_model_itself_stays_as_it_is(make):
     assert np.array_equal(model.predict_proba(X), predicted)
 
 
-def test_weights_given_twice_are_those_given_last():
+def test_reweighting_twice_uses_the_last_weights():
     model, (X, _) = forest(), table(seed=1)
     weights = np.arange(1.0, 8.0)
     twice = model.reweighted(weights[::-1]).reweighted(weights)
     assert np.array_equal(twice.predict_proba(X), model.reweighted(weights).predict_proba(X))
 
 
-def test_the_weights_that_are_told_are_a_copy():
+def test_estimator_weights_are_a_copy():
     tuned = forest().reweighted(np.arange(1.0, 8.0))
     tuned.estimator_weights_[:] = 0.0
     assert tuned.estimator_weights_.sum() == pytest.approx(1.0)
@@ -130,7 +130,7 @@ def test_weights_are_pickled_and_not_cloned(make):
 
 
 @pytest.mark.parametrize("make", [forest, bag])
-def test_a_new_fit_forgets_the_weights(make):
+def test_a_new_fit_has_equal_weights(make):
     X, y = table()
     model = make()
     tuned = model.reweighted(np.arange(1, len(model.estimator_weights_) + 1)).fit(X, y)

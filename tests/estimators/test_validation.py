@@ -37,11 +37,11 @@ def test_numbers():
         read(np.array(["2020-01-01"], "datetime64[D]"))
 
 
-def test_a_target_is_copied_only_in_name():
+def test_encoded_targets_are_a_copy():
     y = np.array([1.0, 2.0])
     numbers = NumberTarget().encode(y)
     numbers[0] = 9.0
-    assert y[0] == 1.0  # what is learned from must not be the user's own array
+    assert y[0] == 1.0
 
 
 def test_labels():
@@ -126,7 +126,7 @@ def test_held_out_rows_follow_the_seed():
 
 
 @pytest.mark.parametrize("fraction", [0.05, 0.1, 0.5, 0.9])
-def test_every_group_gives_its_share(fraction):
+def test_every_group_has_its_share_of_validation_rows(fraction):
     groups = np.repeat([0.0, 1.0, 2.0, 3.0], [1, 9, 90, 900])
     order = np.random.default_rng(0).permutation(1000)
     held = validation_rows(groups[order], None, 1000, fraction, 0)
@@ -136,7 +136,7 @@ def test_every_group_gives_its_share(fraction):
     assert taken[0] == 0  # the only row of a group stays for training
 
 
-def test_rows_without_weight_are_no_rows():
+def test_rows_of_weight_zero_are_not_held_out():
     weight = np.tile([0.0, 1.0, 2.0], 50)
     groups = np.tile([0.0, 0.0, 1.0, 1.0, 1.0], 30)
     kept = np.flatnonzero(weight > 0)

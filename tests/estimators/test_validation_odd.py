@@ -19,14 +19,13 @@ from hedgerow import (
     DecisionStump,
     DecisionTreeRegressor,
     EarlyStopping,
-    ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestRegressor,
 )
 from hedgerow.bagging.raw_table import RawTable, row_keys
 from hedgerow.estimators.targets import validate_weights
-from hedgerow.estimators.validation import ClassTarget, NumberTarget, validate_target
+from hedgerow.estimators.validation import ClassTarget, NumberTarget
 from hedgerow.table import read_table
 from hedgerow.vision import as_grey
 
@@ -63,7 +62,7 @@ def test_targets_too_small_for_their_inverse_stay_within_range(resample):
         AdaBoostRegressor(n_estimators=2, resample=resample, random_state=1),
     ):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # no learner sees a difference
+            warnings.simplefilter("ignore", UserWarning)  # no split has a gain
             assert np.all(np.abs(model.fit(X, y).predict(X)) < np.finfo(np.float64).tiny)
 
 
@@ -72,12 +71,12 @@ def test_rows_far_lighter_than_the_rest_do_not_leave_the_range_of_the_targets():
     rows, y = rng.normal(size=(24, 3)), np.abs(rng.normal(size=24)) + 0.1
     for power in range(40, 70):
         weights = np.where(np.arange(24) == 3, 2.0**power, 1.0)
-        said = DecisionTreeRegressor(max_depth=None).fit(rows, y, weights).predict(rows)
-        assert y.min() * (1 - 1e-9) <= said.min()
-        assert said.max() <= y.max() * (1 + 1e-9)
+        predicted = DecisionTreeRegressor(max_depth=None).fit(rows, y, weights).predict(rows)
+        assert y.min() * (1 - 1e-9) <= predicted.min()
+        assert predicted.max() <= y.max() * (1 + 1e-9)
 
 
-def test_a_number_beyond_float64_is_refused_in_words():
+def test_fit_rejects_numbers_beyond_float64():
     with pytest.raises(ValueError, match="y must be numeric for regression: int too large"):
         NumberTarget().encode(np.array([10**400, 1], object))
     with pytest.raises(ValueError, match="y contains NaN or infinity: row 0 is inf"):
@@ -86,28 +85,18 @@ def test_a_number_beyond_float64_is_refused_in_words():
         NumberTarget().encode(np.array([1.0, pd.NA], object))
 
 
-@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
-def test_two_targets_of_a_data_frame(kind):
-    """Their columns lie one after the other."""
-    y = np.stack([X[:, 0], -X[:, 0]], axis=1)
-    models = [
-        kind(n_estimators=2, random_state=0).fit(X, one) for one in (y, pd.DataFrame(y), np.asfortranarray(y))
-    ]
-    assert len({model.predict(X).tobytes() for model in models}) == 1
-
-
-def test_complex_and_ragged_targets_are_refused_in_one_line():
-    for y, words in (
+def test_fit_rejects_complex_and_ragged_targets_in_one_line():
+    for y, message in (
         (TWO + 1j, "Complex data not supported: y has dtype"),
         ([[1, 2]] + [[1]] * 11, "every row"),
     ):
         for model in (GradientBoostingClassifier(), GradientBoostingRegressor()):
-            with pytest.raises(ValueError, match=words) as caught:
+            with pytest.raises(ValueError, match=message) as caught:
                 model.fit(X, y)
             assert "\n" not in str(caught.value)
 
 
-def test_masked_values_are_not_forgotten():
+def test_fit_rejects_masked_values():
     mask = np.arange(12) == 4
     with pytest.raises(ValueError, match="y has a masked value in row 4"):
         DecisionStump().fit(X, np.ma.array(TWO, mask=mask))
@@ -118,11 +107,6 @@ def test_masked_values_are_not_forgotten():
 
 
 # --- labels
-
-
-def test_labels_that_are_large_whole_floats():
-    y = np.array([1.0, 1e300] * 6)
-    assert DecisionStump().fit(X, y).predict(X[:1]).item() in {1.0, 1e300}
 
 
 def test_integers_and_booleans_among_objects_are_labels():
@@ -142,7 +126,7 @@ def test_labels_in_a_list_are_not_rounded():
         DecisionStump().fit(X, [2**63, -1] * 6)
 
 
-def test_labels_of_another_integer_dtype_are_known_again():
+def test_labels_of_another_integer_dtype_are_recognised():
     labels = [2**53, 2**53 + 1, 2**53 + 2]
     for one, other in ((np.int64, np.uint64), (np.uint64, np.int64)):
         assert ClassTarget(np.array(labels, one)).encode(np.array(labels, other)).tolist() == [0.0, 1.0, 2.0]
@@ -150,30 +134,25 @@ def test_labels_of_another_integer_dtype_are_known_again():
         ClassTarget(np.array(labels, np.uint64)).encode(np.array([-1]))
 
 
-def test_string_dtype_labels():
-    y = np.array(["a", "b"], np.dtypes.StringDType())[TWO]
-    assert GradientBoostingClassifier(n_estimators=1).fit(X, y).classes_.tolist() == ["a", "b"]
-
-
 def test_a_list_of_texts_and_numbers_is_not_made_texts():
     with pytest.raises(TypeError, match="the labels in y cannot be sorted: they are of type int, str"):
         DecisionStump().fit(X, [1, "1"] * 6)
 
 
-def test_sets_have_no_order_that_sorting_could_use():
+def test_fit_rejects_labels_that_are_sets():
     y = np.array([frozenset({n % 3}) for n in range(12)])
     with pytest.raises(TypeError, match="they are of type frozenset"):
         DecisionStump().fit(X, y)
 
 
-def test_records_and_dates_that_are_no_labels():
+def test_fit_rejects_records_and_missing_dates():
     with pytest.raises(ValueError, match=r"y has dtype .*labels must be strings, whole numbers or booleans"):
         DecisionStump().fit(X, np.array([(1, 2.0), (2, 2.0)] * 6, [("a", "i4"), ("b", "f8")]))
     with pytest.raises(ValueError, match="y has a missing label: row 1 is NaT"):
         DecisionStump().fit(X, np.array(["2020", "NaT"] * 6, "M8[D]"))
 
 
-def test_an_unknown_label_among_thousands_is_told_shortly():
+def test_the_message_for_an_unknown_label_is_short():
     with pytest.raises(ValueError, match=r"y holds the label 5000, .* and 2980 more") as caught:
         ClassTarget(np.arange(3000)).encode(np.array([5000]))
     assert len(str(caught.value)) < 300
@@ -199,12 +178,6 @@ def test_dates_and_complex_numbers_are_no_weights():
             validate_weights(weights, 3)
     with pytest.raises(ValueError, match=r"sample_weight\[1\] is nan"):
         validate_weights(pd.Series([1, None, 2], dtype="Int64"), 3)
-
-
-def test_weights_of_a_series_are_taken_by_position():
-    weights = pd.Series([1.0, 2.0, 3.0], index=[2, 1, 0])
-    assert validate_weights(weights, 3).tolist() == [1.0, 2.0, 3.0]
-    assert validate_target(weights, 3, "").tolist() == [1.0, 2.0, 3.0]
 
 
 # --- tables
@@ -258,21 +231,21 @@ def test_types_that_arrow_cannot_take_rows_of():
         RawTable.of(pa.table({"a": runs}), "").take(np.array([0, 1]), None)
 
 
-# --- callbacks and models that were there before
+# --- callbacks and failed fits
 
 
-def test_a_class_is_no_callback():
+def test_fit_rejects_a_class_as_a_callback():
     for model in (GradientBoostingClassifier(), AdaBoostClassifier()):
         with pytest.raises(TypeError, match=r"callbacks holds the class EarlyStopping: pass an object"):
             model.fit(X, TWO, callbacks=[EarlyStopping])
 
 
 @pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
-def test_a_score_that_fails_leaves_the_bag_before_it(kind):
+def test_a_failed_score_leaves_the_old_model(kind):
     rows, y = make_classification(60, random_state=0)
     model = kind(n_estimators=3, random_state=0).fit(rows, y)
     before = model.predict(rows)
-    model.set_params(oob_score=lambda _y, _said: 1 / 0)
+    model.set_params(oob_score=lambda _y, _predicted: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         model.fit(rows[:, :2], y)
     assert np.array_equal(model.predict(rows), before)

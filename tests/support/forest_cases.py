@@ -4,6 +4,12 @@ import numpy as np
 import pandas as pd
 
 from hedgerow import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from hedgerow.bagging.leaf_targets import LeafTargets
+from hedgerow.binning import find_bins
+from hedgerow.growing.deep import DeepGrower, DeepOptions, DeepTarget
+from hedgerow.table import read_table
+from hedgerow.threads import Team
+from hedgerow.voting import EncodedRows, VoteForest
 
 CLASSIFIERS = [RandomForestClassifier, ExtraTreesClassifier]
 REGRESSORS = [RandomForestRegressor, ExtraTreesRegressor]
@@ -104,3 +110,26 @@ def depths(model):
                 depth[child] = depth[child + 1] = depth[node] + 1
         found.append(depth)
     return found
+
+
+class GrownForest:
+    """A regression forest grown tree by tree, and the rows that every tree drew (trees, rows)."""
+
+    def __init__(self, X, y, draws, weight=None, *, min_leaf=5, seed=0):
+        n_rows = len(X)
+        self.X, self.y, self.draws, self.weight = X, y, draws, weight
+        table = read_table(X)
+        with Team(1) as team:
+            self.bins = find_bins(table, 255, team=team)
+            binned = self.bins.encode(table, team)
+        self.rows = EncodedRows(table, self.bins)
+        rows = np.arange(n_rows, dtype=np.uint32)
+        target = DeepTarget.of_numbers(y[:, np.newaxis], np.zeros(1), rows, n_rows, weight)
+        options = DeepOptions(criterion="squared_error", min_leaf=min_leaf, columns_per_node=2)
+        grower = DeepGrower(binned, target, options, np.empty(0, np.int8), n_rows, seed, keep_rows=True)
+        self.trees = [grower.grow(tree, drawn) for tree, drawn in enumerate(draws)]
+        self.forest = VoteForest.of(self.trees, 0)
+
+    def leaves(self):
+        """The targets in the leaves."""
+        return LeafTargets.of(self.trees, self.y, self.draws.__getitem__, self.weight)

@@ -8,6 +8,7 @@ import linecache
 import re
 import traceback
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,7 +124,7 @@ REGRESSORS = [
 ]
 EVERY = CLASSIFIERS + REGRESSORS
 WEIGHTED = [case for case in EVERY if case.weights]
-EVALUATING = [case for case in EVERY if case.evaluates]
+ONE_OF_EACH = list({type(case.model): case for case in reversed(EVERY)}.values())  # of every estimator
 
 
 def plain_table(seed: int, n_rows: int, n_columns: int) -> Any:
@@ -216,18 +217,19 @@ def assert_deliberate(error: BaseException) -> None:
     assert "hedgerow" in where.filename or "sklearn" in where.filename, where.filename
 
 
-def assert_refused(case: Case, X: Any, y: Any, **fit: Any) -> None:
-    """The input is refused, and a model that was fitted before is unchanged."""
+def assert_refused(case: Case, inputs: Iterable[tuple[Any, Any, dict[str, Any]]]) -> None:
+    """Inputs (X, y, arguments of fit) are refused, and a model that was fitted before is unchanged."""
     X_before, y_before = learnable(case)
     with unintended_warnings_raise():
         model = case.make().fit(X_before, y_before)
         before, prediction = dict(vars(model)), case.predict(model, X_before)
-        try:
-            model.fit(X, y, **fit)
-        except Exception as error:  # noqa: BLE001 - checked below
-            assert_deliberate(error)
-        else:
-            raise AssertionError(f"{case} accepts it")
+        for X, y, fit in inputs:
+            try:
+                model.fit(X, y, **fit)
+            except Exception as error:  # noqa: BLE001 - checked below
+                assert_deliberate(error)
+            else:
+                raise AssertionError(f"{case} accepts {X!r}, {y!r} and {fit!r}")
         assert case.predict(model, X_before).tobytes() == prediction.tobytes()
         assert {name: id(value) for name, value in vars(model).items()} == {
             name: id(value) for name, value in before.items()
