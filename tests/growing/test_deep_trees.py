@@ -1,4 +1,4 @@
-"""Deep trees of forests: every node beside the oracle, and what must not change a tree."""
+"""Deep trees of forests: every node against the oracle, and changes that have no effect on a tree."""
 
 from dataclasses import replace
 from unittest.mock import patch
@@ -22,27 +22,27 @@ def simple(codes, y, n_classes=0, **rules):
     codes, y = np.asarray(codes), np.asarray(y)
     if not n_classes:
         y = y.reshape(len(codes), -1).astype(float)
-    given = {"criterion": "gini" if n_classes else "squared_error", "columns_per_node": codes.shape[1]}
+    usual = {"criterion": "gini" if n_classes else "squared_error", "columns_per_node": codes.shape[1]}
     n_bins = np.maximum(codes.max(axis=0), 1).tolist()
     draws = np.ones(len(codes), np.int64)
-    return Problem(codes, n_bins, [False] * len(n_bins), y, n_classes, draws, DeepOptions(**(given | rules)))
+    return Problem(codes, n_bins, [False] * len(n_bins), y, n_classes, draws, DeepOptions(**(usual | rules)))
 
 
 def predicted(problem, tree, codes):
-    """What the tree says of rows with these codes; the share of each class, or the numbers."""
+    """Predictions for rows with these codes: the share of each class, or the numbers."""
     nodes, first = decode(tree.words, tree.sets, tree.set_number), problem.n_classes
     for row in codes:
         number = nodes[leaf_of(nodes, row)].number
         yield np.eye(first)[number] if number < first else tree.values[number - first]
 
 
-# --- beside the oracle
+# --- against the oracle
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_every_split_is_one_of_the_best_and_every_leaf_has_to_be_one(criterion, data):
+def test_every_split_is_one_of_the_best_and_every_leaf_cannot_be_split(criterion, data):
     problem = data.draw(problems(criterion))
     leaves = problem.check(problem.grow(keep_rows=not problem.n_classes))
     assert sorted(row for rows in leaves.values() for row in rows) == problem.task().rows
@@ -59,17 +59,16 @@ def test_options_hold_for_any_order_of_nodes(block_rows, problem):
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 def test_nodes_of_many_rows_are_searched_as_those_of_few(n_classes):
     rng = np.random.default_rng(n_classes)
-    codes = np.column_stack([rng.integers(0, top, 700) for top in (256, 20, 4)])
-    noise = rng.integers(0, n_classes or 5, 700)
-    y = np.where(rng.random(700) < 0.9, codes[:, 0] // 100 % (n_classes or 3), noise)
+    codes = np.column_stack([rng.integers(0, top, 300) for top in (256, 20, 4)])
+    noise = rng.integers(0, n_classes or 5, 300)
+    y = np.where(rng.random(300) < 0.9, codes[:, 0] // 100 % (n_classes or 3), noise)
     problem = simple(codes, y, n_classes, columns_per_node=2, min_leaf=8)
-    whole = problem.grow()
-    problem.check(whole)
+    problem.check(problem.grow())
     with patch.object(deep, "_BLOCK_ROWS", 64):
         problem.check(problem.grow())
 
 
-# --- what must not change a tree
+# --- changes without effect
 
 
 @settings(max_examples=30, deadline=None)
@@ -160,8 +159,8 @@ def test_exclusive_or_needs_two_splits():
         assert [row[-1] for row in predicted(problem, tree, codes)] == [0, 1, 1, 0] * 3
 
 
-@pytest.mark.parametrize("most", [2, 3, 10, 59, 60, 1000])
-def test_leaves_are_as_many_as_allowed_and_those_that_gain_most(most):
+@pytest.mark.parametrize("most", [2, 10, 59, 1000])
+def test_leaves_are_as_many_as_allowed_and_gain_most(most):
     rng = np.random.default_rng(most)
     codes = np.column_stack([rng.permutation(np.arange(1, 61)), rng.integers(1, 9, 60)])
     problem = simple(codes, np.arange(60) ** 1.5, max_leaves=most)
@@ -184,13 +183,13 @@ def test_predictions_obey_monotonic_constraints(n_classes, max_leaves):
     free = replace(problem, direction=np.empty(0, np.int8))
     for column, sign in ((0, 1), (1, -1)):
         steps = {}
-        for name, (asked, grown) in {"held": (problem, tree), "free": (free, free.grow())}.items():
+        for name, (case, grown) in {"constrained": (problem, tree), "free": (free, free.grow())}.items():
             moved = np.repeat(codes, 8, axis=0)
             moved[:, column] = np.tile(np.arange(1, 9), 60)
-            said = np.array([row[-1] for row in predicted(asked, grown, moved)]).reshape(60, 8)
-            steps[name] = sign * np.diff(said, axis=1)
-        assert steps["held"].min() >= 0
-        assert steps["held"].max() > 0
+            found = np.array([row[-1] for row in predicted(case, grown, moved)]).reshape(60, 8)
+            steps[name] = sign * np.diff(found, axis=1)
+        assert steps["constrained"].min() >= 0
+        assert steps["constrained"].max() > 0
         assert steps["free"].min() < 0
 
 
@@ -228,8 +227,8 @@ def test_255_bins_and_missing_values(random_cuts):
         y = np.arange(256) % 2 if n_classes else np.arange(256) ** 1.5
         problem = simple(codes, y, n_classes, random_cuts=random_cuts)
         tree = problem.grow()
-        said = [row[-1] for row in predicted(problem, tree, codes)]
-        np.testing.assert_allclose(said, y, rtol=1e-12, atol=1e-12)
+        found = [row[-1] for row in predicted(problem, tree, codes)]
+        np.testing.assert_allclose(found, y, rtol=1e-12, atol=1e-12)
     only = simple([[0], [255]], [0, 1], 2)
     assert [row[1] for row in predicted(only, only.grow(), [[0], [255], [1]])] == [0, 1, 1]
 
@@ -256,7 +255,7 @@ def test_a_table_that_does_not_vary_is_one_leaf():
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-160, 1e160, 1e250])
-def test_numbers_of_any_size_are_learned(size):
+def test_numbers_of_any_size_are_fitted(size):
     y = np.array([1.0, 1.0, 2.0, 4.0]) * size
     for min_gain in (0.0, 1e-9):
         problem = simple([[1], [1], [2], [3]], y, min_gain=min_gain)
@@ -271,8 +270,8 @@ def test_leaf_means_of_rows_with_small_weights(light):
     problem.weight = np.array([1.0, 1.0, light, light])
     tree = problem.grow()
     problem.check(tree)
-    said = [row[0] for row in predicted(problem, tree, [[1], [2], [3]])]
-    np.testing.assert_allclose(said, [5.25, 7.0, 8.0], rtol=1e-3)
+    found = [row[0] for row in predicted(problem, tree, [[1], [2], [3]])]
+    np.testing.assert_allclose(found, [5.25, 7.0, 8.0], rtol=1e-3)
 
 
 def test_a_sample_of_weight_zero_uses_every_row_once():
@@ -290,6 +289,6 @@ def test_hundreds_of_classes(n_classes):
     codes = np.column_stack([np.arange(n_classes) % 200, np.arange(n_classes) // 200]) + 1
     problem = simple(codes, rng.permutation(n_classes), n_classes)
     tree = problem.grow()
-    said = [int(np.argmax(row)) for row in predicted(problem, tree, codes)]
-    assert said == problem.y.tolist()
+    found = [int(np.argmax(row)) for row in predicted(problem, tree, codes)]
+    assert found == problem.y.tolist()
     assert len(tree.values) == 0

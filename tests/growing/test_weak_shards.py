@@ -1,4 +1,4 @@
-"""The AdaBoost family on rows that are elsewhere gives the model files of rows in memory."""
+"""The AdaBoost family on sharded rows gives the model files of rows in memory."""
 
 import warnings
 
@@ -14,11 +14,10 @@ from hedgerow.growing.weak_shards import WeakShard
 from remote_tables import ShardedInput
 
 TREE = hedgerow.DecisionTreeClassifier
-PARTS = (1, 3, 7)
 
 
 def rows(n_rows=260, n_classes=2, seed=0):
-    """Numbers with values missing, a column of few values, and one of categories."""
+    """Numbers with missing values, a column of few values, and a categorical one."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, 5))
     X[:, 3] = rng.integers(0, 3, n_rows)
@@ -34,21 +33,20 @@ def bytes_of(model, tmp_path):
     return (tmp_path / "model").read_bytes()
 
 
-def fitted(make, X, y, weight=None, n_parts=None, losses=(), **options):
-    """A fitted model; with `n_parts` of rows that are elsewhere."""
-    apart = n_parts is not None
-    given = (ShardedInput(X, y, weight, n_parts, losses), None, None) if apart else (X, y, weight)
+def fitted(make, X, y, weight=None, n_shards=None, losses=(), **options):
+    """A fitted model; on sharded rows if `n_shards` is not None."""
+    is_sharded = n_shards is not None
+    rows = (ShardedInput(X, y, weight, n_shards, losses), None, None) if is_sharded else (X, y, weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = make().fit(*given, **options)
-    assert not apart or [shards.is_closed for shards in given[0].table.opened] == [True]
+        model = make().fit(*rows, **options)
+    assert not is_sharded or [shards.is_closed for shards in rows[0].table.opened] == [True]
     return model
 
 
-def assert_same(make, *given, tmp_path, parts=PARTS, **options):
-    here = bytes_of(fitted(make, *given, **options), tmp_path)
-    for n_parts in parts:
-        assert bytes_of(fitted(make, *given, n_parts=n_parts, **options), tmp_path) == here, n_parts
+def assert_same(make, *rows, tmp_path, n_shards=3, **options):
+    in_memory = bytes_of(fitted(make, *rows, **options), tmp_path)
+    assert bytes_of(fitted(make, *rows, n_shards=n_shards, **options), tmp_path) == in_memory
 
 
 def settings(kind=AdaBoostClassifier, **more):
@@ -65,12 +63,14 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("algorithm", ["discrete", "m1", "samme", "real", "samme.r", "gentle"])
+@pytest.mark.parametrize(
+    ("algorithm", "n_classes"),
+    [("discrete", 2), ("real", 2), ("m1", 4), ("samme", 4), ("samme.r", 4), ("gentle", 4)],
+)
 def test_every_algorithm(algorithm, n_classes, tmp_path):
     X, y, _ = rows(n_classes=n_classes)
     learner = None if n_classes == 2 else TREE(max_depth=4, **SETS)
-    assert_same(settings(algorithm=algorithm, estimator=learner), X, y, tmp_path=tmp_path, parts=(3,))
+    assert_same(settings(algorithm=algorithm, estimator=learner), X, y, tmp_path=tmp_path)
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
@@ -78,12 +78,17 @@ def test_every_learner(learner, tmp_path):
     X, y, _ = rows()
     weight = np.random.default_rng(1).random(len(y))
     weight[:40] = 0.0
-    assert_same(settings(estimator=learner), X, y, weight, tmp_path=tmp_path)
-    assert_same(settings(estimator=learner, resample=True), X, y, tmp_path=tmp_path, parts=(3,))
+    assert_same(settings(estimator=learner), X, y, weight, tmp_path=tmp_path, n_shards=7)
+    assert_same(settings(estimator=learner, resample=True), X, y, tmp_path=tmp_path)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("max_depth", [1, 3])
+@pytest.mark.parametrize("n_shards", [1, 7])
+def test_any_number_of_shards(n_shards, tmp_path):
+    X, y, _ = rows()
+    assert_same(settings(), X, y, tmp_path=tmp_path, n_shards=n_shards)
+
+
+@pytest.mark.parametrize(("n_classes", "max_depth"), [(2, 1), (3, 3)])
 def test_logitboost(n_classes, max_depth, tmp_path):
     X, y, _ = rows(n_classes=n_classes)
     learner = hedgerow.DecisionTreeRegressor(max_depth=max_depth, **SETS)
@@ -92,11 +97,11 @@ def test_logitboost(n_classes, max_depth, tmp_path):
 
 def test_anyboost(tmp_path):
     X, y, _ = rows()
-    assert_same(settings(AnyBoostClassifier), X, y, tmp_path=tmp_path, parts=(3,))
+    assert_same(settings(AnyBoostClassifier), X, y, tmp_path=tmp_path)
 
 
 @pytest.mark.parametrize("resample", [False, True])
-def test_adaboost_of_numbers(resample, tmp_path):
+def test_adaboost_regressor(resample, tmp_path):
     X, _, y = rows()
     learner = hedgerow.DecisionTreeRegressor(max_depth=3, **SETS)
     make = settings(AdaBoostRegressor, estimator=learner, resample=resample)
@@ -117,35 +122,38 @@ def rows_for(kind, **options):
 
 
 @pytest.mark.parametrize(("kind", "more"), FAMILY)
-def test_rows_held_out_of_those_elsewhere_decide_when_to_stop(kind, more, tmp_path):
+def test_validation_rows_in_shards_stop_the_fit(kind, more, tmp_path):
     X, y = rows_for(kind, n_rows=400)
     make = settings(kind, **more, n_estimators=40, early_stopping=True, n_iter_no_change=3)
-    assert fitted(make, X, y).n_estimators_ < 40  # else nothing is shown
+    assert fitted(make, X, y).n_estimators_ < 40
     assert_same(make, X, y, tmp_path=tmp_path)
 
 
-@pytest.mark.parametrize("apart", ["both", "train", "evaluation"])
-@pytest.mark.parametrize(("kind", "more"), FAMILY)
-def test_evaluation_sets_here_or_elsewhere_are_followed(kind, more, apart, tmp_path):
+@pytest.mark.parametrize(
+    ("case", "sharded"),
+    [(FAMILY[0], "train"), (FAMILY[0], "evaluation"), *((case, "both") for case in FAMILY)],
+)
+def test_evaluation_sets_are_evaluated_in_memory_and_in_shards(case, sharded, tmp_path):
+    kind, more = case
     (X, y), (X2, y2) = rows_for(kind), rows_for(kind, seed=1)
-    make = settings(kind, **more, n_estimators=30, early_stopping=True, n_iter_no_change=3)
-    followed = X2 if apart == "train" else ShardedInput(X2, y2, n_shards=4)
-    here = fitted(make, X, y, eval_set=(X2, y2))
-    there = fitted(make, X, y, n_parts=None if apart == "evaluation" else 3, eval_set=(followed, y2))
-    for name in here.history_.keys() - {"seconds"}:
-        assert there.history_[name] == here.history_[name]
-    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
-    assert apart == "train" or all(shards.is_closed for shards in followed.table.opened)
+    make = settings(kind, **more, n_estimators=20, early_stopping=True, n_iter_no_change=3)
+    evaluated = X2 if sharded == "train" else ShardedInput(X2, y2, n_shards=4)
+    expected = fitted(make, X, y, eval_set=(X2, y2))
+    found = fitted(make, X, y, n_shards=None if sharded == "evaluation" else 3, eval_set=(evaluated, y2))
+    for name in expected.history_.keys() - {"seconds"}:
+        assert found.history_[name] == expected.history_[name]
+    assert bytes_of(found, tmp_path) == bytes_of(expected, tmp_path)
+    assert sharded == "train" or all(shards.is_closed for shards in evaluated.table.opened)
 
 
 @pytest.mark.parametrize(("kind", "more"), [*FAMILY, (AdaBoostClassifier, {"on_chance": "restart"})])
-def test_a_fit_elsewhere_goes_on_from_a_model_of_rows_in_memory_and_the_other_way(kind, more, tmp_path):
+def test_warm_start_continues_models_of_sharded_rows_and_of_rows_in_memory(kind, more, tmp_path):
     (X, y), (X2, y2) = rows_for(kind), rows_for(kind, seed=1)
     made = []
-    for first, second in ((None, None), (None, 3), (3, None), (3, 7)):
-        model = fitted(settings(kind, **more, warm_start=True), X, y, n_parts=first, eval_set=(X2, y2))
+    for first, second in ((None, None), (None, 3), (3, None)):
+        model = fitted(settings(kind, **more, warm_start=True), X, y, n_shards=first, eval_set=(X2, y2))
         model.set_params(n_estimators=11)
-        made.append(fitted(lambda same=model: same, X, y, n_parts=second, eval_set=(X2, y2)))
+        made.append(fitted(lambda same=model: same, X, y, n_shards=second, eval_set=(X2, y2)))
     assert made[0].n_estimators_ > 6
     assert len({bytes_of(model, tmp_path) for model in made}) == 1
 
@@ -155,68 +163,64 @@ def test_lost_shards_receive_everything_again(kind, more, tmp_path):
     (X, y), (X2, y2) = rows_for(kind), rows_for(kind, seed=1)
     losses = {0, 3, 4, 9, 17, 30}
     make = settings(kind, **more, n_estimators=12)
-    here = fitted(make, X, y, eval_set=(X2, y2))
-    followed = ShardedInput(X2, y2, losses=losses)
-    there = fitted(make, X, y, n_parts=3, losses=losses, eval_set=(followed, y2))
-    assert followed.table.opened[0].n_calls > 9
-    assert bytes_of(there, tmp_path) == bytes_of(here, tmp_path)
+    expected = fitted(make, X, y, eval_set=(X2, y2))
+    evaluated = ShardedInput(X2, y2, losses=losses)
+    found = fitted(make, X, y, n_shards=3, losses=losses, eval_set=(evaluated, y2))
+    assert evaluated.table.opened[0].n_calls > 9
+    assert bytes_of(found, tmp_path) == bytes_of(expected, tmp_path)
 
 
-class Killed(Exception):  # noqa: N818 - an end, not an error
-    """Stands for a signal."""
+class Killed(Exception):  # noqa: N818 - not an error
+    """Simulates a signal."""
 
 
 @pytest.mark.parametrize(("kind", "more"), FAMILY)
-def test_a_fit_elsewhere_goes_on_from_its_checkpoint(kind, more, tmp_path):
+def test_fit_on_shards_resumes_from_its_checkpoint(kind, more, tmp_path):
     X, y = rows_for(kind)
     make = settings(kind, **more, n_estimators=8)
-    kept = hedgerow.Checkpoint(tmp_path / "kept", rounds=1)
+    checkpoint = hedgerow.Checkpoint(tmp_path / "checkpoint", rounds=1)
 
     def kill(done):
         if done.number == 4:
             raise Killed
 
     with pytest.raises(Killed):
-        make().fit(ShardedInput(X, y), callbacks=[kill], checkpoint=kept)
-    there = fitted(make, X, y, n_parts=7, checkpoint=kept)
-    assert bytes_of(there, tmp_path) == bytes_of(fitted(make, X, y), tmp_path)
+        make().fit(ShardedInput(X, y), callbacks=[kill], checkpoint=checkpoint)
+    found = fitted(make, X, y, n_shards=7, checkpoint=checkpoint)
+    assert bytes_of(found, tmp_path) == bytes_of(fitted(make, X, y), tmp_path)
 
 
-def test_without_room_for_histograms_both_sides_of_a_split_are_asked_for(tmp_path, monkeypatch):
+def test_without_memory_for_histograms_those_of_both_children_are_requested(tmp_path, monkeypatch):
     X, y, _ = rows()
     monkeypatch.setattr(weak_shards, "_KEPT_BYTES", 0)
-    assert_same(settings(estimator=TREE(max_depth=4)), X, y, tmp_path=tmp_path, parts=(3,))
+    assert_same(settings(estimator=TREE(max_depth=4)), X, y, tmp_path=tmp_path)
 
 
 def test_several_threads_search_many_columns(tmp_path, monkeypatch):
     X, y, _ = rows()
     monkeypatch.setattr(weak_shards, "_ENTRIES_PER_THREAD", 100)
-    assert_same(settings(n_jobs=3), X, y, tmp_path=tmp_path, parts=(3,))
+    assert_same(settings(n_jobs=3), X, y, tmp_path=tmp_path)
 
 
-def test_a_round_of_stumps_is_two_calls_and_classes_are_sent_once():
+def test_round_of_stumps_is_two_calls_and_classes_are_sent_once():
     X, y, _ = rows()
-    given = ShardedInput(X, y)
-    told = []
-    begin = WeakShard.start_tree
+    sharded, sent, start_tree = ShardedInput(X, y), [], WeakShard.start_tree
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            WeakShard, "start_tree", lambda part, *args: told.append(args[-1]) or begin(part, *args)
-        )
-        settings()().fit(given)
-    assert given.table.opened[0].n_calls == 2 * 6
-    assert [classes is not None for classes in told] == [True] * 3 + [False] * 15
+        patch.setattr(WeakShard, "start_tree", lambda *args: sent.append(args[-1]) or start_tree(*args))
+        settings()().fit(sharded)
+    assert sharded.table.opened[0].n_calls == 2 * 6
+    assert [classes is not None for classes in sent] == [True] * 3 + [False] * 15
 
 
 def test_external_learners_need_rows_in_memory():
     X, y, score = rows()
     with pytest.raises(TypeError, match=r"^estimator=GaussianNB\(\) needs rows in memory"):
-        fitted(settings(estimator=GaussianNB()), X, y, n_parts=3)
+        fitted(settings(estimator=GaussianNB()), X, y, n_shards=3)
     with pytest.raises(TypeError, match=r"^estimator=Ridge\(\) needs rows in memory"):
-        fitted(settings(AdaBoostRegressor, estimator=Ridge()), X, score, n_parts=3)
+        fitted(settings(AdaBoostRegressor, estimator=Ridge()), X, score, n_shards=3)
 
 
-def test_parts_that_are_always_lost_end_the_fit():
+def test_fit_fails_if_shards_are_always_lost():
     X, y, _ = rows()
     with pytest.raises(ConnectionError, match="lost 20 times before one tree was grown: see their logs"):
-        fitted(lambda: AdaBoostClassifier(n_estimators=3), X, y, n_parts=3, losses=range(3, 10_000))
+        fitted(lambda: AdaBoostClassifier(n_estimators=3), X, y, n_shards=3, losses=range(3, 10_000))

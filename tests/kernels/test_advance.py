@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.growing.gradient_shard import codes_by_row
@@ -29,10 +29,11 @@ def make_statistics(rng, n_rows, *, wide, copies, piece=7):
     return values, Statistics(packed, values if wide else values[:0], times, piece)
 
 
+@settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 2), st.integers(0, 2)
 )
-def test_a_run_is_partitioned_in_order_and_one_side_summed(seed, by_column, wide, copies, column, side):
+def test_run_is_partitioned_in_order_and_one_side_summed(seed, by_column, wide, copies, column, side):
     table, codes, rng = coded(seed)
     values, statistics = make_statistics(rng, len(codes), wide=wide, copies=copies)
     rows = rng.permutation(len(codes)).astype(np.uint32)[:60]
@@ -119,11 +120,11 @@ def leaf_of(nodes, codes):
     return number
 
 
-def test_rows_come_to_the_leaf_that_their_codes_say():
+def test_leaves_of_rows_follow_from_their_codes():
     table, codes, rng = coded(3)
     rules = GrowthOptions(min_samples_leaf=3)
-    wanted = np.sin(codes[:, 0] / 3) + (codes[:, 1] % 2) + 0.1 * codes[:, 2]
-    measured, rows = measure(wanted - wanted.mean(), np.ones(len(codes)))
+    target = np.sin(codes[:, 0] / 3) + (codes[:, 1] % 2) + 0.1 * codes[:, 2]
+    measured, rows = measure(target - target.mean(), np.ones(len(codes)))
     tree = grow_compiled(table, rules, measured, rows, 0)
     chosen = rng.permutation(len(codes)).astype(np.uint32)[:40]
     found = np.empty(40, np.int32)

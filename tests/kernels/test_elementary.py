@@ -46,7 +46,7 @@ def worst_ulps(got, x, exact):
 
 def spread(seed, *pieces):
     rng = np.random.default_rng(seed)
-    return np.concatenate([rng.uniform(low, high, 1500) for low, high in pieces])
+    return np.concatenate([rng.uniform(low, high, 500) for low, high in pieces])
 
 
 def test_exp_is_within_one_ulp_everywhere():
@@ -133,7 +133,7 @@ def test_out_may_be_the_input():
     np.testing.assert_array_equal(x, expected)
 
 
-def test_every_machine_gives_these_bits():
+def test_bits_are_the_same_on_every_machine():
     x = np.arange(-30_000, 30_000) * 0.0245  # exact products are not needed: IEEE fixes them too
     bits = hashlib.sha256()
     for kernel, argument in ((exp_into, x), (log_into, np.abs(x)), (sigmoid_into, x)):
@@ -146,7 +146,7 @@ def test_every_machine_gives_these_bits():
 @pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="reads x86 assembly")
 @pytest.mark.parametrize("kernel", [exp_into, log_into, sigmoid_into])
 def test_loops_are_packed_and_never_fused(kernel):
-    fresh = njit(error_model="numpy")(kernel.py_func)  # what comes from a cache has no assembly
+    fresh = njit(error_model="numpy")(kernel.py_func)  # a kernel from the cache has no assembly
     fresh(np.ones(8), np.empty(8))
     (assembly,) = fresh.inspect_asm().values()
     assert "mulpd" in assembly

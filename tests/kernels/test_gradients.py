@@ -40,8 +40,9 @@ def measure(gradient, hessian, weight=None, n_members=1, chunk_rows=65_536):
 
 
 @pytest.mark.parametrize("kind", ["none", "weight", "copies"])
-@pytest.mark.parametrize(("g_bits", "h_bits"), [(0, 0), (3, 5), (12, 15)])
-@pytest.mark.parametrize(("start", "stop"), [(0, 50), (13, 40), (7, 7)])
+@pytest.mark.parametrize(
+    ("g_bits", "h_bits", "start", "stop"), [(0, 0, 0, 50), (3, 5, 13, 40), (12, 15, 7, 7), (12, 15, 0, 50)]
+)
 def test_packed_and_wide_rows_are_those_of_the_oracle(kind, g_bits, h_bits, start, stop):
     gradient, hessian = sample_statistics()
     weight, copies = weightings()[kind]
@@ -83,8 +84,7 @@ def test_units_use_the_range_and_are_powers_of_two(top):
     assert measured.smallest_hessian == hessian[0]
 
 
-@pytest.mark.parametrize("n_members", [1, 2, 3])
-@pytest.mark.parametrize("chunk_rows", [100, 999, 65_536])
+@pytest.mark.parametrize(("n_members", "chunk_rows"), [(1, 100), (2, 999), (3, 100)])
 @pytest.mark.parametrize("heavy", [False, True])
 def test_threads_and_chunks_change_nothing(n_members, chunk_rows, heavy):
     gradient, hessian = sample_statistics(5000)
@@ -98,8 +98,8 @@ def test_threads_and_chunks_change_nothing(n_members, chunk_rows, heavy):
 
 
 @pytest.mark.parametrize("which", ["gradient", "hessian"])
-@pytest.mark.parametrize("n", [100, 1000, 3000])
-def test_one_wild_value_does_not_round_all_others_to_nothing(which, n):
+@pytest.mark.parametrize("n", [100, 3000])
+def test_outlier_does_not_round_all_others_to_zero(which, n):
     gradient, hessian = sample_statistics(n)
     (gradient if which == "gradient" else hessian)[17] = 1e6
     measured = measure(gradient, hessian)
@@ -124,7 +124,7 @@ def test_large_integer_weights_are_not_packed_but_keep_their_units():
     assert (channels(heavy.statistics) == 1000 * channels(light.statistics)).all()
 
 
-def test_an_integer_weight_is_so_many_rows():
+def test_integer_weight_acts_as_copies_of_the_row():
     gradient, hessian = sample_statistics(60)
     copies = np.random.default_rng(2).integers(0, 4, 60)
     weighted = measure(gradient, hessian, copies)
@@ -139,7 +139,7 @@ def test_an_integer_weight_is_so_many_rows():
         assert getattr(weighted, name) == getattr(repeated, name)
 
 
-def test_rows_without_weight_do_not_count_whatever_their_gradient():
+def test_rows_without_weight_do_not_count():
     gradient, hessian = sample_statistics(40)
     expected = measure(gradient[1:], hessian[1:])
     gradient[0], hessian[0] = 1e200, 0.0
@@ -159,7 +159,7 @@ def test_no_gradient_and_no_hessian():
 @pytest.mark.parametrize(
     ("gradient", "hessian"), [(np.nan, 1.0), (np.inf, 1.0), (0.0, np.nan), (0.0, np.inf), (0.0, -1e-9)]
 )
-def test_statistics_that_are_not_finite_are_refused(gradient, hessian):
+def test_statistics_that_are_not_finite_are_rejected(gradient, hessian):
     with pytest.raises(FloatingPointError, match="not finite"):
         measure([1.0, gradient, 1.0], [1.0, hessian, 1.0])
 

@@ -1,4 +1,4 @@
-"""Growing: compiled against reference on tables large enough to share, and what the rules promise."""
+"""Growing: compiled against reference on tables large enough for several threads, and every rule."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def table():
 
 
 def target(table, seed=0):
-    """Gradients with something to find in every column."""
+    """Gradients that depend on every column."""
     rng = np.random.default_rng(seed)
     a, b, c, d = table.codes.by_column.astype(float)
     return (
@@ -70,16 +70,17 @@ def test_any_number_of_members_grows_the_tree_of_the_reference(table, rules):
     measured, rows = measure(target(table), np.ones(N))
     expected = grow_reference(table, rules, measured, rows, 5)
     assert len(expected.leaves) > 10
-    for n_members in (1, 2, 3, 4):
+    for n_members in (1, 4):
         with Team(n_members) as team:
             assert_same_tree(grow_compiled(table, rules, measured, rows, 5, team), expected)
 
 
 @pytest.mark.usefixtures("every_member")
-@pytest.mark.parametrize("pool_bytes", [0, 60_000])
-@pytest.mark.parametrize("n_members", [1, 2])
-@pytest.mark.parametrize("name", ["small leaves", "large leaves", "deep"])
-def test_a_pool_too_small_for_all_histograms_changes_nothing(table, name, pool_bytes, n_members, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "pool_bytes", "n_members"),
+    [("small leaves", 60_000, 2), ("large leaves", 0, 2), ("deep", 0, 1), ("deep", 60_000, 1)],
+)
+def test_pool_too_small_for_all_histograms_changes_nothing(table, name, pool_bytes, n_members, monkeypatch):
     measured, rows = measure(target(table), np.ones(N))
     expected = grow_compiled(table, RULES[name], measured, rows)
     monkeypatch.setattr(grower, "_POOL_BYTES", pool_bytes)
@@ -88,8 +89,7 @@ def test_a_pool_too_small_for_all_histograms_changes_nothing(table, name, pool_b
 
 
 @pytest.mark.usefixtures("every_member")
-@pytest.mark.parametrize("n_members", [1, 3])
-@pytest.mark.parametrize("piece_rows", [1, 1000, None])
+@pytest.mark.parametrize(("n_members", "piece_rows"), [(1, 1), (3, 1000), (1, None)])
 def test_packed_and_wide_statistics_grow_the_same_tree(table, n_members, piece_rows):
     measured, rows = measure(target(table), np.random.default_rng(1).random(N))
     assert len(measured.statistics.packed) == N
@@ -104,7 +104,7 @@ def test_packed_and_wide_statistics_grow_the_same_tree(table, n_members, piece_r
         )
 
 
-def test_one_backend_grows_tree_after_tree(table):
+def test_grower_grows_tree_after_tree(table):
     """Memory is reused from tree to tree: no tree may affect the next."""
     backend = TreeGrower(table, RULES["small leaves"], Team(1))
     for tree in range(3):
@@ -123,9 +123,10 @@ def assert_same_function(one, other):
         assert one.nodes["split"][name][inner].tobytes() == other.nodes["split"][name][inner].tobytes(), name
 
 
-@pytest.mark.parametrize("name", ["small leaves", "large leaves", "random"])
-@pytest.mark.parametrize("largest", [3, 90])  # packed and wide
-def test_an_integer_weight_is_so_many_rows_and_zero_is_none(table, name, largest):
+@pytest.mark.parametrize(
+    ("name", "largest"), [("small leaves", 3), ("large leaves", 90), ("random", 3)]
+)  # packed, wide
+def test_integer_weight_acts_as_copies_of_the_row(table, name, largest):
     n = 700
     copies = np.random.default_rng(2).integers(0, largest + 1, n)
     small = table.take(np.arange(n, dtype=np.uint32))
@@ -143,13 +144,15 @@ def test_an_integer_weight_is_so_many_rows_and_zero_is_none(table, name, largest
     assert_same_function(one, other)
 
 
-def test_rows_that_do_not_take_part_change_nothing(table):
+def test_rows_that_are_not_used_change_nothing(table):
     chosen = np.flatnonzero(np.random.default_rng(4).random(N) < 0.3).astype(np.uint32)
     measured, _ = measure(target(table), np.ones(N))
     statistics = measured.statistics
-    part = replace(measured, statistics=statistics._replace(packed=statistics.packed[chosen]))
+    subset = replace(measured, statistics=statistics._replace(packed=statistics.packed[chosen]))
     one = grow_compiled(table, GrowthOptions(), measured, chosen)
-    other = grow_compiled(table.take(chosen), GrowthOptions(), part, np.arange(len(chosen), dtype=np.uint32))
+    other = grow_compiled(
+        table.take(chosen), GrowthOptions(), subset, np.arange(len(chosen), dtype=np.uint32)
+    )
     assert_same_function(one, other)
     assert one.rows.tolist() == chosen[other.rows].tolist()
 
@@ -166,7 +169,9 @@ def test_rows_are_grouped_by_leaf_in_their_order(table):
         assert grown.values[grown.leaves.tolist().index(leaf)] == node["value"]
 
 
-# ------------------------------------------------------------------------------ what the rules promise
+# --- rules
+
+
 def paths(nodes, number=0, columns=()):
     """(leaf, columns on the way) of every leaf."""
     left = nodes[number]["left"]
@@ -246,9 +251,9 @@ def test_leaf_values_are_those_of_the_objective(table, l1, l2):
 def test_monotonic_columns_only_rise_or_only_fall(table, direction):
     grown, _ = grown_with(table, monotonic=np.array([direction, 0, 0, 0], np.int8), max_leaf_nodes=60)
     nodes, steps = grown.nodes, 0
-    for others in table.codes.by_column.T[:25]:
+    for others in table.codes.by_column.T[:10]:
         values = []
-        for code in range(1, 256):
+        for code in range(1, 256, 2):
             number = 0
             while nodes[number]["left"]:
                 split = nodes[number]["split"]
@@ -260,7 +265,7 @@ def test_monotonic_columns_only_rise_or_only_fall(table, direction):
             values.append(nodes[number]["value"])
         assert (np.diff(values) * direction >= 0).all()
         steps += (np.diff(values) != 0).sum()
-    assert steps > 0  # the column is used at all
+    assert steps > 0  # the column is used
 
 
 def test_columns_of_a_path_share_an_interaction_group(table):
@@ -276,7 +281,7 @@ def test_random_columns_differ_from_tree_to_tree_and_from_node_to_node(table):
     measured, rows = measure(target(table), np.ones(N))
     rules = GrowthOptions(columns_per_tree=0.25, seed=1)
     used = []
-    for tree in range(12):
+    for tree in range(9):
         grown = grow_compiled(table, rules, measured, rows, tree)
         inner = grown.nodes["left"] > 0
         used.append(set(grown.nodes["split"]["column"][inner].tolist()))
@@ -286,10 +291,12 @@ def test_random_columns_differ_from_tree_to_tree_and_from_node_to_node(table):
     assert len(set(grown.nodes["split"]["column"][grown.nodes["left"] > 0].tolist())) > 2
 
 
-# ------------------------------------------------------------------------------------- hard cases
+# --- hard cases
+
+
 @pytest.mark.parametrize("categorical", [False, True])
 def test_rows_without_statistics_do_not_stop_the_search_for_large_enough_leaves(categorical):
-    """Two missing rows with G = H = 0 go to the heavier side: counting them on the other must not happen."""
+    """Two missing rows with G = H = 0 go to the heavier side, and count there."""
     codes = [[1]] * 6 + [[2]] + [[0]] * 2
     binned = make_binned(codes, [2], [categorical])
     measured, rows = measure([1.0] * 6 + [-5.0] + [0.0] * 2, [1.0] * 7 + [0.0] * 2)
@@ -319,7 +326,7 @@ def test_a_pure_node_is_not_split_on_rounding():
     assert len(grow_compiled(binned, GrowthOptions(min_samples_leaf=1), measured, rows).leaves) == 1
 
 
-def test_more_leaves_than_rows_are_never_made():
+def test_tree_never_has_more_leaves_than_rows():
     binned = make_binned(np.arange(1, 41).reshape(-1, 1), [40])
     measured, rows = measure(np.random.default_rng(6).normal(size=40), np.ones(40))
     rules = GrowthOptions(max_leaf_nodes=None, min_samples_leaf=1)
@@ -329,8 +336,8 @@ def test_more_leaves_than_rows_are_never_made():
 
 
 @pytest.mark.parametrize("share", [0.1, 1.0])
-def test_a_cauchy_target_is_fitted_as_well_as_with_floats(table, share):
-    """How far the tree reduces the squared error, beside a tree grown with all bits of float64."""
+def test_cauchy_target_is_fitted_as_well_as_with_floats(table, share):
+    """Compare the reduction of the squared error with that of a tree grown with all bits of float64."""
     gradient = target(table) + share * np.random.default_rng(7).standard_cauchy(N)
     measured, rows = measure(gradient, np.ones(N))
     unit = 2.0 ** (np.ceil(np.log2(np.abs(gradient).max())) - 46)  # sums of 2**14 rows stay below 2**61

@@ -41,7 +41,7 @@ def shared():
 
 @pytest.fixture(scope="module")
 def wide():
-    """The largest values that are packed, and their signs at random."""
+    """The largest values that are packed, with random signs."""
     rng = np.random.default_rng(1)
     gradient = rng.integers(-(2**15), 2**15 + 1, N)
     gradient[:5] = [-(2**15), 2**15, 0, -1, 1]
@@ -69,7 +69,7 @@ COLUMNS = {"all": [0, 1, 2, 3, 4], "some": [1, 4], "one": [3]}
 
 
 @pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
-@pytest.mark.parametrize(("start", "stop"), [(0, 0), (5, 6), (0, 4), (3, 10), (0, N - 7), (11, 64)])
+@pytest.mark.parametrize(("start", "stop"), [(0, 0), (5, 6), (3, 10), (0, N - 7)])
 def test_sums_of_a_run_of_rows(table, wide, columns, start, stop):
     rows, codes = some_rows(), table.codes
     chosen, entries = np.array(columns), codes.offsets[-1]
@@ -82,7 +82,7 @@ def test_sums_of_a_run_of_rows(table, wide, columns, start, stop):
     assert packed.tolist() == [g * 2**32 + h for g, h in zip(gradient, hessian, strict=True)]
 
 
-def test_widening_parts_the_two_sums_whatever_the_sign():
+def test_widening_separates_the_two_sums_of_any_sign():
     gradient = np.array([-3, 5, 0, -(2**30), 2**30, -1])
     hessian = np.array([7, 0, 9, 2**31, 2**32 - 1, 0])
     packed, out = gradient * 2**32 + hessian, np.full((2, 6), 10)
@@ -105,8 +105,7 @@ def test_the_largest_piece_does_not_overflow():
 
 
 @pytest.mark.parametrize("kind", ["packed", "wide"])
-@pytest.mark.parametrize("piece_rows", [1, 2, 40, 1000])
-@pytest.mark.parametrize("n_private", [1, 2, 3])
+@pytest.mark.parametrize(("piece_rows", "n_private"), [(1, 1), (2, 3), (40, 2), (1000, 3)])
 @pytest.mark.parametrize("layout", ["table", "shared"])
 def test_pieces_and_members_sum_to_the_same(layout, wide, kind, piece_rows, n_private, request):
     table = request.getfixturevalue(layout)
@@ -134,7 +133,7 @@ def test_pieces_and_members_sum_to_the_same(layout, wide, kind, piece_rows, n_pr
 
 
 def test_subtraction_leaves_the_sums_of_the_sibling(table, wide):
-    store = planted(table, wide)
+    store = started(table, wide)
     whole = store.histograms([0])[0]
     split = np.zeros(
         (), np.dtype([("column", int), ("threshold", int), ("missing_left", int), ("categorical", int)])
@@ -150,7 +149,7 @@ def test_subtraction_leaves_the_sums_of_the_sibling(table, wide):
     assert right[0].any()
 
 
-def planted(table, wide, copies=None, columns=(0, 1, 2, 3, 4)):
+def started(table, wide, copies=None, columns=(0, 1, 2, 3, 4)):
     store = RowsInMemory(table)
     copies = np.empty(0, int) if copies is None else copies
     store.plant(Statistics(np.empty(0, int), wide, copies, 1), some_rows(), np.array(columns))
@@ -159,13 +158,13 @@ def planted(table, wide, copies=None, columns=(0, 1, 2, 3, 4)):
 
 @pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
 def test_rows_in_memory_sum_gradient_hessian_and_copies(table, wide, columns):
-    store = planted(table, wide, np.arange(N) % 3, columns)
+    store = started(table, wide, np.arange(N) % 3, columns)
     channels = [wide[:, 0], wide[:, 1], np.arange(N) % 3]
     assert store.histograms([0]).tolist() == [[truth(table, some_rows(), c, columns) for c in channels]]
     assert store.histograms([]).shape == (0, 3, table.codes.offsets[-1])
 
 
-def test_histograms_of_parts_of_the_rows_add_up_to_those_of_all(table, wide):
+def test_histograms_of_shards_add_up_to_those_of_all_rows(table, wide):
     """Each shard or device sums its own rows, in any order."""
     statistics = Statistics(np.empty(0, int), wide, np.empty(0, int), 1)
     sums = []
@@ -173,4 +172,4 @@ def test_histograms_of_parts_of_the_rows_add_up_to_those_of_all(table, wide):
         store = RowsInMemory(table)
         store.plant(statistics, rows, np.arange(5))
         sums.append(store.histograms([0]))
-    assert (sum(sums) == planted(table, wide).histograms([0])).all()
+    assert (sum(sums) == started(table, wide).histograms([0])).all()

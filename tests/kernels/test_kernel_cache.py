@@ -13,29 +13,29 @@ def interleaved(kind, folder):
     for file in (first, second):
         file._load_index = dict
         file._save_index, file._save_data = (
-            lambda *given, write=write: writes.append((write, given))
+            lambda *args, write=write: writes.append((write, args))
             for write in (file._save_index, file._save_data)
         )
     first.save("of integers", "code of integers")
     second.save("of floats", "code of floats")
-    for place in (0, 2, 3, 1):  # the other one's second write comes last
-        write, given = writes[place]
-        write(*given)
+    for number in (0, 2, 3, 1):  # the second write of the first process comes last
+        write, args = writes[number]
+        write(*args)
     return kind(str(folder), "kernel-1.py311", "stamp")
 
 
-def test_no_version_is_taken_for_another(tmp_path):
+def test_versions_are_not_confused(tmp_path):
     file = interleaved(_CacheFile, tmp_path)
     assert file.load("of floats") in ("code of floats", None)
     assert file.load("of integers") in ("code of integers", None)
     assert {file.load("of floats"), file.load("of integers")} != {None}
 
 
-def test_the_cache_of_numba_takes_one_for_another(tmp_path):
-    """When this fails, Numba has its own remedy, and ours can go."""
+def test_cache_of_numba_confuses_versions(tmp_path):
+    """When this fails, Numba has its own solution, and ours can be removed."""
     assert interleaved(IndexDataCacheFile, tmp_path).load("of floats") == "code of integers"
 
 
-def test_kernels_have_such_a_cache():
+def test_kernels_use_the_cache():
     assert type(draw_rows._cache._cache_file) is _CacheFile
     assert njit(nogil=True)(lambda x: x + 1)(1) == 2

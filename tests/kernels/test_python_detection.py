@@ -1,4 +1,4 @@
-"""Cascades: scans of images, windows judged one by one, features, training, groups and grey values."""
+"""Cascades by Python bodies: scans of images, single windows, features, training, groups, grey values."""
 
 from dataclasses import replace
 
@@ -45,29 +45,29 @@ def test_a_scan_finds_the_same_windows(name):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_windows_of_a_grid_and_single_ones_are_judged_the_same(name):
+def test_windows_of_a_grid_and_single_windows_have_the_same_scores(name):
     rng = np.random.default_rng(list(name.encode()))
-    model, image = oracle.random_model(rng, **KINDS[name]), picture(rng, (25, 41))
+    model, image = oracle.random_model(rng, **KINDS[name]), picture(rng, (18, 33))
     for step, n_stages in ((1, None), (2, 1), (1, 0)):
         assert_equal(*both_ways(lambda s=step, n=n_stages: passing_windows(model, image, s, n)))
-    patches = np.stack([image[:10, x : x + 12] for x in range(0, 29, 4)] + [np.full((10, 12), 77, np.uint8)])
+    patches = np.stack([image[:10, x : x + 12] for x in range(0, 21, 6)] + [np.full((10, 12), 77, np.uint8)])
     assert_equal(*both_ways(lambda: evaluate_windows(model, patches)))
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_windows_wait_for_others_in_the_same_way(name):
-    """Many stages that most windows pass, so that groups shrink, and what is left waits for a new group."""
+def test_waiting_windows_are_grouped_in_the_same_way(name):
+    """Many stages that most windows pass: groups shrink, and the remaining windows wait for a new group."""
     rng = np.random.default_rng(7)
     model = oracle.random_model(rng, **KINDS[name], stages=(1, 1, 1, 1, 1, 1))
     image = picture(rng, (22, 60))
-    for share in (0.3, 0.6, 0.8):
+    for share in (0.3, 0.8):
         sums = model.values.std() * (2 * share - 1)
         lenient = replace(model, stage_thresholds=np.full(6, -sums, np.float32))
         compiled, python = both_ways(lambda m=lenient: find_windows(m, image, scale_factor=1.3))
         assert_equal(compiled, python)
 
 
-def test_hits_that_do_not_fit_at_once_are_all_there(monkeypatch):
+def test_hits_that_do_not_fit_at_once_are_all_found(monkeypatch):
     rng = np.random.default_rng(0)
     model = oracle.random_model(rng, kind=LBP, stages=(1,), window=(6, 6))
     model = replace(model, stage_thresholds=np.full(1, -100, np.float32))  # everything passes
@@ -98,16 +98,16 @@ def test_a_cascade_is_trained_to_the_same_bytes(features):
     assert python == compiled
 
 
-def test_the_table_of_skipped_windows_is_the_rule_written_out():
-    """A window rejected by the first stage takes the next one with it."""
+def test_table_of_skipped_windows_is_that_of_the_rule():
+    """The window after one that the first stage rejects is not evaluated."""
     table = detect_scan._skip_table()
     for skip in range(2):
         for rejected in range(256):
-            skipping, judged = bool(skip), []
+            skipping, evaluated = bool(skip), []
             for i in range(8):
-                judged.append(not skipping)
+                evaluated.append(not skipping)
                 skipping = not skipping and bool(rejected & (1 << i))
-            assert table[skip, rejected] == sum(1 << i for i in range(8) if judged[i]) + 256 * skipping
+            assert table[skip, rejected] == sum(1 << i for i in range(8) if evaluated[i]) + 256 * skipping
 
 
 def test_groups_of_rectangles_are_the_same():

@@ -1,4 +1,4 @@
-"""The intrinsics, compiled, do what their plain twins say, which stand in for them in the other tests."""
+"""The compiled intrinsics agree with their plain versions, which replace them in the other tests."""
 
 import sys
 import threading
@@ -19,7 +19,7 @@ SMALL = RNG.integers(0, 2000, 400).astype(np.int32)
 HAAR = RNG.integers(0, 300, N_NODES * HAAR_CORNERS).astype(np.int32)
 GRID = RNG.integers(0, 300, N_NODES * LBP_CORNERS).astype(np.int32)
 WEIGHTS = RNG.choice(np.array([-1, 2, 0.3, 0], np.float32), N_NODES * 3)
-WEIGHTS[2::6], WEIGHTS[5::6] = 0, 3  # the third rectangle is there in every second node
+WEIGHTS[2::6], WEIGHTS[5::6] = 0, 3  # every second node has a third rectangle
 THRESHOLDS = RNG.normal(0, 1, N_NODES).astype(np.float32)
 SUBSETS = RNG.integers(-(2**31), 2**31, N_NODES * 8).astype(np.int32)
 NORM = RNG.integers(0, 300, 8).astype(np.int32)
@@ -27,39 +27,41 @@ INVERSE = (10.0 ** -np.arange(LANES) * 3).astype(np.float32)
 
 
 @njit
-def compiled_one(field, place, node, haar, weights, thresholds, grid, subsets, norm, area):
+def compiled_one(field, position, node, haar, weights, thresholds, grid, subsets, norm, area):
     """The features of one window."""
-    inverse = lanes.inverse_norm(field, place, norm, area)
+    inverse = lanes.inverse_norm(field, position, norm, area)
     return (
-        lanes.haar_left(field, place, node, haar, weights, thresholds, np.float32(1e-3)),
-        lanes.lbp_left(field, place, node, grid, subsets),
+        lanes.haar_left(field, position, node, haar, weights, thresholds, np.float32(1e-3)),
+        lanes.lbp_left(field, position, node, grid, subsets),
         inverse,
     )
 
 
 @njit
-def compiled_lanes(field, place, node, haar, weights, thresholds, grid, subsets, norm, area, inverse, out):
+def compiled_lanes(field, position, node, haar, weights, thresholds, grid, subsets, norm, area, inverse, out):
     """The same for sixteen windows: masks as numbers 1 and 0 in out[0], out[1]; returns bits of contrast."""
     one, zero = lanes.splat(1.0), lanes.splat(0.0)
-    left = lanes.haar_lanes_left(field, place, node, haar, weights, thresholds, lanes.load_inverse(inverse))
+    left = lanes.haar_lanes_left(
+        field, position, node, haar, weights, thresholds, lanes.load_inverse(inverse)
+    )
     lanes.store_lanes(out, 0, lanes.choose(left, one, zero))
-    left = lanes.lbp_lanes_left(field, place, node, grid, subsets)
+    left = lanes.lbp_lanes_left(field, position, node, grid, subsets)
     lanes.store_lanes(out, 16, lanes.choose(left, one, zero))
-    norms = lanes.inverse_norm_lanes(field, place, norm, area)
+    norms = lanes.inverse_norm_lanes(field, position, norm, area)
     lanes.store_inverse(inverse, norms)
     return lanes.contrast_bits(norms, area)
 
 
 @njit
-def compiled_numbers(array, place, threshold, bits):
-    total = lanes.add(lanes.load_lanes(array, place), lanes.splat(0.5))
+def compiled_numbers(array, position, threshold, bits):
+    total = lanes.add(lanes.load_lanes(array, position), lanes.splat(0.5))
     lanes.store_lanes(array, 0, total)
     return lanes.at_least(total, threshold), lanes.count_bits(bits), intrinsics.lowest_bit(bits)
 
 
 @njit
-def compiled_tile(field, places, offset, block, target, stride):
-    lanes.gather_tile(field, places, offset, block, target, stride)
+def compiled_tile(field, positions, offset, block, target, stride):
+    lanes.gather_tile(field, positions, offset, block, target, stride)
 
 
 @njit(nogil=True)
@@ -71,33 +73,35 @@ def compiled_memory(array, by_row):
 
 
 @pytest.mark.parametrize("field", [FIELD, SMALL], ids=["wrapping", "small"])
-def test_one_window_is_as_its_plain_twin(field):
-    some = set()
+def test_one_window_agrees_with_the_plain_version(field):
+    found = set()
     for node in range(N_NODES):
-        for place in range(40):
-            given = field, place, node, HAAR, WEIGHTS, THRESHOLDS, GRID, SUBSETS, NORM, AREA
-            haar, lbp, inverse = compiled_one(*given)
+        for position in range(40):
+            arguments = field, position, node, HAAR, WEIGHTS, THRESHOLDS, GRID, SUBSETS, NORM, AREA
+            haar, lbp, inverse = compiled_one(*arguments)
             with np.errstate(all="ignore"):
-                expected = plain.inverse_norm(field, place, NORM, AREA)
-                assert haar == plain.haar_left(*given[:6], np.float32(1e-3))
-            assert lbp == plain.lbp_left(field, place, node, GRID, SUBSETS)
+                expected = plain.inverse_norm(field, position, NORM, AREA)
+                assert haar == plain.haar_left(*arguments[:6], np.float32(1e-3))
+            assert lbp == plain.lbp_left(field, position, node, GRID, SUBSETS)
             np.testing.assert_array_equal(np.float32(inverse), expected)
-            some.add((haar, lbp))
-    assert len(some) == 4
+            found.add((haar, lbp))
+    assert len(found) == 4
 
 
 @pytest.mark.parametrize("field", [FIELD, SMALL], ids=["wrapping", "small"])
-def test_sixteen_windows_are_as_their_plain_twins(field):
+def test_sixteen_windows_agree_with_the_plain_version(field):
     for node in range(N_NODES):
-        for place in (0, 17, 60):
+        for position in (0, 17, 60):
             out, inverse = np.empty(32), INVERSE.copy()
-            given = field, place, node, HAAR, WEIGHTS, THRESHOLDS, GRID, SUBSETS, NORM, AREA
-            bits = compiled_lanes(*given, inverse, out)
+            arguments = field, position, node, HAAR, WEIGHTS, THRESHOLDS, GRID, SUBSETS, NORM, AREA
+            bits = compiled_lanes(*arguments, inverse, out)
             with np.errstate(all="ignore"):
-                expected = plain.inverse_norm_lanes(field, place, NORM, AREA)
-                left = plain.haar_lanes_left(*given[:6], INVERSE)
+                expected = plain.inverse_norm_lanes(field, position, NORM, AREA)
+                left = plain.haar_lanes_left(*arguments[:6], INVERSE)
             np.testing.assert_array_equal(out[:16], left)
-            np.testing.assert_array_equal(out[16:], plain.lbp_lanes_left(field, place, node, GRID, SUBSETS))
+            np.testing.assert_array_equal(
+                out[16:], plain.lbp_lanes_left(field, position, node, GRID, SUBSETS)
+            )
             np.testing.assert_array_equal(inverse, expected)
             assert bits == plain.contrast_bits(expected, AREA)
 
@@ -108,7 +112,7 @@ def test_sixteen_windows_are_sixteen_times_one():
         assert of_lanes.tolist() == [plain.lbp_left(SMALL, 3 + i, node, GRID, SUBSETS) for i in range(LANES)]
 
 
-def test_vectors_of_numbers_are_as_their_plain_twins():
+def test_vectors_of_numbers_agree_with_the_plain_version():
     numbers = np.random.default_rng(1).normal(size=40)
     for bits in (1, 2**63, 0b1011000, 2**64 - 1):
         array, twin = numbers.copy(), numbers.copy()
@@ -120,16 +124,16 @@ def test_vectors_of_numbers_are_as_their_plain_twins():
         assert found == (plain.at_least(total, 0.6), plain.count_bits(word), plain.lowest_bit(word))
 
 
-def test_a_tile_is_gathered_as_by_its_plain_twin():
-    places = np.random.default_rng(2).integers(0, 300, LANES)
+def test_tile_agrees_with_the_plain_version():
+    positions = np.random.default_rng(2).integers(0, 300, LANES)
     block, twin = np.zeros(20 * LANES, np.int32), np.zeros(20 * LANES, np.int32)
-    compiled_tile(FIELD, places, 5, block, 16, 32)
-    plain.gather_tile(FIELD, places, 5, twin, 16, 32)
+    compiled_tile(FIELD, positions, 5, block, 16, 32)
+    plain.gather_tile(FIELD, positions, 5, twin, 16, 32)
     np.testing.assert_array_equal(block, twin)
     assert np.count_nonzero(block) == LANES * TILE
 
 
-def test_memory_is_changed_as_by_the_plain_twins():
+def test_memory_operations_agree_with_the_plain_versions():
     array, twin = np.arange(4), np.arange(4)
     assert compiled_memory(array, np.zeros((3, 4), np.uint8)) == (2, 7)
     plain.prefetch(np.zeros((3, 4), np.uint8), 8)
@@ -138,8 +142,7 @@ def test_memory_is_changed_as_by_the_plain_twins():
     np.testing.assert_array_equal(array, twin)
 
 
-def test_the_plain_addition_is_indivisible():
-    """Else members that count in Python would lose one another's arrivals."""
+def test_plain_addition_is_atomic():
     counter, before = np.zeros(1, np.int64), sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

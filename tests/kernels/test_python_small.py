@@ -1,4 +1,4 @@
-"""The other kernels: losses, elementary functions, quantiles of leaves, draws, weights of voters."""
+"""The other kernels by Python bodies: losses, quantiles of leaves, draws, weights of voters, keys."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_statistics_of_heavy_tails_are_the_same():
 
 def test_trees_of_few_and_of_many_leaves_predict_the_same():
     X, y = numbers(200)
-    for leaves in (3, 60, 150):
+    for leaves in (3, 60):
         model = GradientBoostingRegressor(n_estimators=2, max_leaf_nodes=leaves, min_samples_leaf=1).fit(X, y)
         for rows in (X, X[:3], X.astype(np.float32)):
             compiled, python = both_ways(lambda model=model, rows=rows: model.predict(rows))
@@ -78,12 +78,12 @@ def test_trees_of_few_and_of_many_leaves_predict_the_same():
 
 @pytest.mark.parametrize("method", ["oob", "jackknife+", "quantiles", "calibrated"])
 def test_quantiles_and_intervals_of_a_forest_are_the_same(method):
-    X, y = numbers(60)
+    X, y = numbers(50)
     model = RandomForestRegressor(15, min_samples_leaf=3, oob_score=True, random_state=0)
     model.fit(X[:40], y[:40], sample_weight=np.arange(40) % 3 + 0.5)
-    check(lambda: model.predict_interval(X, 0.8, method))
+    check(lambda: model.predict_interval(X[30:], 0.8, method))
     if method == "quantiles":
-        check(lambda: model.predict_quantiles(X, [0.1, 0.5, 0.9]))
+        check(lambda: model.predict_quantiles(X[30:], [0.1, 0.5, 0.9]))
 
 
 def test_running_medians_are_the_same():
@@ -99,13 +99,15 @@ def test_weights_of_voters_are_the_same():
 
     def case():
         votes = np.full(6, 1 / 6)
-        steps = [vote_weights.minimize_objective(matrix, pull, votes, 200, 1e-14) for pull in (0.1, 1e-9)]
+        steps = [
+            vote_weights.minimize_objective(matrix, penalty, votes, 200, 1e-14) for penalty in (0.1, 1e-9)
+        ]
         return votes, steps, vote_weights.mean_of_pairs(matrix, votes)
 
     check(case)
 
 
-def test_draws_are_the_same_and_too_many_of_one_row_are_refused():
+def test_draws_are_the_same_and_reject_too_many_of_one_row():
     def case():
         once, weighed = np.empty(40, np.uint8), np.empty(40, np.int64)
         bootstrap_counts(40, 60, 5, 3, once)
@@ -126,7 +128,7 @@ def test_keys_of_rows_are_the_same_dense_and_sparse():
     X = np.nan_to_num(X)
 
     def case():
-        tables = [RawTable.of(given, "a test") for given in (X, sparse.csr_array(X))]
+        tables = [RawTable.of(rows, "a test") for rows in (X, sparse.csr_array(X))]
         return [row_keys(table, y) for table in tables]
 
     dense, of_sparse = check(case)
@@ -138,7 +140,7 @@ def test_a_stump_that_finds_nothing_is_the_same():
 
 
 @pytest.mark.parametrize("kind", [AdaBoostClassifier, AdaBoostRegressor])
-def test_weak_trees_on_parts_of_the_rows_are_the_same(kind):
+def test_weak_trees_on_shards_are_the_same(kind):
     X, y = numbers()
     target = y if kind is AdaBoostRegressor else (y > np.median(y)).astype(int)
     check(lambda: kind(n_estimators=2, random_state=0).fit(ShardedInput(X, target)))
@@ -149,18 +151,18 @@ def test_sums_and_rounded_moments_are_the_same(copies):
     rng = np.random.default_rng(0)
     values, targets = rng.random(20), rng.normal(size=20)
     values[3] = 0
-    given = np.empty(0) if copies is None else copies.astype(float)
+    times = np.empty(0) if copies is None else copies.astype(float)
 
     def case():
         weight, second, rounded = (np.empty(20, np.int64) for _ in range(3))
-        adaboost.round_moments(values, targets, given, 2.0**40, 2.0**10, weight, second)
-        adaboost.round_weights(values, given, 2.0**40, rounded)
-        return weight, second, rounded, adaboost.weighted_sum(values, given)
+        adaboost.round_moments(values, targets, times, 2.0**40, 2.0**10, weight, second)
+        adaboost.round_weights(values, times, 2.0**40, rounded)
+        return weight, second, rounded, adaboost.weighted_sum(values, times)
 
     check(case)
 
 
-def test_a_rectangle_in_another_goes_with_it():
+def test_rectangle_inside_another_is_removed():
     outer = np.tile([10, 10, 60, 60], (9, 1))
     inner = np.tile([30, 30, 14, 14], (2, 1))
     compiled, python = both_ways(lambda: group_rectangles(np.concatenate([outer, inner]), 1))

@@ -1,4 +1,4 @@
-"""Randomness is a hash: the same number for the same key, whoever asks, in any order."""
+"""Randomness is a hash: the same number for the same key, in any order."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,7 @@ import oracle
 from hedgerow.kernels.cpu import random
 from hedgerow.kernels.cpu.random import choose_columns, draw, draw_rows, sample_rows
 
-PURPOSES = [
-    random.EDGE_SAMPLE,
-    random.ROW_SAMPLE,
-    random.TREE_COLUMNS,
-    random.NODE_COLUMNS,
-    random.VALIDATION,
-]
+PURPOSES = [value for name, value in vars(random).items() if name.isupper() and not name.startswith("_")]
 
 
 def sampled(fraction, seed, first, start, stop):
@@ -21,8 +15,7 @@ def sampled(fraction, seed, first, start, stop):
     return out[: sample_rows(fraction, seed, random.ROW_SAMPLE, first, start, stop, out)].tolist()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2**31, 2**62])
-@pytest.mark.parametrize("purpose", PURPOSES)
+@pytest.mark.parametrize(("seed", "purpose"), [(0, 1), (1, 2), (2**31, 5), (2**62, 31)])
 def test_draws_are_those_of_the_oracle(seed, purpose):
     for first in (0, 1, 7 * 2**32 + 5):
         for second in (0, 1, 2**32 - 1):
@@ -90,8 +83,8 @@ def test_sampled_rows_are_those_of_the_oracle(fraction):
     assert len(expected) == 300 * fraction or 0.0 < fraction < 1.0
 
 
-def test_a_row_is_sampled_whatever_range_it_is_asked_in():
+def test_sampled_rows_do_not_depend_on_the_range():
     whole = sampled(0.3, 4, 2, 0, 300)
-    parts = [row for a, b in [(0, 1), (1, 130), (130, 300)] for row in sampled(0.3, 4, 2, a, b)]
-    assert parts == whole
+    ranges = [(0, 1), (1, 130), (130, 300)]
+    assert [row for a, b in ranges for row in sampled(0.3, 4, 2, a, b)] == whole
     assert sampled(0.3, 4, 3, 0, 300) != whole

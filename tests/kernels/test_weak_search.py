@@ -1,4 +1,4 @@
-"""The split search of weak learners on tables made by hand, and on large ones."""
+"""The split search of weak learners on small tables with known splits, and on large ones."""
 
 import numpy as np
 import pytest
@@ -34,15 +34,15 @@ def moments_case(codes, second, weight, categorical=None):
 
 
 def found_in(case, team=ONE, **options):
-    """Column, threshold, where missing goes, and gain of the best split."""
+    """Column, threshold, side of missing values, and gain of the best split."""
     found, _ = case.search(team, **options)
     return (*(int(found[name]) for name in ("column", "threshold", "missing_left")), float(found["gain"]))
 
 
-# --- made by hand
+# --- known splits
 
 
-def test_the_gain_is_the_weight_of_the_errors_saved():
+def test_gain_is_the_decrease_of_the_weighted_error():
     case = classes_case([1, 1, 2, 2, 3], [0, 0, 1, 0, 1], [1, 1, 5, 2, 4])
     # all of one class: wrong by 4; codes up to 1 left: wrong by 2
     assert found_in(case) == (0, 1, 0, 2.0)
@@ -60,7 +60,7 @@ def test_gini_and_least_squares_by_hand():
 
 @pytest.mark.parametrize("criterion", ["error", "gini"])
 def test_equal_cuts_go_to_the_lowest_column_then_the_lowest_threshold(criterion):
-    good = [1, 1, 4, 4]  # cuts 1, 2 and 3 part the rows alike
+    good = [1, 1, 4, 4]  # cuts 1, 2 and 3 partition the rows in the same way
     case = classes_case(
         np.column_stack([[1, 2, 1, 2], good, good]), [0, 0, 1, 1], n_bins=[2, 4, 4], criterion=criterion
     )
@@ -72,26 +72,26 @@ def test_equal_cuts_go_to_the_lowest_column_then_the_lowest_threshold(criterion)
         assert found_in(case, team)[:2] == (20, 1)
 
 
-def test_missing_goes_right_when_both_ways_are_equal():
+def test_missing_goes_right_if_both_sides_gain_the_same():
     case = classes_case([0, 0, 1, 2], [0, 1, 0, 1], [1, 1, 3, 3], n_bins=[2])
     assert found_in(case) == (0, 1, 0, 3.0)
 
 
-def test_missing_goes_where_it_fits():
-    codes = [0, 0, 1, 1, 2, 2]
-    assert found_in(classes_case(codes, [0, 0, 0, 0, 1, 1]))[:3] == (0, 1, 1)
-    assert found_in(classes_case(codes, [1, 1, 0, 0, 1, 1]))[:3] == (0, 1, 0)
-
-
-def test_missing_alone_may_be_a_side():
-    case = classes_case([0, 0, 1, 2, 3], [1, 1, 0, 0, 0])
-    assert found_in(case) == (0, 3, 0, 2.0)
-    single = classes_case([0, 0, 1, 1], [1, 1, 0, 0])
-    assert found_in(single) == (0, 1, 0, 2.0)
+@pytest.mark.parametrize(
+    ("codes", "classes", "expected"),
+    [
+        ([0, 0, 1, 1, 2, 2], [0, 0, 0, 0, 1, 1], (0, 1, 1, 2.0)),
+        ([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 1, 1], (0, 1, 0, 2.0)),
+        ([0, 0, 1, 2, 3], [1, 1, 0, 0, 0], (0, 3, 0, 2.0)),  # only missing on the right
+        ([0, 0, 1, 1], [1, 1, 0, 0], (0, 1, 0, 2.0)),
+    ],
+)
+def test_missing_goes_to_the_side_that_gains_more(codes, classes, expected):
+    assert found_in(classes_case(codes, classes)) == expected
 
 
 @pytest.mark.parametrize(("weight", "missing_left"), [([3, 3], 1), ([4, 3], 1), ([3, 4], 0)])
-def test_missing_follows_the_heavier_side_when_none_was_seen(weight, missing_left):
+def test_later_missing_values_follow_the_heavier_side(weight, missing_left):
     assert found_in(classes_case([1, 2], [0, 1], weight))[2] == missing_left
 
 
@@ -103,7 +103,7 @@ def test_missing_follows_the_heavier_side_when_none_was_seen(weight, missing_lef
         ([0, 0, 0], [0, 1, 0]),  # all missing
         ([1, 2, 3], [0, 0, 0]),  # a single class
         ([2], [1]),  # a single row
-        ([1, 1, 2, 2], [0, 1, 0, 1]),  # both sides alike
+        ([1, 1, 2, 2], [0, 1, 0, 1]),  # both sides equal
         ([1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 0, 1]),  # the same shares
     ],
 )
@@ -120,7 +120,7 @@ def test_errors_are_exact_to_the_last_unit():
     assert_best(case, *case.search(ONE), [0, 1, 2, 3])
 
 
-def test_a_side_weighs_at_least_what_is_asked():
+def test_sides_have_the_minimum_weight():
     case = classes_case([1, 1, 2, 3, 3, 3], [0, 0, 1, 1, 1, 1], [2, 3, 5, 1, 1, 1])
     assert found_in(case, least=5)[:2] == (0, 1)
     assert found_in(case, least=6)[3] < 0
@@ -129,7 +129,7 @@ def test_a_side_weighs_at_least_what_is_asked():
     assert found_in(lighter_right, least=9)[3] < 0
 
 
-def test_half_of_the_rows_is_half_of_the_weight_although_weights_are_rounded():
+def test_half_of_the_rows_has_half_of_the_rounded_weight():
     weight = np.full(6, round(WHOLE / 6))  # 6 times this is 2 less than a power of two
     case = classes_case([1, 1, 1, 2, 2, 2], [0, 0, 0, 1, 1, 1], weight)
     assert case.grow(ONE, min_weight_fraction=0.5).n_leaves == 2
@@ -141,7 +141,7 @@ def test_half_of_the_rows_is_half_of_the_weight_although_weights_are_rounded():
 # --- categories
 
 
-def test_categories_are_parted_by_their_shares():
+def test_categories_are_split_by_their_shares():
     codes = [1, 1, 2, 2, 3, 3, 4, 4]
     case = classes_case(codes, [1, 1, 0, 0, 1, 1, 0, 0], categorical=[True])
     found, left = case.search(ONE)
@@ -161,15 +161,15 @@ def test_missing_is_one_of_the_categories():
     ("codes", "target", "goes_left"),
     [([1, 200, 200], [-1, 1, 1], False), ([1, 1, 200], [-1, -1, 1], True), ([1, 200], [-1, 1], True)],
 )
-def test_unseen_categories_follow_the_heavier_side(codes, target, goes_left):
+def test_unknown_categories_follow_the_heavier_side(codes, target, goes_left):
     found, _ = moments_case(codes, target, [1] * len(codes), [True]).search(ONE)
-    seen, members = {1, 200}, codes_in(found["goes_left"])
-    assert members & seen == {1}  # the lower mean
-    assert members - seen == (set(range(256)) - seen if goes_left else set())
+    present, members = {1, 200}, codes_in(found["goes_left"])
+    assert members & present == {1}  # the lower mean
+    assert members - present == (set(range(256)) - present if goes_left else set())
 
 
 @pytest.mark.parametrize("criterion", ["error", "gini", "moments"])
-def test_as_many_categories_as_there_are_codes(criterion):
+def test_as_many_categories_as_codes(criterion):
     rng = np.random.default_rng(0)
     codes = np.concatenate([np.arange(256), rng.integers(0, 256, 500)])
     target = rng.integers(0, 2, 256)[codes] ^ (rng.random(len(codes)) < 0.2)
@@ -181,7 +181,7 @@ def test_as_many_categories_as_there_are_codes(criterion):
     assert_best(case, *case.search(ONE), case.rows.tolist())
 
 
-def test_of_several_classes_the_heaviest_is_set_against_the_others():
+def test_categories_are_ordered_by_the_share_of_the_heaviest_class():
     codes = [1, 1, 1, 2, 2, 3, 3, 3]
     case = classes_case(codes, [0, 2, 2, 0, 1, 2, 2, 2], categorical=[True], criterion="gini")
     goes_left = codes_in(case.search(ONE)[0]["goes_left"]) & {1, 2, 3}
@@ -192,17 +192,19 @@ def test_of_several_classes_the_heaviest_is_set_against_the_others():
 # --- rows
 
 
-def test_rows_of_weight_zero_take_no_part():
+def test_rows_of_weight_zero_change_nothing():
     rng = np.random.default_rng(1)
     codes, classes = rng.integers(0, 9, (60, 3)), rng.integers(0, 3, 60)
     weight = rng.integers(0, 3, 60)
-    kept = weight > 0
+    positive = weight > 0
     for criterion in ("error", "gini"):
         all_rows = classes_case(codes, classes, weight, n_bins=[8] * 3, criterion=criterion)
-        some = classes_case(codes[kept], classes[kept], weight[kept], n_bins=[8] * 3, criterion=criterion)
+        some = classes_case(
+            codes[positive], classes[positive], weight[positive], n_bins=[8] * 3, criterion=criterion
+        )
         assert found_in(all_rows) == found_in(some)
-        moved = classes_case(  # wherever they stand
-            np.where(kept[:, np.newaxis], codes, 0), classes, weight, n_bins=[8] * 3, criterion=criterion
+        moved = classes_case(  # with any codes
+            np.where(positive[:, np.newaxis], codes, 0), classes, weight, n_bins=[8] * 3, criterion=criterion
         )
         assert found_in(moved) == found_in(some)
         grown = [case.grow(ONE, max_depth=4) for case in (all_rows, some)]
@@ -216,9 +218,9 @@ def test_a_node_is_searched_as_a_table_of_its_rows(criterion, dtype):
     rng = np.random.default_rng(2)
     case = large_case(rng, 300, [7, 200, 5], [False, False, True], criterion, dtype)
     rows = np.sort(rng.choice(300, 120, replace=False)).astype(np.uint32)
-    part = case.take(rows)
+    subset = case.take(rows)
     found, left = case.search(ONE, rows)
-    again, left_again = part.search(ONE)
+    again, left_again = subset.search(ONE)
     assert_best(case, found, left, rows[case.weight[rows] > 0].tolist())
     assert [found[name] for name in ("gain", "column", "threshold", "missing_left")] == [
         again[name] for name in ("gain", "column", "threshold", "missing_left")
@@ -241,7 +243,7 @@ def test_the_order_of_the_rows_does_not_matter():
 
 
 def large_case(rng, n_rows, n_bins, categorical, criterion, dtype=np.uint8, n_classes=3):
-    """Columns that tell something of the target, with holes, and weights that sum to nearly 2**61."""
+    """Columns that depend on the target, with missing values, and weights that sum to nearly 2**61."""
     codes = np.column_stack([rng.integers(1, n + 1, n_rows) for n in n_bins])
     hidden = sum((codes[:, i] > n / 2) * rng.normal() for i, n in enumerate(n_bins))
     codes[rng.random(codes.shape) < 0.05] = 0
@@ -259,7 +261,7 @@ def large_case(rng, n_rows, n_bins, categorical, criterion, dtype=np.uint8, n_cl
 
 
 @pytest.mark.parametrize("criterion", ["error", "gini", "moments"])
-def test_more_rows_and_columns_than_are_taken_at_once(criterion):
+def test_more_rows_and_columns_than_one_block(criterion):
     rng = np.random.default_rng(4)
     n_bins = [3, 4, 5, 6] * 4 + [7, 5]
     categorical = [i % 5 == 4 for i in range(18)]
@@ -275,22 +277,23 @@ def test_more_rows_and_columns_than_are_taken_at_once(criterion):
 
 
 class Counting(Team):
-    """Notes how many members a call is for."""
+    """Records the number of members of every call."""
 
     def together(self, task, n_members=None):
         self.used = {*getattr(self, "used", ()), n_members}
         return super().together(task, n_members)
 
 
-@pytest.mark.parametrize("criterion", ["error", "gini", "moments"])
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+@pytest.mark.parametrize(
+    ("criterion", "dtype"), [("error", np.uint8), ("gini", np.uint16), ("moments", np.uint8)]
+)
 def test_members_share_the_columns(criterion, dtype):
     rng = np.random.default_rng(5)
     case = large_case(
         rng, 20_000, [250, 9, 40, 120, 6, 77, 255], [i == 4 for i in range(7)], criterion, dtype
     )
     trees = [case.grow(ONE, max_depth=3, max_leaf_nodes=6)]
-    for n_members in (2, 3, 5):
+    for n_members in (2, 5):
         with Counting(n_members) as team:
             trees.append(case.grow(team, max_depth=3, max_leaf_nodes=6))
         assert min(n_members, 2) in team.used
@@ -299,7 +302,7 @@ def test_members_share_the_columns(criterion, dtype):
 
 
 def assert_same_tree(one, other):
-    """What a tree says, bit for bit; the set of a numeric split and the split of a leaf say nothing."""
+    """Compare trees bit for bit, except the set of a numeric split and the split of a leaf."""
     for name in ("left", "depth"):
         assert one.nodes[name].tolist() == other.nodes[name].tolist()
     assert one.sums.tobytes() == other.sums.tobytes()
@@ -312,7 +315,7 @@ def assert_same_tree(one, other):
 
 
 @pytest.mark.parametrize("criterion", ["error", "gini", "moments"])
-def test_every_column_has_its_best_cut_however_many_histograms_there_are(criterion):
+def test_every_column_has_its_best_cut_for_any_number_of_histograms(criterion):
     rng = np.random.default_rng(6)
     n_bins, categorical = [3, 9, 200, 6, 4, 250], [False, False, False, True, False, False]
     case = large_case(rng, 5000, n_bins, categorical, criterion)
@@ -322,7 +325,7 @@ def test_every_column_has_its_best_cut_however_many_histograms_there_are(criteri
     codes, bins = case.binned.codes.by_column, case.binned.bins
     for at_once in (1, 4, COLUMNS_AT_ONCE):
         found, left = np.zeros(6, SPLIT), np.zeros((6, case.n_channels), np.int64)
-        hist = np.full((at_once, case.n_channels * grower.width), -7, np.int64)  # what was there before
+        hist = np.full((at_once, case.n_channels * grower.width), -7, np.int64)  # stale
         search_columns(
             codes, bins.n_bins, bins.categorical, case.sample(grower), np.empty(0, np.uint32), totals, limits,
             hist, found, left,
@@ -384,8 +387,8 @@ def test_trees_grow_until_nothing_gains(criterion, n_classes):
         assert_grown(case, case.grow(ONE, max_depth=depth), max_depth=depth)
 
 
-def test_differences_beside_a_far_target_are_no_rounding():
-    far = 10**8  # the first split takes it away; what is left differs by a hundred-millionth of it
+def test_differences_beside_an_outlier_are_not_rounding_errors():
+    far = 10**8  # the first split separates it; the other targets differ by a hundred-millionth of it
     unit = WHOLE // (40 * far)
     weight = np.full(40, unit * far)
     target = [0] * 20 + [1] * 19 + [far]
@@ -395,8 +398,7 @@ def test_differences_beside_a_far_target_are_no_rounding():
     assert sorted(tree.nodes["split"]["threshold"][tree.nodes["left"] > 0].tolist()) == [20, 39]
 
 
-def test_the_oracle_finds_what_subsets_are_worth():
-    """A check of the slow truth itself, by hand."""
+def test_oracle_finds_the_gains_of_subsets():
     column = oracle.Column([1, 2, 3, 3], 3, categorical=True)
     sample = oracle.class_sample([1, 0, 1, 1], [1, 1, 1, 1])
     assert oracle.best_subset_gain(column, sample, range(4), 2, "error") == 1

@@ -1,4 +1,4 @@
-"""Within `python_bodies` nothing compiled is left; afterwards all is as before."""
+"""Within `python_bodies` no kernel is compiled; afterwards all kernels are restored."""
 
 import sys
 
@@ -7,14 +7,14 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 
-import hedgerow.estimators  # noqa: F401 - with all that fits a model
+import hedgerow.estimators  # noqa: F401 - imports the kernels of all models
 from hedgerow.kernels.cpu import random, split
 from hedgerow.kernels.cpu.records import SPLIT
 from python_bodies import _python, python_bodies
 
 
 def compiled():
-    """Everything compiled that a module of the package holds by name."""
+    """All compiled functions in modules of the package."""
     return {
         (module_name, name): value
         for module_name, module in list(sys.modules.items())
@@ -24,7 +24,7 @@ def compiled():
     }
 
 
-def test_nothing_compiled_is_left_and_all_of_it_comes_back():
+def test_kernels_are_replaced_and_restored():
     before = compiled()
     assert len(before) > 250
     with python_bodies():
@@ -35,26 +35,26 @@ def test_nothing_compiled_is_left_and_all_of_it_comes_back():
     assert compiled() == before
 
 
-def test_what_goes_in_and_comes_out_has_numbas_types():
+def test_arguments_and_results_have_the_types_of_numba():
     with python_bodies():
         assert type(random.draw(1, 2, 3, 4)) is int
         assert type(split.leaf_value(3, 2, 0.5, 0.0, -np.inf, np.inf)) is float
     assert random.draw(1, 2, 3, 4) == random.draw(np.int64(1), 2, 3, 4)
 
 
-def test_records_have_attributes_and_are_written_where_they_lie():
+def test_records_have_attributes_and_are_written_in_place():
     found = np.zeros(3, SPLIT)
     found["gain"] = [1.0, 5.0, 2.0]
-    seen = []
+    read = []
 
     def body(records, record):
-        seen.append((records[1].gain, record.goes_left.shape))
+        read.append((records[1].gain, record.goes_left.shape))
         records[0].column = 7
         record.threshold = 9
         record.goes_left[2] = np.uint64(3)
 
     _python(body)(found, found[2])
-    assert seen == [(5.0, (4,))]
+    assert read == [(5.0, (4,))]
     assert found["column"].tolist() == [7, 0, 0]
     assert found["threshold"].tolist() == [0, 0, 9]
     assert found["goes_left"][2].tolist() == [0, 0, 3, 0]
