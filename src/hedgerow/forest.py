@@ -14,22 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.binning import BinnedTable, Bins
-from hedgerow.kernels.cpu.forest import (
-    BY_SET,
-    CHILD_SHIFT,
-    COLUMN_SHIFT,
-    MISSING_LEFT,
-    MISSING_RIGHT,
-    MOST_COLUMNS,
-    MOST_NODES,
-    THRESHOLD_SHIFT,
-    TOP_LEAVES,
-    add_coded,
-    add_predictions,
-    depth_below,
-    find_leaves,
-    mask_top,
-)
+from hedgerow.kernels.cpu import forest as kernels
 from hedgerow.kernels.cpu.records import NODE
 from hedgerow.table import Table
 from hedgerow.threads import PickledWithoutCache, Team, cached_property, over_rows, rows_per_block
@@ -160,27 +145,28 @@ class Forest(PickledWithoutCache):
         tree_of = np.repeat(np.arange(self.n_trees), np.diff(starts))
         leaf, by_set = self.left == 0, self.set_number >= 0
         child = np.where(leaf, np.arange(n_nodes), starts[tree_of] + self.left).astype(np.int32)
-        kind = np.where(by_set, BY_SET, np.where(self.missing_left == 1, MISSING_LEFT, MISSING_RIGHT))
-        kind = np.where(leaf, MISSING_LEFT, kind)
+        side = np.where(leaf | (self.missing_left == 1), kernels.MISSING_LEFT, kernels.MISSING_RIGHT)
+        kind = np.where(by_set & ~leaf, kernels.BY_SET, side)
         threshold = np.where(leaf, _LARGEST_CODE, np.where(by_set, 0, self.threshold - kind))
-        if n_nodes >= MOST_NODES or int(self.column.max(initial=0)) >= MOST_COLUMNS:
+        last_column = int(self.column.max(initial=0))
+        if n_nodes >= kernels.MOST_NODES or last_column >= kernels.MOST_COLUMNS:
             raise ValueError(
-                f"a forest must have at most {MOST_NODES:,} nodes and {MOST_COLUMNS:,} columns; got "
-                f"{n_nodes:,} nodes and a split of column {int(self.column.max(initial=0)):,}"
+                f"a forest must have at most {kernels.MOST_NODES:,} nodes and {kernels.MOST_COLUMNS:,} "
+                f"columns; got {n_nodes:,} nodes and a split of column {last_column:,}"
             )
         words = (
-            (child.astype(np.uint64) << np.uint64(CHILD_SHIFT))
-            | (self.column.astype(np.uint64) << np.uint64(COLUMN_SHIFT))
-            | (threshold.astype(np.uint64) << np.uint64(THRESHOLD_SHIFT))
+            (child.astype(np.uint64) << np.uint64(kernels.CHILD_SHIFT))
+            | (self.column.astype(np.uint64) << np.uint64(kernels.COLUMN_SHIFT))
+            | (threshold.astype(np.uint64) << np.uint64(kernels.THRESHOLD_SHIFT))
             | kind.astype(np.uint64)
         )
         masks, scratch = np.empty(n_nodes, np.uint32), np.empty(n_nodes, np.int64)
-        entry = np.zeros((self.n_trees, TOP_LEAVES), np.int32)
+        entry = np.zeros((self.n_trees, kernels.TOP_LEAVES), np.int32)
         n_top, depth, below = np.zeros((3, self.n_trees), np.int64)
         for t in range(self.n_trees):
             first, last = starts[t], starts[t + 1]
-            n_top[t] = mask_top(self.left, first, last, masks, entry[t])
-            depth[t], below[t] = depth_below(child, first, last, entry[t], n_top[t] + 1, scratch)
+            n_top[t] = kernels.mask_top(self.left, first, last, masks, entry[t])
+            depth[t], below[t] = kernels.depth_below(child, first, last, entry[t], n_top[t] + 1, scratch)
         return Trees(
             starts=starts,
             output=self.output.astype(np.int64),
@@ -208,7 +194,7 @@ class Forest(PickledWithoutCache):
     def add_coded_scores(self, table: BinnedTable, tree: int, scores: Floats, team: Team) -> None:
         """Add the values of one tree to scores (rows,) of encoded rows."""
         trees, codes = self.trees, table.codes.by_column
-        team.over_rows(table.n_rows, lambda a, b: add_coded(codes, trees, tree, a, b, scores))
+        team.over_rows(table.n_rows, lambda a, b: kernels.add_coded(codes, trees, tree, a, b, scores))
 
 
 class Predictor:
@@ -238,7 +224,7 @@ class Predictor:
         ends = (chosen.start, chosen.stop)
         over_rows(
             table.n_rows,
-            lambda a, b: add_predictions(table.block(a, b), bins, flat, thresholds, ends, scores, a),
+            lambda a, b: kernels.add_predictions(table.block(a, b), bins, flat, thresholds, ends, scores, a),
             n_threads,
             rows_per_block(table.n_columns, _CHUNK_ROWS),
         )
@@ -249,7 +235,7 @@ class Predictor:
         flat, bins = self.forest.trees, self.bins
         over_rows(
             table.n_rows,
-            lambda a, b: find_leaves(table.block(a, b), bins, flat, out, a),
+            lambda a, b: kernels.find_leaves(table.block(a, b), bins, flat, out, a),
             n_threads,
             rows_per_block(table.n_columns, _CHUNK_ROWS),
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.binning import check_counts, row_stride
-from hedgerow.dtypes import MAX_BINS, MOST_ROWS
+from hedgerow.dtypes import MAX_BINS
 from hedgerow.growing.grower import slots_for
 from hedgerow.kernels.cpu.forest import MOST_NODES
 from hedgerow.kernels.cpu.records import NODE, SPLIT
@@ -367,12 +367,10 @@ def require_input_memory(X: Any, name: str, *, encoded: bool = True) -> None:
         return
     n_rows, n_columns = shape
     size = FitSize(name=name, n_rows=n_rows, n_columns=n_columns)
+    check_counts(n_rows, n_columns if encoded else 0)
     if encoded:
-        check_counts(n_rows, n_columns)
         size.require({"codes": n_rows * n_columns, "targets": 8 * n_rows})
     else:
-        if n_rows > MOST_ROWS:
-            raise ValueError(f"X has {n_rows:,} rows; at most {MOST_ROWS:,} are allowed: take a sample")
         size.require({"rows": 24 * n_rows}, advice="use fewer rows")
 
 

@@ -8,9 +8,10 @@ Trees read bin codes, not values. `CodedRows` yields the codes of a block of row
 table, `BinnedRows` reads the codes that the trees were grown on.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,37 +34,23 @@ _NO_CODES = np.empty((0, 0), np.uint8)
 # --- rows as codes
 
 
-class CodedRows(Protocol):
+class CodedRows(ABC):
     """Rows as bin codes, a block at a time."""
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
+    n_rows: int
+    n_columns: int
 
-    @property
-    def n_columns(self) -> int:
-        """The number of columns."""
-
+    @abstractmethod
     def codes(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Codes of rows start to stop - 1, one row after the other, as one flat array."""
 
 
-@dataclass(frozen=True, eq=False)
-class EncodedRows:
+class EncodedRows(CodedRows):
     """Rows of a table, encoded when they are read."""
 
-    table: Table
-    bins: Bins
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self.table.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """The number of columns."""
-        return self.table.n_columns
+    def __init__(self, table: Table, bins: Bins) -> None:
+        self.table, self.bins = table, bins
+        self.n_rows, self.n_columns = table.n_rows, table.n_columns
 
     def codes(self, start: int, stop: int) -> NDArray[np.uint8]:
         """See `CodedRows.codes`."""
@@ -73,8 +60,7 @@ class EncodedRows:
         return out.reshape(-1)
 
 
-@dataclass(frozen=True, eq=False)
-class BinnedRows:
+class BinnedRows(CodedRows):
     """Rows that are encoded already: training rows, in memory or read from files or a cluster.
 
     Examples
@@ -89,17 +75,8 @@ class BinnedRows:
     (array([1, 2, 0, 3], dtype=uint8), array([1, 2, 0, 3], dtype=uint8))
     """
 
-    binned: BinnedTable
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self.binned.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """The number of columns."""
-        return self.binned.n_columns
+    def __init__(self, binned: BinnedTable) -> None:
+        self.binned, self.n_rows, self.n_columns = binned, binned.n_rows, binned.n_columns
 
     def codes(self, start: int, stop: int) -> NDArray[np.uint8]:
         """See `CodedRows.codes`."""
@@ -230,15 +207,8 @@ class VoteForest(PickledWithoutCache):
 
     def votes(self, rows: CodedRows, n_threads: int, weights: Floats | None = None) -> Floats:
         """Sums (rows, outputs) of the leaf values of the trees times their weights, in the order of trees."""
-        out, trees = np.zeros((rows.n_rows, self.n_outputs)), self.trees
-        tree_weights = np.ones(self.n_trees) if weights is None else weights
-
-        def add(start: int, stop: int) -> None:
-            codes = rows.codes(start, stop)
-            add_votes(codes, trees, tree_weights, _ALL_TREES, 0, out[start:stop], _NO_COUNTS)
-
-        over_rows(rows.n_rows, add, n_threads, rows_per_block(rows.n_columns, _CHUNK_ROWS))
-        return out
+        weights = np.ones(self.n_trees) if weights is None else weights
+        return self._votes(rows, weights, _ALL_TREES, n_threads, _NO_COUNTS)
 
     def out_of_bag_votes(
         self, rows: CodedRows, in_bag: NDArray[np.uint8], n_threads: int
@@ -247,15 +217,20 @@ class VoteForest(PickledWithoutCache):
 
         in_bag : uint8 (trees, bytes), bit `row` is set for the rows that a tree was trained on.
         """
-        out, n_votes = np.zeros((rows.n_rows, self.n_outputs)), np.zeros(rows.n_rows, np.int64)
-        trees, ones = self.trees, np.ones(self.n_trees)
+        n_votes = np.zeros(rows.n_rows, np.int64)
+        return self._votes(rows, np.ones(self.n_trees), in_bag, n_threads, n_votes), n_votes
+
+    def _votes(
+        self, rows: CodedRows, weights: Floats, in_bag: NDArray[np.uint8], n_threads: int, n_votes: Integers
+    ) -> Floats:
+        out, trees = np.zeros((rows.n_rows, self.n_outputs)), self.trees
 
         def add(start: int, stop: int) -> None:
             codes = rows.codes(start, stop)
-            add_votes(codes, trees, ones, in_bag, start, out[start:stop], n_votes[start:stop])
+            add_votes(codes, trees, weights, in_bag, start, out[start:stop], n_votes[start:stop])
 
         over_rows(rows.n_rows, add, n_threads, rows_per_block(rows.n_columns, _CHUNK_ROWS))
-        return out, n_votes
+        return out
 
     def losses(
         self,

@@ -281,7 +281,7 @@ def test_random_columns_differ_from_tree_to_tree_and_from_node_to_node(table):
     measured, rows = measure(target(table), np.ones(N))
     rules = GrowthOptions(columns_per_tree=0.25, seed=1)
     used = []
-    for tree in range(9):
+    for tree in range(12):
         grown = grow_compiled(table, rules, measured, rows, tree)
         inner = grown.nodes["left"] > 0
         used.append(set(grown.nodes["split"]["column"][inner].tolist()))

@@ -31,6 +31,7 @@ def test_fit_by_python_bodies_has_the_same_bits(name):
     np.testing.assert_array_equal(predicted, compiled.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:.*are in the bag of every tree")
 @pytest.mark.parametrize(
     ("kind", "n_classes", "parameters"),
     [

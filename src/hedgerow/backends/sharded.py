@@ -220,14 +220,13 @@ class ShardEvaluationRows:
         self._shards.shards.close()
 
 
-class ShardTrainingRows:
+class ShardTrainingRows(ShardEvaluationRows):
     """Training rows whose scores, gradients and statistics are in shards."""
 
     def __init__(self, fit: TreeFit, train: Dataset, shards: RestorableShards) -> None:
         options = fit.options
-        self._shards, self._loss = shards, options.loss
+        super().__init__(shards, options.loss, total_weight(train.y, fit.loss_weight))
         fit.weights = replace(fit.weights, rows=_NO_ROWS)  # four bytes per row, which the shards have
-        self._total = total_weight(train.y, fit.loss_weight)
         self.validation: EvaluationRows | None = None
         if options.validation_rows is not None:
             total = total_weight(train.y[options.validation_rows], _validation_weight(fit, train))
@@ -251,10 +250,6 @@ class ShardTrainingRows:
         """Return the weighted mean of the loss at the current scores."""
         self._shards.update(self._shards.grower.send_leaf_values)
         return self._shards.mean_loss(self._loss, TRAINING, self._total)
-
-    def close(self) -> None:
-        """Release the shards."""
-        self._shards.shards.close()
 
 
 # --- scores in this process, codes in the shards

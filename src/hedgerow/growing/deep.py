@@ -14,15 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.binning import BinnedTable
-from hedgerow.kernels.cpu.deep import (
-    N_NODES,
-    N_SETS,
-    N_VALUES,
-    DeepTree,
-    Growing,
-    Job,
-    grow_tree,
-)
+from hedgerow.kernels.cpu.deep import N_NODES, N_SETS, N_VALUES, DeepTree, Growing, Job, grow_tree
 from hedgerow.kernels.cpu.deep_codes import DeepColumns, DeepRows, Scratch
 from hedgerow.kernels.cpu.deep_cut import ENTROPY, GINI, POISSON, SQUARED
 from hedgerow.kernels.cpu.deep_split import DeepRules, Open
@@ -32,10 +24,10 @@ from hedgerow.threads import cached_property
 from hedgerow.voting import VotingTree
 
 CRITERIA = {
-    name: int(number)
-    for name, number in zip(
-        ("gini", "entropy", "squared_error", "poisson"), (GINI, ENTROPY, SQUARED, POISSON), strict=True
-    )
+    "gini": int(GINI),
+    "entropy": int(ENTROPY),
+    "squared_error": int(SQUARED),
+    "poisson": int(POISSON),
 }
 
 _BLOCK_ROWS = 4096  # rows of a node that are copied to one block: their codes fit into the second-level cache
@@ -370,11 +362,8 @@ class DeepGrower:
         )
 
     def _scratch(self) -> Scratch:
-        n_columns, n_stored, stride = (
-            len(self._columns.stored),
-            int(self._columns.stored.max()) + 1,
-            self._stride,
-        )
+        stored, stride = self._columns.stored, self._stride
+        n_columns, n_stored = len(stored), int(stored.max()) + 1
         at_once = max(1, min(n_stored, _HIST_BYTES // (256 * 8 * stride)))
         logs = np.zeros(_LOGS)
         if self.options.criterion == "entropy":

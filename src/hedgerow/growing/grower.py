@@ -21,16 +21,7 @@ from hedgerow.dtypes import ROW
 from hedgerow.growing.statistics import RowStatistics
 from hedgerow.kernels.cpu.grow import convert_units, grow, leaves_in_order
 from hedgerow.kernels.cpu.random import TREE_COLUMNS, choose_columns
-from hedgerow.kernels.cpu.records import (
-    NODE,
-    SPLIT,
-    Codes,
-    Frontier,
-    Histograms,
-    Rules,
-    Search,
-    Workspace,
-)
+from hedgerow.kernels.cpu.records import NODE, SPLIT, Codes, Frontier, Histograms, Rules, Search, Workspace
 from hedgerow.progress import write_note
 from hedgerow.threads import Team
 
@@ -38,14 +29,6 @@ _COMPILING = "hedgerow: compiling kernels for this machine; later fits load them
 _VALUES_PER_THREAD = 20_000  # rows x columns below which a second thread costs more than it saves
 _POOL_BYTES = 128 << 20  # histograms of open nodes that are kept for subtraction; others are computed again
 _NO_LIMIT = 1 << 40
-
-
-def _no_directions() -> NDArray[np.int8]:
-    return np.empty(0, np.int8)
-
-
-def _no_groups() -> NDArray[np.uint64]:
-    return np.empty((0, 0), np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +67,8 @@ class GrowthOptions:
     categorical_smoothing: float = 10.0
     columns_per_tree: float = 1.0
     columns_per_node: float = 1.0
-    monotonic: NDArray[np.int8] = field(default_factory=_no_directions)
-    groups: NDArray[np.uint64] = field(default_factory=_no_groups)
+    monotonic: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
+    groups: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 0), np.uint64))
     seed: int = 0
 
     def max_leaves(self, n_rows: int) -> int:
@@ -110,20 +93,15 @@ class GrowthOptions:
         g**2 / h and leaf values are in units of g / h. stored : position of every column in the codes by row.
         """
         g, h = statistics.gradient_unit, statistics.hessian_unit
-        n_columns = len(stored)
-        columns, used = self.columns_for(n_columns, tree), np.arange(int(stored.max()) + 1)
-        n_tree = len(columns)
-        if n_tree < n_columns:
+        columns, used = self.columns_for(len(stored), tree), np.arange(int(stored.max()) + 1)
+        if len(columns) < len(stored):
             used = np.unique(stored[columns])
-        floor = max(
-            1.0,
-            math.ceil(min(self.min_child_weight / h, 2.0**61)),
-            float(self.min_samples_leaf * statistics.smallest_hessian),
-        )
+        by_rows = float(self.min_samples_leaf * statistics.smallest_hessian)
+        floor = max(1.0, math.ceil(min(self.min_child_weight / h, 2.0**61)), by_rows)
         return Rules(
             columns=columns,
             stored=used,
-            columns_per_node=share_of(self.columns_per_node, n_tree),
+            columns_per_node=share_of(self.columns_per_node, len(columns)),
             max_leaves=self.max_leaf_nodes or _NO_LIMIT,
             max_depth=_NO_LIMIT if self.max_depth is None else self.max_depth,
             min_count=self.min_samples_leaf,
@@ -209,13 +187,11 @@ class TreeGrower:
         work, nodes, codes = self._work, self._nodes, self.table.codes
         work.rows[:n] = rows
         rules = self.options.for_tree(statistics, self.table.stored, tree)
+        integers, units = statistics.statistics, (statistics.gradient_unit, statistics.hessian_unit)
         n_nodes = team.together(
-            lambda thread: grow(
-                codes, statistics.statistics, rules, nodes, work, team.sync, n, thread, n_threads
-            ),
+            lambda thread: grow(codes, integers, rules, nodes, work, team.sync, n, thread, n_threads),
             n_threads,
         )
-        units = statistics.gradient_unit, statistics.hessian_unit
         return GrownTree.of(nodes[:n_nodes], work.rows[:n], *units)
 
 

@@ -45,10 +45,7 @@ class Weights:
 
     @classmethod
     def of(
-        cls,
-        sample_weight: Floats | None,
-        n_rows: int,
-        validation_rows: RowNumbers | None = None,
+        cls, sample_weight: Floats | None, n_rows: int, validation_rows: RowNumbers | None = None
     ) -> "Weights":
         """Read sample weights; rows of weight zero and validation rows are not trained on."""
         none, no_copies = np.empty(0), np.empty(0, np.int64)

@@ -31,10 +31,10 @@ from hedgerow.growing.weak_tree import (
     find_leaf_ids,
     partition_rows,
     rows_with_weight,
+    search_slices,
     total_sums,
 )
 from hedgerow.kernels.cpu.forest import add_coded
-from hedgerow.kernels.cpu.records import SPLIT
 from hedgerow.kernels.cpu.weak import Sample, fill_columns, search_filled
 from hedgerow.table.remote import RemoteTable
 from hedgerow.threads import Team
@@ -234,17 +234,12 @@ class ShardedWeakGrower:
     def search(self, hist: Histogram, totals: NDArray[np.int64], limits: NDArray[np.int64]) -> FoundSplit:
         """Find the best split of a node with this histogram."""
         bins, n_columns = self.rows.bins, self.rows.n_columns
-        found, left = np.empty(n_columns, SPLIT), np.empty((n_columns, len(totals)), np.int64)
         n_members = max(1, min(self.team.n_members, hist.size // _ENTRIES_PER_THREAD, n_columns))
-        ends = [n_columns * member // n_members for member in range(n_members + 1)]
 
-        def search_slice(member: int) -> None:
-            columns = ends[member], ends[member + 1]
-            search_filled(hist, bins.offsets, bins.categorical, totals, limits, columns, found, left)
+        def search(_member: int, a: int, b: int, found: NDArray[np.void], left: NDArray[np.int64]) -> None:
+            search_filled(hist, bins.offsets, bins.categorical, totals, limits, (a, b), found, left)
 
-        search_slice(0) if n_members == 1 else self.team.together(search_slice, n_members)
-        best = int(np.argmax(found["gain"]))  # the first of equal ones
-        return found[best].copy(), left[best].copy()
+        return search_slices(n_columns, len(totals), n_members, self.team, search)
 
 
 class _ShardedBuilder(TreeBuilder):

@@ -7,6 +7,7 @@ values from the sums. The leaf of largest gain is split next, until no split gai
 import heapq
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,14 +17,7 @@ from numpy.typing import NDArray
 from hedgerow.dtypes import MAX_BINS, MISSING_CODE
 from hedgerow.kernels.cpu.adaboost import class_sums, descend, find_stump_sides, grow_stump
 from hedgerow.kernels.cpu.records import NODE, SPLIT
-from hedgerow.kernels.cpu.weak import (
-    COLUMNS_AT_ONCE,
-    ERROR,
-    GINI,
-    MOMENTS,
-    Sample,
-    search_columns,
-)
+from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE, ERROR, GINI, MOMENTS, Sample, search_columns
 from hedgerow.threads import Team
 
 CRITERIA = {"error": ERROR, "gini": GINI, "moments": MOMENTS}
@@ -137,6 +131,26 @@ def total_sums(sample: Sample, n_channels: int) -> NDArray[np.int64]:
     return totals
 
 
+def _empty_splits(n_columns: int, n_channels: int) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+    """Memory for the best split of every column, and the sums of its left side."""
+    return np.empty(n_columns, SPLIT), np.empty((n_columns, n_channels), np.int64)
+
+
+def search_slices(
+    n_columns: int, n_channels: int, n_members: int, team: Team, search: Callable[..., None]
+) -> FoundSplit:
+    """Call search(member, first column, last, found, left) on members of a team; return the best split."""
+    found, left = _empty_splits(n_columns, n_channels)
+    ends = [n_columns * member // n_members for member in range(n_members + 1)]
+
+    def search_slice(member: int) -> None:
+        search(member, ends[member], ends[member + 1], found, left)
+
+    search_slice(0) if n_members == 1 else team.together(search_slice, n_members)
+    best = int(np.argmax(found["gain"]))  # the first of equal ones
+    return found[best].copy(), left[best].copy()  # views would keep those of all columns
+
+
 class WeakGrower:
     """Grows weak trees on a coded table.
 
@@ -167,12 +181,7 @@ class WeakGrower:
         criterion = MOMENTS if sample.second.size else CRITERIA[self.rules.criterion]
         if self._work is None or self._work[3].shape[1] != n_channels:
             limits, hist = np.array([criterion, self.width, 1], np.int64), self._histograms(1, n_channels)[0]
-            self._work = (
-                limits,
-                hist,
-                np.empty(n_columns, SPLIT),
-                np.empty((n_columns, n_channels), np.int64),
-            )
+            self._work = (limits, hist, *_empty_splits(n_columns, n_channels))
         self._work[0][0] = criterion
         nodes, sums = np.zeros(_STUMP_NODES, NODE), np.empty((_STUMP_NODES, n_channels), np.int64)
         leaf_ids = np.empty(table.n_rows, np.uint8)
@@ -192,27 +201,18 @@ class WeakGrower:
         self, sample: Sample, rows: NDArray[np.uint32], totals: NDArray[np.int64], limits: NDArray[np.int64]
     ) -> FoundSplit:
         """Find the best split of a node."""
-        table, n_columns = self.table, self.n_columns
-        codes, n_bins, categorical = table.codes.by_column, table.codes.n_bins, table.codes.categorical
-        found, left = np.empty(n_columns, SPLIT), np.empty((n_columns, len(totals)), np.int64)
-        n_members = self._members(len(rows) or table.n_rows)
+        codes, n_bins = self.table.codes.by_column, self.table.codes.n_bins
+        categorical, n_members = self.table.codes.categorical, self._members(len(rows) or self.table.n_rows)
         hist = self._histograms(n_members, len(totals))
-        ends = [n_columns * member // n_members for member in range(n_members + 1)]
 
-        def search_slice(member: int) -> None:
-            a, b = ends[member], ends[member + 1]
+        def search(member: int, a: int, b: int, found: NDArray[np.void], left: NDArray[np.int64]) -> None:
             search_columns(
                 codes[a:b], n_bins[a:b], categorical[a:b], sample, rows, totals, limits,
                 hist[member], found[a:b], left[a:b],
             )  # fmt: skip
             found["column"][a:b] += a
 
-        if n_members == 1:
-            search_slice(0)
-        else:
-            self.team.together(search_slice, n_members)
-        best = int(np.argmax(found["gain"]))  # the first of equal ones
-        return found[best].copy(), left[best].copy()  # views would keep those of all columns
+        return search_slices(self.n_columns, len(totals), n_members, self.team, search)
 
     def _members(self, n_rows: int) -> int:
         """Number of threads that pay off for so many rows."""
