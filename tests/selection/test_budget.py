@@ -1,4 +1,4 @@
-"""The budget: what is skipped, cut short and sampled when there is a clock. No test looks at the real one."""
+"""The budget: trials that are skipped, cut short or sampled; no test depends on the real time."""
 
 import itertools
 
@@ -14,10 +14,10 @@ from hedgerow.selection.trials import Split, TrialContext, grow_members, run_tri
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
 LABELS = (X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * RNG.normal(size=200) > 0).astype(np.int64)
-AT_ONCE = 1e-9  # seconds: over before the first round is
+AT_ONCE = 1e-9  # seconds: less than a round takes
 
 
-def _problem(n_splits=1):
+def _context(n_splits=1):
     splits = [Split(X[:150], LABELS[:150], X[150:], LABELS[150:])] * n_splits
     return TrialContext("classification", METRICS["log-loss"], splits, 0, 1)
 
@@ -27,15 +27,15 @@ def _short(method, task, n_rows):
 
 
 @pytest.fixture
-def a_second_a_look(monkeypatch):
-    """A clock that is a second later whenever it is looked at."""
+def one_second_per_call(monkeypatch):
+    """A clock that advances by a second per call."""
     monkeypatch.setattr(choosing, "settings_for", _short)
     seconds = itertools.count()
     monkeypatch.setattr(choosing, "Clock", lambda budget: Clock(budget, now=lambda: float(next(seconds))))
 
 
-@pytest.mark.usefixtures("a_second_a_look")
-def test_what_there_is_no_time_for_is_skipped_and_named():
+@pytest.mark.usefixtures("one_second_per_call")
+def test_settings_without_time_are_skipped():
     choice = choose(X, LABELS, "classification", methods=["gradient", "adaboost", "forest"], budget=2.5)
     statuses = [trial.status for trial in choice.trials]
     assert statuses[0] in ("done", "cut short")
@@ -45,8 +45,8 @@ def test_what_there_is_no_time_for_is_skipped_and_named():
     assert choice.budget == 2.5
 
 
-@pytest.mark.usefixtures("a_second_a_look")
-def test_the_first_trial_is_made_whatever_the_budget():
+@pytest.mark.usefixtures("one_second_per_call")
+def test_the_first_trial_is_always_finished():
     choice = choose(X, LABELS, "classification", methods=["adaboost", "forest"], budget=0.001)
     assert choice.best.method == "adaboost"
     assert [trial.status for trial in choice.trials[1:]] == ["skipped"] * 3
@@ -54,44 +54,42 @@ def test_the_first_trial_is_made_whatever_the_budget():
     assert choice.model.predict(X).shape == (200,)
 
 
-def test_boosting_without_time_ends_after_a_round_with_a_note():
+def test_boosting_without_time_stops_after_one_round():
     for method in ("gradient", "adaboost", "logitboost"):
-        tried = run_trial(_problem(), Setting(method, {"n_estimators": 50}), AT_ONCE)
-        assert tried.trial.status == "cut short"
-        assert tried.trial.note == "stopped by the budget after 1 of 50"
-        assert tried.trial.parameters["n_estimators"] == 1
+        result = run_trial(_context(), Setting(method, {"n_estimators": 50}), AT_ONCE)
+        assert result.trial.status == "cut short"
+        assert result.trial.note == "stopped by the budget after 1 of 50"
+        assert result.trial.parameters["n_estimators"] == 1
 
 
-def test_folds_that_there_is_no_time_for_are_not_begun():
-    tried = run_trial(_problem(5), Setting("forest", {"n_estimators": 4}), AT_ONCE)
-    assert tried.trial.status == "skipped"
-    assert tried.trial.note.startswith("1 of 5 folds took")
-    assert tried.row_scores is None
+def test_folds_without_time_are_not_started():
+    result = run_trial(_context(5), Setting("forest", {"n_estimators": 4}), AT_ONCE)
+    assert result.trial.status == "skipped"
+    assert result.trial.note.startswith("1 of 5 folds took")
+    assert result.row_scores is None
 
 
 @pytest.mark.parametrize("method", ["forest", "bagging"])
-def test_members_that_there_is_no_time_for_are_left_out_and_the_others_are_the_same(method):
+def test_members_without_time_are_left_out_and_the_others_are_the_same(method):
     few = make_model(method, "classification", n_jobs=1, n_estimators=20)
     grow_members(few, X, LABELS, AT_ONCE)
     as_many = make_model(method, "classification", n_jobs=1, n_estimators=2).fit(X, LABELS)
     np.testing.assert_array_equal(few.predict_proba(X), as_many.predict_proba(X))
-    all_of_them = make_model(method, "classification", n_jobs=1, n_estimators=20)
-    grow_members(all_of_them, X, LABELS, 1e9)
+    complete = make_model(method, "classification", n_jobs=1, n_estimators=20)
+    grow_members(complete, X, LABELS, 1e9)
     one_fit = make_model(method, "classification", n_jobs=1, n_estimators=20).fit(X, LABELS)
-    np.testing.assert_array_equal(all_of_them.predict_proba(X), one_fit.predict_proba(X))
-    assert not all_of_them.warm_start
+    np.testing.assert_array_equal(complete.predict_proba(X), one_fit.predict_proba(X))
+    assert not complete.warm_start
 
 
-def test_the_last_fit_can_be_cut_short_too():
-    many = make_model("gradient", "classification", n_estimators=30)
-    trial = run_trial(_problem(), Setting("gradient", {"n_estimators": 30}, patience=30), None).trial
-    given = choosing.TrainingData.of(X, LABELS, "classification", "choose")
-    model, note = choosing.fit_final(trial, given, 0, 1, AT_ONCE)
+def test_the_final_fit_can_be_cut_short():
+    trial = run_trial(_context(), Setting("gradient", {"n_estimators": 30}, patience=30), None).trial
+    data = choosing.TrainingData.of(X, LABELS, "classification", "choose")
+    model, note = choosing.fit_final(trial, data, 0, 1, AT_ONCE)
     assert model.n_estimators_ == 1
     assert note.startswith("The budget ended the final fit after 1 of ")
-    whole, nothing = choosing.fit_final(trial, given, 0, 1, None)
+    whole, nothing = choosing.fit_final(trial, data, 0, 1, None)
     assert (whole.n_estimators_, nothing) == (trial.parameters["n_estimators"], "")
-    assert many.n_estimators == 30
 
 
 def test_many_rows_are_sampled_and_rounds_are_limited_by_pilot_fits(monkeypatch):
@@ -124,20 +122,12 @@ def test_without_a_budget_nothing_is_sampled(monkeypatch):
     assert choice.budget is None
 
 
-def test_costs_are_lines_through_two_small_fits():
-    cost = FitTime.from_pilots([(1000, 0.003), (5000, 0.007)])
-    assert cost.seconds(1000, 1) == pytest.approx(0.003)
-    assert cost.seconds(9000, 10) == pytest.approx(0.11)
-    cost.update(9000, 0.022)
-    assert cost.seconds(9000, 10) == pytest.approx(0.22)
-
-
-def test_costs_never_fall_with_rows_however_odd_the_small_fits_are():
+def test_estimated_times_never_fall_with_rows():
     cost = FitTime.from_pilots([(1000, 0.009), (5000, 0.004)])
     assert cost.seconds(10_000, 1) > cost.seconds(1000, 1) > 0
 
 
-def test_a_sample_is_all_rows_if_there_is_time_and_never_too_small():
+def test_sample_size_has_a_minimum_and_a_maximum():
     assert sample_size(50_000, 100.0, lambda rows: rows / 1000) == 50_000
     assert sample_size(50_000, 20.0, lambda rows: rows / 1000) == 19_000
     assert sample_size(50_000, 0.001, lambda rows: rows / 1000) == 4_000

@@ -49,6 +49,9 @@ class NeverFitted(LinearRegression):
         raise AssertionError("fitted before the input was checked")
 
 
+CLASSES = {"estimator": GaussianNB(), "sampler": draw_classes, "test": CLASSES_TEST}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -88,27 +91,18 @@ class NeverFitted(LinearRegression):
         ({"test": (np.ones((0, 2)), [])}, "test has no rows"),
         ({"test": (np.ones((2, 2)), [[1], [2]])}, r"test has y of shape \(2, 1\)"),
         ({"test": (np.ones((2, 2)), ["a", "b"])}, "test: y has dtype"),
+        ({**CLASSES, "noise": 0.6}, r"noise=0\.6 is not allowed: .* a number >= 0 and <= 0\.5"),
+        (
+            {**CLASSES, "test": (CLASSES_TEST[0], CLASSES_TEST[1].astype(str))},
+            "test has labels of dtype <U21, but those of the sampler are int64",
+        ),
+        (
+            {"estimator": KNeighborsRegressor(weights="nonsense")},
+            "estimator=KNeighbors.* failed in repeat 0 with 60 rows: The 'weights' parameter",
+        ),
     ],
 )
-def test_bad_input_is_refused_before_any_work(change, message):
-    given = {"estimator": NeverFitted(), "sampler": draw_numbers, "test": NUMBERS_TEST, **change}
+def test_bad_input_is_refused(change, message):
+    arguments = {"estimator": NeverFitted(), "sampler": draw_numbers, "test": NUMBERS_TEST, **change}
     with pytest.raises((ValueError, TypeError), match=message):
-        bias_variance(given.pop("estimator"), given.pop("sampler"), **given)
-
-
-def test_noise_of_labels_is_at_most_a_half():
-    with pytest.raises(ValueError, match=r"noise=0\.6 is not allowed: .* a number >= 0 and <= 0\.5"):
-        bias_variance(GaussianNB(), draw_classes, test=CLASSES_TEST, noise=0.6)
-
-
-def test_labels_of_another_kind_are_refused():
-    test = (CLASSES_TEST[0], CLASSES_TEST[1].astype(str))
-    with pytest.raises(ValueError, match="test has labels of dtype <U21, but those of the sampler are int64"):
-        bias_variance(GaussianNB(), draw_classes, test=test)
-
-
-def test_a_failing_estimator_is_named_with_its_repeat():
-    estimator = KNeighborsRegressor(weights="nonsense")
-    message = "estimator=KNeighbors.* failed in repeat 0 with 60 rows: The 'weights' parameter"
-    with pytest.raises((ValueError, TypeError), match=message):
-        bias_variance(estimator, draw_numbers, test=NUMBERS_TEST)
+        bias_variance(arguments.pop("estimator"), arguments.pop("sampler"), **arguments)

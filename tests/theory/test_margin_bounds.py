@@ -1,13 +1,12 @@
-"""The margin bounds are their formulas, minimised, and at no point below them."""
+"""The margin bounds are the minima of their formulas."""
 
 import math
-from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
 import oracle_bounds as oracle
-from hedgerow.theory.margin_bounds import MarginBound, gao_zhou_bound, schapire_bound
+from hedgerow.theory.margin_bounds import gao_zhou_bound, schapire_bound
 
 BOUNDS = {"schapire": schapire_bound, "gao_zhou": gao_zhou_bound}
 both = pytest.mark.parametrize("name", BOUNDS)
@@ -41,12 +40,13 @@ def exact(name, bound, margins):
 
 @both
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("m", [5, 300, 20_000])
+@pytest.mark.parametrize("m", [5, 3000])
 def test_the_value_is_the_formula_at_its_own_point(name, kind, m):
     margins = margins_of(kind, m)
     for n_hypotheses, delta in [(1, 0.5), (200, 0.05), (10**9, 1e-9)]:
         bound = BOUNDS[name](margins, n_hypotheses, delta)
         assert 0 < bound.theta <= 1
+        assert (bound.n_votes is None) == (name == "gao_zhou")
         assert bound.value == pytest.approx(float(exact(name, bound, margins)), rel=1e-12)
         assert (bound.n, bound.n_hypotheses, bound.delta) == (m, n_hypotheses, delta)
 
@@ -75,8 +75,8 @@ def test_no_dense_grid_finds_anything_smaller(name, kind):
         assert found <= dense(name, margins, n_hypotheses, 0.05) * (1 + 1e-6)
 
 
-def test_all_different_margins_are_looked_at():
-    # 40,000 different margins; the best theta is the 812th, which is no quantile of the first look.
+def test_all_different_margins_are_tried():
+    # 40,000 different margins; the best theta is the 812th, which is not a quantile of the first search.
     margins = np.concatenate([np.linspace(0.05, 0.1, 811), np.linspace(0.6, 0.61, 39_189)])
     share = np.arange(len(margins)) / len(margins)
     mu = 8 / margins**2 * math.log(len(margins)) * math.log(20) + math.log(20 / 0.05)
@@ -84,25 +84,6 @@ def test_all_different_margins_are_looked_at():
     values = 2 / n + share + (7 * mu + 3 * np.sqrt(2 * mu)) / (3 * n) + np.sqrt(2 * mu * share / n)
     assert values.argmin() == 811
     assert gao_zhou_bound(margins, 10, 0.05).value == pytest.approx(values.min(), rel=1e-12)
-
-
-@both
-def test_more_rows_of_the_same_margins_lower_the_bound(name):
-    margins = margins_of("mixed", 400)
-    values = [BOUNDS[name](np.repeat(margins, k), 50, 0.05).value for k in (1, 2, 10, 100)]
-    assert values == sorted(values, reverse=True)
-    assert values[-1] < 0.75 * values[0]
-
-
-@both
-def test_larger_classes_and_smaller_delta_raise_the_bound(name):
-    margins = margins_of("large", 5000)
-    sizes = [BOUNDS[name](margins, size, 0.05).value for size in (1, 2, 100, 10**6, 10**100)]
-    deltas = [BOUNDS[name](margins, 100, delta).value for delta in (0.9, 0.05, 1e-6, 1e-300)]
-    assert sizes == sorted(sizes)
-    assert deltas == sorted(deltas)
-    assert sizes[0] < sizes[-1]
-    assert deltas[0] < deltas[-1]
 
 
 @both
@@ -125,18 +106,6 @@ def test_the_order_of_rows_and_rounding_above_one_make_no_difference(name):
     bound = BOUNDS[name](margins, 10, 0.05)
     assert BOUNDS[name](margins[::-1], 10, 0.05) == bound
     assert BOUNDS[name](np.where(margins == 1.0, 1 + 2**-52, margins), 10, 0.05) == bound
-
-
-def test_only_the_bound_of_schapire_has_a_number_of_votes():
-    margins = margins_of("large", 1000)
-    assert isinstance(schapire_bound(margins, 10, 0.05).n_votes, int)
-    assert gao_zhou_bound(margins, 10, 0.05).n_votes is None
-
-
-def test_a_bound_cannot_be_changed():
-    bound = MarginBound(0.5, 0.1, None, 10, 3, 0.05)
-    with pytest.raises(FrozenInstanceError):
-        bound.value = 0.1
 
 
 @both

@@ -165,26 +165,6 @@ def test_three_hypotheses_have_thirds():
 
 
 BOOSTED = {**VOTERS, **SCORERS, "gradient": hr.GradientBoostingClassifier(n_estimators=8)}
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", BOOSTED)
-def test_staged_margins_end_with_the_margins(name, n_classes):
-    if n_classes == 3 and (name.startswith("any") or name == "real"):
-        pytest.skip("two classes only")
-    X, y = table(n_classes)
-    other, labels = table(n_classes, seed=1)
-    model = BOOSTED[name].fit(X, y)
-    staged = list(model.staged_margins(other, labels))
-    assert len(staged) == model.n_estimators_
-    assert len({one.__array_interface__["data"][0] for one in staged}) == len(staged)  # not one array reused
-    assert np.array_equal(staged[-1], model.margins(other, labels))
-    for found, predicted in zip(staged, model.staged_predict(other), strict=True):
-        assert np.all(np.abs(found) <= 1.0)
-        assert np.all(predicted[found > 1e-12] == labels[found > 1e-12])
-        assert not np.any(predicted[found < -1e-12] == labels[found < -1e-12])
-
-
 ALL = {
     **BOOSTED,
     "forest": hr.RandomForestClassifier(4, random_state=0),
@@ -195,7 +175,7 @@ ALL = {
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", ALL)
-def test_the_sign_of_a_margin_is_that_of_a_correct_prediction(name, n_classes):
+def test_the_sign_of_a_margin_is_that_of_a_correct_prediction_in_every_round(name, n_classes):
     if n_classes == 3 and (name.startswith("any") or name == "real"):
         pytest.skip("two classes only")
     X, y = table(n_classes)
@@ -205,6 +185,15 @@ def test_the_sign_of_a_margin_is_that_of_a_correct_prediction(name, n_classes):
         found, right = margins(model, rows, target), model.predict(rows) == target
         assert np.all(right[found > 0])
         assert not np.any(right[found < 0])
+    if name in BOOSTED:
+        staged = list(model.staged_margins(other, labels))
+        assert len(staged) == model.n_estimators_
+        assert len({one.__array_interface__["data"][0] for one in staged}) == len(staged)  # separate arrays
+        assert np.array_equal(staged[-1], found)
+        for one, predicted in zip(staged, model.staged_predict(other), strict=True):
+            assert np.all(np.abs(one) <= 1.0)
+            assert np.all(predicted[one > 1e-12] == labels[one > 1e-12])
+            assert not np.any(predicted[one < -1e-12] == labels[one < -1e-12])
 
 
 def test_a_tie_has_margin_zero_and_goes_to_the_first_class():
