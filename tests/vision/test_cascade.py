@@ -168,9 +168,10 @@ def test_load_cascade_detects_the_format_from_the_content(tmp_path):
 
 
 def test_load_cascade_names_the_file_in_errors(tmp_path):
-    (tmp_path / "notes.xml").write_text("buy milk")
-    with pytest.raises(ModelFileError, match=r"notes\.xml"):
-        load_cascade(tmp_path / "notes.xml")
+    for text in ("buy milk", "<opencv_storage/>"):
+        (tmp_path / "notes.xml").write_text(text)
+        with pytest.raises(ModelFileError, match=r"notes\.xml: "):
+            load_cascade(tmp_path / "notes.xml")
     with pytest.raises(FileNotFoundError, match=r"'other' is neither a file nor the name of a packaged"):
         load_cascade("other")
 

@@ -8,12 +8,12 @@ from hedgerow.vision.samples import Jitter, Samples, crop, load_negatives, load_
 from hedgerow.vision.sources import write_vec
 
 RNG = np.random.default_rng(0)
-WINDOW = (24, 20)  # width, height: different, so that nothing is swapped
+WINDOW = (24, 20)  # width, height: different, to detect swapped sides
 FACES = RNG.integers(0, 256, (6, 20, 24)).astype(np.uint8)
 
 
 def smooth(height, width):
-    """A picture without edges, so that small moves change little."""
+    """An image without edges: small shifts change it little."""
     y, x = np.mgrid[:height, :width]
     return (127 + 60 * np.sin(x / 17) + 60 * np.cos(y / 13)).astype(np.uint8)
 
@@ -107,8 +107,8 @@ def test_contrast_and_brightness_change_only_the_light():
 
 def test_crop_rotates_as_numpy():
     image = RNG.integers(0, 256, (20, 20)).astype(np.uint8)
-    turned = crop(image, Box(0, 0, 20, 20), (20, 20), degrees=90)
-    assert np.array_equal(turned, np.rot90(image, -1))
+    rotated = crop(image, Box(0, 0, 20, 20), (20, 20), degrees=90)
+    assert np.array_equal(rotated, np.rot90(image, -1))
 
 
 def test_points_beyond_the_image_are_mirrored():
@@ -123,7 +123,7 @@ def test_margin_crops_or_extends_objects():
     assert (load_positives([image], (24, 24), margin=-0.27).images == 50).all()
     assert (load_positives([image], (24, 24), margin=-0.2).images > 50).any()
     grown = load_positives([image[10:50, 10:50]], (24, 24), margin=0.25).images[0]
-    assert grown[0, 0] == grown[-1, -1] == 50  # beyond the cut-out its own pixels are mirrored
+    assert grown[0, 0] == grown[-1, -1] == 50  # pixels beyond the array are mirrored
     assert grown[5, 12] > 180
 
 
@@ -158,13 +158,7 @@ def test_annotation_files_are_read(tmp_path):
     big = RNG.integers(0, 256, (100, 120)).astype(np.uint8)
     save(tmp_path / "img" / "big one.png", big)
     save(tmp_path / "img" / "2.png", FACES[0])
-    lines = [
-        "# faces",
-        "img/big one.png 2 10 30 24 20 0 0 48 40",
-        "",
-        "img/2.png  1  0 0 24 20",
-        "img/2.png 0",
-    ]
+    lines = "# faces", "img/big one.png 2 10 30 24 20 0 0 48 40", "", "img/2.png  1  0 0 24 20", "img/2.png 0"
     (tmp_path / "info.dat").write_text("\n".join(lines))
     samples = load_positives(str(tmp_path / "info.dat"), WINDOW)
     assert samples.group.tolist() == [0, 1, 2]
@@ -230,16 +224,13 @@ def test_invalid_annotation_lines_are_named(tmp_path, line, message):
         load_positives(tmp_path / "info.txt", WINDOW)
 
 
-def test_binary_annotation_files_are_rejected(tmp_path):
-    (tmp_path / "info.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match=r"info\.txt: neither an image nor a text file"):
-        load_positives(tmp_path / "info.txt", WINDOW)
-
-
-def test_damaged_images_are_named(tmp_path):
+def test_damaged_files_are_named(tmp_path):
     (tmp_path / "a.png").write_bytes(b"\x89PNG nonsense")
     with pytest.raises(ValueError, match=r"a\.png: not an image file"):
         load_positives(tmp_path, WINDOW)
+    (tmp_path / "info.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match=r"info\.txt: neither an image nor a text file"):
+        load_positives(tmp_path / "info.txt", WINDOW)
 
 
 @pytest.mark.parametrize(
@@ -289,11 +280,8 @@ def test_load_negatives_reads_folders_lists_and_files(tmp_path):
     for name, image in zip("ab", FACES, strict=False):
         save(tmp_path / "img" / f"{name}.png", image)
     (tmp_path / "bg.txt").write_text("img/b.png\n\nimg/a.png\n")
-    for source in (
-        tmp_path / "img",
-        [tmp_path / "img" / "a.png", str(tmp_path / "img" / "b.png")],
-        FACES[:2],
-    ):
+    paths = [tmp_path / "img" / "a.png", str(tmp_path / "img" / "b.png")]
+    for source in (tmp_path / "img", paths, FACES[:2]):
         negatives = load_negatives(source, WINDOW)
         assert len(negatives) == 2
         assert all(np.array_equal(one, other) for one, other in zip(negatives, FACES, strict=False))
@@ -321,7 +309,7 @@ def test_small_negatives_are_skipped_with_a_warning(tmp_path):
     save(tmp_path / "a.png", FACES[0])
     save(tmp_path / "b.png", FACES[0][:, :9])
     exif = Image.Exif()
-    exif[0x0112] = 6  # turned: 20 × 24 once it is upright
+    exif[0x0112] = 6  # 20 × 24 after the rotation
     Image.fromarray(FACES[0]).save(tmp_path / "c.png", exif=exif)
     with pytest.warns(UserWarning, match=r"2 of 3 images are smaller.*b\.png with 9 × 20"):
         negatives = load_negatives(tmp_path, WINDOW)

@@ -121,9 +121,8 @@ def test_scan_returns_hits_beyond_the_buffer():
     positions, _ = passing_windows(model, image, 1)
     assert len(positions) == 115 * 295
     windows = find_windows(model, image, scale_factor=1.5)
-    assert len(windows.scores) == len(set(zip(windows.level, windows.x, windows.y, strict=True)))
-    order = list(zip(windows.level, windows.y, windows.x, strict=True))
-    assert order == sorted(order)
+    order = [(width, y, x) for x, y, width, _ in windows.rectangles.tolist()]
+    assert order == sorted(set(order))
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (9, 40), (40, 11), (10, 12), (11, 13), (10, 90), (90, 12)])

@@ -53,6 +53,10 @@ def test_reports_describe_the_stages(whole):
     rates = [report.pass_rate for report in whole.stages_]
     assert 0.9 < rates[0] <= 1
     assert sorted(rates, reverse=True) == rates
+    assert whole.stop_reason_ == "all 4 stages are trained"
+    assert whole.log_[-1] == "ended: all 4 stages are trained"
+    assert any(report.seconds > 0 for report in whole.stages_)
+    assert "seconds" not in json.dumps(whole.cascade_.info)
 
 
 def test_total_hit_rate_is_the_product_of_all_stages():
@@ -74,10 +78,6 @@ def test_reports_equal_the_rates_of_the_cascade(whole):
     assert np.mean(stages == 4) == pytest.approx(whole.stages_[-1].total_hit_rate)
     passed = [int(np.sum(evaluate_windows(whole.cascade_.model, data.train)[0] >= n)) for n in range(4)]
     assert [report.n_positives for report in whole.stages_] == passed
-
-
-def test_mean_positive_is_the_mean_of_the_training_windows(whole):
-    data = read_training_data(POSITIVES, NEGATIVES, None, whole.get_params(), {})
     assert np.array_equal(whole.mean_positive_, data.train.mean(axis=0))
 
 
@@ -128,17 +128,7 @@ def test_more_stages_do_not_change_the_first_ones(whole):
         )
 
 
-def test_seconds_are_not_in_the_file(whole):
-    assert "seconds" not in json.dumps(whole.cascade_.info)
-    assert any(report.seconds > 0 for report in whole.stages_)
-
-
 # --- when it ends
-
-
-def test_training_ends_with_the_last_stage(whole):
-    assert whole.stop_reason_ == "all 4 stages are trained"
-    assert whole.log_[-1] == "ended: all 4 stages are trained"
 
 
 def test_training_ends_at_target_false_alarm():
@@ -195,6 +185,19 @@ def test_fit_requires_two_images_and_two_originals():
 # --- training and validation data
 
 
+@pytest.fixture
+def boosters(monkeypatch):
+    """The arguments of all boosters of stages."""
+    calls, init = [], StageBooster.__init__
+
+    def record(self, *args):
+        calls.append(args)
+        init(self, *args)
+
+    monkeypatch.setattr(StageBooster, "__init__", record)
+    return calls
+
+
 def test_originals_are_training_or_validation_data():
     groups = np.random.default_rng(0).integers(0, 12, 60)
     marked = POSITIVES.copy()
@@ -216,60 +219,40 @@ def test_validation_mask_has_groups_on_both_sides(share, n):
     assert np.all(validation.reshape(10, 3) == validation[::3, None])
 
 
-def test_rates_are_measured_on_validation_windows(monkeypatch):
-    mined, sets = [], []
-    mine, init = Miner.mine, StageBooster.__init__
+def test_rates_are_measured_on_validation_windows(boosters, monkeypatch):
+    mined, mine = [], Miner.mine
 
-    def spy_mine(self, model, n, stage, numbers, callback=None):
+    def record(self, model, n, stage, numbers, callback=None):
         found = mine(self, model, n, stage, numbers, callback)
         mined.append((set(numbers.tolist()), found.windows))
         return found
 
-    def spy_init(self, windows, validation, *rest):
-        sets.append((windows, validation))
-        init(self, windows, validation, *rest)
-
-    monkeypatch.setattr(Miner, "mine", spy_mine)
-    monkeypatch.setattr(StageBooster, "__init__", spy_init)
+    monkeypatch.setattr(Miner, "mine", record)
     fitted(n_stages=2, validation_fraction=0.3)
     assert len(mined) == 4
     assert mined[0][0] == mined[2][0]
     assert not mined[0][0] & mined[1][0]
     assert mined[0][0] | mined[1][0] == set(range(10))
-    for number, pair in enumerate(sets):
+    for number, (*pair, _, _, _) in enumerate(boosters):
         for (windows, classes), (_, others) in zip(pair, mined[2 * number : 2 * number + 2], strict=True):
             pixels = windows.pixels.T.reshape(-1, 8, 8)
             assert np.array_equal(pixels[classes == 0], others)
             assert windows.n == len(classes)
 
 
-def test_each_stage_draws_its_own_features(monkeypatch):
-    drawn = []
-    init = StageBooster.__init__
-
-    def spy(self, windows, validation, features, *rest):
-        drawn.append(features.rects.tobytes())
-        assert len(features) == 80
-        init(self, windows, validation, features, *rest)
-
-    monkeypatch.setattr(StageBooster, "__init__", spy)
+def test_each_stage_draws_its_own_features(boosters):
     fitted(n_stages=2)
-    assert len(set(drawn)) == 2
+    features = [arguments[2] for arguments in boosters]
+    assert [len(one) for one in features] == [80, 80]
+    assert not np.array_equal(features[0].rects, features[1].rects)
 
 
 # --- targets
 
 
-def test_lists_have_one_target_per_stage(monkeypatch):
-    rules = []
-    init = StageBooster.__init__
-
-    def spy(self, windows, validation, features, rule, team):
-        rules.append((rule.min_hit_rate, rule.max_false_alarm))
-        init(self, windows, validation, features, rule, team)
-
-    monkeypatch.setattr(StageBooster, "__init__", spy)
+def test_lists_have_one_target_per_stage(boosters):
     trainer = fitted(min_hit_rate=[1.0, 0.9], max_false_alarm=(0.6, 0.7, 0.8, 0.9))
+    rules = [(options.min_hit_rate, options.max_false_alarm) for *_, options, _ in boosters]
     assert rules == [(1.0, 0.6), (0.9, 0.7), (0.9, 0.8)]
     assert trainer.stages_[0].hit_rate == 1.0
 

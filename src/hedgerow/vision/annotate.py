@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hedgerow.container import write_atomically
 from hedgerow.optional import require_extra
 from hedgerow.vision.cascade import check_settings
-from hedgerow.vision.images import ImageLike, as_colour, read_image
+from hedgerow.vision.images import Box, ImageLike, as_colour, read_image
 from hedgerow.vision.training_data import to_json
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def draw_detections(
     >>> draw_detections(np.zeros((100, 120)), [face]).size
     (120, 100)
     """
-    detections = [one if hasattr(one, "x") else _Rectangle(*map(int, one)) for one in detections]
+    detections = [one if hasattr(one, "x") else Box(*map(int, one)) for one in detections]
     pillow = require_extra("PIL.Image", extra="vision")
     picture: Image.Image = pillow.fromarray(as_colour(image, channels=channels))
     draw = require_extra("PIL.ImageDraw", extra="vision").Draw(picture)
@@ -91,13 +91,6 @@ def draw_detections(
         if labels and getattr(one, "score", None) is not None:
             _write_label(draw, one, colour, picture.size)
     return picture
-
-
-class _Rectangle(NamedTuple):
-    x: int
-    y: int
-    width: int
-    height: int
 
 
 def _write_label(

@@ -16,7 +16,7 @@ search: one column of one-byte codes for each feature.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,14 +84,8 @@ class Features:
 
     def take(self, numbers: NDArray[Any]) -> "Features":
         """Return the features with these indices, in this order."""
-        return Features(
-            self.kind,
-            self.width,
-            self.height,
-            np.ascontiguousarray(self.rects[numbers]),
-            np.ascontiguousarray(self.weights[numbers]),
-            np.ascontiguousarray(self.tilted[numbers]),
-        )
+        arrays = (np.ascontiguousarray(a[numbers]) for a in (self.rects, self.weights, self.tilted))
+        return Features(self.kind, self.width, self.height, *arrays)
 
     @cached_property
     def corners(self) -> NDArray[np.int32]:
@@ -280,39 +274,23 @@ class WindowSet:
         self.team.over_rows(self.n, task, size=windows.WINDOWS_AT_ONCE)
 
 
-@dataclass(frozen=True, eq=False)
 class CodedWindows:
     """Codes of features, one column each: the table of the weak learners.
 
     by_column : uint8 (features, windows)
     patterns : bool
         Whether codes are LBP patterns; otherwise they increase with the value of a Haar feature.
+    n_bins : int64 (features,), the number of codes without 0
+    categorical : uint8 (features,), whether codes are unordered
     """
 
-    by_column: NDArray[np.uint8]
-    patterns: bool
+    def __init__(self, by_column: NDArray[np.uint8], *, patterns: bool) -> None:
+        self.by_column, self.patterns = by_column, patterns
+        self.n_columns, self.n_rows = by_column.shape
+        self.n_bins = np.full(self.n_columns, MAX_BINS if patterns else windows.CODES, np.int64)
+        self.categorical = np.full(self.n_columns, patterns, np.uint8)
 
     @property
-    def codes(self) -> "CodedWindows":
+    def codes(self) -> Self:
         """The object itself: codes and table are one."""
         return self
-
-    @property
-    def n_rows(self) -> int:
-        """The number of windows."""
-        return int(self.by_column.shape[1])
-
-    @property
-    def n_columns(self) -> int:
-        """The number of features."""
-        return len(self.by_column)
-
-    @cached_property
-    def n_bins(self) -> NDArray[np.int64]:
-        """The number of codes of every feature, without 0."""
-        return np.full(self.n_columns, MAX_BINS if self.patterns else windows.CODES, np.int64)
-
-    @cached_property
-    def categorical(self) -> NDArray[np.uint8]:
-        """Whether the codes of a feature are unordered."""
-        return np.full(self.n_columns, self.patterns, np.uint8)

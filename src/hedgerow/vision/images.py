@@ -232,13 +232,7 @@ def integral_image(image: ArrayLike) -> NDArray[np.int64]:
 def squared_integral_image(image: ArrayLike) -> NDArray[np.int64]:
     """Compute the integral image of the squared pixels, for the variance of rectangles.
 
-    Parameters
-    ----------
-    image : array of integers, (height, width)
-
-    Returns
-    -------
-    ndarray of int64, (height + 1, width + 1)
+    Input and shape are those of `integral_image`.
 
     Examples
     --------
@@ -257,13 +251,7 @@ def squared_integral_image(image: ArrayLike) -> NDArray[np.int64]:
 def tilted_integral_image(image: ArrayLike) -> NDArray[np.int64]:
     """Compute the sums of cones that open upwards, for rectangles tilted by 45 degrees.
 
-    Parameters
-    ----------
-    image : array of integers, (height, width)
-
-    Returns
-    -------
-    ndarray of int64, (height + 1, width + 1)
+    Input and shape are those of `integral_image`.
 
     Examples
     --------

@@ -49,17 +49,9 @@ class MinedWindows:
 
 
 class Miner:
-    """Mines hard negatives in a sequence of images.
+    """Mines hard negatives in a sequence of grey images, which are loaded when needed.
 
-    Parameters
-    ----------
-    images : sequence of uint8 (h, w)
-        Loaded when needed.
-    window : (int, int)
-    scale_factor : float
-        Ratio of consecutive levels of an image.
-    seed : int
-    team : Team
+    `scale_factor` is the ratio of consecutive levels of an image.
     """
 
     def __init__(
@@ -120,9 +112,7 @@ class Miner:
         self, tasks: list[tuple[int, int]], model: CascadeModel, share: int, stage: int
     ) -> list[tuple[NDArray[np.uint8], int, int]]:
         results: list[Any] = [None] * len(tasks)
-        images = [
-            self._load(number) for number, _ in tasks
-        ]  # in the main thread: the sequence may be of any class
+        images = [self._load(number) for number, _ in tasks]  # in one thread: sequences may be of any class
 
         def work(member: int) -> None:
             for task in range(member, len(tasks), self.team.n_members):
@@ -146,9 +136,8 @@ class Miner:
             step = level_step(factor)
             positions, _ = passing_windows(model, level, step)
             n_evaluated += ((level.shape[1] - width) // step + 1) * ((level.shape[0] - height) // step + 1)
-            positions_found.append(
-                np.column_stack([np.full(len(positions), len(levels), np.int32), positions])
-            )
+            level_numbers = np.full(len(positions), len(levels), np.int32)
+            positions_found.append(np.column_stack([level_numbers, positions]))
             levels.append(level)
         if not levels:
             return np.empty((0, height, width), np.uint8), 0, 0

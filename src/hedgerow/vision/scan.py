@@ -127,9 +127,6 @@ class Windows(NamedTuple):
 
     rectangles: NDArray[np.int32]  # (n, 4): x, y, width, height in the image
     scores: NDArray[np.float64]  # (n,): sum of the last stage
-    level: NDArray[np.int32]  # (n,): index of the factor
-    x: NDArray[np.int32]  # (n,): position in the image of the level
-    y: NDArray[np.int32]
 
 
 class _Scan(NamedTuple):
@@ -283,18 +280,16 @@ def find_windows(
     image_shape = (grey.shape[0], grey.shape[1])
     factors = scan_factors(image_shape, model.window, scale_factor, min_size, max_size)
     if not factors or model.n_stages == 0:
-        none = np.zeros(0, np.int32)
-        return Windows(np.zeros((0, 4), np.int32), np.zeros(0), none, none, none)
+        return Windows(np.zeros((0, 4), np.int32), np.zeros(0))
     shapes = [level_shape(image_shape, factor) for factor in factors]
     grey = _as_kernel_array(grey)
     steps = [level_step(factor) for factor in factors]
     scan = _prepare_scan(model, grey, shapes, steps, rows_scanned(shapes, model.window, steps))
     hits, scores = _run(scan, grey, team, model.n_stages, _SKIP)
-    level, x, y = (np.ascontiguousarray(hits[:, i]) for i in range(3))
-    scale = np.array(factors, np.float32)[level]
-    sides = [np.rint(n.astype(np.float32) * scale) for n in (x, y)]
+    scale = np.array(factors, np.float32)[hits[:, 0]]
+    sides = [np.rint(position.astype(np.float32) * scale) for position in (hits[:, 1], hits[:, 2])]
     sides += [np.rint(np.float32(n) * scale) for n in model.window]
-    return Windows(np.stack(sides, axis=1).astype(np.int32), scores, level, x, y)
+    return Windows(np.stack(sides, axis=1).astype(np.int32), scores)
 
 
 def passing_windows(
