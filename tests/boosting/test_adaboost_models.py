@@ -1,4 +1,4 @@
-"""Weighted medians, all at once and as members join, against their definition."""
+"""Weighted medians, at once and member by member, compared with their definition."""
 
 from fractions import Fraction
 
@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from hedgerow.boosting.adaboost_models import MedianRows, RunningMedians, weighted_medians
 from hedgerow.threads import Team
 
-# Eighths are exact in float64: halves of their sums can be met exactly.
+# Eighths are exact in float64: halves of their sums are exact.
 eighths = st.integers(1, 40).map(lambda n: n / 8)
 any_weight = st.floats(1e-6, 1e6)
 few_values = st.integers(-3, 3).map(float)
 
 
 def defined(values, weights):
-    """The smallest value at which the weights of the members that say no more reach half of all."""
+    """The smallest value such that members that predict at most this have half of the weight."""
     exact = [Fraction(weight) for weight in weights]
     for value in sorted(values):
-        said_no_more = sum(weight for said, weight in zip(values, exact, strict=True) if said <= value)
-        if 2 * said_no_more >= sum(exact):
+        at_most = sum(weight for other, weight in zip(values, exact, strict=True) if other <= value)
+        if 2 * at_most >= sum(exact):
             return value
     raise AssertionError
 

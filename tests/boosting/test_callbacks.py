@@ -1,4 +1,4 @@
-"""Callbacks apart from any fit: they are told of rounds and answer."""
+"""Callbacks without a fit: early stopping, time limits and the history."""
 
 import pytest
 
@@ -38,8 +38,8 @@ def test_early_stopping_of_a_warm_start():
 def test_early_stopping_starts_anew_with_another_fit():
     stopper = EarlyStopping(patience=2)
     for losses in ([1, 1], [9, 8, 7, 7, 7]):
-        answers = [stopper(done) for done in rounds(losses)]
-    assert answers == [False] * 4 + [True]
+        stops = [stopper(done) for done in rounds(losses)]
+    assert stops == [False] * 4 + [True]
     assert stopper.best_round == 2
 
 
@@ -63,12 +63,8 @@ def test_early_stopping_requires_an_evaluation_set():
 
 def test_time_limit():
     limit = TimeLimit(2.0)
-    assert [limit(Round(i, 9, seconds)) for i, seconds in enumerate([0.5, 1.9, 2.0, 7.0])] == [
-        False,
-        False,
-        True,
-        True,
-    ]
+    stops = [limit(Round(i, 9, seconds)) for i, seconds in enumerate([0.5, 1.9, 2.0, 7.0])]
+    assert stops == [False, False, True, True]
     for seconds in (0, -1, float("nan")):
         with pytest.raises(ValueError, match=f"seconds={seconds}"):
             TimeLimit(seconds)

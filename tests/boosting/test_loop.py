@@ -67,11 +67,7 @@ def test_every_round_calls_rule_learner_and_callbacks():
     rule, rounds = Rule(), []
     boost(rule, Learner(), 3, [rounds.append])
     assert rule.members == [f"fitted to targets {iteration}" for iteration in range(3)]
-    assert [(done.number, done.n_rounds, done.n_leaves) for done in rounds] == [
-        (0, 3, 7),
-        (1, 3, 7),
-        (2, 3, 7),
-    ]
+    assert [(done.number, done.n_rounds, done.n_leaves) for done in rounds] == [(i, 3, 7) for i in range(3)]
     assert [done.train_loss for done in rounds] == [0.5, 0.25, 0.5 / 3]
     assert rounds[0].validation_loss == (1.0,)
     assert 0.0 <= rounds[0].seconds <= rounds[2].seconds
@@ -157,11 +153,11 @@ def test_a_second_ctrl_c_does_not_wait():
 
 def test_a_users_signal_handler_is_kept():
     signals = []
-    before = signal.signal(signal.SIGINT, lambda *_: signals.append("mine"))
+    before = signal.signal(signal.SIGINT, lambda *_: signals.append("signal"))
     try:
         rule = Rule()
         boost(rule, InterruptedLearner(2), 5)
-        assert signals == ["mine", "mine"]
+        assert signals == ["signal", "signal"]
         assert len(rule.members) == 5
     finally:
         signal.signal(signal.SIGINT, before)

@@ -1,4 +1,4 @@
-"""The distribution over the rows: exact integers near 2**61, whatever the weights; rows drawn by it."""
+"""The distribution over the rows: integers of sum 2**61 for any weights; rows drawn by it."""
 
 import math
 from fractions import Fraction
@@ -73,9 +73,9 @@ def test_a_positive_weight_is_never_zero():
     rounded = row_weights(weight).initial_distribution().rounded
     assert (rounded[[1, 2]] == 1).all()
     assert rounded[3] == 0
-    given = row_weights(n_rows=3).distribution(np.array([1.0, 1e-200, 0.0])).rounded
-    assert given.tolist()[1:] == [1, 0]
-    far = np.array([[-1e9, 1e9, 1e9, 0.0, 0.0]])  # and right beyond all doubt
+    other = row_weights(n_rows=3).distribution(np.array([1.0, 1e-200, 0.0])).rounded
+    assert other.tolist()[1:] == [1, 0]
+    far = np.array([[-1e9, 1e9, 1e9, 0.0, 0.0]])  # and a huge margin
     made, _ = row_weights(weight).exponential_distribution(far, np.array([1, 1, 1, 1, 1], np.int32), 2.0)
     assert made.rounded.tolist()[1:3] == [1, 1]
 
@@ -114,13 +114,13 @@ def test_a_whole_weight_is_so_many_copies(n_rows):
     copies[:2] = 2, 0
     target = rng.uniform(-3, 3, n_rows)
     once, repeated = row_weights(copies), row_weights(n_rows=int(copies.sum()))
-    weight[copies == 0] = 0.0  # as the sample weights in it say
+    weight[copies == 0] = 0.0
     one, other = once.distribution(weight), repeated.distribution(np.repeat(weight, copies))
-    taking_part = copies > 0
-    assert (one.rounded[taking_part] % copies[taking_part] == 0).all()
-    assert one.rounded[~taking_part].sum() == 0
-    per_copy = one.rounded[taking_part] // copies[taking_part]
-    assert np.repeat(per_copy, copies[taking_part]).tolist() == other.rounded.tolist()
+    used = copies > 0
+    assert (one.rounded[used] % copies[used] == 0).all()
+    assert one.rounded[~used].sum() == 0
+    per_copy = one.rounded[used] // copies[used]
+    assert np.repeat(per_copy, copies[used]).tolist() == other.rounded.tolist()
     assert once.n_copies == repeated.n_copies
     pairs = zip(
         once.moments(weight, target, 3.0),
@@ -128,25 +128,29 @@ def test_a_whole_weight_is_so_many_copies(n_rows):
         strict=True,
     )
     for whole, many in pairs:
-        per_copy = whole[taking_part] // copies[taking_part]
-        assert np.repeat(per_copy, copies[taking_part]).tolist() == many.tolist()
+        per_copy = whole[used] // copies[used]
+        assert np.repeat(per_copy, copies[used]).tolist() == many.tolist()
 
 
 @pytest.mark.parametrize("sample_weight", [None, "whole", "real"])
 def test_threads_and_chunks_do_not_matter(sample_weight):
-    rng, n_rows = np.random.default_rng(5), 150_000
-    given = {"whole": rng.integers(0, 4, n_rows).astype(float), "real": rng.exponential(size=n_rows)}
-    given = given.get(sample_weight)
+    rng, n_rows = np.random.default_rng(5), 100_000
+    kinds = {"whole": rng.integers(0, 4, n_rows).astype(float), "real": rng.exponential(size=n_rows)}
     raw, classes = rng.normal(size=(1, n_rows)) * 3, rng.integers(0, 2, n_rows).astype(np.int32)
-    seen = set()
-    for n_members, chunk_rows in ((1, 65_536), (2, 1000), (3, 65_536), (4, 4096)):
+    found = set()
+    for n_members, chunk_rows in ((1, 65_536), (2, 1000), (4, 4096)):
         with Team(n_members, chunk_rows) as team:
-            weights = row_weights(given, n_rows, team=team)
+            weights = row_weights(kinds.get(sample_weight), n_rows, team=team)
             weight, shift = weights.exponential(raw, classes, 2.0)
             made = weights.distribution(weight)
-            parts = (weight, made.rounded, *weights.moments(weight, raw[0], 20.0), weights.normalized(weight))
-            seen.add((shift, made.total, b"".join(part.tobytes() for part in parts)))
-    assert len(seen) == 1
+            arrays = (
+                weight,
+                made.rounded,
+                *weights.moments(weight, raw[0], 20.0),
+                weights.normalized(weight),
+            )
+            found.add((shift, made.total, b"".join(array.tobytes() for array in arrays)))
+    assert len(found) == 1
 
 
 def test_sums_are_those_of_exact_fractions():
@@ -159,7 +163,7 @@ def test_sums_are_those_of_exact_fractions():
         assert row_weights(copies).sum(weight) == pytest.approx(float(copied), rel=1e-15)
 
 
-def test_weights_beyond_the_range_are_refused():
+def test_distribution_rejects_weights_beyond_float64():
     weights = row_weights(n_rows=2)
     for bad in (np.array([np.inf, 1.0]), np.array([np.nan, 1.0]), np.zeros(2)):
         with pytest.raises(FloatingPointError, match="sum to"):

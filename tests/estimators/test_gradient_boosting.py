@@ -5,8 +5,6 @@ import pickle
 import joblib
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -164,25 +162,3 @@ def test_column_names_are_those_of_the_last_fit():
     model.fit(X, y)
     assert not hasattr(model, "feature_names_in_")
     assert model.n_features_in_ == 4
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_every_kind_of_table_gives_the_same_model(dtype):
-    X, y = numbers()
-    X = X.astype(dtype)
-    X[::7, 1] = np.nan
-    names = list("abcd")
-    tables = {
-        "numpy": X,
-        "fortran": np.asfortranarray(X),
-        "pandas": pd.DataFrame(X, columns=names),
-        "polars": pl.DataFrame(X, schema=names).with_columns(pl.all().fill_nan(None)),
-        "arrow": pa.table({name: pa.array(X[:, i], from_pandas=True) for i, name in enumerate(names)}),
-    }
-    models = {kind: regressor().fit(table, y) for kind, table in tables.items()}
-    wanted = models["numpy"].predict(X).tobytes()
-    for kind, model in models.items():
-        assert same_forests(model, models["numpy"]), kind
-        assert model.predict(tables[kind]).tobytes() == wanted, kind
-    for kind in ("polars", "arrow"):
-        assert models["pandas"].predict(tables[kind]).tobytes() == wanted

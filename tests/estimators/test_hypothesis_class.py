@@ -1,4 +1,4 @@
-"""How many weak hypotheses there are, against all of them written down one by one."""
+"""Sizes of hypothesis classes, compared with enumerations of all hypotheses."""
 
 import itertools
 
@@ -21,15 +21,15 @@ MISSING = -1
 
 
 def cells(n_edges):
-    """Every combination of bins, MISSING among them: what a hypothesis can tell apart."""
+    """Every combination of bins, MISSING included: all that hypotheses can distinguish."""
     return list(itertools.product(*([MISSING, *range(edges + 1)] for edges in n_edges)))
 
 
 def cuts(n_edges):
-    """Which cells go left, for every cut there is, as tuples of bool; both sides named once."""
-    places, found = cells(n_edges), set()
+    """Which cells go left, for every possible cut, as tuples of bool."""
+    all_cells, found = cells(n_edges), set()
     for column, edges in enumerate(n_edges):
-        values = [place[column] for place in places]
+        values = [cell[column] for cell in all_cells]
         for edge in range(edges):
             for missing_left in (False, True):
                 found.add(tuple(missing_left if v == MISSING else v <= edge for v in values))
@@ -93,12 +93,12 @@ def grid():
     """A row in every cell of EDGES."""
     inside = [[np.nan, -1.0, 0.0, 0.75, 2.0], [np.nan, 0.0, 1.0, 3.0]]
     order = cells((3, 2))
-    return np.array([[inside[column][bin_ + 1] for column, bin_ in enumerate(place)] for place in order])
+    return np.array([[inside[column][bin_ + 1] for column, bin_ in enumerate(cell)] for cell in order])
 
 
 @pytest.mark.parametrize("n_leaves", [2, 3])
 def test_members_are_in_the_class_that_is_counted(n_leaves):
-    known, met = trees((3, 2), n_leaves), set()
+    known, found = trees((3, 2), n_leaves), set()
     for seed in range(12):
         X, y = _two_columns(seed)
         learner = (
@@ -109,9 +109,9 @@ def test_members_are_in_the_class_that_is_counted(n_leaves):
         model = AdaBoostClassifier(learner, n_estimators=5, on_chance="restart").fit(X, y)
         weak = model.hypothesis_class_
         assert (weak.n_columns, weak.n_leaves, weak.n_edges) == (2, n_leaves, (3, 2))
-        met |= {tuple(bool(vote) for vote in member.predict(grid())) for member in model.estimators_}
-    assert met <= known
-    assert len(met) > 10
+        found |= {tuple(bool(vote) for vote in member.predict(grid())) for member in model.estimators_}
+    assert found <= known
+    assert len(found) > 10
 
 
 def _two_columns(seed):
@@ -159,7 +159,7 @@ def test_user_defined_edges_make_the_class_finite():
 
 
 @pytest.mark.parametrize(
-    ("model", "words"),
+    ("model", "reason"),
     [
         (AdaBoostClassifier(DecisionTreeClassifier(max_depth=None), n_estimators=2), "any number of leaves"),
         (AdaBoostClassifier(OtherTree(max_depth=1), n_estimators=2), "not trees of hedgerow"),
@@ -168,14 +168,14 @@ def test_user_defined_edges_make_the_class_finite():
         (LogitBoostClassifier(n_estimators=2), "do not vote"),
     ],
 )
-def test_unknown_hypothesis_classes_raise_the_reason(model, words):
+def test_unknown_hypothesis_classes_raise_the_reason(model, reason):
     X, y = _two_columns(0)
     X = np.nan_to_num(X)
     y = np.where(np.arange(len(y)) % 9 == 0, 1 - y, y)  # no tree is perfect
     model.fit(X, y)
-    with pytest.raises(TypeError, match=words):
+    with pytest.raises(TypeError, match=reason):
         _ = model.hypothesis_class_
-    assert "hypothesis_class_" not in dir(model)  # dir of scikit-learn asks with hasattr
+    assert "hypothesis_class_" not in dir(model)  # dir of scikit-learn calls hasattr
 
 
 def test_categories_are_not_counted():
@@ -187,7 +187,7 @@ def test_categories_are_not_counted():
 
 
 class Hinge:
-    """A cost that says nothing of probabilities."""
+    """A cost without probabilities."""
 
     def cost(self, margin):
         return np.maximum(0.0, 1.0 - margin)

@@ -1,4 +1,4 @@
-"""LogitBoost against a plain implementation of the paper, and what it promises of the log-likelihood."""
+"""LogitBoost: comparison with a plain implementation of the paper, and properties of the log-loss."""
 
 import itertools
 
@@ -44,8 +44,7 @@ def several_classes_by_the_paper(X, y, n_rounds, weight, rate, make):
         yield F
 
 
-@pytest.mark.parametrize("learning_rate", [1.0, 0.4])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "learning_rate"), [(False, 1.0), (True, 0.4)])
 @pytest.mark.parametrize("make", [SklearnRegressionStump, lambda: Ridge(alpha=0.0)])
 def test_two_classes_are_those_of_the_paper(make, weighted, learning_rate):
     X, y = two()
@@ -57,8 +56,7 @@ def test_two_classes_are_those_of_the_paper(make, weighted, learning_rate):
     np.testing.assert_allclose(model.estimator_weights_, 0.5 * learning_rate)
 
 
-@pytest.mark.parametrize("learning_rate", [1.0, 0.4])
-@pytest.mark.parametrize("n_classes", [3, 4])
+@pytest.mark.parametrize(("n_classes", "learning_rate"), [(3, 1.0), (4, 0.4)])
 def test_several_classes_are_those_of_the_paper_but_for_a_shift_of_all_scores(n_classes, learning_rate):
     X, y = problem(n_classes)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
@@ -111,15 +109,15 @@ def test_the_training_error_is_below_the_log_loss_to_the_base_of_two(data):
     bound = model.training_error_bound_
     np.testing.assert_allclose(bound, np.array(model.history_["train_loss"]) / np.log(2), rtol=1e-12)
     assert np.all(staged_errors(model, X, y, weight) <= bound)
-    start = np.log2(len(model.classes_))  # what no score at all would cost
+    start = np.log2(len(model.classes_))  # the bound at scores of 0
     np.testing.assert_allclose(start * np.cumprod(model.normalizers_), bound, rtol=1e-9)
 
 
 def test_errors_are_those_of_the_signs_of_the_responses():
     X, y = two()
     model = LogitBoostClassifier(n_estimators=1).fit(X, y)
-    said = model.estimators_[0].predict(X)
-    assert model.estimator_errors_[0] == pytest.approx(np.mean((said > 0) != (y == 1)), abs=1e-12)
+    predicted = model.estimators_[0].predict(X)
+    assert model.estimator_errors_[0] == pytest.approx(np.mean((predicted > 0) != (y == 1)), abs=1e-12)
     assert model.edges_[0] == 0.5 - model.estimator_errors_[0]
 
 
@@ -140,14 +138,14 @@ def test_one_class_with_weight_is_predicted():
     assert np.all(model.predict(X) == 1)
 
 
-def test_class_probabilities_are_calibrated_better_than_those_of_discrete_adaboost():
+def test_probabilities_are_calibrated():
     X, y = two(3000, noise=1.0)
     train, test = slice(0, 1500), slice(1500, 3000)
     model = LogitBoostClassifier(n_estimators=100, learning_rate=0.3).fit(X[train], y[train])
     probability = model.predict_proba(X[test])[:, 1]
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
-        here = (probability >= low) & (probability < low + 0.2)
-        assert abs(probability[here].mean() - y[test][here].mean()) < 0.12
+        rows = (probability >= low) & (probability < low + 0.2)
+        assert abs(probability[rows].mean() - y[test][rows].mean()) < 0.12
 
 
 def test_outlier_scores_of_separated_classes_are_numbers():

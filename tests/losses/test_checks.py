@@ -1,4 +1,4 @@
-"""What losses refuse, the table of names, and a user's own loss."""
+"""Invalid targets and arguments of losses, the table of names, and custom losses."""
 
 import math
 from pathlib import Path
@@ -39,7 +39,7 @@ from loss_cases import MAKERS, PseudoHuber, fill
         (CustomLoss(PseudoHuber(), task="classification"), [2.0], "PseudoHuber.* got 2.0 at row 0"),
     ],
 )
-def test_check_target_names_what_it_found(loss, y, message):
+def test_check_target_names_the_invalid_value(loss, y, message):
     with pytest.raises(ValueError, match=message):
         loss.check_target(np.array(y))
 
@@ -97,11 +97,11 @@ def test_make_loss_rejects_invalid_arguments(loss, options, message):
         MultinomialLogLoss(1)
 
 
-# --- a user's loss
+# --- custom losses
 
 
 def custom(gradient_hessian=None, loss=None, **methods):
-    """A user's object that is right but for the functions given."""
+    """A valid custom loss, except for the functions passed."""
     good = PseudoHuber()
     methods["loss"] = loss or good.loss
     methods["gradient_hessian"] = gradient_hessian or good.gradient_hessian

@@ -1,4 +1,4 @@
-"""Every loss answers to the same battery: derivatives, optima, extremes, links."""
+"""Properties of all losses: derivatives, optima, extreme scores, links."""
 
 import math
 import pickle
@@ -96,7 +96,7 @@ def test_pieces_of_rows_equal_the_whole_and_touch_nothing_else(name):
 
 
 @ALL
-@pytest.mark.parametrize("size", [30.0, 708.5, 1e3, 1e6])
+@pytest.mark.parametrize("size", [30.0, 708.5, 1e6])
 def test_extreme_scores_stay_finite(name, size):
     loss = MAKERS[name]()
     y, raw = sample(loss)
@@ -208,16 +208,16 @@ def test_global_line_search_finds_the_best_step(name, scale):
     y, raw = sample(loss)
     gradient, _ = fill(loss, y, raw)
     noise = np.random.default_rng(2).normal(size=raw.shape)
-    ways = scale * (noise * 0.3 - gradient)
-    direction = ways[0] if loss.n_outputs == 1 else ways
+    directions = scale * (noise * 0.3 - gradient)
+    direction = directions[0] if loss.n_outputs == 1 else directions
     weight = np.random.default_rng(1).uniform(0, 2, y.size)
     rho = loss.global_line_search(y, raw, direction, weight)
     assert rho > 0
 
     def total(by):
-        return loss.mean_loss(y, raw + by / scale * ways, weight)
+        return loss.mean_loss(y, raw + by / scale * directions, weight)
 
-    bound = min(20.0, loss.step_bound / np.abs(ways / scale).max())
+    bound = min(20.0, loss.step_bound / np.abs(directions / scale).max())
     best = least(total, 0.0, bound)
     assert rho * scale <= bound * (1 + 1e-12)
     assert total(rho * scale) <= best + 1e-13 * (1 + abs(best))

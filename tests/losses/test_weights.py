@@ -33,9 +33,9 @@ def test_integer_weights_act_exactly_as_copies(name):
             loss.line_search(y, raw, weight, rows, starts, k),
             other.line_search(y2, raw2, None, rows2, starts2, k),
         )
-    way = rng.normal(size=raw.shape)
-    along = loss.global_line_search(y, raw, way, weight)
-    assert along == other.global_line_search(y2, raw2, np.ascontiguousarray(way[:, order]), None)
+    direction = rng.normal(size=raw.shape)
+    along = loss.global_line_search(y, raw, direction, weight)
+    assert along == other.global_line_search(y2, raw2, np.ascontiguousarray(direction[:, order]), None)
 
 
 @ALL
