@@ -1,4 +1,4 @@
-"""Values of X and y: missing values, categories, infinities, few rows. test_input_*.py test forms of input."""
+"""Values of X and y: missing values, categories, infinities, few rows."""
 
 import numpy as np
 import pandas as pd
