@@ -237,7 +237,7 @@ def margin_rounds(quick: bool) -> Picture:
     labels.rounds_axis(ax, n_rounds, log=True)
     log_axis(ax.yaxis, [wrong.min(), 3.0])
     more = labels.shade_vacuous(ax, 0.5)
-    labels.name_axes(ax, "rounds", "share of wrong labels")
+    labels.name_axes(ax, "rounds", "error rate")
     labels.legend_below(ax, *more)
     return found
 

@@ -130,7 +130,7 @@ def _draw_edges(ax: Any, found: Picture, n_rows: int, n_draws: int) -> None:
     ax.plot(0.5 - gammas, gammas, "o", label=f"{enough} rounds of AdaBoost", **look)
     ax.axhline(1 / 6, color=style.INK, linewidth=1.3, linestyle=(0, (4, 3)), label="proven: 1/6")
     ax.set(ylim=(0, 0.52), xlim=(0, 0.35))
-    labels.name_axes(ax, "weight of the lightest of the three parts", "edge of the best threshold")
+    labels.name_axes(ax, "smallest weight of the three regions", "edge of the best threshold")
     title(ax, f"{n_rows:,} points of an interval")
     labels.legend_below(ax)
     found.add("interval: rows, random weightings", n_rows, n_draws)
@@ -164,15 +164,15 @@ def memorise(quick: bool) -> Picture:
         ]
     )
     look = {"linewidth": 1.8, "marker": "o", "markersize": 5}
-    ax.plot(sizes, enough, color=style.INK, linestyle=(0, (4, 3)), label="proven to be enough", **look)
+    ax.plot(sizes, enough, color=style.INK, linestyle=(0, (4, 3)), label="proven upper bound", **look)
     ax.fill_between(sizes, drawn.min(axis=1), drawn.max(axis=1), color=style.BLUE, alpha=0.18, linewidth=0)
     middle = np.median(drawn, axis=1)
     ax.plot(sizes, middle, color=style.BLUE, label=f"random labels, median of {n_draws} and range", **look)
-    ax.plot(sizes, turns, color=style.VERMILLION, label="labels that alternate", **look)
+    ax.plot(sizes, turns, color=style.VERMILLION, label="alternating labels", **look)
     log_axis(ax.xaxis, sizes)
     log_axis(ax.yaxis, [1, *enough])
     ax.set_xticks(sizes, [str(m) for m in sizes])
-    labels.name_axes(ax, "points m", "rounds until no error is left")
+    labels.name_axes(ax, "points m", "rounds to zero training error")
     labels.legend_below(ax)
     for place, m in enumerate(sizes):
         text = f"m = {m}: proven, random labels (median, most), alternating labels"
@@ -219,7 +219,7 @@ def weak_strong(quick: bool) -> Picture:
         found.add(f"{name}: test error at m = {sizes[0]:,} and {sizes[-1]:,}", means[0], means[-1])
     log_axis(ax.xaxis, sizes)
     log_axis(ax.yaxis, [least, 0.5])
-    labels.name_axes(ax, "training rows", "share of wrong labels")
+    labels.name_axes(ax, "training rows", "error rate")
     labels.legend_below(ax)
     return found
 
@@ -256,8 +256,8 @@ def outliers(quick: bool) -> Picture:
     right.plot(100 * looked, 100 * hits, color=style.VERMILLION, linewidth=1.8, label="by outlier_scores")
     right.plot([0, 100], [0, 100], color=style.FAINT, linestyle=(0, (4, 3)), label="by chance")
     right.set(xlim=(0, 30), ylim=(0, 101))
-    labels.name_axes(right, "% of the rows looked at", "% of the wrong labels found")
-    title(right, "Looking for them")
+    labels.name_axes(right, "% of the rows inspected", "% of the wrong labels found")
+    title(right, "Detection")
     labels.legend_below(right)
     found.add("rows, wrong labels, rounds", n_rows, len(flipped), n_rounds)
     found.add(

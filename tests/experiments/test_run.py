@@ -92,7 +92,7 @@ def test_the_figures_have_their_lines(small):
     assert displays["scores-cancer"].means == sorted(displays["scores-cancer"].means, reverse=True)
 
 
-def test_the_accidents_have_one_hot_columns_too(small):
+def test_accidents_have_one_hot_columns(small):
     if small[0].left_out:
         pytest.skip("the package dmba is not installed")
     table = next(table for table in small[0].tables if table.key == "accidents")
@@ -143,7 +143,7 @@ def test_dictionary_is_json_and_page_is_valid(small, tmp_path):
         assert table.rows[0][2] in text
 
 
-def test_full_takes_the_larger_plan(monkeypatch):
+def test_full_uses_the_larger_plan(monkeypatch):
     plans = []
     monkeypatch.setattr(run, "run_plan", lambda plan, **options: plans.append((plan, options["full"])))
     run_experiments(full=True)

@@ -1,4 +1,4 @@
-"""The bars of bias and variance, and the example that draws them."""
+"""Bars of bias and variance, and the example that draws them."""
 
 import importlib.util
 import itertools
@@ -13,9 +13,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 
 from bias_variance_cases import NUMBERS_TEST, draw_numbers, draw_two
-from hedgerow import AdaBoostClassifier, BaggingClassifier
 from hedgerow.plots.bias_variance import BiasVarianceDisplay
 from hedgerow.theory import bias_variance
+from plot_cases import legend, notes, texts
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "bias_variance.py"
 TWO_TEST = draw_two(10**6)
@@ -35,7 +35,7 @@ def bars(display):
     return [(patch.get_x(), patch.get_y(), patch.get_height()) for patch in display.ax_.patches]
 
 
-def test_bars_stand_on_one_another_and_reach_the_error():
+def test_bars_are_stacked_up_to_the_error():
     display = BiasVarianceDisplay.from_estimators(
         {"line": LinearRegression(), "nearest": KNeighborsRegressor(1)},
         draw_numbers,
@@ -50,12 +50,16 @@ def test_bars_stand_on_one_another_and_reach_the_error():
         np.testing.assert_allclose(noise, [0, 1])
         np.testing.assert_allclose(bias, [1, max(result.bias, 0)])
         np.testing.assert_allclose(variance.sum(), result.error, atol=2 * max(-result.bias, 0) + 1e-12)
-    assert [text.get_text() for text in display.ax_.get_xticklabels()] == ["line", "nearest"]
-    assert [text.get_text() for text in display.ax_.texts] == [f"{r.error:.2f}" for r in display.results]
+    assert texts(display.ax_.get_xticklabels()) == ["line", "nearest"]
+    assert notes(display) == [f"{r.error:.2f}" for r in display.results]
 
 
-def test_biased_variance_is_taken_off_the_top():
-    result = bias_variance(GaussianNB(), draw_two, test=TWO_TEST, n_repeats=10, random_state=0)
+@pytest.fixture(scope="module")
+def result():
+    return bias_variance(GaussianNB(), draw_two, test=TWO_TEST, n_repeats=10, random_state=0)
+
+
+def test_biased_variance_is_subtracted(result):
     figure, ax = plt.subplots()
     display = BiasVarianceDisplay.from_results([result], ax=ax)
     assert display.figure_ is figure
@@ -68,18 +72,11 @@ def test_biased_variance_is_taken_off_the_top():
     (line,) = ax.lines
     assert line.get_ydata()[0] == result.error
     assert bias[1] == 0
-    legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend == [
-        "bias and noise",
-        "unbiased variance",
-        "biased variance (subtracted)",
-        "error",
-    ]
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["Gaussian\nNB"]
+    assert legend(display) == ["bias and noise", "unbiased variance", "biased variance (subtracted)", "error"]
+    assert texts(ax.get_xticklabels()) == ["Gaussian\nNB"]
 
 
-def test_names_and_legend_do_not_overlap():
-    result = bias_variance(GaussianNB(), draw_two, test=TWO_TEST, n_repeats=4, random_state=0)
+def test_names_and_legend_do_not_overlap(result):
     names = ["bagged deep trees", "AnUnbrokenNameOfManyLetters", "stump", "boosted stumps", "random forest"]
     display = BiasVarianceDisplay.from_results(dict.fromkeys(names, result))
     display.figure_.canvas.draw()
@@ -88,21 +85,18 @@ def test_names_and_legend_do_not_overlap():
     assert not [1 for one, two in itertools.combinations(boxes, 2) if one.overlaps(two)]
 
 
-def test_a_display_needs_results_of_one_kind():
+def test_results_must_be_of_one_kind(result):
     with pytest.raises(ValueError, match=r"results=\[\] is not allowed"):
         BiasVarianceDisplay.from_results([])
-    one = bias_variance(GaussianNB(), draw_two, test=TWO_TEST, n_repeats=3)
-    two = bias_variance(GaussianNB(), draw_two, test=TWO_TEST, n_repeats=3, loss="brier")
-    with pytest.raises(
-        ValueError, match=r"results are of different kinds \(brier: bias² and noise, variance; "
-    ):
-        BiasVarianceDisplay.from_results([one, two])
+    other = bias_variance(GaussianNB(), draw_two, test=TWO_TEST, n_repeats=3, loss="brier")
+    with pytest.raises(ValueError, match=r"of different kinds \(brier: bias² and noise, variance; "):
+        BiasVarianceDisplay.from_results([result, other])
 
 
 # --- the example
 
 
-def test_the_example_prints_a_table_a_verdict_and_draws(example, tmp_path, capsys):
+def test_example_prints_tables_and_draws(example, tmp_path, capsys):
     picture = tmp_path / "bars.png"
     sizes = {"--repeats": 3, "--rows": 60, "--points": 40, "--members": 3, "--rounds": 5}
     example.main([str(picture), *(str(word) for pair in sizes.items() for word in pair)])
@@ -117,7 +111,7 @@ def test_the_example_prints_a_table_a_verdict_and_draws(example, tmp_path, capsy
     assert "--repeats: a variance needs at least 2" in capsys.readouterr().err
 
 
-def test_the_verdict_follows_the_figures(example):
+def test_verdict_follows_the_numbers(example):
     options = {"test": NUMBERS_TEST, "noise": 1.0, "random_state": 0, "n_repeats": 30}
     near, far, line = (
         bias_variance(one, draw_numbers, **options)
@@ -130,10 +124,8 @@ def test_the_verdict_follows_the_figures(example):
     assert f"{before} → {after} (−" in example.change(far, near, "variance")
 
 
-def test_bias_and_variance_are_drawn_from_estimators_as_from_results():
-    X = np.random.default_rng(0).normal(size=(80, 3))
-    y = (X[:, 0] > 0).astype(int)
-    models = [AdaBoostClassifier(n_estimators=2), BaggingClassifier(n_estimators=2, random_state=0)]
-    sampler, test = (X[:60], y[:60]), (X[60:], y[60:])
-    display = BiasVarianceDisplay.from_estimators(models, sampler, test=test, n_repeats=4)
-    assert len(display.results) == 2
+def test_estimators_without_names_are_named_after_their_classes():
+    display = BiasVarianceDisplay.from_estimators(
+        [LinearRegression(), KNeighborsRegressor(1)], draw_numbers, test=NUMBERS_TEST, n_repeats=4
+    )
+    assert display.names == ["Linear Regression", "KNeighbors Regressor"]

@@ -1,4 +1,4 @@
-"""Pictures of cascades: which features are drawn and how, the curves of the stages, and where they go."""
+"""Displays of cascades: features, rates of the stages, axes, and the example."""
 
 import importlib.util
 from pathlib import Path
@@ -14,6 +14,7 @@ from hedgerow.plots.style import BLUE, VERMILLION
 from hedgerow.vision.cascade import Cascade
 from hedgerow.vision.model import CascadeModel
 from hedgerow.vision.trainer import CascadeTrainer
+from plot_cases import texts
 
 draw = CascadeDisplay.from_estimator
 
@@ -52,21 +53,15 @@ def cascade(*, info=None, kind="HAAR", features=(2, 0, 2, 1), trees=(1, 3), rect
     )
 
 
-def lbp():
-    cells = [[[1, 2, 4, 3], [0, 0, 0, 0], [0, 0, 0, 0]]] * 3
-    return cascade(kind="LBP", rects=cells)
-
-
 def recorded(**rates):
     columns = RATES | rates
-    names = columns.keys()
-    stages = [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    stages = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     return cascade(info={"stages": stages})
 
 
-def grey(ax):
-    """What the features are drawn on."""
-    return np.asarray(ax.images[0].get_array())
+def background(display):
+    """The image behind the features."""
+    return np.asarray(display.axes_[0].images[0].get_array())
 
 
 def lines(ax, colour):
@@ -76,7 +71,7 @@ def lines(ax, colour):
 # --- features
 
 
-def test_features_come_in_the_order_of_the_nodes_each_once_with_its_stage():
+def test_distinct_features_are_drawn_in_the_order_of_the_nodes():
     display = draw(cascade())
     assert display.rects.tolist() == [RECTS[2], RECTS[0], RECTS[1]]
     assert display.tilted.tolist() == [1, 0, 0]
@@ -86,13 +81,13 @@ def test_features_come_in_the_order_of_the_nodes_each_once_with_its_stage():
     assert draw(cascade(), n_features=2).rects.tolist() == [RECTS[2], RECTS[0]]
 
 
-def test_signs_are_those_of_the_sum_that_the_feature_is():
+def test_signs_are_those_of_the_weighted_sum():
     rects = np.array([[0, 0, 4, 4], [0, 0, 2, 2], [2, 2, 2, 2]])
     signs = feature_signs("HAAR", rects, np.array([-1, 2, 2]), tilted=False, window=(5, 4))
     assert signs.tolist() == [[1, 1, -1, -1, 0]] * 2 + [[-1, -1, 1, 1, 0]] * 2
 
 
-def test_signs_of_a_tilted_feature_fill_diamonds_of_the_right_size():
+def test_signs_of_a_tilted_feature_fill_diamonds():
     rects = np.array(RECTS[2])
     signs = feature_signs("HAAR", rects, np.array(WEIGHTS[2]), tilted=True, window=WINDOW, fine=10)
     # a rectangle of w x h, turned, covers 2 w h pixels; half of it is white
@@ -105,7 +100,7 @@ def test_signs_of_a_tilted_feature_fill_diamonds_of_the_right_size():
     assert not signs[:, 120:].any()  # the right corner is x + w = 12
 
 
-def test_white_and_black_are_drawn_half_transparent_over_the_background():
+def test_signs_are_half_transparent():
     ax = draw(cascade()).axes_[1]
     cover = np.asarray(ax.images[1].get_array())
     fine = cover.shape[1] // WINDOW[0]
@@ -125,8 +120,8 @@ def test_outlines_are_rectangles_diamonds_and_grids():
     assert upright[1].tolist() == [[4, 0], [8, 0], [8, 4], [4, 4], [4, 0]]
 
 
-def test_a_local_binary_pattern_is_a_grid_of_nine_cells_with_a_white_middle():
-    display = draw(lbp())
+def test_local_binary_pattern_is_a_grid_with_a_white_centre():
+    display = draw(cascade(kind="LBP", rects=[[[1, 2, 4, 3], [0, 0, 0, 0], [0, 0, 0, 0]]] * 3))
     cells = np.array(display.axes_[0].collections[0].get_segments())
     assert cells.shape == (9, 5, 2)
     assert cells.reshape(-1, 2).min(axis=0).tolist() == [1, 2]
@@ -137,21 +132,20 @@ def test_a_local_binary_pattern_is_a_grid_of_nine_cells_with_a_white_middle():
     assert np.sum(signs < 0) == 8 * 12
 
 
-def test_the_background_is_the_one_given_or_the_mean_or_grey():
+def test_background_is_that_passed_or_the_mean_or_grey():
     photo = np.random.default_rng(0).integers(0, 256, (30, 40)).astype(np.uint8)
     mean = np.linspace(10, 200, 16 * 12).reshape(12, 16)
     known = cascade(info={"mean": mean.tolist()})
-    assert np.array_equal(grey(draw(known, background=photo).axes_[0]), photo)
-    np.testing.assert_allclose(grey(draw(known).axes_[0]), mean)
-    assert grey(draw(cascade()).axes_[0]).shape == (1, 1)
-    other = cascade(info={"mean": mean.T.tolist()})
-    assert draw(other).background is None
+    assert np.array_equal(background(draw(known, n_features=1, background=photo)), photo)
+    np.testing.assert_allclose(background(draw(known, n_features=1)), mean)
+    assert background(draw(cascade(), n_features=1)).shape == (1, 1)
+    assert draw(cascade(info={"mean": mean.T.tolist()}), n_features=1).background is None
 
 
 # --- stages
 
 
-def test_products_start_at_one_and_measured_shares_stand_before_the_stage_that_was_mined():
+def test_products_and_measured_shares_of_the_stages():
     display = draw(recorded())
     np.testing.assert_allclose(display.total_hit_rates, [1, 1, 0.9])
     np.testing.assert_allclose(display.total_false_alarms, [1, 0.5, 0.125])
@@ -165,37 +159,29 @@ def test_products_start_at_one_and_measured_shares_stand_before_the_stage_that_w
     assert alarms.get_yscale() == "log"
     low, high = alarms.get_ylim()
     assert all(low < share < high for line in alarms.lines for share in line.get_ydata())
-    assert "90 %" in [text.get_text() for text in hits.texts]
+    assert "90 %" in texts(hits.texts)
 
 
-def test_a_false_alarm_rate_of_zero_is_drawn_at_the_foot():
-    display = draw(recorded(false_alarm=[0.5, 0.0]))
-    alarms = display.axes_[4]
+def test_false_alarm_rate_of_zero_is_drawn_at_the_lower_end():
+    alarms = draw(recorded(false_alarm=[0.5, 0.0]), n_features=1).axes_[2]
     (line,) = lines(alarms, BLUE)
     assert line.get_ydata()[-1] == alarms.get_ylim()[0] > 0
-    assert "0" in [text.get_text() for text in alarms.texts]
-
-
-def test_bars_are_the_trees_of_the_stages():
-    for model, panels in ((recorded(), 6), (cascade(), 4)):
-        display = draw(model)
-        assert len(display.axes_) == panels
-        ax = display.axes_[-1]
-        assert [bar.get_height() for bar in ax.patches] == [1, 3]
-        assert ax.get_title(loc="left") == "trees, 4 in all"
+    assert "0" in texts(alarms.texts)
 
 
 @pytest.mark.parametrize("stages", [[], [{"hit_rate": 1.0}] * 2, [{"stage": 1}]])
-def test_a_record_that_does_not_tell_all_is_not_drawn(stages):
+def test_incomplete_history_is_not_drawn(stages):
     display = draw(cascade(info={"stages": stages}))
     assert display.hit_rates is display.total_hit_rates is display.total_false_alarms is None
     assert len(display.axes_) == 3 + 1
+    assert [bar.get_height() for bar in display.axes_[-1].patches] == [1, 3]
+    assert display.axes_[-1].get_title(loc="left") == "trees, 4 in all"
 
 
-# --- from a training
+# --- from a trainer
 
 
-def test_a_fitted_trainer_gives_its_record_and_its_mean_object():
+def test_fitted_trainer_has_its_history_and_its_mean_object():
     rng = np.random.default_rng(0)
     bars = rng.integers(60, 120, (60, 12, 12)).astype(np.uint8)
     bars[:, 4:8] += 100
@@ -214,10 +200,10 @@ def test_a_fitted_trainer_gives_its_record_and_its_mean_object():
     np.testing.assert_array_equal(again.false_alarms, display.false_alarms)
 
 
-# --- where it is drawn, and what is refused
+# --- axes and rejected inputs
 
 
-def test_it_can_be_drawn_again_into_one_of_several_subplots():
+def test_panels_replace_a_single_axes_or_use_passed_axes():
     display = draw(recorded())
     figure, axes = plt.subplots(1, 2, figsize=(12, 5))
     assert display.plot(axes[1]) is display
@@ -226,22 +212,15 @@ def test_it_can_be_drawn_again_into_one_of_several_subplots():
     assert all(ax.get_position().x0 >= left - 1e-9 for ax in display.axes_)
     own = plt.subplots(2, 3)[1]
     assert display.plot(own).axes_.tolist() == own.ravel().tolist()
-    figure.canvas.draw()  # nothing in it fails when it is rendered
-
-
-def test_too_few_axes_are_refused():
-    axes = plt.subplots(1, 2)[1]
+    figure.canvas.draw()  # rendering does not fail
     with pytest.raises(ValueError, match=r"ax holds 2 axes, and there are 6 panels"):
-        draw(recorded(), ax=axes)
+        display.plot(axes)
 
 
-@pytest.mark.parametrize("n_features", [0, 25, 2.5, "many"])
-def test_a_wrong_number_of_features_is_refused(n_features):
-    with pytest.raises(ValueError, match="n_features"):
-        draw(cascade(), n_features=n_features)
-
-
-def test_what_is_no_cascade_is_refused():
+def test_invalid_inputs_are_rejected():
+    for n_features in (0, 25, 2.5, "many"):
+        with pytest.raises(ValueError, match="n_features"):
+            draw(cascade(), n_features=n_features)
     with pytest.raises(TypeError, match=r"estimator=list is not allowed: .* CascadeTrainer or Cascade"):
         draw([1, 2])
 
@@ -259,7 +238,7 @@ def example():
     return module
 
 
-def test_the_example_has_its_data_from_scikit_image_alone(example):
+def test_example_uses_the_data_of_scikit_image(example):
     faces, images = example.load_data()
     assert faces.images.shape == (100 * 5 * 2, 24, 24)
     assert np.array_equal(np.unique(faces.group), np.arange(100))
@@ -267,7 +246,7 @@ def test_the_example_has_its_data_from_scikit_image_alone(example):
     assert not {"coins", "camera", "astronaut"} & set(example.PHOTOGRAPHS)  # people are in these
 
 
-def test_the_example_says_what_it_finds_and_what_it_leaves_out(example):
+def test_example_lists_detections_and_weak_detections(example):
     image = np.zeros((20, 30), np.uint8)
 
     class Finder:

@@ -1,4 +1,4 @@
-"""Confusion matrices: the counts, the words in the cells, and what cannot be drawn."""
+"""Confusion matrices: the counts, texts of the cells, and many classes."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -10,12 +10,9 @@ from sklearn.metrics import confusion_matrix
 
 from hedgerow import GradientBoostingClassifier, GradientBoostingRegressor
 from hedgerow.plots import ConfusionMatrixDisplay
+from plot_cases import notes, texts
 
 draw = ConfusionMatrixDisplay.from_predictions
-
-
-def words(display):
-    return [text.get_text() for text in display.ax_.texts]
 
 
 def test_counts_are_those_of_scikit_learn():
@@ -31,50 +28,50 @@ def test_counts_are_those_of_scikit_learn():
         assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("Predicted label", "True label")
 
 
-def test_a_cell_says_count_and_share_of_its_row():
+def test_cells_have_counts_and_shares_of_their_row():
     display = draw(["a"] * 1500 + ["b"] * 4, ["a"] * 1496 + ["b"] * 4 + ["b", "b", "a", "a"])
-    assert words(display) == ["1,496\n> 99 %", "4\n< 1 %", "2\n50 %", "2\n50 %"]
+    assert notes(display) == ["1,496\n> 99 %", "4\n< 1 %", "2\n50 %", "2\n50 %"]
     np.testing.assert_allclose(display.shares.sum(axis=1), 1)
 
 
-def test_words_are_dark_on_cells_that_stay_pale_and_a_picture_without_words_is_strong():
+def test_cells_with_text_are_paler_than_cells_without():
     display = draw([0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 1])
-    colours = dict(zip(words(display), [text.get_color() for text in display.ax_.texts], strict=True))
+    colours = dict(zip(notes(display), [text.get_color() for text in display.ax_.texts], strict=True))
     assert (colours["4\n80 %"], colours["1\n20 %"], colours["0"]) == ("#333333", "#333333", "#5A626C")
     assert max(patch.get_alpha() for patch in display.ax_.patches) == pytest.approx(0.55)
     assert max(patch.get_alpha() for patch in draw(range(13), range(13)).ax_.patches) == pytest.approx(0.85)
 
 
-def test_right_cells_and_wrong_cells_have_other_colours():
+def test_correct_cells_and_errors_have_different_colours():
     display = draw([0, 1], [0, 0])
     faces = [mpl.colors.to_hex(patch.get_facecolor()) for patch in display.ax_.patches]
     assert faces == ["#0072b2", "#d55e00", "#d55e00", "#0072b2"]
 
 
-def test_many_classes_are_a_picture_with_a_key_instead_of_words():
+def test_many_classes_have_a_key_instead_of_texts():
     labels = np.arange(40).repeat(3)
     display = draw(labels, np.roll(labels, 1))
-    assert words(display) == []
+    assert notes(display) == []
     (key,) = display.ax_.child_axes
-    assert [text.get_text() for text in key.get_yticklabels()][-1] == "100 %"
-    shown = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert texts(key.get_yticklabels())[-1] == "100 %"
+    shown = texts(display.ax_.get_xticklabels())
     assert 10 < len(shown) <= 40
 
 
-def test_a_class_without_rows_has_shares_of_zero():
+def test_classes_without_rows_have_shares_of_zero():
     display = draw(["a", "b"], ["a", "b"], labels=["a", "b", "c"])
     assert display.confusion_matrix.shape == (3, 3)
     assert display.shares[2].tolist() == [0, 0, 0]
 
 
-def test_plot_draws_again_on_other_axes():
+def test_display_draws_on_passed_axes():
     display = draw([0, 1], [0, 1])
     _, ax = plt.subplots()
     assert display.plot(ax).ax_ is ax
-    assert words(display)[0] == "1\n100 %"
+    assert notes(display)[0] == "1\n100 %"
 
 
-def test_a_regressor_is_refused():
+def test_regressors_are_rejected():
     model = GradientBoostingRegressor(n_estimators=2).fit(np.arange(40.0).reshape(-1, 1), np.arange(40.0))
     with pytest.raises(ValueError, match="only supports classifiers"):
         ConfusionMatrixDisplay.from_estimator(model, [[1.0]], [1.0])

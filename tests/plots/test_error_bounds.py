@@ -27,7 +27,7 @@ def test_trees_have_bounds_by_the_number_of_trees():
     assert "trees" in draw(model, X, y, bounds="all").bounds
 
 
-def test_bounds_by_margins_are_those_of_the_margins_at_some_rounds():
+def test_bounds_by_margins_are_computed_at_some_rounds():
     X, y = make_hastie(400, 4, random_state=0)
     grid = quantile_grid(X[:100], 8)
     model = AdaBoostClassifier(DecisionStump(bin_edges=grid), n_estimators=60).fit(X[100:], y[100:])
@@ -41,7 +41,7 @@ def test_bounds_by_margins_are_those_of_the_margins_at_some_rounds():
         draw(found, X, y, bounds="schapire")
 
 
-def test_no_false_bound_is_drawn_after_going_on_with_other_rows():
+def test_bounds_of_other_rows_after_warm_start_are_not_drawn():
     rng = np.random.default_rng(0)
     X, other = rng.normal(size=(300, 3)), rng.normal(size=(300, 3))
     y, opposite = (X[:, 0] > 0).astype(int), (other[:, 0] < 0).astype(int)
@@ -61,7 +61,7 @@ def test_models_of_other_libraries_have_errors_without_bounds():
         draw(theirs, X, y, bounds="vc")
 
 
-def test_bounds_by_margins_need_five_rows():
+def test_bounds_by_margins_require_five_rows():
     X, y = np.random.default_rng(0).normal(size=(4, 2)), np.array([0, 1, 0, 1])
     model = AdaBoostClassifier(DecisionStump(bin_edges=[[0.0], [0.0]]), n_estimators=2)
     with warnings.catch_warnings():

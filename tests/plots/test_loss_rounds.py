@@ -23,7 +23,7 @@ def cancer():
     return X[::2], y[::2], X[1::2], y[1::2]
 
 
-def test_the_history_of_early_stopping_is_drawn_with_its_best_round(cancer):
+def test_history_of_early_stopping_has_its_best_round(cancer):
     X, y, _, _ = cancer
     model = GradientBoostingClassifier(
         n_estimators=200, early_stopping=True, n_iter_no_change=5, learning_rate=0.3, random_state=0
@@ -36,7 +36,7 @@ def test_the_history_of_early_stopping_is_drawn_with_its_best_round(cancer):
     assert f"round {model.best_iteration_ + 1}" in note.get_text()
 
 
-def test_log_losses_of_rows_given_are_those_of_scikit_learn(cancer):
+def test_log_losses_of_passed_rows_are_those_of_scikit_learn(cancer):
     model = GradientBoostingClassifier(n_estimators=8).fit(*cancer[:2])
     display = draw(model, *cancer)
     assert display.measure == "log-loss"
@@ -44,7 +44,7 @@ def test_log_losses_of_rows_given_are_those_of_scikit_learn(cancer):
     assert len(display.curves["train"]) == 8
 
 
-def test_regressors_have_the_root_mean_squared_error_here_and_in_scikit_learn():
+def test_regressors_have_root_mean_squared_errors():
     X, y = load_diabetes(return_X_y=True)
     for kind in (GradientBoostingRegressor, SklearnBoosting):
         model = kind(n_estimators=6, random_state=0).fit(X[::2], y[::2])
@@ -54,14 +54,14 @@ def test_regressors_have_the_root_mean_squared_error_here_and_in_scikit_learn():
         assert list(display.curves) == ["test"]
 
 
-def test_adaboost_has_errors_in_per_cent_and_no_best_round_of_training_rows(cancer):
+def test_adaboost_has_error_rates_without_best_round(cancer):
     display = draw(AdaBoostClassifier(n_estimators=5).fit(*cancer[:2]))
     assert display.measure == "error rate"
     assert display.best_round is None
     assert display.ax_.yaxis.get_major_formatter()(0.05, 0) == "5 %"
 
 
-def test_what_cannot_be_drawn_is_said(cancer):
+def test_invalid_inputs_are_rejected(cancer):
     X, y, _, _ = cancer
     model = GradientBoostingClassifier(n_estimators=2).fit(X, y)
     with pytest.raises(ValueError, match="has recorded no loss: pass X_train and y_train, or fit it with"):

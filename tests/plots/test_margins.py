@@ -47,7 +47,7 @@ def test_curve_is_the_cumulative_share_of_rows(hastie):
         assert share[np.searchsorted(x, at, side="right") - 1] == pytest.approx(np.mean(margins <= at))
 
 
-def test_the_last_curve_has_the_margins_of_the_model(hastie):
+def test_last_curve_has_the_margins_of_the_model(hastie):
     model, X, y = hastie
     display = draw(model, X, y)
     assert display.rounds == [5, 100, 120]
@@ -98,7 +98,7 @@ def test_several_classes_can_be_drawn():
     assert np.all(np.abs(display.margins) <= 1)
 
 
-def test_a_model_without_rounds_has_one_curve_and_refuses_rounds():
+def test_models_without_rounds_have_one_curve():
     X, y = load_iris(return_X_y=True)
     model = Voters().fit(X, y)
     display = draw(model, X, y)
@@ -109,7 +109,7 @@ def test_a_model_without_rounds_has_one_curve_and_refuses_rounds():
 
 
 @pytest.mark.parametrize("rounds", [[], [0], [121], [1.0], "5", 5, [True], [None], list(range(1, 9))])
-def test_impossible_rounds_are_refused(hastie, rounds):
+def test_invalid_rounds_are_rejected(hastie, rounds):
     with pytest.raises(ValueError, match=r"rounds=.* is not allowed: the model has the rounds 1 to 120"):
         draw(*hastie, rounds=rounds)
 

@@ -58,7 +58,7 @@ def test_bounds_are_those_of_votes_of_stumps():
     assert draw(bounds=None).bounds == {}
 
 
-def test_lines_are_means_and_bands_reach_from_the_smallest_to_the_largest():
+def test_lines_are_means_with_bands_from_smallest_to_largest():
     display = draw(bounds=["stumps"])
     drawn = lines(display)
     assert list(drawn) == ["test error", "training error", "bound by number of stumps"]
@@ -73,7 +73,7 @@ def test_lines_are_means_and_bands_reach_from_the_smallest_to_the_largest():
     assert (display.ax_.get_xscale(), display.ax_.get_yscale()) == ("log", "log")
 
 
-def test_a_line_marks_chance_and_the_area_above_is_grey():
+def test_area_above_chance_is_grey():
     display = draw()
     (chance,) = [line for line in display.ax_.lines if list(line.get_ydata()) == [display.chance] * 2]
     assert chance.get_linestyle() == "--"
@@ -83,7 +83,7 @@ def test_a_line_marks_chance_and_the_area_above_is_grey():
     assert legend(display)[-1] == f"vacuous: above chance, {100 * display.chance:.1f} %"
 
 
-def test_measures_of_the_user_get_the_model_and_its_training_set():
+def test_measures_receive_the_model_and_its_training_set():
     seen = []
 
     def rows(model, X, y):
@@ -109,7 +109,7 @@ def test_an_error_of_zero_is_drawn_at_the_lower_end():
     assert notes(display) == ["0"]
 
 
-def test_one_data_set_is_drawn_from_without_repetition():
+def test_rows_of_a_data_set_are_drawn_without_replacement():
     seen = []
     X, y = make_hastie(100, 3, random_state=0)
 
@@ -125,7 +125,7 @@ def test_one_data_set_is_drawn_from_without_repetition():
         draw(GaussianNB(), (X, y), [100])
 
 
-def test_the_same_seed_gives_the_same_sets_for_more_repeats():
+def test_training_sets_do_not_depend_on_the_number_of_repeats():
     few, many = draw(n_repeats=2, random_state=3), draw(n_repeats=3, random_state=3)
     np.testing.assert_array_equal(few.test_error, many.test_error[:, :2])
 
@@ -138,7 +138,7 @@ def test_legend_ticks_and_labels_do_not_overlap(sizes):
 # --- errors
 
 
-def test_bounds_that_do_not_apply_are_refused_before_anything_is_fitted():
+def test_inapplicable_bounds_are_rejected_before_the_first_fit():
     def never(_n_rows, _seed):
         raise AssertionError
 
@@ -153,7 +153,7 @@ def test_bounds_that_do_not_apply_are_refused_before_anything_is_fitted():
         draw(BOOSTED, never, bounds="training")
 
 
-def test_categories_are_refused_when_they_are_seen():
+def test_bounds_for_categories_are_rejected():
     def colours(n_rows, seed):
         X, y = sampler(n_rows, seed)
         return pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(np.where(X[:, 1] > 0, "red", "blue"))}), y

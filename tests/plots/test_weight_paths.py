@@ -27,7 +27,7 @@ def paths(display):
     return [line for line in display.ax_.lines if line.get_label().startswith("_")]
 
 
-def test_the_lines_are_the_weights_in_units_of_one_nth(noisy):
+def test_lines_are_weights_in_units_of_one_nth(noisy):
     model, X, y = noisy
     display = draw(model, X, y, rows=[3, 0])
     expected = 200 * np.array(list(model.staged_sample_weights(X, y)))
@@ -39,7 +39,7 @@ def test_the_lines_are_the_weights_in_units_of_one_nth(noisy):
     assert display.ax_.get_yscale() == "log"
 
 
-def test_the_weights_of_the_toy_after_one_round_are_those_of_the_textbook():
+def test_weights_of_the_toy_are_those_of_the_textbook():
     X, y = load_toy()
     model = AdaBoostClassifier(n_estimators=1).fit(X, y)
     wrong = model.predict(X) != y
@@ -49,7 +49,7 @@ def test_the_weights_of_the_toy_after_one_round_are_those_of_the_textbook():
     assert display.ax_.get_legend() is None
 
 
-def test_the_band_holds_the_other_rows(noisy):
+def test_band_contains_the_other_rows(noisy):
     model, X, y = noisy
     display = draw(model, X, y, rows=[3, 50])
     rest = np.delete(200 * np.array(list(model.staged_sample_weights(X, y))), [3, 50], axis=1)
@@ -72,7 +72,7 @@ def test_rows_of_the_highest_outlier_scores_are_chosen(noisy):
     assert {3, 50} <= set(order[:5].tolist())
 
 
-def test_labels_stand_at_the_ends_in_their_order_without_overlaps(noisy):
+def test_labels_at_the_ends_do_not_overlap(noisy):
     display = draw(*noisy, rows={f"name {row}": row for row in range(14)})
     assert notes(display) == [f"name {row}" for row in range(14)]
     display.figure_.canvas.draw()
@@ -85,7 +85,7 @@ def test_labels_stand_at_the_ends_in_their_order_without_overlaps(noisy):
     assert [text.get_color() for text in display.ax_.texts] == [line.get_color() for line in paths(display)]
 
 
-def test_lines_of_many_rounds_are_smoothed_and_say_so():
+def test_lines_of_many_rounds_are_smoothed():
     X, y = make_hastie(100, 2, random_state=0)
     model = AdaBoostClassifier(n_estimators=100).fit(X, y)
     display = draw(model, X, y, n_rows=1)
@@ -115,7 +115,7 @@ def test_weights_near_zero_do_not_extend_the_axis():
         ([0.4, 0.45, 0.5, 0.55], 0.1, [0.325, 0.425, 0.525, 0.625]),
     ],
 )
-def test_places_of_labels_are_spread(wanted, gap, expected):
+def test_positions_of_labels_are_spread(wanted, gap, expected):
     np.testing.assert_allclose(spread(np.array(wanted), gap), expected)
 
 

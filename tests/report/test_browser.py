@@ -39,15 +39,15 @@ document.getElementById("f").onload = (event) => {{
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder and remembers what was asked for."""
+    """Serves a folder and records the requests."""
 
-    asked: list[str] = []  # noqa: RUF012 - one server a test
+    requests: list[str] = []  # noqa: RUF012 - one server a test
 
     def log_message(self, *_):
         pass
 
     def do_GET(self):
-        self.asked.append(self.path)
+        self.requests.append(self.path)
         super().do_GET()
 
 
@@ -55,13 +55,13 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 def folder(tmp_path):
     """A folder with the report, served on this machine: a script may look into a frame of its own origin."""
     report("mixed").save(tmp_path / "report.html")
-    handler = type("Handler", (Quiet,), {"asked": []})
+    handler = type("Handler", (Quiet,), {"requests": []})
     server = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(handler, directory=str(tmp_path))
     )
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield tmp_path, f"http://127.0.0.1:{server.server_port}", handler.asked
+    yield tmp_path, f"http://127.0.0.1:{server.server_port}", handler.requests
     server.shutdown()
     thread.join()
     server.server_close()
@@ -78,13 +78,13 @@ def browse(url, profile, *more):
 
 
 def measured(folder, width, *more):
-    path, address, asked = folder
+    path, address, requests = folder
     (path / "watcher.html").write_text(WATCHER.format(width=width), encoding="utf-8")
     done = browse(f"{address}/watcher.html", path / "profile", "--window-size=1400,1000", "--dump-dom", *more)
-    told = re.search(r'<pre id="out">([^<]+)</pre>', done.stdout)
-    assert told, done.stdout[-500:] + done.stderr[-2000:]
+    found = re.search(r'<pre id="out">([^<]+)</pre>', done.stdout)
+    assert found, done.stdout[-500:] + done.stderr[-2000:]
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return dict(pair.split("=") for pair in told[1].split(";")), console, asked
+    return dict(pair.split("=") for pair in found[1].split(";")), console, requests
 
 
 LIGHT = ("1", "rgb(255, 255, 255)", "rgb(51, 51, 51)")
@@ -92,9 +92,9 @@ DARK = ("0", "rgb(21, 24, 28)", "rgb(227, 230, 234)")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, DARK), (1280, LIGHT)])
-def test_a_report_fits_its_window_follows_the_system_and_asks_for_nothing(folder, width, scheme):
+def test_report_fits_its_window_and_makes_no_requests(folder, width, scheme):
     setting, paper, ink = scheme
-    found, console, asked = measured(folder, width, f"--blink-settings=preferredColorScheme={setting}")
+    found, console, requests = measured(folder, width, f"--blink-settings=preferredColorScheme={setting}")
     assert found["inner"] == str(width)
     assert int(found["scroll"]) <= width
     assert found["outside"] == "0"
@@ -102,10 +102,10 @@ def test_a_report_fits_its_window_follows_the_system_and_asks_for_nothing(folder
     assert int(found["figures"]) == len(report("mixed").figures)
     assert console == []
     assert found["resources"] == "0"
-    assert sorted(set(asked) - {"/favicon.ico"}) == ["/report.html", "/watcher.html"]
+    assert sorted(set(requests) - {"/favicon.ico"}) == ["/report.html", "/watcher.html"]
 
 
-def test_the_check_of_the_width_finds_what_is_too_wide(folder):
+def test_width_check_finds_wide_elements(folder):
     page = folder[0] / "report.html"
     html = page.read_text(encoding="utf-8").replace("<main", '<div style="width:2000px">wide</div><main', 1)
     page.write_text(html, encoding="utf-8")
@@ -114,7 +114,7 @@ def test_the_check_of_the_width_finds_what_is_too_wide(folder):
     assert int(found["outside"]) > 0
 
 
-def test_it_prints(folder):
+def test_report_can_be_printed(folder):
     path, address, _ = folder
     browse(f"{address}/report.html", path / "profile", f"--print-to-pdf={path / 'report.pdf'}")
     assert (path / "report.pdf").read_bytes().startswith(b"%PDF-")

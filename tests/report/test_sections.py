@@ -183,7 +183,7 @@ def test_trials_are_sorted_and_the_best_is_marked(small):
     assert "scores" in facts.figures
 
 
-def test_a_forest_has_its_out_of_bag_score_instead_of_curves():
+def test_forest_has_its_out_of_bag_score_instead_of_curves():
     html = body(report("forest"), "curves")
     assert "out-of-bag accuracy" in html
     assert "<svg" not in html

@@ -60,16 +60,6 @@ class BoostingRoundsDisplay:
         Predictions of the learners, and at the end of all rounds together, on a grid over the limits.
     limits : ((x_low, x_high), (y_low, y_high))
 
-    Attributes
-    ----------
-    errors : float64 array of shape (rounds,)
-        The weighted errors.
-    training_error : float
-        The error rate of all rounds together.
-    axes_ : array of matplotlib Axes
-        One per round, and one for all rounds.
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> from hedgerow import AdaBoostClassifier
@@ -159,7 +149,7 @@ class BoostingRoundsDisplay:
 
     @property
     def errors(self) -> Floats:
-        """The weighted errors of the rounds that are drawn."""
+        """The weighted errors of the rounds that are drawn, (rounds,)."""
         errors: Floats = np.where(self.votes != self.y, self.weights, 0.0).sum(axis=1)
         return errors
 
@@ -209,7 +199,8 @@ class BoostingRoundsDisplay:
         if region.min() < region.max():
             x, y = (np.linspace(*limits, _GRID) for limits in self.limits)
             ax.contour(x, y, region, levels=[0], colors=style.INK, linewidths=1.1)
-        area = _mean_area(len(self.X)) * len(weights) * weights
+        # in square points; those of many points are smaller
+        area = 150.0 * min(1.0, (30 / len(weights)) ** 0.75) * len(weights) * weights
         for sign, marker, colour in self._kinds():
             own = self.y == sign
             look = {"color": colour, "edgecolor": "white", "linewidth": 0.5 if self._is_small else 0.0}
@@ -268,11 +259,6 @@ def _grid(limits: tuple[Limits, Limits]) -> Floats:
     return np.column_stack([x.ravel(), y.ravel()])
 
 
-def _mean_area(n_points: int) -> float:
-    """Area of a point of mean weight, in square points: smaller when there are many."""
-    return float(150.0 * min(1.0, (30 / n_points) ** 0.75))
-
-
 _DOUBLED = ("m1", "samme")
 _VOTING = ("discrete", *_DOUBLED)
 
@@ -286,7 +272,8 @@ def read_record(estimator: Any) -> tuple[list[Any], Floats, Floats]:
             raise TypeError(f"{kind} has no {attribute}: it must be an AdaBoost")
     if len(estimator.classes_) != 2:
         raise ValueError(f"{kind} has {len(estimator.classes_)} classes: it must have two")
-    algorithm = _algorithm(estimator)
+    is_sklearn = type(estimator).__module__.startswith("sklearn.")  # its versions name SAMME differently
+    algorithm = "samme" if is_sklearn else str(getattr(estimator, "algorithm", "discrete")).lower()
     if algorithm not in _VOTING:
         raise ValueError(
             f"algorithm={algorithm!r} is not allowed: its learners do not predict classes; it must be "
@@ -299,12 +286,6 @@ def read_record(estimator: Any) -> tuple[list[Any], Floats, Floats]:
         raise ValueError(f"{kind} has no rounds: there is nothing to draw")
     alphas = np.asarray(estimator.estimator_weights_, dtype=np.float64)[: len(learners)]
     return learners, alphas, alphas / 2 if algorithm in _DOUBLED else alphas
-
-
-def _algorithm(estimator: Any) -> str:
-    if type(estimator).__module__.startswith("sklearn."):
-        return "samme"  # whatever its versions call their parameter
-    return str(getattr(estimator, "algorithm", "discrete")).lower()
 
 
 def read_rounds(rounds: int | Sequence[int] | None, n_rounds: int, most: int) -> list[int]:

@@ -1,9 +1,4 @@
-"""Plots of a cascade: its first features on the mean object, and the rates of its stages.
-
-features   one panel each: added pixels white, subtracted pixels black, half transparent
-stages     products of the hit rates and of the false-alarm rates after 0, 1, ... stages, and the share of
-           all windows that passed in mining; number of trees of every stage
-"""
+"""The first features of a cascade, half transparent on the mean object, and the rates of its stages."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -53,14 +48,6 @@ class CascadeDisplay:
         Share of the windows that pass all stages before each stage.
     background : array of shape (h, w), or None
         Grey values behind the features; None for uniform grey.
-
-    Attributes
-    ----------
-    total_hit_rates, total_false_alarms : float64 arrays of shape (n_stages + 1,), or None
-        Products after 0, 1, ... stages.
-    axes_ : object array of matplotlib Axes
-        The features, then the stages.
-    figure_ : matplotlib Figure
 
     References
     ----------
@@ -354,4 +341,4 @@ def _stages_axis(ax: Any, low: float, high: float) -> None:
 
 def _name(ax: Any, title: str, x: str) -> None:
     ax.set_title(title, fontsize=style.LABEL_SIZE, color=style.INK, loc="left", pad=6)
-    ax.set_xlabel(x, fontsize=style.LABEL_SIZE, color=style.INK)
+    labels.name_axes(ax, x, "")

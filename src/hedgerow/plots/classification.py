@@ -45,12 +45,6 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
     confusion_matrix : array of shape (n_classes, n_classes)
     display_labels : array of shape (n_classes,), optional
 
-    Attributes
-    ----------
-    shares : float64 array of shape (n_classes, n_classes)
-        Counts over the rows of the true class; 0 for classes without rows.
-    text_ : object array of shape (n_classes, n_classes) or None
-
     Examples
     --------
     >>> display = ConfusionMatrixDisplay.from_predictions(["a", "a", "b", "b"], ["a", "b", "b", "b"])
@@ -63,7 +57,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
 
     @property
     def shares(self) -> Floats:
-        """Counts over the rows of the true class."""
+        """Counts over the rows of the true class, (n_classes, n_classes); 0 for classes without rows."""
         totals = self.confusion_matrix.sum(axis=1, keepdims=True)
         return np.asarray(self.confusion_matrix / np.where(totals > 0, totals, 1))
 
@@ -111,7 +105,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
             if not (has_text or count):
                 continue
             colour = style.BLUE if true == predicted else style.VERMILLION
-            opacity = max(_opacity(share, _OPACITY_BEHIND_TEXT if has_text else _OPACITY), 0.04)
+            opacity = _opacity(share, _OPACITY_BEHIND_TEXT if has_text else _OPACITY)
             corner = (predicted - width / 2, true - width / 2)
             look = {"facecolor": colour, "alpha": opacity, "linewidth": 0}
             self.ax_.add_patch(rectangle(corner, width, width, **look))
@@ -133,7 +127,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):  # type: ignore[mi
 
 
 def _opacity(share: float, full: float = _OPACITY) -> float:
-    return full * math.sqrt(share)
+    return max(full * math.sqrt(share), 0.04)
 
 
 def _format_share(share: float) -> str:
@@ -153,7 +147,7 @@ def _draw_key(ax: Any) -> None:
     rectangle = style.mpl("patches").Rectangle
     for level, share in enumerate(_KEY_SHARES):
         for column, colour in enumerate((style.BLUE, style.VERMILLION)):
-            look = {"facecolor": colour, "alpha": max(_opacity(share), 0.04), "linewidth": 0}
+            look = {"facecolor": colour, "alpha": _opacity(share), "linewidth": 0}
             key.add_patch(rectangle((column + 0.04, level + 0.04), 0.92, 0.92, **look))
     key.set(xlim=(0, 2), ylim=(0, len(_KEY_SHARES)))
     for spine in key.spines.values():
@@ -188,12 +182,6 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
     ----------
     low, high : float64 arrays of shape (bins,)
         Ends of the intervals.
-    calibration_error : float
-        Mean distance of the bins from the diagonal, weighted by rows: the expected calibration error.
-    axes_ : array of two matplotlib Axes
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
 
     Examples
     --------
@@ -283,7 +271,7 @@ class CalibrationDisplay(calibration.CalibrationDisplay):  # type: ignore[misc]
 
     @property
     def calibration_error(self) -> float:
-        """The expected calibration error."""
+        """The expected calibration error: mean distance of the bins from the diagonal, weighted by rows."""
         return float(np.average(np.abs(self.prob_pred - self.prob_true), weights=self.n_rows))
 
     def plot(self, ax: Any = None) -> Self:

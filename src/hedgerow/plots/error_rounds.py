@@ -47,11 +47,6 @@ class ErrorRoundsDisplay(RoundsDisplay):
     chance : float
         The error of predicting the most frequent class of the test set, or of the training set without one.
 
-    Attributes
-    ----------
-    zero_from : int or None
-        The first round from which the training error stays 0; None if it is not 0 at the end.
-
     Examples
     --------
     >>> from hedgerow import AdaBoostClassifier
@@ -145,7 +140,7 @@ class ErrorRoundsDisplay(RoundsDisplay):
 
     @property
     def zero_from(self) -> int | None:
-        """The first round from which the training error stays 0."""
+        """The first round from which the training error stays 0; None if it is not 0 at the end."""
         wrong = np.flatnonzero(self.train_error > 0)
         first = int(wrong[-1]) + 2 if wrong.size else 1
         return first if first <= len(self.train_error) else None

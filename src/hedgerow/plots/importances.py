@@ -45,11 +45,6 @@ class ImportancesDisplay(Display):
     top : int
         Number of columns to draw.
 
-    Attributes
-    ----------
-    order : list of int
-        The columns that are drawn.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -66,12 +66,6 @@ class LossRoundsDisplay(RoundsDisplay):
     n_kept : int or None
         The rounds of the model, if it discarded some of those drawn.
 
-    Attributes
-    ----------
-    best_round : int or None
-        The round where the last curve that is not of the training set is lowest, counted from 1; None without
-        such a curve.
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -126,7 +120,7 @@ class LossRoundsDisplay(RoundsDisplay):
 
     @property
     def best_round(self) -> int | None:
-        """The round where the last curve that is not of the training set is lowest."""
+        """The round, from 1, where the last curve that is not of the training set is lowest, or None."""
         others = [curve for name, curve in self.curves.items() if name != "train"]
         return int(np.nanargmin(others[-1])) + 1 if others else None
 

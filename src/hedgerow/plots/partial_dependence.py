@@ -209,12 +209,6 @@ class PartialDependenceDisplay(FeatureDisplay):
     is_share : bool
         Whether the means are probabilities.
 
-    Attributes
-    ----------
-    axes_ : array of matplotlib Axes
-        One per panel.
-    figure_ : matplotlib Figure
-
     References
     ----------
     J. Friedman, "Greedy function approximation: a gradient boosting machine", The Annals of Statistics 29,

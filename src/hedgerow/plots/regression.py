@@ -27,14 +27,6 @@ class PredictedDisplay(metrics.PredictionErrorDisplay):  # type: ignore[misc]
     ----------
     y_true, y_pred : float64 arrays of shape (n_samples,)
 
-    Attributes
-    ----------
-    r2, rmse : float
-    axes_ : array of two matplotlib Axes
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> display = PredictedDisplay.from_predictions([1.0, 2.0, 4.0], [1.0, 2.0, 3.0])

@@ -206,12 +206,11 @@ class _Setup:
         check_parameters({"estimator": estimator}, {"estimator": parameters.classifier()})
         names, by_name = class_bounds.read_names(bounds, class_bounds.CLASS_BOUNDS)
         X, y = as_pair(test, "test")
-        labels_of = np.asarray(y)
-        names = class_bounds.class_names(estimator, names, len(np.unique(labels_of)), by_name=by_name)
-        lines = _read_measures(measures)
-        counts = _read_sizes(sizes)
+        classes = np.asarray(y)
+        names = class_bounds.class_names(estimator, names, len(np.unique(classes)), by_name=by_name)
+        functions, counts = _read_measures(measures), _read_sizes(sizes)
         draw = sampler if callable(sampler) else _from_pair(sampler, max(counts))
-        return cls(estimator, draw, counts, X, labels_of, names, by_name, lines, delta)
+        return cls(estimator, draw, counts, X, classes, names, by_name, functions, delta)
 
     def measure(self, size: int, number: int, seed: int) -> dict[tuple[str, str], float]:
         """All values of one training set, by kind and name."""
@@ -275,11 +274,9 @@ def _read_sizes(sizes: Any) -> list[int]:
 
 
 def _read_measures(measures: Any) -> Mapping[str, Measure]:
-    if measures is None:
-        return {}
-    fits = isinstance(measures, Mapping) and all(
-        isinstance(name, str) and callable(one) for name, one in measures.items()
-    )
-    if not fits:
+    found = {} if measures is None else measures
+    if not isinstance(found, Mapping) or not all(
+        isinstance(name, str) and callable(one) for name, one in found.items()
+    ):
         raise ValueError(f"measures={measures!r} is not allowed: it must be a dict from names to callables")
-    return dict(measures)
+    return dict(found)

@@ -38,12 +38,6 @@ class ShapeFunctionDisplay(FeatureDisplay):
     score_label : str
         Label of the y axis.
 
-    Attributes
-    ----------
-    axes_ : array of matplotlib Axes
-        One per function.
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

@@ -65,7 +65,7 @@ def titles(display):
     return [panel.get_title(loc="left") for panel in display.axes_], [note for (note,) in notes]
 
 
-def test_the_toy_is_drawn_in_three_rounds_and_their_sum():
+def test_toy_has_three_rounds_and_their_sum():
     display = draw()
     names, notes = titles(display)
     assert names == ["Round 1", "Round 2", "Round 3", "All 3 rounds"]
@@ -76,7 +76,7 @@ def test_the_toy_is_drawn_in_three_rounds_and_their_sum():
     assert display.figure_.axes == list(display.axes_)
 
 
-def test_the_weights_are_those_of_the_textbook():
+def test_weights_are_those_of_the_textbook():
     display, (_, y) = draw(), load_toy()
     np.testing.assert_allclose(display.weights.sum(axis=1), 1)
     np.testing.assert_allclose(display.weights[0], 0.1)
@@ -85,7 +85,7 @@ def test_the_weights_are_those_of_the_textbook():
     np.testing.assert_allclose(display.weights[1], np.where(wrong, 1 / 6, 1 / 14))
 
 
-def test_the_areas_of_the_points_are_proportional_to_the_weights():
+def test_areas_of_points_are_proportional_to_weights():
     display, (X, y) = draw(), load_toy()
     for weights, panel in zip(display.weights, display.axes_, strict=False):
         minus, plus, _ = points_of(panel)
@@ -142,13 +142,13 @@ def test_recomputed_weights_are_those_of_the_fit(learner, algorithm):
     assert display.training_error == pytest.approx(model.history_["train_error"][-1])
 
 
-def test_our_adaboost_draws_the_toy_in_the_order_of_the_tutorial():
+def test_adaboost_has_the_rounds_of_the_tutorial():
     display = draw(AdaBoostClassifier(n_estimators=3).fit(*load_toy()))
     np.testing.assert_array_equal(display.regions, draw().regions)
     np.testing.assert_allclose(display.weights, draw().weights, rtol=1e-6)
 
 
-def test_scikit_learns_adaboost_can_be_followed():
+def test_adaboost_of_scikit_learn_can_be_drawn():
     X, y = load_toy()
     display = draw(SklearnAdaBoost(n_estimators=3).fit(X, y))
     np.testing.assert_allclose(display.errors, [3 / 10, 3 / 14, 3 / 22])

@@ -1,4 +1,4 @@
-"""Pictures of bounds, of scores of methods, and of curves over a quantity."""
+"""Bounds of a certificate, scores of methods, and curves over a quantity."""
 
 import matplotlib as mpl
 import numpy as np
@@ -8,15 +8,7 @@ from hedgerow.plots import BoundsDisplay, CurvesDisplay, ScoresDisplay
 from hedgerow.selection.comparing import CompareRow, Comparison
 from hedgerow.selection.results import Choice, Trial
 from hedgerow.theory.certificate import Bound, Certificate
-
-
-def ticks(display):
-    return [text.get_text() for text in display.ax_.get_yticklabels()]
-
-
-def figures(display):
-    return [text.get_text() for text in display.ax_.texts]
-
+from plot_cases import legend, notes, texts
 
 # --- bounds
 
@@ -26,30 +18,26 @@ def certificate(*values):
     return Certificate("a model", 0.05, 0.4, found)
 
 
-def test_bounds_are_bars_from_the_smallest_and_end_at_one():
+def test_bounds_are_sorted_bars_that_end_at_one():
     display = BoundsDisplay.from_certificate(certificate(0.7, 1.8, 0.12341), test_error=0.1)
-    assert ticks(display) == ["bound 2", "bound 0", "bound 1"]
-    assert figures(display) == ["12.35 %", "70 %", "> 1"]  # rounded up
+    assert texts(display.ax_.get_yticklabels()) == ["bound 2", "bound 0", "bound 1"]
+    assert notes(display) == ["12.35 %", "70 %", "> 1"]  # rounded up
     assert [bar.get_width() for bar in display.ax_.patches] == pytest.approx([0.12341, 0.7, 1.0])
 
 
-def test_bounds_that_say_nothing_are_grey():
+def test_vacuous_bounds_are_grey():
     display = BoundsDisplay.from_certificate(certificate(0.1, 0.4, 0.5))
-    assert [mpl.colors.to_hex(bar.get_facecolor()) for bar in display.ax_.patches] == [
-        "#0072b2",
-        "#9a9a9a",
-        "#9a9a9a",
-    ]
+    colours = [mpl.colors.to_hex(bar.get_facecolor()) for bar in display.ax_.patches]
+    assert colours == ["#0072b2", "#9a9a9a", "#9a9a9a"]
 
 
-def test_chance_and_test_error_are_lines_with_names():
+def test_chance_and_test_error_are_named_lines():
     display = BoundsDisplay.from_certificate(certificate(0.2), test_error=0.125)
-    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert names == ["most frequent class: 40 %", "test error: 12.5 %"]
+    assert legend(display) == ["most frequent class: 40 %", "test error: 12.5 %"]
     assert "95 %" in display.ax_.get_xlabel()
 
 
-def test_bounds_that_cannot_be_drawn_are_said():
+def test_invalid_certificates_are_rejected():
     with pytest.raises(ValueError, match="the certificate has no bound"):
         BoundsDisplay.from_certificate(certificate())
     with pytest.raises(ValueError, match="test_error=2 is not allowed"):
@@ -71,10 +59,10 @@ def comparison():
     return Comparison("classification", 5, rows)
 
 
-def test_the_best_method_is_at_the_top_whichever_way_is_better(comparison):
+def test_best_method_is_at_the_top(comparison):
     display = ScoresDisplay.from_comparison(comparison)
     assert display.names == ["random forest", "one stump"]
-    assert figures(display) == ["90 %", "70 %"]
+    assert notes(display) == ["90 %", "70 %"]
     assert display.ax_.get_xlabel() == "accuracy (higher is better)"
     other = ScoresDisplay.from_comparison(comparison, "log-loss")
     assert other.names == ["one stump", "random forest"]
@@ -82,7 +70,7 @@ def test_the_best_method_is_at_the_top_whichever_way_is_better(comparison):
     assert other.ax_.get_xlabel() == "log-loss (lower is better)"
 
 
-def test_of_a_choice_the_best_trial_of_each_method_is_drawn():
+def test_choice_shows_the_best_trial_of_each_method():
     trials = (
         Trial("gradient", "gradient boosting", {"a": 1}, {"log-loss": 0.5, "accuracy": 0.8}, 0.02),
         Trial("gradient", "gradient boosting", {"a": 2}, {"log-loss": 0.4, "accuracy": 0.7}, 0.03),
@@ -96,7 +84,7 @@ def test_of_a_choice_the_best_trial_of_each_method_is_drawn():
     assert ScoresDisplay.from_comparison(choice, "accuracy").spreads == [0, 0]
 
 
-def test_scores_that_cannot_be_drawn_are_said(comparison):
+def test_invalid_scores_are_rejected(comparison):
     with pytest.raises(
         ValueError, match=r"metric='rmse' is not allowed: it must be one of \['accuracy', 'log-loss'\]"
     ):
@@ -119,7 +107,7 @@ def test_curves_are_lines_with_bands_and_names_at_their_ends():
     display = CurvesDisplay.from_values(
         [1, 10, 100], found, x_label="learners", y_label="accuracy", log_x=True
     )
-    assert figures(display) == ["one", "two"]
+    assert notes(display) == ["one", "two"]
     assert len(display.ax_.collections) == 1
     assert display.ax_.lines[1].get_xdata().tolist() == [1, 100]
     assert display.ax_.get_xscale() == "log"
@@ -145,6 +133,6 @@ def test_one_point_is_drawn():
         ([0, 1], {"one": ([1, 2], None)}, {"log_x": 1}, "log_x=1 is not allowed"),
     ],
 )
-def test_curves_that_cannot_be_drawn_are_said(x, curves, options, message):
+def test_invalid_curves_are_rejected(x, curves, options, message):
     with pytest.raises(ValueError, match=message):
         CurvesDisplay.from_values(x, curves, **options)

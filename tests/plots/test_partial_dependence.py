@@ -158,7 +158,7 @@ def test_ice_draws_single_rows(cancer):
     assert single - plain == 40
 
 
-def test_a_sample_is_drawn_by_the_seed(cancer):
+def test_sample_depends_on_the_seed(cancer):
     model, X = cancer
     first, again, other = (
         draw(model, X, features=[27], max_rows=30, random_state=seed).dependences[0].means
