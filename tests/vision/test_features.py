@@ -208,13 +208,6 @@ def test_norms_equal_the_definition():
     assert np.all(inverse[4:] > 0)
 
 
-def test_norms_ignore_the_border():
-    windows = windows_of(30)
-    framed = windows.copy()
-    framed[:, 0], framed[:, -1], framed[:, :, 0], framed[:, :, -1] = 0, 255, 3, 99
-    assert np.array_equal(WindowSet(windows, Team(1)).inverse, WindowSet(framed, Team(1)).inverse)
-
-
 def test_haar_values_equal_the_definition():
     windows = windows_of(8)
     features = HaarFeatures((7, 6), "all")

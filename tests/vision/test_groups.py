@@ -52,22 +52,6 @@ def test_groups_equal_the_oracle(found, k, eps, seed):
     assert ours.scores.tolist() == [row[2] for row in wanted]
 
 
-def test_scores_of_groups_equal_opencv():
-    cv2 = pytest.importorskip("cv2")
-    skimage = pytest.importorskip("skimage")
-    grey = cv2.cvtColor(skimage.data.astronaut(), cv2.COLOR_RGB2GRAY)
-    name = cv2.data.haarcascades + "haarcascade_frontalface_default.xml"
-    detector = cv2.CascadeClassifier(name)
-    raw, _, raw_scores = detector.detectMultiScale3(grey, 1.1, 0, outputRejectLevels=True)
-    for k in (1, 3):
-        theirs, _, their_scores = detector.detectMultiScale3(grey, 1.1, k, outputRejectLevels=True)
-        ours = group_rectangles(raw, k, scores=np.ravel(raw_scores))
-        assert len(theirs) >= 1
-        their_rows = {(*map(int, r), float(s)) for r, s in zip(theirs, np.ravel(their_scores), strict=True)}
-        our_rows = {(*map(int, r), float(s)) for r, s in zip(ours.rectangles, ours.scores, strict=True)}
-        assert our_rows == their_rows
-
-
 def test_the_order_of_the_rectangles_changes_only_the_order_of_the_groups():
     found = crowd(3, 80, 5, 4, 20)
     order = np.random.default_rng(0).permutation(len(found))

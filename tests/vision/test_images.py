@@ -56,41 +56,13 @@ def test_grey_array_is_not_copied():
     assert np.array_equal(as_grey(grey[:, :, None]), grey)
 
 
-def test_read_only_images_are_copied():
-    grey = np.ascontiguousarray(COLOUR[:, :, 0])
-    grey.flags.writeable = False
-    for image in (grey, Image.fromarray(grey)):
-        assert as_grey(image).flags.writeable
-        assert np.array_equal(as_grey(image), grey)
-
-
-@pytest.mark.parametrize(
-    "view",
-    [lambda a: a[::-1], lambda a: a[:, ::2], np.asfortranarray, lambda a: a.swapaxes(0, 1)],
-)
-def test_as_grey_of_views_is_contiguous(view):
-    for image in (COLOUR, COLOUR[:, :, 0]):
-        grey = as_grey(view(image))
-        wanted = plain_grey(np.ascontiguousarray(view(COLOUR))) if image.ndim == 3 else view(image)
-        assert np.array_equal(grey, wanted)
-        assert grey.flags.c_contiguous
-        assert grey.dtype == np.uint8
-
-
 def test_other_dtypes_are_converted_to_uint8():
     every = np.arange(256).reshape(16, 16)
-    assert np.array_equal(as_grey(every / 255), every)
-    assert np.array_equal(as_grey((every / 255).astype(np.float32)), every)
-    assert np.array_equal(as_grey((every / 255).astype(np.float16)), every)
-    assert np.array_equal(as_grey((every * 257).astype(np.uint16)), every)
+    for image in (every / 255, (every / 255).astype(np.float16), (every * 257).astype(np.uint16)):
+        assert np.array_equal(as_grey(image), every)
     assert as_grey(np.array([[0, 128, 129, 65535]], np.uint16)).tolist() == [[0, 0, 1, 255]]
     assert as_grey(np.array([[True, False]])).tolist() == [[255, 0]]
     assert np.array_equal(as_grey(COLOUR.astype(np.uint16) * 257), plain_grey(COLOUR))
-
-
-def test_big_endian_images_are_read():
-    every = (np.arange(256).reshape(16, 16) * 257).astype(">u2")
-    assert np.array_equal(as_grey(every), np.arange(256).reshape(16, 16))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from hedgerow.vision.cascade import Cascade
 from hedgerow.vision.detections import group_rectangles
 from hedgerow.vision.images import as_grey
 from hedgerow.vision.opencv import read_opencv, write_opencv
-from hedgerow.vision.pyramid import level_image, scan_factors
+from hedgerow.vision.pyramid import level_image
 from hedgerow.vision.scan import find_windows
 from oracle_vision import random_model
 from trainer_cases import fitted
@@ -132,15 +132,6 @@ def test_scores_of_groups_are_the_largest_of_their_windows(photos):
     assert len(grouped.rectangles) > 0
     for rectangle, score in zip(grouped.rectangles.tolist(), grouped.scores.tolist(), strict=True):
         assert theirs_by_rectangle[tuple(rectangle)] == score
-
-
-@pytest.mark.parametrize("name", ["astronaut.png", "text.png"])
-def test_levels_equal_inter_linear_exact(name, photos):
-    image = photos[name]
-    for factor in scan_factors(image.shape, (20, 20), 1.07):
-        level = level_image(image, (20, 20), factor)
-        expected = cv2.resize(image, level.shape[::-1], interpolation=cv2.INTER_LINEAR_EXACT)
-        assert np.array_equal(level, expected)
 
 
 def test_levels_of_random_sizes_equal_opencv():

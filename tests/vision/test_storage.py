@@ -17,6 +17,9 @@ MODELS = {
     "large window": make_model(seed=11, window=(400, 300)),
     "trees": make_model(seed=12, nodes=4),
     "tilted": make_model(seed=13, tilted=True),
+    "negative zero": dataclasses.replace(
+        make_model(seed=1, stages=1, trees=2), threshold=np.array([-0.0, -0.0], np.float32)
+    ),
     "lbp": make_model(LBP, seed=15),
     "lbp trees": make_model(LBP, seed=16, nodes=3),
 }
@@ -44,18 +47,6 @@ def test_cascades_are_unchanged_by_files(name):
     assert same == info
     assert type(same["flag"]) is bool
     assert pack_cascade(model, same) == data
-
-
-def test_sign_of_zero_is_stored():
-    model = make_model(seed=1, stages=1, trees=2)
-    model = dataclasses.replace(model, threshold=np.array([-0.0, -0.0], np.float32))
-    assert bits(unpack_cascade(pack_cascade(model))[0]) == bits(model)
-
-
-def test_loaded_arrays_are_contiguous():
-    for array in unpack_cascade(pack_cascade(MODELS["haar"]))[0].arrays().values():
-        assert array.flags.c_contiguous
-        assert array.flags.aligned
 
 
 def test_file_of_three_thousand_stumps_is_small():
@@ -167,19 +158,12 @@ def test_invalid_arrays_are_named(arrays, message):
         ({"a": {"b": [0, b"x"]}}, r"info\['a'\]\['b'\]\[1\] is b'x', a bytes"),
         ({"a": math.nan}, "is nan; allowed are"),
         ({"a": "x" * (1 << 20)}, "at most 1,048,576 bytes"),
+        (json.loads('{"a":' * 20 + "{}" + "}" * 20), "nested more than 16"),
     ],
 )
 def test_info_must_be_plain_json(info, message):
     with pytest.raises(ModelFileError, match=message):
         pack_cascade(MODELS["haar"], info)
-
-
-def test_info_nested_too_deeply_is_rejected():
-    deep = {}
-    for _ in range(20):
-        deep = {"a": deep}
-    with pytest.raises(ModelFileError, match="nested more than 16"):
-        pack_cascade(MODELS["haar"], deep)
 
 
 def test_other_files_are_rejected():

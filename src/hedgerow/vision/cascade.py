@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.container import ModelFileError, write_atomically
 from hedgerow.threads import Team, resolve_n_jobs
 from hedgerow.vision.detections import Detections, check_grouping, group_rectangles
-from hedgerow.vision.images import Grey, ImageLike, as_grey
+from hedgerow.vision.images import Grey, ImageLike, as_grey, as_named_grey
 from hedgerow.vision.model import MAX_BYTES, CascadeModel, is_packed, pack_cascade, unpack_cascade
 from hedgerow.vision.opencv import read_opencv, write_opencv
 from hedgerow.vision.pyramid import Pair, scan_factors
@@ -161,15 +161,18 @@ class Cascade:
         images = _as_list(images)
         results: list[Detections | None] = [None] * len(images)
         with Team(resolve_n_jobs(n_jobs)) as team:
-            if len(images) < team.n_members:
-                return [self._detect(_grey(images, i, channels), team, *settings) for i in range(len(images))]
             counter = itertools.count()  # next() is atomic: each thread gets different numbers
+            shared = team if len(images) < team.n_members else None  # threads share one image
 
             def detect_images(_member: int) -> None:
                 while (i := next(counter)) < len(images):
-                    results[i] = self._detect(_grey(images, i, channels), None, *settings)
+                    grey = as_named_grey(images[i], channels, f"images[{i}]")
+                    results[i] = self._detect(grey, shared, *settings)
 
-            team.together(detect_images)
+            if shared is None:
+                team.together(detect_images)
+            else:
+                detect_images(0)
         return [result for result in results if result is not None]
 
     def _detect(
@@ -269,14 +272,6 @@ def _as_list(images: Any) -> list[Any]:
     if not several:
         raise ValueError("images must be a list of images; use `detect` for a single image")
     return list(images)
-
-
-def _grey(images: list[Any], number: int, channels: str) -> Grey:
-    try:
-        return as_grey(images[number], channels=channels)
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"images[{number}]: {error}") from error
 
 
 def check_settings(

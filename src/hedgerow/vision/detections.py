@@ -3,7 +3,7 @@
 import math
 import numbers
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -78,10 +78,6 @@ class Detections(Sequence[Detection]):
         index = operator.index(index)
         x, y, width, height = self.rectangles[index].tolist()
         return Detection(x, y, width, height, float(self.scores[index]), int(self.neighbors[index]))
-
-    def __iter__(self) -> Iterator[Detection]:
-        rows = zip(self.rectangles.tolist(), self.scores.tolist(), self.neighbors.tolist(), strict=True)
-        return (Detection(x, y, w, h, score, n) for (x, y, w, h), score, n in rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Detections):

@@ -85,6 +85,14 @@ def as_grey(image: ImageLike, *, channels: str = "rgb") -> Grey:
     return out
 
 
+def as_named_grey(image: ImageLike, channels: str, origin: str) -> Grey:
+    """Convert an image to grey values; an error names its origin."""
+    try:
+        return as_grey(image, channels=channels)
+    except ValueError as error:
+        raise ValueError(f"{origin}: {error}") from error
+
+
 def as_colour(image: ImageLike, *, channels: str = "rgb") -> NDArray[np.uint8]:
     """Convert an image to colours, uint8 (height, width, 3) in the order red, green, blue; always a copy.
 

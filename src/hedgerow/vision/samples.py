@@ -23,11 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import map_coordinates
 
 from hedgerow.vision.features import check_window
-from hedgerow.vision.images import Box, Grey, as_grey
+from hedgerow.vision.images import Box, Grey, as_grey, as_named_grey
 from hedgerow.vision.sources import (
     Source,
     as_image_list,
-    as_named_grey,
     image_file_size,
     list_images,
     read_objects,

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.container import ModelFileError
 from hedgerow.optional import require_extra
 from hedgerow.vision.features import check_window
-from hedgerow.vision.images import Box, Grey, ImageLike, as_grey
+from hedgerow.vision.images import Box, Grey, ImageLike, as_grey, as_named_grey
 from hedgerow.vision.model import MAX_PIXELS
 
 Source = ArrayLike | Iterable[ImageLike] | str | os.PathLike[str]
@@ -84,14 +84,6 @@ def _whole_images(images: Sequence[ImageLike], channels: str, name: str = "sourc
             origin = f"{name}{number}" + "]" * name.endswith("[")
             grey = as_named_grey(image, channels, origin)
         yield Object(origin, grey, Box(0, 0, grey.shape[1], grey.shape[0]))
-
-
-def as_named_grey(image: ImageLike, channels: str, origin: str) -> Grey:
-    """Convert an image to grey values; an error names its origin."""
-    try:
-        return as_grey(image, channels=channels)
-    except ValueError as error:
-        raise ValueError(f"{origin}: {error}") from error
 
 
 def _is_image(path: Path) -> bool:
