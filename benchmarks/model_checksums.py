@@ -109,13 +109,7 @@ def adaboost(d: dict[str, NDArray[Any]]) -> Iterator[Fit]:
     )
     yield "LogitBoost", lambda: h.LogitBoostClassifier(**few), X, d["classes"], {}
     yield "AnyBoost", lambda: h.AnyBoostClassifier(cost="logistic", **few), X, d["binary"], {}
-    yield (
-        "AdaBoost.R2",
-        lambda: h.AdaBoostRegressor(**few),
-        X,
-        d["number"],
-        {"sample_weight": d["weight"]},
-    )
+    yield ("AdaBoost.R2", lambda: h.AdaBoostRegressor(**few), X, d["number"], {"sample_weight": d["weight"]})
     yield (
         "AdaBoost.R2, early stopping",
         lambda: h.AdaBoostRegressor(loss="square", early_stopping=True, **few),

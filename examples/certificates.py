@@ -1,9 +1,9 @@
-"""Lay certificates beside measured errors: forests by their votes, boosted stumps by their margins.
+"""Compare certificates with measured errors: forests by their votes, boosted stumps by their margins.
 
 Forests of Hedgerow and of scikit-learn are fitted to three data sets, several times each. Four bounds come
-from the rows left out of the bags, each at the whole of delta, and one from the test rows, as a hold-out.
-Boosted stumps on a fixed grid are fitted to more and more rows of an easy problem, for the bounds by margins.
-Then how long it takes to certify; with --large also a forest of 500 trees on 100,000 rows, and its memory.
+from the out-of-bag rows, each at the whole of delta, and one from the test rows, as hold-out rows. Boosted
+stumps on a fixed grid are fitted to more and more rows of an easy problem, for the margin bounds. The time of
+`certify` is measured too; with --large also a forest of 500 trees on 100,000 rows, and its memory.
 """
 
 import argparse
@@ -48,7 +48,7 @@ TEST, FIRST, TANDEM, C_BOUND, CANTELLI, HOLD_OUT = FIGURES = (
     "Chebyshev-Cantelli",
     "hold-out",
 )
-GRID = np.linspace(-4.0, 4.0, 17)  # of the stumps: chosen before any row is seen
+GRID = np.linspace(-4.0, 4.0, 17)  # of the stumps; it does not depend on the rows
 
 
 # --- data

@@ -174,10 +174,7 @@ def bounds_rows(quick: bool) -> Picture:
         _noisy_majority,
         sizes,
         test=_noisy_majority(2000 if quick else 200_000, TEST_SEED),
-        measures={
-            "bound by margins": _by_margins,
-            "bound by a fifth held out": _held_out,
-        },
+        measures={"bound by margins": _by_margins, "bound by a fifth held out": _held_out},
         n_repeats=1 if quick else 2,
     )
     found = Picture(display.figure_)

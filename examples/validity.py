@@ -1,9 +1,9 @@
-"""Count how often bounds fail: draw samples of a known distribution, fit, certify, compare with the truth.
+"""Count how often bounds fail: draw samples of a known distribution, fit, certify, compare with the error.
 
-Rows are drawn from a grid of points, each as likely as the others, and labels follow a rule that is now and
-then broken. So the error of any model is a sum over the points, known to the last digit. A bound at delta may
-be below it in a share delta of all samples. Every bound is counted alone at the whole of delta, then the
-smallest of each certificate. Controls, which are no bounds, show that the count finds what is wrong.
+Rows are drawn uniformly from a grid of points, and labels follow a rule with noise. So the error of any model
+is an exact sum over the points. A bound at delta may be below it in a fraction delta of all samples. Every
+bound is counted alone at the whole of delta, then the smallest of each certificate. Controls, which are not
+bounds, show that the count detects failures.
 """
 
 import argparse
@@ -35,11 +35,11 @@ from hedgerow.theory import applicable_bounds, certify, optimize_votes
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, NDArray[np.int64]]
 
-SURE = 0.999  # of how often a bound that is right may be found below the truth
+CONFIDENCE = 0.999  # that a valid bound does not fail more often than allowed
 N_NEW = 500  # rows held out
-EDGES = np.linspace(0.1, 0.9, 9)  # of a grid that is fixed before any row is counted
+EDGES = np.linspace(0.1, 0.9, 9)  # of a grid that does not depend on the rows
 REFUSED = "have the same values as rows that the model was fitted to"  # message of certify
-OF_LOSSES = ", of losses"  # a bound of what the voters lose, from which that of their vote is made
+OF_LOSSES = ", of losses"  # a bound on the losses of the voters, from which that of their vote is computed
 CONTROLS = ("control: error of the training rows", "control: error of the rows held out")
 WHOLE = ("certificate", "certificate without new rows")
 
@@ -48,10 +48,10 @@ WHOLE = ("certificate", "certificate without new rows")
 
 
 @dataclass(frozen=True)
-class World:
-    """Points (n, 3) that are equally likely, the class that a rule gives each, and how often it is broken.
+class Distribution:
+    """Equally probable points (n, 3), the class of each by a rule, and the noise of the labels.
 
-    A broken rule gives one of the other classes, all alike.
+    The noise is the probability of another class; all other classes are equally probable.
     """
 
     points: Floats
@@ -62,8 +62,8 @@ class World:
     def draw(self, n: int, rng: np.random.Generator) -> Rows:
         """Draw rows and labels."""
         where = rng.integers(len(self.points), size=n)
-        broken = rng.random(n) < self.noise
-        shift = np.where(broken, rng.integers(1, self.n_classes, size=n), 0)
+        flipped = rng.random(n) < self.noise
+        shift = np.where(flipped, rng.integers(1, self.n_classes, size=n), 0)
         return self.points[where], (self.rule[where] + shift) % self.n_classes
 
     def error(self, model: Any) -> float:
@@ -82,12 +82,14 @@ class World:
         return math.fsum(gibbs), math.fsum(tandem)
 
 
-def make_world(side: int, noise: float, cuts: Sequence[float] = (0.0,), first: float = 5.0) -> World:
+def make_distribution(
+    side: int, noise: float, cuts: Sequence[float] = (0.0,), first: float = 5.0
+) -> Distribution:
     """Cut a sum of the three columns, each with `side` values in (0, 1), into classes."""
     values = (np.arange(side) + 0.5) / side
     points = np.stack(np.meshgrid(values, values, values, indexing="ij"), axis=-1).reshape(-1, 3)
     score = (points - 0.5) @ np.array([first, 1.0, 0.5])
-    return World(points, np.digitize(score, cuts).astype(np.int64), noise, len(cuts) + 1)
+    return Distribution(points, np.digitize(score, cuts).astype(np.int64), noise, len(cuts) + 1)
 
 
 # --- models
@@ -95,33 +97,33 @@ def make_world(side: int, noise: float, cuts: Sequence[float] = (0.0,), first: f
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of model, and the rows it learns from.
+    """A kind of model and its training rows.
 
     Parameters
     ----------
     title : str
-    world : World
+    distribution : Distribution
     n_rows : int
     make : callable
         From a seed to an estimator.
     tune : callable, optional
         From the fitted model and new rows to another model.
-    look_inside : bool
-        Whether the losses of the voters are compared with their true values too.
+    check_losses : bool
+        Whether the losses of the voters are also compared with their true values.
     """
 
     title: str
-    world: World
+    distribution: Distribution
     n_rows: int
     make: Callable[[int], Any]
     tune: Callable[[Any, Rows], Any] | None = None
-    look_inside: bool = False
+    check_losses: bool = False
 
 
 def cases(side: int) -> list[Case]:
     """List every kind of model that `certify` knows, on fine and on coarse grids."""
-    easy, three = make_world(side, 0.02), make_world(side, 0.03, (-0.8, 0.8))
-    coarse = make_world(6, 0.05)
+    easy, three = make_distribution(side, 0.02), make_distribution(side, 0.03, (-0.8, 0.8))
+    coarse = make_distribution(6, 0.05)
     stump, tree = DecisionStump(bin_edges=EDGES), DecisionTreeClassifier(max_depth=2, bin_edges=EDGES)
 
     def boost(learner: Any, rounds: int) -> Callable[[int], Any]:
@@ -141,15 +143,15 @@ def cases(side: int) -> list[Case]:
         Case("30 boosted stumps", easy, 1000, boost(DecisionStump(), 30)),
         Case("10 boosted trees, fixed grid", easy, 2000, boost(tree, 10)),
         Case("20 boosted stumps, 3 classes", three, 1000, boost(stump, 20)),
-        Case("forest", easy, 1000, forest(), look_inside=True),
+        Case("forest", easy, 1000, forest(), check_losses=True),
         Case("forest, fixed grid", easy, 1000, forest(bin_edges=EDGES)),
         Case("forest of depth 3", easy, 1000, forest(max_depth=3)),
         Case("forest, 3 classes", three, 1000, forest()),
-        Case("forest, many equal rows", coarse, 500, forest(random_state=0), look_inside=True),
+        Case("forest, many equal rows", coarse, 500, forest(random_state=0), check_losses=True),
         Case("bagging", easy, 1000, bag),
         Case("gradient boosting", easy, 500, lambda _: GradientBoostingClassifier(n_estimators=20, n_jobs=1)),
-        Case("forest, votes by out of bag", easy, 1000, forest(max_features=1), _by_bag, look_inside=True),
-        Case("forest, votes by new rows", easy, 1000, forest(max_features=1), _by_rows, look_inside=True),
+        Case("forest, votes by out of bag", easy, 1000, forest(max_features=1), _by_bag, check_losses=True),
+        Case("forest, votes by new rows", easy, 1000, forest(max_features=1), _by_rows, check_losses=True),
         Case("bagging, votes by new rows", coarse, 300, bag, _by_rows),
     ]
 
@@ -196,7 +198,7 @@ class Count:
 
     def allowed(self, delta: float) -> int:
         """Return the number of samples that exceed a valid bound with probability 0.001 at most."""
-        return int(binom.ppf(SURE, self.n, delta))
+        return int(binom.ppf(CONFIDENCE, self.n, delta))
 
 
 @dataclass
@@ -213,7 +215,7 @@ def count(case: Case, samples: int, delta: float, step: Callable[[], None] = lam
     found = Found(case.title, {})
     for seed in range(samples):
         rng = np.random.default_rng([seed, *case.title.encode()])
-        train, tuning, new = (case.world.draw(n, rng) for n in (case.n_rows, N_NEW, N_NEW))
+        train, tuning, new = (case.distribution.draw(n, rng) for n in (case.n_rows, N_NEW, N_NEW))
         model = case.make(seed).fit(*train)
         if case.tune is not None:
             model = case.tune(model, tuning)
@@ -223,12 +225,12 @@ def count(case: Case, samples: int, delta: float, step: Callable[[], None] = lam
 
 
 def _count_one(case: Case, model: Any, train: Rows, new: Rows, delta: float, found: Found) -> None:
-    truth, chance_error = case.world.error(model), model.row_fingerprints_.chance_error
+    truth, chance_error = case.distribution.error(model), model.row_fingerprints_.chance_error
 
     def add(name: str, bound: float, n_rows: int, what: float = truth) -> None:
         found.counts.setdefault(name, Count()).add(what, bound, n_rows, chance_error)
 
-    inside = case.world.losses(model) if case.look_inside else None
+    inside = case.distribution.losses(model) if case.check_losses else None
     for candidate in _applicable_bounds(model, new):
         bound, _ = candidate.compute(delta)
         add(candidate.name, bound, candidate.n)

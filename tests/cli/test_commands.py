@@ -82,16 +82,16 @@ def test_every_method_trains_saves_and_predicts(method, folder, capsys):
     assert np.mean(np.array(predicted["predicted sold"].to_pylist()) == truth) > 0.85
 
 
-@pytest.mark.usefixtures("folder")
-def test_train_prints_the_inferred_columns(capsys):
-    assert main([*TRAIN, "--method", "adaboost", "--out", "m.hedgerow"]) == 0
+def test_train_prints_the_inferred_columns_and_saves_under_the_name_of_the_table(folder, capsys):
+    assert main([*TRAIN, "--method", "adaboost"]) == 0
     printed = capsys.readouterr().out
     assert "400 rows, 7 columns" in printed
     assert "classification, 2 classes (no: " in printed
     assert "'bought' holds dates" in printed
     assert "held out: 80 of 400 rows, drawn with seed 0" in printed
     assert "With probability at least 95 %" in printed
-    assert "m.hedgerow (new, " in printed
+    assert "houses.hedgerow (new, " in printed
+    assert load_card(folder / "houses.hedgerow")["data"]["name"] == "houses.csv"
 
 
 @pytest.mark.usefixtures("folder")
@@ -122,24 +122,15 @@ def test_a_file_is_replaced_only_with_force(capsys):
     assert "sold.hedgerow (replaced, " in capsys.readouterr().out
 
 
-def test_the_default_model_file_has_the_name_of_the_table(folder):
-    assert main([*TRAIN, "--method", "adaboost"]) == 0
-    assert load_card(folder / "houses.hedgerow")["data"]["name"] == "houses.csv"
-
-
-@pytest.mark.usefixtures("folder")
-def test_certify_uses_only_new_rows(capsys):
+def test_certify_uses_only_new_rows(folder, capsys):
     assert main(["certify", "sold.hedgerow", "houses.csv"]) == 0
     printed = capsys.readouterr().out
     assert "its 80 held-out rows are used" in printed
     assert "hold-out" in printed
-    result = run_json(["certify", "sold.hedgerow", "more.parquet", "--delta", "0.1"], capsys)
+    line = ["certify", "sold.hedgerow", "more.parquet", "--delta", "0.1", "--out", "c.json"]
+    result = run_json(line, capsys)
     assert result["delta"] == 0.1
     assert next(bound for bound in result["bounds"] if bound["name"] == "hold-out")["n"] == 100
-
-
-def test_certify_writes_a_file(folder):
-    assert main(["certify", "sold.hedgerow", "more.parquet", "--out", "c.json"]) == 0
     assert json.loads((folder / "c.json").read_text())["model"] == "AdaBoostClassifier"
 
 

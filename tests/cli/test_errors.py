@@ -71,7 +71,9 @@ BAD = {
     "two tables": (["train", "cars.csv", "more.csv", "--target", "when"], USAGE, ["more.csv"]),
     "unknown method": ([*TRAIN, "--method", "forrest"], USAGE, ["'forest'"]),
     "unknown name": (
-        ["compare", "cars.csv", "--target", "when", "--method", "xyz"], USAGE, ["one of gradient, adaboost"],
+        ["compare", "cars.csv", "--target", "when", "--method", "xyz"],
+        USAGE,
+        ["one of gradient, adaboost"],
     ),
     "unknown task": ([*TRAIN, "--task", "class"], USAGE, ["'class'"]),
     "unknown metric": ([*TRAIN, "--metric", "acuracy"], USAGE, ["'accuracy'"]),
@@ -80,38 +82,40 @@ BAD = {
     "no rows left": ([*TRAIN, "--hold-out", "1.5"], USAGE, ["--hold-out 1.5"]),
     "negative budget": ([*TRAIN, "--budget", "-5"], USAGE, ["--budget -5"]),
     "no threads": ([*TRAIN, "--threads", "0"], USAGE, ["--threads 0"]),
-    "report of another kind": (
-        [*TRAIN, "--report", "report.pdf"], USAGE, ["report.pdf", ".html"],
-    ),
-    "model over its data": (
-        [*TRAIN, "--out", "cars.csv", "--force"], USAGE, ["cars.csv", "reads"],
-    ),
+    "report of another kind": ([*TRAIN, "--report", "report.pdf"], USAGE, ["report.pdf", ".html"]),
+    "model over its data": ([*TRAIN, "--out", "cars.csv", "--force"], USAGE, ["cars.csv", "reads"]),
     "model and report in one file": (
-        [*TRAIN, "--out", "new.html", "--report", "./new.html"], USAGE, ["--report new.html", "another name"],
+        [*TRAIN, "--out", "new.html", "--report", "./new.html"],
+        USAGE,
+        ["--report new.html", "another name"],
     ),
     "cascade in another format": (
-        ["train-cascade", "inner", "inner", "--out", "c.json"], USAGE, ["--out c.json", ".xml or .hedgerow"],
+        ["train-cascade", "inner", "inner", "--out", "c.json"],
+        USAGE,
+        ["--out c.json", ".xml or .hedgerow"],
     ),
     "cascade over its objects": (
-        ["train-cascade", "notes.txt", "inner", "--out", "notes.txt", "--force"], USAGE, ["notes.txt"],
+        ["train-cascade", "notes.txt", "inner", "--out", "notes.txt", "--force"],
+        USAGE,
+        ["notes.txt"],
     ),
     "cascade over its checkpoint": (
-        ["train-cascade", "inner", "inner", "--out", "c.xml", "--checkpoint", "c.xml"], USAGE, ["c.xml"],
+        ["train-cascade", "inner", "inner", "--out", "c.xml", "--checkpoint", "c.xml"],
+        USAGE,
+        ["c.xml"],
     ),
     "one fold": (["compare", "cars.csv", "--target", "when", "--folds", "1"], USAGE, ["--folds 1"]),
     "impossible delta": (["certify", "model.hedgerow", "--delta", "2"], USAGE, ["--delta 2"]),
     "not a size": (["detect", "notes.txt", "--min-size", "small"], USAGE, ["--min-size small", "24x24"]),
     # --- columns
     "column missing": (["train", "cars.csv", "--target", "wen"], FAILED, ["'wen'", "'when'"]),
-    "dropped column missing": (
-        [*TRAIN, "--drop", "color"], FAILED, ["'color'", "'colour'"],
-    ),
-    "categorical column missing": (
-        [*TRAIN, "--categorical", "door"], FAILED, ["'door'", "'doors'"],
-    ),
+    "dropped column missing": ([*TRAIN, "--drop", "color"], FAILED, ["'color'", "'colour'"]),
+    "categorical column missing": ([*TRAIN, "--categorical", "door"], FAILED, ["'door'", "'doors'"]),
     "date as target": (["train", "cars.csv", "--target", "bought"], FAILED, ["bought", "date"]),
     "text as regression": (
-        ["train", "cars.csv", "--target", "colour", "--task", "regression"], FAILED, ["colour"],
+        ["train", "cars.csv", "--target", "colour", "--task", "regression"],
+        FAILED,
+        ["colour"],
     ),
     "one class": (["train", "one_class.csv", "--target", "y"], FAILED, ["'y'", "same"]),
     "no label": (["train", "no_label.csv", "--target", "y"], FAILED, ["'y'"]),
@@ -130,15 +134,9 @@ BAD = {
     "a spreadsheet": (["train", "sheet.csv", "--target", "y"], FAILED, ["sheet.csv"]),
     "a gzip file cut short": (["train", "cut.csv.gz", "--target", "when"], FAILED, ["cut.csv.gz"]),
     "a Parquet file cut short": (["train", "cut.parquet", "--target", "when"], FAILED, ["cut.parquet"]),
-    "model file exists": (
-        [*TRAIN, "--out", "there.hedgerow"], FAILED, ["there.hedgerow", "--force"],
-    ),
-    "folder does not exist": (
-        [*TRAIN, "--out", "nowhere/m.hedgerow"], FAILED, ["nowhere"],
-    ),
-    "model goes to a folder": (
-        [*TRAIN, "--out", "inner"], FAILED, ["inner", "folder"],
-    ),
+    "model file exists": ([*TRAIN, "--out", "there.hedgerow"], FAILED, ["there.hedgerow", "--force"]),
+    "folder does not exist": ([*TRAIN, "--out", "nowhere/m.hedgerow"], FAILED, ["nowhere"]),
+    "model goes to a folder": ([*TRAIN, "--out", "inner"], FAILED, ["inner", "folder"]),
     "no such model": (["predict", "none.hedgerow", "cars.csv"], FAILED, ["none.hedgerow"]),
     "not a model": (["predict", "model.hedgerow", "cars.csv"], FAILED, ["model.hedgerow"]),
     "a table as model": (["explain", "cars.csv"], FAILED, ["cars.csv"]),
@@ -146,7 +144,7 @@ BAD = {
     "not a model to report": (["report", "model.hedgerow", "cars.csv"], FAILED, ["model.hedgerow"]),
     "no such cascade": (["detect", "notes.txt", "--model", "frontalfaces"], FAILED, ["frontalfaces"]),
     "no such positives": (["train-cascade", "none", "inner", "--out", "c.xml"], FAILED, ["none"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", BAD)

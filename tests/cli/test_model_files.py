@@ -165,14 +165,15 @@ def test_few_held_out_rows_report_no_leak(capsys):
 
 
 @pytest.mark.parametrize("width", [60, 80, 118])
-def test_the_table_of_trials_fits_the_width(width, chosen, capsys):
+def test_trials_and_certificates_fit_the_width(width, chosen, capsys):
     choice = Choice.from_dict(load_card(chosen)["choice"])
     output = Output()
     output.width = width
-    output.page(choice)
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= width
-    assert any(choice.best.title in line for line in lines[3:])
+    for page in (choice, load_certificate(chosen)):
+        output.page(page)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= width
+        assert page is not choice or any(choice.best.title in line for line in lines[3:])
 
 
 def test_a_model_without_a_card_is_refused(folder, capsys):
@@ -296,15 +297,6 @@ def test_certify_gives_the_stored_provisos_of_a_chosen_model(chosen, capsys):
     assert main(["certify", str(chosen), "t.csv", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["bounds"] == plain(stored.to_dict())["bounds"]
     assert all(bound.proviso for bound in stored.bounds if not bound.name.startswith("hold-out"))
-
-
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("width", [60, 118])
-def test_a_certificate_fits_the_width(width, capsys):
-    output = Output()
-    output.width = width
-    output.page(load_certificate("m.hedgerow"))
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= width
 
 
 # --- types

@@ -72,10 +72,7 @@ def test_deviations_fall_with_rows_and_delta_and_rise_with_rounds_and_dimension(
     large = {"m": m[0], "delta": delta[0]}
     not_above(vc_bound(D=d[0], **small), vc_bound(D=d[1], **large))
     not_above(growth_bound(d=d[0], T=T[0], **small), growth_bound(d=d[1], T=T[1], **large))
-    not_above(
-        stump_bound(n_columns=c, T=T[0], **small),
-        stump_bound(n_columns=c, T=T[1], **large),
-    )
+    not_above(stump_bound(n_columns=c, T=T[0], **small), stump_bound(n_columns=c, T=T[1], **large))
     trees = {"n_columns": c, "n_leaves": leaves}
     not_above(tree_bound(T=T[0], **trees, **small), tree_bound(T=T[1], **trees, **large))
 

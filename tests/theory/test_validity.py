@@ -57,30 +57,30 @@ def test_the_example_detects_controls_and_vote_bounds_without_a_deviation(exampl
 
 
 def test_the_true_error_is_the_sum_over_all_points_and_labels(example):
-    world = example.make_world(5, 0.1, (-0.8, 0.8))
-    assert np.bincount(world.rule).min() > 20
+    distribution = example.make_distribution(5, 0.1, (-0.8, 0.8))
+    assert np.bincount(distribution.rule).min() > 20
 
     class Constant:
         def predict(self, X):
             return np.ones(len(X), np.int64)
 
-    chances = np.full((len(world.points), 3), 0.05)
-    chances[np.arange(len(world.points)), world.rule] = 0.9
-    assert world.error(Constant()) == pytest.approx(1.0 - chances[:, 1].mean(), abs=1e-12)
-    _, y = world.draw(200_000, np.random.default_rng(0))
+    chances = np.full((len(distribution.points), 3), 0.05)
+    chances[np.arange(len(distribution.points)), distribution.rule] = 0.9
+    assert distribution.error(Constant()) == pytest.approx(1.0 - chances[:, 1].mean(), abs=1e-12)
+    _, y = distribution.draw(200_000, np.random.default_rng(0))
     assert np.bincount(y) / len(y) == pytest.approx(chances.mean(axis=0), abs=0.005)
 
 
 def test_the_true_losses_are_sums_over_all_points_and_labels(example):
-    world = example.make_world(5, 0.1, (-0.8, 0.8))
-    X, y = world.draw(300, np.random.default_rng(0))
+    distribution = example.make_distribution(5, 0.1, (-0.8, 0.8))
+    X, y = distribution.draw(300, np.random.default_rng(0))
     forest = RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, y)
-    shares = [forest.reweighted(one).predict_proba(world.points) for one in ([1, 0], [0, 1])]
-    chances = np.full((len(world.points), 3), 0.05)
-    chances[np.arange(len(world.points)), world.rule] = 0.9
+    shares = [forest.reweighted(one).predict_proba(distribution.points) for one in ([1, 0], [0, 1])]
+    chances = np.full((len(distribution.points), 3), 0.05)
+    chances[np.arange(len(distribution.points)), distribution.rule] = 0.9
     others = [np.stack([np.delete(p, k, axis=1).max(axis=1) for k in range(3)], axis=1) for p in shares]
     lost = [(1.0 - p + q) / 2 for p, q in zip(shares, others, strict=True)]
-    gibbs, tandem = world.losses(forest)
+    gibbs, tandem = distribution.losses(forest)
     assert gibbs == pytest.approx(np.sum(chances * (lost[0] + lost[1]) / 2) / len(chances), abs=1e-3)
     pairs = (lost[0] ** 2 + lost[1] ** 2 + 2 * lost[0] * lost[1]) / 4
     assert tandem == pytest.approx(np.sum(chances * pairs) / len(chances), abs=1e-3)

@@ -158,11 +158,11 @@ def holdout_bound(n_errors: int, n: int, delta: float) -> float:
 
 
 def _kl(q: Floats, p: Floats) -> Floats:
-    total: Floats = _part(q, p, p - q) + _part(1.0 - q, 1.0 - p, q - p)
+    total: Floats = _term(q, p, p - q) + _term(1.0 - q, 1.0 - p, q - p)
     return total
 
 
-def _part(q: Floats, p: Floats, d: Floats) -> Floats:
+def _term(q: Floats, p: Floats, d: Floats) -> Floats:
     """One term of kl, q phi(d / q) = d - q ln(p / q), for d = p - q; never negative."""
     with np.errstate(all="ignore"):
         x = d / q
@@ -172,15 +172,15 @@ def _part(q: Floats, p: Floats, d: Floats) -> Floats:
         ratio = p / q
         regular = (ratio >= _LEAST) & (ratio < np.inf)
         logarithm = np.where(regular, np.log(ratio), np.log(p) - np.log(q))
-        part = np.where(np.abs(x) <= _SERIES, series, d - q * logarithm)
-    return np.where(q == 0.0, d, np.where(p == 0.0, np.inf, part))
+        term = np.where(np.abs(x) <= _SERIES, series, d - q * logarithm)
+    return np.where(q == 0.0, d, np.where(p == 0.0, np.inf, term))
 
 
 def _outside(q: Floats, outer: Floats, c: Floats, last: float, end: float) -> Floats:
     """A point p next to the one with kl(q||p) = c, never on the side of q.
 
     Newton's steps from outside: kl is convex in p, so that they stay outside but for rounding, and each is
-    taken back by more than its rounding error. They end when that leaves nothing of a step.
+    taken back by more than its rounding error. They end when the remaining step is 0.
 
     `outer`, on the side of `end` from q, should have kl(q||outer) >= c; `end` is 1 or 0, and `last` the
     number next to it.

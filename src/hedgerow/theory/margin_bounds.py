@@ -35,7 +35,7 @@ from hedgerow.estimators.parameters import check_parameters, real, whole
 
 _N_THETAS = 1000  # at once: of more different margins, quantiles, and then all between the best of these
 _N_VOTES = 48  # numbers of votes tried at once
-_LEAST_THETA = 1e-100  # smaller margins are of no use, and have squares that are 0
+_LEAST_THETA = 1e-100  # smaller margins give no bound, and their squares are 0
 
 
 @dataclass(frozen=True)
@@ -273,5 +273,5 @@ def _best_votes(
         width = float((high - low).max())
         if width < 1e-4:
             return values[rows, best], votes[rows, best]
-        centre, reach = np.log(votes[rows, best])[:, np.newaxis], (high - low) / (_N_VOTES - 1)
-        low, high = np.maximum(centre - reach, 0.0), centre + reach
+        centre, step = np.log(votes[rows, best])[:, np.newaxis], (high - low) / (_N_VOTES - 1)
+        low, high = np.maximum(centre - step, 0.0), centre + step
