@@ -14,16 +14,15 @@ pytest.importorskip("resource", reason="processes are forked, and their memory i
 import fuzz_models
 import fuzz_runner
 
-N = 150
-
 
 @pytest.mark.parametrize("name", fuzz_models.FORMATS)
 def test_mutated_files_load_and_predict_or_are_rejected(name, tmp_path):
     mutants = fuzz_models.FORMATS[name](7)
     mutants.folder = tmp_path
     mutants.warm_up()
-    found = [mutants.outcome(mutants.make(number)) for number in range(N)]
-    assert N / 2 < found.count("refused") < 0.95 * N
+    n = 500 if name in ("cascade", "opencv") else 150  # these are read faster
+    found = [mutants.outcome(mutants.make(number)) for number in range(n)]
+    assert n / 2 < found.count("refused") < 0.95 * n
 
 
 @pytest.mark.parametrize("name", fuzz_models.FORMATS)

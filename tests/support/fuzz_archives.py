@@ -12,47 +12,22 @@ import numpy as np
 from fuzz_changes import BYTES, changed_array, changed_value
 from hedgerow.io.skops_archive import SCHEMA, packed, unpacked
 
-TYPES = (
-    *(("builtins", "eval"), ("builtins", "exec"), ("builtins", "getattr"), ("builtins", "print")),
-    *(
-        ("os", "system"),
-        ("posix", "system"),
-        ("subprocess", "Popen"),
-        ("shutil", "rmtree"),
-        ("pathlib", "Path"),
-    ),
-    *(
-        ("antigravity", "x"),
-        ("this", "x"),
-        ("functools", "partial"),
-        ("operator", "attrgetter"),
-        ("types", "x"),
-    ),
-    *(("sklearn.tree._tree", "Tree"), ("hedgerow.forest", "Forest"), ("hedgerow", "DecisionStump")),
-    *(("numpy", "ndarray"), ("numpy", "fromfile"), ("numpy", "load"), ("numpy", "exp"), ("numpy", "dtype")),
-    *(
-        ("builtins", "dict"),
-        ("builtins", "list"),
-        ("builtins", "str"),
-        ("builtins", "slice"),
-        ("numpy", "int64"),
-    ),
-    *(("sklearn.linear_model._ridge", "Ridge"), ("sklearn.pipeline", "Pipeline"), ("sklearn.dummy", "x")),
-    *(("sklearn.preprocessing._function_transformer", "FunctionTransformer"), ("sklearn.naive_bayes", "np")),
-)
-LOADERS = (
+TYPES = [
+    *("builtins.eval", "builtins.exec", "builtins.getattr", "builtins.print", "builtins.dict"),
+    *("builtins.list", "builtins.str", "builtins.slice", "os.system", "posix.system", "subprocess.Popen"),
+    *("shutil.rmtree", "pathlib.Path", "antigravity.x", "this.x", "types.x", "functools.partial"),
+    *("operator.attrgetter", "numpy.ndarray", "numpy.fromfile", "numpy.load", "numpy.exp", "numpy.dtype"),
+    *("numpy.int64", "hedgerow.forest.Forest", "hedgerow.DecisionStump", "sklearn.tree._tree.Tree"),
+    *("sklearn.linear_model._ridge.Ridge", "sklearn.pipeline.Pipeline", "sklearn.dummy.x"),
+    *("sklearn.naive_bayes.np", "sklearn.preprocessing._function_transformer.FunctionTransformer"),
+]
+LOADERS = [
     *("ObjectNode", "TypeNode", "FunctionNode", "MethodNode", "PartialNode", "ReduceNode", "CachedNode"),
     *("JsonNode", "NdArrayNode", "SparseMatrixNode", "BytesNode", "BytearrayNode", "DictNode", "ListNode"),
     *("RandomStateNode", "RandomGeneratorNode", "OperatorFuncNode", "SliceNode", "SetNode", "TupleNode"),
-    *(
-        "UfuncNode",
-        "DtypeNode",
-        "LossNode",
-        "TreeNode",
-        "_DictWithDeprecatedKeysNode",
-        "DatetimeTimedeltaNode",
-    ),
-)
+    *("UfuncNode", "DtypeNode", "LossNode", "TreeNode", "_DictWithDeprecatedKeysNode"),
+    "DatetimeTimedeltaNode",
+]
 
 
 def is_archive(array):
@@ -88,7 +63,7 @@ def _changed_schema(entries, rng):
             break
         state = rng.choice(found)
         if what < 0.25:
-            state["__module__"], state["__class__"] = rng.choice(TYPES)
+            state["__module__"], _, state["__class__"] = rng.choice(TYPES).rpartition(".")
         elif what < 0.40:
             state["__loader__"] = rng.choice(LOADERS)
         elif what < 0.55:

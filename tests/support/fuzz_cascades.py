@@ -1,6 +1,6 @@
 """Mutated cascade files: each must load, and then run, or be refused with ModelFileError.
 
-    python tests/fuzz_models.py --format opencv
+    python tests/support/fuzz_models.py --format opencv
 
 Seeds are small cascades of every kind in OpenCV's XML, new and old format, and in Hedgerow's own format;
 where OpenCV is installed, also files it ships. File `number` of a seed is always the same.
@@ -9,8 +9,7 @@ where OpenCV is installed, also files it ships. File `number` of a seed is alway
 import json
 import random
 import re
-import time
-import traceback
+from functools import cache
 
 import numpy as np
 
@@ -34,31 +33,24 @@ EXTREMES = [
     *(b"nan", b"inf", b"-inf", b".Inf", b".Nan", b"1e38", b"3.4028236e38", b"1e39", b"-1e400", b"1e-400"),
     *(b"1_000", b"0x10", b"010", b"1.", b".5", b".", b"-", b"+1", b"1e", b"", b"\xd9\xa1", b"1 2", b"true"),
 ]
+DECLARATIONS = [
+    *(b'<!DOCTYPE a [<!ENTITY b "cc"><!ENTITY c "&b;&b;">]>', b'<!DOCTYPE a SYSTEM "file:///dev/zero">'),
+    *(b"<?xml version='1.0' encoding='utf-16'?>", b'<?xml version="1.0" encoding="utf-7"?>'),
+    *(b"&amp;&lt;&#0;", b"<![CDATA[12]]>"),
+]
 TAG = re.compile(rb"</?[A-Za-z_][A-Za-z_0-9]*[^<>]*>")
 TOKEN = re.compile(rb"[^\s<>\",:]+")
 
 
 def insert_bytes(data, rng, _):
-    place = rng.randrange(len(data) + 1)
-    new = rng.choice(
-        (rng.randbytes(rng.randint(1, 8)), b"\0", b"<", b"&", b"<_>" * 40, b"<!--", b"]]>", b"\xff")
-    )
-    return data[:place] + new + data[place:]
+    texts = (rng.randbytes(rng.randint(1, 8)), b"\0", b"<", b"&", b"<_>" * 40, b"<!--", b"]]>", b"\xff")
+    position = rng.randrange(len(data) + 1)
+    return data[:position] + rng.choice(texts) + data[position:]
 
 
 def insert_declaration(data, rng, _):
-    new = rng.choice(
-        (
-            b'<!DOCTYPE a [<!ENTITY b "cc"><!ENTITY c "&b;&b;">]>',
-            b'<!DOCTYPE a SYSTEM "file:///dev/zero">',
-            b"<?xml version='1.0' encoding='utf-16'?>",
-            b'<?xml version="1.0" encoding="utf-7"?>',
-            b"&amp;&lt;&#0;",
-            b"<![CDATA[12]]>",
-        )
-    )
-    place = rng.choice((0, data.find(b"<opencv"), rng.randrange(len(data))))
-    return data[:place] + new + data[place:]
+    position = rng.choice((0, data.find(b"<opencv"), rng.randrange(len(data))))
+    return data[:position] + rng.choice(DECLARATIONS) + data[position:]
 
 
 def replace_number(data, rng, _):
@@ -155,8 +147,8 @@ def mutated(seeds, large, seed, number):
     return data, pick.read
 
 
-def outcome(data, read, judge=None):
-    """ "loaded" or "refused"; any other exception goes on."""
+def outcome(data, read, evaluate=None):
+    """Return "loaded" or "refused"; raise any other exception."""
     try:
         model = read(data)
     except ModelFileError as error:
@@ -164,39 +156,18 @@ def outcome(data, read, judge=None):
             raise AssertionError("a message must be short") from error
         return "refused"
     model = model[0] if isinstance(model, tuple) else model
-    if judge is not None:
+    if evaluate is not None:
         n = 2 * model.width * model.height
         patches = np.random.default_rng(n).integers(0, 256, n, np.uint8).reshape(2, model.height, model.width)
-        judge(model, patches)
+        evaluate(model, patches)
     return "loaded"
 
 
-def fuzz(files, seed, judge=None, say=None):
-    """Counts by outcome, and the seconds and number of the slowest file."""
-    seeds, large = small_seeds(), large_seeds()
-    counts = {"loaded": 0, "refused": 0, "failed": 0}
-    slowest = (0.0, -1)
-    for number in range(files):
-        data, read = mutated(seeds, large, seed, number)
-        start = time.perf_counter()
-        try:
-            result = outcome(data, read, judge)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            result = "failed"
-            if say is None:
-                raise
-            say(f"seed {seed}, file {number}:\n{traceback.format_exc()}")
-        counts[result] += 1
-        slowest = max(slowest, (time.perf_counter() - start, number))
-    return counts, slowest
+@cache
+def find_evaluate():
+    """The evaluation of windows, run once so that compiling does not count as the time of a file."""
+    from hedgerow.vision.scan import evaluate_windows  # noqa: PLC0415 - the readers are fuzzed without kernels too
 
-
-def find_judge():
-    """`judge` of the detector, run once so that compiling does not count as the time of a file."""
-    from hedgerow.vision.scan import evaluate_windows as judge  # noqa: PLC0415 - the readers are fuzzed without kernels too
-
-    for seed in small_seeds():
-        outcome(seed.data, seed.read, judge)
-    return judge
+    for seed in small_seeds() + large_seeds():
+        assert outcome(seed.data, seed.read, evaluate_windows) == "loaded", seed.name
+    return evaluate_windows

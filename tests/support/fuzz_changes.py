@@ -84,17 +84,8 @@ TEXTS = (
 INTEGERS = (0, 1, -1, 2, 3, 255, 256, 65_536, 2**31 - 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63, 10**30)
 FLOATS = (0.0, -0.0, 1.0, 0.5, -1.0, 1e-320, 1e-30, 1e30, 1e300, -1e308, NAN, INF, -INF)
 SHAPES = (
-    None,
-    True,
-    False,
-    [],
-    {},
-    [[]],
-    [None],
-    [[[[1]]]],
-    {"float": "nan"},
-    {"float": "inf"},
-    {"items": []},
+    *(None, True, False, [], {}, [[]], [None], [[[[1]]]]),
+    *({"float": "nan"}, {"float": "inf"}, {"items": []}),
 )
 
 
@@ -158,9 +149,8 @@ def _other_leaf(value, rng, other):
         return not value
     if isinstance(value, int):
         near = value + rng.choice((-2, -1, 1, 2))
-        return rng.choice(
-            (near, near, -value, 2 * value, float(value) if abs(value) < 2**900 else 0, rng.choice(INTEGERS))
-        )
+        as_float = float(value) if abs(value) < 2**900 else 0
+        return rng.choice((near, near, -value, 2 * value, as_float, rng.choice(INTEGERS)))
     if isinstance(value, float):
         near = value * rng.choice((1 + 1e-15, 0.5, 2.0, -1.0, 1e10))
         return rng.choice((near, near, rng.random(), rng.choice(FLOATS), 7))
@@ -175,18 +165,7 @@ def changed_text(text, rng):
     what = rng.random()
     if what < 0.5:
         found = list(NUMBER.finditer(data))
-        new = (
-            b"-0",
-            b"1e999",
-            b"-1E400",
-            b"9" * 5000,
-            b"1.0",
-            b"NaN",
-            b"-Infinity",
-            b"0x1",
-            b"01",
-            b"1" * 400,
-        )
+        new = (b"9" * 5000, b"1" * 400, *b"-0 1e999 -1E400 1.0 NaN -Infinity 0x1 01".split())
         if found:
             match = rng.choice(found)
             data = data[: match.start()] + rng.choice(new) + data[match.end() :]
@@ -207,9 +186,8 @@ def extremes(dtype):
     if dtype.kind == "f":
         return (*FLOATS, float(np.finfo(dtype).max), 1 + 1e-7, 3.5)
     limits = np.iinfo(dtype)
-    return tuple(
-        n for n in (*INTEGERS, limits.max, limits.max - 1, limits.min) if limits.min <= n <= limits.max
-    )
+    found = (*INTEGERS, limits.max, limits.max - 1, limits.min)
+    return tuple(n for n in found if limits.min <= n <= limits.max)
 
 
 def changed_array(array, rng):

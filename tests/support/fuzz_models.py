@@ -93,7 +93,7 @@ class Cascades:
     folder = None
 
     def __init__(self, seed, *, packed):
-        self.seed, self.judge = seed, None
+        self.seed, self.evaluate = seed, None
         self.small = [one for one in small_seeds() if one.packed == packed]
         self.large = [] if packed else large_seeds()
 
@@ -102,10 +102,10 @@ class Cascades:
         return Mutant(data, fuzz_seeds.Seed("a cascade", data, None, read))
 
     def outcome(self, mutant):
-        return fuzz_cascades.outcome(mutant.data, mutant.seed.read, self.judge)
+        return fuzz_cascades.outcome(mutant.data, mutant.seed.read, self.evaluate)
 
     def warm_up(self):
-        self.judge = fuzz_cascades.find_judge()
+        self.evaluate = fuzz_cascades.find_evaluate()
 
 
 def changed(array, rng):
@@ -271,12 +271,8 @@ def main():
             return only(names[0], options.seed, options.only, folder, log)
         n_failures = 0
         for name in names:
-            limits = {
-                "n_workers": options.workers,
-                "seconds": options.seconds,
-                "megabytes": options.megabytes,
-            }
-            result = fuzz(name, options.seed, options.mutants, folder, **limits)
+            limits = {"seconds": options.seconds, "megabytes": options.megabytes}
+            result = fuzz(name, options.seed, options.mutants, folder, n_workers=options.workers, **limits)
             report(name, result, log)
             n_failures += len(result.failures)
     return 1 if n_failures else 0
