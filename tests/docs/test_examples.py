@@ -1,11 +1,11 @@
-"""Every page of the documentation runs from top to bottom and prints what it says."""
+"""The examples of every page of the documentation run and print the output on the page."""
 
 import matplotlib as mpl
 import pytest
 
 from documents import PAGES, README, blocks, commands, name, run
 
-NEEDS = {"docs/cascades.md": "skimage"}  # what a page imports beyond the dependencies
+REQUIRED = {"docs/cascades.md": "skimage"}  # imports beyond the dependencies
 SLOW = {"docs/cascades.md", "docs/getting-started.md"}
 WITH_CODE = [
     page
@@ -28,44 +28,36 @@ def write_page(folder, text):
 
 
 @pytest.mark.parametrize("page", cases())
-def test_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
-    if name(page) in NEEDS:
-        pytest.importorskip(NEEDS[name(page)], reason="the page's images come from scikit-image")
+def test_examples_of_a_page_print_its_output(page, tmp_path, monkeypatch):
+    if name(page) in REQUIRED:
+        pytest.importorskip(REQUIRED[name(page)], reason="the page's images come from scikit-image")
     monkeypatch.chdir(tmp_path)
     mpl.use("Agg")
     for example in run(page):
         assert example.agrees, f"{name(page)}:{example.line} prints\n{example.printed}"
 
 
-def test_all_kinds_of_pages_have_examples():
+def test_pages_have_examples():
     names = {name(page) for page in WITH_CODE}
     assert len(names) > 12
     assert {
-        "docs/getting-started.md",
-        "docs/writing-a-loss.md",
-        "docs/theory.md",
-        "docs/cascades.md",
+        f"docs/{page}.md" for page in ("getting-started", "writing-a-loss", "theory", "cascades")
     } <= names
 
 
 @pytest.mark.parametrize(
-    ("said", "printed", "same"),
-    [
-        ("1.0\n", "1.0\n", True),
-        ("1.0\n", "1.1\n", False),
-        ("", "1.0\n", False),
-        ("a ... c\n", "a b c\n", True),
-    ],
+    ("expected", "printed", "same"),
+    [("1\n", "1\n", True), ("1\n", "2\n", False), ("", "1\n", False), ("a ... c\n", "a b c\n", True)],
 )
-def test_what_is_printed_is_compared(tmp_path, said, printed, same):
-    answer = f"```text\n{said}```\n" if said else "Nothing follows.\n"
-    page = write_page(tmp_path, f"Words.\n\n```python\nprint({printed.strip()!r})\n```\n\n{answer}")
+def test_output_is_compared_with_the_page(tmp_path, expected, printed, same):
+    block = f"```text\n{expected}```\n" if expected else "Nothing follows.\n"
+    page = write_page(tmp_path, f"Text.\n\n```python\nprint({printed.strip()!r})\n```\n\n{block}")
     (example,) = run(page)
-    assert (example.line, example.printed, example.expected) == (4, printed, said)
+    assert (example.line, example.printed, example.expected) == (4, printed, expected)
     assert example.agrees == same
 
 
-def test_blocks_share_a_namespace_and_errors_come_through(tmp_path):
+def test_blocks_share_a_namespace_and_errors_are_raised(tmp_path):
     page = write_page(tmp_path, "```python\nx = 2\n```\n\n```python\nprint(x)\nx / 0\n```\n")
     with pytest.raises(ZeroDivisionError):
         list(run(page))

@@ -1,4 +1,4 @@
-"""The page of the file format: its reader predicts what Hedgerow does, and it names what is in files."""
+"""The page of the file format: its reader predicts the same bits, and it lists what files contain."""
 
 import ast
 import re
@@ -43,7 +43,7 @@ def defines(block):
 
 
 def in_columns(X):
-    """A table as the reader wants it: categories as objects, None for missing ones."""
+    """A table in the form of the reader: categories as objects, None for missing ones."""
     if not isinstance(X, pd.DataFrame):
         return list(np.asarray(X).T)
     whole = [X[name] for name in X]
@@ -56,7 +56,7 @@ def in_columns(X):
 
 
 def unseen(X, seed=0):
-    """Rows like those, with values that no training row had, missing ones and infinities."""
+    """Similar rows with new values, missing ones and infinities."""
     rng = np.random.default_rng(seed)
     X = X.copy()
     if not isinstance(X, pd.DataFrame):
@@ -94,7 +94,7 @@ def cases():
 
 
 @pytest.mark.parametrize("name", cases())
-def test_the_reader_of_the_page_predicts_the_same_bits(name, tmp_path):
+def test_reader_of_the_page_predicts_the_same_bits(name, tmp_path):
     model, X = cases()[name]()
     path = tmp_path / "model.hedgerow"
     hedgerow.save(model, path)
@@ -102,7 +102,7 @@ def test_the_reader_of_the_page_predicts_the_same_bits(name, tmp_path):
         assert_same_bits(model, path, table)
 
 
-def test_the_reader_knows_float32_many_classes_and_one_row(tmp_path):
+def test_reader_supports_float32_many_classes_and_one_row(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 3)).astype(np.float32), rng.integers(0, 12, 400)
     path = tmp_path / "model.hedgerow"
@@ -116,31 +116,27 @@ def test_the_reader_knows_float32_many_classes_and_one_row(tmp_path):
             assert_same_bits(model, path, table)
 
 
-def test_the_reader_needs_nothing_of_hedgerow():
+def imported(node):
+    if isinstance(node, ast.ImportFrom):
+        return [node.module]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+
+
+def test_reader_does_not_import_hedgerow():
     code, _ = reader()
-    names = {
-        name.partition(".")[0]
-        for node in ast.walk(ast.parse(code))
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
+    names = {name.partition(".")[0] for node in ast.walk(ast.parse(code)) for name in imported(node)}
     assert names == {"hashlib", "json", "math", "pathlib", "numpy", "safetensors"}
 
 
-def test_the_reader_notices_damage(tmp_path):
+def test_reader_detects_damage(tmp_path):
     path = tmp_path / "model.hedgerow"
     hedgerow.save(fitted("stump")[0], path)
     data = bytearray(path.read_bytes())
-    for place in (20, 40, 200, len(data) - 1):
+    for position in (20, 40, 200, len(data) - 1):
         damaged = bytearray(data)
-        damaged[place] ^= 1
+        damaged[position] ^= 1
         path.write_bytes(damaged)
-        assert not reader()[1]["is_intact"](path), place
+        assert not reader()[1]["is_intact"](path), position
 
 
 # --- the names
@@ -150,8 +146,8 @@ def test_the_reader_notices_damage(tmp_path):
 def in_files():
     """Names of entries, and dtypes of arrays by name, in files of every kind."""
     entries, arrays = {}, {}
-    with tempfile.TemporaryDirectory() as place:
-        for path in write_all(place):
+    with tempfile.TemporaryDirectory() as folder:
+        for path in write_all(folder):
             description, held = reader()[1]["read"](path)
             for name, value in walk(description):
                 entries.setdefault(name, []).append(value)
@@ -220,7 +216,7 @@ def walk(value):
 
 
 def tables(first):
-    """Rows, as cells, of the page's tables whose first column has this head."""
+    """Rows of the tables on the page whose first column has this head."""
     found = []
     for table in re.findall(r"(?:^\|.*\n)+", read(PAGE), flags=re.MULTILINE):
         head, _, *rows = [[cell.strip() for cell in line.split(" | ")] for line in table.splitlines()]
@@ -234,22 +230,21 @@ def named(text):
     return re.findall(r"`([\w.]+)`", text)
 
 
-def test_the_page_names_every_entry_and_every_array():
+def test_page_lists_every_entry_and_every_array():
     entries, arrays = in_files()
     assert len(entries) > 60
     assert len(arrays) > 60
-    words = set(named(read(PAGE)))
-    assert set(entries) - words == set()
+    assert set(entries) - set(named(read(PAGE))) == set()
     assert set(arrays) - {name for row in tables("array") for name in named(row[0])} == set()
 
 
-def test_the_page_names_no_entry_and_no_array_that_does_not_occur():
+def test_entries_and_arrays_on_the_page_occur_in_files():
     entries, arrays = in_files()
     assert {name for row in tables("entry") for name in named(row[0])} - set(entries) == set()
     assert {name for row in tables("array") for name in named(row[0])} - set(arrays) == set()
 
 
-def test_entries_within_entries_are_those_of_files():
+def test_nested_entries_on_the_page_occur_in_files():
     entries, _ = in_files()
     checked = 0
     for row in tables("entry"):
@@ -262,7 +257,7 @@ def test_entries_within_entries_are_those_of_files():
     assert checked > 8
 
 
-def test_arrays_have_the_dtypes_and_axes_that_the_page_says():
+def test_arrays_have_the_dtypes_and_axes_on_the_page():
     _, arrays = in_files()
     for row in tables("array"):
         (name,) = named(row[0])
@@ -272,6 +267,6 @@ def test_arrays_have_the_dtypes_and_axes_that_the_page_says():
         assert {n_axes for _, n_axes in arrays[name]} <= (axes or {1}), name
 
 
-def test_every_kind_of_model_is_named():
+def test_page_lists_every_estimator():
     text = read(PAGE)
     assert [name for name in hedgerow.estimators.__all__ if f"`{name}`" not in text] == []

@@ -1,4 +1,4 @@
-"""The documentation is whole: links lead somewhere, every page is in the navigation, names are the code's."""
+"""The documentation is consistent: links, navigation, and names of the code."""
 
 import importlib
 import inspect
@@ -21,7 +21,7 @@ ESTIMATORS = {
 
 
 def program():
-    """Commands with their options, as typer tells them."""
+    """Commands with their options, from typer."""
     from typer.main import get_command  # noqa: PLC0415
 
     group = get_command(build_app())
@@ -34,7 +34,7 @@ def program():
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=name)
-def test_links_and_pictures_lead_somewhere(page):
+def test_targets_of_links_and_images_exist(page):
     broken = []
     for target in links(page):
         path, _, place = target.partition("#")
@@ -56,47 +56,41 @@ def test_every_page_is_in_the_navigation_once():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_a_page_begins_with_its_title(page):
+def test_page_begins_with_its_title(page):
     assert re.match(r"# \S", read(page))
 
 
-def test_pages_ask_nothing_of_other_sites():
+def test_pages_load_nothing_from_other_sites():
     assert "font: false" in CONFIG
     for page in PAGES:
         assert not re.search(r"<script|<link|!\[[^\]]*\]\(https?:", read(page)), name(page)
 
 
 @pytest.mark.parametrize("page", REFERENCE, ids=name)
-def test_the_reference_lists_every_public_name_of_its_module_in_order(page):
+def test_reference_lists_every_public_name_in_order(page):
     listed = re.findall(r"^::: (\S+)\.(\w+)$", read(page), flags=re.MULTILINE)
     (module,) = {module for module, _ in listed}
     public = [one for one in importlib.import_module(module).__all__ if not one.startswith("_")]
     assert [one for _, one in listed] == sorted(public, key=str.lower)
 
 
-def test_the_overview_of_the_reference_links_to_its_pages():
+def test_overview_of_the_reference_links_to_its_pages():
     linked = re.findall(r"\]\((\w+\.md)\)", read(DOCS / "reference" / "index.md"))
     assert sorted(linked) == sorted(page.name for page in REFERENCE)
 
 
-def test_the_page_of_the_command_line_names_every_command_and_option():
+def test_command_line_page_lists_exactly_the_commands_and_options():
     text = read(DOCS / "command-line.md")
     for command, options in program().items():
         part = text.partition(f"\n## {command}\n")[2].partition("\n## ")[0]
         assert part, f"{command} has no section"
         missing = [option for option in options if f"`{option}" not in part and option != "--help"]
         assert not missing, f"{command}: {missing}"
-
-
-def test_the_page_of_the_command_line_names_no_other_options():
-    text = read(DOCS / "command-line.md")
-    for command, options in program().items():
-        part = text.partition(f"\n## {command}\n")[2].partition("\n## ")[0]
         listed = re.findall(r"^\| `(--[\w-]+)", part, flags=re.MULTILINE)
         assert set(listed) <= set(options), command
 
 
-def test_parameters_of_peers_are_compared_with_parameters_that_exist():
+def test_parameters_on_the_page_of_peers_exist():
     parts = read(DOCS / "peers.md").split("\n| here |")[1]
     rows = [line.split("|")[1] for line in parts.split("\n\n")[0].splitlines()[2:]]
     named = {word for row in rows for word in re.findall(r"`(\w+)`", row)}
@@ -105,21 +99,21 @@ def test_parameters_of_peers_are_compared_with_parameters_that_exist():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_estimators_that_a_page_names_exist(page):
+def test_estimators_on_a_page_exist(page):
     named = set(re.findall(r"`(\w+(?:Classifier|Regressor|Stump))`", read(page)))
     ours = {one for one in named if not one.startswith(("KNeighbors", "HistGradient"))}
     assert ours <= set(ESTIMATORS)
 
 
-def test_quoted_figures_of_the_theory_are_figures_of_its_script():
-    told = (DOCS / "theory" / "figures.txt").read_text(encoding="utf-8")
+def test_quoted_results_of_the_theory_are_results_of_its_script():
+    printed = (DOCS / "theory" / "figures.txt").read_text(encoding="utf-8")
     text = read(DOCS / "choosing.md")
     quoted = re.findall(r"\b0\.\d{3}\b", text)
     assert len(quoted) > 25
-    assert not [number for number in quoted if number not in told]
+    assert not [number for number in quoted if number not in printed]
 
 
-def test_the_experiments_page_says_what_the_script_printed():
+def test_experiments_page_shows_the_output_of_its_script():
     printed = (DOCS / "experiments" / "figures.txt").read_text(encoding="utf-8")
     cells = re.findall(r"0\.\d{4} ± 0\.\d{4}", read(DOCS / "experiments.md"))
     assert len(cells) == 18

@@ -1,4 +1,4 @@
-"""The site is built from the pages, and its pages ask nothing of other sites."""
+"""The site is built from the pages, and its pages load nothing from other sites."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from documents import DOCS, PAGES, ROOT
 pytest.importorskip("zensical", reason="the site is built by zensical (the extra `docs`)")
 pytest.importorskip("latex2mathml", reason="formulas are made by latex2mathml (the extra `docs`)")
 
-NAMES = {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/2000/svg"}  # namespaces, never asked for
+NAMES = {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/2000/svg"}  # namespaces, never loaded
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_formulas_are_mathml(site):
     assert not re.search(r"\\(?:frac|sum|prod|le)\b", text)
 
 
-def test_links_and_pictures_of_the_site_are_there(site):
+def test_targets_of_links_and_images_exist(site):
     for name, text in pages(site).items():
         if name == "404.html":
             continue
@@ -63,7 +63,7 @@ def test_links_and_pictures_of_the_site_are_there(site):
             assert (site / name).parent.joinpath(target).exists(), f"{name}: {target}"
 
 
-def test_the_search_knows_every_page(site):
+def test_search_index_has_every_page(site):
     index = (site / "search.json").read_text(encoding="utf-8")
     for page in PAGES:
         assert page.relative_to(DOCS).with_suffix(".html").as_posix() in index

@@ -1,4 +1,4 @@
-"""What is refused, and the message that says why."""
+"""Input that read_table rejects, and its messages."""
 
 import datetime as dt
 import re
@@ -115,12 +115,12 @@ def test_complex(X):
         ([[1.0, "red"]], "Column 1"),
     ],
 )
-def test_strings_that_are_not_named_as_categories(X, where):
+def test_strings_outside_of_categorical_features(X, where):
     with pytest.raises(ValueError, match=f"^{where} holds strings .*'red'.*{HINT}"):
         read_table(X)
 
 
-def test_digits_in_strings_are_no_numbers():
+def test_strings_of_digits():
     for X in (np.array([["1.5"]]), objects(1.0, "1.5"), pl.DataFrame({"a": ["1.5"]})):
         with pytest.raises(ValueError, match="holds strings"):
             read_table(X)
@@ -150,7 +150,7 @@ def test_string_categories_left_out_of_an_explicit_list():
 
 @pytest.mark.parametrize("value", [{"foo": "bar"}, [1], (1, 2), object(), DAY, dt.timedelta(1)])
 @pytest.mark.parametrize("frame", [False, True])
-def test_objects_that_are_no_numbers(value, frame):
+def test_objects_that_are_not_numbers(value, frame):
     X = objects(1.0, value)
     if frame:
         X = pd.DataFrame({"a": pd.Series([1.0, value], dtype=object)})
@@ -161,7 +161,7 @@ def test_objects_that_are_no_numbers(value, frame):
 
 
 @pytest.mark.parametrize("value", [np.arange(2), 10**400])
-def test_numbers_that_are_no_floats(value):
+def test_numbers_that_are_not_float64(value):
     with pytest.raises(ValueError, match=r"^Column 0 must contain float64 numbers"):
         read_table(objects(1.0, value))
 
@@ -249,7 +249,7 @@ def test_lazy_frames():
         ([None], ValueError, "mixes types; allowed are"),
     ],
 )
-def test_categorical_features_that_make_no_sense(chosen, error, message):
+def test_wrong_categorical_features(chosen, error, message):
     X = pd.DataFrame({"a": [1.0], "b": [2.0]})
     with pytest.raises(error, match=message):
         read_table(X, categorical_features=chosen)
@@ -282,7 +282,7 @@ ABC = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["a", "b", "c"])
     ],
 )
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_other_columns_than_in_training(frame, names, message):
+def test_other_columns_than_in_fit(frame, names, message):
     X = frame({name: [1.0] for name in names})
     start = "The feature names should match those that were passed during fit.\n"
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
@@ -297,7 +297,7 @@ def test_other_number_of_columns(kind):
         read_table(kind([[1.0, 2.0]]), schema=read_table(np.ones((1, 3))).schema, estimator_name="Stump")
 
 
-def test_names_on_one_side_only_are_a_warning():
+def test_names_in_fit_or_predict_only_give_a_warning():
     named, nameless = read_table(ABC).schema, read_table(ABC.to_numpy()).schema
     with pytest.warns(UserWarning, match="X does not have valid feature names, but Stump was fitt"):
         table = read_table(ABC.to_numpy(), schema=named, estimator_name="Stump")

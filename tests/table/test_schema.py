@@ -1,4 +1,4 @@
-"""Schema: round trip through JSON, and data that is not a schema."""
+"""Schema: conversion to JSON and back, and data that is not a schema."""
 
 import json
 import pickle
@@ -30,7 +30,7 @@ def copy_of(schema):
     return Schema.from_dict(json.loads(json.dumps(schema.to_dict(), allow_nan=False)))
 
 
-def test_json_gives_back_the_same_schema():
+def test_schema_is_restored_from_json():
     again = copy_of(SCHEMA)
     assert again == SCHEMA
     assert again.names == SCHEMA.names
@@ -42,7 +42,7 @@ def test_json_gives_back_the_same_schema():
             assert list(map(repr, ours.tolist())) == list(map(repr, theirs.tolist()))
 
 
-def test_nameless_schema_and_numpy_strings():
+def test_schema_without_names_and_numpy_strings():
     schema = Schema(2, None, (None, np.array(["blue", "red"])))
     again = copy_of(schema)
     assert again == schema
@@ -66,7 +66,7 @@ def test_different_schemas_are_not_equal(other):
     assert Schema(2, None, (None, np.array([1, 2]))) != other
 
 
-def test_a_schema_cannot_be_changed():
+def test_schema_is_immutable():
     with pytest.raises(AttributeError):
         SCHEMA.n_columns = 3
 
@@ -96,7 +96,7 @@ def test_a_schema_cannot_be_changed():
         ({"categories": [None, {"dtype": "float64", "values": [float("nan")]}]}, "must be distinct"),
     ],
 )
-def test_data_that_is_no_schema_is_refused(change, message):
+def test_from_dict_rejects_other_data(change, message):
     good = {"n_columns": 2, "names": ["a", "b"], "categories": [None, None]}
     assert Schema.from_dict(good) == Schema(2, ("a", "b"), (None, None))
     with pytest.raises(ValueError, match=message):
@@ -104,7 +104,7 @@ def test_data_that_is_no_schema_is_refused(change, message):
 
 
 @pytest.mark.parametrize("missing", ["n_columns", "names", "categories"])
-def test_every_part_is_needed(missing):
+def test_from_dict_rejects_missing_entries(missing):
     data = SCHEMA.to_dict()
     del data[missing]
     with pytest.raises(ValueError, match=missing):

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks pass for estimators whose only look at X is read_table."""
+"""scikit-learn's checks pass for estimators that validate X with read_table only."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -16,7 +16,7 @@ from hedgerow.table import read_table
 
 
 class LeastSquares(BaseEstimator):
-    """A linear model with missing values at zero: small, and right enough for the checks."""
+    """A linear model with 0 for missing values: small, and accurate enough for the checks."""
 
     def _fit(self, X, targets, sample_weight):
         table = read_table(X, estimator_name=type(self).__name__)
@@ -43,7 +43,7 @@ class LeastSquares(BaseEstimator):
     def _predict(self, X):
         check_is_fitted(self)
         rows = self._rows(read_table(X, schema=self.schema_, estimator_name=type(self).__name__))
-        return np.einsum("ij,jk->ik", rows, self.coef_)  # each row by itself, whatever the others
+        return np.einsum("ij,jk->ik", rows, self.coef_)  # each row independently of the others
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

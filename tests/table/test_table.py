@@ -103,7 +103,7 @@ def check_blocks(table, truth):
 
 
 @pytest.mark.parametrize("kind", INPUTS)
-def test_same_content_same_blocks(kind):
+def test_equal_content_gives_equal_blocks(kind):
     table = read_table(INPUTS[kind], **NO_CATEGORIES.get(kind, {}))
     assert table.dtype == (np.float32 if kind in SMALL_FLOATS else np.float64)
     assert table.schema.categories == (None, None, None)
@@ -113,7 +113,7 @@ def test_same_content_same_blocks(kind):
 
 
 @pytest.mark.parametrize("kind", INPUTS)
-def test_every_kind_can_be_predicted_from_a_fit_on_any_kind(kind):
+def test_schema_of_another_kind_gives_equal_blocks(kind):
     X = INPUTS[kind]
     named = kind.startswith(("pandas", "polars", "arrow"))
     schema = read_table(PANDAS if named else TRUTH).schema
@@ -135,7 +135,7 @@ def test_c_ordered_floats_are_not_copied(dtype):
         assert not np.shares_memory(table.rows(np.array([1, 2])), X)
 
 
-def test_input_is_never_changed():
+def test_input_is_not_modified():
     for kind, X in INPUTS.items():
         if isinstance(X, np.ndarray):
             before = X.tobytes()
@@ -156,7 +156,7 @@ def test_input_is_never_changed():
     ],
 )
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_float32_only_when_every_numeric_column_is(frame, columns, dtype):
+def test_dtype_is_float32_only_if_all_numeric_columns_are(frame, columns, dtype):
     data = {str(j): np.array([0, 1], dtype=d) for j, d in enumerate(columns)}
     table = read_table(frame(data))
     assert table.dtype == dtype
@@ -183,11 +183,11 @@ def test_all_null_columns_are_missing_numbers():
 def test_large_integers_are_rounded_to_float64():
     X = np.array([[2**63 - 1, -(2**53) - 1]])
     np.testing.assert_array_equal(read_table(X).block(0, 1), [[2.0**63, -(2.0**53)]])
-    objects = np.array([[2**200, 1]], dtype=object)
-    np.testing.assert_array_equal(read_table(objects).block(0, 1), [[2.0**200, 1]])
+    large = np.array([[2**200, 1]], dtype=object)
+    np.testing.assert_array_equal(read_table(large).block(0, 1), [[2.0**200, 1]])
 
 
-def test_longdouble_beyond_float64_is_an_infinity():
+def test_longdouble_beyond_float64_becomes_infinite():
     big = np.array([[np.longdouble("1e400")]])
     if np.isinf(big[0, 0]):
         pytest.skip("longdouble is float64 here")
@@ -212,7 +212,7 @@ def test_sparse_blocks_do_not_make_the_whole_matrix_dense():
     assert block[1, 70_000] == block.max() == 1
 
 
-def test_a_large_frame_is_read_in_strips():
+def test_large_frame_is_read_in_strips():
     n_rows = 2 * _SMALL + 5
     X = np.random.default_rng(0).normal(size=(n_rows, 3))
     for frame in (pd.DataFrame(X, columns=NAMES), pl.DataFrame(X, schema=NAMES)):
@@ -226,13 +226,13 @@ def test_one_row_and_one_column():
         np.testing.assert_array_equal(read_table(X).block(0, 1), [[2]])
 
 
-def test_names_that_are_not_strings_are_no_names():
+def test_names_that_are_not_strings_are_ignored():
     assert read_table(pd.DataFrame(TRUTH)).schema.names is None
     tuples = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
     assert read_table(pd.DataFrame(TRUTH, columns=tuples)).schema.names is None
 
 
-def test_anything_with_an_array_method_is_an_array():
+def test_objects_with_an_array_method_are_arrays():
     class Container:
         def __array__(self, dtype=None, copy=None):
             return TRUTH if dtype is None else TRUTH.astype(dtype)
@@ -240,7 +240,7 @@ def test_anything_with_an_array_method_is_an_array():
     np.testing.assert_array_equal(read_table(Container()).block(0, 4), TRUTH)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_arrays_of_any_dtype_order_and_strides(data):
     dtypes = st.one_of(
@@ -269,7 +269,7 @@ def test_arrays_of_any_dtype_order_and_strides(data):
         np.testing.assert_array_equal(table.rows(numbers), truth[::-1])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(X=hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=5)))
 def test_frames_and_sparse_matrices_agree_with_numpy(X):
     names = [f"column {j}" for j in range(X.shape[1])]
