@@ -7,7 +7,7 @@ from sklearn.metrics import r2_score
 
 from hedgerow import DecisionStump, GradientBoostingRegressor
 from hedgerow.plots import PredictedDisplay
-from hedgerow.plots.columns import as_table
+from hedgerow.plots.inputs import as_table
 
 draw = PredictedDisplay.from_predictions
 

@@ -22,6 +22,7 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.plots import labels as text
 from hedgerow.plots import style
 from hedgerow.plots.boosting_curves import are_numbers
+from hedgerow.plots.inputs import encode_labels
 
 Limits = tuple[float, float]
 
@@ -323,11 +324,7 @@ def read_points(X: Any) -> tuple[Floats, list[str]]:
 
 def read_signs(labels: Any, classes: NDArray[Any], what: str) -> Integers:
     """-1 for the first class and +1 for the second."""
-    found = np.asarray(labels)
-    second = found == classes[1]
-    if found.ndim != 1 or not np.all(second | (found == classes[0])):
-        raise ValueError(f"{what} must hold the classes {classes.tolist()} only, one a row")
-    return np.where(second, 1, -1)
+    return 2 * encode_labels(labels, classes.tolist(), what) - 1
 
 
 def read_weights(sample_weight: Any, n_points: int) -> Floats:
@@ -347,7 +344,7 @@ def cast_votes(voter: Any, points: Floats, like: Any, classes: NDArray[Any], wha
         frame = nw.from_native(like)
         columns = dict(zip(frame.columns, points.T, strict=True))
         rows = nw.from_dict(columns, backend=frame.implementation).to_native()
-    return read_signs(voter.predict(rows), classes, f"the predictions of {what}")
+    return read_signs(voter.predict(rows), classes, f"{what}.predict")
 
 
 def follow_weights(first: Floats, y: Integers, votes: Integers, alphas: Floats) -> Floats:
@@ -358,5 +355,5 @@ def follow_weights(first: Floats, y: Integers, votes: Integers, alphas: Floats) 
         weights[t] = now
         if np.any(vote != y):  # a perfect learner ends the rounds, and its weight may be infinite
             now = now * np.exp(-alphas[t] * y * vote)
-            now = now / now.sum()
+            now /= now.sum()
     return weights

@@ -1,9 +1,4 @@
-"""Confusion matrix and calibration curve: scikit-learn's displays with shares, intervals and several classes.
-
-The functions at the end check labels and scores for all displays of classifiers:
-
-    classes = [a, b, c]     codes = (n_samples,) int64, 0 to 2     scores = (n_samples, 3) float64
-"""
+"""Confusion matrix and calibration curve: scikit-learn's with shares, intervals and several classes."""
 
 import math
 from collections.abc import Sequence
@@ -13,13 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn import calibration, metrics
-from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.estimators.parameters import check_parameters, whole
 from hedgerow.plots import labels as text
 from hedgerow.plots import style
-from hedgerow.theory.resamples import as_pair
+from hedgerow.plots.inputs import predict_proba, read_predictions, read_rows
 
 _MAX_CLASSES_WITH_TEXT = 12
 _MAX_NAME = 18  # letters of a class name
@@ -331,102 +325,3 @@ def _clopper_pearson(hits: NDArray[np.int64], n_rows: NDArray[np.int64]) -> tupl
         low = special.betaincinv(hits, n_rows - hits + 1, tail)
         high = special.betaincinv(hits + 1, n_rows - hits, 1.0 - tail)
     return np.where(hits == 0, 0.0, low), np.where(hits == n_rows, 1.0, high)
-
-
-# --- labels and scores
-
-
-def classes_of(estimator: Any) -> list[Any]:
-    """The classes of a fitted classifier."""
-    check_is_fitted(estimator)
-    if not hasattr(estimator, "classes_"):
-        raise TypeError(f"{type(estimator).__name__} has no classes_: it must be a classifier")
-    return list(np.asarray(estimator.classes_).tolist())
-
-
-def read_rows(estimator: Any, X: Any, y: Any) -> tuple[list[Any], Integers]:
-    """The classes of a classifier, and the codes of the labels of some rows."""
-    classes = classes_of(estimator)
-    as_pair((X, y), "the data")
-    return classes, encode_labels(y, classes)
-
-
-def read_predictions(y: ArrayLike, scores: ArrayLike, labels: Any) -> tuple[list[Any], Integers, Floats]:
-    """Classes, codes of the labels and scores of all classes."""
-    if labels is None:
-        try:
-            classes = np.unique(np.ravel(np.asarray(y))).tolist()
-        except TypeError as error:
-            raise ValueError(f"the labels are of different kinds: {error}") from error
-    else:
-        classes = list(labels)
-    codes = encode_labels(y, classes)
-    return classes, codes, read_scores(scores, classes, len(codes))
-
-
-def encode_labels(y: ArrayLike, classes: list[Any], name: str = "y") -> Integers:
-    """The position of each label among the classes.
-
-    >>> encode_labels(["b", "a", "b"], ["a", "b"])
-    array([1, 0, 1])
-    """
-    found = np.asarray(y)
-    if found.ndim != 1 or not found.size:
-        raise ValueError(f"{name} of shape {found.shape} is not allowed: it must be a list of labels")
-    positions = {label: number for number, label in enumerate(classes)}
-    try:
-        distinct, codes = np.unique(found, return_inverse=True)
-    except TypeError as error:  # labels that cannot be compared, such as None among strings
-        raise ValueError(f"{name} holds labels of different kinds: {error}") from error
-    numbers = [positions.get(label, -1) for label in distinct.tolist()]
-    if -1 in numbers:
-        unknown = distinct.tolist()[numbers.index(-1)]
-        raise ValueError(f"{name} holds {unknown!r}: it must hold the classes {list_some(classes)} only")
-    return np.array(numbers, dtype=np.int64)[codes]
-
-
-def list_some(values: list[Any]) -> str:
-    """List the first ten values.
-
-    >>> list_some([1, 2])
-    '[1, 2]'
-    """
-    return str(values) if len(values) <= 10 else f"[{', '.join(map(repr, values[:10]))}, ...]"
-
-
-def predict_proba(estimator: Any, X: Any) -> Floats:
-    """The predicted probabilities, (n_samples, n_classes)."""
-    if not hasattr(estimator, "predict_proba"):
-        raise TypeError(f"{type(estimator).__name__} has no predict_proba: it must predict probabilities")
-    return np.asarray(estimator.predict_proba(X), dtype=np.float64)
-
-
-def predict_scores(estimator: Any, X: Any) -> Floats:
-    """Probabilities, or the decision function of classifiers without, (n_samples, n_classes)."""
-    if hasattr(estimator, "predict_proba"):
-        return predict_proba(estimator, X)
-    if not hasattr(estimator, "decision_function"):
-        kind = type(estimator).__name__
-        raise TypeError(f"{kind} has neither predict_proba nor decision_function: it must have one of them")
-    found = np.asarray(estimator.decision_function(X), dtype=np.float64)
-    return np.column_stack([-found, found]) if found.ndim == 1 else found
-
-
-def read_scores(scores: ArrayLike, classes: list[Any], n_rows: int) -> Floats:
-    """Scores of all classes; for two classes, those of the second are enough.
-
-    >>> read_scores([0.25, 1.0], ["a", "b"], 2)
-    array([[0.75, 0.25],
-           [0.  , 1.  ]])
-    """
-    found = np.asarray(scores, dtype=np.float64)
-    if found.ndim == 1 and len(classes) == 2:
-        found = np.column_stack([1.0 - found, found])
-    if found.shape != (n_rows, len(classes)):
-        raise ValueError(
-            f"scores of shape {found.shape} are not allowed: {n_rows} rows of the {len(classes)} classes "
-            f"{list_some(classes)} are needed"
-        )
-    if np.isnan(found).any():
-        raise ValueError("scores hold NaN: they must be numbers")
-    return found

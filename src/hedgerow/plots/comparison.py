@@ -12,7 +12,7 @@ from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, flag
 from hedgerow.plots import labels, style
 from hedgerow.plots.base import Display
-from hedgerow.plots.classification import list_some
+from hedgerow.plots.inputs import list_some
 from hedgerow.selection.comparing import Comparison
 from hedgerow.selection.metrics import METRICS
 from hedgerow.selection.results import Choice

@@ -20,6 +20,7 @@ from hedgerow.plots.bounds import (
     read_names,
     training_bounds,
 )
+from hedgerow.plots.inputs import classes_of, encode_labels
 from hedgerow.plots.loss_rounds import RoundsDisplay, read_pairs
 
 _ALLOWED = {"delta": real(0, 1, above=True, below=True), "log_rounds": flag()}
@@ -293,13 +294,8 @@ def chance_error(y: NDArray[Any]) -> float:
 
 def _check_labels(model: Any, pair: tuple[Any, Any], name: str) -> tuple[Any, NDArray[Any]]:
     """Rows and labels, all of them classes of the model."""
-    X, y = pair
-    found = np.asarray(y)
-    unknown = ~np.isin(found, model.classes_)
-    if unknown.any():
-        first = found[unknown][:1].tolist()[0]
-        raise ValueError(f"y_{name} holds {first!r}: it must hold the classes {model.classes_.tolist()} only")
-    return X, found
+    encode_labels(pair[1], classes_of(model), f"y_{name}")
+    return pair[0], np.asarray(pair[1])
 
 
 def _errors(model: Any, X: Any, y: NDArray[Any]) -> Floats:

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, nothing, one_of, whole
-from hedgerow.plots import columns, labels, style
+from hedgerow.plots import inputs, labels, style
 from hedgerow.plots.base import Display
-from hedgerow.plots.classification import classes_of, encode_labels
+from hedgerow.plots.inputs import classes_of, encode_labels
 from hedgerow.theory.resamples import as_pair
 
 _ALLOWED = {
@@ -111,17 +111,17 @@ class ImportancesDisplay(Display):
             if not has_splits:
                 raise TypeError(f"{kind} has no feature_importances_: use method='permutation' with X and y")
             values = np.asarray(model.feature_importances_, dtype=np.float64)
-            names = columns.names_of(model, X, len(values))
+            names = inputs.names_of(model, X, len(values))
             return cls(names, values, None, "share of the gain of all splits", top).plot(ax)
         if X is None or y is None:
             absent = "X" if X is None else "y"
             raise ValueError(f"{absent}=None is not allowed: importances by permutation need X and y")
         as_pair((X, y), "the data")
-        table = columns.as_table(X)
-        names = columns.names_of(model, X, table.shape[1])
-        rows = columns.sample_rows(table.shape[0], max_rows, random_state)
+        table = inputs.as_table(X)
+        names = inputs.names_of(model, X, table.shape[1])
+        rows = inputs.sample_rows(table.shape[0], max_rows, random_state)
         decreases, measure = _decreases(
-            model, columns.take(table, rows), np.asarray(y)[rows], n_repeats, random_state
+            model, inputs.take(table, rows), np.asarray(y)[rows], n_repeats, random_state
         )
         return cls(names, decreases.mean(axis=1), decreases.std(axis=1), measure, top).plot(ax)
 
@@ -175,13 +175,13 @@ def _rounded(value: float, decimals: int) -> str:
 def _decreases(model: Any, table: Any, y: NDArray[Any], n_repeats: int, seed: int) -> tuple[Floats, str]:
     """Decreases of the score with a permuted column, (n_columns, n_repeats), and their description."""
     score, measure = _scorer(model, y)
-    whole_score = score(columns.native(table))
+    whole_score = score(inputs.native(table))
     n_rows, n_columns = table.shape
     decreases = np.empty((n_columns, n_repeats))
     for column, repeat in np.ndindex(*decreases.shape):
         shuffled = np.random.default_rng((seed, column, repeat)).permutation(n_rows).astype(np.int64)
-        changed = columns.with_column_from(table, column, shuffled)
-        decreases[column, repeat] = whole_score - score(columns.native(changed))
+        changed = inputs.with_column_from(table, column, shuffled)
+        decreases[column, repeat] = whole_score - score(inputs.native(changed))
     return decreases, measure
 
 

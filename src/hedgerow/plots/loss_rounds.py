@@ -11,7 +11,7 @@ from hedgerow._typing import Floats
 from hedgerow.estimators.parameters import check_parameters, flag
 from hedgerow.plots import labels, style
 from hedgerow.plots.base import Display, Legend
-from hedgerow.plots.classification import classes_of, encode_labels
+from hedgerow.plots.inputs import classes_of, encode_labels
 from hedgerow.theory.resamples import as_pair
 
 _SET_NAMES = {"train": "training set", "validation": "validation set", "test": "test set"}

@@ -1,7 +1,7 @@
 """Partial dependence: the mean prediction as a function of one column, one panel per column.
 
 The values of a grid are copied from rows of the sample, so that columns of any type and missing values can be
-set in any table (see `columns`).
+set in any table (see `inputs`).
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.estimators.parameters import check_parameters, flag, whole
-from hedgerow.plots import columns, labels, style
+from hedgerow.plots import inputs, labels, style
 from hedgerow.plots.base import FeatureDisplay, category_ticks, is_rotated, padded_limits
 
 _MAX_CLASSES = 5
@@ -88,11 +88,11 @@ def top_columns(model: Any, predict: Callable[[Any], Floats], table: Any, most: 
     """The most important columns by `feature_importances_`, else by the effect of permuting them."""
     found = getattr(model, "feature_importances_", None)
     if found is None or len(found) != table.shape[1]:
-        before = predict(columns.native(table))
+        before = predict(inputs.native(table))
         found = np.empty(table.shape[1])
         for column in range(table.shape[1]):
             permuted = np.random.default_rng((seed, column)).permutation(table.shape[0]).astype(np.int64)
-            after = predict(columns.native(columns.with_column_from(table, column, permuted)))
+            after = predict(inputs.native(inputs.with_column_from(table, column, permuted)))
             found[column] = np.abs(after - before).mean()
     order = np.argsort(-np.asarray(found), kind="stable")[:most].tolist()
     kept = [int(column) for column in order if found[column] > 0]
@@ -117,10 +117,10 @@ def dependence(
     grid = _number_grid(numbers, n_points) if categories is None else _category_grid(numbers)
     rows = np.append(grid, np.flatnonzero(is_missing)[:1]).astype(np.int64)
     n_rows = table.shape[0]
-    many = columns.take(table, np.tile(np.arange(n_rows), len(rows)))
+    many = inputs.take(table, np.tile(np.arange(n_rows), len(rows)))
     # copy g of the table has the value of row rows[g] in all rows
     sources = np.repeat(np.arange(len(rows)) * n_rows + rows, n_rows)
-    predicted = predict(columns.native(columns.with_column_from(many, column, sources)))
+    predicted = predict(inputs.native(inputs.with_column_from(many, column, sources)))
     single = predicted.reshape(len(predicted), len(rows), n_rows)
     means = single.mean(axis=2)
     n_grid = len(grid)
@@ -129,7 +129,7 @@ def dependence(
     if categories is None:
         values, dots, names = numbers[grid], None, None
         if len(distinct) <= 2:
-            dots = _dots(distinct, is_boolean=columns.is_boolean(table, column))
+            dots = _dots(distinct, is_boolean=inputs.is_boolean(table, column))
     else:
         values = np.arange(n_grid, dtype=np.float64)
         dots = names = [style.format_label(categories[int(numbers[row])]) for row in grid]
@@ -278,14 +278,14 @@ class PartialDependenceDisplay(FeatureDisplay):
         sizes = {"n_points": n_points, "top": top, "max_rows": max_rows}
         check_parameters(sizes | {"random_state": random_state}, _ALLOWED)
         predict, names, measure = predictor(model, target)
-        whole_table = columns.as_table(X)
-        table = columns.take(whole_table, columns.sample_rows(whole_table.shape[0], max_rows, random_state))
-        column_names = columns.names_of(model, X, table.shape[1])
+        whole_table = inputs.as_table(X)
+        table = inputs.take(whole_table, inputs.sample_rows(whole_table.shape[0], max_rows, random_state))
+        column_names = inputs.names_of(model, X, table.shape[1])
         if features is None:
             chosen = top_columns(model, predict, table, top, random_state)
         else:
-            chosen = columns.read_columns(features, column_names)
-        numbers, categories = columns.values_of(model, table)
+            chosen = inputs.read_columns(features, column_names)
+        numbers, categories = inputs.values_of(model, table)
         found = []
         for column in chosen:
             if np.isnan(numbers[:, column]).all():

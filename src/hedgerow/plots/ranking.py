@@ -13,7 +13,7 @@ from hedgerow._typing import Floats, Integers
 from hedgerow.plots import labels as text
 from hedgerow.plots import style
 from hedgerow.plots.base import Display, Legend
-from hedgerow.plots.classification import predict_scores, read_predictions, read_rows
+from hedgerow.plots.inputs import predict_scores, read_predictions, read_rows
 
 _MAX_POINTS = 400  # of a curve that is drawn
 _GRID = np.linspace(0.0, 1.0, 401)  # where the mean of several curves is computed

@@ -8,7 +8,7 @@ from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
-from hedgerow.plots import columns, labels, style
+from hedgerow.plots import inputs, labels, style
 from hedgerow.theory.resamples import as_pair
 
 _MAX_POINTS = 1000
@@ -87,7 +87,7 @@ class PredictedDisplay(metrics.PredictionErrorDisplay):  # type: ignore[misc]
             None for a new figure, one Axes that is divided, or one for each.
         """
         self.figure_, self.axes_, _ = style.panels(ax, 2, 1, (5.2, 2.8), heights=(2.4, 1.3))
-        rows = columns.sample_rows(len(self.y_true), _MAX_POINTS, 0)
+        rows = inputs.sample_rows(len(self.y_true), _MAX_POINTS, 0)
         drawn = metrics.PredictionErrorDisplay(y_true=self.y_true[rows], y_pred=self.y_pred[rows])
         opacity = float(np.clip(6.0 / np.sqrt(len(rows)), 0.2, 0.8))
         points = {"color": style.BLUE, "alpha": opacity, "s": 13, "linewidths": 0, "zorder": 2}

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow._typing import Floats
 from hedgerow.plots import labels, style
 from hedgerow.plots.base import FeatureDisplay, category_ticks, is_rotated, padded_limits
-from hedgerow.plots.columns import read_columns
+from hedgerow.plots.inputs import read_columns
 from hedgerow.shapes import ShapeFunction, ShapeFunctions, shape_functions
 from hedgerow.table import read_table
 

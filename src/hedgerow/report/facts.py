@@ -12,8 +12,7 @@ from sklearn.utils.validation import _num_features, _num_samples, check_is_fitte
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.estimators.base import score_margins
-from hedgerow.plots.classification import encode_labels
-from hedgerow.plots.columns import as_table, is_boolean, names_of
+from hedgerow.plots.inputs import as_table, encode_labels, is_boolean, names_of
 from hedgerow.report import page
 from hedgerow.selection import score_model, take_rows
 from hedgerow.table import read_table

@@ -19,7 +19,7 @@ from hedgerow.plots import (
     ShapeFunctionDisplay,
     labels,
 )
-from hedgerow.plots.classification import encode_labels
+from hedgerow.plots.inputs import encode_labels
 from hedgerow.report import page, text
 from hedgerow.report.facts import Facts, table_values
 from hedgerow.report.page import Section

@@ -1,10 +1,12 @@
-"""Selection of rows and replacement of columns in tables of any kind.
+"""Tables, labels and scores that displays receive: selection of rows, replacement of columns, checks.
 
 Partial dependence and permutation importance both set a column to values of other rows:
 
     X with column j from rows r:   row i  =  (X[i, 0], ..., X[r[i], j], ..., X[i, d - 1])
 
-so that categories, dates and missing values keep their types.
+so that categories, dates and missing values keep their types. Displays of classifiers read
+
+    classes = [a, b, c]     codes = (n_samples,) int64, 0 to 2     scores = (n_samples, 3) float64
 """
 
 from collections.abc import Sequence
@@ -12,12 +14,14 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.table import read_table
 from hedgerow.table.frames import as_frame
+from hedgerow.theory.resamples import as_pair
 
 
 def as_table(X: Any) -> Any:
@@ -138,3 +142,102 @@ def sample_rows(n_rows: int, most: int, seed: int) -> Integers:
         return np.arange(n_rows, dtype=np.int64)
     generator = np.random.default_rng(seed)
     return np.sort(generator.choice(n_rows, most, replace=False)).astype(np.int64)
+
+
+# --- labels and scores
+
+
+def classes_of(estimator: Any) -> list[Any]:
+    """The classes of a fitted classifier."""
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "classes_"):
+        raise TypeError(f"{type(estimator).__name__} has no classes_: it must be a classifier")
+    return list(np.asarray(estimator.classes_).tolist())
+
+
+def read_rows(estimator: Any, X: Any, y: Any) -> tuple[list[Any], Integers]:
+    """The classes of a classifier, and the codes of the labels of some rows."""
+    classes = classes_of(estimator)
+    as_pair((X, y), "the data")
+    return classes, encode_labels(y, classes)
+
+
+def read_predictions(y: ArrayLike, scores: ArrayLike, labels: Any) -> tuple[list[Any], Integers, Floats]:
+    """Classes, codes of the labels and scores of all classes."""
+    if labels is None:
+        try:
+            classes = np.unique(np.ravel(np.asarray(y))).tolist()
+        except TypeError as error:
+            raise ValueError(f"the labels are of different kinds: {error}") from error
+    else:
+        classes = list(labels)
+    codes = encode_labels(y, classes)
+    return classes, codes, read_scores(scores, classes, len(codes))
+
+
+def encode_labels(y: ArrayLike, classes: list[Any], name: str = "y") -> Integers:
+    """The position of each label among the classes.
+
+    >>> encode_labels(["b", "a", "b"], ["a", "b"])
+    array([1, 0, 1])
+    """
+    found = np.asarray(y)
+    if found.ndim != 1 or not found.size:
+        raise ValueError(f"{name} of shape {found.shape} is not allowed: it must be a list of labels")
+    positions = {label: number for number, label in enumerate(classes)}
+    try:
+        distinct, codes = np.unique(found, return_inverse=True)
+    except TypeError as error:  # labels that cannot be compared, such as None among strings
+        raise ValueError(f"{name} holds labels of different kinds: {error}") from error
+    numbers = [positions.get(label, -1) for label in distinct.tolist()]
+    if -1 in numbers:
+        unknown = distinct.tolist()[numbers.index(-1)]
+        raise ValueError(f"{name} holds {unknown!r}: it must hold the classes {list_some(classes)} only")
+    return np.array(numbers, dtype=np.int64)[codes]
+
+
+def list_some(values: list[Any]) -> str:
+    """List the first ten values.
+
+    >>> list_some([1, 2])
+    '[1, 2]'
+    """
+    return str(values) if len(values) <= 10 else f"[{', '.join(map(repr, values[:10]))}, ...]"
+
+
+def predict_proba(estimator: Any, X: Any) -> Floats:
+    """The predicted probabilities, (n_samples, n_classes)."""
+    if not hasattr(estimator, "predict_proba"):
+        raise TypeError(f"{type(estimator).__name__} has no predict_proba: it must predict probabilities")
+    return np.asarray(estimator.predict_proba(X), dtype=np.float64)
+
+
+def predict_scores(estimator: Any, X: Any) -> Floats:
+    """Probabilities, or the decision function of classifiers without, (n_samples, n_classes)."""
+    if hasattr(estimator, "predict_proba"):
+        return predict_proba(estimator, X)
+    if not hasattr(estimator, "decision_function"):
+        kind = type(estimator).__name__
+        raise TypeError(f"{kind} has neither predict_proba nor decision_function: it must have one of them")
+    found = np.asarray(estimator.decision_function(X), dtype=np.float64)
+    return np.column_stack([-found, found]) if found.ndim == 1 else found
+
+
+def read_scores(scores: ArrayLike, classes: list[Any], n_rows: int) -> Floats:
+    """Scores of all classes; for two classes, those of the second are enough.
+
+    >>> read_scores([0.25, 1.0], ["a", "b"], 2)
+    array([[0.75, 0.25],
+           [0.  , 1.  ]])
+    """
+    found = np.asarray(scores, dtype=np.float64)
+    if found.ndim == 1 and len(classes) == 2:
+        found = np.column_stack([1.0 - found, found])
+    if found.shape != (n_rows, len(classes)):
+        raise ValueError(
+            f"scores of shape {found.shape} are not allowed: {n_rows} rows of the {len(classes)} classes "
+            f"{list_some(classes)} are needed"
+        )
+    if np.isnan(found).any():
+        raise ValueError("scores hold NaN: they must be numbers")
+    return found
