@@ -20,7 +20,6 @@ the memory before it. The parent process stays small: it imports neither library
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,8 +33,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from gradient_boosting import child_environment, machine, numbers
-from measure import PREDICT_REPEATS, best_of, peak_mb, quality, resident_mb
+from gradient_boosting import machine, numbers, run_child
+from measure import PREDICT_REPEATS, best_of, peak_since_mb, quality, reset_peak, resident_mb
 
 N_COLUMNS = 30
 WARM_ROWS = 70_000  # of the first fit of Hedgerow, before timing: many rows and two threads use other kernels
@@ -123,23 +122,6 @@ def make_data(job: Job) -> Figures:
     return {}
 
 
-def reset_peak() -> None:
-    """Reset the peak of resident memory, if the system can."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return
-
-
-def peak_since_mb() -> float:
-    """Return the peak of resident memory since `reset_peak`, or of the whole process."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return peak_mb()
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 2**10
-
-
 def measure_table(job: Job) -> Figures:
     """Fit the training rows, then score the test rows."""
     model = METHODS[job.method].make(job.rounds, job.threads)
@@ -193,17 +175,11 @@ WORK: dict[str, Callable[[Job], Figures]] = {
 
 def run(job: Job) -> Figures:
     """Run a job in a new process."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--child", json.dumps(asdict(job))],
-        env=child_environment(job.threads),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise RuntimeError(f"{METHODS[job.method].name}: {lines[-1]}")
-    figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    try:
+        output = run_child(__file__, ["--child", json.dumps(asdict(job))], job.threads)
+    except RuntimeError as error:
+        raise RuntimeError(f"{METHODS[job.method].name}: {error}") from error
+    figures: Figures = json.loads(output.splitlines()[-1])
     return figures
 
 

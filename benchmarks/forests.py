@@ -23,7 +23,6 @@ import gc
 import json
 import math
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -36,11 +35,11 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from adaboost import Cells, Figures, peak_since_mb, reset_peak, show
+from adaboost import Cells, Figures, show
 from data import PARTS, Split, benchmark_split, simulated
 from forest_peers import FORESTS, Forest, Task
-from gradient_boosting import child_environment, machine
-from measure import PREDICT_REPEATS, best_of, quality, resident_mb
+from gradient_boosting import machine, run_child
+from measure import PREDICT_REPEATS, best_of, peak_since_mb, quality, reset_peak, resident_mb
 
 WARM_ROWS, WARM_TREES = 25_000, 4  # of the first fit: many rows and two threads use other kernels
 SLOW_S = 60.0  # a fit that takes longer is not repeated
@@ -172,21 +171,8 @@ def measure(job: Job) -> Figures:
 
 def run(job: Job, limit: float) -> Figures:
     """Run a job in a new process with a limit of seconds."""
-    try:
-        done = subprocess.run(
-            [sys.executable, __file__, "--child", json.dumps(asdict(job))],
-            env=child_environment(job.threads),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=limit,
-        )
-    except subprocess.TimeoutExpired:
-        raise RuntimeError(f"not done after {limit:.0f} s") from None
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise RuntimeError(lines[-1])
-    figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    output = run_child(__file__, ["--child", json.dumps(asdict(job))], job.threads, limit)
+    figures: Figures = json.loads(output.splitlines()[-1])
     return figures
 
 

@@ -56,21 +56,20 @@ class Size:
 Measurements = dict[str, dict[str, float | None]]  # library -> figures; {} when it could not run
 
 
-def child_environment(threads: int) -> dict[str, str]:
-    """Return this environment with every thread pool set to the same size."""
+def run_child(script: str | Path, arguments: Sequence[str], threads: int, limit: float | None = None) -> str:
+    """Run a script of this folder in a new process, with all thread pools of one size; return its output."""
     pools = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    return {**os.environ, **dict.fromkeys(pools, str(threads))}
-
-
-def run_child(script: str, arguments: Sequence[str], threads: int) -> str:
-    """Run a script of this folder in a new process and return its output."""
-    done = subprocess.run(
-        [sys.executable, str(HERE / script), *arguments],
-        env=child_environment(threads),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, str(HERE / script), *arguments],
+            env={**os.environ, **dict.fromkeys(pools, str(threads))},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=limit,
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"not done after {limit:.0f} s") from None
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         raise RuntimeError(lines[-1])

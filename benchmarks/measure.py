@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -67,10 +68,25 @@ def peak_mb() -> float:
 
 def resident_mb() -> float:
     """Return the resident memory, or the peak if the system does not report it."""
+    return _status_mb("VmRSS")
+
+
+def reset_peak() -> None:
+    """Reset the peak of resident memory, if the system can."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_since_mb() -> float:
+    """Return the peak of resident memory since `reset_peak`, or of the whole process."""
+    return _status_mb("VmHWM")
+
+
+def _status_mb(field: str) -> float:
     status = Path("/proc/self/status")
     if not status.exists():
         return peak_mb()
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+    line = next(line for line in status.read_text().splitlines() if line.startswith(field))
     return int(line.split()[1]) / 2**10
 
 
