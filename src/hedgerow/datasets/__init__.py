@@ -6,8 +6,14 @@ classes -1 and +1 (0 and 1 for the accidents, which are read from a file of anot
 """
 
 from hedgerow.datasets.accidents import load_accidents
-from hedgerow.datasets.points import load_three_points, load_toy, make_interval
-from hedgerow.datasets.simulated import flip_labels, make_gaussian, make_hastie
+from hedgerow.datasets.simulated import (
+    flip_labels,
+    load_three_points,
+    load_toy,
+    make_gaussian,
+    make_hastie,
+    make_interval,
+)
 
 __all__ = [
     "flip_labels",
