@@ -127,11 +127,23 @@ def test_number_of_windows_per_image_is_limited():
     assert np.count_nonzero(per_image) >= 2
 
 
-def test_images_smaller_than_the_window_have_no_windows():
-    images = [np.zeros((5, 40), np.uint8), np.zeros((40, 5), np.uint8)]
-    mined = mine(images, empty_cascade("LBP", WINDOW), 10)
+SMALL = [np.zeros((5, 40), np.uint8), np.zeros((40, 5), np.uint8)]
+
+
+@pytest.mark.parametrize(
+    ("images", "numbers", "model", "n_images"),
+    [
+        (SMALL, None, empty_cascade("LBP", WINDOW), 16),
+        (photos(2), np.array([], np.int64), half_passing(), 0),
+        (photos(3), None, half_passing(threshold=1e6), 24),
+    ],
+    ids=["small images", "no images", "all windows rejected"],
+)
+def test_exhausted_images_without_passing_windows(images, numbers, model, n_images):
+    mined = mine(images, model, 10, numbers=numbers)
     assert mined.windows.shape == (0, 6, 8)
-    assert (mined.n_evaluated, mined.n_passed, mined.n_images) == (0, 0, 16)
+    n_windows = sum(passing_windows(model, image, SCALE)[0] for image in images) if n_images else 0
+    assert (mined.n_evaluated, mined.n_passed, mined.n_images) == (n_windows, 0, n_images)
     assert mined.pass_rate == 0
     assert mined.exhausted
 
@@ -142,22 +154,6 @@ def test_image_of_the_window_size():
     assert mined.n_evaluated == len(mined.windows) == 4  # rotated by 0 and 180 degrees, and both mirrored
     orientations = {reoriented(image, orientation).tobytes() for orientation in (0, 1, 4, 5)}
     assert {window.tobytes() for window in mined.windows} == orientations
-
-
-def test_no_images_give_no_windows():
-    mined = mine(photos(2), half_passing(), 10, numbers=np.array([], np.int64))
-    assert mined.windows.shape == (0, 6, 8)
-    assert mined.n_images == mined.n_evaluated == 0
-    assert mined.exhausted
-
-
-def test_mining_with_a_cascade_that_rejects_all_windows():
-    images, model = photos(3), half_passing(threshold=1e6)
-    mined = mine(images, model, 10)
-    assert mined.windows.shape == (0, 6, 8)
-    assert mined.n_passed == 0
-    assert mined.n_evaluated == sum(passing_windows(model, image, SCALE)[0] for image in images)
-    assert mined.exhausted
 
 
 def test_windows_without_contrast_are_counted_but_not_mined():

@@ -25,11 +25,11 @@ def interrupting(monkeypatch, stage, trees=None, how=None):
 
     class Interrupting(TrainingLog):
         def boosting(self, number, most):
-            def watch(made):
-                if number == stage and len(made.trees) == trees:
+            def callback(boosted):
+                if number == stage and len(boosted.trees) == trees:
                     interrupt()
 
-            return watch
+            return callback
 
         def mining(self, number, n):
             return interrupt if number == stage and trees is None else lambda _: None
@@ -101,33 +101,31 @@ def test_checkpoint_with_more_stages_is_shortened(whole, tmp_path):
     assert (tmp_path / "c").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"random_state": 1},
-        {"n_negatives": 41},
-        {"features": "core"},
-        {"algorithm": "real"},
-        {"max_features": 81},
-        {"min_hit_rate": 0.96},
-        {"max_false_alarm": 0.4},
-        {"weight_trim": 0.1},
-        {"validation_fraction": 0.25},
-        {"scale_factor": 1.4},
-        {"mirror": True},
-        {"jitter": 1},
-        {"positives": POSITIVES[::-1]},
-        {"positives": POSITIVES[:-1]},
-        {"negatives": NEGATIVES[::-1]},
-        {"groups": np.arange(60) // 2},
-    ],
-    ids=str,
-)
-def test_checkpoint_of_other_training_is_rejected(one_stage, tmp_path, changed):
+OTHER_PARAMETERS = {
+    "random_state": 1,
+    "n_negatives": 41,
+    "features": "core",
+    "algorithm": "real",
+    "max_features": 81,
+    "min_hit_rate": 0.96,
+    "max_false_alarm": 0.4,
+    "weight_trim": 0.1,
+    "validation_fraction": 0.25,
+    "scale_factor": 1.4,
+    "mirror": True,
+    "jitter": 1,
+    "positives": POSITIVES[::-1],
+    "negatives": NEGATIVES[::-1],
+    "groups": np.arange(60) // 2,
+}
+
+
+@pytest.mark.parametrize("name", OTHER_PARAMETERS)
+def test_checkpoint_of_other_training_is_rejected(one_stage, tmp_path, name):
     before = packed(one_stage)
     (tmp_path / "c").write_bytes(before)
     with pytest.raises(ModelFileError, match=r"checkpoint='.*c' .*other data, parameters or random_state"):
-        fitted(n_stages=2, checkpoint=tmp_path / "c", **changed)
+        fitted(n_stages=2, checkpoint=tmp_path / "c", **{name: OTHER_PARAMETERS[name]})
     assert (tmp_path / "c").read_bytes() == before
 
 

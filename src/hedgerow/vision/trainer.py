@@ -283,10 +283,8 @@ class CascadeTrainer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             found = mined[-1]
             target = self.target_false_alarm
             if target is not None and found.pass_rate <= target:
-                self.stop_reason_ = (
-                    f"target_false_alarm is reached: {found.pass_rate:.1e} of the windows pass the "
-                    f"{number} stages"
-                )
+                reached = f"{found.pass_rate:.1e} of the windows pass the {number} stages"
+                self.stop_reason_ = f"target_false_alarm is reached: {reached}"
                 return None
             if len(found.windows) < MIN_NEGATIVES:
                 self._end_early(
