@@ -1,6 +1,5 @@
 """Targets in the leaves and their quantiles, against plain Python with fractions."""
 
-import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -195,13 +194,6 @@ def test_weights_of_any_scale_act_alike():
         assert np.array_equal(found, expected)
 
 
-def test_weights_change_the_quantiles():
-    grown = Grown(weighted=True)
-    found = grown.quantiles(grown.X, [0.3])
-    grown.weight = None
-    assert not np.array_equal(grown.quantiles(grown.X, [0.3]), found)
-
-
 def test_any_number_of_threads_gives_the_same_quantiles():
     grown = Grown(n_rows=300, n_trees=20, digits=6)
     X = np.random.default_rng(2).normal(size=(700, 3))
@@ -287,10 +279,3 @@ def test_leaves_of_other_targets_are_not_joined():
     first, second = (by_hand([[[0, 1]]], y, [[1, 1]]) for y in ([1.0, 2.0], [1.0, 3.0]))
     with pytest.raises(ValueError, match="different training targets"):
         LeafTargets.join(first, second)
-
-
-def test_a_pickle_predicts_the_same():
-    grown = Grown()
-    again = pickle.loads(pickle.dumps(grown.leaves()))  # noqa: S301 - our own
-    found = again.quantiles(grown.forest, grown.rows, np.array([0.5]), 1)
-    assert np.array_equal(found, grown.quantiles(grown.X, [0.5]))

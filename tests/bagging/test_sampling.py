@@ -216,19 +216,6 @@ def test_texts_have_the_same_keys_in_every_process():
     assert np.array_equal(keys_of(frame.astype({"tree": "category"}))[[0, 1, 3]], keys[[0, 1, 3]])
 
 
-def test_a_table_must_have_rows_columns_and_values_a_column_can_hold():
-    for bad, message in [
-        (np.ones(3), "Expected 2D array, got 1D"),
-        (np.ones((0, 2)), "0 sample"),
-        (np.ones((2, 0)), "0 feature"),
-        (np.ones((2, 2), complex), "Complex data not supported"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            RawTable.of(bad, "a test")
-    with pytest.raises(TypeError, match="X holds a dict: a value of the X argument must be a string or a nu"):
-        RawTable.of(np.array([[1.0, {}]], object), "a test")
-
-
 # --- pools and samplers
 
 

@@ -243,18 +243,6 @@ def test_learners_without_probabilities_vote():
     assert set((soft.predict_proba(X) * 7).round(6).ravel()) <= set(range(8))
 
 
-def test_soft_and_hard_votes_differ():
-    X, y = three_classes()
-    soft, hard = bag(TREE).fit(X, y), bag(TREE, voting="hard").fit(X, y)
-    assert not np.array_equal(soft.predict_proba(X), hard.predict_proba(X))
-
-
-def test_logarithms_of_probabilities_may_be_infinite():
-    X, y = three_classes()
-    model = bag().fit(X, y)
-    assert np.array_equal(np.exp(model.predict_log_proba(X)) == 0, model.predict_proba(X) == 0)
-
-
 # --- samples that lack classes
 
 

@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -28,29 +27,13 @@ X, Y = load_iris(return_X_y=True)
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"estimator": Ridge()}, "it must be a classifier"),
-        ({"estimator": DecisionTreeClassifier}, "it must be a classifier (an object, not its class) or None"),
-        ({"n_estimators": 0}, "n_estimators=0 is not allowed: it must be an integer >= 1"),
-        ({"max_samples": 0}, "max_samples=0 is not allowed: it must be an integer >= 1 or a number > 0 and"),
-        ({"max_samples": 1.5}, "it must be an integer >= 1 or a number > 0 and <= 1"),
-        ({"max_samples": True}, "max_samples=True is not allowed"),
         ({"max_samples": 151}, "max_samples=151 is not allowed: it must be at most 150, the number of rows"),
-        ({"max_features": 0.0}, "max_features=0.0 is not allowed"),
         ({"max_features": 5}, "max_features=5 is not allowed: it must be at most 4, the number of columns"),
-        ({"bootstrap": "no"}, "bootstrap='no' is not allowed: it must be True or False"),
-        ({"bootstrap_features": 2}, "bootstrap_features=2 is not allowed"),
-        ({"voting": "loud"}, "voting='loud' is not allowed: it must be 'soft' or 'hard'"),
-        ({"oob_score": "accuracy"}, "it must be True or False or a function of (y, predicted)"),
-        ({"warm_start": None}, "warm_start=None is not allowed"),
-        ({"n_jobs": 0}, "n_jobs=0 is not allowed"),
-        ({"random_state": -1}, "random_state=-1 is not allowed"),
-        ({"verbose": -1}, "verbose=-1 is not allowed"),
     ],
 )
-def test_parameters_that_are_not_allowed(parameters, message):
-    with pytest.raises(ValueError) as caught:
+def test_fit_rejects_numbers_beyond_the_table(parameters, message):
+    with pytest.raises(ValueError, match=message):
         BaggingClassifier(**parameters).fit(X, Y)
-    assert message in str(caught.value)
 
 
 def test_numbers_are_bagged_by_regressors_only():

@@ -4,31 +4,26 @@ import inspect
 
 import numpy as np
 import pytest
-from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
-import hedgerow.estimators
+from all_estimators import CLASSIFIERS, ESTIMATORS, small
 from hedgerow.estimators.base import EnsembleBase
 
-CLASSES = [getattr(hedgerow.estimators, name) for name in hedgerow.estimators.__all__]
 X = np.random.default_rng(0).normal(size=(60, 3))
 NUMBERS, LABELS = X[:, 0], (X[:, 0] > 0).astype(int)
-SMALL = {"n_estimators": 3, "random_state": 0, "min_samples_leaf": 5}
 
 
 def fitted(kind):
-    names = inspect.signature(kind).parameters
-    model = kind(**{name: value for name, value in SMALL.items() if name in names})
-    return model.fit(X, LABELS if is_classifier(model) else NUMBERS)
+    return small(kind).fit(X, LABELS if kind in CLASSIFIERS else NUMBERS)
 
 
-@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("kind", ESTIMATORS)
 def test_every_estimator_has_the_one_base(kind):
     assert issubclass(kind, EnsembleBase)
     assert "_fit" not in {name for base in kind.__mro__ if base is not EnsembleBase for name in vars(base)}
 
 
-@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("kind", ESTIMATORS)
 def test_fitted_attributes_of_an_unfitted_model_raise(kind):
     properties = [name for name, _ in inspect.getmembers(kind, lambda value: isinstance(value, property))]
     for name in properties:
@@ -39,7 +34,7 @@ def test_fitted_attributes_of_an_unfitted_model_raise(kind):
         kind().predict(X)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in CLASSES if is_classifier(kind())])
+@pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_log_probabilities(kind):
     model = fitted(kind)
     with np.errstate(divide="ignore"):
@@ -47,7 +42,7 @@ def test_log_probabilities(kind):
     np.testing.assert_array_equal(model.predict_log_proba(X), expected)
 
 
-@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("kind", ESTIMATORS)
 def test_a_fit_that_fails_leaves_the_model_unchanged(kind):
     model = fitted(kind)
     before = dict(vars(model))

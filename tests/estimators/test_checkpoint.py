@@ -6,7 +6,6 @@ import os
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 
 import hedgerow
 from checkpoint_cases import Killed, KillingStore, cases, rows
@@ -278,14 +277,6 @@ def test_a_checkpoint_is_due_by_seconds_or_rounds():
     assert due == [False, True, True]
     assert not Checkpoint("a", seconds=None).is_due(10**6, 1e9)
     assert os.fspath(checkpoint.path) == "a"
-
-
-def test_a_foreign_learner_without_missing_values_can_be_kept(tmp_path):
-    X, targets = rows()
-    path = tmp_path / "fit.safetensors"
-    model = hedgerow.AdaBoostClassifier(LogisticRegression(), n_estimators=3)
-    model.fit(np.nan_to_num(X), targets["two"], checkpoint=path)
-    assert hedgerow.load(path).n_estimators_ == model.n_estimators_
 
 
 @pytest.mark.parametrize(

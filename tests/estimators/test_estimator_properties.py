@@ -1,4 +1,4 @@
-"""What must hold for any table, any target and any parameters."""
+"""Properties of gradient boosting for any table, target and parameters."""
 
 import pickle
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from boosting_cases import REGRESSION_LOSSES, classifier, regressor, same_forests
 
-QUICK = settings(max_examples=60, deadline=None)  # the first example may compile a kernel
+QUICK = settings(max_examples=30, deadline=None)
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(2, 60)
@@ -56,7 +56,7 @@ rules = st.fixed_dictionaries(
 
 @QUICK
 @given(seed=seeds, n_rows=sizes, n_classes=st.integers(2, 4), parameters=rules)
-def test_a_classifier_agrees_with_itself(seed, n_rows, n_classes, parameters):
+def test_predictions_of_a_classifier_are_consistent(seed, n_rows, n_classes, parameters):
     X, y = table(seed, n_rows), labels(seed, n_rows, n_classes)
     model = classifier(**parameters).fit(X, y)
     other = np.concatenate([X, table(seed + 1, 40)])
@@ -75,7 +75,7 @@ def test_a_classifier_agrees_with_itself(seed, n_rows, n_classes, parameters):
 
 @QUICK
 @given(seed=seeds, n_rows=sizes, loss=st.sampled_from(REGRESSION_LOSSES), parameters=rules)
-def test_a_regressor_predicts_the_same_alone_and_in_company(seed, n_rows, loss, parameters):
+def test_a_regressor_predicts_single_rows_the_same(seed, n_rows, loss, parameters):
     X = table(seed, n_rows)
     y = np.random.default_rng(seed).gamma(1.0, size=n_rows) + 0.01
     model = regressor(loss=loss, **parameters).fit(X, y)
@@ -95,7 +95,7 @@ def test_whole_weights_are_copies(seed, n_rows, loss, parameters):
     rng = np.random.default_rng(seed)
     y, copies = rng.gamma(1.0, size=n_rows) + 0.01, rng.integers(0, 4, n_rows)
     copies[0] = 2
-    if parameters["categorical_features"] is not None:  # rows of weight zero still name categories
+    if parameters["categorical_features"] is not None:  # rows of weight zero define categories, too
         copies = np.maximum(copies, 1)
     settings_ = parameters | {"subsample": 1.0, "loss": loss}
     weighted = regressor(**settings_).fit(X, y, copies)
@@ -120,9 +120,9 @@ def test_monotonic_constraints_hold(seed, n_rows, loss, parameters):
     y = np.random.default_rng(seed).gamma(1.0, size=n_rows) + 0.01
     free = parameters | {"categorical_features": None, "loss": loss}
     model = regressor(**free, monotonic_cst=[1, -1, 0]).fit(X, y)
-    places = table(seed + 1, 30)
+    points = table(seed + 1, 30)
     for column, direction in ((0, 1), (1, -1)):
-        grid = np.repeat(places, 9, axis=0)
+        grid = np.repeat(points, 9, axis=0)
         grid[:, column] = np.tile([-np.inf, -1.25, -0.75, -0.25, 0.0, 0.25, 0.75, 1.25, np.inf], 30)
         steps = np.diff(model._raw(grid)[0].reshape(30, 9), axis=1)
         assert np.all(steps * direction >= -1e-12)  # sums of ordered values, each rounded

@@ -253,37 +253,6 @@ def test_infinities_are_ordinary_values(kind):
 # --- labels
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array(["ash", "beech", "oak"]),
-        np.array(["ash", "beech", "oak"], dtype=object),
-        np.array([-5, 7, 1000]),
-        np.array([0.0, 1.0, 2.0]),
-        np.array([3, 1, 2], dtype=np.uint8),
-    ],
-    ids=["str", "object", "int", "float", "uint8"],
-)
-@pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_labels_of_any_type_are_predicted(kind, labels):
-    X, y = load_iris(return_X_y=True)
-    model = kind(10, random_state=0).fit(X, labels[y])
-    assert model.classes_.tolist() == sorted(labels.tolist())
-    assert model.classes_.dtype == labels.dtype
-    assert model.predict(X).dtype == labels.dtype
-    assert model.score(X, labels[y]) > 0.95
-    assert np.array_equal(model.classes_[np.argmax(model.predict_proba(X), axis=1)], model.predict(X))
-
-
-def test_true_and_false_are_labels_and_numbers():
-    X, y = load_iris(return_X_y=True)
-    model = RandomForestClassifier(5, random_state=0).fit(X, y == 1)
-    assert model.predict(X).dtype == bool
-    assert RandomForestRegressor(5, random_state=0).fit(X, y == 1).predict(X).max() == 1.0
-    series = pd.Series(np.array(["no", "yes"])[(y == 1).astype(int)], dtype="category")
-    assert RandomForestClassifier(5, random_state=0).fit(X, series).classes_.tolist() == ["no", "yes"]
-
-
 def test_many_classes():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(300), 4)

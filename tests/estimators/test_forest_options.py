@@ -1,7 +1,6 @@
 """Options of forests: sizes of leaves, depth, columns per node, gains, monotonic constraints."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier as TheirClassifier
 from sklearn.ensemble import RandomForestRegressor as TheirRegressor
@@ -204,20 +203,6 @@ def test_poisson_predictions_obey_monotonic_constraints(kind):
     model = kind(10, criterion="poisson", monotonic_cst=[1, -1, 0], random_state=0).fit(X, y)
     assert steps_along(model, X, 0).min() >= 0
     assert steps_along(model, X, 1).max() <= 0
-
-
-def test_monotonic_constraints_by_name():
-    X, y = rising()
-    table = pd.DataFrame(X, columns=["up", "down", "free"])
-    by_name = RandomForestRegressor(5, monotonic_cst={"down": -1, "up": 1}, random_state=0).fit(table, y)
-    by_position = RandomForestRegressor(5, monotonic_cst=[1, -1, 0], random_state=0).fit(X, y)
-    assert bits(by_name) == bits(by_position)
-
-
-def test_all_zero_constraints_change_nothing():
-    X, y = classes()
-    model = RandomForestClassifier(5, monotonic_cst=[0] * 5, random_state=0).fit(X, y)
-    assert bits(model) == bits(RandomForestClassifier(5, random_state=0).fit(X, y))
 
 
 # --- integers of NumPy

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification, make_friedman1
-from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score
+from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
 
 from forest_cases import (
     CLASSIFIERS,
@@ -211,21 +211,6 @@ def test_out_of_bag_error_is_close_to_test_error():
     assert standard_error < 0.01  # small enough for a meaningful test
     resubstituted = np.mean(model.predict(X[:1500]) != y[:1500])
     assert resubstituted < np.mean(wrong_oob) - 5 * standard_error
-
-
-def test_out_of_bag_log_loss_is_close_to_test_log_loss():
-    X, y = make_classification(
-        8000, 10, n_informative=6, n_classes=4, n_clusters_per_class=1, class_sep=0.7, random_state=1
-    )
-    model = RandomForestClassifier(300, min_samples_leaf=3, oob_score=True, random_state=0)
-    model.fit(X[:1500], y[:1500])
-
-    def losses(probabilities, labels):
-        return -np.log(np.maximum(probabilities[np.arange(len(labels)), labels], 1e-3))
-
-    found = losses(model.oob_decision_function_, y[:1500])
-    assert np.mean(found) == pytest.approx(log_loss(y[:1500], model.oob_decision_function_), abs=0.01)
-    assert agree(found, losses(model.predict_proba(X[1500:]), y[1500:])) < 0.05
 
 
 def test_out_of_bag_squared_error_is_close_to_test_squared_error():

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from forest_cases import (
     CLASSIFIERS,
@@ -108,44 +107,6 @@ def test_a_single_row_has_the_same_prediction(kind):
 
 
 # --- types of X and y
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_dtype_and_order_of_arrays_do_not_matter(kind):
-    X, y = data_for(kind, 500)
-    read_only = X.copy()
-    read_only.flags.writeable = False
-    forms = {
-        "float32": X.astype(np.float32),
-        "float64, Fortran": np.asfortranarray(X),
-        "float32, Fortran": np.asfortranarray(X, np.float32),
-        "big-endian": X.astype(">f8"),
-        "every other row": np.repeat(X, 2, axis=0)[::2],
-        "read-only": read_only,
-        "list": X.tolist(),
-        "sparse": sparse.csr_array(X),
-        "sparse by columns, float32": sparse.csc_matrix(X.astype(np.float32)),
-    }
-    model = kind(5, random_state=0).fit(X, y)
-    first, predicted = bits(model), predictions(model, X).tobytes()
-    for form, table in forms.items():
-        other = kind(5, random_state=0).fit(table, y)
-        assert bits(other) == first, form
-        assert predictions(other, table).tobytes() == predicted, form
-
-
-def test_dtype_of_targets_and_weights_does_not_matter():
-    X, y = counts(400)
-    weight = weights(400, whole=True)
-
-    def fitted(y, weight):
-        return bits(RandomForestRegressor(5, random_state=0).fit(X, y, weight))
-
-    first = fitted(y, weight)
-    assert fitted(y.astype(np.int16), weight.astype(np.float32)) == first
-    assert fitted(y.tolist(), weight.tolist()) == first
-    assert fitted(pd.Series(y), pd.Series(weight)) == first
-    assert fitted(y[:, np.newaxis].ravel(), weight.astype(np.uint8)) == first
 
 
 @pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])

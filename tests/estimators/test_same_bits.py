@@ -1,4 +1,4 @@
-"""The same model file, byte for byte, whatever trains it: threads, chunks, dtypes, orders, frames, CPUs."""
+"""Models are the same, byte for byte, for any threads, chunks, dtypes, orders, frames and CPUs."""
 
 import sys
 from pathlib import Path
@@ -19,11 +19,11 @@ from other_cpu import print_cpu, run_on_plain_cpu
 
 N_ROWS, N_COLUMNS = 70_000, 6  # enough for four threads, and more rows than the largest chunk
 THREADS = (1, 2, 4)
-CHUNKS = (1_000, 4_096, 65_536)
+COMBINATIONS = ((1, 65_536), (2, 4_096), (4, 1_000), (4, 65_536))  # threads, rows of a chunk
 
 
 def table():
-    """Float64 values that float32 holds too; every column tells something of the score."""
+    """Float64 values that float32 represents, too; the score depends on every column."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N_ROWS, N_COLUMNS)).astype(np.float32).astype(np.float64)
     X[:, 3] = np.round(8 * X[:, 3]) / 8
@@ -103,8 +103,8 @@ CASES = {
 }
 
 
-class Watched(TreeGrower):
-    """Notes how many members grow, and on which statistics."""
+class Recorder(TreeGrower):
+    """Records how many threads grow a tree, and on which statistics."""
 
     members: set[int] = set()  # noqa: RUF012 - set anew by the fixture
     wide: set[bool] = set()  # noqa: RUF012
@@ -116,11 +116,11 @@ class Watched(TreeGrower):
 
 
 @pytest.fixture
-def watched(monkeypatch):
-    monkeypatch.setattr(hedgerow.backends.cpu, "TreeGrower", Watched)
-    monkeypatch.setattr(Watched, "members", set())
-    monkeypatch.setattr(Watched, "wide", set())
-    return Watched
+def recorded(monkeypatch):
+    monkeypatch.setattr(hedgerow.backends.cpu, "TreeGrower", Recorder)
+    monkeypatch.setattr(Recorder, "members", set())
+    monkeypatch.setattr(Recorder, "wide", set())
+    return Recorder
 
 
 def trained(case, n_jobs=2, chunk_rows=65_536):
@@ -131,14 +131,14 @@ def trained(case, n_jobs=2, chunk_rows=65_536):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_threads_and_chunks_do_not_matter(name, watched):
+def test_threads_and_chunks_do_not_matter(name, recorded):
     case = CASES[name]()
-    files = {trained(case, n_jobs, chunk_rows) for n_jobs in THREADS for chunk_rows in CHUNKS}
+    files = {trained(case, n_jobs, chunk_rows) for n_jobs, chunk_rows in COMBINATIONS}
     assert len(files) == 1
-    assert watched.members == set(THREADS)
-    assert watched.wide == {name == "heavy tails"}
+    assert recorded.members == set(THREADS)
+    assert recorded.wide == {name == "heavy tails"}
     forest = from_bytes(files.pop()).model_.forest
-    assert (np.diff(forest.starts) > 8).all()  # trees, not stumps that anything would agree on
+    assert (np.diff(forest.starts) > 8).all()  # more than stumps
 
 
 @pytest.mark.parametrize("name", ["log_loss", "missing and categories"])
@@ -159,7 +159,7 @@ def test_dtype_and_order_of_arrays_do_not_matter(name):
         "sparse": sparse.csr_array(X),
         "sparse float32": sparse.csc_matrix(X.astype(np.float32)),
     }
-    files = {form: trained((model, (given, y, weight))) for form, given in forms.items()}
+    files = {form: trained((model, (table, y, weight))) for form, table in forms.items()}
     assert {form for form, file in files.items() if file != files["float64"]} == set()
 
 
@@ -209,11 +209,11 @@ def test_threads_do_not_matter_to_predictions(name):
     X = case[1][0]
     raw = [model.set_params(n_jobs=n_jobs)._raw(X).tobytes() for n_jobs in THREADS]
     assert raw[0] == raw[1] == raw[2]
-    few = np.concatenate([model._raw(X[a : a + 3]) for a in range(0, 300, 3)], axis=1)  # another way down
+    few = np.concatenate([model._raw(X[a : a + 3]) for a in range(0, 300, 3)], axis=1)  # another kernel
     assert few.tobytes() == model._raw(X[:300]).tobytes()
 
 
-# --- another CPU: a process of its own, compiled for the plainest processor
+# --- another CPU: a process whose kernels are compiled for a generic CPU
 
 OTHER_CPU = ("early stopping, weights", "missing and categories", "multinomial", "absolute_error", "poisson")
 

@@ -23,7 +23,7 @@ from hedgerow.kernels.cpu.binning import add_keys, add_sparse_keys
 from hedgerow.table import Schema
 from hedgerow.table.columns import is_missing, string_names
 from hedgerow.table.frames import FrameSource, as_frame, proper_numbers
-from hedgerow.table.reading import as_array, as_csr, check_not_empty, check_same_columns
+from hedgerow.table.reading import as_array, as_csr, check_not_empty
 from hedgerow.table.table import check_kind, check_two_dimensional, value_bits
 from hedgerow.threads import rows_per_block
 
@@ -62,10 +62,6 @@ class RawTable:
     def schema(self) -> Schema:
         """The column names, as a model stores them."""
         return Schema(self.shape[1], self.names, (None,) * self.shape[1])
-
-    def check_columns(self, schema: Schema, estimator_name: str) -> None:
-        """Refuse columns that differ from those of the fitted model."""
-        check_same_columns(self.names, self.shape[1], schema, estimator_name)
 
     def not_finite_rows(self) -> Integers:
         """The rows of a numeric array or sparse matrix with NaN or infinity."""

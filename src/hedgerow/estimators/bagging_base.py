@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats, Integers
 from hedgerow.bagging.members import FittedBagging, FittedMembers, JobRunner, MemberTask, fit_bagging
@@ -21,9 +21,11 @@ from hedgerow.estimators.parameters import Allowed, flag, nothing, real, whole
 from hedgerow.estimators.remote_input import require_in_memory
 from hedgerow.estimators.validation import FitInput, InputOptions
 from hedgerow.estimators.votes import BaggedEnsemble
+from hedgerow.members import accepts_weights
 from hedgerow.memory import FitSize, estimate_bagging
 from hedgerow.system_memory import require_prediction_memory
 from hedgerow.table import Schema
+from hedgerow.table.reading import check_same_columns
 
 ALLOWED: dict[str, Allowed] = {
     "n_estimators": whole(1),
@@ -79,7 +81,9 @@ class BaggingBase(BaggedEnsemble):
         -------
         self
         """
-        return self._fit_members(X, y, sample_weight, target, checkpoint)
+        self._fit(X, y, sample_weight, target=target, checkpoint=checkpoint)
+        self._warn_without_votes()
+        return self
 
     def _input_options(self) -> InputOptions:
         name = type(self).__name__
@@ -130,7 +134,7 @@ class BaggingBase(BaggedEnsemble):
     def _make_sampler(self, table: RawTable, data: FitInput) -> BootstrapSampler:
         """Return the sampler; checks that depend on the number of rows and columns."""
         weight, estimator = data.train.sample_weight, self._member_estimator()
-        if weight is not None and not self.bootstrap and not has_fit_parameter(estimator, "sample_weight"):
+        if weight is not None and not self.bootstrap and not accepts_weights(estimator):
             raise ValueError(
                 f"sample_weight with bootstrap=False is passed to the members, but estimator={estimator!r} "
                 "has no sample_weight in its fit; set bootstrap=True to draw rows by weight"
@@ -240,7 +244,7 @@ class BaggingBase(BaggedEnsemble):
         if type(X) is not np.ndarray:
             require_in_memory(X, f"this method of {name}")
         table = RawTable.of(X, name)
-        table.check_columns(self.schema_, name)
+        check_same_columns(table.names, table.shape[1], self.schema_, name)
         return table
 
     def _member_input(self, X: Any) -> RawTable:

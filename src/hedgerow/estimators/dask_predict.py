@@ -27,7 +27,7 @@ _NOT_NEEDED = (  # arrays with an entry for every training row, which prediction
     *("_tree_sampler", "_leaf_targets", "_residuals", "_residual_weight", "_ranks"),
 )
 _BY_CLASS = ("predict_proba", "predict_log_proba", "decision_function")
-_NOBODY = SamplingPool(0, np.empty(0, np.uint32), np.empty(0, np.int64), 0)
+_NO_ROWS = SamplingPool(0, np.empty(0, np.uint32), np.empty(0, np.int64), 0)
 
 
 def dask_predict(model: Any, name: str, X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -110,7 +110,7 @@ def _light(model: Any) -> Any:
         vars(light).pop(name, None)
     draws = vars(light).get("_sampler")
     if isinstance(draws, BootstrapSampler):  # predictions need the columns only
-        light._sampler = replace(draws, pool=_NOBODY)  # noqa: SLF001 - of the same package
+        light._sampler = replace(draws, pool=_NO_ROWS)  # noqa: SLF001 - of the same package
     if hasattr(light, "n_jobs"):
         light.n_jobs = 1
     return light

@@ -92,7 +92,9 @@ class ForestBase(BaggedEnsemble):
         -------
         self
         """
-        return self._fit_members(X, y, sample_weight, target, checkpoint)
+        self._fit(X, y, sample_weight, target=target, checkpoint=checkpoint)
+        self._warn_without_votes()
+        return self
 
     def _input_options(self) -> InputOptions:
         self._check_sampling()

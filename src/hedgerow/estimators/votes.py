@@ -67,8 +67,7 @@ class BaggedEnsemble(EnsembleBase):
     def _set_members(self, result: Any, schema: Schema, classes: NDArray[Any] | None) -> None:
         """Set the attributes of the members, from a fit or a file."""
 
-    def _fit_members(self, X: Any, y: Any, sample_weight: Any, target: Any, checkpoint: Any) -> Self:
-        self._fit(X, y, sample_weight, target=target, checkpoint=checkpoint)
+    def _warn_without_votes(self) -> None:
         if self.oob_score and not self.oob_votes_.all():
             warnings.warn(
                 f"{np.sum(self.oob_votes_ == 0)} of {len(self.oob_votes_)} rows are in the bag of every "
@@ -76,7 +75,6 @@ class BaggedEnsemble(EnsembleBase):
                 f"use more {self._member}s",
                 stacklevel=3,
             )
-        return self
 
     def _check_warm_start(self) -> None:
         n_members, weights = self._n_members_and_weights()

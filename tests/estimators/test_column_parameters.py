@@ -1,4 +1,4 @@
-"""What `bin_edges` may be: every form that is read, and by name what is refused, before any tree grows."""
+"""Constraints and bin edges as arrays for the grower, and what is rejected once the columns are known."""
 
 import re
 
@@ -8,14 +8,110 @@ import polars as pl
 import pytest
 
 from bin_edges_cases import BOOSTED, GRID, NAN, WEAK, boosted, problem
+from boosting_cases import classes, classifier, numbers, regressor
 from forest_cases import KINDS, frame
 from hedgerow import AdaBoostClassifier, DecisionStump, RandomForestClassifier
-from hedgerow.estimators.column_parameters import edges_by_column, uses_positions
+from hedgerow.estimators.column_parameters import (
+    edges_by_column,
+    interaction_groups,
+    monotonic_directions,
+    uses_positions,
+)
 from hedgerow.growing.deep import DeepGrower
 from hedgerow.growing.weak_tree import WeakGrower
 from hedgerow.table import Schema
 
-# --- the forms
+# --- constraints
+
+PLAIN = Schema(3, None, (None, None, None))
+NAMED = Schema(3, ("a", "b", "c"), (None, np.array(["x", "y"], dtype=object), None))
+
+
+@pytest.mark.parametrize("none", [None, [0, 0, 0], np.zeros(3), {}, {"a": 0}])
+def test_zero_directions_are_no_constraint(none):
+    assert monotonic_directions(none, NAMED if isinstance(none, dict) else PLAIN).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "constraints", [[1, 0, -1], (1.0, 0.0, -1.0), np.array([1, 0, -1], np.int8), {"c": -1, "a": 1}]
+)
+def test_directions(constraints):
+    found = monotonic_directions(constraints, NAMED if isinstance(constraints, dict) else PLAIN)
+    assert found.dtype == np.int8
+    assert found.tolist() == [1, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("constraints", "schema", "message"),
+    [
+        ([1, 0], PLAIN, "monotonic_cst has 2 directions, but X has 3 columns; pass one direction per column"),
+        ([1, 0, 0, 0], PLAIN, "monotonic_cst has 4 directions, but X has 3 columns"),
+        ({"a": 1}, PLAIN, r"monotonic_cst names the columns \['a'\], but X has no column names"),
+        (
+            {"a": 1, "z": 1},
+            NAMED,
+            r"names the columns \['z'\], which X does not have; its columns are \['a', 'b'",
+        ),
+        ([0, 1, 0], NAMED, "monotonic_cst of column 'b' is 1, but the column is categorical .* it must be 0"),
+    ],
+)
+def test_fit_rejects_directions_that_do_not_match_the_columns(constraints, schema, message):
+    with pytest.raises(ValueError, match=message):
+        monotonic_directions(constraints, schema)
+
+
+def groups_of(bits):
+    """Sets of columns from the bit sets."""
+    return [
+        {column for column in range(len(bits)) if int(bits[column, number // 64]) >> (number % 64) & 1}
+        for number in range(64 * bits.shape[1])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("constraints", "n_columns", "expected"),
+    [
+        ([{0, 1}, {1, 2}], 3, [{0, 1}, {1, 2}]),
+        ([{0}], 3, [{0}, {1, 2}]),  # the rest is one more group
+        ([], 2, [{0, 1}]),
+        ("no_interactions", 3, [{0}, {1}, {2}]),
+        ("pairwise", 3, [{0, 1}, {0, 2}, {1, 2}]),
+        ("pairwise", 1, [{0}]),
+        ("no_interactions", 130, [{column} for column in range(130)]),
+    ],
+)
+def test_groups(constraints, n_columns, expected):
+    bits = interaction_groups(constraints, n_columns)
+    assert bits.shape == (n_columns, -(-len(expected) // 64))
+    assert [group for group in groups_of(bits) if group] == expected
+
+
+def test_no_groups_is_no_constraint():
+    assert interaction_groups(None, 5).shape == (0, 0)
+
+
+def test_fit_rejects_groups_of_columns_outside_of_x():
+    with pytest.raises(
+        ValueError, match=r"interaction_cst names the columns \[4, 9\], but X has 4 columns.*0..3"
+    ):
+        regressor(interaction_cst=[{0, 4}, {9}]).fit(*numbers())
+
+
+def test_fit_rejects_directions_with_several_classes():
+    X, y = classes(n_classes=3)
+    with pytest.raises(ValueError, match=r"monotonic_cst=\[1, 0, 0, 0\] is not allowed with 3 classes"):
+        classifier(monotonic_cst=[1, 0, 0, 0]).fit(X, y)
+    assert classifier(monotonic_cst=[0, 0, 0, 0], n_estimators=1).fit(X, y).n_estimators_ == 1
+
+
+def test_fit_rejects_directions_of_categorical_columns():
+    X, y = numbers()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    with pytest.raises(ValueError, match="monotonic_cst of column 'b' is 1, but the column is categorical"):
+        regressor(monotonic_cst={"b": 1}, categorical_features=["b"]).fit(frame, y)
+
+
+# --- forms of bin_edges
 
 
 FORMS = [
