@@ -1,4 +1,4 @@
-"""Small data, odd learners and small helpers for the tests of the AdaBoost family."""
+"""Data, learners and helpers for the tests of the AdaBoost family."""
 
 import warnings
 
@@ -52,7 +52,7 @@ def signs(model, y):
 
 
 def fit_without_warnings(model, X, y, **options):
-    """Fit, whatever the learners warn of."""
+    """Fit without warnings of the learners."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X, y, **options)

@@ -68,7 +68,7 @@ def same_forests(one, other):
 
 
 def paths(forest):
-    """For every tree, the set of columns on the way to each of its leaves."""
+    """For every tree, the set of columns on the path to each leaf."""
     for t in range(forest.n_trees):
         first, last = forest.starts[t], forest.starts[t + 1]
         left, column = forest.left[first:last], forest.column[first:last]

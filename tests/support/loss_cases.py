@@ -1,4 +1,4 @@
-"""One maker for every loss, and data that it accepts: the cases of the tests of losses."""
+"""A maker of every loss, and valid data for it."""
 
 import numpy as np
 
@@ -48,7 +48,7 @@ MAKERS = {
 
 
 def sample(loss, n=60, seed=0):
-    """A target the loss accepts and raw scores near it; no row is met exactly."""
+    """A valid target and raw scores near it; no score equals its target."""
     rng = np.random.default_rng(seed)
     raw = rng.normal(size=(loss.n_outputs, n))
     if hasattr(loss, "n_classes"):

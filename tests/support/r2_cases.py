@@ -12,7 +12,7 @@ STUMP = DecisionTreeRegressor(max_depth=1)
 
 
 class Column(RegressorMixin, BaseEstimator):
-    """Learns nothing: member number t predicts column t of X."""
+    """Member number t predicts column t of X."""
 
     def __init__(self, random_state=None):
         self.random_state = random_state  # the ensemble seeds its members by their number
@@ -38,7 +38,7 @@ def noisy(n_rows=300, **parameters):
 
 
 def same_bits(one, other, X):
-    """Whether two models predict and record the same, to the last bit."""
+    """Whether predictions and statistics of two models are equal, bit for bit."""
     return (
         one.predict(X).tobytes() == other.predict(X).tobytes()
         and one.sample_weights_.tobytes() == other.sample_weights_.tobytes()

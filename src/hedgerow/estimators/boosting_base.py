@@ -27,7 +27,7 @@ from hedgerow.forest import TreeModel
 from hedgerow.kernels.cpu.random import VALIDATION, draw_rows
 from hedgerow.shapes import ShapeFunctions, shape_functions
 from hedgerow.system_memory import require_prediction_memory
-from hedgerow.table import Schema, Table
+from hedgerow.table import Schema
 from hedgerow.threads import CHUNK_ROWS, resolve_n_jobs
 
 Options = TypeVar("Options", bound=FitOptions)
@@ -174,31 +174,27 @@ class BoostingBase(EnsembleBase, abc.ABC):
 
     # --- scores
 
-    def _require_memory(self, table: Table) -> None:
-        """Raise an error if there is no memory for scores and probabilities, by row and by column."""
-        classes = getattr(self, "classes_", None)
+    def _model_inputs(self, X: Any) -> tuple[Any, int]:
+        """Return the arguments of `scores` of the model; check the memory for scores and probabilities."""
+        table, classes = self._read(X), getattr(self, "classes_", None)
         n_outputs, arrays = (1, 1) if classes is None else (max(2, len(classes)), 3)
         if table.n_rows * n_outputs > _SMALL:
             require_prediction_memory(type(self).__name__, table.n_rows, n_outputs, arrays)
+        is_trees = isinstance(self.model_, TreeModel)
+        return (table, resolve_n_jobs(self.n_jobs)) if is_trees else (X, table.n_rows)
 
     def _raw(self, X: Any) -> Floats:
         """Return raw scores (outputs, rows)."""
         joined = self._predict_stream(X, self._raw, axis=1)
         if joined is not None:
             return joined
-        table = self._read(X)
-        self._require_memory(table)
-        is_trees = isinstance(self.model_, TreeModel)
-        inputs = (table, resolve_n_jobs(self.n_jobs)) if is_trees else (X, table.n_rows)
+        inputs = self._model_inputs(X)  # first: it checks that the model is fitted
         scores: Floats = self.model_.scores(*inputs)
         return scores
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
         """Return raw scores after every round; arrays may be reused."""
-        table = self._read(X)
-        self._require_memory(table)
-        is_trees = isinstance(self.model_, TreeModel)
-        inputs = (table, resolve_n_jobs(self.n_jobs)) if is_trees else (X, table.n_rows)
+        inputs = self._model_inputs(X)
         stages: Iterator[Floats] = self.model_.staged_scores(*inputs)
         return stages
 

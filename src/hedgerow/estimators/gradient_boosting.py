@@ -139,8 +139,8 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     Parameters
     ----------
     loss : {"log_loss", "exponential"} or object
-        "exponential" is for two classes, as is a user's own loss: an object with ``loss(y, raw)`` and
-        ``gradient_hessian(y, raw)``.
+        "exponential" and custom losses, objects with ``loss(y, raw)`` and ``gradient_hessian(y, raw)``, are
+        for two classes.
     n_estimators : int
         Number of rounds; with several classes, each round grows one tree per class.
     learning_rate : float
@@ -176,8 +176,7 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     validation_fraction : float
         Fraction of the training rows that is used for validation if `fit` has no `eval_set`.
     n_iter_no_change, tol : int, float
-        Rounds without an improvement of more than `tol` that stop the fit. The model keeps the rounds up
-        to the best one.
+        Rounds without an improvement of more than `tol` that stop the fit. Rounds after the best are dropped.
     class_weight : dict, "balanced" or None
         Weights of the classes, 1 for those not named; "balanced" gives all classes the same total weight.
         They do not apply to an `eval_set`.
@@ -193,10 +192,9 @@ class GradientBoostingClassifier(BoostingClassifier, GradientBoostingBase):
     Attributes
     ----------
     n_estimators_, n_iter_ : int
-        Number of rounds of the model.
+        Number of rounds.
     history_ : dict of lists
-        Number, seconds since the start and leaves of every round; with evaluation sets or verbose > 0
-        also the losses.
+        Number, seconds and leaves of every round; with evaluation sets or verbose > 0 also the losses.
     best_iteration_ : int or None
         With early stopping, the round of lowest validation loss.
     feature_importances_ : array
@@ -312,8 +310,7 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     validation_fraction : float
         Fraction of the training rows that is used for validation if `fit` has no `eval_set`.
     n_iter_no_change, tol : int, float
-        Rounds without an improvement of more than `tol` that stop the fit. The model keeps the rounds up
-        to the best one.
+        Rounds without an improvement of more than `tol` that stop the fit. Rounds after the best are dropped.
     quantile, alpha, power : float
         For loss="quantile" the quantile; for "huber" the quantile of absolute residuals beyond which the loss
         is linear; for "tweedie" the power of the mean, from 1 to 2, that the variance is proportional to.
@@ -329,10 +326,9 @@ class GradientBoostingRegressor(RegressorBase, GradientBoostingBase):
     Attributes
     ----------
     n_estimators_, n_iter_ : int
-        Number of rounds of the model.
+        Number of rounds.
     history_ : dict of lists
-        Number, seconds since the start and leaves of every round; with evaluation sets or verbose > 0
-        also the losses.
+        Number, seconds and leaves of every round; with evaluation sets or verbose > 0 also the losses.
     best_iteration_ : int or None
         With early stopping, the round of lowest validation loss.
     feature_importances_ : array
