@@ -70,13 +70,13 @@ def test_bins_hold_about_equally_many_rows():
     [(1.0, 2.0), (1.0, math.nextafter(1.0, 2.0)), (-INF, INF), (-INF, 0.0), (1e308, INF), (-1.7e308, 1.7e308),
      (0.0, 5e-324), (5e-324, 1e-323), (1.5e-323, 2e-323)],
 )  # fmt: skip
-def test_an_edge_parts_its_neighbours(low, high):
+def test_an_edge_is_between_its_neighbours(low, high):
     [edge] = edges_of([low, high])
     assert low <= edge < high
     assert edge == oracle.between(low, high)
 
 
-def test_an_integer_weight_is_so_many_rows_and_zero_is_none():
+def test_an_integer_weight_counts_as_repeated_rows():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 3)).round(1)
     X[rng.random(X.shape) < 0.1] = NAN
@@ -201,7 +201,7 @@ def test_one_hot_columns_share_one_stored_column():
     assert bundles.widths.tolist() == [1 + 9 * 2]
 
 
-def test_columns_that_meet_in_one_row_are_kept_apart():
+def test_columns_with_a_common_row_are_not_bundled():
     codes = one_hot(500, 3)
     codes[77] = [2, 2, 1]
     bundles = find_bundles(np.ascontiguousarray(codes.T), np.full(3, 2))
@@ -217,7 +217,7 @@ def test_a_stored_column_holds_at_most_256_codes():
 
 
 @pytest.mark.parametrize("usual", [0, 1, 3, 5])
-def test_stored_codes_say_which_column_and_which_code(usual):
+def test_stored_codes_determine_column_and_code(usual):
     n_bins = np.array([5, 5, 5])
     codes = np.full((400, 3), usual, np.uint8)
     rng = np.random.default_rng(usual)
@@ -236,7 +236,7 @@ def test_stored_codes_say_which_column_and_which_code(usual):
 
 @settings(deadline=None, max_examples=40, derandomize=True)
 @given(st.data())
-def test_trees_do_not_change(data):
+def test_bundles_do_not_change_trees(data):
     n = data.draw(st.integers(2, 120))
     n_kinds = data.draw(st.integers(2, 6))
     seed = data.draw(st.integers(0, 10**6))

@@ -134,7 +134,7 @@ def test_threads_and_chunks_change_nothing(mixed, monkeypatch, n_threads, chunk)
     assert (mixed.leaves(X, n_threads) == leaves).all()
 
 
-def test_training_rows_come_to_the_leaves_they_were_grown_in(model):
+def test_training_rows_reach_their_leaves(model):
     X = raw_rows(0)
     leaves = model.leaves(X)
     for number, nodes in enumerate(model.grown):
@@ -169,7 +169,7 @@ def test_float32_values_on_both_sides_of_an_edge(trained_on):
     assert model.scores(X).tobytes() == model.true_scores(X).tobytes()
 
 
-def test_values_too_large_for_float32_warn_nobody():
+def test_values_too_large_for_float32_do_not_warn():
     X = np.array([[1e300], [-1e300], [2e300], [1.0]] * 5)
     table = read_table(X)
     bins = find_bins(table)
@@ -238,14 +238,14 @@ def test_a_range_of_trees_and_no_trees_at_all(mixed):
     assert Predictor(empty, mixed.bins).leaves(mixed.table(X), 1).shape == (30, 0)
 
 
-def test_scores_are_added_to_what_is_there(numeric):
+def test_scores_are_added_to_the_output(numeric):
     X = raw_rows(10, 20)
     out = np.full((1, 20), 5.0)
     Predictor(numeric.forest, numeric.bins).add_scores(numeric.table(X), out, 1, range(1, 2))
     assert out[0].tolist() == (5.0 + numeric.true_scores(X, range(1, 2))).tolist()
 
 
-def test_a_forest_says_what_its_trees_say(mixed):
+def test_a_forest_has_the_nodes_of_its_trees(mixed):
     forest, nodes = mixed.forest, np.concatenate(mixed.grown)
     inner = nodes["left"] > 0
     assert np.diff(forest.starts).tolist() == [2 * n - 1 for n in LEAVES]

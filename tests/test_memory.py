@@ -102,7 +102,7 @@ def test_a_huge_sparse_table_is_refused_by_its_shape(monkeypatch, make, model):
         tracemalloc.stop()
 
 
-def test_an_evaluation_set_counts(monkeypatch):
+def test_the_memory_of_an_evaluation_set_is_counted(monkeypatch):
     X, y, _ = rows(2000)
     model = hr.GradientBoostingClassifier(**FEW)
     need = sum(estimate_gradient_boosting(FitSize(name="", n_rows=2000, n_columns=4, n_rounds=3)).values())
@@ -263,7 +263,7 @@ def test_the_estimate_of_a_copied_table_is_not_smaller():
 
 
 @pytest.mark.parametrize("max_samples", [50, np.int64(50), np.int32(50)])
-def test_max_samples_of_a_forest_is_a_number_whatever_its_integer_type(monkeypatch, max_samples):
+def test_max_samples_of_a_forest_may_be_any_integer_type(monkeypatch, max_samples):
     X, y, _ = rows(20_000)
     estimates = []
     monkeypatch.setattr(FitSize, "require", lambda _size, *parts, **_advice: estimates.extend(parts))

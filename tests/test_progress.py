@@ -47,7 +47,7 @@ def test_nothing_is_written_to_files():
     assert stream.getvalue() == ""
 
 
-def test_an_unknown_total_a_cleared_bar_and_lines_above_it():
+def test_unknown_total_cleared_bar_and_lines_above():
     stream = Terminal()
     with ProgressBar(None, "mining", clear=True, stream=stream) as bar:
         bar.update(1000, "rows")

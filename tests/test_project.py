@@ -46,7 +46,7 @@ def function_lengths(path):
 
 
 @pytest.mark.parametrize("what", FORBIDDEN)
-def test_product_files_name_nothing_outside_the_product(what):
+def test_product_files_name_only_the_product(what):
     files = product_files()
     assert any(path.name == "pyproject.toml" for path in files)
     found = [
@@ -68,7 +68,7 @@ def test_product_files_name_nothing_outside_the_product(what):
         ("a note of how the work is organised", "asked for in issue" + " 2"),
     ],
 )
-def test_the_patterns_find_what_they_are_for(what, text):
+def test_the_patterns_match_their_examples(what, text):
     assert FORBIDDEN[what].search(text)
 
 

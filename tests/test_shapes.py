@@ -204,7 +204,7 @@ def test_functions_can_be_copied_and_pickled():
         np.testing.assert_array_equal(twin.scores(X), functions.scores(X))
 
 
-def test_larger_trees_are_refused_with_what_to_set():
+def test_larger_trees_are_refused_with_advice():
     X, score = table()
     model = stumps(max_leaf_nodes=4).fit(X, classes(score, 2))
     with pytest.raises(ValueError, match=r"tree 0 has 4 leaves.*max_leaf_nodes=2.*DecisionStump"):

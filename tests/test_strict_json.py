@@ -77,7 +77,7 @@ def test_other_values_are_refused(check, message):
         check()
 
 
-def test_the_error_class_is_the_caller_s():
+def test_the_error_class_is_that_of_the_caller():
     class OwnError(ValueError):
         pass
 

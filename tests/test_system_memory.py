@@ -22,7 +22,7 @@ def write_system(root: Path, files: dict[str, str]) -> Path:
 MEMINFO = "MemTotal:       24000000 kB\nMemFree:         1000000 kB\nMemAvailable:   20000000 kB\n"
 
 
-# --- what is there
+# --- available memory
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ MEMINFO = "MemTotal:       24000000 kB\nMemFree:         1000000 kB\nMemAvailabl
         ("unlimited", None),
     ],
 )
-def test_the_variable_says_what_is_there(monkeypatch, text, n_bytes):
+def test_the_variable_sets_the_available_memory(monkeypatch, text, n_bytes):
     monkeypatch.setenv("HEDGEROW_MEMORY", text)
     assert available_memory() == n_bytes
 
@@ -51,21 +51,21 @@ def test_a_bad_variable_is_refused_by_name_and_value(monkeypatch, text):
         available_memory()
 
 
-def test_an_empty_variable_is_none(monkeypatch):
+def test_an_empty_variable_is_ignored(monkeypatch):
     monkeypatch.setenv("HEDGEROW_MEMORY", "")
     assert available_memory() != 0
 
 
-def test_the_machine_says_what_is_available(tmp_path):
+def test_meminfo_has_the_available_memory(tmp_path):
     root = write_system(tmp_path, {"proc/meminfo": MEMINFO})
     assert list(system_memory._linux_memory(root)) == [20_000_000 * 1024]
 
 
-def test_a_system_without_proc_says_nothing(tmp_path):
+def test_a_system_without_proc_has_no_limits(tmp_path):
     assert list(system_memory._linux_memory(tmp_path)) == []
 
 
-def test_every_group_around_the_process_may_be_the_limit(tmp_path):
+def test_every_parent_control_group_may_limit(tmp_path):
     top = "sys/fs/cgroup"
     root = write_system(
         tmp_path,
@@ -79,23 +79,21 @@ def test_every_group_around_the_process_may_be_the_limit(tmp_path):
             f"{top}/outer/inner/memory.current": "5\n",
         },
     )
-    assert sorted(system_memory._linux_memory(root)) == [
-        800_000_000,
-        20_000_000 * 1024,
-    ]  # file caches are free
+    limits = sorted(system_memory._linux_memory(root))
+    assert limits == [800_000_000, 20_000_000 * 1024]  # file caches are free
 
 
-def test_the_root_of_a_container_is_its_own_group(tmp_path):
+def test_the_root_of_a_container_is_its_control_group(tmp_path):
     top = "sys/fs/cgroup"
     files = {
-        "proc/self/cgroup": "0::/../../kubepods/pod7\n",  # the path of the host, which is not there
+        "proc/self/cgroup": "0::/../../kubepods/pod7\n",  # the path of the host, which does not exist
         f"{top}/memory.max": "1000\n",
         f"{top}/memory.current": "400\n",
     }
     assert list(system_memory._linux_memory(write_system(tmp_path, files))) == [600]
 
 
-def test_groups_of_the_first_version_are_read(tmp_path):
+def test_control_groups_of_version_1(tmp_path):
     top = "sys/fs/cgroup/memory"
     files = {
         "proc/self/cgroup": "5:cpu,cpuacct:/a\n4:memory:/a/b\n",
@@ -108,43 +106,42 @@ def test_groups_of_the_first_version_are_read(tmp_path):
     assert list(system_memory._linux_memory(write_system(tmp_path, files))) == [850]
 
 
-def test_more_use_than_the_limit_leaves_nothing(monkeypatch):
+def test_use_above_the_limit_leaves_0_bytes(monkeypatch):
     monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
     monkeypatch.setattr(system_memory, "_linux_memory", lambda _root: iter([-5, 100]))
     monkeypatch.setattr(system_memory, "_process_limits", lambda: iter([]))
     assert available_memory() == 0
 
 
-def test_without_any_word_the_machine_is_the_limit(monkeypatch):
+def test_without_limits_the_memory_is_large_or_unknown(monkeypatch):
     monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
     monkeypatch.setattr(system_memory, "_linux_memory", lambda _root: iter([]))
     monkeypatch.setattr(system_memory, "_process_limits", lambda: iter([]))
-    there = available_memory()
-    assert there is None or there > 10**8
+    n_bytes = available_memory()
+    assert n_bytes is None or n_bytes > 10**8
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a limit of addresses is Linux's")
-def test_limits_of_the_process_count():
+def test_limits_of_the_process():
     program = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (3_000_000_000, 3_000_000_000))\n"
         "from system_memory import available_memory, require_memory\n"
-        "there = available_memory(); assert 0 < there < 3_000_000_000, there\n"
+        "n_bytes = available_memory(); assert 0 < n_bytes < 3_000_000_000, n_bytes\n"
         "try: require_memory(4_000_000_000, 'work')\n"
         "except MemoryError as error: print(error)\n"
     )
-    here = {
-        "PYTHONPATH": str(Path(system_memory.__file__).parent)
-    }  # by itself: the whole library takes its time
+    # Only this module: the import of the library is slow.
+    environment = {"PYTHONPATH": str(Path(system_memory.__file__).parent)}
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=here
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
     )
     assert done.stdout.startswith("work needs about 4.0 GB; ")
 
 
-# --- what is needed
+# --- require_memory
 
 
-def test_a_refusal_is_one_line_that_says_all(monkeypatch):
+def test_the_message_has_estimates_limit_and_advice(monkeypatch):
     monkeypatch.setenv("HEDGEROW_MEMORY", "21.5GB")
     need = {"scores": 20 * GB, "codes": 40 * GB, "rows": GB, "dust": 5}
     with pytest.raises(MemoryError) as caught:
@@ -155,7 +152,7 @@ def test_a_refusal_is_one_line_that_says_all(monkeypatch):
     )
 
 
-def test_what_is_there_is_named_when_the_system_says_it(monkeypatch):
+def test_the_message_has_the_available_memory_of_the_system(monkeypatch):
     monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
     monkeypatch.setattr(system_memory, "available_memory", lambda: 2 * GB)
     with pytest.raises(MemoryError, match=r"^work needs about 3.0 GB; 2.0 GB are available: use fewer rows"):
@@ -163,14 +160,14 @@ def test_what_is_there_is_named_when_the_system_says_it(monkeypatch):
     require_memory(2 * GB, "work")
 
 
-def test_small_needs_do_not_look(monkeypatch):
+def test_small_estimates_are_not_checked(monkeypatch):
     monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
-    monkeypatch.setattr(system_memory, "available_memory", lambda: pytest.fail("looked"))
+    monkeypatch.setattr(system_memory, "available_memory", lambda: pytest.fail("called"))
     require_memory(1_000_000, "work")
     require_memory({"codes": 50_000_000, "scores": 1}, "work")
 
 
-def test_nothing_is_refused_where_nothing_is_known(monkeypatch):
+def test_unknown_memory_refuses_nothing(monkeypatch):
     monkeypatch.delenv("HEDGEROW_MEMORY", raising=False)
     monkeypatch.setattr(system_memory, "available_memory", lambda: None)
     require_memory(10**30, "work")
@@ -190,9 +187,9 @@ def test_nothing_is_refused_where_nothing_is_known(monkeypatch):
         (10**19, "10,000 PB"),
     ],
 )
-def test_sizes_are_rounded_for_people(n_bytes, text):
+def test_format_bytes(n_bytes, text):
     assert format_bytes(n_bytes) == text
 
 
-def test_needs_at_the_same_time_add_up():
+def test_sum_estimates():
     assert sum_estimates([{"a": 1, "b": 2}, {"b": 3}, {}]) == {"a": 1, "b": 5}

@@ -38,7 +38,7 @@ def _relay(sync, seen, member, n_members, n_turns):
 
 
 @pytest.mark.parametrize("n_members", [1, 2, 5])  # five: more than some machines have cores
-def test_a_barrier_lets_no_member_pass_before_all_have_come(n_members):
+def test_a_barrier_waits_for_all_members(n_members):
     wrong = [-1] * n_members
     seen = np.full(n_members, -1)
     with Team(n_members) as team:
@@ -51,7 +51,7 @@ def test_a_barrier_lets_no_member_pass_before_all_have_come(n_members):
     assert team.sync[0] == 0  # no thread waits
 
 
-def test_a_smaller_group_of_the_team_may_use_the_barrier():
+def test_the_barrier_works_for_fewer_members():
     with Team(4) as team:
         for n_members in (4, 2, 3):
             seen = np.full(n_members, -1)
@@ -63,7 +63,7 @@ def test_a_smaller_group_of_the_team_may_use_the_barrier():
             assert results == [0] * n_members
 
 
-def test_together_runs_every_member_once_and_returns_what_member_0_returns():
+def test_together_runs_every_member_once_and_returns_the_result_of_member_0():
     ran = []
     with Team(3) as team:
         result = team.together(lambda member: (ran.append(member), member * 10)[1])
@@ -78,7 +78,7 @@ def test_members_run_at_the_same_time():
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
-def test_an_error_of_any_member_reaches_the_caller_and_the_team_goes_on(failing):
+def test_an_error_of_a_member_is_raised_and_the_team_stays_usable(failing):
     with Team(3) as team:
 
         def fail(member):
@@ -90,7 +90,7 @@ def test_an_error_of_any_member_reaches_the_caller_and_the_team_goes_on(failing)
         assert team.together(lambda member: member + 7) == 7
 
 
-def test_when_several_members_fail_no_error_is_left_for_the_next_task():
+def test_errors_of_several_members_are_not_raised_by_the_next_task():
     def fail(member):
         raise KeyError(f"member {member}")
 
@@ -119,7 +119,7 @@ def test_over_rows_covers_every_row_once_in_chunks(n_rows, n_members):
     assert (seen == 1).all()
 
 
-def test_an_error_in_a_chunk_reaches_the_caller():
+def test_an_error_in_a_chunk_is_raised():
     def fail(start, stop):
         if start == 14:
             raise ValueError(f"rows {start} to {stop}")
@@ -141,7 +141,7 @@ def test_a_closed_team_leaves_no_threads():
     assert wait_for_helpers_to_go(before)
 
 
-def test_a_team_closes_when_the_work_in_it_fails():
+def test_a_team_closes_after_an_error():
     before = helpers()
 
     def fail(member):
@@ -172,7 +172,7 @@ def test_n_jobs_as_in_scikit_learn():
         resolve_n_jobs(0)
 
 
-def test_threads_are_a_whole_number():
+def test_n_jobs_must_be_an_integer():
     with pytest.raises(TypeError, match=r"n_jobs must be an integer or None; got 2\.5"):
         resolve_n_jobs(2.5)
     with pytest.raises(TypeError, match=r"n_jobs must be an integer or None; got True"):

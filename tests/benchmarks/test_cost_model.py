@@ -147,7 +147,7 @@ def test_figures_have_three_digits(model):
     assert (model.size_of(57_344), model.time_of(0.0421), model.time_of(75)) == ("57.3 kB", "42.1 ms", "75 s")
 
 
-def test_the_page_has_a_place_for_every_table(model):
+def test_the_page_has_markers_for_every_table(model):
     page = model.PAGE.read_text(encoding="utf-8")
     names = ["constants", "check", "plan", "before the first round", "remedies", "other families"]
     for name in names:

@@ -24,7 +24,7 @@ def groups(rectangles, neighbors, scores=None):
     )
 
 
-def test_a_box_is_as_wide_as_eyes_or_mouth_ask_for(quality):
+def test_a_box_is_as_wide_as_eyes_or_mouth_require(quality):
     near_mouth = [10, 10, 30, 10, 20, 12, 18, 14, 20, 14, 22, 14]
     x, y, width = quality.face_box(near_mouth)
     assert (x, width) == (20.0, 2.3 * 20)

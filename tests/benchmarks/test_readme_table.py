@@ -26,13 +26,13 @@ def test_the_short_table_has_the_first_row_of_each_peer(script):
     assert script.shortened(rows) == [rows[0], rows[2]]
 
 
-def test_a_row_tells_the_ratio_of_its_own_times(script):
+def test_a_row_has_the_ratio_of_its_times(script):
     row = script.row("work", "peer", 8.0, 2.0, ("AUC 0.9", "0.8"))
     assert row == ("work", "peer", "8 s", "2 s", "**4.0**", "AUC 0.9", "0.8")
     assert script.markdown([row, row]).splitlines()[-1].startswith("|  | peer")
 
 
-def test_the_table_takes_the_place_of_the_old_one(script):
+def test_the_table_replaces_the_old_one(script):
     page = f"before\n{script.MARKS[0]}\nold\n{script.MARKS[1]}\nafter\n"
     assert script.insert(page, "new") == f"before\n{script.MARKS[0]}\n\nnew\n\n{script.MARKS[1]}\nafter\n"
     with pytest.raises(ValueError, match="no markers"):

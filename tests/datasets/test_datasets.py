@@ -54,7 +54,7 @@ def every_course(votes, y, n_rounds):
     return courses
 
 
-def test_the_toy_gives_the_known_errors_whichever_of_the_tied_stumps_is_taken():
+def test_the_toy_gives_the_known_errors_for_every_choice_among_ties():
     X, y = load_toy()
     courses = every_course(all_stumps(X), y, 3)
     assert len(courses) == 6  # the three half-planes in any order
@@ -117,7 +117,7 @@ def test_an_interval_is_uniform_and_labelled_by_its_ends():
     np.testing.assert_allclose(np.histogram(x, 4, (-1, 1))[0], 1000, atol=120)
 
 
-def test_noise_flips_the_asked_share_and_leaves_an_interval():
+def test_noise_flips_a_share_of_the_labels_of_an_interval():
     X, y = make_interval(200, noise=0.2, random_state=1)
     truth = np.where(np.abs(X[:, 0]) <= 0.5, 1, -1)
     assert (y != truth).sum() == 40
@@ -224,7 +224,7 @@ def test_the_other_classes_are_equally_likely():
     np.testing.assert_allclose(counts[~np.eye(4, dtype=bool)], 1000, atol=120)
 
 
-def test_lists_series_and_no_flips_are_fine():
+def test_flip_labels_of_lists_and_series():
     noisy, flipped = flip_labels(pd.Series(["x", "y", "x"], index=[5, 6, 7]), 0.0)
     np.testing.assert_array_equal(noisy, ["x", "y", "x"])
     assert flipped.size == 0

@@ -153,7 +153,7 @@ def test_tables_show_ratios_and_leave_the_peer_out_of_memory(bench):
     assert cells[0][1:] == ["300.0", "1.0", "400.0", "1.0", "3"]
 
 
-def test_a_child_measures_the_data_a_child_has_made(bench, tmp_path):
+def test_child_processes_make_and_measure_data(bench, tmp_path):
     job = {"folder": str(tmp_path), "rows": 400, "test_rows": 300}
     bench.make_data(bench.Job("data", **job))
     X, y = np.load(tmp_path / "X_train.npy"), np.load(tmp_path / "y_train.npy")
@@ -177,7 +177,7 @@ def test_every_method_is_made_with_the_number_of_rounds(bench, name):
     assert (bench.METHODS[name].code_bytes == 0) == (name == "peer")
 
 
-def test_options_say_which_sizes_run(bench):
+def test_options_set_the_sizes(bench):
     assert bench.parse([]).rows == [100_000, 1_000_000]
     assert bench.parse(["--rows", "2e3"]).rows == [2000]
     quick = bench.parse(["--quick"])

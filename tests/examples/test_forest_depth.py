@@ -41,14 +41,14 @@ def test_every_repeat_chooses_by_its_own_errors_and_the_first_of_equals(example,
     assert measured.chosen(example.DEFAULT).tolist() == [2, 2]
 
 
-def test_a_choice_costs_what_its_test_error_is_above_that_of_the_best_depth(example, measured):
+def test_the_cost_of_a_choice_is_its_test_error_above_the_best(example, measured):
     assert example.DEPTHS[measured.best] == 3
     assert measured.test_error(example.OOB) == pytest.approx([0.10, 0.32])
     assert measured.cost(example.OOB) == pytest.approx([0.0, 0.2])
     assert measured.cost(example.DEFAULT) == pytest.approx([0.1, 0.1])
 
 
-def test_differences_are_told_from_chance_by_three_standard_errors(example):
+def test_differences_above_three_standard_errors_are_reported(example):
     centred = np.array([-0.01, 0.01])  # a standard error of 0.01
     verdicts = [example.compare(centred + shift).split(" (")[0] for shift in (-0.031, -0.029, 0.029, 0.031)]
     assert verdicts == ["lower", "no different", "no different", "higher"]

@@ -34,7 +34,7 @@ def test_losses_of_their_trees_are_counted_on_rows_left_out(certificates):
     assert losses.voter_losses == pytest.approx([1 - tree.score(X[rows], y[rows]) for tree, rows in trees])
 
 
-def test_the_figures_of_our_forests_are_those_that_certify_knows(certificates):
+def test_the_figures_of_our_forests_are_those_of_certify(certificates):
     X, _, y, _ = certificates.easy(300, 1, 0)
     forest, losses = certificates.fit(certificates.OURS, X, y, 30, 0)
     assert losses is forest.oob_losses_
@@ -99,7 +99,7 @@ def test_the_verdict_of_vote_weights_follows_the_figures(votes):
     assert both == "A lower bound at no more test error: on 1 of 3 sets."
 
 
-def test_the_bound_of_chosen_weights_pays_for_the_choice(votes):
+def test_the_bound_of_chosen_weights_includes_their_divergence(votes):
     X, y = votes.noisy_columns(600)
     forest = RandomForestClassifier(30, max_features=1, oob_score=True, random_state=0).fit(X, y)
     skewed = forest.reweighted(np.arange(30))

@@ -13,7 +13,7 @@ from hedgerow.selection.splits import first_rows, sample_rows
 LABELS = np.array(["a"] * 50 + ["b"] * 30 + ["rare"] * 2 + ["single"])
 
 
-def test_a_hold_out_splits_all_rows_into_two_rising_parts():
+def test_a_hold_out_splits_all_rows_into_two_sorted_arrays():
     train, test = hold_out(LABELS, "classification", 0.2, seed=3)
     assert train.dtype == test.dtype == np.int64
     assert np.all(np.diff(train) > 0)
@@ -73,7 +73,7 @@ def test_folds_are_disjoint_and_every_class_is_in_the_training_rows(folds, seed)
         assert len(train) + len(test) == len(LABELS)
 
 
-def test_folds_deal_every_class_out_evenly():
+def test_folds_distribute_every_class_evenly():
     counts = [np.sum(LABELS[test] == "a") for _, test in fold_rows(LABELS, "classification", 5, 0)]
     assert counts == [10] * 5
 
@@ -84,7 +84,7 @@ def test_folds_of_numbers_are_of_nearly_the_same_size():
 
 
 @pytest.mark.parametrize("folds", [1, 0, 2.5, 84, "5"])
-def test_a_senseless_number_of_folds_is_refused(folds):
+def test_an_invalid_number_of_folds_is_refused(folds):
     with pytest.raises(ValueError, match=r"folds=.* is not allowed"):
         fold_rows(LABELS, "classification", folds, 0)
 
