@@ -29,16 +29,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
 from hedgerow.strict_json import JsonChecker
+from hedgerow.text_table import printable
 
-DTYPES = {
-    "F64": "<f8",
-    "I64": "<i8",
-    "U64": "<u8",
-    "F32": "<f4",
-    "I32": "<i4",
-    "U32": "<u4",
-    "U8": "|u1",
-}
+_WIDE = {f"{kind}{8 * size}": f"<{kind.lower()}{size}" for size in (8, 4) for kind in "FIU"}
+DTYPES = {**_WIDE, "U8": "|u1"}  # by their names in the header
 _NAMES = {np.dtype(code): name for name, code in DTYPES.items()}
 
 _ALIGNMENT = 8  # the data begin at a multiple of this, and wide dtypes come first: every array is aligned
@@ -69,9 +63,7 @@ class ModelFileError(ValueError):
     def __init__(self, message: object = "") -> None:
         # The message may quote the file, which can hold control characters and strings of any length.
         whole = str(message)
-        text = "".join(
-            letter if letter.isprintable() else ascii(letter)[1:-1] for letter in whole[:_MAX_MESSAGE]
-        )
+        text = printable(whole[:_MAX_MESSAGE])
         fits = len(whole) <= _MAX_MESSAGE and len(text) <= _MAX_MESSAGE
         super().__init__(text if fits else f"{text[:_MAX_MESSAGE]}...")
 

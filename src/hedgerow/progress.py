@@ -24,22 +24,6 @@ _active: list["ProgressBar"] = []  # the innermost last
 class ProgressBar:
     """A progress bar; a context manager.
 
-    Parameters
-    ----------
-    total : int or None
-        Number of steps; None if it is not known.
-    title : str
-    lines : bool
-        Write one line per update, on any stream, instead of a bar.
-    clear : bool
-        Remove the bar at the end instead of leaving its last state.
-    elapsed : bool
-        Show the elapsed time instead of an estimate of the remaining time, for steps of different lengths.
-    stream : text stream, optional
-        Standard error by default.
-
-    Examples
-    --------
     >>> with ProgressBar(2, "fitting", lines=True, stream=sys.stdout) as bar:
     ...     bar.update(1, "train 0.5")
     [1/2] 0... s  train 0.5
@@ -47,13 +31,13 @@ class ProgressBar:
 
     def __init__(
         self,
-        total: int | None,
+        total: int | None,  # number of steps, if known
         title: str,
         *,
-        lines: bool = False,
-        clear: bool = False,
-        elapsed: bool = False,
-        stream: TextIO | None = None,
+        lines: bool = False,  # one line per update, on any stream, instead of a bar
+        clear: bool = False,  # the bar is removed at the end
+        elapsed: bool = False,  # shown instead of the estimated remaining time: steps differ in length
+        stream: TextIO | None = None,  # standard error by default
     ) -> None:
         self.stream = sys.stderr if stream is None else stream
         self._lines = lines

@@ -25,15 +25,8 @@ _PLAIN = "finite numbers of up to 64 bits, strings, True, False, None, and lists
 
 @dataclass(frozen=True)
 class JsonChecker:
-    """Checks of JSON values.
+    """Checks of JSON values, which raise `error`.
 
-    Parameters
-    ----------
-    error : type of ValueError
-        The exception that all checks raise.
-
-    Examples
-    --------
     >>> checker = JsonChecker()
     >>> checker.parse('{"rows": 3}', "the card")
     {'rows': 3}
@@ -72,10 +65,8 @@ class JsonChecker:
     def _refuse_surrogates(self, content: Any, what: str) -> None:
         for path, text in _strings(content, ""):
             if has_surrogate(text):
-                raise self.error(
-                    f"{what} holds {ascii(text)[:200]} at {ascii(path)[1:-1][:200]}: a lone surrogate is not "
-                    "a character, and files cannot hold it"
-                )
+                shown = f"{ascii(text)[:200]} at {ascii(path)[1:-1][:200]}"
+                raise self.error(f"{what} holds {shown}: a lone surrogate, which files cannot hold")
 
     # --- values
 

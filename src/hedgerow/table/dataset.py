@@ -9,20 +9,9 @@ from hedgerow.table.table import Table
 
 @dataclass(eq=False)
 class Dataset:
-    """Rows with targets and weights.
+    """Rows with targets and weights."""
 
-    Parameters
-    ----------
-    X : Any
-        The input as passed by the user, for members of other libraries.
-    table : Table
-        The validated table.
-    y : float64 (n_rows,), or (n_rows, n_outputs)
-        Numbers, or positions of the labels among the classes.
-    sample_weight : float64 (n_rows,) or None
-    """
-
-    X: Any
-    table: Table
-    y: Floats
-    sample_weight: Floats | None
+    X: Any  # as passed by the user, for members of other libraries
+    table: Table  # validated
+    y: Floats  # (n_rows,) or (n_rows, n_outputs), numbers, or positions of the labels among the classes
+    sample_weight: Floats | None  # (n_rows,)

@@ -33,36 +33,17 @@ class RemoteInput(ABC):
 
 @dataclass(frozen=True, eq=False)
 class TableScan:
-    """What the first pass over all rows has found.
-
-    Parameters
-    ----------
-    n_rows : int
-    schema : Schema
-    dtype : numpy.dtype
-        Of blocks, as that of a `Table`: float32 or float64.
-    y : array (n_rows,) or None
-        The target as it was passed, labels or numbers.
-    sample_weight : array (n_rows,) or None
-    keys : uint64 (n_rows,)
-        `hedgerow.kernels.cpu.binning.add_keys` of the values of every row.
-    rounded : uint32 (n_rows,)
-        The upper halves of the keys of the values rounded to float32.
-    sample_rows : int64, rising
-        Rows whose values are kept: at least those that `hedgerow.binning` computes edges from.
-    sample : (len(sample_rows), n_columns) of `dtype`
-        Their values.
-    """
+    """The results of the first pass over all rows."""
 
     n_rows: int
     schema: Schema
-    dtype: np.dtype[Any]
-    y: NDArray[Any] | None
-    sample_weight: NDArray[Any] | None
-    keys: Keys
-    rounded: NDArray[np.uint32]
-    sample_rows: Integers
-    sample: AnyFloats
+    dtype: np.dtype[Any]  # of blocks, as that of a `Table`: float32 or float64
+    y: NDArray[Any] | None  # (n_rows,), the target as it was passed, labels or numbers
+    sample_weight: NDArray[Any] | None  # (n_rows,)
+    keys: Keys  # (n_rows,), `hedgerow.kernels.cpu.binning.add_keys` of the values of every row
+    rounded: NDArray[np.uint32]  # (n_rows,), upper halves of the keys of the values rounded to float32
+    sample_rows: Integers  # increasing; at least the rows that `hedgerow.binning` computes edges from
+    sample: AnyFloats  # (len(sample_rows), n_columns) of `dtype`, their values
 
 
 class RemoteTable(Table):
@@ -96,26 +77,12 @@ class RemoteTable(Table):
 
     @abstractmethod
     def make_shards(
-        self,
-        factory: Callable[..., Any],
-        bins: Any,
-        row_arrays: dict[str, NDArray[Any]],
-        n_threads: int,
+        self, factory: Callable[..., Any], bins: Any, row_arrays: dict[str, NDArray[Any]], n_threads: int
     ) -> Any:
-        """Make the codes of all rows where these are, and shards that hold them.
+        """Make the codes of all rows where these are; return the `ShardedRows` of `hedgerow.growing.shards`.
 
-        Parameters
-        ----------
-        factory : hedgerow.growing.shards.ShardFactory
-        bins : hedgerow.binning.Bins
-        row_arrays : dict of arrays of n_rows
-            Each shard gets its slice of them.
-        n_threads : int
-            Of this process, for shards in it; other machines use their own threads.
-
-        Returns
-        -------
-        hedgerow.growing.shards.ShardedRows
+        Each shard is made by `factory`, a ShardFactory, and gets its slice of `row_arrays`. Shards in this
+        process use `n_threads`; other machines use their own threads.
         """
 
     @abstractmethod

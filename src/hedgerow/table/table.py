@@ -41,19 +41,8 @@ _CATEGORY_TYPES = {  # dtype of a category array -> the Python types its values 
 class Schema(PickledWithoutCache):
     """The columns of a model's training table: their number, names, and categories.
 
-    Parameters
-    ----------
-    n_columns : int
-        Number of columns.
-    names : tuple of str or None
-        Column names; None when the input had none, or had names that are not strings.
-    categories : tuple of (ndarray or None)
-        For each column None when it is numeric, else the distinct categories of the training
-        data, sorted; the position of a category is its number in the table.
+    The position of a category among the sorted ones is its number in the table.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> schema = Schema(2, ("age", "colour"), (None, np.array(["blue", "red"], dtype=object)))
     >>> schema.categorical_columns
     (1,)
@@ -62,19 +51,14 @@ class Schema(PickledWithoutCache):
     """
 
     n_columns: int
-    names: tuple[str, ...] | None
-    categories: tuple[NDArray[Any] | None, ...]
+    names: tuple[str, ...] | None  # None also for names that are not strings
+    categories: tuple[NDArray[Any] | None, ...]  # None for a numeric column, else distinct and sorted
 
     def __post_init__(self) -> None:
-        if len(self.categories) != self.n_columns:
-            raise ValueError(
-                f"categories of a schema must have {self.n_columns} entries, one per column; "
-                f"got {len(self.categories)}"
-            )
-        if self.names is not None and len(self.names) != self.n_columns:
-            raise ValueError(
-                f"names of a schema must have {self.n_columns} entries, one per column; got {len(self.names)}"
-            )
+        for name, entries in (("categories", self.categories), ("names", self.names)):
+            if entries is not None and len(entries) != self.n_columns:
+                required = f"{name} of a schema must have {self.n_columns} entries, one per column"
+                raise ValueError(f"{required}; got {len(entries)}")
 
     @cached_property
     def categorical_columns(self) -> tuple[int, ...]:
@@ -177,17 +161,6 @@ def _all_of(values: Any, *types: type) -> bool:
 class Table(ABC):
     """A validated input, made by `read_table`.
 
-    Attributes
-    ----------
-    n_rows, n_columns : int
-        Its shape.
-    schema : Schema
-        Its columns: names, and the categories of the categorical ones.
-    dtype : numpy.dtype
-        float32 when every numeric column is float32 or float16, else float64.
-
-    Examples
-    --------
     >>> from hedgerow.table import read_table
     >>> table = read_table([[0.5, "red"], [1.5, None], [2.5, "blue"]], categorical_features=[1])
     >>> table.block(0, 3)
@@ -201,7 +174,7 @@ class Table(ABC):
     n_rows: int
     n_columns: int
     schema: Schema
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any]  # float32 if every numeric column is float32 or float16, else float64
 
     @property
     def cluster(self) -> tuple[Any, Any] | None:
@@ -220,9 +193,8 @@ class Table(ABC):
 def plain_table(X: Any, schema: Schema | None = None) -> "MatrixTable | None":
     """Return an array of floats without names or categories as a table, None for other input.
 
-    A fast path: nothing needs to be converted, so predictions of single rows skip `read_table`.
-
-    schema : of the fitted model, for predictions.
+    A fast path: nothing needs to be converted, so predictions of single rows skip `read_table`. For them,
+    `schema` is that of the fitted model.
     """
     if type(X) is not np.ndarray or X.ndim != 2 or not X.size or X.dtype not in (FLOAT32, FLOAT64):
         return None
@@ -277,14 +249,8 @@ class ColumnTable(Table):
         self._columns = columns
         self.n_rows, self.n_columns = len(columns[0]), len(columns)
         self.schema = schema
-        self.dtype = block_dtype(
-            [
-                column.dtype
-                for column, categories in zip(columns, schema.categories, strict=True)
-                if categories is None
-            ],
-            schema,
-        )
+        pairs = zip(columns, schema.categories, strict=True)
+        self.dtype = block_dtype([column.dtype for column, categories in pairs if categories is None], schema)
 
     def block(self, start: int, stop: int) -> AnyFloats:
         """See `Table.block`."""
