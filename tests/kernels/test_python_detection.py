@@ -94,9 +94,7 @@ def test_levels_are_resized_the_same(factor):
 
 @pytest.mark.parametrize("features", ["all", "lbp"])
 def test_a_cascade_is_trained_to_the_same_bytes(features):
-    compiled, python = both_ways(
-        lambda: packed(fitted(n_stages=1, features=features, max_features=30, n_negatives=20))
-    )
+    compiled, python = both_ways(lambda: packed(fitted(n_stages=1, features=features, n_negatives=20)))
     assert python == compiled
 
 

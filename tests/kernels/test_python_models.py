@@ -13,11 +13,11 @@ CASES = {name: lambda name=name: fit(name)[:2] for name in KINDS if name.startsw
 CASES |= {
     name: lambda name=name: fit(name)[:2]
     for name in (
-        *("logitboost, three classes", "three", "forest, categories", "extra trees", "tree", "gradient"),
+        *("logitboost, three classes", "nine", "forest, categories", "extra trees", "tree", "gradient"),
         *("extra trees of numbers", "tree of numbers", "stump", "stump, categories", "gradient of numbers"),
     )
 }
-CASES |= {name: MODELS[name] for name in ("two classes", "exponential", "huber", "constraints", "sampling")}
+CASES |= {name: MODELS[name] for name in ("class_weight", "exponential", "huber", "constraints", "sampling")}
 del CASES["adaboost, exact"]  # takes seconds
 
 
@@ -35,7 +35,7 @@ def test_fit_by_python_bodies_has_the_same_bits(name):
 @pytest.mark.parametrize(
     ("kind", "n_classes", "parameters"),
     [
-        (RandomForestClassifier, 3, {"class_weight": "balanced"}),
+        (RandomForestClassifier, 3, {"class_weight": "balanced", "min_samples_leaf": 3}),
         (RandomForestClassifier, 2, {"bootstrap": False, "oob_score": False}),
         (RandomForestRegressor, None, {"min_samples_leaf": 4}),
     ],

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Hashable
 from contextlib import contextmanager
 from functools import cache, wraps
+from types import FunctionType
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
@@ -81,13 +82,23 @@ def _python_version(compiled):
     return _python(compiled.py_func)
 
 
-def _replace(others):
-    """Replace every value of the modules of the package by others[value]."""
+def holders():
+    """The modules of the package, and the classes that they define."""
     for module_name, module in list(sys.modules.items()):
         if module_name.startswith("hedgerow."):
-            for name, value in list(vars(module).items()):
-                if isinstance(value, Hashable) and value in others:
-                    setattr(module, name, others[value])
+            yield module
+            classes = {value for value in vars(module).values() if isinstance(value, type)}
+            yield from (one for one in classes if one.__module__ == module_name)
+
+
+def _replace(others):
+    """Replace every value, and every item of a tuple, in modules and classes by others[value]."""
+    for holder in holders():
+        for name, value in list(vars(holder).items()):
+            if isinstance(value, Dispatcher | _Intrinsic | FunctionType) and value in others:
+                setattr(holder, name, others[value])
+            elif type(value) is tuple and any(isinstance(v, Hashable) and v in others for v in value):
+                setattr(holder, name, tuple(others.get(item, item) for item in value))
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """Within `python_bodies` no kernel is compiled; afterwards all kernels are restored."""
 
-import sys
-
 import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
@@ -10,16 +8,16 @@ from numba.core.extending import _Intrinsic
 import hedgerow.estimators  # noqa: F401 - imports the kernels of all models
 from hedgerow.kernels.cpu import random, split
 from hedgerow.kernels.cpu.records import SPLIT
-from python_bodies import _python, python_bodies
+from python_bodies import _python, holders, python_bodies
 
 
 def compiled():
-    """All compiled functions in modules of the package."""
+    """All compiled functions in modules and classes of the package."""
     return {
-        (module_name, name): value
-        for module_name, module in list(sys.modules.items())
-        if module_name.startswith("hedgerow.")
-        for name, value in vars(module).items()
+        (holder.__name__, name, value)
+        for holder in holders()
+        for name, held in vars(holder).items()
+        for value in (held if type(held) is tuple else [held])
         if isinstance(value, Dispatcher | _Intrinsic)
     }
 
@@ -27,8 +25,9 @@ def compiled():
 def test_kernels_are_replaced_and_restored():
     before = compiled()
     assert len(before) > 250
+    assert any("gradients" in value.__module__ and holder == "SquaredError" for holder, _, value in before)
     with python_bodies():
-        assert compiled() == {}
+        assert compiled() == set()
     assert compiled() == before
     with pytest.raises(ZeroDivisionError), python_bodies():
         raise ZeroDivisionError
