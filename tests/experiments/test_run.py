@@ -1,10 +1,8 @@
 """A small run of all experiments: reproducible, independent of the number of threads, with a valid page."""
 
-import importlib.util
 import json
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import html5lib
 import numpy as np
@@ -13,8 +11,8 @@ import pytest
 from hedgerow import RandomForestClassifier
 from hedgerow.experiments import CAVEATS, FULL, QUICK, measure, plan, run, run_experiments, run_plan
 from hedgerow.experiments.plan import BOOSTING, COMPARED, FOREST, LOGISTIC, ONE_HOT, UNDER_NOISE, Maker
+from scripts import load_script
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "source_experiments.py"
 TINY = replace(
     QUICK,
     folds=3,
@@ -191,9 +189,7 @@ def test_code_of_the_second_process_fits_a_forest():
 
 
 def test_example_prints_the_tables_and_writes_the_files(small, tmp_path, monkeypatch, capsys):
-    spec = importlib.util.spec_from_file_location("example_source_experiments", EXAMPLE)
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
+    example = load_script("examples/source_experiments.py")
     calls = []
     monkeypatch.setattr(example, "run_experiments", lambda **options: calls.append(options) or small[0])
     monkeypatch.setattr(type(small[0]), "to_html", lambda _: "a page")  # drawn in another test

@@ -1,9 +1,6 @@
 """Bars of bias and variance, and the example that draws them."""
 
-import importlib.util
 import itertools
-import sys
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,19 +13,14 @@ from bias_variance_cases import NUMBERS_TEST, draw_numbers, draw_two
 from hedgerow.plots.bias_variance import BiasVarianceDisplay
 from hedgerow.theory import bias_variance
 from plot_cases import legend, notes, texts
+from scripts import load_script
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "bias_variance.py"
 TWO_TEST = draw_two(10**6)
 
 
 @pytest.fixture
 def example():
-    spec = importlib.util.spec_from_file_location("example_bias_variance", EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    return load_script("examples/bias_variance.py")
 
 
 def bars(display):

@@ -1,8 +1,5 @@
 """Displays of cascades: features, rates of the stages, axes, and the example."""
 
-import importlib.util
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -15,6 +12,7 @@ from hedgerow.vision.cascade import Cascade
 from hedgerow.vision.model import CascadeModel
 from hedgerow.vision.trainer import CascadeTrainer
 from plot_cases import texts
+from scripts import load_script
 
 draw = CascadeDisplay.from_estimator
 
@@ -231,11 +229,7 @@ def test_invalid_inputs_are_rejected():
 @pytest.fixture(scope="module")
 def example():
     pytest.importorskip("skimage")
-    path = Path(__file__).parents[2] / "examples" / "train_cascade.py"
-    spec = importlib.util.spec_from_file_location("example_train_cascade", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("examples/train_cascade.py")
 
 
 def test_example_uses_the_data_of_scikit_image(example):

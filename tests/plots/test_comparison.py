@@ -85,9 +85,7 @@ def test_choice_shows_the_best_trial_of_each_method():
 
 
 def test_invalid_scores_are_rejected(comparison):
-    with pytest.raises(
-        ValueError, match=r"metric='rmse' is not allowed: it must be one of \['accuracy', 'log-loss'\]"
-    ):
+    with pytest.raises(ValueError, match=r"metric='rmse' is not allowed: .* \['accuracy', 'log-loss'\]"):
         ScoresDisplay.from_comparison(comparison, "rmse")
     with pytest.raises(TypeError, match="comparison must be the result of compare or choose; got a list"):
         ScoresDisplay.from_comparison([])
