@@ -3,6 +3,7 @@
 import importlib
 import math
 import sys
+from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -54,6 +55,12 @@ def draw(model=None, X=None, y=None, **parameters):
     return BoostingRoundsDisplay.from_estimator(Boosted() if model is None else model, X, y, **parameters)
 
 
+@cache
+def toy():
+    """The display of the three rounds; made once."""
+    return draw()
+
+
 def points_of(panel):
     """Positions, areas and colours of the marks of both classes in a panel, and the positions in rings."""
     minus, plus, rings = panel.collections[-3:]
@@ -66,7 +73,7 @@ def titles(display):
 
 
 def test_toy_has_three_rounds_and_their_sum():
-    display = draw()
+    display = toy()
     names, notes = titles(display)
     assert names == ["Round 1", "Round 2", "Round 3", "All 3 rounds"]
     assert " ".join(notes[0].split()) == "ε = 0.30 α = 0.42"
@@ -77,7 +84,7 @@ def test_toy_has_three_rounds_and_their_sum():
 
 
 def test_weights_are_those_of_the_textbook():
-    display, (_, y) = draw(), load_toy()
+    display, (_, y) = toy(), load_toy()
     np.testing.assert_allclose(display.weights.sum(axis=1), 1)
     np.testing.assert_allclose(display.weights[0], 0.1)
     np.testing.assert_allclose(display.errors, [3 / 10, 3 / 14, 3 / 22])
@@ -86,7 +93,7 @@ def test_weights_are_those_of_the_textbook():
 
 
 def test_areas_of_points_are_proportional_to_weights():
-    display, (X, y) = draw(), load_toy()
+    display, (X, y) = toy(), load_toy()
     for weights, panel in zip(display.weights, display.axes_, strict=False):
         minus, plus, _ = points_of(panel)
         np.testing.assert_array_equal(minus.get_offsets(), X[y == -1])
@@ -96,14 +103,14 @@ def test_areas_of_points_are_proportional_to_weights():
 
 
 def test_rings_mark_the_errors_of_a_round():
-    display, (X, y) = draw(), load_toy()
+    display, (X, y) = toy(), load_toy()
     rings = [points_of(panel)[2] for panel in display.axes_]
     assert [len(ring) for ring in rings] == [3, 3, 3, 0]
     np.testing.assert_array_equal(rings[0], X[display.votes[0] != y])
 
 
 def test_regions_are_the_half_planes_and_the_final_classifier():
-    display = draw()
+    display = toy()
     (left, right), (low, high) = display.limits
     x, y = np.linspace(left, right, 240), np.linspace(low, high, 240)
     np.testing.assert_array_equal(display.regions[0], np.tile(np.where(x > 0.21, -1, 1), (240, 1)))
@@ -116,7 +123,7 @@ def test_regions_are_the_half_planes_and_the_final_classifier():
 
 
 def test_doubled_alphas_of_samme_and_m1_give_the_same_weights():
-    plain = draw()
+    plain = toy()
     for algorithm in ("m1", "samme", "SAMME"):
         model = Boosted(share=2.0)
         model.algorithm = algorithm
@@ -144,8 +151,8 @@ def test_recomputed_weights_are_those_of_the_fit(learner, algorithm):
 
 def test_adaboost_has_the_rounds_of_the_tutorial():
     display = draw(AdaBoostClassifier(n_estimators=3).fit(*load_toy()))
-    np.testing.assert_array_equal(display.regions, draw().regions)
-    np.testing.assert_allclose(display.weights, draw().weights, rtol=1e-6)
+    np.testing.assert_array_equal(display.regions, toy().regions)
+    np.testing.assert_allclose(display.weights, toy().weights, rtol=1e-6)
 
 
 def test_adaboost_of_scikit_learn_can_be_drawn():
@@ -192,7 +199,7 @@ def test_sample_weights_are_the_first_weights():
 def test_rounds_can_be_chosen(rounds, expected):
     display = draw(rounds=rounds)
     assert titles(display)[0] == [*(f"Round {number}" for number in expected), "All 3 rounds"]
-    np.testing.assert_allclose(display.weights, draw().weights[np.array(expected) - 1])
+    np.testing.assert_allclose(display.weights, toy().weights[np.array(expected) - 1])
 
 
 def test_of_many_rounds_the_first_seven_are_drawn():
