@@ -329,9 +329,9 @@ def _category_codes(
     return codes.astype(np.uint8)
 
 
-def _flatten(parts: list[NDArray[Any]], dtype: type) -> tuple[NDArray[Any], Integers]:
-    starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-    return np.concatenate(parts).astype(dtype), starts
+def _flatten(arrays: list[NDArray[Any]], dtype: type) -> tuple[NDArray[Any], Integers]:
+    starts = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
+    return np.concatenate(arrays).astype(dtype), starts
 
 
 # --- bundles: columns that share one stored column

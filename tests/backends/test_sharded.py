@@ -37,7 +37,7 @@ def test_model_is_the_same_when_shards_are_lost(name, in_memory):
     assert table.opened[0].n_calls > 60
 
 
-def test_model_is_the_same_whichever_call_loses_shards():
+def test_model_is_the_same_for_any_call_that_loses_shards():
     expected, n_calls, at = fit("rows held out", TABLE, n_rounds=2), 1, 0
     while at < n_calls:
         table = ShardedTable(TABLE, 2, losses=(at,))

@@ -319,7 +319,7 @@ def depths(model):
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5])
-def test_limits_are_met_and_used(depth):
+def test_limits_are_reached_and_not_exceeded(depth):
     X, y, _ = numbers(2000, 3)
     tree = DecisionTreeClassifier(max_depth=depth).fit(X, y)
     assert depths(tree).max() == depth

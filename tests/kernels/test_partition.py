@@ -1,4 +1,4 @@
-"""Partition: the rows of a node are partitioned stably, by threshold or by set, whoever shares the work."""
+"""Partition: the rows of a node are partitioned stably, by threshold or by set, for any number of members."""
 
 import numpy as np
 import pytest

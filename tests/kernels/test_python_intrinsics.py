@@ -115,31 +115,31 @@ def test_sixteen_windows_are_sixteen_times_one():
 def test_vectors_of_numbers_agree_with_the_plain_version():
     numbers = np.random.default_rng(1).normal(size=40)
     for bits in (1, 2**63, 0b1011000, 2**64 - 1):
-        array, twin = numbers.copy(), numbers.copy()
+        array, plain_array = numbers.copy(), numbers.copy()
         found = compiled_numbers(array, 7, 0.6, np.uint64(bits))
-        total = plain.add(plain.load_lanes(twin, 7), plain.splat(0.5))
-        plain.store_lanes(twin, 0, total)
-        np.testing.assert_array_equal(array, twin)
+        total = plain.add(plain.load_lanes(plain_array, 7), plain.splat(0.5))
+        plain.store_lanes(plain_array, 0, total)
+        np.testing.assert_array_equal(array, plain_array)
         word = np.uint64(bits)
         assert found == (plain.at_least(total, 0.6), plain.count_bits(word), plain.lowest_bit(word))
 
 
 def test_tile_agrees_with_the_plain_version():
     positions = np.random.default_rng(2).integers(0, 300, LANES)
-    block, twin = np.zeros(20 * LANES, np.int32), np.zeros(20 * LANES, np.int32)
+    block, plain_array = np.zeros(20 * LANES, np.int32), np.zeros(20 * LANES, np.int32)
     compiled_tile(FIELD, positions, 5, block, 16, 32)
-    plain.gather_tile(FIELD, positions, 5, twin, 16, 32)
-    np.testing.assert_array_equal(block, twin)
+    plain.gather_tile(FIELD, positions, 5, plain_array, 16, 32)
+    np.testing.assert_array_equal(block, plain_array)
     assert np.count_nonzero(block) == LANES * TILE
 
 
 def test_memory_operations_agree_with_the_plain_versions():
-    array, twin = np.arange(4), np.arange(4)
+    array, plain_array = np.arange(4), np.arange(4)
     assert compiled_memory(array, np.zeros((3, 4), np.uint8)) == (2, 7)
     plain.prefetch(np.zeros((3, 4), np.uint8), 8)
     plain.yield_time_slice()
-    assert (plain.atomic_add(twin, 2, 5), plain.atomic_load(twin, 2)) == (2, 7)
-    np.testing.assert_array_equal(array, twin)
+    assert (plain.atomic_add(plain_array, 2, 5), plain.atomic_load(plain_array, 2)) == (2, 7)
+    np.testing.assert_array_equal(array, plain_array)
 
 
 def test_plain_addition_is_atomic():

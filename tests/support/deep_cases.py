@@ -148,9 +148,9 @@ KINDS = ("few", "many", "all", "holes", "constant", "categories", "one-hot", "sp
 def tables(draw, rng):
     n = draw(st.sampled_from([60, 50, 40, 30, 20, 9, 3, 1]))
     kinds = draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
-    parts = [codes_of(rng, kind, n) for kind in kinds]
-    codes = np.column_stack([part[0] for part in parts])
-    n_bins, categorical = ([value for part in parts for value in part[i]] for i in (1, 2))
+    drawn = [codes_of(rng, kind, n) for kind in kinds]
+    codes = np.column_stack([column[0] for column in drawn])
+    n_bins, categorical = ([value for column in drawn for value in column[i]] for i in (1, 2))
     return codes, n_bins, categorical
 
 

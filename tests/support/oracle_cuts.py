@@ -69,25 +69,25 @@ class Sums:
 
     weight: int
     draws: int
-    parts: list  # weights of the classes, or sums of the numbers
+    channels: list  # weights of the classes, or sums of the numbers
 
     @property
     def value(self):
         """The value that is monotonic: the share of the second class, or the mean of the number."""
-        part = self.parts[1] if len(self.parts) > 1 else self.parts[0]
-        return float(part) / float(self.weight)
+        channel = self.channels[1] if len(self.channels) > 1 else self.channels[0]
+        return float(channel) / float(self.weight)
 
 
 def sum_up(task, rows):
-    parts = [0] * task.n_outputs
+    channels = [0] * task.n_outputs
     for row in rows:
         if task.classes is not None:
-            parts[task.classes[row]] += task.weight[row]
+            channels[task.classes[row]] += task.weight[row]
             continue
         for k, number in enumerate(task.numbers[row]):
-            parts[k] += task.draws[row] * number
+            channels[k] += task.draws[row] * number
     weight, draws = (sum(of[row] for row in rows) for of in (task.weight, task.draws))
-    return Sums(weight, draws, parts)
+    return Sums(weight, draws, channels)
 
 
 # --- gains
@@ -97,16 +97,16 @@ def gain_of(criterion, left, right):
     """Weight of a node times the fall of its impurity, in the integers' units."""
     whole = left.weight + right.weight
     total = 0 if criterion in ("gini", "squared_error") else 0.0
-    for low, high in zip(left.parts, right.parts, strict=True):
+    for low, high in zip(left.channels, right.channels, strict=True):
         if criterion in ("gini", "squared_error"):
             apart = Fraction(low, left.weight) - Fraction(high, right.weight)
             total += apart * apart * left.weight * right.weight / whole
             continue
         if criterion == "poisson" and min(low, high) <= 0:
             return -math.inf  # a side would predict zero
-        for side, part in ((left, low), (right, high)):
-            if part:
-                total += part * math.log(part / side.weight * (whole / (low + high)))
+        for side, channel in ((left, low), (right, high)):
+            if channel:
+                total += channel * math.log(channel / side.weight * (whole / (low + high)))
     return total
 
 
@@ -118,14 +118,18 @@ def slack_of(task, rows, sums):
     if criterion == "entropy":
         return 1e-12 * weight * max(1.0, math.log(weight))
     if criterion == "poisson":
-        return sum(1e-12 * part * max(1.0, abs(math.log(part / weight))) for part in sums.parts if part)
+        return sum(
+            1e-12 * channel * max(1.0, abs(math.log(channel / weight)))
+            for channel in sums.channels
+            if channel
+        )
     spread = Fraction(0)
-    for k, part in enumerate(sums.parts):
-        spread -= Fraction(part * part, weight)
+    for k, channel in enumerate(sums.channels):
+        spread -= Fraction(channel * channel, weight)
         spread += sum(
             Fraction(task.draws[row] ** 2 * task.numbers[row][k] ** 2, task.weight[row]) for row in rows
         )
-    return 2.0**-46 * (float(spread) + len(sums.parts) * weight)
+    return 2.0**-46 * (float(spread) + len(sums.channels) * weight)
 
 
 def least_gain(task):
@@ -192,11 +196,11 @@ def in_order_of_means(task, node, column, present):
     """Codes by the mean of the first number, or by the share of the class that is heaviest in the node."""
     whole, which = sum_up(task, node.rows), 0
     if task.classes is not None:
-        which = max(range(task.n_outputs), key=lambda k: whole.parts[k])
+        which = max(range(task.n_outputs), key=lambda k: whole.channels[k])
 
     def key(code):
         sums = sum_up(task, [row for row in node.rows if task.codes[row][column] == code])
-        return float(sums.parts[which]) / float(sums.weight)
+        return float(sums.channels[which]) / float(sums.weight)
 
     return sorted(present, key=key)
 

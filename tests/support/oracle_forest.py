@@ -235,7 +235,7 @@ class Replay:
         assert not len(tree.set_number) or tree.set_number[node.number] == -1
         self.rows_of[node.number] = node.rows
         sums = sum_up(task, node.rows)
-        shares = [float(part) / float(sums.weight) for part in sums.parts]
+        shares = [float(channel) / float(sums.weight) for channel in sums.channels]
         which = int(task.classes is not None)
         clipped = min(max(shares[which], node.low), node.high)
         outside = clipped != shares[which]
@@ -243,7 +243,7 @@ class Replay:
             shares[:2] = [1.0 - clipped, clipped] if which else [clipped]
         first = 0
         if task.classes is not None:
-            if not outside and sum(part > 0 for part in sums.parts) == 1:
+            if not outside and sum(channel > 0 for channel in sums.channels) == 1:
                 assert plain.number == shares.index(1.0)
                 return
             first = task.n_outputs

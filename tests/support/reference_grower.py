@@ -5,7 +5,7 @@
         take the open node with the largest gain, the older among equals
         partition its rows
         histogram of the smaller child from its rows, of the larger one by subtraction
-        search both; a child with a split that is worth making is open
+        search both; a child whose split gains enough is open
 
 It is the algorithm of `hedgerow.kernels.cpu.grow` without threads or reused memory, and with exact counts in
 every search.
