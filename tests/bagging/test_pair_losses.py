@@ -80,7 +80,7 @@ def test_a_wrong_vote_has_a_mean_loss_of_at_least_a_half(n_classes):
         assert np.all(weights @ losses >= 0.5 - 1e-12, where=~right)
         assert 0.1 < right.mean() < 0.9
         assert np.all((losses >= 0) & (losses <= 1))
-        if scale:  # and no more than what the label does not get
+        if scale:  # and at most 1 minus the share of the label
             away = 1.0 - np.take_along_axis(predictions, labels[np.newaxis, np.newaxis], axis=1)[:, 0]
             assert np.all(losses <= away + 1 / STEPS + 1e-12)
 
@@ -102,7 +102,7 @@ def test_random_losses_sum_up_to_those_of_the_oracle():
 
 
 def test_sums_of_maximal_losses_are_exact():
-    everything = np.full((10_000, 3), STEPS, np.int16)  # more rows than one product takes
+    everything = np.full((10_000, 3), STEPS, np.int16)  # more rows than one block
     found = PairLosses.of([everything], 3, 2)
     assert found.losses.tolist() == [10_000 * STEPS] * 3
     assert found.products.tolist() == [[10_000 * STEPS**2] * 3] * 3

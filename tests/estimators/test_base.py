@@ -1,4 +1,4 @@
-"""The base class: what all estimators have in common."""
+"""The base class of all estimators."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Constraints and bin edges as arrays for the grower, and what is rejected once the columns are known."""
+"""Constraints and bin edges as arrays for the grower, and values that do not match the columns of X."""
 
 import re
 
@@ -135,7 +135,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("bin_edges", "expected"), FORMS)
-def test_every_form_is_read(bin_edges, expected):
+def test_edges_of_every_form(bin_edges, expected):
     schema = Schema(3, ("a", "b", "c"), (None, None, None))
     read = edges_by_column(bin_edges, schema, 255)
     assert [None if one is None else one.tolist() for one in read] == expected
@@ -176,7 +176,7 @@ def test_edges_are_by_position_unless_named_or_the_same_for_all():
     assert uses_positions({"a": GRID, 1: None})
 
 
-# --- what is refused
+# --- invalid bin edges
 
 
 SHAPES = [
@@ -195,7 +195,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("value", SHAPES, ids=lambda value: type(value).__name__)
 @pytest.mark.parametrize("kind", [*WEAK, *KINDS])
-def test_another_shape_is_refused_before_x_is_looked_at(kind, value):
+def test_fit_rejects_other_forms_before_it_reads_x(kind, value):
     text = (
         f"bin_edges={value!r} is not allowed: it must be a sequence of numbers, a sequence of such sequences "
         "or None, one per column, or a dict of them by column name or position or None"
@@ -230,7 +230,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("value", "message"), WRONG)
-def test_wrong_edges_are_refused_before_a_tree_grows(monkeypatch, value, message):
+def test_fit_rejects_edges_before_a_tree_is_grown(monkeypatch, value, message):
     def grown(*_):
         raise AssertionError("a tree was grown before the error")
 
@@ -246,7 +246,7 @@ def test_wrong_edges_are_refused_before_a_tree_grows(monkeypatch, value, message
             model.fit(X, (score > 0).astype(int))
 
 
-def test_columns_without_names_are_called_by_their_positions():
+def test_messages_name_columns_without_names_by_position():
     X, y = problem()
     with pytest.raises(ValueError, match=r"bin_edges of column 1 holds nan at position 0"):
         DecisionStump(bin_edges=[None, [NAN], None, None]).fit(X, y)

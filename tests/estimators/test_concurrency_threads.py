@@ -38,7 +38,7 @@ def test_threads_that_share_a_model_get_the_same_predictions(name):
 
 def test_predictions_whose_rows_are_shared_do_not_mix():
     X, y = data()
-    many = np.tile(X, (20, 1))  # more than one thread takes at a time
+    many = np.tile(X, (20, 1))  # more rows than one chunk
     for model in (boosted(), AdaBoostClassifier(n_jobs=2), RandomForestClassifier(5, n_jobs=2)):
         model.fit(X, y)
         parts = [many, many[::-1].copy(), many[:70_000].astype(np.float32)]

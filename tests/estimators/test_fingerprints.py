@@ -1,4 +1,4 @@
-"""Classifiers recognise their training rows, whatever the type of the table."""
+"""Classifiers recognise their training rows in tables of any type."""
 
 import pickle
 from functools import cache

@@ -1,4 +1,4 @@
-"""Forests: what they learn, the rules their trees keep to, and what they are given and give back."""
+"""Forests: predictions, values of leaves, several outputs, categories, missing values and sizes."""
 
 import pickle
 
@@ -28,14 +28,14 @@ from hedgerow import RandomForestClassifier, RandomForestRegressor
 
 
 def xor(n_rows=400):
-    """The four corners of a square as often as each other: no cut of one column alone gains anything."""
+    """The four corners of a square, equally often: no split of one column has a gain."""
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]).repeat(n_rows // 4, axis=0)
     return X, (X[:, 0] != X[:, 1]).astype(np.int64)
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_exclusive_or_is_learned_though_no_split_of_the_root_gains(kind, criterion):
+def test_exclusive_or_is_learned_without_a_gain_of_the_first_split(kind, criterion):
     X, y = xor()
     model = kind(5, criterion=criterion, bootstrap=False, random_state=0).fit(X, y)
     assert model.predict_proba(X).tolist() == np.eye(2)[y].tolist()
@@ -201,7 +201,7 @@ def test_categories_are_better_split_by_sets_than_by_codes(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_unseen_categories_go_where_missing_ones_go(kind):
+def test_unseen_categories_are_missing_values(kind):
     table, code, _ = coded()
     y = code % 2
     model = kind(10, random_state=0).fit(table, y)
@@ -209,7 +209,7 @@ def test_unseen_categories_go_where_missing_ones_go(kind):
     gone = table[:30].assign(kind=pd.Categorical([None] * 30, categories=table["kind"].cat.categories))
     assert np.array_equal(predictions(model, new), predictions(model, gone))
     assert np.isfinite(predictions(model, new)).all()
-    missing = table.assign(kind=table["kind"].where(code != 3))  # now missing says something
+    missing = table.assign(kind=table["kind"].where(code != 3))  # a missing value is informative
     learned = kind(30, random_state=0, max_features=None).fit(missing, code == 3)
     predicted = predictions(learned, missing[:50])
     predicted = predicted[:, 1] if predicted.ndim == 2 else predicted
@@ -218,7 +218,7 @@ def test_unseen_categories_go_where_missing_ones_go(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_missing_values_take_the_side_that_fits(kind):
+def test_missing_values_go_to_the_better_side(kind):
     rng = np.random.default_rng(0)
     X = rng.random((400, 2))
     X[rng.random(400) < 0.3, 0] = np.nan
@@ -229,7 +229,7 @@ def test_missing_values_take_the_side_that_fits(kind):
         assert np.mean((predicted > 0.5) == y[300:]) > 0.95
 
 
-def test_missing_values_that_training_had_none_of_are_predicted():
+def test_missing_values_are_predicted_without_any_in_training():
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(20, random_state=0).fit(X, y)
     X[:, 2] = np.nan

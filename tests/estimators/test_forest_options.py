@@ -92,7 +92,7 @@ def test_max_depth_and_max_leaf_nodes(kind):
 
 
 def test_the_best_leaves_are_grown_first():
-    """Few leaves go where they gain most: all beside the large step, none beside the small one."""
+    """The splits with the largest gains come first: all of them on the side of the large steps."""
     X = np.repeat(np.arange(0.0, 400.0, 2.0), 2)[:, np.newaxis]
     y = np.where(X[:, 0] < 200, X[:, 0] // 100 / 100, 10 + X[:, 0] // 25)
     model = RandomForestRegressor(1, bootstrap=False, max_leaf_nodes=5, random_state=0).fit(X, y)

@@ -1,4 +1,4 @@
-"""Any array and any sparse matrix gives the model of its plain copy, or is refused."""
+"""Models of arrays and sparse matrices of any type equal those of a plain float64 copy, or are refused."""
 
 import copy
 import tempfile
@@ -30,7 +30,7 @@ NUMBERS = ["f2", "f4", "f8", "g", ">f2", ">f4", ">f8", "i1", "i2", "i4", "i8", "
 EXTREMES = [0.0, -0.0, 5e-324, -2.2e-308, 1e-45, 3.4e38, -3.5e38, 2.0**53 + 2, 2.0**63, 1e308, -1.7e308]
 
 
-# --- contents: what the values are
+# --- values
 
 
 def few(_, X):
@@ -191,7 +191,7 @@ def wide_indices(X):
 
 
 def doubled(X):
-    """Every value as two halves in the same place, in no order."""
+    """Every value as two halves at the same position, in no order."""
     whole = sparse.coo_matrix(X)
     data, row, column = (
         np.concatenate([part, part[::-1]]) for part in (whole.data / 2, whole.row, whole.col)

@@ -1,4 +1,4 @@
-"""Any data frame gives the model of its values, whatever the library and the dtypes, or is refused."""
+"""Models of data frames of any library and dtype equal those of an array of their values, or are refused."""
 
 import datetime as dt
 from decimal import Decimal

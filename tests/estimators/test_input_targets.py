@@ -1,4 +1,4 @@
-"""Any target gives the model of a plain array of the same values, or is refused."""
+"""Models of targets of any type equal those of a plain array of the same values, or are refused."""
 
 import copy
 from decimal import Decimal
@@ -31,7 +31,7 @@ from input_cases import (
 sizes = st.integers(4, 40)
 
 
-# --- classes: rising labels, so that class 0 stays the first, and how an array of them is given
+# --- classes: ascending labels, and types of arrays of them
 
 NAMES = {
     "numbers from 0": np.arange(4),
@@ -64,7 +64,7 @@ FORMS = {
 
 
 def _plain(y):
-    """Labels as other libraries take them."""
+    """Labels of a dtype that other libraries accept."""
     return y if y.dtype.kind in "iuO" and y.dtype.isnative else y.astype(object)
 
 

@@ -1,4 +1,4 @@
-"""Any weights give the model of a plain array of the same values, or are refused; integers are copies."""
+"""Models of weights of any type equal those of a plain float64 array, or are refused; integers are copies."""
 
 import copy
 from decimal import Decimal

@@ -100,7 +100,7 @@ def test_the_model_itself_stays_as_it_is(make):
     for name in ("oob_score_", "oob_decision_function_", "oob_votes_"):
         assert hasattr(model, name)
         assert not hasattr(tuned, name)  # they describe the equal vote
-    assert tuned.oob_losses_ is model.oob_losses_  # what members lose does not depend on their weights
+    assert tuned.oob_losses_ is model.oob_losses_  # losses of members do not depend on their weights
     tuned.fit(X[:100], y[:100])
     assert np.array_equal(model.predict_proba(X), predicted)
 
@@ -154,7 +154,7 @@ def test_categories_vote_with_weights_too():
     np.testing.assert_allclose(model.reweighted(weights).predict_proba(X), expected, rtol=1e-12, atol=1e-15)
 
 
-# --- what is refused
+# --- invalid weights and warm starts
 
 
 @pytest.mark.parametrize("make", [forest, bag])
