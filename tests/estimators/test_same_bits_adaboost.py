@@ -196,7 +196,7 @@ def test_threads_do_not_matter_to_predictions(name):
     assert few.tobytes() == model.decision_function(X[:300].astype(np.float32)).tobytes()
 
 
-# --- rows
+# --- rows (`test_adaboost_properties.py` has copies and orders of rows)
 
 # Rows are drawn, used for validation and reweighted one by one; categories of rows of weight zero count.
 BY_WEIGHT = [
@@ -211,28 +211,6 @@ def record(inputs):
     found = trained(inputs)
     del found["sample_weights_"]
     return found, inputs[0].sample_weights_
-
-
-@pytest.mark.parametrize("name", BY_WEIGHT)
-def test_a_whole_weight_is_so_many_copies(name):
-    model, (X, y, _) = CASES[name](n_rows=SMALL, n_estimators=8)
-    copies = weights("whole", SMALL)
-    weighed, last = record((model, (X, y, copies)))
-    repeated, each = record((model, (np.repeat(X, copies, axis=0), np.repeat(y, copies), None)))
-    assert differing(weighed, repeated) == set()
-    kept = copies > 0
-    assert last[~kept].tolist() == [0.0] * (~kept).sum()
-    assert np.repeat(last[kept] / copies[kept], copies[kept]) == pytest.approx(each, rel=1e-15)
-
-
-@pytest.mark.parametrize("name", BY_WEIGHT)
-def test_the_order_of_the_rows_does_not_matter(name):
-    model, (X, y, weight) = CASES[name](n_rows=SMALL, n_estimators=8)
-    order = np.random.default_rng(3).permutation(SMALL)
-    first, last = record((model, (X, y, weight)))
-    moved, again = record((model, (X[order], y[order], None if weight is None else weight[order])))
-    assert differing(first, moved) == set()
-    assert last[order].tobytes() == again.tobytes()
 
 
 @pytest.mark.parametrize("name", BY_WEIGHT)
