@@ -91,14 +91,8 @@ def test_load_rejects_archives_in_another_form():
     with zipfile.ZipFile(timed, "w") as file:
         for name, held in entries.items():
             file.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), held)
-    for data in (
-        pressed.getvalue(),
-        timed.getvalue(),
-        archive() + b" ",
-        b" " + archive(),
-        archive()[:-1],
-        b"",
-    ):
+    spaced = (archive() + b" ", b" " + archive())
+    for data in (pressed.getvalue(), timed.getvalue(), *spaced, archive()[:-1], b""):
         with pytest.raises(ModelFileError, match="a is damaged"):
             loaded(data, "a")
 
@@ -236,10 +230,7 @@ TYPES = {
     "functools.partial": state(
         "functools.partial",
         "PartialNode",
-        content={
-            name: plain(value)
-            for name, value in {"func": "a", "args": [], "kwds": {}, "namespace": None}.items()
-        },
+        content=dict(func=plain("a"), args=plain([]), kwds=plain({}), namespace=plain(None)),  # noqa: C408
     ),
     "numpy.void": numbered("0.npy", "numpy.void"),  # of a number, it has that many bytes
     "numpy.random.mtrand.RandomState": state(
@@ -315,11 +306,8 @@ def test_load_rejects_wrong_numbers_of_members():
     X, y = rows()
     data = to_bytes(AdaBoostClassifier(GaussianNB(), n_estimators=2, random_state=0).fit(X, y))
     first = json.loads(unpack(data).text)["members"][0]
-    for members, message in [
-        ([first], "of 2 rounds"),
-        ([[], []], "round 0 must have 1"),
-        (None, "must be list"),
-    ]:
+    cases = [([first], "of 2 rounds"), ([[], []], "round 0 must have 1"), (None, "must be list")]
+    for members, message in cases:
         with pytest.raises(ModelFileError, match=message):
             from_bytes(changed(data, members=members))
     for floor in (0.0, 0.6):
@@ -331,13 +319,10 @@ def test_load_rejects_wrong_numbers_of_members():
         with pytest.raises(ModelFileError):
             from_bytes(changed(data, members=[[{"skops": number}]] * 2))
     boosted = to_bytes(GradientBoostingRegressor(estimator=Ridge(), n_estimators=2).fit(X, X[:, 0]))
-    for entries, message in [
-        ({"steps": [1.0]}, "2 numbers"),
-        ({"initial_scores": []}, "1 scores"),
-        ({"members": 3}, "list"),
-    ]:
+    cases = [("steps", [1.0], "2 numbers"), ("initial_scores", [], "1 scores"), ("members", 3, "list")]
+    for name, value, message in cases:
         with pytest.raises(ModelFileError, match=message):
-            from_bytes(changed(boosted, **entries))
+            from_bytes(changed(boosted, **{name: value}))
 
 
 def test_load_rejects_learners_that_are_not_estimators():

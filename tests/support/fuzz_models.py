@@ -36,6 +36,7 @@ from hedgerow.container import ModelFileError
 from hedgerow.io import load, load_card, load_certificate
 from hedgerow.io.models import to_bytes
 from hedgerow.theory import certify
+from kill_children import log
 
 METHODS = (
     *("predict_proba", "decision_function", "apply", "staged_predict", "staged_predict_proba"),
@@ -240,7 +241,7 @@ def fuzz(name, seed, n_mutants, folder, **limits):
     return result
 
 
-def report(name, result, log, most=20):
+def report(name, result, most=20):
     for failure in result.failures[:most]:
         log(f"format {name}, number {failure['number']}, made from {failure['from']!r}: {failure['text']}")
     for line in result.lines():
@@ -258,27 +259,22 @@ def main():
     parser.add_argument("--only", type=int, help="read only this mutant, in this process")
     parser.add_argument("--keep", help="folder for failed files")
     options = parser.parse_args()
-
-    def log(text):
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
-
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(options.keep or scratch)
         folder.mkdir(exist_ok=True, parents=True)
         names = list(FORMATS) if options.format == "all" else [options.format]
         if options.only is not None:
-            return only(names[0], options.seed, options.only, folder, log)
+            return only(names[0], options.seed, options.only, folder)
         n_failures = 0
         for name in names:
             limits = {"seconds": options.seconds, "megabytes": options.megabytes}
             result = fuzz(name, options.seed, options.mutants, folder, n_workers=options.workers, **limits)
-            report(name, result, log)
+            report(name, result)
             n_failures += len(result.failures)
     return 1 if n_failures else 0
 
 
-def only(name, seed, number, folder, log):
+def only(name, seed, number, folder):
     """Read one mutant and keep its file."""
     mutants = FORMATS[name](seed)
     mutants.folder = folder

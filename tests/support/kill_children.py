@@ -3,6 +3,7 @@
 A child reports its progress as single bytes in a pipe, which outlives it. Forking requires Linux or macOS.
 """
 
+import argparse
 import os
 import select
 import signal
@@ -11,6 +12,21 @@ import time
 import traceback
 import warnings
 from typing import NamedTuple
+
+
+def log(text):
+    """Print a line and flush."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def argument_parser(description, kills=100):
+    """The options that all programs with kills share."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--kills", type=int, default=kills, help="minimum number of kills")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", help="folder of the files; a temporary folder by default")
+    return parser
 
 
 class Ended(NamedTuple):

@@ -8,7 +8,6 @@ After every kill the checkpoint, if there is one, must load as a model with at l
 the previous kill. The exit code is 1 if anything differs.
 """
 
-import argparse
 import random
 import sys
 import tempfile
@@ -26,7 +25,7 @@ import hedgerow as hr
 import trainer_cases
 from hedgerow.container import ModelFileError
 from hedgerow.io.models import ModelStore, from_bytes, to_bytes
-from kill_children import run_and_kill
+from kill_children import argument_parser, log, run_and_kill
 
 PER_CASE = 3  # kills per case, approximately
 MOST = 40  # kills of one fit; then it may finish
@@ -81,18 +80,14 @@ def warm_started(model, y, n_rounds):
 def make_cases():
     """Return a case for each kind of fit and each use of random numbers."""
     rounds, drawn = {"n_estimators": 40}, {"n_estimators": 40, "random_state": 3}
+    stopping = {"early_stopping": True, "n_iter_no_change": 15}
     trees = {"n_estimators": 25, "random_state": 1}
     half = X[:500], X[500:]
     return {
         "gradient boosting of classes": Case(lambda: hr.GradientBoostingClassifier(**rounds), THREE),
         "gradient boosting, subsample, early stopping": Case(
             lambda: hr.GradientBoostingRegressor(
-                n_estimators=200,
-                subsample=0.6,
-                max_features=0.5,
-                early_stopping=True,
-                n_iter_no_change=15,
-                random_state=2,
+                n_estimators=200, subsample=0.6, max_features=0.5, random_state=2, **stopping
             ),
             SIGNAL,
         ),
@@ -245,7 +240,7 @@ def kill_case(case, folder, rng, share):
     return counts
 
 
-def kill_fits(kills, seed, folder, log, only=None):
+def kill_fits(kills, seed, folder, log=log, only=None):
     """Return counts over all cases, or over a sample of them for few kills, and the names of failed cases."""
     rng, total, failed = random.Random(f"fits {seed}"), Counter(), []
     cases = make_cases()
@@ -271,20 +266,12 @@ def kill_fits(kills, seed, folder, log, only=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=100, help="minimum number of kills")
-    parser.add_argument("--seed", type=int, default=0)
+    parser = argument_parser(__doc__.splitlines()[0])
     parser.add_argument("--only", help="run only cases whose name contains this")
-    parser.add_argument("--folder", help="folder of the files; a temporary folder by default")
     options = parser.parse_args()
-
-    def log(text):
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
-
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        total, failed = kill_fits(options.kills, options.seed, Path(folder), log, options.only)
+        total, failed = kill_fits(options.kills, options.seed, Path(folder), only=options.only)
     log(
         f"{total['kills']} kills of {total['fits']} fits in {time.perf_counter() - start:.0f} s, "
         f"{total['resumed after round 0']} of them resumed after round 0, {total['temporary files left']} "

@@ -13,7 +13,6 @@ file must not replace the model or affect later saves to the same folder. The ex
 lost.
 """
 
-import argparse
 import os
 import random
 import sys
@@ -29,7 +28,7 @@ import hedgerow
 from cascade_files import make_model
 from hedgerow import DecisionStump, GradientBoostingRegressor, RandomForestClassifier
 from hedgerow.vision import Cascade
-from kill_children import run_and_kill
+from kill_children import argument_parser, log, run_and_kill
 
 BEGIN, WRITTEN, END = b"(", b"w", b")"
 RENAMING = 0.002  # seconds after writing in which the file is flushed to the disk and renamed
@@ -117,7 +116,7 @@ def check_loads(pair, path, which):
     np.testing.assert_array_equal(pair.predict(hedgerow.load(path)), pair.predict(pair.models[which]))
 
 
-def kill_saves(kills, seed, folder, log=lambda _: None):
+def kill_saves(kills, seed, folder, log=log):
     """Count the results of the kills."""
     rng, counts = random.Random(f"saves {seed}"), Counter()
     pairs = make_pairs(folder)
@@ -148,20 +147,11 @@ def kill_saves(kills, seed, folder, log=lambda _: None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", help="folder of the files; a temporary folder by default")
-    options = parser.parse_args()
-
-    def log(text):
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
-
+    options = argument_parser(__doc__.splitlines()[0]).parse_args()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         try:
-            counts = kill_saves(options.kills, options.seed, Path(folder), log)
+            counts = kill_saves(options.kills, options.seed, Path(folder))
         except AssertionError as error:
             log(f"LOST: {error}")
             return 1
