@@ -152,24 +152,5 @@ def test_subtraction_leaves_the_sums_of_the_sibling(table, wide):
 def started(table, wide, copies=None, columns=(0, 1, 2, 3, 4)):
     store = RowsInMemory(table)
     copies = np.empty(0, int) if copies is None else copies
-    store.plant(Statistics(np.empty(0, int), wide, copies, 1), some_rows(), np.array(columns))
+    store.start(Statistics(np.empty(0, int), wide, copies, 1), some_rows(), np.array(columns))
     return store
-
-
-@pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
-def test_rows_in_memory_sum_gradient_hessian_and_copies(table, wide, columns):
-    store = started(table, wide, np.arange(N) % 3, columns)
-    channels = [wide[:, 0], wide[:, 1], np.arange(N) % 3]
-    assert store.histograms([0]).tolist() == [[truth(table, some_rows(), c, columns) for c in channels]]
-    assert store.histograms([]).shape == (0, 3, table.codes.offsets[-1])
-
-
-def test_histograms_of_shards_add_up_to_those_of_all_rows(table, wide):
-    """Each shard or device sums its own rows, in any order."""
-    statistics = Statistics(np.empty(0, int), wide, np.empty(0, int), 1)
-    sums = []
-    for rows in np.array_split(np.random.default_rng(4).permutation(some_rows()), 3):
-        store = RowsInMemory(table)
-        store.plant(statistics, rows, np.arange(5))
-        sums.append(store.histograms([0]))
-    assert (sum(sums) == started(table, wide).histograms([0])).all()

@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 
 import oracle
-from hedgerow.growing.weak_tree import codes_left
 from hedgerow.kernels.cpu.partition import count_copies, gather_share, in_set, share, split_rows
-from hedgerow.kernels.cpu.records import SPLIT, Statistics
-from reference_grower import RowsInMemory
-from tree_cases import make_binned
+from hedgerow.kernels.cpu.records import SPLIT
 
 N = 120
 
@@ -63,30 +60,6 @@ def test_rows_are_partitioned_as_by_the_oracle(kind, n_members, start, stop):
     partitioned, n_left = partition_by_members(codes, split, rows, start, stop, n_members)
     assert n_left == len(left)
     assert partitioned.tolist() == rows[:start].tolist() + left + right + rows[stop:].tolist()
-
-
-@pytest.mark.parametrize("kind", SPLITS)
-def test_reference_partitions_rows_in_the_same_way(kind):
-    split, left_codes = SPLITS[kind]
-    codes, copies = some_codes(), np.arange(N) % 4
-    rows = np.random.default_rng(1).permutation(N)[:100].astype(np.uint32)
-    left, right = oracle.partition(codes.tolist(), rows.tolist(), left_codes)
-    assert [c for c in range(256) if codes_left(split, np.array([c], np.uint8))[0]] == sorted(left_codes)
-    store = RowsInMemory(make_binned(codes.reshape(-1, 1), [255]))
-    store.plant(Statistics(np.zeros(N, int), np.empty((0, 2), int), copies, 1), rows, np.array([0]))
-    assert store.partition(0, split, 1) == (len(left), sum(copies[left]))
-    assert store.gather([1]).tolist() == left
-    assert store.gather([2, 1]).tolist() == right + left
-
-
-def test_partition_does_not_change_the_rows_of_the_caller():
-    rows = np.arange(N, dtype=np.uint32)
-    store = RowsInMemory(make_binned(some_codes().reshape(-1, 1), [255]))
-    store.plant(Statistics(np.zeros(N, int), np.empty((0, 2), int), np.empty(0, int), 1), rows, np.array([0]))
-    store.partition(0, SPLITS["set"][0], 1)
-    store.partition(2, SPLITS["missing left"][0], 3)
-    assert rows.tolist() == list(range(N))
-    assert sorted(store.gather([1, 3, 4])) == list(range(N))
 
 
 @pytest.mark.parametrize(("n_members", "start", "stop"), [(1, 0, 7), (3, 3, 3), (3, 5, 105), (10, 0, 7)])

@@ -9,7 +9,7 @@ from hedgerow.growing.weak_tree import CRITERIA
 from hedgerow.kernels.cpu.records import SPLIT
 from hedgerow.kernels.cpu.weak import COLUMNS_AT_ONCE, search_columns
 from hedgerow.threads import Team
-from oracle_weak import WeightedTable, assert_best, assert_grown, coded
+from oracle_weak import WeightedTable, assert_best, coded
 from tree_cases import codes_in
 
 ONE = Team(1)
@@ -212,22 +212,6 @@ def test_rows_of_weight_zero_change_nothing():
         assert grown[0].nodes["split"]["gain"].tolist() == grown[1].nodes["split"]["gain"].tolist()
 
 
-@pytest.mark.parametrize("criterion", ["error", "gini", "moments"])
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_a_node_is_searched_as_a_table_of_its_rows(criterion, dtype):
-    rng = np.random.default_rng(2)
-    case = large_case(rng, 300, [7, 200, 5], [False, False, True], criterion, dtype)
-    rows = np.sort(rng.choice(300, 120, replace=False)).astype(np.uint32)
-    subset = case.take(rows)
-    found, left = case.search(ONE, rows)
-    again, left_again = subset.search(ONE)
-    assert_best(case, found, left, rows[case.weight[rows] > 0].tolist())
-    assert [found[name] for name in ("gain", "column", "threshold", "missing_left")] == [
-        again[name] for name in ("gain", "column", "threshold", "missing_left")
-    ]
-    assert left.tolist() == left_again.tolist()
-
-
 def test_the_order_of_the_rows_does_not_matter():
     rng = np.random.default_rng(3)
     for criterion in ("error", "gini", "moments"):
@@ -369,22 +353,6 @@ def test_codes_of_two_bytes_up_to_the_last(missing):
 
 
 # --- growing
-
-
-@pytest.mark.parametrize("criterion", ["error", "gini", "moments"])
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_trees_grow_until_nothing_gains(criterion, n_classes):
-    rng = np.random.default_rng(8)
-    case = large_case(rng, 90, [9, 5, 6], [False, True, False], criterion, n_classes=n_classes)
-    tree = case.grow(ONE, max_depth=None)
-    assert tree.n_leaves > 6
-    assert_grown(case, tree)
-    for limit in (2, 3, 6):
-        cut = case.grow(ONE, max_depth=None, max_leaf_nodes=limit)
-        assert cut.n_leaves == limit
-        assert_grown(case, cut, max_leaf_nodes=limit)
-    for depth in (1, 2, 3):
-        assert_grown(case, case.grow(ONE, max_depth=depth), max_depth=depth)
 
 
 def test_differences_beside_an_outlier_are_not_rounding_errors():

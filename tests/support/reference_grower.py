@@ -1,6 +1,6 @@
 """The reference grower: one tree, in Python and NumPy, that the compiled grower must reproduce bit for bit.
 
-    plant, search the root
+    start, search the root
     while nodes are open and more leaves are allowed:
         take the open node with the largest gain, the older among equals
         partition its rows
@@ -42,7 +42,7 @@ class RowsInMemory:
         """How the columns are coded."""
         return self.table.bins
 
-    def plant(self, statistics: Statistics, rows: NDArray[np.uint32], columns: NDArray[np.int64]) -> None:
+    def start(self, statistics: Statistics, rows: NDArray[np.uint32], columns: NDArray[np.int64]) -> None:
         """Start a tree: node 0 holds `rows`, and only `columns` are used."""
         self._channels = channels(statistics)
         self._columns = columns
@@ -101,7 +101,7 @@ class ReferenceGrower:
     def grow(self, measured: RowStatistics, rows: NDArray[np.uint32], tree: int) -> GrownTree:
         """Grow tree number `tree` on these rows."""
         rules = self.rules.for_tree(measured, np.arange(self.store.bins.n_columns), tree)
-        self.store.plant(measured.statistics, rows, rules.columns)
+        self.store.start(measured.statistics, rows, rules.columns)
         growing = _Tree(self.store, rules, self.rules.max_leaves(len(rows)), len(rows))
         while growing.open and growing.n_leaves < rules.max_leaves:
             growing.split_best()
