@@ -5,6 +5,7 @@ import pickle
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
 import hedgerow
@@ -13,6 +14,7 @@ from hedgerow.bagging import forest as growing
 from hedgerow.bagging.dask_forest import DaskTreeGrower, n_bytes, require_worker_memory, writable
 from hedgerow.bagging.members import MemberTask
 from hedgerow.distributed.settings import Settings
+from hedgerow.io.models import to_bytes
 from hedgerow.table import read_table
 from hedgerow.threads import Team
 from hedgerow.voting import BinnedRows, EncodedRows
@@ -29,37 +31,24 @@ def rows(n_rows=400, seed=0):
     return X, (score > np.median(score)).astype(int), score
 
 
-KINDS = {
-    "classes": lambda: hedgerow.RandomForestClassifier(7, random_state=0, categorical_features=[4]),
-    "balanced": lambda: hedgerow.ExtraTreesClassifier(
-        7, random_state=0, bootstrap=True, class_weight="balanced_subsample"
-    ),
-    "numbers": lambda: hedgerow.RandomForestRegressor(7, random_state=0, min_samples_leaf=3),
-}
+X, Y, SCORE = rows()
+FEW = {"n_estimators": 7, "random_state": 0}
+MODELS = [
+    (hedgerow.RandomForestClassifier(**FEW, categorical_features=[4]), Y),
+    (hedgerow.ExtraTreesClassifier(**FEW, bootstrap=True, class_weight="balanced_subsample"), Y),
+    (hedgerow.RandomForestRegressor(**FEW, min_samples_leaf=3), SCORE),
+]
 
 
-def target(name, y, score):
-    return score if name == "numbers" else y
-
-
-def bytes_of(model, tmp_path):
-    hedgerow.save(model, tmp_path / "model")
-    return (tmp_path / "model").read_bytes()
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_a_forest_of_remote_rows_is_that_of_rows_in_memory(name, tmp_path):
-    X, y, score = rows()
-    expected = KINDS[name]().fit(X, target(name, y, score))
-    found = KINDS[name]().fit(ShardedInput(X, target(name, y, score)))
-    assert bytes_of(found, tmp_path) == bytes_of(expected, tmp_path)
+@pytest.mark.parametrize(("model", "y"), MODELS, ids=lambda one: type(one).__name__)
+def test_a_forest_of_remote_rows_is_that_of_rows_in_memory(model, y):
+    assert to_bytes(clone(model).fit(ShardedInput(X, y))) == to_bytes(clone(model).fit(X, y))
 
 
 @pytest.mark.parametrize("max_bins", [3, 255])
 def test_out_of_bag_votes_read_the_codes_of_the_fit(max_bins):
-    X, y, _ = rows()
     model = hedgerow.RandomForestClassifier(30, random_state=0, max_bins=max_bins, categorical_features=[4])
-    model.fit(X, y)
+    model.fit(X, Y)
     table, bins = read_table(X, categorical_features=[4]), model.model_.bins
     in_bag = model._tree_sampler.in_bag(30, Team(1))
     binned = BinnedRows(bins.encode(ShardedTable(table, 3), Team(1)))
@@ -86,26 +75,18 @@ def shared(client, monkeypatch):
     return made
 
 
-def assert_nothing_is_left(client):
-    """On the cluster; the client releases futures in a thread of its own."""
-    wait_until(lambda: not client.futures)
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_workers_grow_the_same_forest(name, shared, client, tmp_path, monkeypatch):
-    X, y, score = rows()
-    found = KINDS[name]().fit(X, target(name, y, score))
+@pytest.mark.parametrize(("model", "y"), MODELS, ids=lambda one: type(one).__name__)
+def test_workers_grow_the_same_forest(model, y, shared, client, monkeypatch):
+    found = to_bytes(clone(model).fit(X, y))
     assert len(shared) == 1
     monkeypatch.undo()
-    expected = KINDS[name]().fit(X, target(name, y, score))
-    assert bytes_of(found, tmp_path) == bytes_of(expected, tmp_path)
-    assert_nothing_is_left(client)
+    assert to_bytes(clone(model).fit(X, y)) == found
+    wait_until(lambda: not client.futures)  # the client releases them in a thread of its own
 
 
 @pytest.mark.usefixtures("shared")
-def test_lost_codes_are_sent_again(client, tmp_path, monkeypatch):
-    X, y, _ = rows()
-    fit = DaskTreeGrower.fit
+def test_lost_codes_are_sent_again(client, monkeypatch):
+    fit, model = DaskTreeGrower.fit, hedgerow.RandomForestClassifier(12, random_state=0)
 
     def lose(self, request, number):
         if number in (2, 5):
@@ -114,10 +95,9 @@ def test_lost_codes_are_sent_again(client, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(DaskTreeGrower, "fit", lose)
-        found = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
+        found = to_bytes(model.fit(X, Y))
     monkeypatch.undo()
-    expected = hedgerow.RandomForestClassifier(20, random_state=0).fit(X, y)
-    assert bytes_of(found, tmp_path) == bytes_of(expected, tmp_path)
+    assert to_bytes(model.fit(X, Y)) == found
 
 
 @pytest.mark.usefixtures("shared")
@@ -126,10 +106,9 @@ def test_an_error_of_a_worker_is_raised_and_the_cluster_is_released(client, monk
         raise MemoryError("short")
 
     monkeypatch.setattr("hedgerow.bagging.dask_forest.grow_tree", fail)
-    X, y, _ = rows()
     with pytest.raises(MemoryError, match=r"^growing trees on the workers: memory is short on a worker"):
-        hedgerow.RandomForestClassifier(9, random_state=0).fit(X, y)
-    assert_nothing_is_left(client)
+        hedgerow.RandomForestClassifier(9, random_state=0).fit(X, Y)
+    wait_until(lambda: not client.futures)
 
 
 def test_workers_without_enough_memory_raise():
@@ -150,14 +129,13 @@ def frozen_at(raw, skip):
 
 @pytest.mark.parametrize("skip", [0, 16])
 def test_a_task_received_over_a_network_is_writable(skip):
-    X, y, _ = rows()
     caught = []
     with pytest.MonkeyPatch.context() as patch:
         make = growing.make_tree_grower
         patch.setattr(
             growing, "make_tree_grower", lambda task, *args: caught.append(task) or make(task, *args)
         )
-        hedgerow.RandomForestClassifier(1, random_state=0).fit(X, y)
+        hedgerow.RandomForestClassifier(1, random_state=0).fit(X, Y)
     (task,) = caught
     buffers = []
     sent = pickle.dumps(task, protocol=5, buffer_callback=buffers.append)
@@ -179,17 +157,17 @@ def test_a_task_received_over_a_network_is_writable(skip):
 @pytest.mark.parametrize(
     "estimator", [GaussianNB(), hedgerow.DecisionTreeClassifier()], ids=["foreign", "ours"]
 )
-def test_members_are_fitted_by_workers_that_receive_the_rows_once(estimator, client, tmp_path):
-    X, y, _ = rows()
-    X = np.nan_to_num(X, posinf=9.0, neginf=-9.0)
-    expected = hedgerow.BaggingClassifier(estimator, n_estimators=6, random_state=0).fit(X, y)
+def test_members_are_fitted_by_workers_that_receive_the_rows_once(estimator, client):
+    finite = np.nan_to_num(X, posinf=9.0, neginf=-9.0)
+    model = hedgerow.BaggingClassifier(estimator, n_estimators=6, random_state=0)
+    expected = to_bytes(model.fit(finite, Y))
     before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
     scattered = []
     scatter = client.scatter
     with pytest.MonkeyPatch.context() as patch, joblib.parallel_config(backend="dask"):
         patch.setattr(client, "scatter", lambda what, **how: scattered.append(what) or scatter(what, **how))
-        found = hedgerow.BaggingClassifier(estimator, n_estimators=6, random_state=0).fit(X, y)
+        found = to_bytes(model.fit(finite, Y))
     after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
     assert [type(one) for one in scattered] == [MemberTask]
     assert after > before
-    assert bytes_of(found, tmp_path) == bytes_of(expected, tmp_path)
+    assert found == expected

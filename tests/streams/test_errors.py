@@ -4,8 +4,6 @@ import copy
 import itertools
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import threading
 
@@ -300,7 +298,8 @@ def test_a_factory_that_fails_frees_the_storage(table_in_files):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a file without a name is Linux's")
-def test_the_mapped_file_has_no_name_while_it_is_used_and_its_space_is_freed(table_in_files):
+def test_the_mapped_file_has_no_name_and_its_space_is_freed(table_in_files):
+    """Without a name nothing of it is left, however the process ends."""
     found, bins, folder = table_in_files
     shards = found.make_shards(TupleFactory(by_row=True), bins, {}, 2)
     assert not list(folder.iterdir())
@@ -310,37 +309,13 @@ def test_the_mapped_file_has_no_name_while_it_is_used_and_its_space_is_freed(tab
     assert not codes.any()  # the pages are gone, although the array is still referenced
 
 
-def test_the_limit_decides_between_memory_and_file():
-    assert not CodeStorage([100], 128, None).is_file
-    assert CodeStorage([129], 128, None).is_file
-    assert not CodeStorage([100], float("inf"), None).is_file
-
-
-def test_without_a_limit_half_of_the_memory_is_used(monkeypatch):
+@pytest.mark.parametrize(
+    ("n_bytes", "limit", "is_file"),
+    [(100, 128, False), (129, 128, True), (100, np.inf, False), (448, None, False), (640, None, True)],
+)
+def test_codes_above_the_limit_or_half_of_the_memory_are_in_a_file(monkeypatch, n_bytes, limit, is_file):
     monkeypatch.setenv("HEDGEROW_MEMORY", "1000b")
-    assert not CodeStorage([500 // 64 * 64], None, None).is_file
-    assert CodeStorage([640], None, None).is_file
-
-
-_KILLED = """
-import os, signal, sys
-import numpy as np
-from hedgerow.streams.table import CodeStorage
-storage = CodeStorage([1 << 20], 0, sys.argv[1])
-storage.arrays()[0][:] = 1
-print("mapped", flush=True)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no such signal")
-def test_a_process_that_is_killed_leaves_no_file(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", _KILLED, tmp_path], capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "mapped\n"
-    assert done.returncode == -signal.SIGKILL
-    assert not list(tmp_path.iterdir())
+    assert CodeStorage([n_bytes], limit, None).is_file == is_file
 
 
 def test_a_model_of_rows_in_files_can_be_copied_and_no_longer_needs_them(tmp_path):

@@ -7,10 +7,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import hedgerow
 from hedgerow import AdaBoostClassifier, DecisionStump, GradientBoostingClassifier, RandomForestClassifier
+from hedgerow.io.models import to_bytes
 from hedgerow.streams import Stream, reader
 from stream_cases import chosen, features, rows, write
 from terminal import Terminal
@@ -38,18 +40,9 @@ def name_of(model):
     return type(model).__name__ if hasattr(model, "fit") else None
 
 
-def file_of(model, tmp_path):
-    hedgerow.save(model, tmp_path / "model")
-    return (tmp_path / "model").read_bytes()
-
-
-def fresh(model):
-    return type(model)(**model.get_params(deep=False))
-
-
 def in_memory(model, table, target, weight=None, **options):
     X, weights = features(table), None if weight is None else np.asarray(table[weight])
-    return fresh(model).fit(X, np.asarray(table[target]), sample_weight=weights, **options)
+    return clone(model).fit(X, np.asarray(table[target]), sample_weight=weights, **options)
 
 
 @pytest.fixture(autouse=True)
@@ -62,20 +55,20 @@ def test_a_model_of_rows_in_files_is_that_of_rows_in_memory(tmp_path, model, tar
     table = chosen(rows(), target, weight)
     folder = write(table, tmp_path / "rows", cuts=(1, 333, 900), row_group=50)
     wanted = in_memory(model, table, target, weight)
-    found = fresh(model).fit(f"{folder}/*", target=target, sample_weight=weight)
+    found = clone(model).fit(f"{folder}/*", target=target, sample_weight=weight)
     if target != "score":
         assert found.classes_.dtype == wanted.classes_.dtype
-    assert file_of(found, tmp_path) == file_of(wanted, tmp_path)
+    assert to_bytes(found) == to_bytes(wanted)
     for name in ("predict", "predict_proba", "decision_function"):
         if hasattr(found, name):
             predict = getattr(found, name)
             np.testing.assert_array_equal(predict(folder), predict(features(table)))
 
 
-def test_a_model_of_other_rows_has_other_bytes(tmp_path):
+def test_a_model_of_other_rows_has_other_bytes():
     table, model = chosen(rows(), "label"), MODELS[0][0]
     one, other = (in_memory(model, some, "label") for some in (table, table.slice(1)))
-    assert file_of(one, tmp_path) != file_of(other, tmp_path)
+    assert to_bytes(one) != to_bytes(other)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +80,8 @@ def test_codes_in_a_mapped_file_give_the_same_model_and_leave_no_file(tmp_path, 
     table = chosen(rows(), "label")
     folder, codes = write(table, tmp_path / "rows"), tmp_path / "codes"
     codes.mkdir()
-    found = fresh(model).fit(Stream(folder, "label", memory_limit=0, folder=codes))
-    assert file_of(found, tmp_path) == file_of(in_memory(model, table, "label"), tmp_path)
+    found = clone(model).fit(Stream(folder, "label", memory_limit=0, folder=codes))
+    assert to_bytes(found) == to_bytes(in_memory(model, table, "label"))
     assert not list(codes.iterdir())
 
 
@@ -109,9 +102,9 @@ def test_models_of_some_columns_and_three_classes(tmp_path, model, columns):
     table = rows()
     third = np.digitize(np.asarray(table["score"]), [-0.5, 0.5])
     table = table.select(columns).append_column("label", pa.array(third.astype(np.uint8)))
-    found = fresh(model).fit(write(table, tmp_path / "rows", cuts=(444,)), target="label")
+    found = clone(model).fit(write(table, tmp_path / "rows", cuts=(444,)), target="label")
     assert found.classes_.dtype == np.uint8
-    assert file_of(found, tmp_path) == file_of(in_memory(model, table, "label"), tmp_path)
+    assert to_bytes(found) == to_bytes(in_memory(model, table, "label"))
 
 
 @pytest.mark.parametrize(
@@ -127,30 +120,30 @@ def test_all_fits_resume_from_a_model_and_from_a_checkpoint(tmp_path, kind):
     more = {"random_state": 0} if kind is RandomForestClassifier else {}
     table = chosen(rows(), "label")
     folder = write(table, tmp_path / "rows", cuts=(500,))
-    wanted = file_of(in_memory(kind(n_estimators=4, **more), table, "label"), tmp_path)
+    wanted = to_bytes(in_memory(kind(n_estimators=4, **more), table, "label"))
     warm = kind(n_estimators=2, warm_start=True, **more).fit(folder, target="label")
     warm.set_params(n_estimators=4).fit(folder, target="label").set_params(warm_start=False)
-    assert file_of(warm, tmp_path) == wanted
+    assert to_bytes(warm) == wanted
     model = kind(n_estimators=2, **more).fit(folder, target="label", checkpoint=tmp_path / "checkpoint")
     model.set_params(n_estimators=4).fit(folder, target="label", checkpoint=tmp_path / "checkpoint")
-    assert file_of(model, tmp_path) == wanted
+    assert to_bytes(model) == wanted
     with pytest.raises(ValueError, match="is of a fit with another X"):
-        fresh(model).fit(folder / "part-00.parquet", target="label", checkpoint=tmp_path / "checkpoint")
+        clone(model).fit(folder / "part-00.parquet", target="label", checkpoint=tmp_path / "checkpoint")
 
 
 def test_every_kind_of_source_gives_the_same_model(tmp_path):
     table = chosen(rows(), "label")
     folder = write(table, tmp_path / "rows", cuts=(77,))
     model = GradientBoostingClassifier(n_estimators=2)
-    wanted = file_of(in_memory(model, table, "label"), tmp_path)
+    wanted = to_bytes(in_memory(model, table, "label"))
     for source in (
         str(folder),
         pyarrow.dataset.dataset(folder),
         Stream(sorted(folder.iterdir())),
         lambda: table.to_batches(max_chunksize=100),
     ):
-        assert file_of(fresh(model).fit(source, target="label"), tmp_path) == wanted
-    assert file_of(fresh(model).fit(folder, "label"), tmp_path) == wanted
+        assert to_bytes(clone(model).fit(source, target="label")) == wanted
+    assert to_bytes(clone(model).fit(folder, "label")) == wanted
 
 
 @pytest.mark.parametrize(
@@ -172,12 +165,12 @@ def test_evaluation_sets_may_be_in_files(tmp_path, model, in_files):
     if in_files == "evaluation":
         found = in_memory(model, train, "label", eval_set=evaluated)
     else:
-        found = fresh(model).fit(write(train, tmp_path / "train"), target="label", eval_set=[evaluated])
+        found = clone(model).fit(write(train, tmp_path / "train"), target="label", eval_set=[evaluated])
     assert {name: found.history_[name] for name in found.history_ if name != "seconds"} == {
         name: wanted.history_[name] for name in wanted.history_ if name != "seconds"
     }
     assert len(found.history_) > 3
-    assert file_of(found, tmp_path) == file_of(wanted, tmp_path)
+    assert to_bytes(found) == to_bytes(wanted)
 
 
 def test_fingerprints_of_rows_in_files(tmp_path):

@@ -98,8 +98,7 @@ def read_typed(path: str | os.PathLike[str], *, columns: Sequence[str] | None = 
     ['number', 'text']
     """
     with _named(path):
-        data = _content(path)
-        table = _read_table_file(path, columns) if data is None else _read_bytes(data, columns)
+        table = _read(path, columns)
         if table.num_rows == 0:
             raise DataFileError("it holds no rows")
         if not table.column_names:
@@ -136,27 +135,15 @@ def _file_not_found(path: str | os.PathLike[str]) -> str:
     return "there is no such file" + (f"; did you mean {stems[near[0]]!r}?" if near else "")
 
 
-def _content(path: str | os.PathLike[str]) -> bytes | None:
-    """Return the decompressed bytes of a file; None for a file that Arrow reads from disk itself."""
+def _read(path: str | os.PathLike[str], columns: Sequence[str] | None) -> TypedTable:
     with Path(path).open("rb") as file:
         head = file.read(_HEAD)
-        if not head:
-            raise DataFileError("it is empty")
         if not formats.is_compressed(head):
-            kind = formats.detect_format(head)  # refuses other formats before all bytes are read
+            kind = formats.detect_format(head)  # rejects other formats before all bytes are read
             if kind != formats.TEXT and file.seekable():
-                return None
-        return formats.decompress(head + file.read())
-
-
-def _read_table_file(path: str | os.PathLike[str], columns: Sequence[str] | None) -> TypedTable:
-    with Path(path).open("rb") as file:
-        kind = formats.detect_format(file.read(_HEAD))
-    with pa.OSFile(os.fspath(path)) as source:
-        return TypedTable(_read_binary(kind, source, columns))
-
-
-def _read_bytes(data: bytes, columns: Sequence[str] | None) -> TypedTable:
+                with pa.OSFile(os.fspath(path)) as source:
+                    return TypedTable(_read_binary(kind, source, columns))
+        data = formats.decompress(head + file.read())
     if not data:
         raise DataFileError("it is empty")
     if formats.is_compressed(data[:_HEAD]):
