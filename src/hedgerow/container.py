@@ -186,7 +186,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Replace a file: whenever the process ends, the old file or the new one exists, complete.
 
     Where the system can (Linux), the data are written to a file without a name, which vanishes with a killed
-    process. Elsewhere a killed process leaves a temporary file; a later save removes it after a day.
+    process. On other systems a killed process leaves a temporary file; a later save removes it after a day.
     """
     target = Path(path).resolve()  # of a link, the file it points to
     if target.is_dir():

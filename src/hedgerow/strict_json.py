@@ -1,7 +1,7 @@
 """Strict JSON: the only reader, writer and checker of JSON that comes from files.
 
-Files may come from anybody. `JsonChecker` refuses, with an error of one line that names the entry, the value
-and what is allowed:
+Files may come from unknown sources. `JsonChecker` refuses, with an error of one line that names the entry,
+the value and what is allowed:
 
     duplicate keys, NaN, infinities, numbers that overflow float64, lone surrogates, deep nesting
     entries that are missing, unknown, of another type, too long, or not printable
