@@ -266,31 +266,31 @@ def test_only_outer_panels_have_tick_labels_when_drawn_again():
 # --- errors
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "message"),
-    [
-        ("n_columns", (0, 2.0, True), "n_columns=.* is not allowed: it must be an integer >= 1"),
-        ("X", (np.zeros((10, 3)),), "X has 3 columns: it must have two columns"),
-        ("X", (np.zeros(10),), r"X has shape \(10,\)"),
-        ("X", (np.where(np.arange(20).reshape(10, 2) == 5, np.nan, 1.0),), r"X\[2, 1\] is nan"),
-        ("X", (np.zeros((9, 2)),), "y has 10 rows, but X has 9; they must be equal"),
-        ("y", (np.arange(10),), r"y holds 0: it must hold the classes \[-1, 1\] only"),
-        (
-            "rounds",
-            (0, 4, [], [1, 4], [0], [1.0], "1", True, [True], 2.0),
-            "rounds=.* is not allowed: the estimator has the rounds 1 to 3",
-        ),
-        (
-            "sample_weight",
-            (np.ones(9), -np.ones(10), np.zeros(10), np.full(10, np.nan)),
-            "sample_weight must hold 10 finite numbers >= 0",
-        ),
-    ],
-)
-def test_invalid_inputs_are_rejected(name, values, message):
-    for value in values:
-        with pytest.raises(ValueError, match=message):
-            draw(**{name: value})
+INVALID = [
+    ("n_columns", (0, 2.0, True), "n_columns=.* is not allowed: it must be an integer >= 1"),
+    ("X", (np.zeros((10, 3)),), "X has 3 columns: it must have two columns"),
+    ("X", (np.zeros(10),), r"X has shape \(10,\)"),
+    ("X", (np.where(np.arange(20).reshape(10, 2) == 5, np.nan, 1.0),), r"X\[2, 1\] is nan"),
+    ("X", (np.zeros((9, 2)),), "y has 10 rows, but X has 9; they must be equal"),
+    ("y", (np.arange(10),), r"y holds 0: it must hold the classes \[-1, 1\] only"),
+    (
+        "rounds",
+        (0, 4, [], [1, 4], [0], [1.0], "1", True, [True], 2.0),
+        "rounds=.* is not allowed: the estimator has the rounds 1 to 3",
+    ),
+    (
+        "sample_weight",
+        (np.ones(9), -np.ones(10), np.zeros(10), np.full(10, np.nan)),
+        "sample_weight must hold 10 finite numbers >= 0",
+    ),
+]
+
+
+def test_invalid_inputs_are_rejected():
+    for name, values, message in INVALID:
+        for value in values:
+            with pytest.raises(ValueError, match=message):
+                draw(**{name: value})
 
 
 def test_wrong_numbers_of_axes_are_rejected():
