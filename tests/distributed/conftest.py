@@ -38,6 +38,7 @@ def processes():
     yield from shared_client(processes=True)
 
 
+@pytest.hookimpl(trylast=True)  # after the fixtures: they make the client of before the current one again
 def pytest_runtest_teardown(nextitem):
     """Close the clusters after the last test of this folder, whatever the files that share a process."""
     if nextitem is None or Path(__file__).parent not in nextitem.path.parents:

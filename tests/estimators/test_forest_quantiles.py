@@ -137,9 +137,9 @@ def example():
 
 def test_the_verdict_follows_the_numbers(example):
     near, far = 0.9 + np.array([-0.01, 0.0, 0.01]), np.array([0.95, 0.951, 0.952])
-    assert example.judge(near, 0.9) == "as promised"
-    assert example.judge(far, 0.9) == "too often"
-    assert example.judge(far, 0.99) == "too rarely"
+    assert example.compare(near, 0.9) == "as promised"
+    assert example.compare(far, 0.9) == "too often"
+    assert example.compare(far, 0.99) == "too rarely"
 
 
 def test_the_whole_example_runs_on_few_trees(example, monkeypatch, tmp_path, capsys):
