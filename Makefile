@@ -14,10 +14,7 @@ ARGS ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-# Numba does not recompile a cached kernel when a kernel it calls, in another file, has changed. So the
-# cache folder is named by a checksum of all kernels.
-KERNELS := $(shell find src/hedgerow/kernels -name '*.py' | LC_ALL=C sort | xargs cat | cksum | cut -d' ' -f1)
-export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(KERNELS)
+export HEDGEROW_CACHE := $(CURDIR)/.cache
 
 # Tests start many processes that import the package; each would compile its modules without bytecode files.
 export PYTHONDONTWRITEBYTECODE :=
@@ -30,6 +27,7 @@ demo: .venv/.installed-demo .cache/.gitignore
 	$(BIN)/hedgerow demo --out demo/report.html --force $(ARGS)
 
 test: .venv/.installed-dev .cache/.gitignore
+	$(BIN)/hedgerow warmup
 	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(or $(ARGS),--cov --cov-report=term:skip-covered)
 
 check: .venv/.installed-dev
@@ -38,9 +36,9 @@ check: .venv/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Old packages warn about newer ones; that is not an error. The cache is specific to a Numba version.
+# Old packages warn about newer ones; that is not an error.
 lowest: .venv-lowest/.installed .cache/.gitignore
-	NUMBA_CACHE_DIR=$(NUMBA_CACHE_DIR)-lowest .venv-lowest/bin/python -m pytest -p no:cacheprovider \
+	.venv-lowest/bin/python -m pytest -p no:cacheprovider \
 		-W default --disable-warnings $$($(PYTHON) tests/support/lowest.py --tests) $(ARGS)
 
 docs: .venv/.installed-docs

@@ -6,28 +6,23 @@ import threading
 from collections import Counter
 from collections.abc import Generator, Iterator
 
+import hypothesis
 import pytest
-from numba.core import event
 
-# Two processes that need the same kernel at the same time both compile it. So files that compile different
-# kernels come first; the workers of clusters then find theirs compiled.
-FIRST = (
-    *("test_check_boosting.py", "test_check_estimator.py", "test_same_bits.py", "test_stage.py"),
-    *("test_dask_shards.py", "test_weak_shards.py"),
-)
 COVERED_CASES = 1  # of a parametrised test: tracing slows Python down, and more cases run the same lines
 NOT_COUNTED = pytest.StashKey[bool]()
+
+# An example may take long: kernels that no estimator calls from Python are compiled at their first call.
+hypothesis.settings.register_profile("hedgerow", deadline=None)
+hypothesis.settings.load_profile("hedgerow")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sort the files and mark the tests whose lines are not counted."""
     sizes = Counter(item.path for item in items)
 
-    def position(item: pytest.Item) -> tuple[int, int, str]:
-        name, size = item.path.name, -sizes[item.path]
-        if name in FIRST:
-            return FIRST.index(name), size, str(item.path)
-        return len(FIRST) + (item.path.parent.name != "distributed"), size, str(item.path)
+    def position(item: pytest.Item) -> tuple[bool, int, str]:
+        return item.path.parent.name != "distributed", -sizes[item.path], str(item.path)
 
     items.sort(key=position)
     cases: Counter[str] = Counter()
@@ -53,34 +48,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         sys.settrace(tracer)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Let SIGINT interrupt, and stop counting lines while Numba compiles a kernel."""
+def pytest_configure() -> None:
+    """Let SIGINT interrupt."""
     if (
         signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         and threading.current_thread() is threading.main_thread()
     ):
         # a process that a shell started in the background ignores it, and tests of interrupts would wait
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if config.pluginmanager.hasplugin("_cov"):
-        event.register("numba:compile", PausedTracing())
-
-
-class PausedTracing(event.Listener):  # type: ignore[misc]
-    """Switches tracing off while a kernel of the package is compiled: Numba's own code is not measured."""
-
-    def __init__(self) -> None:
-        self.paused = threading.local()
-
-    def on_start(self, event: event.Event) -> None:
-        """Keep the trace function of this thread and remove it."""
-        if event.data["dispatcher"].py_func.__module__.startswith("hedgerow."):
-            self.paused.__dict__.setdefault("stack", []).append(sys.gettrace())
-            sys.settrace(None)
-
-    def on_end(self, event: event.Event) -> None:
-        """Set the trace function again."""
-        if event.data["dispatcher"].py_func.__module__.startswith("hedgerow."):
-            sys.settrace(self.paused.stack.pop())
 
 
 @pytest.fixture(autouse=True)

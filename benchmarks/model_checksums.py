@@ -7,6 +7,7 @@ nor the layout of the file matter), and the SHA-256 of its predictions. A refact
     python benchmarks/model_checksums.py | diff before.txt -
 """
 
+import argparse
 import hashlib
 import json
 import struct
@@ -163,20 +164,26 @@ def checksum_of_arrays(path: Path) -> str:
 
 def main() -> None:
     """Fit, save and predict, and print a line for each fit."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--save-data", type=Path, help="write the tables to a file (.npz), and nothing else")
+    parser.add_argument("--data", type=Path, help="read them; then also leave out members of other libraries")
+    options = parser.parse_args()
+    if options.save_data:
+        np.savez(options.save_data, **tables())  # type: ignore[arg-type]
+        return
     warnings.simplefilter("ignore")
-    d = tables()
+    d = dict(np.load(options.data)) if options.data else tables()
     with tempfile.TemporaryDirectory(prefix="hedgerow-checksums-") as folder:
         path = Path(folder) / "model.safetensors"
-        for name, make, X, y, options in (*gradient_boosting(d), *adaboost(d), *averaging(d)):
-            model = make().fit(X, y, **options)
+        for name, make, X, y, arguments in (*gradient_boosting(d), *adaboost(d), *averaging(d)):
+            foreign = "of ridge" in name or "of naive" in name or "of logistic" in name
+            if options.data and foreign:
+                continue
+            model = make().fit(X, y, **arguments)
             h.save(model, path)
             predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict
             predicted = hashlib.sha256(np.ascontiguousarray(predict(X[:500])).tobytes()).hexdigest()[:16]
-            arrays = (
-                "-"
-                if "of ridge" in name or "of naive" in name or "of logistic" in name
-                else checksum_of_arrays(path)
-            )
+            arrays = "-" if foreign else checksum_of_arrays(path)
             print(f"{name:50} arrays {arrays:16} predictions {predicted}", flush=True)
 
 

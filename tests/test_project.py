@@ -5,11 +5,13 @@ import importlib.metadata
 import inspect
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import hedgerow
+import hedgerow.estimators
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("src", "tests", "benchmarks", "examples", "docs")
@@ -73,14 +75,23 @@ def test_the_patterns_match_their_examples(what, text):
 
 
 def test_public_names_are_exactly_those_in_all():
-    found = {
-        name
-        for name, value in vars(hedgerow).items()
-        if not name.startswith("_") and not inspect.ismodule(value)
-    }
-    assert found <= set(hedgerow.__all__)
+    found = {name for name in dir(hedgerow) if not inspect.ismodule(getattr(hedgerow, name))}
+    assert found == set(hedgerow.__all__) - {"__version__"}
     assert all(hasattr(hedgerow, name) for name in hedgerow.__all__)
+    with pytest.raises(AttributeError, match="module 'hedgerow' has no attribute 'nothing'"):
+        _ = hedgerow.nothing
     assert len(hedgerow.__all__) == len(set(hedgerow.__all__))
+
+
+@pytest.mark.parametrize("package", [hedgerow, hedgerow.estimators])
+def test_names_for_type_checkers_are_those_that_are_loaded_on_demand(package):
+    (block,) = (
+        node for node in ast.parse(Path(package.__file__).read_text("utf-8")).body if type(node) is ast.If
+    )
+    imported = {alias.name: line.module for line in block.body for alias in line.names}
+    assert set(imported) == set(package.__all__) - {"__version__"}
+    for name, module in imported.items():
+        assert getattr(package, name) is getattr(import_module(module), name)
 
 
 def test_every_public_name_is_documented_with_an_example():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from hedgerow.kernels.cpu.intrinsics import barrier
+from hedgerow.kernels.cpu.grow import barrier
 from hedgerow.threads import Team, available_threads, over_rows, resolve_n_jobs, rows_per_block
 
 

@@ -4,28 +4,33 @@ Boosting, bagging, forests and cascades in pure Python with Numba kernels: the s
 for any number of threads and any chunking (tested on x86-64).
 """
 
-from hedgerow.boosting.callbacks import EarlyStopping, Round, TimeLimit
-from hedgerow.estimators import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    AnyBoostClassifier,
-    BaggingClassifier,
-    BaggingRegressor,
-    DecisionStump,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    LogitBoostClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    SchapireBoostClassifier,
-)
-from hedgerow.estimators.checkpoint import Checkpoint
-from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
-from hedgerow.streams import Stream
+from typing import TYPE_CHECKING
+
+from hedgerow._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from hedgerow.boosting.callbacks import EarlyStopping, Round, TimeLimit
+    from hedgerow.estimators import (
+        AdaBoostClassifier,
+        AdaBoostRegressor,
+        AnyBoostClassifier,
+        BaggingClassifier,
+        BaggingRegressor,
+        DecisionStump,
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+        LogitBoostClassifier,
+        RandomForestClassifier,
+        RandomForestRegressor,
+        SchapireBoostClassifier,
+    )
+    from hedgerow.estimators.checkpoint import Checkpoint
+    from hedgerow.io import ModelFileError, load, load_card, load_certificate, save
+    from hedgerow.streams import Stream
 
 __version__ = "0.1.0"
 
@@ -58,3 +63,32 @@ __all__ = [
     "load_certificate",
     "save",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "hedgerow.boosting.callbacks": ["EarlyStopping", "Round", "TimeLimit"],
+        "hedgerow.estimators": [
+            "AdaBoostClassifier",
+            "AdaBoostRegressor",
+            "AnyBoostClassifier",
+            "BaggingClassifier",
+            "BaggingRegressor",
+            "DecisionStump",
+            "DecisionTreeClassifier",
+            "DecisionTreeRegressor",
+            "ExtraTreesClassifier",
+            "ExtraTreesRegressor",
+            "GradientBoostingClassifier",
+            "GradientBoostingRegressor",
+            "LogitBoostClassifier",
+            "RandomForestClassifier",
+            "RandomForestRegressor",
+            "SchapireBoostClassifier",
+        ],
+        "hedgerow.estimators.checkpoint": ["Checkpoint"],
+        "hedgerow.io": ["ModelFileError", "load", "load_card", "load_certificate", "save"],
+        "hedgerow.streams": ["Stream"],
+    },
+    ["datasets", "estimators", "io", "plots", "report", "selection", "streams", "theory", "vision"],
+)

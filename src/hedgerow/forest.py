@@ -7,7 +7,7 @@ counted within the tree, and `left` is 0 in a leaf. A tree adds its leaf values 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,38 +15,13 @@ from numpy.typing import NDArray
 from hedgerow._typing import Floats, Integers
 from hedgerow.binning import BinnedTable, Bins
 from hedgerow.kernels.cpu import forest as kernels
+from hedgerow.kernels.cpu.forest import RawBins, Trees
 from hedgerow.kernels.cpu.records import NODE
 from hedgerow.table import Table
 from hedgerow.threads import PickledWithoutCache, Team, cached_property, over_rows, rows_per_block
 
 _LARGEST_CODE = 65_535  # a leaf's threshold: no code is larger, so that a row stays in its leaf
 _CHUNK_ROWS = 8192  # rows that a thread predicts at a time
-
-
-class Trees(NamedTuple):
-    """The forest as the prediction kernels read it; nodes are counted over the whole forest."""
-
-    starts: Integers
-    output: Integers
-    depth: Integers
-    n_top: Integers  # splits of a tree that are masked
-    depth_below: Integers  # steps left below them
-    entry: NDArray[np.int32]  # (trees, 32) the node of each bit of the mask
-    words: NDArray[np.uint64]  # left child (a leaf is its own), column, threshold, kind
-    set_number: NDArray[np.int32]
-    masks: NDArray[np.uint32]
-    value: Floats
-    sets: NDArray[np.uint64]
-    needs_codes: Integers  # (1,) whether masks and values do not suffice
-
-
-class RawBins(NamedTuple):
-    """Bins as the kernels read them."""
-
-    edges: Floats
-    edge_starts: Integers
-    tables: NDArray[np.uint8]
-    table_starts: Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,7 @@ The calling thread is member 0. Kernels release the interpreter lock, and all me
 same time, so that they may use barriers. A fit makes its own team and closes it: two fits in two threads
 never wait for each other. A forked process has only the thread that called fork, so a team starts new ones.
 
-State of the whole process: the number of threads of linear algebra (`one_blas_thread`), and the locks of the
-compiler, which no other thread may hold during a fork.
+State of the whole process: the number of threads of linear algebra (`one_blas_thread`).
 """
 
 import numbers
@@ -14,7 +13,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -22,8 +21,6 @@ from typing import TYPE_CHECKING, Any, Self
 import joblib
 import numpy as np
 from joblib.parallel import get_active_backend
-from llvmlite.binding import ffi
-from numba.core.compiler_lock import global_compiler_lock
 from threadpoolctl import threadpool_limits
 
 CHUNK_ROWS = 65_536  # rows that a thread processes at a time, and the block of every floating-point sum
@@ -102,7 +99,7 @@ class Team:
     def __init__(self, n_members: int, chunk_rows: int = CHUNK_ROWS) -> None:
         self.n_members = n_members
         self.chunk_rows = chunk_rows
-        self.sync = np.zeros(16, np.int64)  # see kernels.cpu.intrinsics.barrier
+        self.sync = np.zeros(16, np.int64)  # see kernels.cpu.grow.barrier
         self._tasks: list[queue.SimpleQueue[tuple[Task, Reports] | None]] = []  # one for every helper
         self._process, self._starting = os.getpid(), threading.Lock()
 
@@ -285,23 +282,5 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
-_COMPILER_LOCKS: tuple[Any, ...] = (global_compiler_lock, getattr(ffi.lib, "_lock", nullcontext()))
-
-
-def _hold_compiler() -> None:
-    for lock in _COMPILER_LOCKS:
-        lock.__enter__()
-
-
-def _release_compiler() -> None:
-    for lock in reversed(_COMPILER_LOCKS):
-        lock.__exit__(None, None, None)
-
-
 if hasattr(os, "register_at_fork"):
-    # Numba compiles and loads kernels under locks. If another thread held them during a fork, they would
-    # stay locked in the child: so a fork waits for the kernel.
-    os.register_at_fork(
-        before=_hold_compiler, after_in_parent=_release_compiler, after_in_child=_release_compiler
-    )
     os.register_at_fork(after_in_child=_BLAS_LOCK.renew)

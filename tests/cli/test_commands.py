@@ -230,20 +230,15 @@ def test_few_rows_report_no_leak():
     assert leaking_columns(object(), Problem()) == []
 
 
-def test_warmup_runs_jobs_and_prints_the_cache_folder(monkeypatch, capsys):
-    """The jobs themselves are small fits: each is made, and a few are run."""
-    jobs = machine._jobs()
-    assert len(jobs) > 10
-    quick = ["tables with categories", "certificates", "cascades, detecting", "cascades, training"]
-    ran = []
-    chosen = {name: lambda name=name: (ran.append(name), jobs[name]()) for name in quick}
-    fits = [name for name in jobs if name not in quick and name != "many rows"]
-    chosen |= {name: lambda name=name: (ran.append(name), jobs[name]()) for name in fits[:2]}
-    monkeypatch.setattr(machine, "_jobs", lambda: chosen)
+def test_warmup_compiles_and_prints_where_the_kernels_are(monkeypatch, capsys):
+    compiled = [3, 0]
+    monkeypatch.setattr(type(machine.code()), "compile_listed", lambda _self: compiled.pop(0))
     assert main(["warmup", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert list(printed["seconds"]) == list(chosen) == ran
-    assert "cache" in printed
+    assert printed["compiled"] == 3
+    assert "entry points" in printed["kernels"]
+    assert main(["warmup"]) == 0
+    assert "nothing to compile" in capsys.readouterr().out
 
 
 def test_demo_prints_tables_and_findings_and_writes_a_report(tmp_path, monkeypatch, capsys):

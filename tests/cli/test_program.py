@@ -44,7 +44,7 @@ def test_an_internal_error_is_one_line_with_its_own_exit_code(error, monkeypatch
     def fail():
         raise error("broken")
 
-    monkeypatch.setattr(machine, "_jobs", fail)
+    monkeypatch.setattr(machine, "code", fail)
     assert main(["warmup"]) == errors.INTERNAL
     message = capsys.readouterr().err
     assert message.startswith(f"hedgerow: error: internal error: {error.__name__}: ")
@@ -71,15 +71,19 @@ def test_an_interrupt_has_its_own_exit_code(monkeypatch, capsys):
     def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(machine, "_jobs", interrupted)
+    monkeypatch.setattr(machine, "code", interrupted)
     assert main(["warmup"]) == errors.INTERRUPTED
     assert capsys.readouterr().err == "hedgerow: error: interrupted\n"
 
 
 def test_a_warning_is_a_note_of_one_line(monkeypatch, capsys):
-    monkeypatch.setattr(
-        machine, "_jobs", lambda: {"one": lambda: warnings.warn("of two\nlines", stacklevel=1)}
-    )
+    code = machine.code
+
+    def warning():
+        warnings.warn("of two\nlines", stacklevel=1)
+        return code()
+
+    monkeypatch.setattr(machine, "code", warning)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         assert main(["warmup"]) == 0

@@ -15,7 +15,7 @@ NAVIGATION = re.findall(r":\s+([\w/-]+\.md)\s*$", CONFIG, flags=re.MULTILINE)
 REFERENCE = sorted(set((DOCS / "reference").glob("*.md")) - {DOCS / "reference" / "index.md"})
 ESTIMATORS = {
     name: value
-    for name, value in vars(hedgerow).items()
+    for name, value in ((name, getattr(hedgerow, name)) for name in hedgerow.__all__)
     if inspect.isclass(value) and hasattr(value, "get_params")
 }
 

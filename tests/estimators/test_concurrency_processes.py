@@ -13,8 +13,6 @@ from multiprocessing import get_all_start_methods, get_context
 import joblib
 import numpy as np
 import pytest
-from numba import njit
-from numba.core.compiler_lock import global_compiler_lock
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from concurrency_cases import (
@@ -29,6 +27,8 @@ from concurrency_cases import (
 )
 from hedgerow import AdaBoostClassifier
 from hedgerow.forest import TreeModel
+from hedgerow.kernels import native
+from hedgerow.kernels.cpu.jit import kernel
 from hedgerow.kernels.cpu.random import _mix as mix
 from hedgerow.selection.linear import LogisticBaseline
 from hedgerow.threads import Team, one_blas_thread, resolve_n_jobs
@@ -130,12 +130,12 @@ def test_a_callback_may_fork():
 
 
 def test_a_fork_waits_for_the_compiler_so_that_the_child_can_compile():
-    with held_by_another_thread(global_compiler_lock, seconds=0.3):
+    with held_by_another_thread(native.LOCK, seconds=0.3):
         assert in_process("fork", compiles, patience=20)
 
 
 def compiles():
-    return global_compiler_lock._lock.acquire(timeout=5)
+    return native.LOCK.acquire(timeout=5)
 
 
 def test_a_fork_while_a_cached_property_is_computed_leaves_it_usable_in_the_child(monkeypatch):
@@ -239,7 +239,7 @@ def test_searches_and_cross_validation_in_parallel_find_the_same(backend):
 
 
 def test_threads_that_need_a_new_kernel_at_once_get_one():
-    fresh = njit(nogil=True)(mix.py_func)
+    fresh = kernel(mix.py_func)
     numbers = np.arange(5, dtype=np.uint64)
     expected = [int(mix(number)) for number in numbers]
     for found in at_once(*[lambda: [int(fresh(number)) for number in numbers]] * 4):

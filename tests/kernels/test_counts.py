@@ -171,7 +171,7 @@ def test_rows_are_drawn_by_numbers_beyond_two_to_the_31():
 def test_bits_of_bags_are_read_beyond_two_to_the_31(far):
     bits = far((1, N // 8), np.uint8)
     bits[0, FAR // 8 :] = 0b10101010
-    walk, chosen = new_walk(64), np.empty(64, np.int64)
+    walk, chosen = new_walk.py_func(64), np.empty(64, np.int64)
     assert _choose_rows(bits, 0, FAR, 64, 300_000, walk, chosen) == 32
     assert chosen[:32].tolist() == list(range(0, 64, 2))
     assert walk.base[:32].tolist() == [i * 300_000 for i in range(0, 64, 2)]

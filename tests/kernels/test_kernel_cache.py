@@ -1,41 +1,206 @@
-"""The cache of compiled kernels, written by several processes at once."""
+"""Compiled kernels on disk: damaged files, folders that cannot be written, several processes, libraries."""
 
-from numba.core.caching import IndexDataCacheFile
+import json
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from hedgerow.kernels.cpu.jit import _CacheFile, njit
-from hedgerow.kernels.cpu.random import draw_rows
+import pytest
 
+from hedgerow.kernels import build, library, native, signatures
+from hedgerow.kernels.cache import ObjectCache, family_of, write
+from hedgerow.kernels.library import Library, source_checksum, usable_levels
 
-def interleaved(kind, folder):
-    """Two processes save two versions: each has read the index before the other has written anything."""
-    first, second = (kind(str(folder), "kernel-1.py311", "stamp") for _ in range(2))
-    writes = []
-    for file in (first, second):
-        file._load_index = dict
-        file._save_index, file._save_data = (
-            lambda *args, write=write: writes.append((write, args))
-            for write in (file._save_index, file._save_data)
-        )
-    first.save("of integers", "code of integers")
-    second.save("of floats", "code of floats")
-    for number in (0, 2, 3, 1):  # the second write of the first process comes last
-        write, args = writes[number]
-        write(*args)
-    return kind(str(folder), "kernel-1.py311", "stamp")
+DRAW = ("random.draw", "int64, int64, int64, int64")
+SIGNATURE = signatures.parse(DRAW[1])
+CALL = "from hedgerow.kernels.cpu.random import draw; print(draw(1, 2, 3, 4))"
 
 
-def test_versions_are_not_confused(tmp_path):
-    file = interleaved(_CacheFile, tmp_path)
-    assert file.load("of floats") in ("code of floats", None)
-    assert file.load("of integers") in ("code of integers", None)
-    assert {file.load("of floats"), file.load("of integers")} != {None}
+@pytest.fixture
+def few(monkeypatch):
+    """A short list of signatures, so that compiling takes a second."""
+    monkeypatch.setattr(signatures, "listed", lambda: {"one": {DRAW[0]: (SIGNATURE,)}})
 
 
-def test_cache_of_numba_confuses_versions(tmp_path):
-    """When this fails, Numba has its own solution, and ours can be removed."""
-    assert interleaved(IndexDataCacheFile, tmp_path).load("of floats") == "code of integers"
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEDGEROW_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
-def test_kernels_use_the_cache():
-    assert type(draw_rows._cache._cache_file) is _CacheFile
-    assert njit(nogil=True)(lambda x: x + 1)(1) == 2
+def run(code, **environment):
+    """Run code in a new process; return what it prints, without the warnings."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# --- objects
+
+
+@pytest.mark.usefixtures("few")
+def test_a_kernel_is_compiled_once(folder):
+    first, second = ObjectCache(None), ObjectCache(None)
+    assert first.compile([DRAW]) == 1
+    assert second.compile([DRAW]) == 0
+    assert second.address(*DRAW) != 0
+    assert [path.suffix for path in sorted(first.folder.iterdir())] == [".o", ""]
+    assert first.folder.parent == folder
+    assert "1 entry points" in first.describe()
+
+
+@pytest.mark.usefixtures("few", "folder")
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "other"])
+def test_a_damaged_object_is_compiled_again(damage):
+    cache = ObjectCache(None)
+    cache.compile([DRAW])
+    (path,) = cache.folder.glob("*.o")
+    whole = path.read_bytes()
+    path.write_bytes(
+        {"cut": whole[:-100], "changed": whole[:-1] + b"?", "empty": b"", "other": b'{"a": 1}\nxyz'}[damage]
+    )
+    assert ObjectCache(None).address(*DRAW) != 0
+    assert path.read_bytes() == whole
+
+
+def test_a_folder_that_cannot_be_written_is_replaced(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("HEDGEROW_CACHE", str(tmp_path / "file"))
+    cache = ObjectCache(None)
+    assert cache.folder.name.startswith("hedgerow-kernels-")
+    assert run(CALL) == run(CALL, HEDGEROW_CACHE=str(tmp_path / "other"))
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"HEDGEROW_CACHE": "/a/b"}, "/a/b"),
+        ({"XDG_CACHE_HOME": "/a/c"}, "/a/c/hedgerow"),
+        ({"HOME": "/a/d"}, "/a/d/.cache/hedgerow"),
+    ],
+)
+def test_the_folder_of_the_user(variables, expected, monkeypatch):
+    from hedgerow.kernels.cache import _user_folder  # noqa: PLC0415 - private
+
+    monkeypatch.delenv("HEDGEROW_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert _user_folder() == Path(expected)
+
+
+@pytest.mark.slow
+def test_two_processes_that_start_at_once_both_work(tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: run(CALL, HEDGEROW_CACHE=str(tmp_path)), range(2)))
+    assert found[0] == found[1] == run(CALL)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_kernel_that_cannot_be_compiled_is_an_error():
+    with pytest.raises(RuntimeError, match=r"cannot be compiled: random\.nothing: AttributeError"):
+        ObjectCache(None).compile([("random.nothing", "int64")])
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_process_that_ends_is_an_error(monkeypatch):
+    monkeypatch.setattr(sys, "executable", shutil.which("true"))
+    with pytest.raises(RuntimeError, match="the compiling process ended"):
+        ObjectCache(None).compile([DRAW])
+
+
+def test_without_llvmlite_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    with pytest.raises(ImportError, match="pip install numba"):
+        ObjectCache(None).compile([DRAW])
+
+
+def test_a_signature_belongs_to_a_family():
+    assert family_of(*DRAW) == "binning"
+    assert family_of("random.draw", "float64") == ""
+
+
+# --- libraries
+
+
+@pytest.fixture
+def small_library(few, tmp_path, monkeypatch):  # noqa: ARG001 - it must be first
+    """A library of one entry point, in the place where the package looks for it."""
+    if shutil.which("ld") is None:
+        pytest.skip("needs a linker")
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    level = usable_levels()[-1]
+    return build.build_library(level, tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="libraries are built on Linux")
+def test_a_library_is_used_and_what_it_lacks_is_compiled(small_library):
+    code = native.Code("")
+    assert code.library.level == small_library.stem
+    assert code.address(DRAW[0], SIGNATURE) == code.library.address(*DRAW)
+    other = ("random.draw", "int64, int64, int64, uint64")
+    assert code.library.address(*other) is None
+    assert code.address(other[0], signatures.parse(other[1])) != 0
+    assert code.compile_listed() == 0
+    assert "compiled for" in code.describe()
+    assert native.Code("jit").library is None
+    function = native.make_function(code.address(DRAW[0], SIGNATURE), DRAW[0], SIGNATURE)
+    assert str(function(1, 2, 3, 4)) == run(CALL)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="libraries are built on Linux")
+@pytest.mark.parametrize("damage", ["cut", "changed", "manifest", "no manifest", "other sources", "foreign"])
+def test_a_library_that_is_not_whole_is_ignored_with_one_warning(damage, small_library):
+    manifest = small_library.with_suffix(".json")
+    content = json.loads(manifest.read_text())
+    whole = small_library.read_bytes()
+    if damage == "cut":
+        small_library.write_bytes(whole[: len(whole) // 2])
+    elif damage == "changed":
+        small_library.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    elif damage == "manifest":
+        manifest.write_text("[]")
+    elif damage == "no manifest":
+        manifest.unlink()
+    elif damage == "other sources":
+        manifest.write_text(json.dumps(content | {"sources": "0" * 64}))
+    else:  # the checksum is right, but it is no library of this system
+        small_library.write_bytes(b"MZ" + whole[2:])
+        import hashlib  # noqa: PLC0415
+
+        content["library"] = hashlib.sha256(small_library.read_bytes()).hexdigest()
+        manifest.write_text(json.dumps(content))
+    with pytest.warns(RuntimeWarning, match="is not used, kernels are compiled instead") as warned:
+        code = native.Code("")
+    assert len(warned) == 1
+    assert code.library is None
+    assert code.address(DRAW[0], SIGNATURE) != 0
+
+
+def test_a_level_without_library_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    assert Library.find() is None
+    with pytest.raises(ValueError, match="HEDGEROW_KERNELS=x86-64-v9"):
+        Library.find("x86-64-v9")
+
+
+def test_checksums_cover_the_kernels():
+    assert len(source_checksum()) == 64
+    assert source_checksum() == source_checksum()
+
+
+def test_objects_are_written_under_their_name(tmp_path):
+    write(tmp_path, DRAW, b"code")
+    (path,) = tmp_path.iterdir()
+    head, stored = path.read_bytes().split(b"\n", 1)
+    assert stored == b"code"
+    assert json.loads(head)["kernel"] == DRAW[0]

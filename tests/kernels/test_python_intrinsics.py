@@ -10,7 +10,7 @@ from numba import njit
 import plain_intrinsics as plain
 from hedgerow.kernels.cpu import detect_lanes as lanes
 from hedgerow.kernels.cpu import intrinsics
-from hedgerow.kernels.cpu.detect_lanes import HAAR_CORNERS, LANES, LBP_CORNERS, TILE
+from hedgerow.kernels.cpu.windows import HAAR_CORNERS, LANES, LBP_CORNERS, TILE
 
 N_NODES, AREA = 5, 40.0
 RNG = np.random.default_rng(0)

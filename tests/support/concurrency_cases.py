@@ -11,7 +11,7 @@ from numba import njit
 
 from hedgerow import GradientBoostingClassifier, RandomForestClassifier
 from hedgerow.io.models import to_bytes
-from hedgerow.kernels.cpu.intrinsics import barrier
+from hedgerow.kernels.cpu.grow import barrier
 from hedgerow.threads import resolve_n_jobs
 from model_cases import numbers
 from predictions import all_predictions

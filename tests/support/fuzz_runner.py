@@ -204,9 +204,9 @@ class _AuditHook:
 
 
 def _is_compiling():
-    """Whether Numba is the caller, which reads and writes compiled kernels at their first use."""
+    """Whether a kernel is the caller, whose code is read, and compiled if necessary, at its first use."""
     frame = sys._getframe(2)
-    while frame is not None and "numba" not in frame.f_code.co_filename:
+    while frame is not None and "kernels/native" not in frame.f_code.co_filename.replace("\\", "/"):
         frame = frame.f_back
     return frame is not None
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
+from hedgerow.kernels.native import code
 
 
 def numpy_features():
@@ -21,9 +21,7 @@ def numpy_features():
 def run_on_plain_cpu(script, folder):
     """Run a test module as a script for a generic CPU; check that it succeeds and used that CPU."""
     plain = {
-        "NUMBA_CPU_NAME": "generic",
-        "NUMBA_CPU_FEATURES": "",
-        "NUMBA_CACHE_DIR": str(Path(os.environ.get("NUMBA_CACHE_DIR") or folder) / "generic"),
+        "HEDGEROW_KERNELS": "jit:generic",
         "NPY_DISABLE_CPU_FEATURES": " ".join(numpy_features()),
         "PYTHONPATH": str(Path(__file__).parent),  # the modules of test cases
     }
@@ -39,5 +37,5 @@ def run_on_plain_cpu(script, folder):
 
 
 def print_cpu():
-    """Print the target CPU of Numba and the number of instruction sets of NumPy beyond its baseline."""
-    sys.stdout.write(f"{numba.config.CPU_NAME} {len(numpy_features())}")
+    """Print the CPU of the kernels, and the number of instruction sets of NumPy beyond its baseline."""
+    sys.stdout.write(f"{code().cache.cpu} {len(numpy_features())}")

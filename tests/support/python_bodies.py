@@ -17,10 +17,9 @@ from functools import cache, wraps
 from types import FunctionType
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
-from numba.core.extending import _Intrinsic
 
 import plain_intrinsics
+from hedgerow.kernels.native import DeferredIntrinsic, NativeKernel
 
 _INSIDE = threading.local()  # whether this thread runs a body, whose calls need no conversion
 
@@ -77,8 +76,8 @@ def _python(body):
 
 @cache
 def _python_version(compiled):
-    if isinstance(compiled, _Intrinsic):
-        return getattr(plain_intrinsics, compiled._name)
+    if isinstance(compiled, DeferredIntrinsic):
+        return getattr(plain_intrinsics, compiled.name)
     return _python(compiled.py_func)
 
 
@@ -95,7 +94,7 @@ def _replace(others):
     """Replace every value, and every item of a tuple, in modules and classes by others[value]."""
     for holder in holders():
         for name, value in list(vars(holder).items()):
-            if isinstance(value, Dispatcher | _Intrinsic | FunctionType) and value in others:
+            if isinstance(value, NativeKernel | DeferredIntrinsic | FunctionType) and value in others:
                 setattr(holder, name, others[value])
             elif type(value) is tuple and any(isinstance(v, Hashable) and v in others for v in value):
                 setattr(holder, name, tuple(others.get(item, item) for item in value))
@@ -109,7 +108,7 @@ def python_bodies():
         for name, module in list(sys.modules.items())
         if name.startswith("hedgerow.kernels.")
         for value in vars(module).values()
-        if isinstance(value, Dispatcher | _Intrinsic) and value.__module__.startswith("hedgerow.")
+        if isinstance(value, NativeKernel | DeferredIntrinsic) and value.__module__.startswith("hedgerow.")
     }
     try:
         _replace(kernels)

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from numba.core.dispatcher import Dispatcher
-from numba.core.extending import _Intrinsic
 
 import hedgerow.estimators  # noqa: F401 - imports the kernels of all models
 from hedgerow.kernels.cpu import random, split
 from hedgerow.kernels.cpu.records import SPLIT
+from hedgerow.kernels.native import DeferredIntrinsic, NativeKernel
 from python_bodies import _python, holders, python_bodies
 
 
@@ -18,7 +17,7 @@ def compiled():
         for holder in holders()
         for name, held in vars(holder).items()
         for value in (held if type(held) is tuple else [held])
-        if isinstance(value, Dispatcher | _Intrinsic)
+        if isinstance(value, NativeKernel | DeferredIntrinsic)
     }
 
 

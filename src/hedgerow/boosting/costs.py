@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from hedgerow._typing import Floats
-from hedgerow.losses.base import LogitLink, exp, log
+from hedgerow.elementary import exp, log
+from hedgerow.losses.base import LogitLink
 
 
 @runtime_checkable

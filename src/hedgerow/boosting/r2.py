@@ -31,8 +31,9 @@ from hedgerow.boosting.adaboost_models import MedianRows
 from hedgerow.boosting.loop import RoundResult, StopBoosting
 from hedgerow.boosting.row_weights import RowWeights
 from hedgerow.boosting.weak_learners import Fitted, FittedMember, NumericTargets
+from hedgerow.elementary import exp
 from hedgerow.kernels.cpu import elementary
-from hedgerow.losses.base import exp, weighted_mean
+from hedgerow.losses.base import weighted_mean
 
 LOSSES: dict[str, Callable[[Floats], Floats]] = {
     "linear": lambda share: share,

@@ -1,18 +1,27 @@
 """The estimators, with the interface of scikit-learn: validate the input, run the engine, store the model."""
 
-from hedgerow.estimators.adaboost import AdaBoostClassifier
-from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
-from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
-from hedgerow.estimators.decision_trees import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
-from hedgerow.estimators.forests import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from hedgerow.estimators.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from hedgerow.estimators.logitboost import AnyBoostClassifier, LogitBoostClassifier
-from hedgerow.estimators.schapire import SchapireBoostClassifier
+from typing import TYPE_CHECKING
+
+from hedgerow._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from hedgerow.estimators.adaboost import AdaBoostClassifier
+    from hedgerow.estimators.adaboost_regressor import AdaBoostRegressor
+    from hedgerow.estimators.bagging import BaggingClassifier, BaggingRegressor
+    from hedgerow.estimators.decision_trees import (
+        DecisionStump,
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+    )
+    from hedgerow.estimators.forests import (
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
+    from hedgerow.estimators.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
+    from hedgerow.estimators.logitboost import AnyBoostClassifier, LogitBoostClassifier
+    from hedgerow.estimators.schapire import SchapireBoostClassifier
 
 __all__ = [
     "AdaBoostClassifier",
@@ -32,3 +41,26 @@ __all__ = [
     "RandomForestRegressor",
     "SchapireBoostClassifier",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "hedgerow.estimators.adaboost": ["AdaBoostClassifier"],
+        "hedgerow.estimators.adaboost_regressor": ["AdaBoostRegressor"],
+        "hedgerow.estimators.bagging": ["BaggingClassifier", "BaggingRegressor"],
+        "hedgerow.estimators.decision_trees": [
+            "DecisionStump",
+            "DecisionTreeClassifier",
+            "DecisionTreeRegressor",
+        ],
+        "hedgerow.estimators.forests": [
+            "ExtraTreesClassifier",
+            "ExtraTreesRegressor",
+            "RandomForestClassifier",
+            "RandomForestRegressor",
+        ],
+        "hedgerow.estimators.gradient_boosting": ["GradientBoostingClassifier", "GradientBoostingRegressor"],
+        "hedgerow.estimators.logitboost": ["AnyBoostClassifier", "LogitBoostClassifier"],
+        "hedgerow.estimators.schapire": ["SchapireBoostClassifier"],
+    },
+)

@@ -29,6 +29,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
+from hedgerow.elementary import log
 from hedgerow.estimators import validation
 from hedgerow.estimators.fingerprints import DataFingerprint, RowFingerprintsMixin, RowHashes
 from hedgerow.estimators.parameters import Allowed, check_parameters
@@ -268,8 +269,7 @@ class ClassifierBase(ScoreMixin, ClassifierMixin):  # type: ignore[misc]
         -------
         float64 array of shape (n_samples, n_classes)
         """
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
+        return np.asarray(log(self.predict_proba(X)))
 
 
 class RegressorBase(ScoreMixin, RegressorMixin):  # type: ignore[misc]

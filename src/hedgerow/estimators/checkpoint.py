@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -135,6 +136,13 @@ def register_store(store: Store) -> None:
     _stores[:] = [store]
 
 
+def _registered_store() -> Store:
+    """Return how checkpoints are written; only fits with a checkpoint load the module of model files."""
+    if not _stores:
+        import_module("hedgerow.io")
+    return _stores[0]
+
+
 class Checkpointer:
     """A fit with a checkpoint: reads it, validates it and writes it.
 
@@ -146,7 +154,7 @@ class Checkpointer:
     """
 
     def __init__(self, estimator: Any, checkpoint: Any) -> None:
-        self._checkpoint, self._store = Checkpoint.of(checkpoint), _stores[0]
+        self._checkpoint, self._store = Checkpoint.of(checkpoint), _registered_store()
         self._store.check(estimator)
         self._path = Path(self._checkpoint.path).absolute()  # a callback may change the working folder
         self._warm_start = getattr(estimator, "warm_start", None)

@@ -110,7 +110,7 @@ class DeepTarget:
     ) -> "DeepTarget":
         """Classes, with weights as integers of `bits` bits, such that no sum overflows."""
         none = np.empty((len(classes), 0), np.int64)
-        dtype = np.uint8 if n_classes <= 256 else np.uint16 if n_classes <= 65_536 else np.uint32
+        dtype = np.uint8 if n_classes <= 256 else np.uint32
         own = np.empty(0, np.int64) if weight is None else _integers(_scaled(weight), bits, n_draws)
         return cls(classes.astype(dtype), none, none, own, n_classes, np.empty(0))
 

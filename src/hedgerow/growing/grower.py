@@ -7,10 +7,7 @@ allocated once per fit and reused for every tree.
 """
 
 import math
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +19,8 @@ from hedgerow.growing.statistics import RowStatistics
 from hedgerow.kernels.cpu.grow import convert_units, grow, leaves_in_order
 from hedgerow.kernels.cpu.random import TREE_COLUMNS, choose_columns
 from hedgerow.kernels.cpu.records import NODE, SPLIT, Codes, Frontier, Histograms, Rules, Search, Workspace
-from hedgerow.progress import write_note
 from hedgerow.threads import Team
 
-_COMPILING = "hedgerow: compiling kernels for this machine; later fits load them from disk"
 _VALUES_PER_THREAD = 20_000  # rows x columns below which a second thread costs more than it saves
 _POOL_BYTES = 128 << 20  # histograms of open nodes that are kept for subtraction; others are computed again
 _NO_LIMIT = 1 << 40
@@ -172,8 +167,6 @@ class TreeGrower:
     def __init__(self, table: BinnedTable, options: GrowthOptions, team: Team) -> None:
         if len(table.codes.by_row) != table.n_rows:
             raise ValueError("the table must be encoded by row for growing; use encode(for_growing=True)")
-        if sys.stderr.isatty() and not _is_compiled():
-            write_note(_COMPILING)
         self.table, self.options, self.team = table, options, team
         n_values = table.n_rows * table.n_columns
         self.n_threads = max(1, min(team.n_members, n_values // _VALUES_PER_THREAD))
@@ -193,13 +186,6 @@ class TreeGrower:
             n_threads,
         )
         return GrownTree.of(nodes[:n_nodes], work.rows[:n], *units)
-
-
-def _is_compiled() -> bool:
-    """Return whether the kernel is loaded, or is in Numba's cache on disk."""
-    kernel: Any = grow  # Numba has no public function for it
-    folder = Path(kernel._cache.cache_path)  # noqa: SLF001
-    return bool(grow.signatures) or any(folder.glob("grow.grow-*.nbi"))
 
 
 def slots_for(n_leaves: int, entries: int) -> int:

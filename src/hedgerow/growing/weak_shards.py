@@ -126,7 +126,7 @@ class WeakShard:
 
     def _histogram(self, rows: NDArray[np.uint32], *, all_rows: bool) -> Histogram:
         hist = np.zeros((self._n_channels, int(self._offsets[-1])), np.int64)
-        fill_columns(self._codes, self._offsets, self._sample, rows, all_rows, hist)
+        fill_columns(self._codes, self._offsets, self._sample, rows, all_rows, hist.reshape(-1))
         return hist
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers, RowNumbers
-from hedgerow.kernels.cpu.elementary import exp_into, log_into, sigmoid_into
+from hedgerow.elementary import exp, log, sigmoid
 from hedgerow.kernels.cpu.gradients import leaf_sums, pair_sum, softmax
 from hedgerow.losses.line_search import minimise
 
@@ -96,7 +96,7 @@ class LogitLink(Link):
 
     def inverse(self, raw: Floats) -> Floats:
         """Probability of class 1."""
-        return _apply(sigmoid_into, self.slope * raw)
+        return sigmoid(self.slope * raw)
 
 
 class SoftmaxLink(Link):
@@ -122,23 +122,6 @@ class SoftmaxLink(Link):
         out = np.empty_like(scores)
         softmax(scores.reshape(len(scores), -1), 0, out.reshape(len(scores), -1))
         return out
-
-
-def exp(x: Floats) -> Floats:
-    """Exponential of an array of any shape, the same bits on every CPU."""
-    return _apply(exp_into, x)
-
-
-def log(x: Floats) -> Floats:
-    """Natural logarithm of an array of any shape, the same bits on every CPU."""
-    return _apply(log_into, x)
-
-
-def _apply(kernel: Callable[[Floats, Floats], None], x: Floats) -> Floats:
-    x = np.ascontiguousarray(x, dtype=np.float64)
-    out = np.empty_like(x)
-    kernel(x.reshape(-1), out.reshape(-1))
-    return out
 
 
 # --- losses

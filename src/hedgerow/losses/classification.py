@@ -6,6 +6,7 @@ Two classes have one raw score, (1, n), for class 1; K classes have one for each
 import numpy as np
 
 from hedgerow._typing import Floats, Integers, RowNumbers
+from hedgerow.elementary import exp, log
 from hedgerow.kernels.cpu import gradients
 from hedgerow.losses.base import (
     LOSSES,
@@ -15,9 +16,7 @@ from hedgerow.losses.base import (
     Loss,
     LossOptions,
     SoftmaxLink,
-    exp,
     leaf_means,
-    log,
     weighted_mean,
 )
 

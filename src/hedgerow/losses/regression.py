@@ -3,6 +3,7 @@
 import numpy as np
 
 from hedgerow._typing import Floats, Integers
+from hedgerow.elementary import exp, log
 from hedgerow.kernels.cpu import gradients
 from hedgerow.losses.base import (
     LOSSES,
@@ -10,9 +11,7 @@ from hedgerow.losses.base import (
     KernelLoss,
     LogLink,
     Loss,
-    exp,
     leaf_means,
-    log,
     total_weight,
     weighted_mean,
 )

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._typing import Floats, Integers
+from hedgerow.elementary import log
 from hedgerow.selection.splits import check_task
 
 _SMALLEST = float(np.finfo(np.float64).eps)  # probabilities are clipped there, as in scikit-learn's log_loss
@@ -119,7 +120,7 @@ def _label_probability(predictions: Predictions, probabilities: Floats) -> Float
 def _log_loss(predictions: Predictions) -> Floats | None:
     if predictions.probabilities is None:
         return None
-    return -np.log(
+    return -log(
         np.clip(_label_probability(predictions, predictions.probabilities), _SMALLEST, 1.0 - _SMALLEST)
     )
 

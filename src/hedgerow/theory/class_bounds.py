@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow._typing import Floats
+from hedgerow.elementary import log
 from hedgerow.theory import growth
 from hedgerow.theory.growth import counts, numbers, plain
 
@@ -41,7 +42,7 @@ def growth_deviation(log_growth_2m: ArrayLike, m: ArrayLike, delta: ArrayLike) -
     probability = np.asarray(delta)
     if probability.dtype.kind not in "fiu" or not np.all((probability > 0.0) & (probability < 1.0)):
         raise ValueError(f"delta={delta!r} is not allowed: it must be a number > 0 and < 1")
-    return plain(np.sqrt(8.0 / points * (log_growth + np.log(4.0 / probability))))
+    return plain(np.sqrt(8.0 / points * (log_growth + log(4.0 / probability))))
 
 
 def vc_bound(m: ArrayLike, D: ArrayLike, delta: ArrayLike) -> Any:

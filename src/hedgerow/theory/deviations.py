@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincc
 
 from hedgerow._typing import Floats
+from hedgerow.elementary import exp, expm1, log, log1p
 from hedgerow.estimators.parameters import check_parameters, real, whole
 from hedgerow.theory.growth import plain
 
@@ -83,7 +84,7 @@ def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
         # All three are above the result: (p - q)^2 <= c / 2 (Pinsker) and (p - q)^2 <= 2 p c, for small c;
         # 1 - p >= (1 - q) exp(-(c - q ln q) / (1 - q)), exact for q = 0 and never far off for large c.
         near = np.minimum(np.sqrt(goal / 2.0), goal + np.sqrt(goal) * np.sqrt(goal + 2.0 * q))
-        far = -(1.0 - q) * np.expm1(-(goal - q * np.log(np.maximum(q, _LEAST))) / (1.0 - q))
+        far = -(1.0 - q) * expm1(-(goal - q * log(np.maximum(q, _LEAST))) / (1.0 - q))
         start = q + np.fmin(near, far) * (1.0 + 1e-9)
     start = np.nextafter(np.nextafter(start, 2.0), 2.0)
     found = _outside(q, np.minimum(start, _MOST), goal, _MOST, 1.0)
@@ -103,8 +104,8 @@ def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
     with np.errstate(all="ignore"):
         # Below it: (q - p)^2 <= c / 2, (q - p)^2 <= 2 q c and ln p >= ln q + ((1 - q) ln(1 - q) - c) / q.
         near = q - np.minimum(np.sqrt(goal / 2.0), np.sqrt(2.0 * q) * np.sqrt(goal)) * (1.0 + 1e-9)
-        rest = (1.0 - q) * np.log1p(-np.minimum(q, _MOST))
-        far = q * np.exp((rest - goal) / q) * (1.0 - 1e-9)
+        rest = (1.0 - q) * log1p(-np.minimum(q, _MOST))
+        far = q * exp((rest - goal) / q) * (1.0 - 1e-9)
         start = np.fmax(near, far)
     start = np.nextafter(np.nextafter(start, -1.0), -1.0)
     found = _outside(q, np.maximum(start, _LEAST), goal, _LEAST, 0.0)
@@ -144,12 +145,12 @@ def holdout_bound(n_errors: int, n: int, delta: float) -> float:
     if rest == 0.0:
         return 1.0
     if k == 0.0:  # (1 - p)^n = delta
-        return min(1.0, float(-np.expm1(np.log(delta) / rest)) * _SLACK)
+        return min(1.0, float(-expm1(log(delta) / rest)) * _SLACK)
     # P[n_errors or fewer | p] = betaincc(n_errors + 1, n - n_errors, p), by halving: SciPy's inverse of it is
     # wrong for a billion rows, and betaincc itself right to 3e-20 n. It is above delta at p = 0, and by
     # Chernoff not at kl_upper.
     goal = delta * max(1.0 - 1e-12 - 1e-18 * n, 0.5)
-    low, high = 0.0, float(kl_upper(k / n, -math.log(goal) / n))
+    low, high = 0.0, float(kl_upper(k / n, -log(goal) / n))
     while True:
         middle = 0.5 * (low + high)
         if not low < middle < high:
@@ -171,7 +172,7 @@ def _term(q: Floats, p: Floats, d: Floats) -> Floats:
         series = q * s * (x - s * s * np.polyval(_COEFFICIENTS, s * s))
         ratio = p / q
         regular = (ratio >= _LEAST) & (ratio < np.inf)
-        logarithm = np.where(regular, np.log(ratio), np.log(p) - np.log(q))
+        logarithm = np.where(regular, log(ratio), log(p) - log(q))
         term = np.where(np.abs(x) <= _SERIES, series, d - q * logarithm)
     return np.where(q == 0.0, d, np.where(p == 0.0, np.inf, term))
 

@@ -38,6 +38,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from hedgerow._typing import Floats
+from hedgerow.elementary import log
 from hedgerow.estimators.parameters import check_parameters, flag, whole
 
 _LN2 = math.log(2.0)
@@ -101,7 +102,7 @@ def boosted_vc_dimension(T: ArrayLike, d: ArrayLike) -> Any:
     7989.8
     """
     size = counts("T", T, 3) * (numbers("d", d, 3.0) + 1.0)
-    return plain(size * (3.0 * np.log(size) + 2.0))
+    return plain(size * (3.0 * log(size) + 2.0))
 
 
 def stump_growth(m: ArrayLike, n_columns: ArrayLike, *, missing: bool = False) -> Any:
@@ -246,7 +247,7 @@ def tree_vc_dimension(n_columns: int, n_leaves: int, *, missing: bool = False) -
 
 
 def _sauer(m: Floats, d: Floats) -> Floats:
-    lemma = d * (1.0 + np.log(m / d))
+    lemma = d * (1.0 + log(m / d))
     return np.where(m < d, m * _LN2, np.minimum(lemma, m * _LN2))
 
 
@@ -258,7 +259,7 @@ def _boosted(m: Floats, weak: Floats, T: Floats) -> Floats:
 def _stumps(m: Floats, n_columns: ArrayLike, missing: bool) -> Floats:
     columns = counts("n_columns", n_columns)
     per_column = np.where(m > 1.0, 4.0 * (m - 2.0) + 2.0, 0.0) if _flag(missing) else 2.0 * (m - 1.0)
-    return np.minimum(np.log(2.0 + columns * per_column), m * _LN2)
+    return np.minimum(log(2.0 + columns * per_column), m * _LN2)
 
 
 def _trees(m: Floats, n_columns: ArrayLike, n_leaves: ArrayLike, missing: bool) -> Floats:
@@ -267,7 +268,7 @@ def _trees(m: Floats, n_columns: ArrayLike, n_leaves: ArrayLike, missing: bool) 
     # Catalan(k) = (2k)! / (k! (k + 1)!)
     shapes = gammaln(2.0 * nodes + 1.0) - gammaln(nodes + 1.0) - gammaln(nodes + 2.0)
     splits = (2.0 if _flag(missing) else 1.0) * columns * (m - 1.0) + 1.0
-    return np.asarray(shapes + nodes * np.log(splits) + leaves * _LN2, np.float64)
+    return np.asarray(shapes + nodes * log(splits) + leaves * _LN2, np.float64)
 
 
 def counts(name: str, values: ArrayLike, low: int = 1) -> Floats:

@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
+from hedgerow.elementary import exp, log, log1p
 from hedgerow.estimators.parameters import check_parameters, real, whole
 
 _N_THETAS = 1000  # at once: of more different margins, quantiles, and then all between the best of these
@@ -102,11 +103,11 @@ def schapire_bound(margins: ArrayLike, n_hypotheses: int, delta: float) -> Margi
     0.317
     """
     ordered = _checked(margins, n_hypotheses, delta)
-    n, log_size, log_delta = len(ordered), math.log(int(n_hypotheses)), math.log(delta)
+    n, log_size, log_delta = len(ordered), math.log(int(n_hypotheses)), log(delta)
 
     def of(theta: Floats, share: Floats, votes: Floats) -> Floats:
-        log_union = np.log(votes) + 2.0 * np.log1p(votes) + votes * log_size - log_delta
-        value: Floats = share + 2.0 * np.exp(-votes * theta * theta / 8.0) + np.sqrt(log_union / (2.0 * n))
+        log_union = log(votes) + 2.0 * log1p(votes) + votes * log_size - log_delta
+        value: Floats = share + 2.0 * exp(-votes * theta * theta / 8.0) + np.sqrt(log_union / (2.0 * n))
         return value
 
     def best_votes(theta: Floats, share: Floats) -> tuple[Floats, Floats]:
@@ -153,7 +154,7 @@ def gao_zhou_bound(margins: ArrayLike, n_hypotheses: int, delta: float) -> Margi
 
     def of(theta: Floats, share: Floats) -> tuple[Floats, Floats]:
         # Dividing twice: theta^2 may be too small for a float. An infinite mu is never the smallest.
-        mu = 8.0 * math.log(n) * log_twice / theta / theta + log_twice - math.log(delta)
+        mu = 8.0 * log(n) * log_twice / theta / theta + log_twice - log(delta)
         deviation = (7.0 * mu + 3.0 * np.sqrt(2.0 * mu)) / (3.0 * n) + np.sqrt(2.0 * mu * share / n)
         return 2.0 / n + share + deviation, np.zeros_like(theta)
 
@@ -263,15 +264,15 @@ def _best_votes(
     below 1e-17 and more votes only add.
     """
     theta, share = theta[:, np.newaxis], share[:, np.newaxis]
-    low, high = np.zeros_like(theta), np.log(np.ceil(320.0 / theta / theta))
+    low, high = np.zeros_like(theta), log(np.ceil(320.0 / theta / theta))
     steps = np.linspace(0.0, 1.0, _N_VOTES)
     rows = np.arange(len(theta))
     while True:
-        votes: Floats = np.exp(low + steps * (high - low)).round()  # (thetas, _N_VOTES)
+        votes: Floats = exp(low + steps * (high - low)).round()  # (thetas, _N_VOTES)
         values = of(theta, share, votes)
         best = np.argmin(values, axis=1)
         width = float((high - low).max())
         if width < 1e-4:
             return values[rows, best], votes[rows, best]
-        centre, step = np.log(votes[rows, best])[:, np.newaxis], (high - low) / (_N_VOTES - 1)
+        centre, step = log(votes[rows, best])[:, np.newaxis], (high - low) / (_N_VOTES - 1)
         low, high = np.maximum(centre - step, 0.0), centre + step

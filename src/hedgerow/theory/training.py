@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow._typing import Floats
+from hedgerow.elementary import exp
 from hedgerow.estimators.parameters import check_parameters, real, whole
 
 
@@ -92,7 +93,7 @@ def exponential_bound(edges: ArrayLike) -> Floats:
     array([0.8353, 0.6065, 0.6065])
     """
     g = _rounds("edges", edges, -0.5, 0.5)
-    bound: Floats = np.exp(-2.0 * np.cumsum(g * g))
+    bound: Floats = exp(-2.0 * np.cumsum(g * g))
     return bound
 
 

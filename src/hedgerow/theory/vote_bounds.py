@@ -37,8 +37,8 @@ import math
 from typing import Any
 
 from hedgerow._typing import Floats
+from hedgerow.elementary import log
 from hedgerow.estimators.parameters import Allowed, check_parameters, real, whole
-from hedgerow.kernels.cpu.elementary import log
 from hedgerow.theory.deviations import kl_lower, kl_upper
 
 _ROUNDING = 1e-9  # by how much a mean of losses may be outside [0, 1], and kl below 0
@@ -212,7 +212,7 @@ def divergence(weights: Floats) -> float:
 
 
 def _allowance(n: int, kl: float, delta: float) -> float:
-    return (kl + math.log(2.0 * math.sqrt(n)) - math.log(delta)) / n
+    return (kl + log(2.0 * math.sqrt(n)) - log(delta)) / n
 
 
 def _check(values: dict[str, Any]) -> None:

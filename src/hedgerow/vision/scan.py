@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.kernels.cpu.detect import evaluate_patches
-from hedgerow.kernels.cpu.detect_lanes import HAAR_CORNERS, LANES, LBP_CORNERS, TILE
 from hedgerow.kernels.cpu.detect_scan import DEPTHS, scan_bands
+from hedgerow.kernels.cpu.windows import HAAR_CORNERS, LANES, LBP_CORNERS, TILE
 from hedgerow.threads import Team
 from hedgerow.vision.images import Grey
 from hedgerow.vision.model import HAAR, CascadeModel

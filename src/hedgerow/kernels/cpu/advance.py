@@ -24,10 +24,10 @@ from hedgerow.kernels.cpu.frontier import (
 )
 from hedgerow.kernels.cpu.grow import search_nodes
 from hedgerow.kernels.cpu.histogram import add_packed, add_wide, clear, widen
-from hedgerow.kernels.cpu.intrinsics import prefetch
-from hedgerow.kernels.cpu.jit import kernel
+from hedgerow.kernels.cpu.jit import intrinsics, kernel
 from hedgerow.kernels.cpu.partition import count_copies, in_set, split_rows
 
+(prefetch,) = intrinsics("intrinsics", "prefetch")
 _AHEAD = 16  # rows between the prefetch and the use of a row
 LEFT, RIGHT, NEITHER = (np.int64(i) for i in range(3))  # the side that is summed
 _MEMBER, _N_MEMBERS = np.int64(0), np.int64(1)
@@ -153,6 +153,14 @@ def _search_and_select(codes, rules, nodes, frontier, memory, search):
 
 
 @kernel
+def _store(sums, slot):
+    """Copy the sums to their place in the pool."""
+    for channel in range(2):
+        for entry in range(sums.shape[1]):
+            slot[channel, entry] = sums[channel, entry]
+
+
+@kernel
 def start_from_sums(codes, rules, nodes, frontier, memory, search, sums, n_rows, count):
     """Start a tree with the sums (2, entries) of all rows; return the node to split next, -1 for none."""
     start_tree(nodes, n_rows, count, frontier)
@@ -163,7 +171,7 @@ def start_from_sums(codes, rules, nodes, frontier, memory, search, sums, n_rows,
         root.gradient += sums[0, entry]
         root.hessian += sums[1, entry]
     _accumulate(codes.offsets, rules.columns, sums)
-    memory.pool[frontier.control[SMALL_SLOT]] = sums
+    _store(sums, memory.pool[frontier.control[SMALL_SLOT]])
     return _search_and_select(codes, rules, nodes, frontier, memory, search)
 
 
@@ -210,7 +218,7 @@ def search_again(codes, rules, nodes, frontier, memory, search, sums):
     slot = frontier.control[SMALL_SLOT]
     if sums.shape[1]:
         _accumulate(codes.offsets, rules.columns, sums)
-        memory.pool[slot] = sums
+        _store(sums, memory.pool[slot])
     allow_columns(rules, frontier)
     search_nodes(codes, rules, nodes, frontier, memory, search, _MEMBER, _N_MEMBERS)
     return slot

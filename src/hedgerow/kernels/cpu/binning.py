@@ -9,7 +9,7 @@ columns can be added one after the other, and equal rows have equal keys on any 
 
 import numpy as np
 
-from hedgerow.kernels.cpu.jit import kernel, njit
+from hedgerow.kernels.cpu.jit import kernel
 from hedgerow.kernels.cpu.random import ROW_KEYS, draw
 
 _ROWS_OF_A_BIN = 3  # minimum, in a column with more values than bins: finer bins cost time and gain nothing
@@ -139,7 +139,7 @@ def store_rows(by_column, stored, usual, base, by_row, start, stop):
 # --- keys of rows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_keys(bits, first_column, keys):
     """keys[row] += hash(column, bits of the value); bits is uint64 (rows, columns), and 0 adds nothing."""
     for row in range(bits.shape[0]):
@@ -150,7 +150,7 @@ def add_keys(bits, first_column, keys):
         keys[row] = key
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_sparse_keys(bits, indices, starts, keys):
     """The same for the values of a compressed sparse row matrix, with the same keys as when it is dense."""
     for row in range(keys.size):
@@ -161,7 +161,7 @@ def add_sparse_keys(bits, indices, starts, keys):
         keys[row] = key
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_code_keys(by_column, keys, start, stop):
     """keys[row] += hash(column, codes of eight columns), for rows start to stop - 1."""
     n_columns = by_column.shape[0]

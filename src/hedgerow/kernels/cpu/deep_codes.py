@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.kernels.cpu.intrinsics import lowest_bit, prefetch
-from hedgerow.kernels.cpu.jit import deep_inline
+from hedgerow.kernels.cpu.jit import deep_inline, intrinsics
 
+lowest_bit, prefetch = intrinsics("intrinsics", "lowest_bit", "prefetch")
 _WORDS = 4  # of 64 codes each
 _CODES, _SIX, _LOW = np.uintp(256), np.uintp(6), np.uintp(63)
 _MANY_ROWS = 2048  # from here on finding the codes in the histogram is faster than setting their bits

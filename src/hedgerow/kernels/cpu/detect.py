@@ -15,8 +15,11 @@ measured in. A field is a band of integral images, see `image`.
 
 import numpy as np
 
-from hedgerow.kernels.cpu.detect_lanes import (
-    LANES,
+from hedgerow.kernels.cpu.image import add_row, add_tilted_row, spread_row
+from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel, intrinsics
+from hedgerow.kernels.cpu.windows import LANES
+
+(
     add,
     choose,
     haar_lanes_left,
@@ -27,9 +30,19 @@ from hedgerow.kernels.cpu.detect_lanes import (
     load_lanes,
     splat,
     store_lanes,
+) = intrinsics(
+    "detect_lanes",
+    "add",
+    "choose",
+    "haar_lanes_left",
+    "haar_left",
+    "inverse_norm",
+    "lbp_lanes_left",
+    "lbp_left",
+    "load_lanes",
+    "splat",
+    "store_lanes",
 )
-from hedgerow.kernels.cpu.image import add_row, add_tilted_row, spread_row
-from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel
 
 LOW_CONTRAST = -1  # stages passed of a window of too little contrast
 CONTRAST = 0.1  # A * inverse must be below: the pixels' standard deviation is above 10

@@ -16,10 +16,8 @@ from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 
-LANES = 16
-TILE = 8  # numbers of a window that are copied at once: 8 x 8 are transposed in 24 steps
-LBP_CORNERS = 16  # 4 x 4 corners of 3 x 3 cells, row by row
-HAAR_CORNERS = 12  # 3 rectangles of 4 corners
+from hedgerow.kernels.cpu.windows import HAAR_CORNERS, LANES, LBP_CORNERS, TILE
+
 # corners of the eight outer cells, clockwise from the top left: the first has the highest bit
 _CELLS = ((0, 1, 4, 5), (1, 2, 5, 6), (2, 3, 6, 7), (6, 7, 10, 11),
           (10, 11, 14, 15), (9, 10, 13, 14), (8, 9, 12, 13), (4, 5, 8, 9))  # fmt: skip

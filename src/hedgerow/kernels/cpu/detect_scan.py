@@ -18,9 +18,11 @@ Functions that are called once a row or less often are not inlined: each caller 
 import numpy as np
 
 from hedgerow.kernels.cpu.detect import stage_sums
-from hedgerow.kernels.cpu.detect_lanes import (
-    LANES,
-    TILE,
+from hedgerow.kernels.cpu.image import add_row, add_tilted_row, mix_columns, mix_rows, spread_row
+from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel, intrinsics
+from hedgerow.kernels.cpu.windows import LANES, TILE
+
+(
     at_least,
     contrast_bits,
     count_bits,
@@ -29,10 +31,18 @@ from hedgerow.kernels.cpu.detect_lanes import (
     load_inverse,
     store_inverse,
     store_lanes,
+) = intrinsics(
+    "detect_lanes",
+    "at_least",
+    "contrast_bits",
+    "count_bits",
+    "gather_tile",
+    "inverse_norm_lanes",
+    "load_inverse",
+    "store_inverse",
+    "store_lanes",
 )
-from hedgerow.kernels.cpu.image import add_row, add_tilted_row, mix_columns, mix_rows, spread_row
-from hedgerow.kernels.cpu.intrinsics import atomic_add, lowest_bit
-from hedgerow.kernels.cpu.jit import deep_inline, deep_kernel
+atomic_add, lowest_bit = intrinsics("intrinsics", "atomic_add", "lowest_bit")
 
 
 def _skip_table():

@@ -159,6 +159,13 @@ def log_into(x: Floats, out: Floats) -> None:
 
 
 @kernel
+def log1p_into(x: Floats, out: Floats) -> None:
+    """Write log(1 + x) for a one-dimensional x; out may be x."""
+    for i in range(x.size):
+        out[i] = log1p(x[i])
+
+
+@kernel
 def sigmoid_into(x: Floats, out: Floats) -> None:
     """Write 1 / (1 + exp(-x)) for a one-dimensional x; out may be x."""
     for i in range(x.size):

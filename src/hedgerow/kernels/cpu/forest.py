@@ -13,13 +13,17 @@ The first 31 splits of a tree, in the order of growing, are masked; the nodes be
 rows are only walked: there is nothing to vectorise over.
 """
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._typing import Floats, Integers
 from hedgerow.kernels.cpu.binning import encode
-from hedgerow.kernels.cpu.intrinsics import lowest_bit
-from hedgerow.kernels.cpu.jit import kernel, njit
+from hedgerow.kernels.cpu.jit import intrinsics, kernel
 from hedgerow.kernels.cpu.partition import in_set
 
+(lowest_bit,) = intrinsics("intrinsics", "lowest_bit")
 TOP_LEAVES = 32  # one bit each
 _TOP_NODES = 2 * TOP_LEAVES - 1
 _ROWS_AT_ONCE = 256
@@ -36,7 +40,33 @@ _CHILD, _COLUMN, _THRESHOLD = (np.uint64(shift) for shift in (CHILD_SHIFT, COLUM
 _COLUMN_MASK = np.uint64(MOST_COLUMNS - 1)
 
 
-@njit(cache=True, nogil=True)
+class Trees(NamedTuple):
+    """The forest as the prediction kernels read it; nodes are counted over the whole forest."""
+
+    starts: Integers
+    output: Integers
+    depth: Integers
+    n_top: Integers  # splits of a tree that are masked
+    depth_below: Integers  # steps left below them
+    entry: NDArray[np.int32]  # (trees, 32) the node of each bit of the mask
+    words: NDArray[np.uint64]  # left child (a leaf is its own), column, threshold, kind
+    set_number: NDArray[np.int32]
+    masks: NDArray[np.uint32]
+    value: Floats
+    sets: NDArray[np.uint64]
+    needs_codes: Integers  # (1,) whether masks and values do not suffice
+
+
+class RawBins(NamedTuple):
+    """Bins as the kernels read them."""
+
+    edges: Floats
+    edge_starts: Integers
+    tables: NDArray[np.uint8]
+    table_starts: Integers
+
+
+@kernel
 def mask_top(left, start, stop, masks, entry):
     """Masks of the first 31 splits of the tree in left[start:stop], and the nodes of its 32 bits.
 
@@ -71,7 +101,7 @@ def mask_top(left, start, stop, masks, entry):
     return n - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def depth_below(child, start, stop, entry, n_entries, depth):
     """Steps from the deepest entry to a leaf, and from the root; depth is scratch of the forest's size."""
     for node in range(start, stop):
@@ -160,7 +190,7 @@ def _mask(trees, tree, thresholds, values, codes, bits, n):
         node += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _encode(rows, bins, codes):
     none = np.empty((0, 0), np.uint16)
     encode(rows, bins.edges, bins.edge_starts, bins.tables, bins.table_starts, none, codes, 0)
@@ -204,7 +234,7 @@ def add_predictions(block, bins, trees, thresholds, chosen, out, first_row):
                 target[i] += trees.value[at[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_leaves(block, bins, trees, out, first_row):
     """out[row, tree] = number, within its tree, of the leaf of the row."""
     n_rows, n_columns = block.shape
@@ -220,7 +250,7 @@ def find_leaves(block, bins, trees, out, first_row):
                 out[first_row + top + i, tree] = at[i] - trees.starts[tree]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_coded(codes, trees, tree, start, stop, out):
     """out[row] += value of one tree, for codes by column."""
     at = np.empty(_ROWS_AT_ONCE, np.int64)

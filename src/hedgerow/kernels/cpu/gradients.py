@@ -245,18 +245,22 @@ def pair_sum(values: Floats, weight: Floats) -> tuple[float, float]:
     return high, low
 
 
-@kernel
 def leaf_sums(values: Floats, weight: Floats, starts: Integers) -> Floats:
     """Sum weight * values in every leaf; see `pair_sum`."""
     sums = np.empty(starts.size - 1)
-    for leaf in range(sums.size):
-        a, b = starts[leaf], starts[leaf + 1]
-        high, low = pair_sum(values[a:b], weight[a:b])  # an empty weight stays empty
-        sums[leaf] = high + low
+    fill_leaf_sums(values, weight, starts, sums)
     return sums
 
 
 @kernel
+def fill_leaf_sums(values: Floats, weight: Floats, starts: Integers, sums: Floats) -> None:
+    """Write the sums of all leaves."""
+    for leaf in range(sums.size):
+        a, b = starts[leaf], starts[leaf + 1]
+        high, low = pair_sum(values[a:b], weight[a:b])  # an empty weight stays empty
+        sums[leaf] = high + low
+
+
 def leaf_quantiles(values: Floats, weight: Floats, starts: Integers, level: float) -> Floats:
     """In every leaf the smallest value v with weight(values <= v) >= level * weight(all).
 
@@ -264,10 +268,18 @@ def leaf_quantiles(values: Floats, weight: Floats, starts: Integers, level: floa
     has 0. Both arrays are reordered.
     """
     quantiles = np.empty(starts.size - 1)
+    fill_leaf_quantiles(values, weight, starts, level, quantiles)
+    return quantiles
+
+
+@kernel
+def fill_leaf_quantiles(
+    values: Floats, weight: Floats, starts: Integers, level: float, quantiles: Floats
+) -> None:
+    """Write the quantiles of all leaves."""
     for leaf in range(quantiles.size):
         a, b = starts[leaf], starts[leaf + 1]
         quantiles[leaf] = _quantile(values[a:b], weight[a:b], level) + 0.0  # -0 becomes 0
-    return quantiles
 
 
 @kernel

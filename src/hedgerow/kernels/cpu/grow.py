@@ -38,15 +38,39 @@ from hedgerow.kernels.cpu.histogram import (
     subtract_column,
     sum_stored,
 )
-from hedgerow.kernels.cpu.intrinsics import barrier
-from hedgerow.kernels.cpu.jit import kernel, njit
+from hedgerow.kernels.cpu.jit import intrinsics, kernel
 from hedgerow.kernels.cpu.partition import count_copies, count_left, gather_share, share, split_rows
 from hedgerow.kernels.cpu.split import best_column, search_column
 
+atomic_add, atomic_load, yield_time_slice = intrinsics(
+    "intrinsics", "atomic_add", "atomic_load", "yield_time_slice"
+)
 _LEADER = np.int64(0)  # a literal would compile its callee once more
 _LARGEST = np.finfo(np.float64).max
 VERIFIED_ROWS = 2048  # nodes up to this size have their best split counted at once
 ROWS_PER_MEMBER = 2048  # below this a second thread costs more than it brings
+
+_SPINS_BEFORE_YIELD = 2000  # about two microseconds: longer than a barrier between running threads takes
+
+
+@kernel
+def barrier(sync, n_members):
+    """Wait until all members of the team have called it.
+
+    sync : int64 (16,), element 0 counts arrivals, element 8 (another cache line) counts barriers passed.
+    """
+    if n_members == 1:
+        return
+    passed = atomic_load(sync, 8)
+    if atomic_add(sync, 0, 1) == n_members - 1:
+        atomic_add(sync, 0, -n_members)
+        atomic_add(sync, 8, 1)
+        return
+    spins = 0
+    while atomic_load(sync, 8) == passed:
+        spins += 1
+        if spins > _SPINS_BEFORE_YIELD:
+            yield_time_slice()
 
 
 @kernel
@@ -200,7 +224,7 @@ def grow(codes, statistics, rules, nodes, work, sync, n_rows, member, n_members)
 # --- records of a grown tree
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def leaves_in_order(nodes, leaves, starts):
     """Numbers of the leaves of a grown tree from left to right, and where their rows start."""
     stack = np.empty(nodes.shape[0] + 1, np.int64)

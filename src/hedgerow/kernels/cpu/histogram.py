@@ -9,9 +9,9 @@ nothing.
 
 import numpy as np
 
-from hedgerow.kernels.cpu.intrinsics import prefetch
-from hedgerow.kernels.cpu.jit import kernel
+from hedgerow.kernels.cpu.jit import intrinsics, kernel
 
+(prefetch,) = intrinsics("intrinsics", "prefetch")
 _AHEAD = 16  # rows between the prefetch and the use of a row
 _LOW = np.int64(0xFFFFFFFF)
 

@@ -1,7 +1,8 @@
 """Machine instructions that Numba does not offer.
 
 All of them act on arrays by byte offset or by element and return at once; none of them changes a result,
-they only affect when memory is read and when a thread waits.
+they only affect when memory is read and when a thread waits. Kernels name them with `jit.intrinsics`, since
+only processes that compile import Numba.
 """
 
 import sys
@@ -11,10 +12,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from hedgerow.kernels.cpu.jit import njit
-
 _YIELD = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
-_SPINS_BEFORE_YIELD = 2000  # about two microseconds: longer than a barrier between running threads takes
 
 
 @intrinsic
@@ -80,23 +78,3 @@ def yield_time_slice(typingctx):
         return context.get_dummy_value()
 
     return types.void(), codegen
-
-
-@njit(cache=True, nogil=True)
-def barrier(sync, n_members):
-    """Wait until all members of the team have called it.
-
-    sync : int64 (16,), element 0 counts arrivals, element 8 (another cache line) counts barriers passed.
-    """
-    if n_members == 1:
-        return
-    passed = atomic_load(sync, 8)
-    if atomic_add(sync, 0, 1) == n_members - 1:
-        atomic_add(sync, 0, -n_members)
-        atomic_add(sync, 8, 1)
-        return
-    spins = 0
-    while atomic_load(sync, 8) == passed:
-        spins += 1
-        if spins > _SPINS_BEFORE_YIELD:
-            yield_time_slice()

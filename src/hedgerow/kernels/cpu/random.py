@@ -7,7 +7,7 @@ seed and number are enough to draw the same rows again.
 
 import numpy as np
 
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel
 
 # Purposes of draws; two purposes never share numbers.
 EDGE_SAMPLE = 1
@@ -33,39 +33,39 @@ _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mix(x):
     x = (x ^ (x >> np.uint64(30))) * _MIX1
     x = (x ^ (x >> np.uint64(27))) * _MIX2
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def stream(seed, purpose, first):
     """The key that the draws of all `second` share; see `draw_from`."""
     key = _mix(np.uint64(seed) + _GOLDEN * np.uint64(purpose))
     return _mix(key ^ (np.uint64(first) + _GOLDEN))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw_from(key, second):
     """A uniform uint64 of a stream."""
     return _mix(key ^ (np.uint64(second) * _GOLDEN + _MIX1))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw(seed, purpose, first, second):
     """A uniform uint64 for the key (seed, purpose, first, second)."""
     return draw_from(stream(seed, purpose, first), second)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def below(number, n):
     """Map a draw to 0..n - 1, for n up to 2**32; takes a third of the time of %."""
     return np.int64(((number >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def choose_columns(columns, n_chosen, seed, purpose, first):
     """Move `n_chosen` random entries to the front of `columns` (Fisher-Yates, one draw per position)."""
     n, key = columns.shape[0], stream(seed, purpose, first)
@@ -75,7 +75,7 @@ def choose_columns(columns, n_chosen, seed, purpose, first):
         columns[i], columns[other] = columns[other], columns[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sample_rows(fraction, seed, purpose, first, start, stop, out):
     """Write the rows of [start, stop) whose draw is below `fraction`; return how many."""
     limit, key = np.uint64(fraction * 2.0**53), stream(seed, purpose, first)
@@ -87,7 +87,7 @@ def sample_rows(fraction, seed, purpose, first, start, stop, out):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw_rows(seed, purpose, first, out):
     """One draw for every row: out[row] = draw(seed, purpose, first, row)."""
     key = stream(seed, purpose, first)
@@ -98,7 +98,7 @@ def draw_rows(seed, purpose, first, out):
 # --- bootstrap samples: draw i of member b is draw(seed, BOOTSTRAP, b, i)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_draws(n_rows, n_draws, seed, member, most, out):
     """out[row] = how often the row is among the draws; False when one is drawn more than `most` times."""
     out[:] = 0
@@ -111,7 +111,7 @@ def count_draws(n_rows, n_draws, seed, member, most, out):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_weighted_draws(ends, n_draws, seed, member, most, out):
     """The same with ends[row] - ends[row - 1] tickets per row; one ticket each has the same draws."""
     out[:] = 0

@@ -8,12 +8,12 @@ Kivinen and Warmuth 1997), with a step s that grows while J decreases and is hal
 import numpy as np
 
 from hedgerow.kernels.cpu.elementary import exp, log
-from hedgerow.kernels.cpu.jit import njit
+from hedgerow.kernels.cpu.jit import kernel
 
 _GROW, _SHRINK = 1.5, 0.5
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mean_of_pairs(matrix, weights):
     """w' A w, in the order of the voters: the same bits on every machine, unlike the product of a library."""
     value = 0.0
@@ -25,7 +25,7 @@ def mean_of_pairs(matrix, weights):
     return value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _objective(matrix, weights, penalty, gradient):
     """J, and its gradient up to a constant; sums run in the order of the voters."""
     n = weights.shape[0]
@@ -40,7 +40,7 @@ def _objective(matrix, weights, penalty, gradient):
     return value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def minimize_objective(matrix, penalty, weights, n_steps, tolerance):
     """Minimise J over `weights`, all positive and of sum 1, in place; return the last J.
 
@@ -50,7 +50,9 @@ def minimize_objective(matrix, penalty, weights, n_steps, tolerance):
     gradient, new_weights, new_gradient = np.empty(n), np.empty(n), np.empty(n)
     value, step = _objective(matrix, weights, penalty, gradient), 1.0
     for _ in range(n_steps):
-        least = gradient.min()
+        least = gradient[0]
+        for i in range(1, n):
+            least = min(least, gradient[i])
         total = 0.0
         for i in range(n):
             new_weights[i] = max(
@@ -63,7 +65,8 @@ def minimize_objective(matrix, penalty, weights, n_steps, tolerance):
         if new_value < value:
             done = value - new_value < tolerance * value
             value = new_value
-            weights[:], gradient[:] = new_weights, new_gradient
+            for i in range(n):
+                weights[i], gradient[i] = new_weights[i], new_gradient[i]
             step *= _GROW
             if done:
                 break

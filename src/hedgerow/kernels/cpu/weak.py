@@ -77,17 +77,17 @@ def fill_columns(codes, offsets, sample, rows, all_rows, hist):
 
     offsets : int64 (columns + 1,), running sums of the codes that columns have, missing included.
     all_rows : whether to add all rows instead of `rows`, which may be empty here.
-    hist : int64 (channels, offsets[-1]), the codes of column f of a channel from offsets[f] on.
+    hist : int64 (channels * offsets[-1],), the codes of column f of the first channel from offsets[f] on.
     """
-    n_columns, width = codes.shape[0], hist.shape[1]
+    n_columns = codes.shape[0]
+    width = offsets[n_columns]
     n = codes.shape[1] if all_rows else rows.shape[0]
-    flat = hist.reshape(-1)
     for first in range(0, n_columns, COLUMNS_AT_ONCE):
         last = min(first + COLUMNS_AT_ONCE, n_columns)
         for top in range(0, n, _ROWS_AT_ONCE):
             bottom = min(top + _ROWS_AT_ONCE, n)
             for column in range(first, last):
-                _fill(codes[column], sample, rows, width, top, bottom, flat[offsets[column] :])
+                _fill(codes[column], sample, rows, width, top, bottom, hist[offsets[column] :])
 
 
 @kernel

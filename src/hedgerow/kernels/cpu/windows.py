@@ -10,11 +10,18 @@ A rectangle is its four corners (a, b, c, d) as rows of the planes; its sum is a
 of the detector: float32 of the weighted sum, times 1 / (area * standard deviation) as float32.
 """
 
+import math
+
 import numpy as np
 
 from hedgerow.kernels.cpu.jit import deep_inline, kernel
 
 CODES = 254  # of a Haar feature, from 1; 0 is for missing values, of which there are none
+# Of a detector: windows that it evaluates at once, and the layout of its features.
+LANES = 16
+TILE = 8  # numbers of a window that are copied at once: 8 x 8 are transposed in 24 steps
+LBP_CORNERS = 16  # 4 x 4 corners of 3 x 3 cells, row by row
+HAAR_CORNERS = 12  # 3 rectangles of 4 corners
 WINDOWS_AT_ONCE = 256  # so that their planes stay in the second-level cache
 
 
@@ -91,7 +98,7 @@ def fill_norms(pixels, width, height, inverse, start, stop):
                 total += pixel
                 squares += pixel * pixel
         spread = area * np.float64(squares) - np.float64(total) * np.float64(total)
-        inverse[i] = np.float32(1.0 / np.sqrt(spread)) if spread > 0.0 else np.float32(0.0)
+        inverse[i] = np.float32(1.0 / math.sqrt(spread)) if spread > 0.0 else np.float32(0.0)
 
 
 @deep_inline
@@ -120,6 +127,30 @@ def haar_values(planes, inverse, corners, weights, out):
 
 
 @kernel
+def _select(values, k):
+    """The k-th smallest value (Hoare's quickselect), which reorders `values`."""
+    low, high = 0, values.shape[0] - 1
+    while low < high:
+        pivot, i, j = values[(low + high) >> 1], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while pivot < values[j]:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return values[k]
+
+
+@kernel
 def haar_ranges(planes, inverse, corners, weights, tail, low, scale):
     """The lowest value of the codes of features, and the number of codes per unit of value.
 
@@ -129,8 +160,7 @@ def haar_ranges(planes, inverse, corners, weights, tail, low, scale):
     values = np.empty(inverse.shape[0], np.float32)
     for f in range(corners.shape[0]):
         haar_values(planes, inverse, corners[f], weights[f], values)
-        ordered = np.sort(values)
-        first, last = ordered[tail], ordered[ordered.shape[0] - 1 - tail]
+        first, last = _select(values, tail), _select(values, values.shape[0] - 1 - tail)
         low[f] = first
         scale[f] = np.float32(CODES) / (last - first) if last > first else np.float32(0.0)
 

@@ -1,0 +1,109 @@
+"""Build what a release consists of, and check it: `make wheel`.
+
+    dist/hedgerow-VERSION.tar.gz                       sources
+    dist/hedgerow-VERSION-py3-none-any.whl             any platform; requires Numba and compiles at first use
+    dist/hedgerow-VERSION-py3-none-PLATFORM.whl        with compiled kernels; does not require Numba
+
+The platform wheel is the plain one with a shared library for each level of processors. Its entry points use
+CPython's stable ABI only, so that one wheel serves all versions of Python. Every wheel is installed into a
+new environment and fits a model of each family there; with the platform wheel nothing may be compiled.
+"""
+
+import argparse
+import base64
+import csv
+import hashlib
+import io
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4") if platform.machine() == "x86_64" else (platform.machine(),)
+# Kernels call nothing but memcpy, memset, malloc, free and sched_yield: any glibc has them.
+PLATFORM = f"manylinux_2_17_{platform.machine()}"
+CHECK = Path(__file__).with_name("check_wheel.py")
+
+
+def run(*command: str | Path, **environment: str) -> None:
+    """Run a command in the project's folder; stop if it fails."""
+    subprocess.run([str(part) for part in command], cwd=ROOT, check=True, env={**os.environ, **environment})
+
+
+def platform_wheel(plain: Path, libraries: Path) -> Path:
+    """Add the libraries to a plain wheel and remove the requirement of Numba; return the new wheel."""
+    target = plain.with_name(plain.name.replace("-any.whl", f"-{PLATFORM}.whl"))
+    record: list[tuple[str, str, int | str]] = []
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as out:
+
+        def write(name: str, data: bytes) -> None:
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            record.append((name, f"sha256={digest}", len(data)))
+            out.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED)
+
+        names = source.namelist()
+        for name in names:
+            if name.endswith(".dist-info/RECORD"):
+                continue
+            data = source.read(name)
+            if name.endswith(".dist-info/METADATA"):
+                data = without_numba(data.decode()).encode()
+            elif name.endswith(".dist-info/WHEEL"):
+                data = data.replace(b"Root-Is-Purelib: true", b"Root-Is-Purelib: false")
+                data = data.replace(b"Tag: py3-none-any", f"Tag: py3-none-{PLATFORM}".encode())
+            write(name, data)
+        for path in sorted(libraries.iterdir()):
+            write(f"hedgerow/kernels/libraries/{path.name}", path.read_bytes())
+        folder = next(name for name in names if name.endswith(".dist-info/RECORD"))
+        table = io.StringIO()
+        csv.writer(table, lineterminator="\n").writerows([*record, (folder, "", "")])
+        out.writestr(folder, table.getvalue())
+    return target
+
+
+def without_numba(metadata: str) -> str:
+    """Make the requirement of Numba an extra, `jit`."""
+    head, _, body = metadata.partition("\n\n")
+    lines = [line for line in head.split("\n") if not line.startswith("Requires-Dist: numba")]
+    if len(lines) != head.count("\n"):
+        raise SystemExit("the plain wheel does not require numba exactly once")
+    requirement = next(line for line in head.split("\n") if line.startswith("Requires-Dist: numba"))
+    return "\n".join([*lines, "Provides-Extra: jit", f"{requirement} ; extra == 'jit'"]) + f"\n\n{body}"
+
+
+def check(wheel: Path, *, compiled: bool) -> None:
+    """Install a wheel into a new environment and fit a model of each family."""
+    with tempfile.TemporaryDirectory() as folder:
+        python = Path(folder) / "env" / "bin" / "python"
+        run(sys.executable, "-m", "venv", Path(folder) / "env")
+        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+        run(python, CHECK, "library" if compiled else "cache", HEDGEROW_CACHE=str(Path(folder) / "cache"))
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "dist")
+    parser.add_argument("--no-check", action="store_true", help="build only")
+    options = parser.parse_args()
+    for old in options.out.glob("hedgerow-*"):
+        old.unlink()
+    run(sys.executable, "-m", "build", "--outdir", options.out)
+    (plain,) = options.out.glob("*-any.whl")
+    with tempfile.TemporaryDirectory() as folder:
+        for level in LEVELS:
+            run(sys.executable, "-m", "hedgerow.kernels.build", "--cpu", level, "--out", folder)
+        native = platform_wheel(plain, Path(folder))
+    if not options.no_check:
+        check(native, compiled=True)
+        check(plain, compiled=False)
+    for path in sorted(options.out.iterdir()):
+        print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""The list of signatures: it is valid, and the common uses of the package compile nothing else."""
+
+import gc
+from importlib import import_module
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hedgerow.binning import EDGE_SAMPLE_ROWS
+from hedgerow.kernels import signatures
+from hedgerow.kernels.cpu.records import NODE, Search
+from hedgerow.kernels.native import NativeKernel
+from hedgerow.kernels.signatures import accepts, convert, describe, parse, text_of
+from hedgerow.selection import AUTO, METHODS, make_model
+from hedgerow.theory import certify
+from hedgerow.vision import CascadeTrainer, load_cascade
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((300, 6))
+TARGETS = {
+    "two classes": (X[:, 0] > 0).astype(np.int64),
+    "three classes": np.digitize(X[:, 0], (-0.5, 0.5)),
+    "numbers": X[:, 0] + X[:, 1],
+}
+
+
+def all_kernels():
+    return [found for found in gc.get_objects() if type(found) is NativeKernel]
+
+
+def loaded():
+    return {(found.name, text) for found in all_kernels() for text in found.signatures}
+
+
+# --- text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int64",
+        "float64[::1], uint8[:, ::1], int64[:, :]",
+        "records.NODE[::1], records.SPLIT",
+        "(int64, (bool, float32)), uint64",
+        "records.Search(int64[:, :, ::1], float64[:, ::1], int64[:, ::1]), int64",
+        "",
+    ],
+)
+def test_text_is_parsed_and_written(text):
+    assert text_of(parse(text)) == text
+
+
+@pytest.mark.parametrize("text", ["int64)", "(int64))", "int64]"])
+def test_other_text_is_refused(text):
+    with pytest.raises(ValueError, match="no signature"):
+        parse(text)
+
+
+def test_values_are_described():
+    search = Search(np.zeros((1, 3, 2), np.int64), np.zeros((1, 2)), np.zeros((1, 2), np.int64))
+    nodes = np.zeros(2, NODE)
+    values = (nodes, nodes[0], search, (1, 2.0, True), np.float32(1), np.uint64(1), np.int16(1), X.T)
+    assert text_of(tuple(map(describe, values))) == (
+        "records.NODE[::1], records.NODE, "
+        "records.Search(int64[:, :, ::1], float64[:, ::1], int64[:, ::1]), (int64, float64, bool), "
+        "float32, uint64, int64, float64[:, :]"
+    )
+
+
+def test_values_without_a_type_are_refused():
+    with pytest.raises(TypeError, match="takes no argument of type str"):
+        describe("text")
+    with pytest.raises(TypeError, match="is no record"):
+        describe(np.zeros(1, [("a", np.int8)]))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "allowed"),
+    [
+        ("float64", "int64", True),
+        ("int64", "float64", False),
+        ("int64", "bool", True),
+        ("uint64", "int64", True),
+        ("float64[:]", "float64[::1]", True),
+        ("float64[::1]", "float64[:]", False),
+        ("float64[:]", "float32[:]", False),
+        ("(int64, float64)", "(int64, int64)", True),
+        ("(int64, float64)", "(int64)", False),
+        ("records.NODE", "records.SPLIT", False),
+    ],
+)
+def test_conversions_that_keep_results_are_allowed(wanted, given, allowed):
+    assert accepts(*parse(wanted), *parse(given)) is allowed
+
+
+def test_converted_numbers_have_the_type_of_the_signature():
+    (kind,) = parse("(float64, int64)")
+    real, whole = convert((3, True), kind)
+    assert (type(real), type(whole)) == (np.float64, np.int64)
+
+
+# --- the list
+
+
+def test_every_listed_kernel_exists_and_no_signature_is_listed_twice():
+    seen = set()
+    for kernels in signatures.listed().values():
+        for name, found in kernels.items():
+            module, function = name.split(".")
+            kernel = getattr(import_module(f"{signatures.PACKAGE}.{module}"), function)
+            n_arguments = kernel.py_func.__code__.co_argcount
+            for signature in found:
+                assert len(signature) == n_arguments, name
+                assert (name, signature) not in seen
+                seen.add((name, signature))
+    assert len(seen) < 150
+
+
+def fit_frame():
+    names = pa.array(RNG.choice(["a", "b", "c"], len(X))).dictionary_encode()
+    table = pa.table({"number": X[:, 0], "narrow": X[:, 1].astype(np.float32), "name": names})
+    for method in AUTO:
+        make_model(method, "classification", n_estimators=2).fit(table, TARGETS["two classes"]).predict(table)
+
+
+def fit_methods():
+    for method, described in METHODS.items():
+        for name, y in TARGETS.items():
+            task = "regression" if name == "numbers" else "classification"
+            n_classes = None if task == "regression" else len(np.unique(y))
+            if method != "linear" and described.reason_against(task, n_classes) is None:
+                make_model(method, task, random_state=0).fit(X, y).predict(X)
+
+
+def fit_many_rows():
+    many = RNG.standard_normal((EDGE_SAMPLE_ROWS + 1, 1))  # bin edges come from a sample
+    make_model("gradient", "regression", n_estimators=2).fit(many, many[:, 0])
+
+
+def make_certificates():
+    y = TARGETS["two classes"]
+    for method in AUTO:
+        certify(make_model(method, "classification", n_estimators=2).fit(X[:200], y[:200]), X[200:], y[200:])
+
+
+def train_and_detect():
+    objects = RNG.integers(60, 120, (60, 12, 12)).astype(np.uint8)
+    objects[:, 5:7, 1:11] += 100
+    images = [RNG.integers(0, 256, (60, 60)).astype(np.uint8) for _ in range(10)]
+    options = {"n_stages": 1, "n_negatives": 100, "max_features": 500, "random_state": 0, "verbose": 0}
+    CascadeTrainer((12, 12), **options).fit(objects, images)
+    load_cascade("frontalface").detect(RNG.integers(0, 256, (80, 80)).astype(np.uint8))
+
+
+@pytest.mark.parametrize("use", [fit_methods, fit_frame, fit_many_rows, make_certificates, train_and_detect])
+def test_common_uses_compile_nothing_that_is_not_listed(use):
+    """If it fails: make the arguments of the kernel those of the list, or add a line to signatures.txt."""
+    before = loaded()
+    use()
+    new = {(name, text) for name, text in loaded() - before if parse(text) not in signatures.of_kernel(name)}
+    assert new == set()
