@@ -6,6 +6,7 @@
 #   make lowest  run some of the tests with the lowest versions that pyproject.toml allows (ten minutes)
 #   make docs    build the documentation into site/
 #   make bench   compare fit time, accuracy and memory with other libraries (ARGS="--quick"; see benchmarks/)
+#   make wheel   build the wheels and the source distribution of a release, and test them in new environments
 #   make table   measure the comparison table of README.md again (seven minutes on an idle machine)
 #   make clean   remove everything that other targets created
 
@@ -20,7 +21,7 @@ export HEDGEROW_CACHE := $(CURDIR)/.cache
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test check lowest docs bench table clean
+.PHONY: demo test check lowest docs bench table wheel clean
 
 demo: .venv/.installed-demo .cache/.gitignore
 	@mkdir -p demo
@@ -48,6 +49,9 @@ docs: .venv/.installed-docs
 table: .venv/.installed-peers .cache/.gitignore
 	$(BIN)/python benchmarks/readme_table.py --write $(ARGS)
 
+wheel: .venv/.installed-release .cache/.gitignore
+	$(BIN)/python packaging/build_wheels.py $(ARGS)
+
 bench: .venv/.installed-peers .cache/.gitignore
 	$(BIN)/python benchmarks/gradient_boosting.py $(ARGS)
 
@@ -70,6 +74,10 @@ clean:
 
 .venv/.installed-docs: pyproject.toml | .venv/bin/python
 	$(PIP) install --editable '.[docs]'
+	@touch $@
+
+.venv/.installed-release: pyproject.toml | .venv/bin/python
+	$(PIP) install --editable '.[release]'
 	@touch $@
 
 .venv/.installed-peers: pyproject.toml | .venv/bin/python

@@ -22,7 +22,9 @@ CALL = "from hedgerow.kernels.cpu.random import draw; print(draw(1, 2, 3, 4))"
 @pytest.fixture
 def few(monkeypatch):
     """A short list of signatures, so that compiling takes a second."""
-    monkeypatch.setattr(signatures, "listed", lambda: {"one": {DRAW[0]: (SIGNATURE,)}})
+    exponential = signatures.parse("float64[::1], float64[::1]")
+    listed = {"one": {DRAW[0]: (SIGNATURE,)}, "other": {"elementary.exp_into": (exponential,)}}
+    monkeypatch.setattr(signatures, "listed", lambda: listed)
 
 
 @pytest.fixture

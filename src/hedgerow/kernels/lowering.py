@@ -21,6 +21,7 @@ from numba.np import numpy_support
 
 from hedgerow.kernels.cache import TARGET
 from hedgerow.kernels.entry_points import C_ORDER, FLAGS_NAME, WRITEABLE, EntryBuilder
+from hedgerow.kernels.native import NativeKernel
 from hedgerow.kernels.signatures import Array, Record, Scalar, Signature, Type, constant, dtype_of
 
 # What a kernel may call: intrinsics of LLVM, functions of the C library that any process has, and CPython's.
@@ -47,10 +48,11 @@ def numba_type(kind: Type) -> Any:
 
 
 class _LoweredLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
-    """The IR of one function; nothing is optimised or compiled."""
+    """The IR of one function, which is not compiled.
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
+    Passes over this function alone are run (`_optimize_functions` of Numba): without them the loops of
+    prediction are not vectorised, and the passes over the whole module take longer.
+    """
 
     def finalize(self) -> None:
         self._finalized = True
@@ -115,14 +117,16 @@ def compile_object(kernel: Any, signature: Signature, symbol: str) -> bytes:
             module.link_in(llvm.parse_assembly(text))
         name = result.fndesc.llvm_func_name
         module.get_function(name).add_function_attribute("noinline")  # its attributes are read below
+        _keep_separate(module)
         _keep_only(module, symbol)
         machine = context.codegen()._tm
         module.triple, module.data_layout = machine.triple, str(machine.target_data)
         _optimise(context.codegen(), module)
         flags = _flags(module, name, entry.arrays)
         module.link_in(
-            llvm.parse_assembly(f"@{FLAGS_NAME} = hidden constant [{len(flags)} x i32] {_listing(flags)}")
+            llvm.parse_assembly(f"@{FLAGS_NAME} = constant [{len(flags)} x i32] {_listing(flags)}")
         )
+        module.get_global_variable(FLAGS_NAME).linkage = "internal"
         module.verify()
         _check_symbols(module)
         return bytes(machine.emit_object(module))
@@ -134,6 +138,15 @@ def _check_symbols(module: Any) -> None:
     unknown = sorted(name for name in needed if not re.fullmatch(_KNOWN, name))
     if unknown:
         raise ValueError(f"it calls {', '.join(unknown)}: write a loop instead of NumPy's function")
+
+
+def _keep_separate(module: Any) -> None:
+    """Let LLVM not inline the kernels that are declared so; Numba's names start with those of the module."""
+    parts = [name.split(".") for name in NativeKernel.separate]
+    starts = tuple("_ZN" + "".join(f"{len(part)}{part}" for part in name) + "B" for name in parts)
+    for function in module.functions:
+        if not function.is_declaration and function.name.startswith(starts):
+            function.add_function_attribute("noinline")
 
 
 def _keep_only(module: Any, name: str) -> None:

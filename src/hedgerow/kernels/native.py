@@ -17,7 +17,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,12 +39,20 @@ class NativeKernel:
         The body, in the part of Python that Numba compiles.
     options : dict
         Options of `numba.njit`.
+    separate : bool
+        Whether it stays a function of its own in kernels that call it.
     """
 
-    def __init__(self, py_func: Callable[..., Any], options: dict[str, Any]) -> None:
+    separate: ClassVar[list[str]] = []  # the names of such kernels, module by module
+
+    def __init__(
+        self, py_func: Callable[..., Any], options: dict[str, Any], *, separate: bool = False
+    ) -> None:
         functools.update_wrapper(self, py_func)
         self.py_func, self.options = py_func, options
         self.name = f"{py_func.__module__.removeprefix(signatures.PACKAGE + '.')}.{py_func.__name__}"
+        if separate:
+            NativeKernel.separate.append(f"{py_func.__module__}.{py_func.__name__}")
         self._entries: tuple[Callable[..., Any], ...] = ()
         self._loaded: dict[Signature, Callable[..., Any]] = {}
 

@@ -13,14 +13,15 @@ from typing import Any
 from hedgerow.kernels.native import DeferredIntrinsic, NativeKernel
 
 
-def _kernel(**options: Any) -> Callable[[Callable[..., Any]], NativeKernel]:
+def _kernel(*, separate: bool = False, **options: Any) -> Callable[[Callable[..., Any]], NativeKernel]:
     """Return a decorator; the options are those of `numba.njit`."""
     options = {"nogil": True, "error_model": "numpy"} | options
-    return lambda function: NativeKernel(function, options)
+    return lambda function: NativeKernel(function, options, separate=separate)
 
 
 kernel = _kernel()
 inlined_kernel = _kernel(forceinline=True)
+separate_kernel = _kernel(separate=True)  # never inlined
 deep_kernel = _kernel(_nrt=False)
 deep_inline = _kernel(_nrt=False, forceinline=True)
 
