@@ -127,7 +127,7 @@ def test_without_llvmlite_the_error_says_what_to_install(monkeypatch):
 
 
 def test_a_signature_belongs_to_a_family():
-    assert family_of(*DRAW) == "binning"
+    assert family_of(*DRAW) == "sampling"
     assert family_of("random.draw", "float64") == ""
 
 

@@ -23,6 +23,7 @@ from hedgerow.boosting.loop import FitOptions, RoundResult, run_rounds
 from hedgerow.forest import Forest, TreeModel
 from hedgerow.growing.grower import GrowthOptions
 from hedgerow.growing.statistics import Weights, mask_weights
+from hedgerow.kernels.native import prepare
 from hedgerow.losses import Loss
 from hedgerow.memory import estimate_gradient_boosting, estimate_members
 from hedgerow.table import Table
@@ -63,6 +64,7 @@ def fit_gradient_boosting(
 ) -> FitResult:
     """Fit a model, or add rounds to `previous`."""
     _require_memory(train, evaluation_sets, options)
+    prepare("gradient_boosting", "binning")
     rounds: list[Any] = []
     with ExitStack() as stack:
         team = stack.enter_context(Team(options.n_threads, options.chunk_rows))

@@ -27,7 +27,7 @@ from hedgerow.kernels.cpu.advance import LEFT, NEITHER, RIGHT, advance_run, coun
 from hedgerow.kernels.cpu.forest import add_coded
 from hedgerow.kernels.cpu.gradients import add_leaf_values, largest, pack, pair_sum, spread
 from hedgerow.kernels.cpu.random import ROW_SAMPLE, sample_rows
-from hedgerow.kernels.cpu.records import Codes, Statistics
+from hedgerow.kernels.cpu.records import SPLIT, Codes, Statistics
 from hedgerow.losses import Loss
 
 TRAINING, EVALUATED = 1, 2  # roles of rows; others have none
@@ -311,6 +311,7 @@ class GradientShard:
         identifiers : (nodes, 2), of the node and of its left child; that of the right child is the next.
         sides : (nodes, 2), whether the histograms of the left and of the right child are returned.
         """
+        splits = splits.view(SPLIT)  # records that came over a network have an equal dtype, not the same one
         counts = np.empty((len(identifiers), 2), np.int64)
         n_histograms, position = int(sides.sum()), 0
         out = self._pool[self._n_used : self._n_used + n_histograms]

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hedgerow.kernels import signatures
-from hedgerow.kernels.cache import ObjectCache, symbol_of, write
+from hedgerow.kernels.cache import ObjectCache, listed_jobs, symbol_of, write
 from hedgerow.kernels.library import source_checksum
 
 
@@ -41,12 +41,7 @@ def work(folder: Path) -> None:
 
 def build_library(cpu: str, out: Path) -> Path:
     """Compile all signatures of the list and link them; return the path of the library."""
-    jobs = [
-        (kernel, signatures.text_of(signature))
-        for kernels in signatures.listed().values()
-        for kernel, found in kernels.items()
-        for signature in found
-    ]
+    jobs = listed_jobs(signatures.listed())
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         objects = ObjectCache(cpu)

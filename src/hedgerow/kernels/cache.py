@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -57,10 +57,8 @@ class ObjectCache:
             stored = self.read(job)
             if stored is None:
                 family = family_of(kernel, signature)
-                listed = signatures.listed()[family] if family not in {"", signatures.RARE} else {}
-                self.compile(
-                    [job, *((name, signatures.text_of(s)) for name, found in listed.items() for s in found)]
-                )
+                others = listed_jobs([family]) if family not in {"", signatures.RARE} else []
+                self.compile([job, *others])
                 stored = self.read(job)
             if stored is None:
                 raise RuntimeError(
@@ -101,6 +99,10 @@ class ObjectCache:
         return stored if checksum == hashlib.sha256(stored).hexdigest() else None
 
     # --- compiling
+
+    def compile_missing(self, jobs: list[Job]) -> None:
+        """Compile those jobs of which there is no file, whether it is whole or not."""
+        self.compile([job for job in jobs if not self._path(job).exists()])
 
     def compile(self, jobs: list[Job]) -> int:
         """Compile those jobs that are not stored, on all cores; return their number."""
@@ -218,6 +220,16 @@ def symbol_of(kernel: str, signature: str) -> str:
     """Return the name of an entry point."""
     digest = hashlib.sha256(signature.encode()).hexdigest()[:16]
     return f"hedgerow_{kernel.replace('.', '_')}_{digest}"
+
+
+def listed_jobs(families: Iterable[str]) -> list[Job]:
+    """Return the jobs of some families of the list."""
+    return [
+        (kernel, signatures.text_of(signature))
+        for family in families
+        for kernel, found in signatures.listed()[family].items()
+        for signature in found
+    ]
 
 
 def family_of(kernel: str, signature: str) -> str:

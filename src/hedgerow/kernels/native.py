@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.kernels import signatures
-from hedgerow.kernels.cache import ObjectCache
+from hedgerow.kernels.cache import ObjectCache, listed_jobs
 from hedgerow.kernels.library import Library
 from hedgerow.kernels.signatures import Array, Record, Signature, Tuple, Type, dtype_of
 
@@ -158,15 +158,9 @@ class Code:
 
         What is rare is left out.
         """
-        jobs = [
-            (kernel, signatures.text_of(signature))
-            for family, kernels in signatures.listed().items()
-            if family != signatures.RARE
-            for kernel, found in kernels.items()
-            for signature in found
-        ]
-        missing = [job for job in jobs if not (self.library and self.library.address(*job))]
-        return self.cache.compile(missing)
+        families = [family for family in signatures.listed() if family != signatures.RARE]
+        jobs = [job for job in listed_jobs(families) if not (self.library and self.library.address(*job))]
+        return self.cache.compile(jobs)
 
     def describe(self) -> str:
         """Say in a line where the code comes from."""
@@ -178,6 +172,21 @@ def code() -> Code:
     """Return the machine code of this process."""
     check_layout()
     return Code(os.environ.get("HEDGEROW_KERNELS", ""))
+
+
+_prepared: set[str] = set()
+
+
+def prepare(*families: str) -> None:
+    """Compile the kernels of families that a fit is about to use, all cores at once.
+
+    Without it, a kernel is compiled with its family when it is first called, and a fit waits several times.
+    """
+    if not _prepared.issuperset(families):
+        with LOCK:
+            if code().library is None:
+                code().cache.compile_missing(listed_jobs(families))
+            _prepared.update(families)
 
 
 # --- entry points as Python functions
