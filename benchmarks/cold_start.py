@@ -125,16 +125,8 @@ def measure_wheel(wheel: Path, repeats: int) -> dict[str, Any]:
 def measure_train(python: Path, wheel: Path, folder: Path) -> float:
     """Return the seconds of `hedgerow train` with report, with the extra `cli`."""
     subprocess.run([python, *PIP, f"{wheel}[cli]"], check=True)
-    command = [
-        python.parent / "hedgerow",
-        "train",
-        "table.csv",
-        "label",
-        "--budget",
-        "5",
-        "--report",
-        "report.html",
-    ]
+    train = ("train", "table.csv", "--target", "label", "--budget", "5", "--report", "report.html")
+    command = [python.parent / "hedgerow", *train]
     return seconds_of(command, folder, folder / "cache")
 
 

@@ -202,7 +202,7 @@ def test_how_to_reproduce_has_code_versions_and_the_checksum(small, tmp_path):
     assert "hedgerow train a.csv --target &lt;y&gt;" in html
     assert hashlib.sha256(b"a model").hexdigest() in html
     assert str(tmp_path) not in html
-    for name in ("Python", "hedgerow", "numpy", "numba", "scikit-learn"):
+    for name in ("Python", "hedgerow", "numpy", "scikit-learn"):
         assert f'<th scope="row">{name}</th>' in html
     code = sections_model.reproduce(Facts(*small)).body
     assert "GradientBoostingClassifier(n_estimators=3, random_state=7)" in code

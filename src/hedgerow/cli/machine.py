@@ -13,8 +13,8 @@ from hedgerow.kernels.library import usable_levels
 from hedgerow.kernels.native import code
 from hedgerow.threads import resolve_n_jobs
 
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow", "narwhals", "matplotlib", "rich", "typer")
-OPTIONAL = ("pandas", "polars", "dmba", "scikit-image")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "narwhals", "matplotlib", "rich", "typer")
+OPTIONAL = ("numba", "pandas", "polars", "dmba", "scikit-image")
 
 
 def warmup(as_json: options.AsJson = False) -> None:

@@ -19,7 +19,7 @@ from hedgerow.report.page import Section
 from hedgerow.selection import METRICS
 from hedgerow.theory.certificate import ALWAYS, Certificate
 
-_PACKAGES = ("hedgerow", "numpy", "numba", "scipy", "scikit-learn", "pyarrow", "matplotlib")
+_PACKAGES = ("hedgerow", "numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
 _MOST = 80  # letters of a parameter's value
 _MOST_METRICS = 3  # of the trials, the metric of the choice first
 _NO_DEFAULT = inspect.Parameter.empty
