@@ -6,7 +6,8 @@
 
 The platform wheel is the plain one with a shared library for each level of processors. Its entry points use
 CPython's stable ABI only, so that one wheel serves all versions of Python. Every wheel is installed into a
-new environment and fits a model of each family there; with the platform wheel nothing may be compiled.
+new environment and fits models there; with the platform wheel nothing may be compiled, and the predictions
+with the libraries of all levels and with kernels compiled at first use must have the same bits.
 """
 
 import argparse
@@ -21,6 +22,8 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+
+from hedgerow.kernels.library import usable_levels
 
 ROOT = Path(__file__).parents[1]
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4") if platform.machine() == "x86_64" else (platform.machine(),)
@@ -75,13 +78,30 @@ def without_numba(metadata: str) -> str:
     return "\n".join([*lines, "Provides-Extra: jit", f"{requirement} ; extra == 'jit'"]) + f"\n\n{body}"
 
 
-def check(wheel: Path, *, compiled: bool) -> None:
-    """Install a wheel into a new environment and fit a model of each family."""
+def check(wheel: Path, *, compiled: bool) -> list[str]:
+    """Install a wheel into a new environment and fit models there; return the checksums of their predictions.
+
+    With compiled kernels, the fits are made with the library of every level that this processor can run.
+    """
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder) / "env" / "bin" / "python"
         run(sys.executable, "-m", "venv", Path(folder) / "env")
         run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
-        run(python, CHECK, "library" if compiled else "cache", HEDGEROW_CACHE=str(Path(folder) / "cache"))
+        settings = usable_levels() if compiled else [""]
+        return [
+            subprocess.run(
+                [python, CHECK, "library" if compiled else "cache"],
+                env={
+                    **os.environ,
+                    "HEDGEROW_CACHE": str(Path(folder) / "cache"),
+                    "HEDGEROW_KERNELS": setting,
+                },
+                check=True,
+                text=True,
+                stdout=subprocess.PIPE,
+            ).stdout.strip()
+            for setting in settings
+        ]
 
 
 def main() -> None:
@@ -99,8 +119,10 @@ def main() -> None:
             run(sys.executable, "-m", "hedgerow.kernels.build", "--cpu", level, "--out", folder)
         native = platform_wheel(plain, Path(folder))
     if not options.no_check:
-        check(native, compiled=True)
-        check(plain, compiled=False)
+        checksums = [*check(native, compiled=True), *check(plain, compiled=False)]
+        print(f"predictions with {len(checksums)} builds of the kernels: {len(set(checksums))} checksum")
+        if len(set(checksums)) != 1:
+            raise SystemExit("the builds do not predict the same bits")
     for path in sorted(options.out.iterdir()):
         print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")
 
