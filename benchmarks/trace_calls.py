@@ -23,6 +23,7 @@ import sklearn.ensemble
 from sklearn.datasets import make_classification
 
 import hedgerow
+from hedgerow.kernels.native import NativeKernel
 
 Call = Callable[[], Any]
 ROWS, COLUMNS, ROUNDS = 2_000, 12, 5
@@ -42,6 +43,9 @@ def trace(package: str, call: Call) -> tuple[Counter[str], int]:
         stack.depth = depth
         if event == "call":
             files[path.removeprefix(root)] += 1
+            kernel = frame.f_locals.get("self")  # whose body is compiled: it has no frame
+            if isinstance(kernel, NativeKernel):
+                files[kernel.py_func.__code__.co_filename.removeprefix(root)] += 1
             deepest[0] = max(deepest[0], depth)
 
     threading.setprofile(profile)
