@@ -4,7 +4,7 @@
 
 Not part of `make test`: it needs a Debian system, root, the network and some minutes. Steps:
 
-1. cross-compile the library of kernels for aarch64, generic and with SVE (Numba lowers it, LLVM compiles it);
+1. cross-compile the kernels for aarch64, generic and with SVE, and check that nothing in them is fused;
 2. unpack an arm64 Python from Debian's packages, and aarch64 wheels of NumPy, SciPy and scikit-learn;
 3. run benchmarks/model_checksums.py on the same data here and there, in user-mode emulation, and compare the
    checksums of model files and predictions.
@@ -113,6 +113,10 @@ def main() -> None:
         shutil.copytree(ROOT / "src", source, dirs_exist_ok=True)
         libraries = source / "hedgerow" / "kernels" / "libraries"
         run(sys.executable, "-m", "hedgerow.kernels.build", "--cpu", level, "--out", libraries)
+        code = run("aarch64-linux-gnu-objdump", "-d", libraries / "aarch64.so")
+        n_fused = len(re.findall(r"\tf(?:n?madd|n?msub|mla|mls)\b", code))  # they round once instead of twice
+        failed |= n_fused > 0
+        print(f"{level}: {n_fused} fused multiply-adds in {code.count(chr(10))} lines of machine code")
         found = run(
             QEMU, "-cpu", "max", "-L", folder / "root", python, *arguments,
             PYTHONHOME=str(folder / "root" / "usr"),
