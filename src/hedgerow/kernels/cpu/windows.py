@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from hedgerow.kernels.cpu.jit import deep_inline, kernel
+from hedgerow.kernels.cpu.leaf_targets import nth_smallest
 
 CODES = 254  # of a Haar feature, from 1; 0 is for missing values, of which there are none
 # Of a detector: windows that it evaluates at once, and the layout of its features.
@@ -127,30 +128,6 @@ def haar_values(planes, inverse, corners, weights, out):
 
 
 @kernel
-def _select(values, k):
-    """The k-th smallest value (Hoare's quickselect), which reorders `values`."""
-    low, high = 0, values.shape[0] - 1
-    while low < high:
-        pivot, i, j = values[(low + high) >> 1], low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while pivot < values[j]:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if k <= j:
-            high = j
-        elif k >= i:
-            low = i
-        else:
-            break
-    return values[k]
-
-
-@kernel
 def haar_ranges(planes, inverse, corners, weights, tail, low, scale):
     """The lowest value of the codes of features, and the number of codes per unit of value.
 
@@ -160,7 +137,7 @@ def haar_ranges(planes, inverse, corners, weights, tail, low, scale):
     values = np.empty(inverse.shape[0], np.float32)
     for f in range(corners.shape[0]):
         haar_values(planes, inverse, corners[f], weights[f], values)
-        first, last = _select(values, tail), _select(values, values.shape[0] - 1 - tail)
+        first, last = nth_smallest(values, tail), nth_smallest(values, values.shape[0] - 1 - tail)
         low[f] = first
         scale[f] = np.float32(CODES) / (last - first) if last > first else np.float32(0.0)
 
