@@ -1,7 +1,7 @@
 """Hedgerow turns weak learners into strong ones.
 
 Boosting, bagging, forests and cascades in pure Python with Numba kernels: the same model, bit for bit,
-for any number of threads and any chunking (tested on x86-64).
+for any number of threads and any chunking (tested on x86-64, and on aarch64 in emulation).
 """
 
 from typing import TYPE_CHECKING

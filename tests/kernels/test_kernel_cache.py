@@ -82,6 +82,18 @@ def test_a_folder_that_cannot_be_written_is_replaced(tmp_path, monkeypatch):
     assert run(CALL) == run(CALL, HEDGEROW_CACHE=str(tmp_path / "other"))
 
 
+def test_without_a_home_folder_a_private_one_is_used(monkeypatch):
+    def no_home():
+        raise RuntimeError("could not determine home directory")
+
+    monkeypatch.delenv("HEDGEROW_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    folder = ObjectCache(None).folder
+    assert folder.name.startswith("hedgerow-kernels-")
+    assert folder.stat().st_mode & 0o077 == 0
+
+
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [

@@ -76,12 +76,13 @@ class ObjectCache:
         processor = self.cpu or f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
         key = f"{processor} {llvm.get_process_triple()} {llvm.llvm_version_info}"
         name = f"kernels-{source_checksum()[:16]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
-        folder = _user_folder() / name
         try:
+            folder = _user_folder() / name
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 return folder
-        except OSError:
+        except (OSError, RuntimeError):  # RuntimeError: there is no home folder
+            # A new folder of this process: in one that others can write, they could leave code to be run.
             temporary = tempfile.mkdtemp(prefix="hedgerow-kernels-")
             atexit.register(shutil.rmtree, temporary, ignore_errors=True)
             return Path(temporary)
@@ -247,10 +248,7 @@ def _user_folder() -> Path:
     if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
         return Path(local) / "hedgerow"
     base = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return (Path(base) if base else Path.home() / ".cache") / "hedgerow"
-    except RuntimeError:  # no home folder
-        return Path(tempfile.gettempdir()) / "hedgerow"
+    return (Path(base) if base else Path.home() / ".cache") / "hedgerow"
 
 
 @contextmanager
